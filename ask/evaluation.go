@@ -35,8 +35,7 @@ type Evaluation struct {
 	// `geomean`, `median`, `p10`, `worst`, of the problems at which they are known; `tau_mean`, `tau_worst`,
 	// `error_median`, `interval_coverage` (of all recorded times), `interval_coverage_picks`; with intervals also
 	// `auto_…` (the fastest of the candidates that are worth measuring),
-	// `auto_measured_mean` (their number), `expected_regret_mean` and `recorded_regret_mean`, which `expected_loss_mean`
-	// and `recorded_loss_mean` repeat until the next major version
+	// `auto_measured_mean` (their number), `expected_regret_mean` and `recorded_regret_mean`
 	Summary Fields `json:"summary" of:"Number"`
 	// the numbers of `summary` by class of shape, for classes with problems
 	Classes Fields `json:"classes" of:"Scores"`
@@ -65,17 +64,17 @@ type Evaluated struct {
 	BestMS float64     `json:"best_ms"`
 	// the best time ÷ the time of the pick, and of the fastest of the model's first 4, 8 and 16 candidates: 0 if the
 	// pick was tried and failed, `null` if none was ever tried
-	Eff   Number `json:"efficiency"`
-	Top4  Number `json:"efficiency_top4"`
-	Top8  Number `json:"efficiency_top8"`
-	Top16 Number `json:"efficiency_top16"`
+	Eff   Number `json:"efficiency" unit:"fraction"`
+	Top4  Number `json:"efficiency_top4" unit:"fraction"`
+	Top8  Number `json:"efficiency_top8" unit:"fraction"`
+	Top16 Number `json:"efficiency_top16" unit:"fraction"`
 	// how well the orders agree (Kendall's tau-b); `null` if undefined
 	Tau Number `json:"tau"`
 	// the place of the pick in the measured order, and of the best in the predicted one; `null` without a rank
 	PickRank *int `json:"pick_rank_measured"`
 	BestRank *int `json:"best_rank_predicted"`
 	// the median error of the predicted times
-	Error Number `json:"error_median"`
+	Error Number `json:"error_median" unit:"fraction"`
 	// whether the pick's time lies in its interval; `null` without an interval
 	Held *bool `json:"interval_held"`
 	// the share of the times in their intervals; `null` without intervals

@@ -42,14 +42,11 @@ type Field struct {
 }
 
 // MarshalJSON implements json.Marshaler. It writes <, > and & as escapes.
-func (f Fields) MarshalJSON() ([]byte, error) { return marshalled(f, true) }
-
-func marshalled(fields []Field, escaped bool) ([]byte, error) {
+func (f Fields) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(escaped)
 	separator := byte('{')
-	for _, field := range fields {
+	for _, field := range f {
 		b.WriteByte(separator)
 		separator = ','
 		if err := e.Encode(field.Name); err != nil {
@@ -60,30 +57,12 @@ func marshalled(fields []Field, escaped bool) ([]byte, error) {
 			return nil, fmt.Errorf("%s: %w", field.Name, err)
 		}
 	}
-	if len(fields) == 0 {
+	if len(f) == 0 {
 		b.WriteByte('{')
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
 }
-
-// Object is a JSON object that keeps the order of its keys, and the letters of its texts.
-type Object []Field
-
-// With puts a value at the end of an object, at a path of keys.
-func (o Object) With(path []string, v any) Object {
-	if len(path) == 1 {
-		return append(o, Field{path[0], v})
-	}
-	if last := len(o) - 1; last >= 0 && o[last].Name == path[0] {
-		o[last].Value = o[last].Value.(Object).With(path[1:], v)
-		return o
-	}
-	return append(o, Field{path[0], Object{}.With(path[1:], v)})
-}
-
-// MarshalJSON implements json.Marshaler.
-func (o Object) MarshalJSON() ([]byte, error) { return marshalled(o, false) }
 
 // Named returns the keys and the values.
 func (f Fields) Named() (names []string, values []any) {
@@ -135,11 +114,7 @@ func findNotFinite(v reflect.Value) (path string, found bool) {
 	if !v.IsValid() {
 		return "", false
 	}
-	fields, ok := v.Interface().(Fields)
-	if object, is := v.Interface().(Object); is {
-		fields, ok = Fields(object), true
-	}
-	if ok {
+	if fields, ok := v.Interface().(Fields); ok {
 		for _, f := range fields {
 			if path, found := findNotFinite(reflect.ValueOf(f.Value)); found {
 				return "." + f.Name + path, true

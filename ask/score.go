@@ -184,9 +184,7 @@ func summary(s score.EvaluationSummary) Fields {
 		spread("auto", s.AutoEfficiency)
 		f = append(f, Field{Name: "auto_measured_mean", Value: s.CandidatesMeasured},
 			Field{Name: "expected_regret_mean", Value: s.ExpectedRegret},
-			Field{Name: "recorded_regret_mean", Value: s.Regret},
-			Field{Name: "expected_loss_mean", Value: s.ExpectedRegret},
-			Field{Name: "recorded_loss_mean", Value: s.Regret})
+			Field{Name: "recorded_regret_mean", Value: s.Regret})
 	}
 	return f
 }

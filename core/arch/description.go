@@ -138,8 +138,8 @@ func (d Dim) String() string {
 
 // PeakRate is a device's dense peak for one element type.
 type PeakRate struct {
-	DType gemm.DType
-	Rate  unit.FlopsPerSecond
+	DType gemm.DType          `json:"dtype"`            // the type of A and B
+	Rate  unit.FlopsPerSecond `json:"flops_per_second"` // the rate
 }
 
 // PeakRates are the rates among parameters: "peak_fp16" is the rate of fp16 in FLOP/s.
@@ -168,11 +168,13 @@ func WithPeaks(specs []hw.Spec) []hw.Spec {
 
 // Atom is the matrix instruction used for one element type.
 type Atom struct {
-	DType   gemm.DType
-	M, N, K int
-	// Latency is the cost of one instruction as the model counts it; PerUnit is how many an SM or CU runs at once.
-	Latency unit.Cycles
-	PerUnit int
+	DType gemm.DType `json:"dtype"` // the type of A and B, and the sizes of the product
+	M     int        `json:"m"`
+	N     int        `json:"n"`
+	K     int        `json:"k"`
+	// the cost of one instruction as the model counts it, and how many an SM or CU runs at once
+	Latency unit.Cycles `json:"latency_cycles"`
+	PerUnit int         `json:"per_unit"`
 }
 
 // PeakFor returns the peak rate for a type, or for that which costs the same. It is 0 if none is known.
@@ -246,14 +248,14 @@ func (d *Description) Kernel(name string) (string, error) {
 
 // Constant is an empirical number of the model.
 type Constant struct {
-	Name   string
-	Value  float64
-	Unit   string
-	Doc    string
-	Source string
+	Name   string  `json:"name"` // its name, value and unit, what it means, and where it comes from
+	Value  float64 `json:"value"`
+	Unit   string  `json:"unit"`
+	Doc    string  `json:"doc"`
+	Source string  `json:"source"`
 	// Low and High are the bounds within which measurements may move the value (core/fit), with 0 < Low ≤ High. Both
 	// are 0 if it is fixed.
-	Low, High float64
+	Low, High float64 `json:"-"`
 }
 
 // Fits reports whether the constant can be fitted to measurements.
@@ -263,25 +265,23 @@ func (c *Constant) Fits() bool {
 
 // Term is one column of a model's breakdown.
 type Term struct {
-	// Name is the column name, snake_case.
-	Name string
-	// Unit is the value's unit: "cycles", "B", "B/cycle", "1".
-	Unit string
-	// Formula says how the value is computed, in Go expression syntax over names of other terms, parameters, constants,
-	// the problem (m, n, k, batch, element_bytes, output_bytes; trans_a, trans_b are 1 or 0; with groups, batch is the
-	// number of those that are not empty and m their average), its matrix instruction
-	// (atom_m, atom_n, atom_k, atom_cycles, atoms_per_unit), the configuration (block_m, …) and the axes that its family
-	// declares (see gemm.Axis.Number). The functions are cdiv, min, max, floor, ceil, sqrt, mod, pow and when(condition,
-	// then, else). A formula that starts with "rule:" is prose.
-	Formula string
-	// Doc says what it is; Source where the formula comes from.
-	Doc    string
-	Source string
-	// Kind says how the term relates to the total.
-	Kind TermKind
-	// Common is the name that comparisons give this quantity, whatever a model calls it (see the Common… constants);
-	// empty means Name.
-	Common string
+	// the name: snake_case
+	Name string `json:"name"`
+	// the unit of the value: `cycles`, `B`, `B/cycle`, `1`
+	Unit string `json:"unit"`
+	// how the term relates to the total: `intermediate`, `step`, `share` or `total`
+	Kind TermKind `json:"kind"`
+	// how the value is computed, in Go expression syntax over names of other terms, parameters, constants, the problem
+	// (m, n, k, batch, element_bytes, output_bytes; trans_a, trans_b are 1 or 0; with groups, batch is the number of those
+	// that are not empty and m their average), its matrix instruction (atom_m, atom_n, atom_k, atom_cycles,
+	// atoms_per_unit), the configuration (block_m, …) and the axes that its family declares. The functions are cdiv, min,
+	// max, floor, ceil, sqrt, mod, pow and when(condition, then, else). A formula that starts with `rule:` is prose
+	Formula string `json:"formula"`
+	// what it is, and where the formula comes from
+	Doc    string `json:"doc"`
+	Source string `json:"source"`
+	// the name that comparisons give this quantity, whatever a model calls it; absent if it is the name
+	Common string `json:"common,omitempty"`
 }
 
 // CommonName returns the name under which models are compared.
@@ -355,3 +355,6 @@ func (k TermKind) String() string {
 	}
 	return [...]string{"intermediate", "step", "share", "total"}[k]
 }
+
+// MarshalText writes the name.
+func (k TermKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }

@@ -25,8 +25,9 @@ var device = regexp.MustCompile(`(?i)(^|[^a-z0-9#])(nvidia|amd|intel|volta|turin
 
 // allowed are names that decide nothing about hardware, by file.
 var allowed = map[string][]string{
-	"cmd/origami/internal/session/targets.go": {"h200", "sm90", "mi300x"}, // examples in hints and forms
-	"formats/tensile/read.go":                 {"gfx900", "gfx906"},       // whose files have no unit of speeds
+	"cmd/origami/internal/session/targets.go":   {"h200", "sm90", "mi300x"}, // examples in hints and forms
+	"cmd/origami/internal/verb/tablecmd/moe.go": {"H200", "NVIDIA_H200"},    // vLLM's names of files
+	"formats/tensile/read.go":                   {"gfx900", "gfx906"},       // whose files have no unit of speeds
 }
 
 // literals calls a function for each text in the code of a folder, without imports and tests.

@@ -48,11 +48,13 @@ type Adopted struct {
 
 // Outcome says how well a model predicts problems that its quantities were not fitted to.
 type Outcome struct {
-	// Loss is the loss of the fit. Error is the median over the problems of the median |predicted ÷ measured − 1|.
-	Loss, Error float64
-	// Efficiency and Worst are the geometric mean and the least, over the problems, of the best time ÷ the time of the
-	// kernel that the model predicts to be the fastest, both of the kernels measured.
-	Efficiency, Worst float64
+	Loss float64 `json:"loss"` // the loss of the fit
+	// the median over the problems of the median \|predicted ÷ measured − 1\|
+	Error float64 `json:"median_error"`
+	// the geometric mean and the least, over the problems, of the best time ÷ the time of the kernel that the model
+	// predicts to be the fastest, both of the kernels measured
+	Efficiency float64 `json:"efficiency"`
+	Worst      float64 `json:"worst_efficiency"`
 }
 
 // Adoption is what Adopt decides.

@@ -128,6 +128,9 @@ func TypeNames(list []DType) string {
 // unmodelled are names of types that BLAS has and no model.
 var unmodelled = strings.Fields("fp64 float64 f64 double complex complex64 complex128 cfloat cdouble")
 
+// MarshalText writes the type's name.
+func (t DType) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
 // ParseDType reads the name of a type, or one of the names that PyTorch, Triton, CUDA and papers have for it. Case does
 // not matter.
 func ParseDType(s string) (DType, error) {

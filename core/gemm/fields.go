@@ -50,12 +50,6 @@ var textOrder = [NumFields - tileFields]int{4, 5, 3, 6}
 // Fields lists the numbers of a configuration, in the order of Config.Numbers; the first three are the tile.
 func Fields() []Field { return slices.Clone(fields[:]) }
 
-// TileFields lists the fields of the tile, LaunchFields the others.
-func TileFields() []Field { return slices.Clone(fields[:tileFields]) }
-
-// LaunchFields lists the fields that are not of the tile.
-func LaunchFields() []Field { return slices.Clone(fields[tileFields:]) }
-
 // Numbers returns the numbers of a configuration in the order of Fields.
 func (c *Config) Numbers() [NumFields]int {
 	return [...]int{c.BlockM, c.BlockN, c.BlockK, c.GroupM, c.NumWarps, c.NumStages, c.SplitK}

@@ -53,6 +53,12 @@ func (p Problem) Record() Record {
 	return r
 }
 
+// String formats as the problem does.
+func (r Record) String() string {
+	p, _ := r.Problem() // it was one
+	return p.String()
+}
+
 // Problem returns the problem of a record, validated and canonical.
 func (r *Record) Problem() (Problem, error) {
 	p := Problem{M: r.M, N: r.N, K: r.K, Batch: r.Batch, LDA: r.LDA, LDB: r.LDB, LDC: r.LDC,

@@ -16,12 +16,12 @@ type Group struct {
 
 // LeftOut is how the ranges of the other groups of its part do on a group.
 type LeftOut struct {
-	Name, Part string
-	Times      int
-	// Held is the share of its times in the ranges, Width the median of high ÷ low.
-	Held, Width float64
-	// Error is the median of |predicted ÷ measured − 1|.
-	Error float64
+	Name  string  `json:"name"`         // the source, or the device
+	Part  string  `json:"of"`           // the device or architecture, the types, the scheme of scales
+	Times int     `json:"times"`        // how many
+	Held  float64 `json:"held"`         // the share of its times in the ranges
+	Width float64 `json:"width"`        // the median of high ÷ low
+	Error float64 `json:"error_median"` // the median of \|predicted ÷ measured − 1\|
 
 	points []heldPoint
 }

@@ -10,8 +10,11 @@ import (
 
 // Quantiles summarises a list of ratios. All fields are 0 for an empty list.
 type Quantiles struct {
-	Count                       int
-	Median, Geomean, P10, Worst float64
+	Count   int     `json:"count"`  // how many there are
+	Median  float64 `json:"median"` // the median of the ratios, the geometric mean, the tenth percentile, the least
+	Geomean float64 `json:"geomean"`
+	P10     float64 `json:"p10"`
+	Worst   float64 `json:"worst"`
 }
 
 // QuantilesOf summarises ratios that are at least 0 and better the larger they are. The geometric mean of a list that

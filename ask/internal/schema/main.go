@@ -31,7 +31,8 @@ var answers = []any{
 
 // folders have the structs that become JSON. Structs of ask and core/gemm become schemas, all others tables of
 // docs/json.md.
-var folders = []string{"ask", "core/gemm", "core/arch", "cmd/origami/internal/verb/measurecmd",
+var folders = []string{"ask", "core/gemm", "core/arch", "core/fit", "core/score", "core/stats",
+	"plugins/library/published", "cmd/origami/internal/verb/measurecmd", "cmd/origami/internal/verb/calibratecmd",
 	"cmd/origami/internal/verb/evalcmd", "cmd/origami/internal/verb/logiccmd",
 	"cmd/origami/internal/verb/recordscmd", "cmd/origami/internal/verb/catalogcmd",
 	"cmd/origami/internal/verb/plugincmd", "cmd/origami/internal/verb/tablecmd"}
@@ -132,7 +133,7 @@ func (g *generator) read(folder string) error {
 					g.structs[name] = nil
 					for _, f := range s.Fields.List {
 						k := keyOf(f, tree.Name.Name)
-						if k.name != "" && k.name != "-" {
+						if k.name != "-" && (k.name != "" || len(f.Names) == 0) {
 							g.structs[name] = append(g.structs[name], k)
 						}
 						for _, field := range f.Names {
@@ -403,7 +404,15 @@ func (g *generator) tables(b *bytes.Buffer, t reflect.Type, of string, seen map[
 }
 
 // others writes the tables of a struct of another package, and of the structs in it.
-func (g *generator) others(b *bytes.Buffer, keys []key, name, of string) {
+func (g *generator) others(b *bytes.Buffer, fields []key, name, of string) {
+	var keys []key
+	for _, k := range fields {
+		if k.name == "" { // an embedded struct
+			keys = append(keys, g.structs[k.of]...)
+		} else {
+			keys = append(keys, k)
+		}
+	}
 	g.table(b, keys, name, of)
 	for _, k := range keys {
 		if in := g.structs[k.of]; in != nil && !strings.HasPrefix(k.of, "gemm.") {

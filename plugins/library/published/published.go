@@ -22,11 +22,12 @@ import (
 
 // Source is where times were published.
 type Source struct {
-	ID, Address, Licence string
-	// Timed says how they were measured.
-	Timed string
+	ID      string `json:"id"`      // its name
+	Address string `json:"address"` // where it is
+	Licence string `json:"licence"` // its licence
+	Timed   string `json:"timing"`  // how it was timed
 	// Stacks: several figures of a problem are those of different software. Otherwise they are repeats.
-	Stacks bool
+	Stacks bool `json:"-"`
 }
 
 // The schemes of scales that need no word: none, and one scale for a whole matrix, whose times are those of the

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 
 	"github.com/origami-gemm/origami/core/dataset"
@@ -213,4 +214,9 @@ func numbered(parts []int) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
+}
+
+// escape quotes a folder's name for filepath.Glob.
+func escape(folder string) string {
+	return regexp.MustCompile(`[*?\[\\]`).ReplaceAllString(folder, `\$0`)
 }

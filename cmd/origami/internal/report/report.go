@@ -81,13 +81,6 @@ func (r *Report) file(name string, text []byte) {
 	}
 }
 
-// CSV writes rows into name.csv.
-func CSV[T any](r *Report, name string, columns table.Columns[T], rows []T) {
-	r.numbers(name+".csv", table.CSV, func(s *iostreams.Streams, format table.Format) error {
-		return columns.Write(s, format, rows)
-	})
-}
-
 // Rows writes what write writes as CSV into name.csv.
 func (r *Report) Rows(name string, write func(*iostreams.Streams, table.Format) error) {
 	r.numbers(name+".csv", table.CSV, write)

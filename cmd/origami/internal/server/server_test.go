@@ -261,7 +261,7 @@ func TestBadQuestions(t *testing.T) {
 		"/api/v1/roofline?arch=toy1&measured=true":                 {400, "no measurements of plain on toy1@small"},
 		"/api/v1/eval?arch=toy1":                                   {400, "no measurements of plain on toy1@small"},
 		"/api/v1/eval?arch=toy1&times=/etc/passwd":                 {400, `there is no parameter "times"`},
-		"/api/v1/eval?arch=toy1&times=x":                    {400, `there is no parameter "times"`},
+		"/api/v1/eval?arch=toy1&times=x":                           {400, `there is no parameter "times"`},
 		"/api/v1/rank?arch=toy1&top=-1&" + shape256:                {400, "top -1 is not positive"},
 		"/api/v1/select?arch=toy1@auto&" + shape256:                {400, "the GPU of this machine is not asked for others"},
 		"/api/v1/select?arch=toy1&device=AUTO:1&" + shape256:       {400, "the GPU of this machine is not asked for others"},

@@ -97,6 +97,9 @@ func (f *Factory) Beside(of timing.Timing, a arch.Architecture, open func() (arc
 		return nil, diag.Inputf("the measured times are of %s", of).At("--timing %s", s.Timing).Do("leave it out")
 	}
 	if a == nil {
+		if s.Timing == string(of) {
+			s.Timing = "" // a model may not state its timing
+		}
 		var err error
 		if a, err = open(); err != nil {
 			return nil, err

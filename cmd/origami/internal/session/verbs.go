@@ -2,13 +2,10 @@ package session
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/score"
@@ -45,26 +42,6 @@ func OneArgument(name, what string) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-// OldFlag keeps the old name of a flag. It is not shown, and says what the flag is called now.
-func OldFlag(s *iostreams.Streams, flags *pflag.FlagSet, old, now string) {
-	f := *flags.Lookup(now)
-	f.Name, f.Shorthand, f.Hidden = old, "", true
-	f.Value = oldValue{f.Value, func() { s.Warn(fmt.Sprintf("the flag --%s is now --%s", old, now)) }}
-	flags.AddFlag(&f)
-}
-
-// oldValue is the value of a flag, set by its old name.
-type oldValue struct {
-	pflag.Value
-	tell func()
-}
-
-// Set implements pflag.Value.
-func (v oldValue) Set(text string) error {
-	v.tell()
-	return v.Value.Set(text)
 }
 
 // OnlySubcommands is the Args of a command that only groups others.

@@ -225,13 +225,13 @@ func keysOf(keys []string, prefix string, v reflect.Value) []string {
 		}
 		v = v.Elem()
 	}
-	if c, ok := v.Interface().(columned); ok {
+	if c, ok := as[columned](v); ok {
 		for _, name := range c.Columns() {
 			keys = append(keys, prefix+"."+name)
 		}
 		return keys
 	}
-	if n, ok := v.Interface().(named); ok {
+	if n, ok := as[named](v); ok {
 		names, values := n.Named()
 		for i, name := range names {
 			keys = keysOf(keys, joined(prefix, name), reflect.ValueOf(values[i]))
@@ -263,6 +263,14 @@ func keysOf(keys []string, prefix string, v reflect.Value) []string {
 	default:
 	}
 	return append(keys, prefix)
+}
+
+// as returns a value as an interface that it has. A struct of an unexported type in another has its fields only.
+func as[T any](v reflect.Value) (of T, ok bool) {
+	if v.CanInterface() {
+		of, ok = v.Interface().(T)
+	}
+	return of, ok
 }
 
 // nested reports whether the JSON of a type is an object or a list.
@@ -381,7 +389,7 @@ func step(v reflect.Value, name string) (reflect.Value, string) {
 	if !v.IsValid() {
 		return v, ""
 	}
-	if n, ok := v.Interface().(named); ok {
+	if n, ok := as[named](v); ok {
 		names, values := n.Named()
 		if i := slices.Index(names, name); i >= 0 {
 			return reflect.ValueOf(values[i]), ""

@@ -35,7 +35,7 @@ func rows() []row {
 		{Name: "a", Share: &share, Part: &part{1e-3, &[2]float64{1, 2}}, Config: gemm.Config{BlockM: 16, BlockN: 32,
 			BlockK: 64, GroupM: 8, NumWarps: 4, NumStages: 3, SplitK: 1}, Texts: []string{"one, two", "three"},
 			Sizes: []int{1, 2, 3}, Nested: []part{{}}, Labels: ask.Fields{{Name: "layer", Value: "up \"x\""}}, Yes: true},
-		{Name: "b", Part: &part{Seconds: 2}, Labels: ask.Fields{{Name: "layer", Value: "down"}}},
+		{Name: "b", Part: &part{Seconds: 2}, Labels: ask.Fields{{Name: "layer", Value: "do\twn\n"}}},
 	}
 }
 
@@ -65,7 +65,7 @@ func TestDelimited(t *testing.T) {
 		"config.block_m,config.block_n,config.block_k,config.group_m,config.num_warps,config.num_stages,config.split_k," +
 		"config.axes,outside,sizes,labels.layer,yes\n" +
 		"a,0.125,0.001,1,2,16,32,64,8,4,3,1,,\"one, two; three\",1 2 3,\"up \"\"x\"\"\",true\n" +
-		"b,,2,,,,,,,,,,,,,down,false\n"
+		"b,,2,,,,,,,,,,,,,do\\twn\\n,false\n"
 	if got := written(t, table.CSV, rows()); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

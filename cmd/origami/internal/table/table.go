@@ -1,7 +1,7 @@
+// Package table writes tables for people, and the lines and sentences around them.
 package table
 
 import (
-	"encoding/csv"
 	"slices"
 	"strings"
 
@@ -32,77 +32,6 @@ func JSONLine(s *iostreams.Streams, v any) error {
 	}
 	_, err = s.Data().Write(line)
 	return err
-}
-
-// JSONLines writes each value as a line of JSON.
-func JSONLines[T any](s *iostreams.Streams, values []T) error {
-	for i := range values {
-		if err := JSONLine(s, &values[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// delimited writes a header and rows as CSV or TSV.
-type delimited struct {
-	csv    *csv.Writer
-	header []string
-	row    []string
-	wrote  bool
-	tsv    bool
-}
-
-// newDelimited starts a table. The header is written with the first row. A column of the user's file that has the name
-// of a column before it gets another.
-func newDelimited(s *iostreams.Streams, f Format, header []string) *delimited {
-	w := csv.NewWriter(s.Data())
-	r := &delimited{csv: w, header: slices.Clone(header), tsv: f == TSV}
-	for i, name := range r.header {
-		if slices.Contains(r.header[:i], name) {
-			r.header[i] = "input_" + name
-		}
-	}
-	if r.tsv {
-		w.Comma = '\t'
-	}
-	return r
-}
-
-// write adds a row. Only the streams buffer, so that flushing them writes every row.
-func (r *delimited) write(row []string) error {
-	if !r.wrote {
-		r.wrote = true
-		if err := r.csv.Write(r.cells(r.header)); err != nil {
-			return err
-		}
-	}
-	if err := r.csv.Write(r.cells(row)); err != nil {
-		return err
-	}
-	r.csv.Flush()
-	return r.csv.Error()
-}
-
-// cells makes the cells of a row printable, so that a row is a line. Cells of a TSV are never quoted, so that cut and
-// awk can read them.
-func (r *delimited) cells(row []string) []string {
-	r.row = r.row[:0]
-	for _, cell := range row {
-		if cell = printable.Line(cell); r.tsv {
-			cell = strings.ReplaceAll(cell, `"`, "'")
-		}
-		r.row = append(r.row, cell)
-	}
-	return r.row
-}
-
-// Flag writes a boolean in CSV and TSV.
-func Flag(yes bool) string {
-	if yes {
-		return "1"
-	}
-	return "0"
 }
 
 // WriteColumns prints rows with their columns aligned and no header. All rows must have the same number of cells. The

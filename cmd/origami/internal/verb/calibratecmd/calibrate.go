@@ -54,7 +54,6 @@ func NewCalibrate(f *session.Factory) *cobra.Command {
 		"`FOLDER` to write what is measured to, in a file named after GPU and day, or a file to continue")
 	cmd.Flags().StringVar(&o.Replay, "replay", "", "measure nothing, and compute from the records in `FILE`")
 	cmd.Flags().StringVarP(&o.DeviceFile, "output", "o", "", "write a device file to `FILE`, for --device-file")
-	session.OldFlag(f.Streams, cmd.Flags(), "write", "output")
 	cmd.Flags().StringVar(&o.Overrides, "overrides", "", "write the numbers as JSON to `FILE`, for --hw-params")
 	return cmd
 }
@@ -103,14 +102,14 @@ func Calibrate(ctx context.Context, o *CalibrateOptions) error {
 	if len(result.numbers) == 0 {
 		return diag.Inputf("no number could be computed").At("%s", result.file).Do("measure more rounds")
 	}
-	c, err := o.compare(ctx, result)
+	c, inUse, err := o.compare(ctx, result)
 	if err != nil {
 		return err
 	}
-	if err := o.files(result, c.inUse); err != nil {
+	if err := o.files(result, inUse); err != nil {
 		return err
 	}
-	return o.write(result, c, o.Factory.Format())
+	return c.write(o.Factory.Streams, o.Factory.Format())
 }
 
 // missing are the probes that were never measured, for example because the records are older than they.

@@ -66,3 +66,40 @@ func (r *outcome) overrideFile(inUse *arch.Description) ([]byte, error) {
 	text, err := json.MarshalIndent(content, "", "  ")
 	return append(text, '\n'), err
 }
+
+// clockTolerance is how much the measured clock may differ from the one in use and count as the same. The driver gives
+// whole MHz, and an override of the clock describes another chip.
+const clockTolerance = 0.005
+
+// overrides are the measured parameters that a file for --hw-params has: those that the models have a value of without.
+func (r *outcome) overrides(inUse *arch.Description) map[string]hw.Number {
+	out := map[string]hw.Number{}
+	for _, n := range r.numbers {
+		known, ok := hw.Set(inUse.Params).Lookup(n.Name)
+		if !n.Parameter || !ok || n.Name == "clock" && near(n.Value, known.Value, clockTolerance) {
+			continue
+		}
+		out[n.Name] = n.Number
+	}
+	return out
+}
+
+func near(a, b, tolerance float64) bool { return max(a, b) <= (1+tolerance)*min(a, b) }
+
+// sheet returns the device file: the measured numbers, and below them those of the GPU without measurements.
+func (r *outcome) sheet(inUse *arch.Description) *hw.Sheet {
+	device := r.records.Device
+	day := ""
+	for _, n := range r.numbers {
+		day = max(day, n.Date)
+	}
+	s := hw.SheetOf(hw.Header{Arch: device.Arch, Device: slug(device.Name), Name: device.Name, Vendor: inUse.Vendor},
+		inUse.Params, day, "driver, when the GPU was calibrated")
+	for _, n := range r.numbers {
+		if n.Parameter {
+			s.Calibrated[n.Name] = n.Number
+		}
+	}
+	s.Atoms = r.atoms
+	return s
+}

@@ -61,18 +61,9 @@ func NewFit(f *session.Factory) *cobra.Command {
 	flags.StringArrayVar(&o.Records, "records", nil,
 		"`FOLDER` of a data set to fit to; may be repeated; the shipped one otherwise")
 	flags.StringVarP(&o.Write, "output", "o", "", "write a device file to `FILE`, for --device-file")
-	session.OldFlag(f.Streams, flags, "write", "output")
 	flags.StringVar(&o.Name, "name", "", "`NAME` of the device in that file; that of the device and -fitted otherwise")
 	flags.String("kernel", "", "kernel `FAMILY` of the measurements; the architecture's first otherwise")
 	return cmd
-}
-
-// answer is what is written.
-type answer struct {
-	adoption *fit.Adoption
-	arch     *arch.Description
-	sets     []*dataset.Dataset
-	file     string // that was written
 }
 
 // Fit answers.
@@ -113,13 +104,13 @@ func Fit(ctx context.Context, o *FitOptions) error {
 	if err != nil {
 		return err
 	}
-	a := &answer{adoption: adoption, arch: d, sets: sets}
-	if o.Write != "" && adoption.Refused == "" {
-		sheet.Fitted = fitted(sheet.Fitted, a, problems)
+	a := newFitted(d, sets, adoption)
+	if o.Write != "" && a.Adopted {
+		sheet.Fitted = a.section(sheet.Fitted, adoption, problems)
 		if err := write(o.Write, sheet); err != nil {
 			return err
 		}
-		a.file = o.Write
+		a.File = o.Write
 	}
 	return a.write(o.Factory.Streams, o.Factory.Format(), o.Write != "")
 }
@@ -301,45 +292,4 @@ func (o *FitOptions) adopt(
 			p.SetMessage(fmt.Sprintf("%d/%d fits, %s", at.Done, at.Total, at.Name))
 		}
 	})
-}
-
-// fitted is the section of the device file: the adopted constants, and those that were in the file before.
-func fitted(before *hw.Fitted, a *answer, problems []gemm.Problem) *hw.Fitted {
-	day, names := time.Now().UTC().Format(time.DateOnly), strings.Join(a.names(), ", ")
-	source := fmt.Sprintf("fitted to %s (%d times of %d problems) by %s, %s", names, a.adoption.Times,
-		a.adoption.Problems, session.Software(), day)
-	f := &hw.Fitted{Model: a.arch.Model, Kernel: a.sets[0].Kernel, DataSet: names, Source: source, Date: day,
-		Values: map[string]hw.FittedValue{}}
-	if before != nil {
-		for name, v := range before.Values {
-			f.Values[name] = v
-		}
-		problems = append(slices.Clone(before.Problems), problems...)
-		if before.Kernel != f.Kernel {
-			f.Kernel = ""
-		}
-		if before.DataSet != f.DataSet {
-			f.DataSet = before.DataSet + ", " + f.DataSet
-		}
-	}
-	for _, p := range problems {
-		if !slices.Contains(f.Problems, p) {
-			f.Problems = append(f.Problems, p)
-		}
-	}
-	for _, q := range a.adoption.Quantities {
-		if q.Kept == "" {
-			f.Values[q.Name] = hw.FittedValue{Value: q.New, Unit: q.Unit, Low: q.FoldLow, High: q.FoldHigh}
-		}
-	}
-	return f
-}
-
-// names are the data sets.
-func (a *answer) names() []string {
-	names := make([]string, len(a.sets))
-	for i, s := range a.sets {
-		names[i] = s.Name
-	}
-	return names
 }

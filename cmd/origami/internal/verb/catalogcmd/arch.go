@@ -4,7 +4,6 @@ package catalogcmd
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,7 +11,7 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -47,42 +46,24 @@ func NewArch(f *session.Factory) *cobra.Command {
 			"  origami arch show auto\n  origami " +
 			"arch show sm89 --hw-params mine.json",
 		Args: func(_ *cobra.Command, args []string) error {
-			switch {
-			case len(args) == 0 && len(f.Settings.Arch) == 0:
-				return nil // Factory.Targets says what is missing
-			case len(args) > 1:
-				return diag.Inputf("%d architectures are given, and this command shows one", len(args)).Do("leave one")
+			if len(args) > 1 {
+				return tooMany(len(args))
 			}
-			return nil
+			return nil // Factory.Targets says what is missing
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			device := ""
 			if flag := cmd.Flags().Lookup("device"); flag != nil && flag.Changed {
 				device = flag.Value.String() // one of the settings belongs to the architecture there
 			}
-			return show(cmd.Context(), f, args, device)
+			return archShow(cmd.Context(), f, args, device)
 		},
 	})
 	return cmd
 }
 
-var listColumns = table.Columns[ask.Arch]{
-	table.Col("arch", func(a *ask.Arch) string { return a.Arch }),
-	table.Col("device", func(a *ask.Arch) string { return a.Device }),
-	table.Col("default", func(a *ask.Arch) bool { return a.Default }, yes).Same(),
-	table.Col("name", func(a *ask.Arch) string { return a.Name }),
-	table.Col("vendor", func(a *ask.Arch) string { return a.Vendor }),
-	table.Col("aliases", func(a *ask.Arch) []string { return a.Aliases }),
-	table.Col("models", func(a *ask.Arch) []string { return a.Models }),
-	table.Col("kernels", func(a *ask.Arch) []string { return a.Kernels }),
-	table.Col("plugin", func(a *ask.Arch) string { return a.Plugin }),
-}
-
-func yes(v bool) string {
-	if v {
-		return "yes"
-	}
-	return ""
+func tooMany(archs int) *diag.Error {
+	return diag.Inputf("%d architectures are given, and this command shows one", archs).Do("leave one")
 }
 
 // Ask returns what lists the devices. It has no flags.
@@ -98,11 +79,19 @@ func archList(ctx context.Context, f *session.Factory) error {
 	if err != nil {
 		return err
 	}
-	return listColumns.Write(f.Streams, f.Format(), ask.Archs(manifests),
-		"plugin", "kernels", "vendor", "default", "models", "aliases")
+	isDefault := func(a *ask.Arch) string {
+		if a.Default {
+			return "yes"
+		}
+		return ""
+	}
+	key := show.Key[ask.Arch]
+	return show.NewRows(f.Streams, f.Format(), key("arch"), key("device"), show.Text("default", isDefault), key("name"),
+		key("vendor"), key("aliases"), key("models"), key("kernels"), key("plugin")).
+		Least("plugin", "kernels", "vendor", "default", "models", "aliases").All(ask.Archs(manifests))
 }
 
-func show(ctx context.Context, f *session.Factory, args []string, deviceFlag string) error {
+func archShow(ctx context.Context, f *session.Factory, args []string, deviceFlag string) error {
 	archs, device := f.Settings.Arch, f.Settings.Device
 	if len(args) > 0 {
 		archs, device = args, deviceFlag
@@ -112,15 +101,15 @@ func show(ctx context.Context, f *session.Factory, args []string, deviceFlag str
 		return err
 	}
 	if len(targets) > 1 {
-		return diag.Inputf("%d architectures are given, and this command shows one", len(targets)).At("--arch").
-			Do("leave one")
+		return tooMany(len(targets)).At("--arch")
 	}
 	t := &targets[0]
 	a, err := f.Open(ctx, t)
 	if err != nil {
 		return err
 	}
-	f.WarnUnused(t, a.Describe())
+	d := a.Describe()
+	f.WarnUnused(t, d)
 	// The options in force are the model's; what they mean is in the manifest.
 	docs := map[string]string{}
 	for _, o := range t.Manifest.Options {
@@ -129,7 +118,7 @@ func show(ctx context.Context, f *session.Factory, args []string, deviceFlag str
 			docs[o.Key] = strings.TrimSpace(o.Doc + " (" + strings.Join(o.Values, ", ") + ")")
 		}
 	}
-	d := a.Describe()
-	return write(f.Streams, f.Format(), &view{Description: d, Levels: slices.Clone(a.Hierarchy().Levels()),
-		OptionDocs: docs, Plugin: t.Manifest.Name})
+	v := newShown(d, a.Hierarchy().Levels(), docs)
+	v.Plugin = t.Manifest.Name
+	return v.write(f.Streams, f.Format(), d)
 }

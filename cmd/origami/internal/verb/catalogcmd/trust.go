@@ -7,17 +7,16 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
@@ -46,7 +45,16 @@ func NewTrust(f *session.Factory) *cobra.Command {
 				}
 				dtypes = []gemm.DType{dtype}
 			}
-			return trustColumns.Write(f.Streams, f.Format(), ofTypes(rows, dtypes...))
+			key := show.Key[trust]
+			return show.Write(f.Streams, f.Format(), ofTypes(rows, dtypes...), key("device"), key("kernel"),
+				key("dtypes", "type").Or("any other"), key("evidence"), show.Text("times", func(r *trust) string {
+					if r.Times == 0 {
+						return ""
+					}
+					return strconv.Itoa(r.Times)
+				}), key("median_error", "median error"), show.Text("interval's width", func(r *trust) string {
+					return fmt.Sprintf("%.2f–%.2f", r.Narrow, r.Wide)
+				}), key("from"))
 		},
 	}
 	cmd.Flags().String("dtype", "", "only of this element `TYPE` of A and B")
@@ -56,21 +64,38 @@ func NewTrust(f *session.Factory) *cobra.Command {
 
 // trust is what the times of one kind of prediction were held against.
 type trust struct {
-	model *arch.Description
-	*arch.Uncertainty
+	Device   string        `json:"device"` // as `arch@device`, and the kernel family
+	Kernel   string        `json:"kernel"`
+	DTypes   []string      `json:"dtypes"`                       // the types of A and B, empty for all that have no row
+	Evidence arch.Evidence `json:"evidence"`                     // as in `select`
+	Times    int           `json:"times"`                        // how many were measured
+	Error    ask.Number    `json:"median_error" unit:"fraction"` // of |predicted ÷ measured − 1|; `null` if unknown
+	Narrow   float64       `json:"width_low"`                    // high ÷ low of the narrowest interval, and the widest
+	Wide     float64       `json:"width_high"`
+	From     string        `json:"from"` // the measurements, or how the intervals were found
+
+	model  *arch.Description
+	others bool // it is for all types without a row
 }
 
-// types lists the types of A and B that the model predicts. Times of others may be among those it was held against.
-func (r *trust) types() (list []string) {
-	for _, l := range r.Checked.Layouts {
-		if name := l.Types.In.String(); r.predicts(l.Types.In) && !slices.Contains(list, name) {
-			list = append(list, name)
+func newTrust(d *arch.Description, u *arch.Uncertainty) trust {
+	r := trust{Device: d.ID(), Kernel: u.Kernel, Evidence: d.EvidenceOf(u), Times: max(u.Checked.Times, u.Checked.Sizes),
+		Error: ask.Number(cmp.Or(u.MedianError, math.NaN())), Narrow: math.Inf(1), model: d,
+		From: cmp.Or(table.SetOf(&u.Checked), u.Source)}
+	for _, l := range u.Checked.Layouts {
+		if name := l.Types.In.String(); r.predicts(l.Types.In) && !slices.Contains(r.DTypes, name) {
+			r.DTypes = append(r.DTypes, name)
 		}
 	}
-	return list
+	r.others = len(u.Checked.Layouts) == 0
+	for _, x := range u.Ranges {
+		r.Narrow, r.Wide = min(r.Narrow, x.High/x.Low), max(r.Wide, x.High/x.Low)
+	}
+	return r
 }
 
-// predicts reports whether the model predicts kernels of the family for a type.
+// predicts reports whether the model predicts kernels of the family for a type. Times of others may be among those it
+// was held against.
 func (r *trust) predicts(dtype gemm.DType) bool {
 	p := gemm.New(1, 1, 1)
 	p.DType = dtype
@@ -80,10 +105,10 @@ func (r *trust) predicts(dtype gemm.DType) bool {
 // ofTypes returns the rows that predictions of some types rest on: of each device and family, those that name one of
 // them, and the one for all others if one is not named.
 func ofTypes(rows []trust, dtypes ...gemm.DType) []trust {
-	names := func(r *trust, dtype gemm.DType) bool { return slices.Contains(r.types(), dtype.String()) }
+	names := func(r *trust, dtype gemm.DType) bool { return slices.Contains(r.DTypes, dtype.String()) }
 	return slices.DeleteFunc(slices.Clone(rows), func(r trust) bool {
 		return !slices.ContainsFunc(dtypes, func(dtype gemm.DType) bool {
-			if len(r.Checked.Layouts) > 0 {
+			if !r.others {
 				return names(&r, dtype)
 			}
 			return r.predicts(dtype) && !slices.ContainsFunc(rows, func(o trust) bool {
@@ -91,40 +116,6 @@ func ofTypes(rows []trust, dtypes ...gemm.DType) []trust {
 			})
 		})
 	})
-}
-
-// width returns high ÷ low of the narrowest and the widest range.
-func (r *trust) width() (narrow, wide float64) {
-	narrow = math.Inf(1)
-	for _, x := range r.Ranges {
-		narrow, wide = min(narrow, x.High/x.Low), max(wide, x.High/x.Low)
-	}
-	return narrow, wide
-}
-
-var trustColumns = table.Columns[trust]{
-	table.Col("device", func(r *trust) string { return r.model.ID() }),
-	table.Col("kernel", func(r *trust) string { return r.Kernel }),
-	table.Col("dtypes|dtypes|type", (*trust).types, func(list []string) string {
-		return cmp.Or(strings.Join(list, ", "), "any other")
-	}),
-	table.Col("evidence", func(r *trust) arch.Evidence { return r.model.EvidenceOf(r.Uncertainty) }),
-	table.Col("times", func(r *trust) int { return max(r.Checked.Times, r.Checked.Sizes) }, func(n int) string {
-		if n == 0 {
-			return ""
-		}
-		return strconv.Itoa(n)
-	}).Same(),
-	table.Opt("median_error|median_error|median error", func(r *trust) float64 {
-		return cmp.Or(r.MedianError, math.NaN())
-	}, digits.Percent),
-	table.Col("width_low|width_low|-", func(r *trust) float64 { narrow, _ := r.width(); return narrow }),
-	table.Col("width_high|width_high|-", func(r *trust) float64 { _, wide := r.width(); return wide }),
-	table.Text("interval's width", func(r *trust) string {
-		narrow, wide := r.width()
-		return fmt.Sprintf("%.2f–%.2f", narrow, wide)
-	}),
-	table.Col("from", func(r *trust) string { return cmp.Or(table.SetOf(&r.Checked), r.Source) }),
 }
 
 // trusted returns the rows of the devices that are asked for, or of all.
@@ -167,7 +158,7 @@ func trusted(ctx context.Context, f *session.Factory) (rows []trust, err error) 
 		for _, d := range models {
 			for j := range d.Uncertainty {
 				if u := &d.Uncertainty[j]; len(u.Ranges) > 0 && (f.Settings.Kernel == "" || u.Kernel == f.Settings.Kernel) {
-					rows = append(rows, trust{d, u})
+					rows = append(rows, newTrust(d, u))
 				}
 			}
 		}

@@ -112,7 +112,7 @@ func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, e
 			if err != nil {
 				return nil, err
 			}
-			return out.object(), nil
+			return out, nil
 		}
 		out, err := o.scored(ctx)
 		if err == nil {

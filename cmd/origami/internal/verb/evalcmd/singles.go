@@ -4,28 +4,21 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
-	"github.com/origami-gemm/origami/core/unit"
 )
 
-// singles is how far a model is from the measured times of single configurations.
+// singles is the answer of `eval --json` for a data set with one configuration per problem: how far a model is from the
+// measured times.
 type singles struct {
-	arch *arch.Description
-	data *score.Subset
-	rows []score.Single
-}
-
-// singlesJSON is the answer of `eval --json` for a data set with one configuration per problem.
-type singlesJSON struct {
 	Arch   string          `json:"arch"` // as in `select`
 	Device string          `json:"device"`
 	Model  string          `json:"model"`
@@ -34,11 +27,22 @@ type singlesJSON struct {
 	Rung   arch.Rung       `json:"rung"`
 	Ranks  bool            `json:"ranks_only,omitempty"`
 	Data   string          `json:"records"` // the measurements
-	// each with `problem`, `config`, `bound`, `predicted_ms`, `measured_ms`, `predicted_by_measured`, `spill_bytes`
-	// (per thread, as the compiler reports it) and `reason` (why the model rejects it; the predicted numbers are then
-	// `null`)
-	Rows   []ask.Object   `json:"kernels"`
-	Groups []singlesGroup `json:"summary"` // of predicted ÷ measured
+	Rows   []single        `json:"kernels"` // the kernels
+	Groups []singlesGroup  `json:"summary"` // of predicted ÷ measured
+
+	desc *arch.Description
+}
+
+// single is a kernel. The predicted numbers are `null` if the model rejects it.
+type single struct {
+	Problem   gemm.Record `json:"problem"` // what was computed, and the configuration
+	Config    gemm.Config `json:"config"`
+	Bound     string      `json:"bound,omitempty"` // what limits it, as predicted
+	Predicted ask.Number  `json:"predicted_ms"`    // the times
+	Measured  float64     `json:"measured_ms"`
+	Ratio     ask.Number  `json:"predicted_by_measured"` // their ratio
+	Spills    int         `json:"spill_bytes"`           // per thread, as the compiler reports it
+	Reason    arch.Reason `json:"reason,omitempty"`      // why the model rejects it
 }
 
 type singlesGroup struct {
@@ -48,55 +52,6 @@ type singlesGroup struct {
 	Lowest  float64 `json:"lowest"`
 	Highest float64 `json:"highest"`
 }
-
-var ratioColumns = table.Columns[singlesGroup]{
-	table.Text("predicted ÷ measured", func(g *singlesGroup) string { return g.Name }),
-	table.Text("kernels", func(g *singlesGroup) string { return strconv.Itoa(g.Count) }),
-	table.Text("median", func(g *singlesGroup) string { return ratioText(g.Median) }),
-	table.Text("lowest", func(g *singlesGroup) string { return ratioText(g.Lowest) }),
-	table.Text("highest", func(g *singlesGroup) string { return ratioText(g.Highest) }),
-}
-
-func (o *singles) columns() table.Columns[score.Single] {
-	type single = score.Single
-	problem := func(r *single) gemm.Problem { return r.Problem }
-	config := func(r *single) gemm.Config { return r.Config }
-	// predicted is a number that a rejected kernel does not have.
-	predicted := func(of func(*single) float64) func(*single) float64 {
-		return func(r *single) float64 {
-			if r.Reject != "" {
-				return math.NaN()
-			}
-			return of(r)
-		}
-	}
-	return append(table.Problem(problem),
-		table.Config(o.arch.Axes(o.data.Kernel), config),
-		table.Text("problem", func(r *single) string { return r.Problem.String() }),
-		table.Col("config|-", config),
-		table.Text("configuration", func(r *single) string { return r.Config.String() }),
-		table.Col("bound", func(r *single) string {
-			if r.Reject != "" {
-				return ""
-			}
-			return r.Bound.String()
-		}).Omit().Or(none),
-		table.Opt("predicted_ms||-", predicted(func(r *single) float64 { return ask.Milliseconds(r.Predicted) })),
-		table.Opt("-|-|predicted", predicted(func(r *single) float64 { return float64(r.Predicted) }), seconds).Or(none),
-		table.Col("measured_ms||-", func(r *single) float64 { return ask.Milliseconds(r.Measured) }),
-		table.Text("measured", func(r *single) string { return r.Measured.String() }),
-		table.Opt("predicted_by_measured||predicted ÷ measured", predicted((*single).Ratio), ratioText).Or(none),
-		table.Col("spill_bytes||spills", func(r *single) int { return int(r.SpillBytes) }, func(bytes int) string {
-			if bytes == 0 {
-				return "no"
-			}
-			return fmt.Sprintf("%d B", bytes)
-		}),
-		table.Col("reason||-", func(r *single) arch.Reason { return r.Reject }).Omit(),
-		table.Const[single]("-|ranks_only|-", o.arch.RanksOnly))
-}
-
-func seconds(v float64) string { return unit.Seconds(v).String() }
 
 // singles scores a model on a data set with one configuration per problem.
 func (o *Options) singles(ctx context.Context) (*singles, error) {
@@ -110,11 +65,24 @@ func (o *Options) singles(ctx context.Context) (*singles, error) {
 		}
 	}
 	rows, err := score.Singles(ctx, o.model, o.data, problems.Shapes(o.list.Problems))
-	return &singles{o.model.Describe(), o.data, rows}, err
+	d := o.model.Describe()
+	out := &singles{Arch: d.Arch, Device: d.Device, Model: d.Model, Class: d.ModelClass, Kernel: o.data.Kernel,
+		Rung: d.Rung, Ranks: d.RanksOnly, Data: o.data.Name, Rows: make([]single, len(rows)), Groups: groups(rows), desc: d}
+	for i := range rows {
+		r := &rows[i]
+		one := single{Problem: r.Problem.Record(), Config: r.Config, Measured: ask.Milliseconds(r.Measured),
+			Predicted: ask.Number(math.NaN()), Ratio: ask.Number(math.NaN()), Spills: int(r.SpillBytes), Reason: r.Reject}
+		if r.Reject == "" {
+			one.Bound, one.Predicted = r.Bound.String(), ask.Number(ask.Milliseconds(r.Predicted))
+			one.Ratio = ask.Number(r.Ratio())
+		}
+		out.Rows[i] = one
+	}
+	return out, err
 }
 
 // groups sums up the ratios of all kernels, of those that spill and of the others.
-func (o *singles) groups() []singlesGroup {
+func groups(rows []score.Single) []singlesGroup {
 	var out []singlesGroup
 	for _, g := range []struct {
 		name   string
@@ -124,7 +92,7 @@ func (o *singles) groups() []singlesGroup {
 		{"without spills", func(s *score.Single) bool { return s.SpillBytes == 0 }},
 		{"with spills", func(s *score.Single) bool { return s.SpillBytes > 0 }},
 	} {
-		if r := score.SummariseSingles(o.rows, g.counts); r.Count > 0 {
+		if r := score.SummariseSingles(rows, g.counts); r.Count > 0 {
 			out = append(out, singlesGroup{g.name, r.Count, r.Median, r.Least, r.Large})
 		}
 	}
@@ -132,23 +100,29 @@ func (o *singles) groups() []singlesGroup {
 }
 
 func (o *singles) write(s *iostreams.Streams, f table.Format) error {
-	switch f {
-	case table.JSON:
-		return table.JSONLine(s, o.object())
-	case table.Table:
-		table.Lines(s, append(table.DeviceLines(o.arch), table.ModelLine(o.arch, o.data.Kernel),
-			fmt.Sprintf("%-11s %s, one configuration per problem", "measured", o.data.Name))...)
-	case table.CSV, table.TSV:
-	}
-	if err := o.columns().Write(s, f, o.rows); err != nil || f != table.Table {
+	text := show.Text[single]
+	err := show.Answer(s, f, o, func() {
+		table.Lines(s, append(table.DeviceLines(o.desc), table.ModelLine(o.desc, o.Kernel),
+			fmt.Sprintf("%-11s %s, one configuration per problem", "measured", o.Data))...)
+	}, o.Rows, show.Key[single]("problem"), show.Key[single]("config", "configuration"), show.Key[single]("bound").Or(none),
+		text("predicted", func(r *single) string { return milliseconds(float64(r.Predicted)) }).Or(none),
+		text("measured", func(r *single) string { return milliseconds(r.Measured) }),
+		text("predicted ÷ measured", func(r *single) string { return ratioText(float64(r.Ratio)) }),
+		text("spills", func(r *single) string {
+			if r.Spills == 0 {
+				return "no"
+			}
+			return fmt.Sprintf("%d B", r.Spills)
+		}))
+	if err != nil || f != table.Table {
 		return err
 	}
 	s.Printf("\n")
-	return ratioColumns.Write(s, f, o.groups())
-}
-
-func (o *singles) object() singlesJSON {
-	d := o.arch
-	return singlesJSON{d.Arch, d.Device, d.Model, d.ModelClass, o.data.Kernel, d.Rung, d.RanksOnly, o.data.Name,
-		o.columns().Objects(o.rows), o.groups()}
+	group := func(header string, value func(*singlesGroup) float64) show.Column[singlesGroup] {
+		return show.Text(header, func(g *singlesGroup) string { return ratioText(value(g)) })
+	}
+	return show.Write(s, f, o.Groups, show.Key[singlesGroup]("of", "predicted ÷ measured"),
+		show.Key[singlesGroup]("count", "kernels"), group("median", func(g *singlesGroup) float64 { return g.Median }),
+		group("lowest", func(g *singlesGroup) float64 { return g.Lowest }),
+		group("highest", func(g *singlesGroup) float64 { return g.Highest }))
 }

@@ -185,7 +185,7 @@ func (o *buildOptions) run(ctx context.Context) error {
 	rows := regrets(l, x.times)
 	for i := range trials {
 		if t := &trials[i]; t.Way != logic.BySize {
-			rows = append(rows, regret{"sizes left out, by " + string(t.Way), t.Regret})
+			rows = append(rows, regret{"sizes left out, by " + string(t.Way), slowerOf(t.Regret)})
 		}
 	}
 	return report(o.factory, l, rows)

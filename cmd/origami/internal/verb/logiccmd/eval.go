@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -170,16 +171,23 @@ func (o *evalOptions) writeTrials(x *sample, trials []logic.Trial) error {
 		table.Line(f.Streams, "left out", "each of %d parts of the sizes", o.folds)
 		f.Streams.Printf("\n")
 	}
-	return append(table.Columns[logic.Trial]{
-		table.Col("most", func(x *logic.Trial) int { return x.Most }, func(n int) string {
-			if n == 0 {
-				return "all"
-			}
-			return strconv.Itoa(n)
-		}),
-		table.Col("kernels", func(x *logic.Trial) float64 { return x.Kernels }, func(n float64) string {
-			return strconv.FormatFloat(n, 'f', 1, 64)
-		}).Same(),
-		table.Col("way|answered by", func(x *logic.Trial) logic.Way { return x.Way }),
-	}, regretColumns(func(x *logic.Trial) *logic.Regret { return &x.Regret })...).Write(f.Streams, format, trials)
+	rows := make([]trial, len(trials))
+	for i, t := range trials {
+		rows[i] = trial{t.Most, t.Kernels, t.Way, slowerOf(t.Regret)}
+	}
+	return show.Write(f.Streams, format, rows, slowerColumns(show.Text("most", func(t *trial) string {
+		if t.Most == 0 {
+			return "all"
+		}
+		return strconv.Itoa(t.Most)
+	}), show.Text("kernels", func(t *trial) string { return strconv.FormatFloat(t.Kernels, 'f', 1, 64) }),
+		show.Key[trial]("way", "answered by"))...)
+}
+
+// trial is what libraries are worth on sizes that were left out when they were built.
+type trial struct {
+	Most    int       `json:"most"` // the most kernels that they were allowed, 0 for all, and the mean of what they have
+	Kernels float64   `json:"kernels"`
+	Way     logic.Way `json:"way"` // what answered
+	slower
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	out "github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
@@ -237,49 +238,64 @@ func (g *gain) ratios(choice int) (ratios []float64) {
 
 // choice is a choice against the fastest kernels: its times ÷ the fastest kernels' times.
 type choice struct {
-	name   string
-	ratios []float64
+	Against string  `json:"against"` // what chooses
+	Sizes   int     `json:"sizes"`   // how many sizes have its time
+	Mean    float64 `json:"mean"`    // the geometric mean of the ratios, their median, the least and the most
+	Median  float64 `json:"median"`
+	Least   float64 `json:"least"`
+	Most    float64 `json:"most"`
 }
-
-var choices = table.Columns[choice]{
-	table.Col("against|-|time ÷ that of the fastest kernel", func(c *choice) string { return c.name }),
-	table.Col("sizes|-|sizes", func(c *choice) int { return len(c.ratios) }),
-	table.Opt("mean|-|mean", func(c *choice) float64 { return geomean(c.ratios) }, thousandths),
-	table.Opt("median|-|median", func(c *choice) float64 { return stats.Median(c.ratios) }, thousandths),
-	table.Opt("least|-|least", func(c *choice) float64 { return slices.Min(c.ratios) }, thousandths),
-	table.Opt("most|-|most", func(c *choice) float64 { return slices.Max(c.ratios) }, thousandths),
-}
-
-func thousandths(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 
 func (g *gain) summary() (list []choice) {
 	for i, name := range g.others {
 		if r := g.ratios(i); len(r) > 0 {
-			list = append(list, choice{name, r})
+			list = append(list, choice{name, len(r), geomean(r), stats.Median(r), slices.Min(r), slices.Max(r)})
 		}
 	}
 	return list
 }
 
+func choiceColumns() []show.Column[choice] {
+	thousandths := func(header string, value func(*choice) float64) show.Column[choice] {
+		return show.Text(header, func(c *choice) string { return strconv.FormatFloat(value(c), 'f', 3, 64) })
+	}
+	return []show.Column[choice]{
+		show.Key[choice]("against", "time ÷ that of the fastest kernel"), show.Key[choice]("sizes"),
+		thousandths("mean", func(c *choice) float64 { return c.Mean }),
+		thousandths("median", func(c *choice) float64 { return c.Median }),
+		thousandths("least", func(c *choice) float64 { return c.Least }),
+		thousandths("most", func(c *choice) float64 { return c.Most }),
+	}
+}
+
+// timed is a size with the times of all choices, in CSV.
+type timed struct {
+	Problem gemm.Record `json:"problem"`
+	Best    string      `json:"best"` // the fastest kernel, and the model's pick
+	Pick    string      `json:"pick"`
+	Seconds ask.Fields  `json:"seconds"`
+}
+
 func (g *gain) write(s *iostreams.Streams, format table.Format) error {
 	switch format {
+	case table.CSV, table.TSV:
+		rows := make([]timed, len(g.sizes))
+		for i := range g.sizes {
+			x := &g.sizes[i]
+			rows[i] = timed{Problem: x.problem.Record(), Best: x.best.String(), Pick: x.pick.String()}
+			for j, name := range append([]string{"fastest"}, g.others...) {
+				rows[i].Seconds = append(rows[i].Seconds, ask.Field{Name: name, Value: ask.Number(x.seconds[j])})
+			}
+		}
+		return show.Write(s, format, rows)
 	case table.Table:
 		for _, line := range g.lines() {
 			table.Line(s, line[0], "%s", line[1])
 		}
 		s.Printf("\n")
-		fallthrough
 	case table.JSON:
-		return choices.Write(s, format, g.summary())
-	case table.CSV, table.TSV:
 	}
-	sizes := append(table.Problem(func(x *tuned) gemm.Problem { return x.problem }),
-		table.Col("-|best", func(x *tuned) string { return x.best.String() }),
-		table.Col("-|pick", func(x *tuned) string { return x.pick.String() }))
-	for i, name := range append([]string{"seconds"}, g.others...) {
-		sizes = append(sizes, table.Opt("-|"+name, func(x *tuned) float64 { return x.seconds[i] }))
-	}
-	return sizes.Write(s, format, g.sizes)
+	return show.Write(s, format, g.summary(), choiceColumns()...)
 }
 
 func (g *gain) lines() [][2]string {
@@ -293,7 +309,7 @@ func (g *gain) page(r *out.Report) {
 		lines = append(lines, line[0]+": "+line[1])
 	}
 	r.List(lines)
-	r.Table(choices.Text(g.summary()))
+	r.Table(show.Texts(g.summary(), choiceColumns()...))
 	f := &figure.Figure{Title: g.subject, Series: g.others, X: figure.Axis{Label: "GFLOP of the product", Log: true},
 		Y: figure.Axis{Label: "time ÷ time of the fastest kernel", Log: true, Reference: 1}}
 	for i, name := range g.others {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/logic"
@@ -25,25 +26,27 @@ func newShow(f *session.Factory) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(f, l)
+			return showLogic(f, l)
 		},
 	}
 }
 
-func show(f *session.Factory, l *tensile.Logic) error {
+func showLogic(f *session.Factory, l *tensile.Logic) error {
 	order, counts := l.Wins()
-	format := f.Format()
-	if format == table.JSON {
-		return table.JSONLine(f.Streams, summary(l))
+	rows := make([]used, len(order))
+	for i, k := range order {
+		rows[i] = used{k, l.Kernels[k].Name, counts[k]}
 	}
-	if format == table.Table {
-		heading(f, l)
-	}
-	return table.Columns[int]{
-		table.Col("number", func(k *int) int { return *k }),
-		table.Col("kernel", func(k *int) string { return l.Kernels[*k].Name }),
-		table.Col("used", func(k *int) int { return counts[*k] }),
-	}.Write(f.Streams, format, order)
+	key := show.Key[used]
+	return show.Answer(f.Streams, f.Format(), summary(l), func() { heading(f, l) }, rows, key("number"), key("kernel"),
+		key("used"))
+}
+
+// used is a kernel of a logic.
+type used struct {
+	Number int    `json:"number"` // its place in the logic, and its name
+	Kernel string `json:"kernel"`
+	Used   int    `json:"used"` // the sizes and leaves that have it
 }
 
 // summaryJSON says what a logic is.
@@ -61,8 +64,8 @@ type summaryJSON struct {
 	Library  string `json:"library_type,omitempty"` // of a file of Tensile
 	Metric   string `json:"metric,omitempty"`
 
-	// but for `show`: by `layer`, `sizes`, `unanswered`, `mean` and `worst` (`null` without sizes)
-	Regret []ask.Object `json:"regret,omitempty"`
+	// but for `show`, how much slower its kernels are than the fastest
+	Regret []regret `json:"regret,omitempty"`
 }
 
 func summary(l *tensile.Logic) *summaryJSON {
@@ -96,38 +99,41 @@ func heading(f *session.Factory, l *tensile.Logic) {
 	}
 }
 
+// regret is how much slower the kernels of a layer are than the fastest.
 type regret struct {
-	layer string
-	logic.Regret
+	Layer string `json:"layer"` // how it answers
+	slower
+}
+
+// slower is a time ÷ the time of the fastest kernel − 1, over sizes.
+type slower struct {
+	Sizes      int        `json:"sizes"` // how many, and how many have no answer
+	Unanswered int        `json:"unanswered"`
+	Mean       ask.Number `json:"mean" unit:"fraction"` // the mean and the largest; `null` without sizes
+	Worst      ask.Number `json:"worst" unit:"fraction"`
+}
+
+func slowerOf(r logic.Regret) slower {
+	return slower{r.Sizes, r.Unanswered, ask.Number(r.Mean), ask.Number(r.Worst)}
 }
 
 func regrets(l *tensile.Logic, t *logic.Table) []regret {
-	return []regret{{"as it is used", l.Regret(t, logic.Whole)}, {"ranges alone", l.Regret(t, logic.RangesOnly)},
-		{"nearest other size", l.Regret(t, logic.NearestOther)}}
+	return []regret{{"as it is used", slowerOf(l.Regret(t, logic.Whole))},
+		{"ranges alone", slowerOf(l.Regret(t, logic.RangesOnly))},
+		{"nearest other size", slowerOf(l.Regret(t, logic.NearestOther))}}
 }
 
-func regretColumns[T any](of func(*T) *logic.Regret) table.Columns[T] {
-	return table.Columns[T]{
-		table.Col("sizes", func(x *T) int { return of(x).Sizes }),
-		table.Col("unanswered", func(x *T) int { return of(x).Unanswered }),
-		table.Opt("mean|mean regret", func(x *T) float64 { return of(x).Mean }, digits.Percent),
-		table.Opt("worst|worst regret", func(x *T) float64 { return of(x).Worst }, digits.Percent),
-	}
+// slowerColumns are what people see of a regret.
+func slowerColumns[T any](first ...show.Column[T]) []show.Column[T] {
+	return append(first, show.Key[T]("sizes"), show.Key[T]("unanswered"), show.Key[T]("mean", "mean regret"),
+		show.Key[T]("worst", "worst regret"))
 }
 
 func report(f *session.Factory, l *tensile.Logic, list []regret) error {
-	columns := append(table.Columns[regret]{table.Col("layer", func(r *regret) string { return r.layer })},
-		regretColumns(func(r *regret) *logic.Regret { return &r.Regret })...)
-	format := f.Format()
-	switch format {
-	case table.JSON:
-		s := summary(l)
-		s.Regret = columns.Objects(list)
-		return table.JSONLine(f.Streams, s)
-	case table.Table:
+	s := summary(l)
+	s.Regret = list
+	return show.Answer(f.Streams, f.Format(), s, func() {
 		heading(f, l)
 		f.Streams.Printf("\n")
-	case table.CSV, table.TSV:
-	}
-	return columns.Write(f.Streams, format, list)
+	}, list, slowerColumns(show.Key[regret]("layer"))...)
 }

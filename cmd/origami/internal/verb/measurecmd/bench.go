@@ -5,11 +5,9 @@ package measurecmd
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
@@ -19,7 +17,6 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/score"
@@ -34,9 +31,9 @@ type BenchOptions struct {
 	Records  string
 	WarmL2   bool
 	Report   string
-	// RetryFailed measures again what has failed. Mend takes out what was failed for faults of the executor.
-	RetryFailed, Mend bool
-	Share             session.ShareFlags
+	// RetryFailed measures again what has failed.
+	RetryFailed bool
+	Share       session.ShareFlags
 }
 
 // NewBench returns the command.
@@ -52,13 +49,12 @@ func NewBench(f *session.Factory) *cobra.Command {
 			"measured first. Every candidate is compiled, its results are checked, and its times are written to\n" +
 			"the folder at once. If such a run ends early, the same command continues it, also if the executor\n" +
 			"failed, which is not recorded against a configuration. --retry-failed measures again what has\n" +
-			"failed. Folders of older versions may have failures that were the executor's: --mend takes them\n" +
-			"out, and the next run measures them. Problems that have no kernel of the executor's first family are\n" +
-			"measured with its next one, in a folder of their own, and have an outcome of their own behind the\n" +
-			"first; --kernel names one family for all. --gpus measures with several GPUs of this machine, and\n" +
-			"--shard a part of the problems; `records merge` puts the parts together. Without --problems it uses\n" +
-			"the 23 sizes that tritonBLAS's NVIDIA port was evaluated on. With --records and without --executor it\n" +
-			"uses all problems of the folder. docs/measuring.md says how a measurement is made.",
+			"failed. Problems that have no kernel of the executor's first family are measured with its next one,\n" +
+			"in a folder of their own, and have an outcome of their own behind the first; --kernel names one family\n" +
+			"for all. --gpus measures with several GPUs of this machine, and --shard a part of the problems;\n" +
+			"`records merge` puts the parts together. Without --problems it uses the 23 sizes that tritonBLAS's\n" +
+			"NVIDIA port was evaluated on. With --records and without --executor it uses all problems of the folder.\n" +
+			"docs/measuring.md says how a measurement is made.",
 		Example: `  origami bench --arch sm90@h200
   origami bench --arch sm90@h200 --problems shapes.csv --json
   origami bench --arch sm90@h200 --report ./report
@@ -75,11 +71,8 @@ func NewBench(f *session.Factory) *cobra.Command {
 	cmd.Flags().StringVar(&o.Records, "records", "",
 		"`FOLDER` of a data set, the shipped one otherwise; with --executor, where to write and continue it")
 	o.Share.Register(cmd.Flags())
-	registerWarm(cmd.Flags(), &o.WarmL2)
 	cmd.Flags().BoolVar(&o.RetryFailed, "retry-failed", false,
 		"with --executor, measure again what has failed or did not end in time")
-	cmd.Flags().BoolVar(&o.Mend, "mend", false,
-		"first take failures out of the --records folder that were the executor's, not a kernel's")
 	cmd.Flags().StringVar(&o.Report, "report", "",
 		"also write the outcome as Markdown, CSV, JSON and plots into `FOLDER`")
 	return cmd
@@ -97,16 +90,14 @@ func Bench(ctx context.Context, o *BenchOptions) error {
 	if err != nil {
 		return err
 	}
-	a, err := beside(o.Factory, &o.WarmL2, func() (arch.Architecture, error) {
+	o.WarmL2 = warm(o.Factory)
+	a, err := beside(o.Factory, func() (arch.Architecture, error) {
 		return o.Factory.Searched(ctx, &o.Query)
 	})
 	if err != nil {
 		return err
 	}
 	a = arch.Whole(a, problems.Shapes(list.Problems)...)
-	if err := o.mend(); err != nil {
-		return err
-	}
 	var groups []group
 	if o.Executor != "" {
 		groups, err = o.measure(ctx, a, list.Problems)
@@ -127,16 +118,12 @@ func Bench(ctx context.Context, o *BenchOptions) error {
 	return list.Failures.Err()
 }
 
-// registerWarm adds the old form of --timing alone.
-func registerWarm(flags *pflag.FlagSet, warm *bool) {
-	flags.BoolVar(warm, "warm-l2", false, "old form of --timing alone")
-	_ = flags.MarkHidden("warm-l2") // it exists: the line above added it
-}
+// warm reports whether what is measured leaves the L2 warm: with --timing alone.
+func warm(f *session.Factory) bool { return f.Settings.Timing == string(timing.Alone) }
 
-// beside opens the model in the timing of what is measured: events, or alone, which leaves the L2 warm.
-func beside(f *session.Factory, warm *bool, open func() (arch.Architecture, error)) (arch.Architecture, error) {
-	*warm = *warm || f.Settings.Timing == string(timing.Alone)
-	conditions := dataset.Conditions{WarmL2: *warm}
+// beside opens the model in the timing of what is measured: events, or alone.
+func beside(f *session.Factory, open func() (arch.Architecture, error)) (arch.Architecture, error) {
+	conditions := dataset.Conditions{WarmL2: warm(f)}
 	return f.Beside(conditions.Timing(), nil, open)
 }
 
@@ -172,7 +159,7 @@ func (o *BenchOptions) compare(
 			failures.Add(p.Where, err)
 			continue
 		}
-		if err := w.write(row{compared, p.Labels}); err != nil {
+		if err := w.write(compared, p.Labels); err != nil {
 			return err
 		}
 	}
@@ -182,13 +169,9 @@ func (o *BenchOptions) compare(
 	if err := report.Write(ctx, o.Factory, folder, w.contents()); err != nil {
 		return err
 	}
-	s := w.summarised()
+	s := score.SummariseComparisons(w.scores)
 	if s.Wrong+s.Failed > 0 {
 		o.Factory.Streams.Warn(leftOut(s.Wrong, s.Failed) + " left out; --report lists why")
-	}
-	if n := data.Count(datastore.WronglyFailed); n > 0 {
-		o.Factory.Streams.Warn(fmt.Sprintf("%s the executor's fault, not a kernel's; --mend takes %s out",
-			digits.Plural(n, "failure was", "failures were"), them(n)))
 	}
 	if missing := w.unfinished(&s); missing != "" {
 		o.Factory.Streams.Warn("the sweep is unfinished: " + missing)
@@ -241,7 +224,7 @@ func (o *BenchOptions) recorded(ctx context.Context, d *arch.Description, list [
 		return datastore.Shipped(d, o.Factory.Settings.Kernel, "--records")
 	})
 	if err == nil && o.WarmL2 && !data.WarmL2 {
-		err = diag.Inputf("the measurements were made with a cold L2").At("--warm-l2").
+		err = diag.Inputf("the measurements were made with a cold L2").At("--timing alone").
 			Do("leave it out, or measure with --executor")
 	}
 	if err != nil {

@@ -6,9 +6,8 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -24,16 +23,16 @@ func (w *writer) contents() report.Contents {
 
 func (w *writer) page(r *report.Report) {
 	title := fmt.Sprintf("%s, %s model, kernel family %s", w.arch.ID(), w.arch.Model, w.data.Kernel)
-	s := w.summarised()
+	s := score.SummariseComparisons(w.scores)
 	r.Heading(1, title)
 	r.List(w.above())
-	r.Table(w.columns(&s).Text(w.rows))
+	r.Table(show.Texts(w.rows, w.columns(&s)...))
 	r.List(w.below(&s))
 	r.Figure("three-ways", "speed of the pick and of the libraries, relative to the fastest candidate",
-		threeWays(title, w.data.Libraries(), w.comparisons()))
+		threeWays(title, w.data.Libraries(), w.scores))
 	var points []score.Point
 	for i := range w.rows {
-		points = append(points, w.rows[i].Points...)
+		points = append(points, w.scores[i].Points...)
 	}
 	r.Agreement(title, points)
 	if excluded := w.excluded(); len(excluded) > 0 {
@@ -68,22 +67,11 @@ func threeWays(title string, libraries []string, rows []score.Comparison) *figur
 	return f
 }
 
-// again writes all rows to another stream, in another format.
-func (w *writer) again(s *iostreams.Streams, format table.Format) error {
-	other := newWriter(s, format, w.arch, w.data, w.labels)
-	for i := range w.rows {
-		if err := other.write(w.rows[i]); err != nil {
-			return err
-		}
-	}
-	return other.close()
-}
-
 // excluded lists the measurements that have no valid time.
 func (w *writer) excluded() (lines []string) {
 	for i := range w.rows {
-		for _, e := range w.rows[i].Excluded {
-			lines = append(lines, fmt.Sprintf("%s, %s: %s: %s", w.rows[i].Problem, e.Label(),
+		for _, e := range w.scores[i].Excluded {
+			lines = append(lines, fmt.Sprintf("%s, %s: %s: %s", w.scores[i].Problem, e.Label(),
 				datastore.Words(e.Status), e.Detail))
 		}
 	}

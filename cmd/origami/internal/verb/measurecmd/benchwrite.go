@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/digits"
-	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/stats"
 )
@@ -22,59 +23,138 @@ type writer struct {
 	format table.Format
 	arch   *arch.Description
 	data   *dataset.Dataset
-	stream func(*row) error // nil for a table, which needs all rows for its widths
-	more   bool             // there are columns for what few problems have
-	labels []string         // of the problems file
-	rows   []row
+	labels []string             // of the problems file
+	stream *show.Rows[compared] // nil for a table, whose columns depend on all rows
+	scores []score.Comparison
+	rows   []compared
 }
 
 func newWriter(
 	s *iostreams.Streams, f table.Format, d *arch.Description, data *dataset.Dataset, labels []string,
 ) *writer {
 	w := &writer{s: s, format: f, arch: d, data: data, labels: labels}
-	w.more = slices.ContainsFunc(data.Problems(), func(p gemm.Problem) bool { return !p.Plain() })
 	if f != table.Table {
-		w.stream = w.columns(&score.ComparisonSummary{}).Stream(s, f)
+		w.stream = show.NewRows[compared](s, f)
 	}
 	return w
 }
 
-// comparisons are the rows alone.
-func (w *writer) comparisons() []score.Comparison {
-	rows := make([]score.Comparison, len(w.rows))
-	for i := range w.rows {
-		rows[i] = w.rows[i].Comparison
-	}
-	return rows
-}
-
-func (w *writer) summarised() score.ComparisonSummary {
-	return score.SummariseComparisons(w.comparisons())
-}
-
-func (w *writer) write(r row) error {
-	w.rows = append(w.rows, r)
+func (w *writer) write(r score.Comparison, labels []string) error {
+	row := w.compared(&r, labels)
+	w.scores, w.rows = append(w.scores, r), append(w.rows, row)
 	if w.stream == nil {
 		return nil
 	}
-	return w.stream(&r)
+	return w.stream.Add(&row)
 }
 
+// close ends the answer.
 func (w *writer) close() error {
-	s := w.summarised()
-	switch w.format {
-	case table.JSON:
-		return table.JSONLine(w.s, map[string]any{"summary": w.object(&s)})
-	case table.Table:
+	if w.format == table.Table {
+		s := score.SummariseComparisons(w.scores)
 		table.Lines(w.s, w.above()...)
-		if err := w.columns(&s).Write(w.s, w.format, w.rows,
-			"registers", "noise", "best's place", "pick's place", "tau", "left out", "best TF/s"); err != nil {
+		err := show.NewRows(w.s, w.format, w.columns(&s)...).Least("registers", "noise", "best's place", "pick's place",
+			"tau", "left out", "best TF/s").All(w.rows)
+		table.Lines(w.s, w.below(&s)...)
+		return err
+	}
+	return w.ended(w.s, w.format, w.stream)
+}
+
+// ended closes rows, with the summary in JSON.
+func (w *writer) ended(s *iostreams.Streams, format table.Format, rows *show.Rows[compared]) error {
+	if format != table.JSON {
+		return rows.Close()
+	}
+	sum := score.SummariseComparisons(w.scores)
+	return table.JSONLine(s, map[string]*benchSummary{"summary": w.summary(&sum)})
+}
+
+// again writes all rows to another stream, in another format.
+func (w *writer) again(s *iostreams.Streams, format table.Format) error {
+	rows := show.NewRows[compared](s, format)
+	for i := range w.rows {
+		if err := rows.Add(&w.rows[i]); err != nil {
 			return err
 		}
-		table.Lines(w.s, w.below(&s)...)
-	case table.CSV, table.TSV: // every row is out
 	}
-	return nil
+	return w.ended(s, format, rows)
+}
+
+const none = "–"
+
+// columns are what people see. Columns that would be empty throughout are left out.
+func (w *writer) columns(s *score.ComparisonSummary) []show.Column[compared] {
+	key, text := show.Key[compared], show.Text[compared]
+	uniform, rate := w.uniform(), " TF/s"
+	if !slices.ContainsFunc(w.scores, func(r score.Comparison) bool { return !r.Problem.DType.Integer() }) {
+		rate = " TOPS"
+	}
+	speed := func(name string, of func(*compared) float64) show.Column[compared] {
+		return text(name+rate, func(r *compared) string {
+			if v := of(r); v > 0 {
+				return strconv.FormatFloat(v, 'f', 1, 64)
+			}
+			return none
+		})
+	}
+	c := []show.Column[compared]{text("problem", func(r *compared) string {
+		if uniform {
+			return fmt.Sprintf("%dx%dx%d", r.Problem.M, r.Problem.N, r.Problem.K)
+		}
+		return r.Problem.String()
+	})}
+	for _, name := range w.labels {
+		c = append(c, key("labels."+name, name))
+	}
+	c = append(c, speed("pick", func(r *compared) float64 { return r.TFLOPS.Pick }),
+		speed("best", func(r *compared) float64 { return r.TFLOPS.Best }))
+	for i, name := range w.data.Libraries() {
+		c = append(c, speed(name, func(r *compared) float64 { return r.Libraries[i].TFLOPS }))
+	}
+	c = append(c, key("efficiency", "of best"))
+	for i, name := range w.data.Libraries() {
+		c = append(c, text("of "+name, func(r *compared) string {
+			switch v := r.Libraries[i].Versus; {
+			case v <= 0:
+				return none
+			case r.slow(i):
+				return "* " + digits.Percent(v)
+			default:
+				return digits.Percent(v)
+			}
+		}))
+	}
+	place := func(rank, of int) string { return fmt.Sprintf("%d of %d", rank, of) }
+	return append(c, key("noise_floor", "noise").Or(none).If(s.Finals > 0),
+		text("tau", func(r *compared) string { return fmt.Sprintf("%.3f", r.Tau) }),
+		text("pick's place", func(r *compared) string { return place(r.PickRank, r.Measured) }),
+		text("best's place", func(r *compared) string { return place(r.BestRank, r.Measured) }),
+		text("pick", tile), text("registers", registers).Or(none),
+		text("left out", func(r *compared) string { return leftOut(r.Wrong, r.Failed) }).Or(none).If(s.Wrong+s.Failed > 0))
+}
+
+// slow reports whether the i-th library takes much longer than the fastest measured kernel. There it says less of the
+// kernels than of its own choice, or of its launch.
+func (r *compared) slow(i int) bool { return r.Libraries[i].Milliseconds > 1.1*r.Milliseconds.Best }
+
+// tile is the pick's tile, and how many choices of the model have no time.
+func tile(r *compared) string {
+	text := fmt.Sprintf("%dx%dx%d", r.Pick.BlockM, r.Pick.BlockN, r.Pick.BlockK)
+	if r.PassedOver > 0 {
+		text += fmt.Sprintf(" after %d", r.PassedOver)
+	}
+	return text
+}
+
+func registers(r *compared) string {
+	switch {
+	case r.Registers == 0:
+		return ""
+	case r.Spills > 0:
+		return fmt.Sprintf("%d + %d B spilled", r.Registers, r.Spills)
+	}
+	return strconv.Itoa(r.Registers)
 }
 
 // above are the lines above the table.
@@ -111,7 +191,7 @@ func (w *writer) below(s *score.ComparisonSummary) []string {
 	quantiles("of best", s.Efficiency)
 	var others []float64
 	for i := range w.rows {
-		if e := w.rows[i].Efficiency(); e > 0 && w.rows[i].Pick.Resources.SpillBytes == 0 {
+		if e := w.rows[i].Efficiency; e > 0 && w.rows[i].Spills == 0 {
 			others = append(others, e)
 		}
 	}
@@ -124,10 +204,10 @@ func (w *writer) below(s *score.ComparisonSummary) []string {
 		marked := 0
 		for j := range w.rows {
 			switch r := &w.rows[j]; {
-			case slow(r, i):
+			case r.slow(i):
 				marked++
-			case r.VersusLibrary(i) > 0:
-				others = append(others, r.VersusLibrary(i))
+			case r.Libraries[i].Versus > 0:
+				others = append(others, r.Libraries[i].Versus)
 			}
 		}
 		if marked > 0 && len(others) > 0 {
@@ -188,17 +268,12 @@ func leftOut(wrong, failed int) string {
 	return strings.Join(parts, ", ")
 }
 
-// integers reports whether all operands are integers.
-func (w *writer) integers() bool {
-	return !slices.ContainsFunc(w.rows, func(r row) bool { return !r.Problem.DType.Integer() })
-}
-
 // uniform reports whether the problems differ in nothing but m, n and k.
 func (w *writer) uniform() bool {
-	for i := range w.rows {
-		p := w.rows[i].Problem
-		p.M, p.N, p.K = w.rows[0].Problem.M, w.rows[0].Problem.N, w.rows[0].Problem.K
-		if p != w.rows[0].Problem {
+	for i := range w.scores {
+		p := w.scores[i].Problem
+		p.M, p.N, p.K = w.scores[0].Problem.M, w.scores[0].Problem.N, w.scores[0].Problem.K
+		if p != w.scores[0].Problem {
 			return false
 		}
 	}

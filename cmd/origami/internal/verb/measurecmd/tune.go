@@ -82,14 +82,12 @@ func NewTune(f *session.Factory) *cobra.Command {
 	flags.DurationVar(&o.Budget, "budget", 0, "stop after this `TIME` of measuring, as in 10m")
 	flags.IntVar(&o.Most, "max-measurements", 0, "make at most `N` measurements, those of earlier runs included")
 	flags.StringVarP(&o.Logic, "output", "o", "", "write the picks as a library logic to this `FILE`")
-	session.OldFlag(f.Streams, flags, "logic", "output")
 	flags.BoolVar(&o.DryRun, "dry-run", false, "print what would be measured, and measure nothing")
 	flags.StringVar(&o.Submit, "submit", "",
 		"with --dry-run and --shard auto/N, print a job for a `SCHEDULER` instead: slurm or kubernetes")
 	o.Share.Register(flags)
 	flags.StringVar(&o.Lent, "lent", "", "measure with GPUs that are brought to a Unix `SOCKET`, as origami_gemm.ray does")
 	_ = flags.MarkHidden("lent") // it exists: the line above added it
-	registerWarm(flags, &o.WarmL2)
 	flags.BoolVar(&o.RetryFailed, "retry-failed", false,
 		"with --executor, measure again what has failed or did not end in time")
 	return cmd
@@ -110,7 +108,8 @@ func Tune(ctx context.Context, o *TuneOptions) error {
 	if err != nil {
 		return err
 	}
-	a, err := beside(o.Factory, &o.WarmL2, func() (arch.Architecture, error) { return o.Factory.Architecture(ctx) })
+	o.WarmL2 = warm(o.Factory)
+	a, err := beside(o.Factory, func() (arch.Architecture, error) { return o.Factory.Architecture(ctx) })
 	if err != nil {
 		return err
 	}

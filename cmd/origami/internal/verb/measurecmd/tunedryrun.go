@@ -6,9 +6,9 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
-	"strconv"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -34,25 +34,11 @@ type planned struct {
 
 // first is the first measurement of a size in a dry run.
 type first struct {
-	problem   gemm.Problem
 	Problem   gemm.Record `json:"problem"`                     // the size
 	Config    string      `json:"config"`                      // its best prediction
 	Predicted float64     `json:"predicted_seconds,omitempty"` // its predicted time; missing for a model that only ranks
-	Seconds   float64     `json:"seconds"`                     // how long the measurement is expected to take
+	Seconds   float64     `json:"seconds" unit:"s"`            // how long the measurement is expected to take
 	Usable    int         `json:"candidates"`                  // what brute force takes
-}
-
-var firstColumns = table.Columns[first]{
-	table.Text("problem", func(x *first) string { return x.problem.String() }),
-	table.Text("first measurement", func(x *first) string { return x.Config }),
-	table.Text("predicted", func(x *first) string {
-		if x.Predicted == 0 {
-			return ""
-		}
-		return unit.Seconds(x.Predicted).String()
-	}),
-	table.Text("takes", func(x *first) string { return unit.Seconds(x.Seconds).String() }),
-	table.Text("candidates", func(x *first) string { return strconv.Itoa(x.Usable) }),
 }
 
 // set is a set of candidates in a dry run.
@@ -61,13 +47,6 @@ type set struct {
 	Name       string `json:"name"`                     // its name
 	Sizes      int    `json:"sizes"`                    // how many it has
 	BruteForce int    `json:"brute_force_measurements"` // what measuring everything takes
-}
-
-var setColumns = table.Columns[set]{
-	table.Col("type", func(x *set) string { return x.Type }),
-	table.Col("set", func(x *set) string { return x.Name }),
-	table.Col("sizes", func(x *set) int { return x.Sizes }),
-	table.Col("brute force", func(x *set) int { return x.BruteForce }),
 }
 
 // dryRun prints what brute force takes, and what tuning is expected to: some of the sizes are tuned with times that
@@ -81,7 +60,7 @@ func (s *tuning) dryRun(ctx context.Context, t *tune.Tuner) error {
 	for i := range t.Sizes {
 		size := &t.Sizes[i]
 		best := &size.Candidates[0]
-		one := first{problem: size.Problem, Problem: size.Problem.Record(), Config: best.Config.String(),
+		one := first{Problem: size.Problem.Record(), Config: best.Config.String(),
 			Seconds: float64(measure.Cost(best.Predicted)), Usable: size.Usable}
 		if !d.RanksOnly {
 			one.Predicted = float64(best.Predicted)
@@ -97,12 +76,8 @@ func (s *tuning) dryRun(ctx context.Context, t *tune.Tuner) error {
 			return err
 		}
 	}
-	streams := s.o.Factory.Streams
-	format := s.o.Factory.Format()
-	if format == table.JSON {
-		return table.JSONLine(streams, plan)
-	}
-	if format == table.Table {
+	streams, format := s.o.Factory.Streams, s.o.Factory.Format()
+	err := show.Answer(streams, format, plan, func() {
 		table.Line(streams, "sizes", "%d", plan.Sizes)
 		table.Line(streams, "brute force", "%s, about %v", digits.Plural(plan.BruteForce, "measurement", "measurements"),
 			rounded(plan.BruteForceSeconds))
@@ -111,12 +86,19 @@ func (s *tuning) dryRun(ctx context.Context, t *tune.Tuner) error {
 			digits.Percent(float64(plan.Expected)/float64(plan.BruteForce)), rounded(plan.ExpectedSeconds))
 		table.Line(streams, "time from", "%s", plan.TimeFrom)
 		streams.Printf("\n")
-	}
-	if err := setColumns.Write(streams, format, plan.Sets); err != nil || format != table.Table {
+	}, plan.Sets, show.Key[set]("type"), show.Key[set]("name", "set"), show.Key[set]("sizes"),
+		show.Key[set]("brute_force_measurements", "brute force"))
+	if err != nil || format != table.Table {
 		return err
 	}
 	streams.Printf("\n")
-	return firstColumns.Write(streams, format, plan.First)
+	return show.Write(streams, format, plan.First, show.Key[first]("problem"),
+		show.Key[first]("config", "first measurement"), show.Text("predicted", func(x *first) string {
+			if x.Predicted == 0 {
+				return ""
+			}
+			return unit.Seconds(x.Predicted).String()
+		}), show.Key[first]("seconds", "takes"), show.Key[first]("candidates"))
 }
 
 // sets counts the sizes and measurements of each set.

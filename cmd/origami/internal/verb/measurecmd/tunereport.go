@@ -9,11 +9,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -37,15 +37,13 @@ type tuned struct {
 	Model     *gemm.Config `json:"model_pick"` // the best prediction
 	Measured  int          `json:"measured"`   // the measurements of the size, and what brute force takes
 	Usable    int          `json:"candidates"`
-	Expected  ask.Number   `json:"expected_regret"` // by what is known; `null` with `--strategy steps`
+	Expected  ask.Number   `json:"expected_regret" unit:"fraction"` // by what is known; `null` with `--strategy steps`
 	// time of the pick ÷ time of the fastest − 1, if all candidates are recorded
-	Known *float64    `json:"known_regret,omitempty"`
+	Known *float64    `json:"known_regret,omitempty" unit:"fraction"`
 	Why   tune.Reason `json:"why"` // how the size ended: `regret`, `all`, `budget`, `steps`, `no_kernel`
 	// the configurations that are as fast, as far as is known
 	Tied  []tied `json:"tied"`
 	Steps []step `json:"steps"` // its measurements in order
-
-	problem gemm.Problem
 }
 
 // step is a measurement in JSON.
@@ -83,9 +81,9 @@ type summary struct {
 
 // point is a point of the curve of regret, in JSON.
 type point struct {
-	Measurements int     `json:"measurements"` // of all sizes
-	Mean         float64 `json:"mean"`         // the known regret
-	Worst        float64 `json:"worst"`
+	Measurements int     `json:"measurements"`         // of all sizes
+	Mean         float64 `json:"mean" unit:"fraction"` // the known regret
+	Worst        float64 `json:"worst" unit:"fraction"`
 }
 
 // report writes the outcome.
@@ -101,20 +99,15 @@ func (s *tuning) report(ctx context.Context, t *tune.Tuner) error {
 	if err := s.writeLogics(t); err != nil {
 		return err
 	}
-	streams := s.o.Factory.Streams
-	switch format := s.o.Factory.Format(); format {
-	case table.JSON:
-		if err := table.JSONLines(streams, rows); err != nil {
-			return err
-		}
-		return table.JSONLine(streams, map[string]*summary{"summary": &sum})
-	case table.Table:
+	streams, format := s.o.Factory.Streams, s.o.Factory.Format()
+	if format == table.Table {
 		s.heading(&sum)
 		streams.Printf("\n")
-		fallthrough
-	default:
-		return s.columns().Write(streams, format, rows)
 	}
+	if err := s.write(format, rows); err != nil || format != table.JSON {
+		return err
+	}
+	return table.JSONLine(streams, map[string]*summary{"summary": &sum})
 }
 
 // keepOutcome writes the outcome beside the measurements that it comes from. A folder with all candidates has none.
@@ -142,7 +135,7 @@ func (s *tuning) rows(t *tune.Tuner) []tuned {
 	for i := range t.Sizes {
 		size, p := &t.Sizes[i], &t.Picks[i]
 		r := &rows[i]
-		*r = tuned{problem: size.Problem, Problem: size.Problem.Record(), Sets: size.Sets, Measured: p.Measured,
+		*r = tuned{Problem: size.Problem.Record(), Sets: size.Sets, Measured: p.Measured,
 			Usable: size.Usable, Expected: ask.Number(p.Expected), Why: p.Why, Tied: []tied{}, Steps: []step{},
 			Model: &size.Candidates[0].Config}
 		if p.Candidate < 0 {
@@ -264,12 +257,10 @@ func (s *tuning) heading(sum *summary) {
 		return
 	}
 	streams.Printf("\n")
-	_ = table.Columns[point]{ // an error of the screen shows when it is flushed
-		table.Text("measurements", func(p *point) string { return strconv.Itoa(p.Measurements) }),
-		table.Text("of brute force", func(p *point) string { return share(p.Measurements) }),
-		table.Text("regret", func(p *point) string { return digits.Percent(p.Mean) }),
-		table.Text("worst size", func(p *point) string { return digits.Percent(p.Worst) }),
-	}.Write(streams, table.Table, sum.Curve)
+	_ = show.Write(streams, table.Table, sum.Curve, // an error of the screen shows when it is flushed
+		show.Key[point]("measurements"),
+		show.Text("of brute force", func(p *point) string { return share(p.Measurements) }),
+		show.Key[point]("mean", "regret"), show.Key[point]("worst", "worst size"))
 }
 
 func rounded(seconds float64) time.Duration {
@@ -280,23 +271,22 @@ func rounded(seconds float64) time.Duration {
 	return d.Round(10 * time.Millisecond)
 }
 
-// columns are the columns of the sizes in a table, CSV and TSV.
-func (s *tuning) columns() table.Columns[tuned] {
-	seconds := func(v float64) string { return unit.Seconds(v).String() }
-	return table.Columns[tuned]{
-		table.Col("problem", func(r *tuned) gemm.Problem { return r.problem }),
-		table.Col("pick", func(r *tuned) string { return r.Config }),
-		table.Opt("seconds||time", func(r *tuned) float64 { return table.Positive(r.Seconds) }, seconds),
-		table.Opt("tflops||TFLOP/s", func(r *tuned) float64 { return math.Round(table.Positive(r.TFLOPS)*100) / 100 },
-			digits.SixDigits),
-		table.Opt("predicted_seconds||predicted", func(r *tuned) float64 { return table.Positive(r.Predicted) }, seconds),
-		table.Col("measured", func(r *tuned) int { return r.Measured }),
-		table.Col("candidates", func(r *tuned) int { return r.Usable }),
-		table.Opt("expected_regret||expected regret", func(r *tuned) float64 { return float64(r.Expected) }, digits.Percent),
-		table.Opt("known_regret||known regret", func(r *tuned) float64 { return table.Known(r.Known) }, digits.Percent).
-			If(s.known),
-		table.Col("why", func(r *tuned) tune.Reason { return r.Why }),
-		table.Col("-|tied|-", tieNames),
-		table.Text("tied with", func(r *tuned) string { return tieCell(r.Tied) }),
+// write writes the sizes.
+func (s *tuning) write(format table.Format, rows []tuned) error {
+	key, text := show.Key[tuned], show.Text[tuned]
+	positive := func(header string, of func(*tuned) float64, write func(float64) string) show.Column[tuned] {
+		return text(header, func(r *tuned) string {
+			if v := of(r); v > 0 {
+				return write(v)
+			}
+			return ""
+		})
 	}
+	seconds := func(v float64) string { return unit.Seconds(v).String() }
+	return show.Write(s.o.Factory.Streams, format, rows, key("problem"), key("config", "pick"),
+		positive("time", func(r *tuned) float64 { return r.Seconds }, seconds),
+		positive("TFLOP/s", func(r *tuned) float64 { return math.Round(r.TFLOPS*100) / 100 }, digits.SixDigits),
+		positive("predicted", func(r *tuned) float64 { return r.Predicted }, seconds), key("measured"), key("candidates"),
+		key("expected_regret", "expected regret"), key("known_regret", "known regret").If(s.known), key("why"),
+		text("tied with", func(r *tuned) string { return tieCell(r.Tied) }))
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/origami-gemm/origami/ask"
@@ -180,13 +179,4 @@ func tieCell(list []tied) string {
 		more = fmt.Sprintf(" and %d more", len(list)-1)
 	}
 	return fmt.Sprintf("%s%s within the noise of %s", list[0].Config, more, digits.Percent(float64(noise)))
-}
-
-// tieNames are the configurations that a pick is tied with, for CSV.
-func tieNames(r *tuned) string {
-	names := make([]string, len(r.Tied))
-	for i := range r.Tied {
-		names[i] = r.Tied[i].Config
-	}
-	return strings.Join(names, "; ")
 }

@@ -1,7 +1,6 @@
 package plugincmd
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/sdk/conformance"
@@ -54,22 +54,15 @@ func newCheck(f *session.Factory, connect func(config.Settings, string, func(str
 	return cmd
 }
 
-// resultColumns are the columns of checks. people see lines of text, see writeResult.
-func resultColumns(plugin string) table.Columns[conformance.Result] {
-	type result = conformance.Result
-	seconds := func(r *result) float64 { return r.Took.Round(time.Microsecond).Seconds() }
-	return table.Columns[result]{
-		table.Const[result]("plugin|-", plugin),
-		table.Col("check", func(r *result) string { return r.Name }),
-		table.Col("result", func(r *result) string { return strings.ToLower(resultOf(r)) }).CSV(resultOf),
-		table.Col("seconds", seconds).CSV(func(r *result) string { return fmt.Sprintf("%.3f", seconds(r)) }),
-		table.Col("findings|-", func(r *result) []string { return r.Findings }).Omit(),
-		table.Col("reason|-", func(r *result) string { return r.Skipped }).Omit(),
-		table.Col("demands|-", func(r *result) string { return r.Doc }),
-		table.Col("-|detail", func(r *result) string {
-			return cmp.Or(r.Skipped, strings.Join(r.Findings, " | "))
-		}),
-	}
+// checked is a check that a plugin ran through.
+type checked struct {
+	Plugin   string   `json:"plugin"` // the plugin, and the check
+	Check    string   `json:"check"`
+	Result   string   `json:"result"`             // `ok`, `fail` or `skip`
+	Seconds  float64  `json:"seconds"`            // how long it took
+	Findings []string `json:"findings,omitempty"` // what is wrong
+	Reason   string   `json:"reason,omitempty"`   // why it is skipped
+	Demands  string   `json:"demands"`            // what it demands
 }
 
 func resultOf(r *conformance.Result) string {
@@ -114,7 +107,11 @@ func check(ctx context.Context, f *session.Factory, h *host.Host, path string, o
 
 	write := func(r *conformance.Result) error { return writeResult(f.Streams, r) }
 	if format := f.Format(); format != table.Table {
-		write = resultColumns(info.Name).Stream(f.Streams, format)
+		rows := show.NewRows[checked](f.Streams, format)
+		write = func(r *conformance.Result) error {
+			return rows.Add(&checked{info.Name, r.Name, strings.ToLower(resultOf(r)),
+				r.Took.Round(time.Microsecond).Seconds(), r.Findings, r.Skipped, r.Doc})
+		}
 	}
 	failed, done := 0, 0
 	bar := &table.Bar{}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/sdk/host"
 )
@@ -30,39 +30,19 @@ func newList(f *session.Factory) *cobra.Command {
 
 // listed is a plugin in the list.
 type listed struct {
-	host.PluginInfo
-	source, reason string
-	// devices are the devices of the architectures, as arch@device. models and kernels are of all architectures.
-	devices, models, kernels []string
-}
-
-// columns are the columns of the list. A table has only those that fit a terminal.
-var columns = table.Columns[listed]{
-	table.Col("name", func(l *listed) string { return l.Name }),
-	table.Col("source", func(l *listed) string { return l.source }),
-	table.Col("version", func(l *listed) string { return l.Version }),
-	table.Col("state", func(l *listed) host.State { return l.State }),
-	table.Col("archs||-", func(l *listed) []string { return append([]string{}, l.Archs...) }),
-	table.Col("executor||-", func(l *listed) bool { return l.Executor }).CSV(func(l *listed) string {
-		if l.Executor {
-			return "yes"
-		}
-		return ""
-	}),
-	table.Text("provides", (*listed).provides),
-	table.Col("path||-", func(l *listed) string { return l.Path }).Omit(),
-	table.Text("path", func(l *listed) string {
-		if l.source == builtin {
-			return ""
-		}
-		return l.Path
-	}),
-	table.Col("reason", func(l *listed) string { return l.reason }).Omit(),
-	table.Col("devices||-", func(l *listed) []string { return append([]string{}, l.devices...) }),
-	table.Col("models||-", func(l *listed) []string { return append([]string{}, l.models...) }),
-	table.Col("kernels||-", func(l *listed) []string { return append([]string{}, l.kernels...) }),
-	table.Col("protocols||-", func(l *listed) []int { return append([]int{}, l.Protocols...) }),
-	table.Col("sha256||-", func(l *listed) string { return l.SHA256 }).Omit(),
+	Name     string     `json:"name"`             // its name
+	Source   string     `json:"source"`           // `builtin`, `external` or `lock file`
+	Version  string     `json:"version"`          // its version
+	State    host.State `json:"state"`            // `ok`, `skipped` or `error`
+	Archs    []string   `json:"archs"`            // the architectures that it provides
+	Executor bool       `json:"executor"`         // whether it runs kernels
+	Path     string     `json:"path,omitempty"`   // its file
+	Reason   string     `json:"reason,omitempty"` // why it is skipped or fails
+	Devices  []string   `json:"devices"`          // as `arch@device`, and the models and kernel families of all
+	Models   []string   `json:"models"`
+	Kernels  []string   `json:"kernels"`
+	Protocol []int      `json:"protocols"`        // the versions of the protocol that it speaks
+	SHA256   string     `json:"sha256,omitempty"` // the hash of an external plugin
 }
 
 const builtin = "builtin" // a source
@@ -79,21 +59,37 @@ func pluginList(ctx context.Context, f *session.Factory) error {
 	var all []listed
 	if err := f.LockError(); err != nil {
 		// A refused lock file hides plugins, so it is listed like one.
-		all = append(all, listed{PluginInfo: host.PluginInfo{Name: filepath.Base(f.Settings.LockFile), State: host.Error,
-			Path: f.Settings.LockFile}, source: "lock file", reason: err.Error()})
+		all = append(all, listed{Name: filepath.Base(f.Settings.LockFile), State: host.Error, Path: f.Settings.LockFile,
+			Source: "lock file", Reason: err.Error()}.complete())
 	}
 	for _, p := range plugins {
-		l := listed{PluginInfo: p, source: "external", reason: reason(f, &p)}
+		l := listed{Name: p.Name, Source: "external", Version: p.Version, State: p.State, Archs: p.Archs, Executor: p.Executor,
+			Path: p.Path, Reason: reason(f, &p), Protocol: p.Protocols, SHA256: p.SHA256}
 		if p.Builtin {
-			l.source = builtin
+			l.Source = builtin
 		}
 		if i := slices.IndexFunc(manifests, func(m arch.Manifest) bool { return m.Name == p.Name }); i >= 0 &&
 			p.State == host.OK {
 			l.provide(manifests[i])
 		}
-		all = append(all, l)
+		all = append(all, l.complete())
 	}
-	return columns.Write(f.Streams, f.Format(), all, "API", "version", "path", "source")
+	key, text := show.Key[listed], show.Text[listed]
+	return show.NewRows(f.Streams, f.Format(), key("name"), key("source"), key("version"), key("state"), text("provides", (*listed).provides), text("path", func(l *listed) string {
+		if l.Source == builtin {
+			return ""
+		}
+		return l.Path
+	}), key("reason")).Least("version", "path", "source").All(all)
+}
+
+// complete makes missing lists empty ones.
+func (l listed) complete() listed {
+	for _, list := range []*[]string{&l.Archs, &l.Devices, &l.Models, &l.Kernels} {
+		*list = append([]string{}, *list...)
+	}
+	l.Protocol = append([]int{}, l.Protocol...)
+	return l
 }
 
 // reason says why a plugin cannot be used, or what another plugin provides instead.
@@ -115,10 +111,10 @@ func (l *listed) provide(m arch.Manifest) {
 	}
 	for _, entry := range m.Archs {
 		for _, d := range entry.Devices {
-			add(&l.devices, entry.ID+"@"+d.ID)
+			add(&l.Devices, entry.ID+"@"+d.ID)
 		}
-		add(&l.models, entry.Models...)
-		add(&l.kernels, entry.Kernels...)
+		add(&l.Models, entry.Models...)
+		add(&l.Kernels, entry.Kernels...)
 	}
 }
 
@@ -130,7 +126,7 @@ func (l *listed) provides() string {
 	var archs []string
 	for _, id := range l.Archs {
 		var devices []string
-		for _, d := range l.devices {
+		for _, d := range l.Devices {
 			if device, ok := strings.CutPrefix(d, id+"@"); ok {
 				devices = append(devices, device)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -126,25 +127,15 @@ func write(f *session.Factory, into string, folders int, m *datastore.Merging) e
 	for _, a := range out.SetApart {
 		s.Warn(a.Name + ": " + digits.Plural(a.Measurements, "measurement is", "measurements are") + " set apart: " + a.Why)
 	}
-	switch format := f.Format(); format {
-	case table.JSON:
-		return table.JSONLine(s, out)
-	case table.Table:
-		table.Line(s, "merged", "%s from %s; %d were in several folders, or here before", digits.Plural(out.Measurements,
-			"measurement", "measurements"), digits.Plural(folders, "folder", "folders"), out.Several)
-		table.Line(s, "into", "%s", into)
-		if len(out.Missing) > 0 {
-			table.Line(s, "missing", "%s", strings.Join(out.Missing, "; "))
-		}
-		return nil
-	default:
-		return table.Columns[mergedJSON]{
-			table.Col("into", func(m *mergedJSON) string { return m.Into }),
-			table.Col("folders", func(m *mergedJSON) int { return m.Folders }),
-			table.Col("measurements", func(m *mergedJSON) int { return m.Measurements }),
-			table.Col("in_several", func(m *mergedJSON) int { return m.Several }),
-			table.Col("set_apart", func(m *mergedJSON) int { return len(m.SetApart) }),
-			table.Col("missing", func(m *mergedJSON) string { return strings.Join(m.Missing, "; ") }),
-		}.Write(s, format, []mergedJSON{out})
+	format := f.Format()
+	if format != table.Table {
+		return show.Write(s, format, []mergedJSON{out})
 	}
+	table.Line(s, "merged", "%s from %s; %d were in several folders, or here before", digits.Plural(out.Measurements,
+		"measurement", "measurements"), digits.Plural(folders, "folder", "folders"), out.Several)
+	table.Line(s, "into", "%s", into)
+	if len(out.Missing) > 0 {
+		table.Line(s, "missing", "%s", strings.Join(out.Missing, "; "))
+	}
+	return nil
 }

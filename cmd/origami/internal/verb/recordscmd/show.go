@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -49,7 +50,7 @@ type gpuRow struct {
 	From         time.Time `json:"from"`         // the first and the last measurement
 	To           time.Time `json:"to"`
 	// the highest clock
-	Clock unit.Hertz `json:"clock_hz,omitempty"`
+	Clock unit.Hertz `json:"clock_hz,omitempty" unit:"Hz"`
 	// the times of known kernels ÷ their medians over all GPUs: the least and the most
 	Least ask.Number `json:"known_least"`
 	Most  ask.Number `json:"known_most"`
@@ -67,7 +68,7 @@ func newShow(f *session.Factory) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(f, d)
+			return showFolder(f, d)
 		},
 	}
 }
@@ -80,42 +81,29 @@ func open(ctx context.Context, folder string) (*dataset.Dataset, error) {
 	})
 }
 
-func show(f *session.Factory, d *dataset.Dataset) error {
+func showFolder(f *session.Factory, d *dataset.Dataset) error {
 	s := shownJSON{Arch: d.Arch, Device: d.Device, DriverName: d.DriverName, Kernel: d.Kernel, Executor: d.Executor,
 		Version: d.ExecutorVersion, Source: d.Source, Problems: len(d.Problems()), Measurements: d.Len(),
 		OK: count(d, dataset.OK), Wrong: count(d, dataset.Wrong), NotBuilt: count(d, dataset.NotBuilt),
 		Failed: count(d, dataset.Failed) + count(d, dataset.Timeout), Checks: len(d.Checks()), GPUs: gpus(d)}
-	format := f.Format()
-	switch format {
-	case table.JSON:
-		return table.JSONLine(f.Streams, s)
-	case table.Table:
+	key := show.Key[gpuRow]
+	return show.Answer(f.Streams, f.Format(), s, func() {
 		table.Line(f.Streams, "device", "%s@%s %s", s.Arch, s.Device, s.DriverName)
 		table.Line(f.Streams, "kernel", "%s, %s %s", s.Kernel, s.Executor, s.Version)
 		table.Line(f.Streams, "measured", "%s of %s, %d with a time, %d wrong, %d not built, %d failed",
 			digits.Plural(s.Measurements, "measurement", "measurements"), digits.Plural(s.Problems, "problem", "problems"), s.OK,
 			s.Wrong, s.NotBuilt, s.Failed)
 		f.Streams.Printf("\n")
-	case table.CSV, table.TSV: // the rows alone
+	}, s.GPUs, key("gpu"), key("driver"), key("measurements"), show.Text("from", func(g *gpuRow) string { return day(g.From) }),
+		show.Text("to", func(g *gpuRow) string { return day(g.To) }), key("clock_hz", "clock"),
+		key("known_least", "known kernels, least"), key("known_most", "most ÷ median"))
+}
+
+func day(t time.Time) string {
+	if t.IsZero() {
+		return ""
 	}
-	day := func(t time.Time) string {
-		if t.IsZero() {
-			return ""
-		}
-		return t.UTC().Format(time.RFC3339)
-	}
-	ratio := func(v ask.Number) float64 { return float64(v) }
-	return table.Columns[gpuRow]{
-		table.Col("gpu", func(g *gpuRow) string { return g.GPU }),
-		table.Col("driver", func(g *gpuRow) string { return g.Driver }),
-		table.Col("measurements", func(g *gpuRow) int { return g.Measurements }),
-		table.Col("from", func(g *gpuRow) string { return day(g.From) }),
-		table.Col("to", func(g *gpuRow) string { return day(g.To) }),
-		table.Opt("clock_hz||clock", func(g *gpuRow) float64 { return table.Positive(float64(g.Clock)) },
-			func(v float64) string { return digits.SixDigits(v/1e9) + " GHz" }),
-		table.Opt("known_least||known kernels, least", func(g *gpuRow) float64 { return ratio(g.Least) }),
-		table.Opt("known_most||most ÷ median", func(g *gpuRow) float64 { return ratio(g.Most) }),
-	}.Write(f.Streams, format, s.GPUs)
+	return t.UTC().Format(time.RFC3339)
 }
 
 func count(d *dataset.Dataset, status dataset.Status) int {
@@ -195,9 +183,23 @@ type differentJSON struct {
 
 // differing is a kernel whose measurement differs.
 type differing struct {
-	problem      gemm.Problem
-	kernel       string
-	first, other dataset.Measurement
+	Problem gemm.Record `json:"problem"` // the problem, and the kernel
+	Kernel  string      `json:"kernel"`
+	// the outcomes in both folders
+	First  dataset.Status `json:"first_status"`
+	Second dataset.Status `json:"second_status"`
+	// the times; `null` without one
+	FirstTime  *float64 `json:"first_seconds" unit:"s"`
+	SecondTime *float64 `json:"second_seconds" unit:"s"`
+}
+
+// seconds is a time, nil without one.
+func seconds(m *dataset.Measurement) *float64 {
+	if m.Median <= 0 {
+		return nil
+	}
+	v := float64(m.Median)
+	return &v
 }
 
 // off is the least difference of two times that is listed, as a share: what repeats, repeats within 1 or 2 %.
@@ -254,7 +256,7 @@ func diff(f *session.Factory, first, second *dataset.Dataset) error {
 		} else if m.Status == other.Status {
 			continue
 		}
-		rows = append(rows, differing{m.Problem, m.Label(), m, other})
+		rows = append(rows, differing{m.Problem.Record(), m.Label(), m.Status, other.Status, seconds(&m), seconds(&other)})
 	}
 	for _, m := range second.All() {
 		if _, there := find(first, &m); m.Phase == dataset.Sweep && !there {
@@ -275,26 +277,8 @@ func find(d *dataset.Dataset, m *dataset.Measurement) (dataset.Measurement, bool
 }
 
 func writeDiff(f *session.Factory, sum *differentJSON, rows []differing) error {
-	seconds := func(m *dataset.Measurement) float64 { return table.Positive(float64(m.Median)) }
-	shown := func(v float64) string { return unit.Seconds(v).String() }
-	columns := table.Columns[differing]{
-		table.Col("problem", func(r *differing) gemm.Problem { return r.problem }),
-		table.Col("kernel", func(r *differing) string { return r.kernel }),
-		table.Col("first_status||first", func(r *differing) dataset.Status { return r.first.Status }),
-		table.Col("second_status||second", func(r *differing) dataset.Status { return r.other.Status }),
-		table.Opt("first_seconds||first", func(r *differing) float64 { return seconds(&r.first) }, shown),
-		table.Opt("second_seconds||second", func(r *differing) float64 { return seconds(&r.other) }, shown),
-	}
-	format, s := f.Format(), f.Streams
-	switch format {
-	case table.JSON:
-		for i := range rows {
-			if err := table.JSONLine(s, columns.Object(&rows[i])); err != nil {
-				return err
-			}
-		}
-		return table.JSONLine(s, map[string]*differentJSON{"summary": sum})
-	case table.Table:
+	s, format := f.Streams, f.Format()
+	if format == table.Table {
 		if sum.Conditions != "" {
 			table.Line(s, "conditions", "%s", sum.Conditions)
 		}
@@ -306,7 +290,12 @@ func writeDiff(f *session.Factory, sum *differentJSON, rows []differing) error {
 			return nil
 		}
 		s.Printf("\n")
-	case table.CSV, table.TSV: // the rows alone
 	}
-	return columns.Write(s, format, rows)
+	key := show.Key[differing]
+	err := show.Write(s, format, rows, key("problem"), key("kernel"), key("first_status", "first"),
+		key("second_status", "second"), key("first_seconds", "first"), key("second_seconds", "second"))
+	if err == nil && format == table.JSON {
+		err = table.JSONLine(s, map[string]*differentJSON{"summary": sum})
+	}
+	return err
 }

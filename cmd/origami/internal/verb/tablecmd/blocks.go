@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
@@ -95,7 +96,7 @@ type blockTable struct {
 	Evidence   string `json:"evidence"`    // what the interval rests on
 	// the kernels, by layer and in the order of M
 	Kernels []blockKernel `json:"kernels"`
-	Gain    float64       `json:"gain"` // the geometric mean of the gains
+	Gain    float64       `json:"gain" unit:"ratio"` // the geometric mean of the gains
 }
 
 // blockKernel is what runs in a layer for numbers of rows nearest to M.
@@ -106,10 +107,10 @@ type blockKernel struct {
 	M      int    `json:"m"` // rows
 	Config expert `json:"config"`
 	// the predicted time of the product
-	Seconds        float64     `json:"seconds"`
-	Interval       *[2]float64 `json:"interval"`        // of 90 %, `null` without one
-	DefaultSeconds float64     `json:"default_seconds"` // with the kernel without a table
-	Gain           float64     `json:"gain"`            // default_seconds ÷ seconds
+	Seconds        float64     `json:"seconds" unit:"s"`
+	Interval       *[2]float64 `json:"interval"`                 // of 90 %, `null` without one
+	DefaultSeconds float64     `json:"default_seconds" unit:"s"` // with the kernel without a table
+	Gain           float64     `json:"gain" unit:"ratio"`        // default_seconds ÷ seconds
 }
 
 // blockScaled has the types of such a matrix.
@@ -178,22 +179,12 @@ func (t *blockTable) install(folder string) error {
 }
 
 func (o *blockOptions) write(side *ask.Contender, t *blockTable) error {
-	return answer(o.factory, side, t, t.Evidence, blockColumns, t.Kernels, func(s *iostreams.Streams) {
+	key := show.Key[blockKernel]
+	return answer(o.factory, side, t, t.Evidence, func(s *iostreams.Streams) {
 		table.Line(s, "table", "%s, %s", t.For, typeOf(t.DType, t.ScaleBlock))
 		table.Line(s, "gain", "%s times as fast as without a table (predicted; geometric mean)",
 			s.Bold(digits.ThreeDigits(t.Gain)))
-	})
-}
-
-var blockColumns = table.Columns[blockKernel]{
-	table.Col("layer", func(k *blockKernel) string { return k.Layer }),
-	table.Col("n", func(k *blockKernel) int { return k.N }),
-	table.Col("k", func(k *blockKernel) int { return k.K }),
-	table.Col("m||rows", func(k *blockKernel) int { return k.M }),
-	table.Col("config||kernel", func(k *blockKernel) string { return k.Config.String() }),
-	table.Col("seconds||time", func(k *blockKernel) float64 { return k.Seconds }, seconds),
-	intervals(func(k *blockKernel) *[2]float64 { return k.Interval }),
-	table.Text("90 %", func(k *blockKernel) string { return span(k.Interval) }),
-	table.Col("default_seconds||no table", func(k *blockKernel) float64 { return k.DefaultSeconds }, seconds),
-	table.Col("gain", func(k *blockKernel) float64 { return k.Gain }, digits.ThreeDigits),
+	}, t.Kernels, key("layer"), key("n"), key("k"), key("m", "rows"), key("config", "kernel"), key("seconds", "time"),
+		show.Text("90 %", func(k *blockKernel) string { return span(k.Interval) }), key("default_seconds", "no table"),
+		key("gain"))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
@@ -177,11 +178,11 @@ type checkedLine struct {
 	Config  expert  `json:"config"`
 	Reject  string  `json:"reject,omitempty"` // why it does not run
 	Choice  expert  `json:"choice"`           // the kernel that the model would choose
-	Seconds float64 `json:"seconds"`          // the predicted time with that, of a layer, its second product, or a matrix
+	Seconds float64 `json:"seconds" unit:"s"` // the predicted time with that, of a layer, its second product, or a matrix
 	// the predicted time with the table's kernel ÷ that − 1, and with vLLM's kernel without a table, below 0 by less than
 	// what the model tells apart; `null` if it does not run
-	Loss        *float64 `json:"loss"`
-	DefaultLoss *float64 `json:"default_loss"`
+	Loss        *float64 `json:"loss" unit:"fraction"`
+	DefaultLoss *float64 `json:"default_loss" unit:"fraction"`
 }
 
 // experts returns what a table of experts is for, and how popular these are.
@@ -298,7 +299,8 @@ func (o *checkOptions) write(side *ask.Contender, t *tableCheck) error {
 	if !t.SameDevice {
 		o.factory.Streams.Warn(fmt.Sprintf("the table was made for %s, and is checked for %s", t.MadeFor, t.DeviceName))
 	}
-	return answer(o.factory, side, t, t.evidence, checkColumns, t.Lines, func(s *iostreams.Streams) {
+	key := show.Key[checkedLine]
+	return answer(o.factory, side, t, t.evidence, func(s *iostreams.Streams) {
 		what := typeOf(t.DType, t.ScaleBlock) + ", for " + t.MadeFor
 		if t.Load != "" {
 			what += ", load " + t.Load
@@ -311,23 +313,6 @@ func (o *checkOptions) write(side *ask.Contender, t *tableCheck) error {
 		if t.Refused > 0 {
 			table.Line(s, "refused", "%d of %d kernels do not run on this device", t.Refused, len(t.Lines))
 		}
-	})
-}
-
-// share writes a loss, if there is one.
-func share(v *float64) string {
-	if v == nil {
-		return ""
-	}
-	return digits.Percent(*v)
-}
-
-var checkColumns = table.Columns[checkedLine]{
-	table.Col("m||tokens", func(l *checkedLine) int { return l.M }),
-	table.Col("config||kernel", func(l *checkedLine) string { return l.Config.String() }),
-	table.Col("reject||does not run", func(l *checkedLine) string { return l.Reject }),
-	table.Col("choice||the model's", func(l *checkedLine) string { return l.Choice.String() }),
-	table.Col("seconds||time", func(l *checkedLine) float64 { return l.Seconds }, seconds),
-	table.Col("loss", func(l *checkedLine) *float64 { return l.Loss }, share),
-	table.Col("default_loss||no table", func(l *checkedLine) *float64 { return l.DefaultLoss }, share),
+	}, t.Lines, key("m", "tokens"), key("config", "kernel"), key("reject", "does not run"), key("choice", "the model's"),
+		key("seconds", "time"), key("loss"), key("default_loss", "no table"))
 }

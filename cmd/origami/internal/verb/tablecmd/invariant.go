@@ -142,13 +142,13 @@ type invariantTable struct {
 	Model      string       `json:"model"` // the model, the kernel family, and what its times are of
 	Kernel     string       `json:"kernel"`
 	Timing     string       `json:"timing,omitempty"`
-	DType      string       `json:"dtype"`   // the type of the weights
-	For        string       `json:"for"`     // type, layers and hidden size of the language model, and tp
-	TP         int          `json:"tp"`      // the GPUs that divide each layer among them
-	GroupM     int          `json:"group_m"` // the group of every kernel
-	Layers     []tableLayer `json:"layers"`  // the layers, once for each N and K
-	Passes     []pass       `json:"passes"`  // all layers of a forward pass by M, without what is between them
-	Gain       float64      `json:"gain"`    // the geometric mean of the gains of the passes
+	DType      string       `json:"dtype"`             // the type of the weights
+	For        string       `json:"for"`               // type, layers and hidden size of the language model, and tp
+	TP         int          `json:"tp"`                // the GPUs that divide each layer among them
+	GroupM     int          `json:"group_m"`           // the group of every kernel
+	Layers     []tableLayer `json:"layers"`            // the layers, once for each N and K
+	Passes     []pass       `json:"passes"`            // all layers of a forward pass by M, without what is between them
+	Gain       float64      `json:"gain" unit:"ratio"` // the geometric mean of the gains of the passes
 }
 
 // tableLayer has the kernels of the layers with one N and K.
@@ -159,11 +159,11 @@ type tableLayer struct {
 	K      int      `json:"k"`
 	BlockK int      `json:"block_k"` // the one of all kernels
 	// what that costs: the time of the fastest kernels with it ÷ the time of the fastest of all − 1
-	MeanPrice  float64  `json:"mean_price"`
-	WorstPrice float64  `json:"worst_price"`
+	MeanPrice  float64  `json:"mean_price" unit:"fraction"`
+	WorstPrice float64  `json:"worst_price" unit:"fraction"`
 	WorstM     int      `json:"worst_m"`
-	Kernels    []kernel `json:"kernels"` // the kernels, in the order of M
-	Gain       float64  `json:"gain"`    // the geometric mean of the gains for all M
+	Kernels    []kernel `json:"kernels"`           // the kernels, in the order of M
+	Gain       float64  `json:"gain" unit:"ratio"` // the geometric mean of the gains for all M
 
 	seconds, fixedSeconds []float64 // by size, without those of more than the most rows
 	most                  int
@@ -176,23 +176,23 @@ type kernel struct {
 	BlockN    int           `json:"block_n"`
 	NumWarps  int           `json:"num_warps"`
 	NumStages int           `json:"num_stages"`
-	Seconds   float64       `json:"seconds"`  // the predicted time
-	Interval  *[2]float64   `json:"interval"` // of 90 %, `null` without one
-	Evidence  arch.Evidence `json:"evidence"` // what the interval rests on
-	Bound     string        `json:"bound"`    // what limits the kernel, and the same in a sentence
+	Seconds   float64       `json:"seconds" unit:"s"` // the predicted time
+	Interval  *[2]float64   `json:"interval"`         // of 90 %, `null` without one
+	Evidence  arch.Evidence `json:"evidence"`         // what the interval rests on
+	Bound     string        `json:"bound"`            // what limits the kernel, and the same in a sentence
 	Why       string        `json:"why"`
 	// what the table costs here: the time ÷ the time of the fastest kernel of all − 1
-	Price        float64 `json:"price"`
-	FixedSeconds float64 `json:"fixed_seconds"` // the predicted time of vLLM's fixed tile
-	Gain         float64 `json:"gain"`          // fixed_seconds ÷ seconds
+	Price        float64 `json:"price" unit:"fraction"`
+	FixedSeconds float64 `json:"fixed_seconds" unit:"s"` // the predicted time of vLLM's fixed tile
+	Gain         float64 `json:"gain" unit:"ratio"`      // fixed_seconds ÷ seconds
 }
 
 // pass is a forward pass of M rows.
 type pass struct {
-	M            int     `json:"m"`             // the rows
-	Seconds      float64 `json:"seconds"`       // the predicted time with the table
-	FixedSeconds float64 `json:"fixed_seconds"` // with vLLM's fixed tile
-	Gain         float64 `json:"gain"`          // fixed_seconds ÷ seconds
+	M            int     `json:"m"`                      // the rows
+	Seconds      float64 `json:"seconds" unit:"s"`       // the predicted time with the table
+	FixedSeconds float64 `json:"fixed_seconds" unit:"s"` // with vLLM's fixed tile
+	Gain         float64 `json:"gain" unit:"ratio"`      // fixed_seconds ÷ seconds
 }
 
 // newInvariantTable chooses the kernels of all layers.

@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
@@ -129,7 +130,7 @@ type expertTable struct {
 	Evidence   string `json:"evidence"`    // what the interval rests on
 	// the kernels, in the order of M
 	Kernels []expertKernel `json:"kernels"`
-	Gain    float64        `json:"gain"` // the geometric mean of the gains
+	Gain    float64        `json:"gain" unit:"ratio"` // the geometric mean of the gains
 }
 
 // expertKernel is what runs for numbers of tokens nearest to M.
@@ -140,12 +141,12 @@ type expertKernel struct {
 	Down   expert `json:"down"`
 	Active int    `json:"active_experts"` // experts that get a token
 	// the predicted time of a layer, with the kernels that route, activate and sum
-	Seconds        float64     `json:"seconds"`
-	Interval       *[2]float64 `json:"interval"`        // of 90 %, `null` without one
-	DefaultSeconds float64     `json:"default_seconds"` // with vLLM's kernel without a table
-	Gain           float64     `json:"gain"`            // default_seconds ÷ seconds
-	SplitGain      float64     `json:"split_gain"`      // seconds ÷ the time with up and down
-	Bound          string      `json:"bound"`           // what limits the first product, and the same in a sentence
+	Seconds        float64     `json:"seconds" unit:"s"`
+	Interval       *[2]float64 `json:"interval"`                 // of 90 %, `null` without one
+	DefaultSeconds float64     `json:"default_seconds" unit:"s"` // with vLLM's kernel without a table
+	Gain           float64     `json:"gain" unit:"ratio"`        // default_seconds ÷ seconds
+	SplitGain      float64     `json:"split_gain"`               // seconds ÷ the time with up and down
+	Bound          string      `json:"bound"`                    // what limits the first product, and the same in a sentence
 	Why            string      `json:"why"`
 }
 
@@ -281,16 +282,15 @@ func writeKernels(name string, kernels map[int]expert) error {
 }
 
 func (o *moeOptions) write(side *ask.Contender, t *expertTable) error {
-	columns := expertColumns
-	if !o.explain {
-		columns = columns[:len(columns)-1]
-	}
-	return answer(o.factory, side, t, t.Evidence, columns, t.Kernels, func(s *iostreams.Streams) {
+	key := show.Key[expertKernel]
+	return answer(o.factory, side, t, t.Evidence, func(s *iostreams.Streams) {
 		table.Line(s, "table", "%s, %d layers of %d experts (%d per token), hidden %d, inner %d, %s, load %s", t.For,
 			t.Layers, t.Experts, t.TopK, t.Hidden, t.Inter, typeOf(t.DType, t.ScaleBlock), t.Load)
 		table.Line(s, "gain", "%s times as fast as vLLM without a table (predicted; geometric mean over the tokens)",
 			s.Bold(digits.ThreeDigits(t.Gain)))
-	})
+	}, t.Kernels, key("m", "tokens"), key("active_experts", "experts"), key("config", "kernel"), key("seconds", "layer"),
+		show.Text("90 %", func(k *expertKernel) string { return span(k.Interval) }), key("default_seconds", "no table"),
+		key("gain"), key("why").If(o.explain))
 }
 
 // typeOf is a type with its scales.
@@ -299,23 +299,4 @@ func typeOf(dtype string, block []int) string {
 		return dtype
 	}
 	return fmt.Sprintf("%s with scales per %dx%d", dtype, block[0], block[1])
-}
-
-var expertColumns = table.Columns[expertKernel]{
-	table.Col("m||tokens", func(k *expertKernel) int { return k.M }),
-	table.Col("active_experts||experts", func(k *expertKernel) int { return k.Active }),
-	table.Col("block_m", func(k *expertKernel) int { return k.Config.BlockM }).In(table.CSV),
-	table.Col("block_n", func(k *expertKernel) int { return k.Config.BlockN }).In(table.CSV),
-	table.Col("block_k", func(k *expertKernel) int { return k.Config.BlockK }).In(table.CSV),
-	table.Col("group_m", func(k *expertKernel) int { return k.Config.GroupM }).In(table.CSV),
-	table.Col("num_warps", func(k *expertKernel) int { return k.Config.NumWarps }).In(table.CSV),
-	table.Col("num_stages", func(k *expertKernel) int { return k.Config.NumStages }).In(table.CSV),
-	table.Text("kernel", func(k *expertKernel) string { return k.Config.String() }),
-	table.Col("seconds||layer", func(k *expertKernel) float64 { return k.Seconds }, seconds),
-	intervals(func(k *expertKernel) *[2]float64 { return k.Interval }),
-	table.Text("90 %", func(k *expertKernel) string { return span(k.Interval) }),
-	table.Col("default_seconds||no table", func(k *expertKernel) float64 { return k.DefaultSeconds }, seconds),
-	table.Col("gain", func(k *expertKernel) float64 { return k.Gain }, digits.ThreeDigits),
-	table.Col("bound", func(k *expertKernel) string { return k.Bound }).In(table.CSV),
-	table.Text("why", func(k *expertKernel) string { return k.Why }),
 }

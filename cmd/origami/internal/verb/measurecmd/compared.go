@@ -1,0 +1,155 @@
+package measurecmd
+
+import (
+	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// compared is a problem with the model's pick, the best candidate and the vendor's libraries.
+type compared struct {
+	Arch   string          `json:"arch"` // as in `select`
+	Device string          `json:"device"`
+	Model  string          `json:"model"`
+	Class  arch.ModelClass `json:"model_class,omitempty"`
+	Kernel string          `json:"kernel"`
+	// as in `select`: the `predicted` numbers are then no time and no rate
+	Ranks   bool        `json:"ranks_only,omitempty"`
+	Problem gemm.Record `json:"problem"` // as in `select`
+	Labels  ask.Fields  `json:"labels,omitempty"`
+	// the first candidate in the model's ranking that has a time, at the launch-order group of the measurements
+	Pick gemm.Config `json:"pick"`
+	// the fastest of the measured candidates
+	Best gemm.Config `json:"best"`
+	// the vendor's default library
+	Library      string  `json:"library,omitempty"`
+	Milliseconds figures `json:"milliseconds"` // the times, and the rates
+	TFLOPS       figures `json:"tflops"`
+	// best time ÷ time of the pick
+	Efficiency float64 `json:"efficiency" unit:"fraction"`
+	// the library's time ÷ time of the pick
+	Versus *float64 `json:"versus_library,omitempty"`
+	// Kendall's tau-b of predicted against measured times; `null` if undefined
+	Tau ask.Number `json:"tau"`
+	// rank of the pick by the times of the sweep
+	PickRank int `json:"pick_rank"`
+	// the candidates before the pick, which do not compile, failed, were wrong or were not measured
+	PassedOver int `json:"passed_over"`
+	Measured   int `json:"measured"` // the candidates with a time, and all of them
+	Candidates int `json:"candidates"`
+	// of the kernel of the pick, per thread
+	Registers int `json:"registers"`
+	Spills    int `json:"spill_bytes"`
+	// `final` if these times are from runs in turns, else `sweep`
+	Phase dataset.Phase `json:"phase"`
+	// larger ÷ smaller of two measurements of the pick − 1; `null` without finals
+	Noise ask.Number `json:"noise_floor" unit:"fraction"`
+	// rank of the best by predicted time
+	BestRank int `json:"best_rank"`
+	// candidates without a valid time: wrong result, not built, failed or timed out, not recorded. The first and third
+	// include libraries
+	Wrong    int `json:"wrong"`
+	NotBuilt int `json:"not_built"`
+	Failed   int `json:"failed"`
+	Missing  int `json:"missing"`
+	// measurements during which the clock moved by more than 2 %
+	ClockMoved int `json:"clock_moved"`
+	// every library of the data set, the default first
+	Libraries []library `json:"libraries,omitempty"`
+	// the wrong and the failed candidates
+	Excluded []excluded `json:"excluded,omitempty"`
+}
+
+// figures are a number for each kernel.
+type figures struct {
+	Predicted float64 `json:"predicted"` // of the pick
+	Pick      float64 `json:"pick"`      // as measured
+	Best      float64 `json:"best"`
+	Library   float64 `json:"library,omitempty"` // if it was measured
+}
+
+// library is a vendor's library on one problem. Its numbers are missing where it was not measured.
+type library struct {
+	Name         string  `json:"name"`                   // its name
+	Milliseconds float64 `json:"milliseconds,omitempty"` // its time and its rate
+	TFLOPS       float64 `json:"tflops,omitempty"`
+	Versus       float64 `json:"versus,omitempty"` // its time ÷ time of the pick
+}
+
+// excluded is a configuration, or a library, that has no time that counts.
+type excluded struct {
+	Config  *gemm.Config   `json:"config,omitempty"` // the one or the other
+	Library string         `json:"library,omitempty"`
+	Status  dataset.Status `json:"status"` // what became of it
+	Detail  string         `json:"detail,omitempty"`
+}
+
+// benchSummary is what came out over all problems.
+type benchSummary struct {
+	Kernel     string          `json:"kernel"`         // the kernel family
+	Problems   int             `json:"problems"`       // how many there are
+	PassedOver int             `json:"passed_over"`    // problems with any
+	Efficiency stats.Quantiles `json:"efficiency"`     // over the problems
+	Versus     stats.Quantiles `json:"versus_library"` // of the default library
+	TauMean    ask.Number      `json:"tau_mean"`       // the mean and the worst
+	TauWorst   ask.Number      `json:"tau_worst"`
+	// the same as `versus_library`, by name
+	Libraries  map[string]stats.Quantiles `json:"libraries"`
+	Noise      ask.Number                 `json:"noise_floor"` // the median
+	Measured   int                        `json:"measured"`    // sums over the problems
+	Wrong      int                        `json:"wrong"`
+	NotBuilt   int                        `json:"not_built"`
+	Failed     int                        `json:"failed"`
+	Missing    int                        `json:"missing"`
+	Unfinished int                        `json:"unfinished"`  // problems with any `missing`
+	ClockMoved int                        `json:"clock_moved"` // a sum
+	Finals     int                        `json:"finals"`      // problems with phase `final`
+}
+
+func (w *writer) compared(r *score.Comparison, labels []string) compared {
+	milliseconds := func(t unit.Seconds) float64 { return float64(t) * 1e3 }
+	tflops := func(t unit.Seconds) float64 { return float64(r.Rate(t)) / 1e12 }
+	c := compared{Arch: w.arch.Arch, Device: w.arch.Device, Model: w.arch.Model, Class: w.arch.ModelClass,
+		Kernel: w.data.Kernel, Ranks: w.arch.RanksOnly, Problem: r.Problem.Record(), Labels: ask.Labels(w.labels, labels),
+		Pick: r.Pick.Config, Best: r.Best.Config,
+		Milliseconds: figures{milliseconds(r.Predicted), milliseconds(r.Pick.Time), milliseconds(r.Best.Time), 0},
+		TFLOPS:       figures{tflops(r.Predicted), tflops(r.Pick.Time), tflops(r.Best.Time), 0},
+		Efficiency:   r.Efficiency(), Tau: ask.Number(r.Tau), PickRank: r.PickRank, PassedOver: r.PassedOver,
+		Measured: r.Measured, Candidates: r.Candidates, Registers: r.Pick.Resources.Registers,
+		Spills: int(r.Pick.Resources.SpillBytes), Phase: r.Phase, Noise: ask.Number(r.Noise), BestRank: r.BestRank,
+		Wrong: r.Wrong, NotBuilt: r.NotBuilt, Failed: r.Failed, Missing: r.Missing, ClockMoved: r.ClockMoved}
+	for i, name := range w.data.Libraries() {
+		l := library{name, milliseconds(r.Libraries[i]), tflops(r.Libraries[i]), r.VersusLibrary(i)}
+		if c.Libraries = append(c.Libraries, l); i > 0 {
+			continue
+		}
+		if c.Library = name; l.Milliseconds > 0 {
+			c.Milliseconds.Library, c.TFLOPS.Library, c.Versus = l.Milliseconds, l.TFLOPS, &l.Versus
+		}
+	}
+	for i := range r.Excluded {
+		e := excluded{Library: r.Excluded[i].Library, Status: r.Excluded[i].Status, Detail: r.Excluded[i].Detail}
+		if e.Library == "" {
+			e.Config = &r.Excluded[i].Config
+		}
+		c.Excluded = append(c.Excluded, e)
+	}
+	return c
+}
+
+func (w *writer) summary(s *score.ComparisonSummary) *benchSummary {
+	out := &benchSummary{Kernel: w.data.Kernel, Problems: s.Problems, PassedOver: s.PassedOver, Efficiency: s.Efficiency,
+		TauMean: ask.Number(s.TauMean), TauWorst: ask.Number(s.TauWorst), Libraries: map[string]stats.Quantiles{},
+		Noise: ask.Number(s.Noise), Measured: s.Measured, Wrong: s.Wrong, NotBuilt: s.NotBuilt, Failed: s.Failed,
+		Missing: s.Missing, Unfinished: s.Unfinished, ClockMoved: s.ClockMoved, Finals: s.Finals}
+	for i, name := range w.data.Libraries() {
+		if out.Libraries[name] = s.Libraries[i]; i == 0 {
+			out.Versus = s.Libraries[i]
+		}
+	}
+	return out
+}

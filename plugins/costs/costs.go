@@ -14,17 +14,13 @@ import (
 //go:embed costs.json
 var file []byte
 
-// number is a constant as it was measured.
-type number struct {
-	Name, Unit, Doc, Source string
-	Value                   float64
-	// Generation is that of the devices that it was measured on, empty if it is of none.
+// numbers are the constants as they were measured: on devices of a generation, or of none, and stated by some models,
+// or by all.
+var numbers = sync.OnceValue(func() (list []struct {
+	arch.Constant
 	Generation string
-	// Models are those that state it, none for all.
-	Models []string
-}
-
-var numbers = sync.OnceValue(func() (list []number) {
+	Models     []string
+}) {
 	if err := json.Unmarshal(file, &list); err != nil {
 		panic(err) // tests read the file
 	}
@@ -38,18 +34,15 @@ func Of(model, generation string) (all []arch.Constant) {
 		if len(n.Models) > 0 && !slices.Contains(n.Models, model) {
 			continue
 		}
-		c := arch.Constant{Name: n.Name, Value: n.Value, Unit: n.Unit, Doc: n.Doc, Source: n.Source}
 		own := n.Generation == "" || n.Generation == generation
+		if !own {
+			n.Source = "assumed, as of the generation " + n.Generation + ": " + n.Source
+		}
 		at := slices.IndexFunc(all, func(other arch.Constant) bool { return other.Name == n.Name })
-		switch {
-		case at >= 0 && own:
-			all[at] = c
-		case at >= 0:
-		case own:
-			all = append(all, c)
-		default:
-			c.Source = "assumed, as of the generation " + n.Generation + ": " + n.Source
-			all = append(all, c)
+		if at < 0 {
+			all = append(all, n.Constant)
+		} else if own {
+			all[at] = n.Constant
 		}
 	}
 	return all

@@ -1,7 +1,6 @@
 package sgemm
 
 import (
-	"github.com/origami-gemm/origami/core/arch"
 	"io/fs"
 	"math"
 	"slices"

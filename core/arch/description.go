@@ -84,7 +84,7 @@ type Description struct {
 
 // Conversion converts the times of an opened model: from Description.Timing to the model's own timing, and back.
 type Conversion struct {
-	Own, Stated func(unit.Seconds, *gemm.Problem) unit.Seconds
+	Own, Stated func(unit.Seconds, gemm.Problem) unit.Seconds
 }
 
 // Own returns the time in the model's own timing that is t in d.Timing.
@@ -92,7 +92,7 @@ func (d *Description) Own(t unit.Seconds, p gemm.Problem) unit.Seconds {
 	if d.Conversion == nil {
 		return t
 	}
-	return d.Conversion.Own(t, &p)
+	return d.Conversion.Own(t, p)
 }
 
 // Fitted is a data set that numbers of a model were fitted to. Without Problems, they are too many to list: then nobody

@@ -25,7 +25,7 @@ type Scope struct {
 // Interval returns the interval of a predicted time, and false if there is none.
 func (s Scope) Interval(b Bound, predicted unit.Seconds) (low, high unit.Seconds, ok bool) {
 	if s.conversion != nil { // errors are of the model's own timing
-		predicted = s.conversion.Own(predicted, &s.problem)
+		predicted = s.conversion.Own(predicted, s.problem)
 	}
 	switch {
 	case s.Uncertainty == nil:
@@ -36,7 +36,7 @@ func (s Scope) Interval(b Bound, predicted unit.Seconds) (low, high unit.Seconds
 		low, high, ok = s.Uncertainty.Interval(b, predicted)
 	}
 	if ok && s.conversion != nil {
-		low, high = s.conversion.Stated(low, &s.problem), s.conversion.Stated(high, &s.problem)
+		low, high = s.conversion.Stated(low, s.problem), s.conversion.Stated(high, s.problem)
 	}
 	return low, high, ok
 }

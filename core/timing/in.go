@@ -31,8 +31,8 @@ func In(a arch.Architecture, to Timing) arch.Architecture {
 	described := *d
 	device := New(a)
 	described.Timing, described.Conversion = string(to), &arch.Conversion{
-		Own:    func(t unit.Seconds, p *gemm.Problem) unit.Seconds { return device.Convert(t, p, to, from) },
-		Stated: func(own unit.Seconds, p *gemm.Problem) unit.Seconds { return device.Convert(own, p, from, to) },
+		Own:    func(t unit.Seconds, p gemm.Problem) unit.Seconds { return device.Convert(t, &p, to, from) },
+		Stated: func(own unit.Seconds, p gemm.Problem) unit.Seconds { return device.Convert(own, &p, from, to) },
 	}
 	if c.total >= 0 {
 		terms := slices.Clone(d.Terms)
@@ -88,7 +88,7 @@ func (c *converted) state(estimates []arch.Estimate, p *gemm.Problem, err error)
 
 func (c *converted) stated(cycles unit.Cycles, p *gemm.Problem) unit.Cycles {
 	clock := c.description.Clock
-	return unit.Cycles(float64(c.description.Conversion.Stated(cycles.At(clock), p)) * float64(clock))
+	return unit.Cycles(float64(c.description.Conversion.Stated(cycles.At(clock), *p)) * float64(clock))
 }
 
 // Terms implements arch.Architecture.

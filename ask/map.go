@@ -57,7 +57,8 @@ type CellPick struct {
 	// its time ÷ the fastest kernel's − 1
 	Regret Number `json:"regret"`
 
-	tile string
+	tile  string
+	split int
 }
 
 // Winner is a kernel of a map.
@@ -165,7 +166,7 @@ func MeasuredCells(ctx context.Context, a arch.Architecture, data *dataset.Datas
 			c.Validated = x.validated(&x.Entries[0])
 			pick := NewCell(&p, x.Entries[0].Config, times[x.Entries[0].Config])
 			c.Pick = &CellPick{Config: pick.Config, Seconds: pick.Seconds, Regret: pick.Seconds/c.Seconds - 1,
-				tile: pick.Tile}
+				tile: pick.Tile, split: *pick.Split}
 		}
 		cells = append(cells, c)
 	}
@@ -205,7 +206,7 @@ func Winners(cells []Cell) []Winner {
 	}
 	for i := range cells {
 		if pick := cells[i].Pick; pick != nil {
-			enter(pick.Kernel, Winner{Config: pick.Config, Tile: pick.tile,
+			enter(pick.Kernel, Winner{Config: pick.Config, Tile: pick.tile, Split: pick.split,
 				PerByte: TilePerByte(pick.tile, cells[i].Size.DType)})
 		}
 	}

@@ -225,6 +225,6 @@ func RankAmong(ctx context.Context, a arch.Architecture, kernel string, p gemm.P
 
 // KernelFamily checks the name of a kernel family against those that a model predicts; empty means the first.
 func KernelFamily(d *arch.Description, name string) (string, error) {
-	kernel, err := d.Kernel(name)
+	kernel, err := d.Kernel(models.Family(name))
 	return kernel, diag.Within("--kernel", err)
 }

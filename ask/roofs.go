@@ -1,13 +1,13 @@
 package ask
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
-	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/roofline"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -67,14 +67,12 @@ func (a *Ranking) common(e *Entry, name string) (float64, bool) { return a.Arch.
 // PeakBandwidth is the data sheet's bandwidth of DRAM in B/s. Without a data sheet it is the bandwidth of the model's
 // last level. It is 0 if both are unknown.
 func PeakBandwidth(m arch.Architecture) float64 {
-	d := m.Describe()
-	if p, ok := hw.Set(d.Params).Lookup("dram_bandwidth"); ok {
-		return p.Value
+	levels := m.Hierarchy().Levels()
+	if len(levels) == 0 {
+		return 0
 	}
-	if levels := m.Hierarchy().Levels(); len(levels) > 0 {
-		return float64(levels[len(levels)-1].Bandwidth.Peak) * float64(d.Clock)
-	}
-	return 0
+	last := &levels[len(levels)-1]
+	return cmp.Or(float64(last.DataSheet), float64(last.Rate())*float64(m.Describe().Clock))
 }
 
 // muchPadding is the share of padding from which on a sentence names it.

@@ -12,13 +12,13 @@ var amdUnits = map[string]string{
 	"registers_per_thread": "1", "clock": "Hz", "dram_bandwidth": "B/s", "tdp": "W",
 	"peak_fp16": "FLOP/s", "peak_bf16": "FLOP/s", "peak_fp32": "FLOP/s", "peak_tf32": "FLOP/s",
 	"peak_fp8": "FLOP/s", "peak_int8": "FLOP/s", "peak_fp4": "FLOP/s",
-	"memory_clock": "Hz", "parallel_mi": "1", "mem1_bandwidth": "TB/s", "mem2_bandwidth": "TB/s",
-	"mem3_bandwidth": "TB/s", "mem2_clock_ratio": "1", "bw_c0": "1", "bw_c1": "1", "bw_c2": "1",
+	"memory_clock": "Hz", "parallel_mi": "1", "mem1_perf_ratio": "B/cycle", "mem2_perf_ratio": "B/cycle",
+	"mem3_perf_ratio": "B/cycle", "hbm_latency": "cycles", "bw_c0": "1", "bw_c1": "1", "bw_c2": "1",
 }
 
 // forReference are the parameters that only the reference model needs. It knows gfx90a and later.
 var forReference = []string{
-	"memory_clock", "parallel_mi", "mem1_bandwidth", "mem2_bandwidth", "mem3_bandwidth", "mem2_clock_ratio",
+	"memory_clock", "parallel_mi", "mem1_perf_ratio", "mem2_perf_ratio", "mem3_perf_ratio", "hbm_latency",
 	"bw_c0", "bw_c1", "bw_c2",
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/ladder"
 	"github.com/origami-gemm/origami/core/timing"
 )
 
@@ -93,7 +94,7 @@ func Find(ctx context.Context, s Source, t *Target) (f Found, err error) {
 		f.Named = f.ID()
 	}
 	r := f.Request()
-	r.Model, r.Kernel, r.Rung, r.Options, r.Overrides = t.Model, t.Kernel, t.Rung, t.Options, t.Overrides
+	r.Model, r.Kernel, r.Rung, r.Options, r.Overrides = t.Model, Family(t.Kernel), t.Rung, t.Options, t.Overrides
 	f.Timing, f.asked = t.Timing, t.Timing != ""
 	if t.Compiled != "" {
 		r.Compiled = []byte(t.Compiled)
@@ -143,6 +144,15 @@ func (t *Target) describes(h *hw.Header) bool {
 	}
 	return strings.EqualFold(name, h.Arch) && (strings.EqualFold(device, h.Device) ||
 		slices.ContainsFunc(h.Aliases, func(alias string) bool { return strings.EqualFold(alias, device) }))
+}
+
+// Family returns the kernel family that a user's word means. The libraries of vendors have names of their own.
+func Family(name string) string {
+	switch strings.ToLower(name) {
+	case "cublas", "cublaslt", "rocblas", "hipblas", "hipblaslt":
+		return ladder.Library
+	}
+	return name
 }
 
 // Common returns the model that all targets have, and otherwise a class that all have a model of. Of several models it

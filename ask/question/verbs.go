@@ -44,6 +44,11 @@ func (q *Asked) ranking(ctx context.Context, side *ask.Contender, fallback strin
 type Select struct {
 	Asked
 	Orders
+	Pick
+}
+
+// Pick says what an answer of select has.
+type Pick struct {
 	Top    int      `json:"top" arg:"N" default:"1" help:"list the best N configurations"`
 	Regret bool     `json:"regret" help:"add the expected regret of the pick, and how many candidates are worth measuring"`
 	Advice bool     `json:"advice" help:"add what would be at least 1.1 times as fast: other strides, sizes, layouts, families, rows"`
@@ -108,17 +113,22 @@ func CheckTop(top int) error {
 type Rank struct {
 	Asked
 	Orders
+	Ranking
+}
+
+// Ranking says what an answer of rank has.
+type Ranking struct {
 	Top      int  `json:"top" arg:"N" default:"10" help:"how many configurations to list"`
 	All      bool `json:"all" help:"list every candidate"`
 	Rejected bool `json:"include_rejected" help:"list those that cannot be used too, with the reason; implies --all"`
 }
 
-// Question returns what to ask a model.
-func (q *Rank) Question() (ask.Question, error) {
+// Question returns what to ask a model about a kernel family.
+func (q *Ranking) Question(kernel string) (ask.Question, error) {
 	if q.All && q.Top != 10 {
 		return ask.Question{}, diag.Inputf("--all and --top contradict each other").Do("leave one of them out")
 	}
-	of := ask.Question{Kernel: q.Kernel, Top: q.Top, Terms: true, Rejected: q.Rejected}
+	of := ask.Question{Kernel: kernel, Top: q.Top, Terms: true, Rejected: q.Rejected}
 	if q.All || q.Rejected {
 		of.Top = 0
 	}
@@ -127,7 +137,7 @@ func (q *Rank) Question() (ask.Question, error) {
 
 // Answer answers with a list of ask.Ranked.
 func (q *Rank) Answer(ctx context.Context, side *ask.Contender, fallback string) (any, error) {
-	of, err := q.Question()
+	of, err := q.Question(q.Kernel)
 	if err != nil {
 		return nil, err
 	}
@@ -145,17 +155,20 @@ func (q *Rank) Answer(ctx context.Context, side *ask.Contender, fallback string)
 // Explain asks for every number behind a prediction.
 type Explain struct {
 	Asked
+	Explained
+}
+
+// Explained says what is explained, and what an answer of explain has.
+type Explained struct {
 	Config string `json:"config" arg:"CONFIG" help:"explain this configuration, as it is printed (128x256x64 w8 s3 g8 k1) or with commas; what is left out is the first candidate's of that tile"`
 	Advice bool   `json:"advice" help:"add what would be at least 1.1 times as fast: other strides, sizes, layouts, families, rows"`
 }
 
-// Explained returns the explanation of a configuration, or of the pick without one.
-func (q *Explain) Explained(ctx context.Context, side *ask.Contender, fallback, config string) (*ask.Explained, error) {
-	p, err := q.One(fallback)
-	if err != nil {
-		return nil, err
-	}
-	e, err := side.Explain(ctx, p, q.Kernel, config)
+// Of returns the explanation of a configuration for a problem, or of the pick without one.
+func (q *Explained) Of(ctx context.Context, side *ask.Contender, p gemm.Problem, kernel, config string) (
+	*ask.Explained, error,
+) {
+	e, err := side.Explain(ctx, p, kernel, config)
 	if err == nil && q.Advice {
 		err = side.Advise(ctx, e.Ranking, &e.Entry, nil)
 	}
@@ -164,7 +177,11 @@ func (q *Explain) Explained(ctx context.Context, side *ask.Contender, fallback, 
 
 // Answer answers with an ask.Explanation.
 func (q *Explain) Answer(ctx context.Context, side *ask.Contender, fallback string) (any, error) {
-	e, err := q.Explained(ctx, side, fallback, q.Config)
+	p, err := q.One(fallback)
+	if err != nil {
+		return nil, err
+	}
+	e, err := q.Of(ctx, side, p, q.Kernel, q.Config)
 	if err != nil {
 		return nil, err
 	}

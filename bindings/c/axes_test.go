@@ -51,7 +51,7 @@ func clustered(t *testing.T) arch.Architecture {
 			{Name: "total", Unit: "cycles", Formula: "cdiv(m, block_m)*cdiv(n, block_n)*cdiv(k, block_k)*step*batch",
 				Kind: arch.KindTotal, Doc: "predicted time"},
 		},
-		Levels: []declare.Level{{Name: "DRAM", Bound: arch.BoundDRAM, Bandwidth: "32"}},
+		Levels: []arch.Level{{Name: "DRAM", Bound: arch.BoundDRAM, Names: arch.LevelNames{Bandwidth: "32"}}},
 	})
 	if err != nil {
 		t.Fatal(err)

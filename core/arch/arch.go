@@ -51,56 +51,6 @@ type FastestEstimator interface {
 	EstimateFastest(ctx context.Context, dst []Estimate, p gemm.Problem, cfgs []gemm.Config, top int) error
 }
 
-// MemoryHierarchy is the ordered list of memory levels, near to far (L2 → DRAM; L2 → MALL → HBM).
-type MemoryHierarchy interface {
-	// Levels describes the levels, near to far. The result is shared: callers must not change it.
-	Levels() []Level
-}
-
-// Level is one level of the memory hierarchy.
-type Level struct {
-	Name string // "L2", "MALL", "DRAM", "HBM"
-	// Capacity is zero for the last level, which holds everything.
-	Capacity unit.Bytes
-	// Latency is the fixed cost that the model adds to a transfer from this level.
-	Latency unit.Cycles
-	// Partitions is the number of equal, separate caches that the level is split into: 1 if the whole die shares it,
-	// the number of XCDs if each has its own.
-	Partitions int
-	// Bandwidth is what the level delivers as a function of the number of active SMs or CUs.
-	Bandwidth Bandwidth
-	// Bound is what limits a kernel that waits for this level.
-	Bound Bound
-}
-
-// Bandwidth is peak bandwidth times a fraction that depends on how many of the device's units are active.
-type Bandwidth struct {
-	Peak unit.BytesPerCycle
-	// Units is the number of SMs or CUs of the device.
-	Units int
-	// Linear says that the fraction is active/Units. Otherwise it is min((C0·a² + C1·a) + C2, 1), and 1 when a > Units.
-	Linear     bool
-	C0, C1, C2 float64
-}
-
-// Fraction returns the share of Peak that `active` units reach.
-func (b Bandwidth) Fraction(active int) float64 {
-	a := float64(active)
-	if b.Linear {
-		return a / float64(b.Units)
-	}
-	if active > b.Units {
-		return 1
-	}
-	// The conversions keep Go from fusing a product into the addition, so that every platform rounds alike.
-	return min(float64(float64(b.C0*a*a)+float64(b.C1*a))+b.C2, 1)
-}
-
-// At returns Peak · Fraction(active).
-func (b Bandwidth) At(active int) unit.BytesPerCycle {
-	return unit.BytesPerCycle(float64(b.Peak) * b.Fraction(active))
-}
-
 // Bound names the resource that limits a kernel.
 type Bound uint8
 

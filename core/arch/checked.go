@@ -79,8 +79,8 @@ func (c *Checked) sizes(p *gemm.Problem) [5]checkedSize {
 	}
 }
 
-// grouped reports whether the problems were in groups.
-func (c *Checked) grouped() bool { return len(c.Layouts) > 0 && c.Batch == (Range{}) }
+// grouped reports whether the problems were in groups. Without a divisor, all problems of the types are alike.
+func (c *Checked) grouped() bool { return c.Divisor != (Range{}) && c.Batch == (Range{}) }
 
 // work is the name of the last of the sizes.
 const work = "2·M·N·K·batch"

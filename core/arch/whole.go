@@ -157,7 +157,7 @@ func (w *whole) counter(p *gemm.Problem) *counter {
 	d := w.Describe()
 	c := &counter{d: d, p: p, units: float64(max(1, d.Units))}
 	if levels := w.Hierarchy().Levels(); len(levels) > 0 {
-		c.l2, c.dram = levels[0].Bandwidth.Peak, levels[len(levels)-1].Bandwidth.Peak
+		c.l2, c.dram = levels[0].Rate(), levels[len(levels)-1].Rate()
 	}
 	elements := [3]float64{float64(p.M) * float64(p.K), float64(p.K) * float64(p.N), float64(p.M) * float64(p.Columns())}
 	size := func(o gemm.Operand) float64 { return float64(p.Type(o).Bytes()) }

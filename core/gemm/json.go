@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // axesKey is the JSON key under which the values on named axes stand, by name.
@@ -40,6 +41,22 @@ func (Config) Columns() (names []string) {
 		names = append(names, fields[i].Name)
 	}
 	return append(names, axesKey)
+}
+
+// Cells are the values under Columns: empty for null, and axes as "name=value name=value".
+func (c Config) Cells() (cells []string) {
+	for _, v := range c.Numbers() {
+		cell := strconv.Itoa(v)
+		if v == 0 && c.NumWarps == 0 {
+			cell = ""
+		}
+		cells = append(cells, cell)
+	}
+	var axes []string
+	for name, value := range c.Axes.All() {
+		axes = append(axes, name+"="+value)
+	}
+	return append(cells, strings.Join(axes, " "))
 }
 
 // UnmarshalJSON reads what MarshalJSON writes and keeps the family. A missing number or null becomes 0; an unknown key

@@ -144,9 +144,6 @@ func near(d *arch.Description) (list []Ceiling) {
 // memory is what all SMs or CUs share: as the plugin states it, and otherwise as the model has the level.
 func memory(d *arch.Description, levels []arch.Level) (list []Ceiling) {
 	l2, dram := Ceiling{Name: "L2", Level: L2}, Ceiling{Name: "DRAM", Level: DRAM}
-	if p, ok := hw.Set(d.Params).Lookup("dram_bandwidth"); ok {
-		dram.Limit, dram.Source = p.Value, "limit: "+p.Source
-	}
 	for _, c := range d.Ceilings {
 		switch c.Level {
 		case L2:
@@ -161,17 +158,22 @@ func memory(d *arch.Description, levels []arch.Level) (list []Ceiling) {
 	stated := len(list) > 0
 	for i := range levels {
 		l := &levels[i]
-		rate := float64(l.Bandwidth.Peak) * float64(d.Clock)
+		rate := float64(l.Rate()) * float64(d.Clock)
 		of := "the model's " + l.Name
 		switch {
 		case l.Bound == arch.BoundL2 && l2.Roof() == 0:
 			l2.Limit, l2.Source = rate, of
-		case l.Bound == arch.BoundMALL && !stated:
+		case l.Bound == arch.BoundMALL && l.Capacity > 0 && !stated:
 			list = append(list, Ceiling{Name: l.Name, Level: MALL, Limit: rate, Source: of})
 		case l.Bound == arch.BoundDRAM:
 			dram.Name = l.Name
-			if dram.Roof() == 0 {
-				dram.Limit, dram.Source = rate, of
+			if dram.Roof() > 0 {
+				break
+			}
+			dram.Limit, dram.Source = rate, of
+			if l.DataSheet > 0 {
+				p, _ := hw.Set(d.Params).Lookup(l.Names.DataSheet)
+				dram.Limit, dram.Source = float64(l.DataSheet), "limit: "+p.Source
 			}
 		}
 	}

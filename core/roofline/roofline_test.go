@@ -42,7 +42,8 @@ func made() *gpu {
 		},
 		levels: []arch.Level{
 			{Name: "L2", Bound: arch.BoundL2, Bandwidth: arch.Bandwidth{Peak: 1}},
-			{Name: "HBM", Bound: arch.BoundDRAM, Bandwidth: arch.Bandwidth{Peak: 1}},
+			{Name: "HBM", Bound: arch.BoundDRAM, Bandwidth: arch.Bandwidth{Peak: 1}, DataSheet: 2e12,
+				Names: arch.LevelNames{DataSheet: "dram_bandwidth"}},
 		},
 	}
 }

@@ -21,18 +21,15 @@ type Formulas struct {
 
 // NewFormulas compiles the terms. The inputs are the names of the terms that the caller computes. It panics if a
 // formula names something unknown.
-func NewFormulas(d *arch.Description, inputs ...string) *Formulas {
-	f := &Formulas{program: formula.NewProgram(), given: make([]int, len(inputs))}
+func NewFormulas(m *Model, inputs ...string) *Formulas {
+	d, f := &m.Description, &Formulas{program: formula.NewProgram(), given: make([]int, len(inputs))}
 	check := func(err error) {
 		if err != nil {
 			panic(fmt.Sprintf("tabled: %s of %s: %v", d.Model, d.Arch, err))
 		}
 	}
-	for i := range d.Params {
-		check(f.program.Constant(d.Params[i].Name, d.Params[i].Value))
-	}
-	for i := range d.Constants {
-		check(f.program.Constant(d.Constants[i].Name, d.Constants[i].Value))
+	for name, value := range m.numbers() {
+		check(f.program.Constant(name, value))
 	}
 	for i := range d.Terms {
 		t, slot, err := &d.Terms[i], 0, error(nil)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // Evaluation computes configurations of one problem, one after another. It is used by one caller at a time.
@@ -28,7 +29,7 @@ type Evaluation interface {
 // before it is used.
 type Model struct {
 	Description arch.Description
-	Memory      []arch.Level // near to far
+	Memory      []arch.Level // near to far, of the device
 	// AnyAccess says that the model has the cost of accesses to memory of any width. Other models refuse problems whose
 	// rows are aligned to less than the widest access.
 	AnyAccess bool
@@ -51,6 +52,45 @@ func (m *Model) Hierarchy() arch.MemoryHierarchy { return m }
 
 // Levels implements arch.MemoryHierarchy.
 func (m *Model) Levels() []arch.Level { return m.Memory }
+
+// numbers are the numbers that formulas name: those of the memory levels, the parameters that state nothing of a level,
+// and the constants.
+func (m *Model) numbers() map[string]float64 {
+	d := &m.Description
+	values := make(map[string]float64, len(d.Params)+len(d.Constants))
+	for i := range d.Params {
+		values[d.Params[i].Name] = d.Params[i].Value
+	}
+	for i := range m.Memory {
+		m.Memory[i].Numbers(func(name string, quantity *float64) { values[name] = *quantity })
+	}
+	for i := range d.Constants {
+		values[d.Constants[i].Name] = d.Constants[i].Value
+	}
+	return values
+}
+
+// Numbers returns a function that finds the numbers of formulas by name. It panics for a name that is none: the names
+// come from formulas. Memory, Params and Constants have to be set before.
+func (m *Model) Numbers() func(name string) float64 {
+	values := m.numbers()
+	return func(name string) float64 {
+		v, ok := values[name]
+		if !ok {
+			panic("tabled: " + m.Description.Arch + " has no number " + name)
+		}
+		return v
+	}
+}
+
+// Reach sets the bandwidth that kernels reach at a level with all units active.
+func (m *Model) Reach(b arch.Bound, rate float64) {
+	for i := range m.Memory {
+		if l := &m.Memory[i]; l.Bound == b {
+			l.Reached = unit.BytesPerCycle(rate)
+		}
+	}
+}
 
 // Supports reports what the model cannot predict: a problem for the families of configurations, or for the default
 // family if there are none.

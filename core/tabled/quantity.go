@@ -110,22 +110,3 @@ func Override(constants []arch.Constant, values map[string]float64) {
 		}
 	}
 }
-
-// Numbers returns a function that finds the parameters and constants of a description by name. It panics for a name
-// that is none: the names come from formulas.
-func Numbers(d *arch.Description) func(name string) float64 {
-	values := make(map[string]float64, len(d.Params)+len(d.Constants))
-	for i := range d.Params {
-		values[d.Params[i].Name] = d.Params[i].Value
-	}
-	for i := range d.Constants {
-		values[d.Constants[i].Name] = d.Constants[i].Value
-	}
-	return func(name string) float64 {
-		v, ok := values[name]
-		if !ok {
-			panic("tabled: " + d.Arch + " has no number " + name)
-		}
-		return v
-	}
-}

@@ -57,8 +57,8 @@ func New(a arch.Architecture) *Device {
 	d := a.Describe()
 	device := &Device{Constants: Stated(d), Peak: d.PeakFor}
 	for _, l := range a.Hierarchy().Levels() {
-		device.Caches += l.Capacity
-		rate := float64(l.Bandwidth.Peak) * float64(d.Clock)
+		device.Caches += l.Capacity * unit.Bytes(l.Partitions)
+		rate := float64(l.Rate()) * float64(d.Clock)
 		switch l.Bound {
 		case arch.BoundL2:
 			device.L2Rate = rate

@@ -21,6 +21,8 @@ type (
 	Bytes float64
 	// BytesPerCycle is a bandwidth of the whole device per SM or CU clock period.
 	BytesPerCycle float64
+	// BytesPerSecond is a bandwidth.
+	BytesPerSecond float64
 	// Hertz is a clock frequency.
 	Hertz float64
 	// FlopsPerSecond is an arithmetic rate. A multiply-add counts as two operations.

@@ -30,7 +30,7 @@ func Provider() (arch.Provider, error) {
 			"gfx900": {overTensile, vendorLibrary.Model()}, "gfx906": {vendorLibrary.Model()},
 			"gfx908": {vendorLibrary.Model()}, "gfx90a": all, "gfx942": all, "gfx950": all,
 		},
-		Specs: device.Specs, Derive: device.Derive, Scale: device.Scale,
+		Specs: device.Specs, Scale: device.Scale,
 	})
 }
 
@@ -88,21 +88,12 @@ var generations = map[string]libraryterms.Generation{
 
 // vendorLibrary models hipBLASLt and rocBLAS.
 var vendorLibrary = library.Vendor{
-	Numbers: map[string]string{
-		"units":      "num_cus",
-		"l2_count":   "num_xcds",
-		"clock":      "clock",
-		"tdp":        "tdp",
-		"l2_size":    "l2_bytes * num_xcds",
-		"mall_size":  "mall_bytes",
-		"dram_ecc":   "0",
-		"clock_gain": "1",
-		"dram_speed": "dram_bandwidth",
-	},
-	Needs: []string{"num_xcds", "lds_bytes", "registers_per_cu", "registers_per_thread"},
+	Units: "num_cus", Levels: device.Levels,
+	Needs: []string{"lds_bytes", "registers_per_cu", "registers_per_thread"},
 	Machine: func(s catalog.Selection) library.Machine {
 		return library.Machine{
 			Generation: generations[s.Sheet.Arch], Description: device.Description(s.Sheet, s.Params),
+			Memory: device.Memory(s.Params),
 		}
 	},
 }

@@ -212,15 +212,26 @@ func (o *opened) differs(t *testing.T, with arch.Architecture, first int) (quest
 // questions are problems, such that each parameter counts for one of them.
 var questions = []gemm.Problem{
 	gemm.New(512, 768, 1024),
+	gemm.New(1024, 1024, 512),     // about as large as a small L2
 	gemm.New(16, 4096, 4096),      // decode
 	gemm.New(64, 64, 1<<17),       // few tiles, long K
 	gemm.New(8192, 8192, 8192),    // many waves, beyond the L2
 	gemm.New(16384, 16384, 16384), // power
 	gemm.New(40000, 30000, 100),   // a K step of the whole grid is as large as a large L2
 	gemm.New(1<<24, 16, 1000),     // and as 1024 times the L2 of a die, with which AMD's model compares it
+	experts(16), experts(4096),
 	// each type has a peak rate
 	typed(gemm.BF16), typed(gemm.TF32), typed(gemm.FP32), typed(gemm.INT8), typed(gemm.FP8),
 	typed(gemm.FP4),
+}
+
+// experts is a product of 8 experts with so many rows each.
+func experts(rows int) gemm.Problem {
+	p := gemm.New(8*rows, 4096, 4096)
+	p.DType, p.Out = gemm.BF16, gemm.BF16
+	p.SetTrans(false, true)
+	p.Groups, _ = gemm.NewGroups(slices.Repeat([]int{rows}, 8)...)
+	return p
 }
 
 func typed(t gemm.DType) gemm.Problem {
@@ -263,8 +274,8 @@ func ask(ctx context.Context, t *testing.T, a arch.Architecture, question int) (
 			continue
 		}
 		list, err := a.Candidates(ctx, p, arch.Space{Kernel: kernel, SplitK: []int{1}})
-		if diag.KindOf(err) == diag.Input && question >= len(questions)-5 {
-			continue // the device does not have the type
+		if diag.KindOf(err) == diag.Input && question >= len(questions)-8 {
+			continue // the device does not have the type, or the family no groups
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -1,10 +1,11 @@
 // Package library predicts what the tuned library of a vendor takes for a matrix multiplication: cuBLAS, hipBLASLt,
 // rocBLAS. The prediction is the fastest of the library's tiles and splits of K. The package knows no vendor: a plugin
-// says how the numbers of a machine follow from the parameters of its devices. The equations are in package terms, and
-// on docs/model-library.md, which says how the quantities were found.
+// describes the machine, and what is particular to a generation is data of package terms. So are the equations, also on
+// docs/model-library.md, which says how the quantities were found.
 package library
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -23,8 +24,6 @@ const (
 	Name = "library"
 	// Family is the kernel family that it predicts.
 	Family = "library"
-
-	nvidia = "NVIDIA"
 )
 
 //go:generate go run ./internal/gen
@@ -46,25 +45,25 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	numbers, err := machine.numbers()
-	if err != nil {
-		return nil, err
+	if !slices.Contains(terms.Generations(), machine.Generation) {
+		return nil, fmt.Errorf("library: %s is of the generation %q, which is unknown", machine.Description.ID(),
+			machine.Generation)
 	}
 	if _, err = ReleaseOf(given, terms.HasEarly(machine.Generation), machine.Description.DeviceName); err != nil {
 		return nil, err
 	}
-	m := newModel(machine, numbers, o, nil)
+	m := newModel(machine, o, nil)
 	m.Description.Uncertainty = checked.Of(m.Description.ID(), Name, o.scheme, o.release)
 	return m, nil
 }
 
-func newModel(machine Machine, numbers []arch.Constant, o options, values map[string]float64) *Model {
+func newModel(machine Machine, o options, values map[string]float64) *Model {
 	m := &Model{machine: machine, options: o, kernels: kernelsOf(machine.Generation, o.scheme)}
 	m.Description, m.peaks = machine.Description, map[gemm.DType]float64{}
 	m.Space, m.New = m.space, func() tabled.Evaluation { return &evaluation{model: m} }
 	d := &m.Description
 	variant := terms.Variant{Generation: machine.Generation, Scheme: o.scheme, Release: o.release}
-	m.AnyAccess = machine.Description.Vendor == nvidia // the term narrow
+	m.AnyAccess = machine.narrow // the term of that name
 	d.Model, d.Kernels, d.Rung, d.ClockRung = Name, []string{Family}, arch.RungSpec, arch.RungSpec
 	d.Options, d.Timing = o.inForce(), string(o.timing)
 	for t := range kernelsFor {
@@ -74,41 +73,23 @@ func newModel(machine Machine, numbers []arch.Constant, o options, values map[st
 	d.Terms, d.Unused = tabled.Schema(terms.Terms, terms.Page), machine.unused()
 	d.Monotone = []arch.Dim{arch.DimM, arch.DimN, arch.DimK}
 	d.Fitted = []arch.Fitted{{DataSet: "published times"}} // at most 1,000 of each series: package fit
-	d.Constants = append(numbers, o.constants()...)
+	d.Constants = append(machine.numbers(), o.constants()...)
 	for i := range terms.Quantities {
 		d.Constants = append(d.Constants, terms.Quantities[i].Constant(variant))
 	}
 	d.Constants = append(d.Constants, costs.Of(Name, string(machine.Generation))...)
 	tabled.Override(d.Constants, values)
-	value := tabled.Numbers(d)
+	m.Memory = slices.Clone(machine.Memory)
+	value := m.Numbers()
 	m.device.compute(value)
-	m.Memory = []arch.Level{
-		{
-			Name: "L2", Capacity: unit.Bytes(value("l2_size")), Partitions: max(d.Partitions, 1), Bound: arch.BoundL2,
-			Bandwidth: arch.Bandwidth{
-				Peak: unit.BytesPerCycle(value("l2_share_16") * value("units")), Units: d.Units, Linear: true,
-			},
-		},
-		{
-			Name: "DRAM", Partitions: 1, Bound: arch.BoundDRAM,
-			Bandwidth: arch.Bandwidth{
-				Peak:  unit.BytesPerCycle(value("dram_speed") / value("clock") * value("read_share")),
-				Units: d.Units, C1: 1,
-			},
-		},
-	}
+	m.Reach(arch.BoundL2, value("l2_share_16")*value("units"))
+	m.Reach(arch.BoundDRAM, value("dram_speed")/value("clock")*value("read_share"))
 	m.clocked = stopwatch.New(m)
 	return m
 }
 
 // With returns the model with other values of quantities, by name.
-func (m *Model) With(values map[string]float64) (*Model, error) {
-	numbers, err := m.machine.numbers()
-	if err != nil {
-		return nil, err
-	}
-	return newModel(m.machine, numbers, m.options, values), nil
-}
+func (m *Model) With(values map[string]float64) *Model { return newModel(m.machine, m.options, values) }
 
 // Fastest is what the library takes: the least time of its kernels. It is 0 for a problem that the model refuses.
 func (m *Model) Fastest(p gemm.Problem) unit.Seconds {
@@ -133,17 +114,14 @@ func (m *Model) Fastest(p gemm.Problem) unit.Seconds {
 	return fastest.At(m.Description.Clock)
 }
 
-// types are those that the machine multiplies. On a Vega 10, fp16 with results in fp32 is left out: rocBLAS@b520bc83fa
-// takes 1.95 times as long for it as for results in fp16, at the median of 2,084 sizes, and on later generations 0.84
-// to 1.08 times. No term says why.
+// types are those that the machine multiplies, without terms.LeftOut.
 func (m *Model) types() (all []gemm.Types) {
 	for _, in := range gemm.DTypes() {
 		if m.peaks[in] > 0 && m.options.takes(in) {
 			for _, out := range in.Outputs() {
-				if m.machine.Generation == terms.GCN5 && in == gemm.FP16 && out == gemm.FP32 {
-					continue
+				if t := (gemm.Types{In: in, Out: out}); terms.LeftOut[m.machine.Generation] != t {
+					all = append(all, t)
 				}
-				all = append(all, gemm.Types{In: in, Out: out})
 			}
 		}
 	}
@@ -175,7 +153,7 @@ func (e *evaluation) Problem(p gemm.Problem) {
 
 // halvings is the term of that name. Kernels of FMA instructions load elements, whatever their alignment.
 func (m *Model) halvings(p *gemm.Problem) float64 {
-	if m.Description.Vendor != nvidia || p.DType == gemm.FP32 {
+	if !m.machine.narrow || p.DType == gemm.FP32 {
 		return 0
 	}
 	width := min(p.VectorBytes(gemm.A), p.VectorBytes(gemm.B), p.VectorBytes(gemm.C))
@@ -184,7 +162,7 @@ func (m *Model) halvings(p *gemm.Problem) float64 {
 
 // crossings is the term of that name.
 func (m *Model) crossings(p *gemm.Problem) float64 {
-	if m.machine.Generation != terms.Hopper || p.DType.Bits() != 8 || p.DType == gemm.INT8 {
+	if !terms.Lines[m.machine.Generation] || p.DType.Bits() != 8 || p.DType == gemm.INT8 {
 		return 0
 	}
 	const line = 128

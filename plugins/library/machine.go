@@ -1,13 +1,10 @@
 package library
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/formula"
-	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/plugins/library/terms"
 	"github.com/origami-gemm/origami/sdk/catalog"
@@ -18,27 +15,41 @@ type Machine struct {
 	Generation terms.Generation
 	// Description has the identity of the device, its units, limits and peak rates, and its parameters.
 	Description arch.Description
-	// Numbers are formulas over the parameters, by the names of terms.Machine. A parameter that the device lacks is 0.
-	Numbers map[string]string
+	// Memory are the levels of the device: L2, MALL if it has one, and DRAM.
+	Memory []arch.Level
+
+	reads  []string // the parameters, but for peaks
+	narrow bool     // Vendor.Narrow
 }
 
 // Vendor is a plugin that has the model.
 type Vendor struct {
-	// Numbers are those of Machine. Needs are other parameters that Machine reads.
-	Numbers map[string]string
-	Needs   []string
-	// Machine describes the device of a selection. Its Numbers are not set.
+	// Units is the parameter that counts SMs or CUs, Levels are the memory of the devices.
+	Units  string
+	Levels []arch.Level
+	// Narrow says that times were recorded with loads and stores of less than 16 bytes.
+	Narrow bool
+	// Needs are other parameters that Machine reads.
+	Needs []string
+	// Machine describes the device of a selection.
 	Machine func(catalog.Selection) Machine
+}
+
+// reads are the parameters that predictions depend on, but for peaks.
+func (v *Vendor) reads() []string {
+	names := []string{v.Units, "clock", "clock_loaded", "tdp", "dram_ecc"}
+	for i := range v.Levels {
+		n := &v.Levels[i].Names
+		names = append(names, n.Capacity, n.Partitions, n.DataSheet)
+	}
+	return names
 }
 
 // Model returns the model for a catalogue.
 func (v *Vendor) Model() catalog.Model {
-	needs := slices.Clone(v.Needs)
-	for _, f := range v.Numbers {
-		needs = append(needs, formula.Named(f)...)
-	}
 	return catalog.Model{
-		Name: Name, Class: arch.ClassRefined, Kernels: []string{Family}, Options: Options, Needs: needs,
+		Name: Name, Class: arch.ClassRefined, Kernels: []string{Family}, Options: Options,
+		Needs: append(v.reads(), v.Needs...),
 		Open: func(s catalog.Selection) (arch.Architecture, error) {
 			if s.Compiled != nil || s.Characterization != nil {
 				return nil, diag.Inputf("the kernels of the family %s are the vendor's, and no report or times of them count",
@@ -52,61 +63,41 @@ func (v *Vendor) Model() catalog.Model {
 // On returns the model on the device of a selection, with the given options of the family.
 func (v *Vendor) On(s catalog.Selection, given map[string]string) (*Model, error) {
 	machine := v.Machine(s)
-	machine.Numbers = v.Numbers
+	machine.reads, machine.narrow = v.reads(), v.Narrow
 	return New(machine, given)
 }
 
-// numbers computes the numbers of the machine. A number that is a parameter of the same name is not repeated.
-func (m *Machine) numbers() ([]arch.Constant, error) {
-	if !slices.Contains(terms.Generations(), m.Generation) {
-		return nil, fmt.Errorf("library: %s is of the generation %q, which is unknown", m.Description.ID(), m.Generation)
-	}
-	program := formula.NewProgram()
+// numbers are the numbers of the machine. A number that is a parameter of the same name is not repeated.
+func (m *Machine) numbers() (all []arch.Constant) {
 	params := hw.Set(m.Description.Params)
-	for i := range params {
-		if err := program.Constant(params[i].Name, params[i].Value); err != nil {
-			return nil, err
-		}
+	param := func(name string) float64 { p, _ := params.Lookup(name); return p.Value }
+	size := func(b arch.Bound) float64 {
+		l := arch.LevelOf(m.Memory, b)
+		return float64(l.Capacity) * float64(l.Partitions)
 	}
-	var all []arch.Constant
+	values := map[string]float64{
+		"units":      float64(m.Description.Units),
+		"l2_count":   float64(arch.LevelOf(m.Memory, arch.BoundL2).Partitions),
+		"l2_size":    size(arch.BoundL2),
+		"mall_size":  size(arch.BoundMALL),
+		"dram_speed": float64(arch.LevelOf(m.Memory, arch.BoundDRAM).DataSheet),
+		"clock_gain": max(1, param("clock_loaded")/param("clock")),
+	}
 	for _, n := range terms.Machine {
-		text, ok := m.Numbers[n.Name]
-		if !ok {
-			return nil, fmt.Errorf("library: the plugin does not say what %s is", n.Name)
+		if _, is := params.Lookup(n.Name); !is {
+			all = append(all, arch.Constant{Name: n.Name, Value: values[n.Name], Unit: n.Unit, Doc: n.Doc,
+				Source: "of the device"})
 		}
-		if _, is := params.Lookup(n.Name); is && text == n.Name {
-			continue
-		}
-		for _, name := range formula.Named(text) { // those that are optional
-			if _, has := params.Lookup(name); !has {
-				_ = program.Constant(name, 0) // it may be there already
-			}
-		}
-		slot, err := program.Compile(text)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, arch.Constant{
-			Name: n.Name, Value: program.Frame()[slot], Unit: n.Unit, Doc: n.Doc, Source: "of the device: " + text,
-		})
 	}
-	return all, nil
+	return all
 }
 
 // unused returns the parameters that no prediction depends on. A peak of 0 stands for a type that the device lacks.
-func (m *Machine) unused() []string {
-	var used []string
-	for _, f := range m.Numbers {
-		used = append(used, f)
-	}
-	for _, t := range gemm.DTypes() {
-		used = append(used, "peak_"+t.String())
-	}
-	unused := formula.Unused(m.Description.Params, used)
+func (m *Machine) unused() (names []string) {
 	for _, p := range m.Description.Params {
-		if p.Value == 0 && p.Unit == "FLOP/s" && !slices.Contains(unused, p.Name) {
-			unused = append(unused, p.Name)
+		if used := slices.Contains(m.reads, p.Name) || p.Unit == "FLOP/s" && p.Value > 0; !used {
+			names = append(names, p.Name)
 		}
 	}
-	return unused
+	return names
 }

@@ -38,7 +38,7 @@ func TestBoundAgreesWithRoofs(t *testing.T) {
 			desc := a.Describe()
 			params := hw.Set(desc.Params)
 			memory := a.Hierarchy().Levels()
-			dram := float64(memory[len(memory)-1].Bandwidth.Peak)
+			dram := float64(memory[len(memory)-1].Rate())
 			for range 3 {
 				p := nvtest.RandomProblem(rng)
 				list, err := a.Candidates(t.Context(), p, arch.Space{Kernel: d.kernel})

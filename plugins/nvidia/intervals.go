@@ -2,6 +2,7 @@ package nvidia
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -41,16 +42,6 @@ func intervalsOf(id, device, model string, rung arch.Rung) []arch.UncertaintyRec
 	return found
 }
 
-// measured are the devices whose measurements are shipped, each of other kernel families. The sisters of a device are
-// the others of its architecture. An H100's are those of a model on rung spec: nothing more is known of it.
-var measured = []struct {
-	device string
-	rung   func(arch.Rung) arch.Rung
-}{
-	{"h200", func(asked arch.Rung) arch.Rung { return asked }},
-	{"h100", func(arch.Rung) arch.Rung { return arch.RungSpec }},
-}
-
 // sisterWidening is the factor by which ranges of the measured device grow at both ends for its sisters. It is assumed:
 // the times of an H100 need none, but they are of one device, one type and one layout (TestSisters).
 const sisterWidening = 1.05
@@ -59,18 +50,18 @@ const sisterWidening = 1.05
 // is empty if the model was compared with neither.
 func uncertaintyOf(d *arch.Description) []arch.Uncertainty {
 	var uncertainty []arch.Uncertainty
-	for _, m := range measured {
-		rung := m.rung(d.Rung)
-		for _, one := range intervalsOf(d.Arch, m.device, d.Model, rung) {
+	for _, m := range data.Measured {
+		rung := cmp.Or(m.Only, d.Rung)
+		for _, one := range intervalsOf(d.Arch, m.Device, d.Model, rung) {
 			u, err := one.Uncertainty()
 			if err != nil {
 				panic(fmt.Sprintf("intervals.jsonl: %v", err))
 			}
 			u.Source = strings.ReplaceAll(u.Source, folder, "")
 			u.Checked.DataSet = strings.TrimPrefix(u.Checked.DataSet, folder)
-			if d.Device != m.device || d.Rung != rung {
+			if d.Device != m.Device || d.Rung != rung {
 				u.Evidence = arch.EvidenceSister
-				u.Source = fmt.Sprintf("times of %s@%s: %s", d.Arch, m.device, u.Checked.DataSet)
+				u.Source = fmt.Sprintf("times of %s@%s: %s", d.Arch, m.Device, u.Checked.DataSet)
 				for i := range u.Ranges {
 					u.Ranges[i].Low, u.Ranges[i].High = u.Ranges[i].Low/sisterWidening, u.Ranges[i].High*sisterWidening
 				}

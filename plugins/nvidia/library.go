@@ -16,15 +16,11 @@ func libraryOf(sm *gpu.SM) catalog.Model {
 	return v.Model()
 }
 
-// ahead is the device on which published times of Triton's kernels are below pipelined/terms.LibraryLead of what the
-// library is predicted to take (data/rtx3090-triton-published).
-const ahead = "rtx3090"
-
 // libraryBeside returns the model of cuBLAS on the device of a selection. It is nil where times of kernels are known:
 // of the architecture, or from the user.
 func libraryBeside(sm *gpu.SM, s catalog.Selection) (*library.Model, error) {
 	ofArch := func(k data.Kernels) bool { return k.Arch == sm.ID }
-	known := s.Sheet.Device == ahead || s.Characterization != nil || s.Sheet.Fitted != nil
+	known := slices.Contains(data.AheadOfLibrary, s.Sheet.Device) || s.Characterization != nil || s.Sheet.Fitted != nil
 	if known || slices.ContainsFunc(data.AllKernels, ofArch) {
 		return nil, nil
 	}
@@ -34,22 +30,13 @@ func libraryBeside(sm *gpu.SM, s catalog.Selection) (*library.Model, error) {
 
 func libraryVendor(sm *gpu.SM) library.Vendor {
 	return library.Vendor{
-		Numbers: map[string]string{
-			"units":      "num_sms",
-			"l2_count":   "1", // the halves of the L2 of two dies are one cache
-			"clock":      "clock",
-			"tdp":        "tdp",
-			"l2_size":    "l2_bytes",
-			"mall_size":  "0",
-			"dram_speed": "dram_bandwidth",
-			"dram_ecc":   "dram_ecc",
-			"clock_gain": "max(1, clock_loaded / clock)",
-		},
+		Units: "num_sms", Levels: gpu.Levels, Narrow: true,
 		Needs: gpu.Limits,
 		Machine: func(s catalog.Selection) library.Machine {
-			d := gpu.NewDevice(sm, s.Sheet, s.Params).Description()
+			on := gpu.NewDevice(sm, s.Sheet, s.Params)
+			d := on.Description()
 			d.Atoms = nil // of mma.sync
-			return library.Machine{Generation: terms.Generation(sm.Generation), Description: d}
+			return library.Machine{Generation: terms.Generation(sm.Generation), Description: d, Memory: on.Memory}
 		},
 	}
 }

@@ -60,7 +60,7 @@ func checkUnits(_ context.Context, _ *subject, found *findings, t *target) {
 		found.add("%s: it has no memory level", name)
 	}
 	for i, l := range levels {
-		if !(l.Bandwidth.Peak > 0) || l.Bandwidth.Units < 1 || l.Latency < 0 || l.Partitions < 1 {
+		if !(l.Rate() > 0) || l.Bandwidth.Units < 1 || l.Latency < 0 || l.Partitions < 1 {
 			found.add("%s: %s has %v B/cycle for %d units, a latency of %v cycles and %d partitions", name, l.Name,
 				float64(l.Bandwidth.Peak), l.Bandwidth.Units, float64(l.Latency), l.Partitions)
 		}

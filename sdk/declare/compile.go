@@ -27,7 +27,7 @@ type compiled struct {
 	kernels []kernel
 	axes    []axis // of all kernels; each name once
 	mapping [3]int // slots of GroupM, XCDs, Chunk
-	levels  []level
+	levels  []arch.Level
 }
 
 type kernel struct {
@@ -48,10 +48,6 @@ type rule struct {
 type piece struct {
 	text string
 	slot int // -1 for text
-}
-
-type level struct {
-	capacity, latency, partitions, bandwidth, c0, c1, c2 float64
 }
 
 var snakeCase = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
@@ -266,29 +262,28 @@ func (m *Model) compileLevels(c *compiled) error {
 		return errors.New("the model has no memory levels")
 	}
 	for _, l := range m.Levels {
-		fault := func(err error) error { return fmt.Errorf("level %s: %w", l.Name, err) }
-		if l.Name == "" {
+		n := &l.Names
+		switch {
+		case l.Name == "":
 			return errors.New("a level has no name")
+		case n.Bandwidth == "":
+			return fmt.Errorf("level %s: Bandwidth is missing", l.Name)
+		case !l.Bandwidth.Linear && n.C0+n.C1+n.C2 == "":
+			l.Bandwidth.C2 = 1
 		}
-		full := "0"
-		if l.C0 == "" && l.C1 == "" && l.C2 == "" {
-			full = "1"
-		}
-		var values level
-		for _, f := range []number{
-			{&values.capacity, "Capacity", l.Capacity, "0"},
-			{&values.latency, "Latency", l.Latency, "0"},
-			{&values.partitions, "Partitions", l.Partitions, "1"},
-			{&values.bandwidth, "Bandwidth", l.Bandwidth, ""},
-			{&values.c0, "C0", l.C0, "0"},
-			{&values.c1, "C1", l.C1, "0"},
-			{&values.c2, "C2", l.C2, full},
-		} {
-			if err := f.compute(c.Program); err != nil {
-				return fault(err)
+		var err error
+		l.Numbers(func(text string, quantity *float64) {
+			if err == nil {
+				err = number{quantity, "level " + l.Name, text, ""}.compute(c.Program)
 			}
+			if v := *quantity; err == nil && text == n.Partitions && !(v >= 1 && v <= 1<<31 && v == math.Trunc(v)) {
+				err = fmt.Errorf("level %s: %s is %v partitions", l.Name, text, v)
+			}
+		})
+		if err != nil {
+			return err
 		}
-		c.levels = append(c.levels, values)
+		c.levels = append(c.levels, l)
 	}
 	return nil
 }

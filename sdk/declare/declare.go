@@ -57,8 +57,10 @@ type Model struct {
 	// RanksOnly says that the total puts configurations in order and is no time.
 	RanksOnly bool
 
-	// Levels are the memory levels, from the nearest to the farthest.
-	Levels []Level
+	// Levels are the memory levels, from the nearest to the farthest. Their Names are formulas over parameters and
+	// constants; that of Bandwidth is needed, and without coefficients any number of units reaches all of it, or its share
+	// if it is Linear.
+	Levels []arch.Level
 
 	// GroupM, XCDs and Chunk are formulas for the launch order (see arch.Mapping). Empty means 1, 0 and 0.
 	GroupM, XCDs, Chunk string
@@ -105,19 +107,6 @@ type Term struct {
 	// ("rule: …"). Func must return the same result for the same arguments and must not keep the slice.
 	Func func(args []float64) float64
 	Args []string
-}
-
-// Level is a memory level.
-type Level struct {
-	Name  string
-	Bound arch.Bound
-	// These are formulas over parameters and constants: Capacity in B (empty: 0), Latency in cycles (empty: 0), the
-	// number of Partitions (empty: 1), and the peak Bandwidth in B/cycle.
-	Capacity, Latency, Partitions, Bandwidth string
-	// If Linear is set, a of u units reach a/u of the bandwidth. Otherwise they reach min((C0·a² + C1·a) + C2, 1), with
-	// formulas over parameters and constants. If these are empty too, any number of units reaches all of it.
-	Linear     bool
-	C0, C1, C2 string
 }
 
 // Provider returns the plugin of a definition and its models. The definition needs Name, Version, Files and Specs,

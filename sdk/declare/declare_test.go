@@ -116,12 +116,14 @@ func full() declare.Model {
 		},
 		Order:    arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}},
 		Monotone: []arch.Dim{arch.DimK},
-		Levels: []declare.Level{
+		Levels: []arch.Level{
+			{Name: "L2", Bound: arch.BoundL2, Names: arch.LevelNames{
+				Capacity: "cache", Latency: "200", Partitions: "2", Bandwidth: "cache_bandwidth/clock",
+			}},
 			{
-				Name: "L2", Bound: arch.BoundL2, Capacity: "cache", Latency: "200", Partitions: "2",
-				Bandwidth: "cache_bandwidth/clock",
+				Name: "DRAM", Bound: arch.BoundDRAM, Names: arch.LevelNames{Bandwidth: "dram_bandwidth"},
+				Bandwidth: arch.Bandwidth{Linear: true},
 			},
-			{Name: "DRAM", Bound: arch.BoundDRAM, Bandwidth: "dram_bandwidth", Linear: true},
 		},
 		GroupM: "min(8, cdiv(m, block_m))",
 		XCDs:   "2",
@@ -135,7 +137,9 @@ func simple() declare.Model {
 	m.Name, m.Partitions, m.RegisterFile, m.RegistersPerThread, m.AtomsPerUnit = "simple", "", "", "", ""
 	m.GroupM, m.XCDs, m.Chunk = "", "", ""
 	m.Order = arch.Order{}
-	m.Levels = []declare.Level{{Name: "DRAM", Bound: arch.BoundDRAM, Bandwidth: "dram_bandwidth"}}
+	m.Levels = []arch.Level{
+		{Name: "DRAM", Bound: arch.BoundDRAM, Names: arch.LevelNames{Bandwidth: "dram_bandwidth"}},
+	}
 	return m
 }
 

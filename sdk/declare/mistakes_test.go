@@ -151,10 +151,10 @@ var mistakes = map[string]func(*declare.Model){
 		m.Levels = nil
 	},
 	`a level has no name`: func(m *declare.Model) {
-		m.Levels = []declare.Level{{}}
+		m.Levels = []arch.Level{{}}
 	},
 	`level x: Bandwidth is missing`: func(m *declare.Model) {
-		m.Levels = []declare.Level{{Name: "x"}}
+		m.Levels = []arch.Level{{Name: "x"}}
 	},
 	`GroupM: formula "rows": unknown name "rows"`: func(m *declare.Model) {
 		m.GroupM = "rows"
@@ -207,7 +207,7 @@ func TestDevicesThatCannotBeOpened(t *testing.T) {
 			m.SharedMemory = "(units - 12)/(units - 12)"
 		}),
 		`one.yaml: L2 Bandwidth of model full is 0`: set(func(m *declare.Model) {
-			m.Levels[0].Bandwidth = "units - 12"
+			m.Levels[0].Names.Bandwidth = "units - 12"
 		}),
 		`unknown name "peak_int8"`: set(func(m *declare.Model) {
 			m.Terms[3].Formula = "peak_int8"

@@ -87,8 +87,10 @@ func (m *Model) open(specs []hw.Spec, s catalog.Selection) (arch.Architecture, e
 		a.bounds = append(a.bounds, t.Bound)
 	}
 	a.desc.Unused = formula.Unused(params, m.predicts())
-	for i, l := range m.Levels {
-		a.memory = append(a.memory, c.levels[i].describe(l, a.desc.Units, &check))
+	a.memory = c.levels
+	for i := range a.memory {
+		a.memory[i].Bandwidth.Units = a.desc.Units
+		check.checkLevel(&a.memory[i])
 	}
 	perUnit := check.whole("AtomsPerUnit", c.atomsPerUnit, 1)
 	if check.err != nil {
@@ -141,20 +143,13 @@ func (m *Model) predicts() []string {
 	return formulas
 }
 
-// describe returns a memory level with the values of a device.
-func (v *level) describe(l Level, units int, check *checker) arch.Level {
-	of := func(what string) string { return l.Name + " " + what }
-	return arch.Level{
-		Name: l.Name, Bound: l.Bound,
-		Capacity:   unit.Bytes(check.finite(of("Capacity"), v.capacity, 0)),
-		Latency:    unit.Cycles(check.finite(of("Latency"), v.latency, 0)),
-		Partitions: check.whole(of("Partitions"), v.partitions, 1),
-		Bandwidth: arch.Bandwidth{
-			Peak:  unit.BytesPerCycle(check.finite(of("Bandwidth"), v.bandwidth, positive)),
-			Units: units, Linear: l.Linear,
-			C0: check.finite(of("C0"), v.c0, -math.MaxFloat64),
-			C1: check.finite(of("C1"), v.c1, -math.MaxFloat64),
-			C2: check.finite(of("C2"), v.c2, -math.MaxFloat64),
-		},
+// checkLevel checks the values of a memory level on a device.
+func (c *checker) checkLevel(l *arch.Level) {
+	c.finite(l.Name+" Capacity", float64(l.Capacity), 0)
+	c.finite(l.Name+" Latency", float64(l.Latency), 0)
+	c.finite(l.Name+" Bandwidth", float64(l.Bandwidth.Peak), positive)
+	c.finite(l.Name+" DataSheet", float64(l.DataSheet), 0)
+	for _, x := range []float64{l.Bandwidth.C0, l.Bandwidth.C1, l.Bandwidth.C2} {
+		c.finite(l.Name+" share of the bandwidth", x, -math.MaxFloat64)
 	}
 }

@@ -103,7 +103,7 @@ var roofline = declare.Model{
 	Monotone: []arch.Dim{arch.DimM, arch.DimN},
 
 	// The memory hierarchy, from the nearest level to the farthest.
-	Levels: []declare.Level{
-		{Name: "DRAM", Bound: arch.BoundDRAM, Bandwidth: "memory_bandwidth"},
+	Levels: []arch.Level{
+		{Name: "DRAM", Bound: arch.BoundDRAM, Names: arch.LevelNames{Bandwidth: "memory_bandwidth"}},
 	},
 }

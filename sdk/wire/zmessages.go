@@ -415,12 +415,15 @@ func (c *check) decodeAxisValues(q *pb.AxisValues) (x arch.AxisValues) {
 
 func encodeLevel(x *arch.Level) *pb.Level {
 	return &pb.Level{
-		Name:          x.Name,
-		CapacityBytes: float64(x.Capacity),
-		LatencyCycles: float64(x.Latency),
-		Partitions:    int64(x.Partitions),
-		Bandwidth:     encodeBandwidth(&x.Bandwidth),
-		Bound:         pb.Bound(x.Bound),
+		Name:                    x.Name,
+		CapacityBytes:           float64(x.Capacity),
+		LatencyCycles:           float64(x.Latency),
+		Partitions:              int64(x.Partitions),
+		Bandwidth:               encodeBandwidth(&x.Bandwidth),
+		DataSheetBytesPerSecond: float64(x.DataSheet),
+		ReachedBytesPerCycle:    float64(x.Reached),
+		Bound:                   pb.Bound(x.Bound),
+		Names:                   encodeLevelNames(&x.Names),
 	}
 }
 
@@ -432,8 +435,36 @@ func (c *check) decodeLevel(q *pb.Level) (x arch.Level) {
 	x.Latency = unit.Cycles(c.finite("latency", q.GetLatencyCycles()))
 	x.Partitions = c.count("partitions", q.GetPartitions())
 	x.Bandwidth = c.decodeBandwidth(q.GetBandwidth())
+	x.DataSheet = unit.BytesPerSecond(c.amount("data sheet", q.GetDataSheetBytesPerSecond()))
+	x.Reached = unit.BytesPerCycle(c.amount("reached", q.GetReachedBytesPerCycle()))
 	x.Bound = arch.Bound(c.enum("bound", int32(q.GetBound()), 0, 8))
+	x.Names = c.decodeLevelNames(q.GetNames())
 	c.place = outer
+	return x
+}
+
+func encodeLevelNames(x *arch.LevelNames) *pb.LevelNames {
+	return &pb.LevelNames{
+		Capacity:   x.Capacity,
+		Latency:    x.Latency,
+		Partitions: x.Partitions,
+		Bandwidth:  x.Bandwidth,
+		DataSheet:  x.DataSheet,
+		C0:         x.C0,
+		C1:         x.C1,
+		C2:         x.C2,
+	}
+}
+
+func (c *check) decodeLevelNames(q *pb.LevelNames) (x arch.LevelNames) {
+	x.Capacity = q.GetCapacity()
+	x.Latency = q.GetLatency()
+	x.Partitions = q.GetPartitions()
+	x.Bandwidth = q.GetBandwidth()
+	x.DataSheet = q.GetDataSheet()
+	x.C0 = q.GetC0()
+	x.C1 = q.GetC1()
+	x.C2 = q.GetC2()
 	return x
 }
 

@@ -255,10 +255,10 @@ def get_hardware_for_arch(arch, N_CU: int, lds_capacity: int, *rest: int, **name
     hardware.compute_clock_ghz = khz / 1e6
     hardware.CU_per_L2 = N_CU // hardware.NUM_XCD
     if arch.name.startswith("gfx"):
-        ratio = own["mem2_clock_ratio"]
-        hardware.mem1_perf_ratio = 1e9 * own["mem1_bandwidth"] / khz
-        hardware.mem2_perf_ratio = 1e9 * own["mem2_bandwidth"] / khz
-        hardware.mem3_perf_ratio = 1e9 * own["mem3_bandwidth"] / (khz / ratio)
+        faster = own["memory_clock"] / (khz * 1e3 / 1.5)
+        hardware.mem1_perf_ratio = own["mem1_perf_ratio"] * own["clock"] / (khz * 1e3)
+        hardware.mem2_perf_ratio, hardware.mem3_perf_ratio = (
+            own[name] * faster for name in ("mem2_perf_ratio", "mem3_perf_ratio"))
     return hardware
 
 

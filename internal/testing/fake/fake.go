@@ -95,16 +95,18 @@ func (p Provider) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 	}
 	m.levels = []arch.Level{
 		{
-			Name: "L2", Bound: arch.BoundL2, Capacity: 4 << 20, Latency: 300, Partitions: 8,
+			Name: "L2", Bound: arch.BoundL2, Capacity: 4 << 20, Latency: 300, Partitions: 8, Reached: 4000.5,
 			Bandwidth: arch.Bandwidth{Peak: 5120.25, Units: 108, Linear: true},
+			Names:     arch.LevelNames{Capacity: "l2", Latency: "l2_wait", Partitions: "dies", Bandwidth: "l2_rate"},
 		},
 		{
 			Name: "MALL", Bound: arch.BoundMALL, Capacity: 256 << 20, Latency: 500, Partitions: 1,
 			Bandwidth: arch.Bandwidth{Peak: 3000, Units: 108, C0: -1e-5, C1: 0.015, C2: 0.1},
 		},
 		{
-			Name: "HBM", Bound: arch.BoundDRAM, Latency: 800, Partitions: 1,
+			Name: "HBM", Bound: arch.BoundDRAM, Latency: 800, Partitions: 1, DataSheet: 3e12,
 			Bandwidth: arch.Bandwidth{Peak: 2100.7, Units: 108, C2: 1},
+			Names:     arch.LevelNames{DataSheet: "hbm", C0: "c0", C1: "c1", C2: "c2"},
 		},
 	}
 	m.candidates(sizes[r.Device])

@@ -38,7 +38,7 @@ func newArchitecture(sheet *hw.Sheet, params hw.Set, o options, values []arch.Op
 	}
 	a := &architecture{machine: *m, sheet: sheet, mi: o.mi, kernels: map[gemm.DType]kernel{}}
 	a.New = func() tabled.Evaluation { return &evaluation{on: a} }
-	a.Description = device.Description(sheet, params)
+	a.Description, a.Memory = device.Description(sheet, params), m.memory
 	d := &a.Description
 	d.Model, d.Kernels, d.Rung, d.ClockRung = Name, []string{Family}, arch.RungSpec, arch.RungSpec
 	// The library asks the model which kernel is fastest, and nothing else: no launch, no power, and loads that are off
@@ -60,20 +60,6 @@ func newArchitecture(sheet *hw.Sheet, params hw.Set, o options, values []arch.Op
 			a.Description.Peak = append(a.Description.Peak, rate)
 		}
 		a.addKernel(t)
-	}
-	a.Memory = []arch.Level{
-		{
-			Name: "L2", Bound: arch.BoundL2,
-			Capacity: unit.Bytes(m.l2Bytes), Partitions: int(m.xcds), Bandwidth: m.l2Bandwidth,
-		},
-		{
-			Name: "MALL", Bound: arch.BoundMALL,
-			Capacity: unit.Bytes(params.Get("mall_bytes")), Partitions: 1, Bandwidth: m.mallBandwidth,
-		},
-		{
-			Name: "HBM", Bound: arch.BoundDRAM,
-			Latency: hbmLatency, Partitions: 1, Bandwidth: m.hbmBandwidth,
-		},
 	}
 	return a, nil
 }

@@ -137,7 +137,7 @@ func open(t testing.TB, archID string, opts ...string) *architecture {
 		Archs: map[string][]catalog.Model{
 			"gfx900": {Model}, "gfx906": {Model}, "gfx908": {Model}, "gfx90a": {Model}, "gfx942": {Model}, "gfx950": {Model},
 		},
-		Specs: device.Specs, Derive: device.Derive, Scale: device.Scale,
+		Specs: device.Specs, Derive: nil, Scale: device.Scale,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
-	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/amd-ref/device"
 )
 
 // atomTypes maps an element type to the operand type of its matrix instruction.
@@ -18,7 +18,7 @@ func newMachine(sheet *hw.Sheet, params hw.Set, o options) (*machine, error) {
 	get := func(name string) uint64 { return uint64(params.Get(name)) }
 	m := &machine{
 		cus: get("num_cus"), xcds: get("num_xcds"), parallelMI: get("parallel_mi"),
-		ldsBytes: get("lds_bytes"), l2Bytes: get("l2_bytes"),
+		ldsBytes: get("lds_bytes"), memory: device.Memory(params),
 		// gfx950 has no XF32 instructions. The library emulates TF32 with BF16 products and models their cost.
 		emulatesXF32: sheet.Arch == "gfx950",
 		gridMode:     o.grid, occupancy: o.occupancy, februaryMapping: o.februaryMapping, ordered: o.workgroups,
@@ -27,17 +27,10 @@ func newMachine(sheet *hw.Sheet, params hw.Set, o options) (*machine, error) {
 		return nil, diag.Inputf("num_xcds is %d, which is more than num_cus (%d)", m.xcds, m.cus).
 			Do("give each die at least one compute unit")
 	}
-	shared := func(peak string) arch.Bandwidth {
-		return arch.Bandwidth{
-			Peak: unit.BytesPerCycle(params.Get(peak)), Units: int(m.cus),
-			C0: params.Get("bw_c0"), C1: params.Get("bw_c1"), C2: params.Get("bw_c2"),
-		}
-	}
-	m.l2Bandwidth = arch.Bandwidth{
-		Peak: unit.BytesPerCycle(params.Get("mem1_perf_ratio")), Units: int(m.cus), Linear: true,
-	}
-	m.mallBandwidth, m.hbmBandwidth = shared("mem2_perf_ratio"), shared("mem3_perf_ratio")
-	if !(m.hbmBandwidth.Fraction(1) > 0) {
+	m.l2, m.hbm = arch.LevelOf(m.memory, arch.BoundL2), arch.LevelOf(m.memory, arch.BoundDRAM)
+	m.mall = arch.LevelOf(m.memory, arch.BoundMALL)
+	m.l2Bytes, m.hbmLatency = uint64(m.l2.Capacity), float64(m.hbm.Latency)
+	if !(m.hbm.Bandwidth.Fraction(1) > 0) {
 		return nil, diag.Inputf("bw_c0, bw_c1 and bw_c2 are all zero, which leaves no bandwidth").
 			Do("set at least one to a positive value")
 	}

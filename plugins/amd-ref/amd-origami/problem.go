@@ -12,7 +12,6 @@ const (
 // The empirical numbers of the model. The table constants describes each; docs/model-amd-origami.md gives the
 // equations that use them.
 const (
-	hbmLatency          = 200
 	prologueFactor      = 1.5
 	epilogueFactor      = 2
 	setupLatency        = 1
@@ -49,12 +48,12 @@ var occupancyDiscount = [maxOccupancy + 1]float64{
 type machine struct {
 	cus, xcds       uint64
 	ldsBytes        uint64
-	l2Bytes         uint64 // of one die
-	l2Bandwidth     arch.Bandwidth
-	mallBandwidth   arch.Bandwidth
-	hbmBandwidth    arch.Bandwidth
-	assumedWGM      uint64 // WGM that the score of an unbatched problem assumes
-	emulatesXF32    bool   // TF32 runs as three BF16 products, with conversions
+	memory          []arch.Level
+	l2, mall, hbm   arch.Level
+	l2Bytes         uint64  // capacity of l2, which is that of one die
+	hbmLatency      float64 // cycles
+	assumedWGM      uint64  // WGM that the score of an unbatched problem assumes
+	emulatesXF32    bool    // TF32 runs as three BF16 products, with conversions
 	parallelMI      uint64
 	gridMode        gridMode
 	occupancy       uint64

@@ -110,8 +110,8 @@ func TestEstimateIsSound(t *testing.T) {
 				if step[e.Bound] != max(named["l_compute"], named["l_mem"]) {
 					t.Fatalf("%s %s: bound %s with steps %v", p, c, e.Bound, step)
 				}
-				if transfer := named["l_mem3"] - hbmLatency; e.Bound == arch.BoundLatency && transfer > hbmLatency ||
-					e.Bound == arch.BoundDRAM && transfer < hbmLatency*(1-1e-9) {
+				if transfer := named["l_mem3"] - a.hbmLatency; e.Bound == arch.BoundLatency && transfer > a.hbmLatency ||
+					e.Bound == arch.BoundDRAM && transfer < a.hbmLatency*(1-1e-9) {
 					t.Fatalf("%s %s: bound %s with a transfer of %v cycles", p, c, e.Bound, transfer)
 				}
 			}

@@ -45,10 +45,10 @@ func (e *evaluation) newDepth(bk uint64) depth {
 func (e *evaluation) setLaunch(l launch) {
 	s := launchStage{launch: l, active: f(l.active), rounds: f(l.timesteps)}
 	active := int(l.active)
-	s.l2Rate = float64(e.l2Bandwidth.At(active))
-	s.bwLimited = e.hbmBandwidth.Fraction(active)
-	s.mallRate = float64(e.mallBandwidth.Peak) * s.bwLimited
-	s.hbmRate = float64(e.hbmBandwidth.Peak) * s.bwLimited
+	s.l2Rate = float64(e.l2.Bandwidth.At(active))
+	s.bwLimited = e.hbm.Bandwidth.Fraction(active)
+	s.mallRate = float64(e.mall.Bandwidth.Peak) * s.bwLimited
+	s.hbmRate = float64(e.hbm.Bandwidth.Peak) * s.bwLimited
 
 	wide := min(e.wgm, e.gn)
 	s.mallM, s.mallN = e.fit(cdiv(l.active, e.wgm), wide)
@@ -143,7 +143,7 @@ func (e *evaluation) setStep() {
 	s.l2Cycles = s.fromL2 / e.l2Rate
 	s.mallCycles = s.fromMALL / e.mallRate
 	transfer := s.fromHBM / e.hbmRate
-	s.hbmCycles = transfer + hbmLatency
+	s.hbmCycles = transfer + e.hbmLatency
 	wait := s.l2Cycles
 	s.bound = arch.BoundL2
 	if s.mallCycles > wait {
@@ -151,7 +151,7 @@ func (e *evaluation) setStep() {
 	}
 	if s.hbmCycles > wait {
 		wait, s.bound = s.hbmCycles, arch.BoundDRAM
-		if transfer < hbmLatency {
+		if transfer < e.hbmLatency {
 			s.bound = arch.BoundLatency
 		}
 	}

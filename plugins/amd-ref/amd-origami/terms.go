@@ -22,7 +22,6 @@ const one, inBytes, cycles = "1", "B", "cycles"
 
 // constants are the model's empirical numbers. Formulas refer to them by name.
 var constants = []arch.Constant{
-	constant("hbm_latency", hbmLatency, cycles, fromGEMM, "added to every transfer from HBM, even an empty one"),
 	constant("prologue_factor", prologueFactor, one, fromGEMM, "prologue ÷ memory latency of one K step"),
 	constant("epilogue_factor", epilogueFactor, one, fromGEMM, "number of times the epilogue counts"),
 	constant("setup_latency", setupLatency, cycles, fromGEMM, "fixed cost of a tile"),

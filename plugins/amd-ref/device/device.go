@@ -1,5 +1,5 @@
-// Package device has the hardware parameters of AMD GPUs: which a device file gives, which follow from others, and how
-// they change with an override.
+// Package device has the hardware parameters of AMD GPUs, the levels of their memory that some of these state, and how
+// parameters change with an override.
 package device
 
 import (
@@ -8,7 +8,29 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Specs are the hardware parameters of an AMD GPU. A parameter comes after those it is derived from.
+// Levels are the memory of an AMD GPU. Some have no MALL, but AMD's library gives all of them the bandwidth of one.
+var Levels = []arch.Level{
+	{
+		Name: "L2", Bound: arch.BoundL2, Bandwidth: arch.Bandwidth{Linear: true},
+		Names: arch.LevelNames{Capacity: "l2_bytes", Partitions: "num_xcds", Bandwidth: "mem1_perf_ratio"},
+	},
+	{
+		Name: "MALL", Bound: arch.BoundMALL, Names: arch.LevelNames{
+			Capacity: "mall_bytes", Bandwidth: "mem2_perf_ratio", C0: "bw_c0", C1: "bw_c1", C2: "bw_c2",
+		},
+	},
+	{
+		Name: "HBM", Bound: arch.BoundDRAM, Names: arch.LevelNames{
+			Latency: "hbm_latency", Bandwidth: "mem3_perf_ratio", DataSheet: "dram_bandwidth",
+			C0: "bw_c0", C1: "bw_c1", C2: "bw_c2",
+		},
+	},
+}
+
+// Memory returns the levels of a device.
+func Memory(params hw.Set) []arch.Level { return arch.Hierarchy(Levels, params, params.Int("num_cus")) }
+
+// Specs are the hardware parameters of an AMD GPU.
 var Specs = arch.WithPeaks([]hw.Spec{
 	{Name: "num_cus", Unit: "1", Integer: true, Doc: "compute units"},
 	{Name: "num_xcds", Unit: "1", Integer: true, Doc: "dies, each with some of the compute units and an L2 cache"},
@@ -29,10 +51,6 @@ var Specs = arch.WithPeaks([]hw.Spec{
 		Name: "parallel_mi", Unit: "1", Integer: true,
 		Doc: "matrix instructions that a compute unit runs at the same time",
 	},
-	{Name: "mem1_bandwidth", Unit: "TB/s", Doc: "L2 bandwidth in AMD's library"},
-	{Name: "mem2_bandwidth", Unit: "TB/s", Doc: "MALL bandwidth in AMD's library"},
-	{Name: "mem3_bandwidth", Unit: "TB/s", Doc: "HBM bandwidth in AMD's library"},
-	{Name: "mem2_clock_ratio", Unit: "1", Doc: "MALL clock ÷ memory clock"},
 	{
 		Name: "mem1_perf_ratio", Unit: "B/cycle", Calibrates: true,
 		Doc: "bandwidth of L2 with all compute units active",
@@ -45,6 +63,10 @@ var Specs = arch.WithPeaks([]hw.Spec{
 	},
 	{Name: "bw_c1", Unit: "1", AllowZero: true, Calibrates: true, Doc: "linear coefficient of that fraction"},
 	{Name: "bw_c2", Unit: "1", AllowZero: true, Calibrates: true, Doc: "constant coefficient of that fraction"},
+	{
+		Name: "hbm_latency", Unit: "cycles", AllowZero: true,
+		Doc: "latency of HBM, which AMD's library adds to every transfer, even an empty one",
+	},
 	{Name: "dram_bandwidth", Unit: "B/s", Doc: "bandwidth of HBM in the data sheet"},
 	{Name: "peak_fp16", Unit: "FLOP/s", AllowZero: true, Doc: "dense matrix peak, fp16"},
 	{Name: "peak_bf16", Unit: "FLOP/s", AllowZero: true, Doc: "dense matrix peak, bf16"},
@@ -66,35 +88,3 @@ func Description(sheet *hw.Sheet, params hw.Set) arch.Description {
 		Params: params, Peak: arch.PeakRates(params),
 	}
 }
-
-// Derive computes the bandwidths per cycle that a device file leaves out. The library divides terabytes per second by
-// kilohertz, hence the factor 1e9. Devices that only other models know have no figures of the library.
-func Derive(name string, known hw.Set) (hw.Number, bool) {
-	for _, r := range perfRatios {
-		bandwidth, has := known.Lookup(r.bandwidth)
-		if r.name == name && has {
-			cycles := known.Get(r.clock) / 1e3
-			if r.ratio != "" {
-				cycles *= known.Get(r.ratio)
-			}
-			return hw.Number{
-				Value: 1e9 * bandwidth.Value / cycles, Unit: "B/cycle", Source: r.formula, Method: hw.Formula,
-				Date: formulaDate,
-			}, true
-		}
-	}
-	return hw.Number{}, false
-}
-
-// perfRatios are the bandwidths per cycle, and what each is computed from.
-var perfRatios = []struct{ name, bandwidth, clock, ratio, formula string }{
-	{"mem1_perf_ratio", "mem1_bandwidth", "clock", "", "1e9*mem1_bandwidth/(clock/1e3)"},
-	{
-		"mem2_perf_ratio", "mem2_bandwidth", "memory_clock", "mem2_clock_ratio",
-		"1e9*mem2_bandwidth/(memory_clock/1e3*mem2_clock_ratio)",
-	},
-	{"mem3_perf_ratio", "mem3_bandwidth", "memory_clock", "", "1e9*mem3_bandwidth/(memory_clock/1e3)"},
-}
-
-// formulaDate is the date of the library whose formulas Derive reproduces.
-const formulaDate = "2026-01-16"

@@ -31,19 +31,18 @@ func Scale(name string, known, like hw.Set) (hw.Number, bool) {
 	}
 	switch name {
 	case "mem1_perf_ratio":
-		n.Value *= ratio("mem1_bandwidth") * min(ratio("num_cus"), ratio("l2_bytes")*ratio("num_xcds"))
-		n.Source = "by mem1_bandwidth and the smaller of num_cus and l2_bytes * num_xcds: neither a CU nor a slice of L2 " +
-			"moves more per cycle"
+		n.Value *= min(ratio("num_cus"), ratio("l2_bytes")*ratio("num_xcds"))
+		n.Source = "by the smaller of num_cus and l2_bytes * num_xcds: neither a CU nor a slice of L2 moves more per cycle"
 	case "mem2_perf_ratio":
-		n.Value *= ratio("mem2_bandwidth") * ratio("mem2_clock_ratio") * ratio("memory_clock") / ratio("clock")
-		n.Source = "by mem2_bandwidth * mem2_clock_ratio * memory_clock / clock: the MALL has a clock of its own"
+		n.Value *= ratio("memory_clock") / ratio("clock")
+		n.Source = "by memory_clock / clock: the MALL has a clock of its own"
 	case "mem3_perf_ratio":
 		memory := ratio("memory_clock")
 		if changed := ratio("dram_bandwidth"); changed != 1 {
 			memory = changed
 		}
-		n.Value *= ratio("mem3_bandwidth") * memory / ratio("clock")
-		n.Source = "by mem3_bandwidth * dram_bandwidth (or else memory_clock) / clock: HBM delivers the same per second"
+		n.Value *= memory / ratio("clock")
+		n.Source = "by dram_bandwidth (or else memory_clock) / clock: HBM delivers the same per second"
 	case "dram_bandwidth":
 		n.Value *= ratio("memory_clock")
 		n.Source = "by memory_clock: HBM delivers the same per cycle"

@@ -156,9 +156,10 @@ func newModel(sheet *hw.Sheet, params hw.Set, values map[string]float64) *Model 
 	}
 	m.setRates()
 	m.describe(values)
-	value := tabled.Numbers(&m.Description)
+	m.Memory = gpu.Memory(params)
+	value := m.Numbers()
 	m.device.compute(value)
-	m.setLevels(value)
+	m.reach(value)
 	return m
 }
 
@@ -186,7 +187,8 @@ func (m *Model) describe(values map[string]float64) {
 	d := &m.Description
 	*d = gpu.Description(m.sheet, m.params)
 	d.Model, d.Kernels, d.Rung, d.ClockRung = Name, []string{kernel.Name}, arch.RungSpec, arch.RungSpec
-	d.Terms, d.Constants = tabled.Schema(terms.Terms, terms.Page), append(constants(m.generation), costs.Of(Name, m.generation.Name)...)
+	d.Terms = tabled.Schema(terms.Terms, terms.Page)
+	d.Constants = append(constants(m.generation), costs.Of(Name, m.generation.Name)...)
 	d.Order = arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}}
 	d.Families = []arch.Family{{Name: kernel.Name, Doc: kernel.Doc, Axes: kernel.Axes, Types: m.types()}}
 	_ = fit.Use(d.Constants, m.sheet, Name) // New has checked the device file
@@ -207,27 +209,11 @@ func (m *Model) describe(values map[string]float64) {
 	d.Unused = formula.Unused(m.params, append(formula.Of(d.Terms), used...))
 }
 
-func (m *Model) setLevels(value func(name string) float64) {
-	cus := int(value("num_cus"))
-	l2 := value("l2_rate") * value("num_xcds") * value("l2_share")
-	dram := value("dram_bandwidth") / value("clock") * value("dram_share")
-	flat := func(rate float64) arch.Bandwidth {
-		return arch.Bandwidth{Peak: unit.BytesPerCycle(rate), Units: cus, C0: 0, C1: 1}
-	}
-	m.Memory = []arch.Level{{
-		Name: "L2", Bound: arch.BoundL2, Capacity: unit.Bytes(value("l2_bytes")), Partitions: int(value("num_xcds")),
-		Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(l2), Units: cus, Linear: true},
-	}}
-	if mall := value("mall_rate") * value("num_xcds") * value("mall_share"); mall > 0 {
-		m.Memory = append(m.Memory, arch.Level{
-			Name: "MALL", Bound: arch.BoundMALL, Capacity: unit.Bytes(value("mall_bytes")), Partitions: 1,
-			Bandwidth: flat(mall),
-		})
-	}
-	m.Memory = append(m.Memory, arch.Level{
-		Name: "HBM", Bound: arch.BoundDRAM, Latency: unit.Cycles(value("load_latency")), Partitions: 1,
-		Bandwidth: flat(dram),
-	})
+// reach sets what the kernels reach of the bandwidths.
+func (m *Model) reach(value func(name string) float64) {
+	m.Reach(arch.BoundL2, value("l2_rate")*value("num_xcds")*value("l2_share"))
+	m.Reach(arch.BoundMALL, value("mall_rate")*value("num_xcds")*value("mall_share"))
+	m.Reach(arch.BoundDRAM, value("dram_bandwidth")/value("clock")*value("dram_share"))
 }
 
 // takes reports whether the kernels multiply a type.

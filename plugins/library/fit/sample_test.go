@@ -173,10 +173,7 @@ func (s *sampled) errors(
 ) error {
 	models := make([]*library.Model, len(s.models))
 	for i, m := range s.models {
-		var err error
-		if models[i], err = m.With(values); err != nil {
-			return err
-		}
+		models[i] = m.With(values)
 	}
 	var estimates []arch.Estimate
 	for i := range s.times {

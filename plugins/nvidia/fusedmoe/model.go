@@ -73,8 +73,8 @@ func newModel(g *gpu.Device, product arch.Architecture, families []string, value
 	m.Space = func(kernel string, _ gemm.DType) arch.Space { return spaceOf(kernel) }
 	m.New = func() tabled.Evaluation { return &evaluation{model: m} }
 	d, schema := &m.Description, tabled.Schema(Terms, page)
-	m.formulas = tabled.NewFormulas(&arch.Description{Model: Family, Arch: d.Arch, Params: d.Params, Constants: own,
-		Terms: schema}, inputs...)
+	m.formulas = tabled.NewFormulas(&tabled.Model{Memory: m.Memory, Description: arch.Description{Model: Family,
+		Arch: d.Arch, Params: d.Params, Constants: own, Terms: schema}}, inputs...)
 	m.total = slices.IndexFunc(d.Terms, func(t arch.Term) bool { return t.Kind == arch.KindTotal })
 	t := d.Terms[m.total]
 	t.Name, t.Kind, t.Common, t.Doc = inputs[0], arch.KindIntermediate, "", schema[0].Doc

@@ -15,6 +15,8 @@ type Device struct {
 	SM     *SM
 	Sheet  *hw.Sheet
 	Params hw.Set
+	// Memory are the levels that Levels declares.
+	Memory []arch.Level
 
 	SMs   int
 	Clock unit.Hertz
@@ -31,20 +33,11 @@ var Limits = []string{"shared_memory_bytes", "register_file", "registers_per_thr
 // NewDevice reads the resolved numbers of Specs.
 func NewDevice(sm *SM, sheet *hw.Sheet, params hw.Set) *Device {
 	return &Device{
-		SM: sm, Sheet: sheet, Params: params,
+		SM: sm, Sheet: sheet, Params: params, Memory: arch.Hierarchy(Levels, params, params.Int("num_sms")),
 		SMs: params.Int("num_sms"), Clock: unit.Hertz(params.Get("clock")),
 		SharedMemory: unit.Bytes(params.Get("shared_memory_bytes")),
 		RegisterFile: params.Int("register_file"), RegistersPerThread: params.Int("registers_per_thread"),
 	}
-}
-
-// Reads calls use with the device and returns the parameters that use looks up.
-func (d *Device) Reads(use func(*Device)) []string {
-	return d.Params.Reads(func(params hw.Set) {
-		traced := *d
-		traced.Params = params
-		use(&traced)
-	})
 }
 
 // RegisterShare is the number of registers that each of a number of resident threads can get.

@@ -5,6 +5,19 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 )
 
+// Levels are the memory of an NVIDIA GPU. Of several dies, the halves of the L2 are one cache.
+var Levels = []arch.Level{
+	{
+		Name: "L2", Bound: arch.BoundL2, Bandwidth: arch.Bandwidth{Linear: true},
+		Names: arch.LevelNames{Capacity: "l2_bytes", Latency: "l2_latency", Bandwidth: "l2_perf_ratio"},
+	},
+	{
+		Name: "DRAM", Bound: arch.BoundDRAM, Names: arch.LevelNames{
+			Latency: "hbm_latency_penalty", Bandwidth: "dram_perf_ratio", DataSheet: "dram_bandwidth", C1: "dram_bw_coeff",
+		},
+	},
+}
+
 // Specs are the hardware numbers of an NVIDIA GPU.
 var Specs = arch.WithPeaks([]hw.Spec{
 	{Name: "num_sms", Unit: "1", Integer: true, Max: 1 << 14, Doc: "streaming multiprocessors"},

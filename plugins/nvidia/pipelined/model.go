@@ -13,7 +13,6 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/tabled"
 	stopwatch "github.com/origami-gemm/origami/core/timing"
-	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/costs"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
@@ -77,39 +76,29 @@ func newModel(g *gpu.Device, families []*family, library Library, values map[str
 	m.Description.Widen("shared memory", arch.AtShared, "shared_width")
 	m.Description.Unused = unused(g)
 
-	value := tabled.Numbers(&m.Description)
+	m.Memory = slices.Clone(g.Memory)
+	value := m.Numbers()
 	m.device.compute(value)
 	for _, f := range families {
 		o := f.Overhead()
 		f.slots, f.latency = value(o.Slots.Name), value(o.Latency.Name)
 	}
-	l2 := min(value("l2_perf_ratio")*value("l2_coalescing"), value("line_rate")*value("line_bytes")*value("num_sms"))
-	m.Memory = []arch.Level{
-		{
-			Name: "L2", Capacity: unit.Bytes(value("l2_bytes")), Partitions: 1, Bound: arch.BoundL2,
-			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(l2), Units: g.SMs, Linear: true},
-		},
-		{
-			Name: "DRAM", Latency: unit.Cycles(value("hbm_latency_penalty") * value("dram_latency_load")),
-			Partitions: 1, Bound: arch.BoundDRAM,
-			Bandwidth: arch.Bandwidth{
-				Peak:  unit.BytesPerCycle(value("dram_perf_ratio") * value("dram_efficiency")),
-				Units: g.SMs, C0: 0, C1: 1,
-			},
-		},
-	}
+	m.Reach(arch.BoundL2, min(value("l2_perf_ratio")*value("l2_coalescing"),
+		value("line_rate")*value("line_bytes")*value("num_sms")))
+	m.Reach(arch.BoundDRAM, value("dram_perf_ratio")*value("dram_efficiency"))
 	m.clocked = stopwatch.New(m)
 	return m
 }
 
 // unused returns the parameters that no formula, constant, rate or limit is computed from.
 func unused(g *gpu.Device) []string {
-	rates := g.Reads(func(traced *gpu.Device) { ratesOf(traced) })
-	if !g.SM.WGMMA && g.SM.Multiplies(gemm.FP8) != gemm.FP8 { // kernels convert it
-		rates = slices.DeleteFunc(rates, func(name string) bool { return name == "peak_fp8" })
+	used := slices.Concat(terms.Parameters, gpu.Limits, []string{"peak_fp16"})
+	for t := range ratesOf(g) {
+		if name := "peak_" + t.CostsLike().String(); g.SM.WGMMA || t.CostsLike() == g.SM.Multiplies(t) { // or it is converted
+			used = append(used, name)
+		}
 	}
-	schema := tabled.Schema(terms.Terms, terms.Page)
-	return formula.Unused(g.Params, slices.Concat(formula.Of(schema), terms.ConstantsRead(g), rates, gpu.Limits))
+	return formula.Unused(g.Params, used)
 }
 
 // With returns the model with other values of quantities and constants, by name.

@@ -60,24 +60,11 @@ func New(g *gpu.Device) *Model {
 	}
 	d.Families = kernel.Declared([]family.Family{{}}, func(gemm.Types) bool { return true })
 	d.Families[0].Doc = "fp32 with FMA instructions: the kernels of the public SGEMM ladders"
-	d.Constants, d.Terms = append(terms.Constants(g), stated.Of(Family, g.SM.Generation)...), tabled.Schema(terms.Terms, "")
-	read := terms.ConstantsRead(g)
-	d.Unused = formula.Unused(g.Params, append(formula.Of(d.Terms), append(read, gpu.Limits...)...))
-	value := tabled.Numbers(d)
-	m.device.compute(value)
-	m.Memory = []arch.Level{
-		{
-			Name: "L2", Capacity: unit.Bytes(value("l2_bytes")), Partitions: 1, Bound: arch.BoundL2,
-			Latency: unit.Cycles(value("l2_latency_cycles")),
-			Bandwidth: arch.Bandwidth{
-				Peak: unit.BytesPerCycle(value("l2_perf_ratio")), Units: g.SMs, Linear: true,
-			},
-		},
-		{
-			Name: "DRAM", Latency: unit.Cycles(value("hbm_latency_penalty")), Partitions: 1, Bound: arch.BoundDRAM,
-			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(value("dram_perf_ratio")), Units: g.SMs, C1: 1},
-		},
-	}
+	d.Terms = tabled.Schema(terms.Terms, "")
+	d.Constants = append(terms.Constants(g), stated.Of(Family, g.SM.Generation)...)
+	d.Unused = formula.Unused(g.Params, append(Needs(), "l2_latency"))
+	m.Memory = g.Memory
+	m.device.compute(m.Numbers())
 	return m
 }
 

@@ -55,7 +55,7 @@ func (r *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem,
 		missed := (1 - hit) * load
 		dram := 0.0
 		if missed > 0 {
-			dram = missed/area.dramBandwidth + r.dramPenalty
+			dram = missed/area.dramBandwidth + r.dramLatency
 		}
 		memory := max(l2, dram)
 
@@ -74,7 +74,7 @@ func (r *Model) Estimate(_ context.Context, dst []arch.Estimate, p gemm.Problem,
 			e.Bound = arch.BoundCompute
 		case l2 >= dram:
 			e.Bound = arch.BoundL2
-		case missed/area.dramBandwidth >= r.dramPenalty:
+		case missed/area.dramBandwidth >= r.dramLatency:
 			e.Bound = arch.BoundDRAM
 		}
 		dst[i] = e
@@ -142,8 +142,8 @@ func (r *Model) area(a *areaPart, p *gemm.Problem, blockM, blockN int) {
 	grid := (a.gridM*blockM + a.gridN*blockN) * kernel.ElementBytes
 	a.maxDepth = min(r.l2Bytes/group, r.l2Bytes/grid)
 	a.hit = hitRate(a.tileM*blockM, a.tileN*blockN, a.tileM, a.tileN)
-	a.l2Bandwidth = r.l2Ratio * (float64(a.active) / float64(r.numSMs))
-	a.dramBandwidth = r.dramRatio * min(1, r.dramCoeff*float64(a.active))
+	a.l2Bandwidth = float64(r.l2.Bandwidth.At(a.active))
+	a.dramBandwidth = float64(r.dram.Bandwidth.At(a.active))
 	a.store = float64(a.active*blockM*blockN*kernel.ElementBytes) / a.dramBandwidth
 	a.launched = a.gridM * blockM * a.gridN * blockN
 }

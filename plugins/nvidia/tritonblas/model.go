@@ -13,7 +13,6 @@ import (
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/tabled"
-	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/costs"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
@@ -46,13 +45,11 @@ type Model struct {
 	formulas *tabled.Formulas
 
 	numSMs      int
-	l2Bytes     int
 	groupM      int     // launch-order group that phase one assumes: ⌈√num_sms⌉
 	mmaCycles   float64 // mma_latency ÷ tensor_cores_per_sm
-	l2Ratio     float64 // B/cycle
-	dramRatio   float64 // B/cycle
-	dramCoeff   float64
-	dramPenalty float64 // cycles
+	l2, dram    arch.Level
+	l2Bytes     int     // capacity of l2
+	dramLatency float64 // cycles
 }
 
 // Family is a kernel family for this model, which distinguishes tiles but not warps and stages.
@@ -77,28 +74,13 @@ type Family interface {
 // model leaves those out that spill registers or do not build, as the report on tritonBLAS's port recommends. Its
 // cycles stay the same.
 func New(d *gpu.Device, families []Family, compiled kernel.Table) *Model {
-	params := d.Params
 	r := &Model{
-		device: d, families: families, compiled: compiled,
-		numSMs:      d.SMs,
-		l2Bytes:     params.Int("l2_bytes"),
-		mmaCycles:   params.Get("mma_latency") / params.Get("tensor_cores_per_sm"),
-		l2Ratio:     params.Get("l2_perf_ratio"),
-		dramRatio:   params.Get("dram_perf_ratio"),
-		dramCoeff:   params.Get("dram_bw_coeff"),
-		dramPenalty: params.Get("hbm_latency_penalty"),
+		device: d, families: families, compiled: compiled, numSMs: d.SMs,
+		mmaCycles: d.Params.Get("mma_latency") / d.Params.Get("tensor_cores_per_sm"),
+		l2:        arch.LevelOf(d.Memory, arch.BoundL2), dram: arch.LevelOf(d.Memory, arch.BoundDRAM),
 	}
+	r.Memory, r.l2Bytes, r.dramLatency = d.Memory, int(r.l2.Capacity), float64(r.dram.Latency)
 	r.groupM = int(math.Ceil(math.Sqrt(float64(r.numSMs))))
-	r.Memory = []arch.Level{
-		{
-			Name: "L2", Capacity: unit.Bytes(r.l2Bytes), Partitions: 1, Bound: arch.BoundL2,
-			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(r.l2Ratio), Units: r.numSMs, Linear: true},
-		},
-		{
-			Name: "DRAM", Latency: unit.Cycles(r.dramPenalty), Partitions: 1, Bound: arch.BoundDRAM,
-			Bandwidth: arch.Bandwidth{Peak: unit.BytesPerCycle(r.dramRatio), Units: r.numSMs, C1: r.dramCoeff},
-		},
-	}
 	desc := &r.Description
 	*desc = d.Description()
 	desc.Model, desc.Kernels, desc.Families = Name, kernel.Names(families), kernel.Declared(families, takes)
@@ -114,7 +96,7 @@ func New(d *gpu.Device, families []Family, compiled kernel.Table) *Model {
 	// On the H200 its totals are off from measured times by 144 % at the median.
 	desc.RanksOnly = true
 	desc.Order = arch.Order{Keys: []arch.Key{arch.KeyIntensity}}
-	r.formulas = tabled.NewFormulas(desc, inputs...)
+	r.formulas = tabled.NewFormulas(&r.Model, inputs...)
 	return r
 }
 

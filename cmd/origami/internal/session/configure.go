@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/core/diag"
 )
@@ -22,6 +23,7 @@ func (f *Factory) Configure(cmd *cobra.Command) error {
 		return diag.Inputf("the format %s is for select and rank", settings.Format).
 			At("%s", settings.Source("format")).Do("use one of %s", strings.Join(config.Formats, ", "))
 	}
+	settings.Kernel = models.Family(settings.Kernel)
 	f.Settings = settings
 	if f.PluginOptions, err = cmd.Flags().GetStringArray("option"); err != nil {
 		f.PluginOptions = nil // the command does not have the flag

@@ -18,9 +18,7 @@ import (
 // ProblemFlags are the flags that describe problems, and which configurations to consider. The type of the operands and
 // the kernel family have a place in the settings too.
 type ProblemFlags struct {
-	question.Product
-	question.Contraction
-	question.Search
+	question.Asked
 	question.Orders
 	Problems string
 }
@@ -62,10 +60,7 @@ func (f *ProblemFlags) Asks() bool { return f.Problems != "" || f.Contract != ""
 
 // One returns the problem that the flags of a command without --problems describe.
 func (f *ProblemFlags) One(dtype string) (gemm.Problem, error) {
-	if f.Contract != "" {
-		return f.Contraction.One(&f.Product, dtype)
-	}
-	return f.Product.One(dtype)
+	return f.Asked.One(dtype)
 }
 
 // Problems are the problems that a command line asks about: the problem of its flags, or the rows of a file, which are

@@ -2,17 +2,14 @@
 package show
 
 import (
-	"bytes"
 	"encoding"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
@@ -32,6 +29,7 @@ type Rows[T any] struct {
 	format  table.Format
 	columns []Column[T]
 	keys    []string // of CSV, from the first row on
+	places  map[string]int
 	csv     *delimited
 	rows    []T // of a table
 	least   []string
@@ -154,11 +152,7 @@ func (r *Rows[T]) Add(row *T) error {
 			return err
 		}
 	}
-	cells, err := Cells(row, r.keys)
-	if err != nil {
-		return err
-	}
-	return r.csv.write(cells)
+	return r.csv.write(cells(row, r.places))
 }
 
 // Close writes the table. A CSV without rows has a header where the struct alone tells it.
@@ -180,6 +174,10 @@ func (r *Rows[T]) head(first *T) (err error) {
 	if r.keys == nil {
 		r.keys = Keys(first)
 	}
+	r.places = make(map[string]int, len(r.keys))
+	for i, key := range r.keys {
+		r.places[key] = i
+	}
 	r.csv, err = newDelimited(r.s, r.format, r.keys)
 	return err
 }
@@ -200,69 +198,130 @@ func (r *Rows[T]) Text(rows []T) (header []string, cells [][]string) {
 
 // Keys are the flattened keys of the scalar values in the JSON of a row, in its order. Of an optional object and of an
 // object with free keys, they are those that the row has.
-func Keys(row any) []string {
+func Keys(row any) (keys []string) {
 	seen := map[string]bool{}
-	return slices.DeleteFunc(keysOf(nil, "", reflect.ValueOf(row)), func(key string) bool {
-		again := seen[key] // an embedded struct may have a key of the struct around it
-		seen[key] = true
-		return again
+	walk("", reflect.ValueOf(row), 1, func(key string, _ int, _ func() string) {
+		if !seen[key] { // an embedded struct may have a key of the struct around it
+			seen[key] = true
+			keys = append(keys, key)
+		}
 	})
+	return keys
 }
 
-// columned is a type whose JSON does not follow from its fields.
-type columned interface{ Columns() []string }
+// columned is a type whose JSON does not follow from its fields: its keys, and its values as cells.
+type columned interface {
+	Columns() []string
+	Cells() []string
+}
 
 // named is an object with free keys in an order.
 type named interface{ Named() ([]string, []any) }
 
-func keysOf(keys []string, prefix string, v reflect.Value) []string {
+// walk passes each scalar value in the JSON of v on, with its flattened key and how deep its struct is embedded.
+func walk(prefix string, v reflect.Value, depth int, pass func(key string, depth int, cell func() string)) {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {
 			if t := v.Type(); t.Kind() == reflect.Pointer && !nested(t.Elem()) {
-				return keysOf(keys, prefix, reflect.Zero(t.Elem()))
+				walk(prefix, reflect.Zero(t.Elem()), depth, func(key string, depth int, _ func() string) {
+					pass(key, depth, empty)
+				})
 			}
-			return keys
+			return
 		}
 		v = v.Elem()
 	}
 	if c, ok := as[columned](v); ok {
-		for _, name := range c.Columns() {
-			keys = append(keys, prefix+"."+name)
+		var cells []string
+		for i, name := range c.Columns() {
+			pass(joined(prefix, name), depth, func() string {
+				if cells == nil {
+					cells = c.Cells()
+				}
+				return cells[i]
+			})
 		}
-		return keys
+		return
 	}
 	if n, ok := as[named](v); ok {
 		names, values := n.Named()
 		for i, name := range names {
-			keys = keysOf(keys, joined(prefix, name), reflect.ValueOf(values[i]))
+			walk(joined(prefix, name), reflect.ValueOf(values[i]), depth, pass)
 		}
-		return keys
+		return
 	}
-	if v.Type().Implements(marshaler) || v.Type().Implements(texter) {
-		return append(keys, prefix)
-	}
-	switch v.Kind() {
-	case reflect.Struct:
+	switch t := v.Type(); {
+	case t.Implements(marshaler) || t.Implements(texter):
+	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
-			f := v.Type().Field(i)
-			if name, inline, skip := jsonName(&f); inline {
-				keys = keysOf(keys, prefix, v.Field(i))
-			} else if !skip {
-				keys = keysOf(keys, joined(prefix, name), v.Field(i))
+			f := t.Field(i)
+			name, inline, skip := jsonName(&f)
+			switch {
+			case inline:
+				walk(prefix, v.Field(i), depth+1, pass)
+			case skip:
+			case v.Field(i).IsZero() && strings.Contains(f.Tag.Get("json"), ",omitempty"):
+				walk(joined(prefix, name), v.Field(i), depth, func(key string, depth int, _ func() string) {
+					pass(key, depth, empty)
+				})
+			default:
+				walk(joined(prefix, name), v.Field(i), depth, pass)
 			}
 		}
-		return keys
-	case reflect.Array:
-		if v.Len() == 2 {
-			return append(keys, prefix+".low", prefix+".high")
-		}
-	case reflect.Slice:
-		if nested(v.Type().Elem()) {
-			return keys
-		}
-	default:
+		return
+	case v.Kind() == reflect.Array && v.Len() == 2:
+		pass(prefix+".low", depth, func() string { return scalar(v.Index(0)) })
+		pass(prefix+".high", depth, func() string { return scalar(v.Index(1)) })
+		return
+	case v.Kind() == reflect.Slice && nested(t.Elem()):
+		return
 	}
-	return append(keys, prefix)
+	pass(prefix, depth, func() string { return scalar(v) })
+}
+
+func empty() string { return "" }
+
+// scalar is a value of JSON as a cell.
+func scalar(v reflect.Value) string {
+	if text, ok := as[encoding.TextMarshaler](v); ok {
+		line, _ := text.MarshalText() // the types have a text
+		return string(line)
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return ""
+		}
+		return scalar(v.Elem())
+	case reflect.Float64:
+		if !digits.Finite(v.Float()) {
+			return ""
+		}
+		return digits.Exact(v.Float())
+	case reflect.Slice, reflect.Array:
+		cells, between := make([]string, v.Len()), " "
+		for i := range cells {
+			if cells[i] = scalar(v.Index(i)); strings.ContainsAny(cells[i], " ,") {
+				between = "; "
+			}
+		}
+		return strings.Join(cells, between)
+	case reflect.Map:
+		var cells []string
+		for _, key := range v.MapKeys() {
+			cells = append(cells, key.String()+"="+scalar(v.MapIndex(key)))
+		}
+		slices.Sort(cells)
+		return strings.Join(cells, " ")
+	case reflect.String:
+		return v.String()
+	default:
+		line, err := json.Marshal(v.Interface())
+		if err != nil {
+			return ""
+		}
+		return string(line)
+	}
 }
 
 // as returns a value as an interface that it has. A struct of an unexported type in another has its fields only.
@@ -305,70 +364,23 @@ func jsonName(f *reflect.StructField) (name string, inline, skip bool) {
 	return name, inline, !f.IsExported() && !inline || name == "-" || name == "" && !inline
 }
 
-// Cells are the values of a row's JSON under keys of Keys.
-func Cells(row any, keys []string) ([]string, error) {
-	line, err := ask.Encode(row)
-	if err != nil {
-		return nil, err
-	}
-	values := map[string]string{}
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.UseNumber()
-	if err := flatten(d, "", values); err != nil {
-		return nil, err
-	}
-	cells := make([]string, len(keys))
+// Cells are the values of a row's JSON under keys of Keys. Those that the row does not have are empty.
+func Cells(row any, keys []string) []string {
+	places := make(map[string]int, len(keys))
 	for i, key := range keys {
-		cells[i] = values[key]
+		places[key] = i
 	}
-	return cells, nil
+	return cells(row, places)
 }
 
-// flatten reads a value of JSON into cells.
-func flatten(d *json.Decoder, key string, into map[string]string) error {
-	t, err := d.Token()
-	if err != nil {
-		return err
-	}
-	switch t {
-	case json.Delim('{'):
-		var texts []string
-		for d.More() {
-			name, err := d.Token()
-			if err != nil {
-				return err
-			}
-			at := joined(key, name.(string))
-			if err := flatten(d, at, into); err != nil {
-				return err
-			}
-			texts = append(texts, name.(string)+"="+into[at])
+func cells(row any, places map[string]int) []string {
+	out, depths := make([]string, len(places)), make([]int, len(places))
+	walk("", reflect.ValueOf(row), 1, func(key string, depth int, cell func() string) {
+		if i, ok := places[key]; ok && (depths[i] == 0 || depth <= depths[i]) {
+			out[i], depths[i] = cell(), depth
 		}
-		into[key] = strings.Join(texts, " ") // of a map, such as the axes of a configuration
-	case json.Delim('['):
-		var cells []string
-		between := " "
-		for i := 0; d.More(); i++ {
-			at := key + "." + strconv.Itoa(i)
-			if err := flatten(d, at, into); err != nil {
-				return err
-			}
-			if cells = append(cells, into[at]); strings.ContainsAny(into[at], " ,") {
-				between = "; "
-			}
-		}
-		into[key] = strings.Join(cells, between)
-		if len(cells) == 2 {
-			into[key+".low"], into[key+".high"] = cells[0], cells[1]
-		}
-	default:
-		if t != nil {
-			into[key] = fmt.Sprint(t)
-		}
-		return nil
-	}
-	_, err = d.Token() // the end
-	return err
+	})
+	return out
 }
 
 // find returns the value at a path of keys, and its unit. It is not valid where an object is absent.

@@ -34,15 +34,6 @@ func (c Constant) On(g *gpu.Device) arch.Constant {
 	return c.Constant
 }
 
-// ConstantsRead returns the parameters of the device that constants are computed from.
-func ConstantsRead(g *gpu.Device) []string {
-	return g.Reads(func(traced *gpu.Device) {
-		for _, c := range Constants {
-			c.On(traced)
-		}
-	})
-}
-
 const (
 	cudaGuide  = "CUDA C++ Programming Guide, "
 	capability = cudaGuide + "Compute Capability 8.x and 9.0, "

@@ -87,15 +87,10 @@ func latencyOf(g *gpu.Device) arch.Constant {
 	c := arch.Constant{Name: "l2_latency_cycles", Value: 260, Unit: cycles, Doc: "latency of a load that the L2 serves",
 		Source: "assumed where the device file has no l2_latency: RRZE-HPC/gpu-benches@1038c5d, gpu-latency, has 250 " +
 			"cycles on an A40 and 274 on an L40, origami calibrate 275 on an H200"}
-	if p, ok := g.Params.Lookup("l2_latency"); ok {
-		c.Value, c.Source = p.Value, "device file"
+	if l2 := arch.LevelOf(g.Memory, arch.BoundL2); l2.Latency > 0 {
+		c.Value, c.Source = float64(l2.Latency), "device file"
 	}
 	return c
-}
-
-// ConstantsRead returns the parameters that constants are computed from.
-func ConstantsRead(g *gpu.Device) []string {
-	return g.Reads(func(traced *gpu.Device) { Constants(traced) })
 }
 
 // Numbers returns the names of all numbers that formulas may use: parameters and constants.

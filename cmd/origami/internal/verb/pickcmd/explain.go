@@ -6,10 +6,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/core/gemm"
 )
 
 // ExplainShort says what the command answers.
@@ -19,12 +17,11 @@ const ExplainShort = "Show every number behind a prediction, with formula, unit 
 type ExplainOptions struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
-	// Config is the configuration to explain, empty for the pick. Diff is another one, to be set beside it.
-	Config, Diff string
+	question.Explained
+	// Diff is another configuration, to be set beside the one that is explained.
+	Diff string
 	// Terms asks a page for every number.
 	Terms bool
-	// Advice asks for what would be faster.
-	Advice bool
 }
 
 // NewExplain returns the command.
@@ -54,12 +51,9 @@ func NewExplain(f *session.Factory) *cobra.Command {
 func (o *ExplainOptions) register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, false)
 	session.Register(flags, &o.Query.Contraction)
-	flags.StringVar(&o.Config, "config", "",
-		"explain this `CONFIG`, as it is printed (128x256x64 w8 s3 g8 k1) or with commas; what is left out is the first "+
-			"candidate's of that tile")
+	session.Register(flags, &o.Explained)
 	flags.StringVar(&o.Diff, "diff", "", "set this `CONFIG` beside the one that is explained")
 	flags.BoolVar(&o.Terms, "terms", false, "show every number in a page, with formula, unit and source")
-	flags.BoolVar(&o.Advice, "advice", false, adviceUsage)
 }
 
 // ExplainAsk adds the flags of the question, and returns what answers it.
@@ -82,26 +76,16 @@ func Explain(ctx context.Context, o *ExplainOptions) error {
 	if err != nil {
 		return err
 	}
-	e, err := o.explain(ctx, &side, problem, o.Config)
+	e, err := o.Of(ctx, &side, problem, o.Factory.Settings.Kernel, o.Config)
 	if err != nil {
 		return err
 	}
 	if o.Diff == "" {
 		return write(o.Factory.Streams, o.Factory.Format(), e, o.Terms)
 	}
-	other, err := o.explain(ctx, &side, problem, o.Diff)
+	other, err := o.Of(ctx, &side, problem, o.Factory.Settings.Kernel, o.Diff)
 	if err != nil {
 		return err
 	}
 	return writeDiff(o.Factory.Streams, o.Factory.Format(), e, other, o.Terms)
-}
-
-func (o *ExplainOptions) explain(ctx context.Context, side *ask.Contender, p gemm.Problem, config string) (
-	*ask.Explained, error,
-) {
-	e, err := side.Explain(ctx, p, o.Factory.Settings.Kernel, config)
-	if err == nil && o.Advice {
-		err = side.Advise(ctx, e.Ranking, &e.Entry, nil)
-	}
-	return e, err
 }

@@ -23,13 +23,9 @@ type differing struct {
 }
 
 // differences are the terms of two configurations, and the values of their answers that differ.
-func differences(first, second *ask.Explained) (rows []differing, err error) {
-	list, err := numbers(first)
-	if err != nil {
-		return nil, err
-	}
-	others, err := numbers(second)
-	for _, n := range list {
+func differences(first, second *ask.Explained) (rows []differing) {
+	others := numbers(second)
+	for _, n := range numbers(first) {
 		i := slices.IndexFunc(others, func(o number) bool { return o.Kind == n.Kind && o.Name == n.Name })
 		d := differing{Kind: n.Kind, Name: n.Name, Unit: n.Unit, First: n.Value}
 		if i >= 0 {
@@ -39,7 +35,7 @@ func differences(first, second *ask.Explained) (rows []differing, err error) {
 			rows = append(rows, d)
 		}
 	}
-	return rows, err
+	return rows
 }
 
 // writeDiff sets two configurations of a problem beside each other. all asks a page for the intermediate terms too.
@@ -51,11 +47,7 @@ func writeDiff(s *iostreams.Streams, f table.Format, first, second *ask.Explaine
 			Second ask.Explanation `json:"second"`
 		}{first.Explanation(), second.Explanation()})
 	case f != table.Table:
-		rows, err := differences(first, second)
-		if err != nil {
-			return err
-		}
-		return show.Write(s, f, rows)
+		return show.Write(s, f, differences(first, second))
 	}
 	table.Lines(s, table.Heading(first.Ranking, &first.Entry)...)
 	table.Line(s, "problem", "%s", first.Problem)

@@ -32,11 +32,7 @@ func write(s *iostreams.Streams, f table.Format, e *ask.Explained, all bool) err
 	case table.JSON:
 		return table.JSONLine(s, e.Explanation())
 	case table.CSV, table.TSV:
-		list, err := numbers(e)
-		if err != nil {
-			return err
-		}
-		return show.Write(s, f, list)
+		return show.Write(s, f, numbers(e))
 	default:
 		writeSummary(s, e)
 		if all {
@@ -65,17 +61,13 @@ type number struct {
 }
 
 // numbers are all numbers of an explanation.
-func numbers(e *ask.Explained) (list []number, err error) {
+func numbers(e *ask.Explained) (list []number) {
 	x := e.Explanation()
 	x.Terms = nil
 	keys := show.Keys(&x)
-	cells, err := show.Cells(&x, keys)
-	if err != nil {
-		return nil, err
-	}
-	for i, key := range keys {
-		if cells[i] != "" {
-			list = append(list, number{Kind: "answer", Name: key, Value: cells[i]})
+	for i, cell := range show.Cells(&x, keys) {
+		if cell != "" {
+			list = append(list, number{Kind: "answer", Name: keys[i], Value: cell})
 		}
 	}
 	for i, p := range slices.Concat(x.Parameters, x.Constants) {
@@ -90,7 +82,7 @@ func numbers(e *ask.Explained) (list []number, err error) {
 		list = append(list, number{Kind: t.Kind, Name: t.Name, Value: t.Text, Unit: t.Unit, Share: t.Share,
 			Formula: t.Formula, Substituted: t.Substituted, Doc: t.Doc, Source: t.Source, Used: t.Used})
 	}
-	return list, nil
+	return list
 }
 
 // writeSummary writes what the prediction is and where the time goes.

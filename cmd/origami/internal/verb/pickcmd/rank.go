@@ -15,7 +15,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 )
 
@@ -26,9 +25,7 @@ const RankShort = "Rank the candidate configurations, with the terms of each pre
 type RankOptions struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
-	Top     int
-	// All asks for every candidate, Rejected for those that cannot be used as well.
-	All, Rejected bool
+	question.Ranking
 }
 
 // NewRank returns the command.
@@ -46,12 +43,7 @@ func NewRank(f *session.Factory) *cobra.Command {
   origami rank --arch gfx942 -m 512 -n 512 -k 512 --all --include-rejected`,
 		Args:        session.NoArguments,
 		Annotations: map[string]string{config.PastesKey: "yes"},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.check(cmd.Flags()); err != nil {
-				return err
-			}
-			return Rank(cmd.Context(), o)
-		},
+		RunE:        func(cmd *cobra.Command, _ []string) error { return Rank(cmd.Context(), o) },
 	}
 	o.register(cmd.Flags())
 	return cmd
@@ -62,22 +54,7 @@ func (o *RankOptions) register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, true)
 	session.Register(flags, &o.Query.Contraction)
 	session.Register(flags, &o.Query.Orders)
-	flags.IntVar(&o.Top, "top", 10, "how many configurations to list")
-	flags.BoolVar(&o.All, "all", false, "list every candidate")
-	flags.BoolVar(&o.Rejected, "include-rejected", false,
-		"list those that cannot be used too, with the reason; implies --all")
-}
-
-// check refuses flags that contradict each other.
-func (o *RankOptions) check(flags *pflag.FlagSet) error {
-	switch {
-	case o.All && flags.Changed("top"):
-		return diag.Inputf("--all and --top contradict each other").Do("leave one of them out")
-	case o.Top < 1:
-		return diag.Inputf("--top %d is not positive", o.Top).Do("give a whole number of at least 1, or --all")
-	}
-	o.All = o.All || o.Rejected
-	return nil
+	session.Register(flags, &o.Ranking, "top", "all", "include_rejected")
 }
 
 // RankAsk adds the flags of the question, and returns what answers it.
@@ -96,17 +73,17 @@ func RankAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (an
 
 // Rank answers.
 func Rank(ctx context.Context, o *RankOptions) error {
+	question, err := o.Question(o.Factory.Settings.Kernel)
+	if err != nil {
+		return err
+	}
 	problems, side, err := o.Query.Open(ctx, o.Factory)
 	if err != nil {
 		return err
 	}
 	defer problems.Close()
-	question := ask.Question{Kernel: o.Factory.Settings.Kernel, Top: o.Top, Terms: true, Rejected: o.Rejected}
-	if o.All {
-		question.Top = 0
-	}
 	s, format := o.Factory.Streams, o.Factory.Format()
-	listOrder := o.Rejected || o.All && (format == table.CSV || format == table.TSV)
+	listOrder := o.Rejected || question.Top == 0 && (format == table.CSV || format == table.TSV)
 	rows, first := show.NewRows[ask.Ranked](s, format), true
 	bar := table.NewListBar(s, "ranking", o.Query.Problems)
 	defer bar.Stop()

@@ -26,18 +26,11 @@ const SelectShort = "Pick the kernel configuration for a problem, and say why"
 type SelectOptions struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
-	// Top is how many configurations to list, best first; 0 means 1.
-	Top int
-	// Regret asks for the expected regret and the number of candidates that are worth measuring.
-	Regret bool
-	// Advice asks for what would be faster.
-	Advice   bool
+	question.Pick
 	Measure  string
 	Executor string
 	// Logic is the file of a library logic.
 	Logic string
-	// Same names axes that have one value for all M of a range or a list.
-	Same []string
 }
 
 // NewSelect returns the command.
@@ -77,8 +70,6 @@ func NewSelect(f *session.Factory) *cobra.Command {
 		},
 	}
 	o.register(cmd.Flags())
-	cmd.Flags().StringSliceVar(&o.Same, "same", nil,
-		"give the kernels for all M one value of each `AXIS`, as in block_k,num_stages")
 	return cmd
 }
 
@@ -87,10 +78,7 @@ func (o *SelectOptions) register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, true)
 	session.Register(flags, &o.Query.Contraction)
 	session.Register(flags, &o.Query.Orders)
-	flags.IntVar(&o.Top, "top", 1, "list the best `N` configurations")
-	flags.BoolVar(&o.Regret, "regret", false,
-		"add the expected regret of the pick, and how many candidates are worth measuring")
-	flags.BoolVar(&o.Advice, "advice", false, adviceUsage)
+	session.Register(flags, &o.Pick)
 	flags.StringVar(&o.Measure, "measure", "",
 		"measure the first `N` candidates and take the fastest; auto measures as many as are worth it")
 	flags.StringVar(&o.Logic, "logic", "",
@@ -99,8 +87,6 @@ func (o *SelectOptions) register(flags *pflag.FlagSet) {
 		"executor plugin to measure with, by `NAME`, as in cuda; the first one otherwise")
 	session.Files(flags, "measure", "logic", "executor")
 }
-
-const adviceUsage = "add what would be at least 1.1 times as fast: other strides, sizes, layouts, families, rows"
 
 // SelectAsk adds the flags of the question, and returns what answers it.
 func SelectAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
@@ -118,8 +104,8 @@ func SelectAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (
 
 // checkTop refuses a --top that says nothing, or beside a flag that has one answer.
 func (o *SelectOptions) checkTop() error {
-	if o.Top < 1 {
-		return diag.Inputf("--top %d is not positive", o.Top).Do("give a whole number of at least 1")
+	if err := question.CheckTop(o.Top); err != nil {
+		return err
 	}
 	for _, other := range []struct {
 		flag  string
@@ -141,7 +127,7 @@ func (o *SelectOptions) checkTop() error {
 // answer takes the road that the flags ask for. Select is the road of most questions.
 func (o *SelectOptions) answer(ctx context.Context) error {
 	if r, several := o.Query.M.Several(); several {
-		r.Same = o.Same
+		r.Same = question.Axes(o.Same)
 		return o.runBands(ctx, r)
 	}
 	if len(o.Same) > 0 {

@@ -56,8 +56,7 @@ func New(f *session.Factory) *cobra.Command {
 
 // Register adds the flags.
 func (o *Options) Register(flags *pflag.FlagSet) {
-	session.Register(flags, &o.Query.Product, "m", "n", "k", "batch", "groups", "trans_a", "trans_b", "dtype", "kernel",
-		"epilogue")
+	session.Register(flags, &o.Query.Product, "m", "n", "k", "batch", "groups", "trans_a", "trans_b", "dtype", "kernel")
 	o.Query.RegisterProblems(flags)
 	flags.StringVar(&o.Records, "records", "",
 		"`FOLDER` of a data set to hold the models against; the shipped one otherwise")

@@ -2967,8 +2967,13 @@ type Level struct {
 	Partitions    int64                  `protobuf:"varint,4,opt,name=partitions,proto3" json:"partitions,omitempty"`
 	Bandwidth     *Bandwidth             `protobuf:"bytes,5,opt,name=bandwidth,proto3" json:"bandwidth,omitempty"`
 	Bound         Bound                  `protobuf:"varint,6,opt,name=bound,proto3,enum=origami.plugin.v1.Bound" json:"bound,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Zero if it is unknown.
+	DataSheetBytesPerSecond float64 `protobuf:"fixed64,7,opt,name=data_sheet_bytes_per_second,json=dataSheetBytesPerSecond,proto3" json:"data_sheet_bytes_per_second,omitempty"`
+	// Of the kernels of the model, with all units active. Zero where the model has no number of its own for it.
+	ReachedBytesPerCycle float64     `protobuf:"fixed64,8,opt,name=reached_bytes_per_cycle,json=reachedBytesPerCycle,proto3" json:"reached_bytes_per_cycle,omitempty"`
+	Names                *LevelNames `protobuf:"bytes,9,opt,name=names,proto3" json:"names,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *Level) Reset() {
@@ -3043,6 +3048,128 @@ func (x *Level) GetBound() Bound {
 	return Bound_BOUND_UNSPECIFIED
 }
 
+func (x *Level) GetDataSheetBytesPerSecond() float64 {
+	if x != nil {
+		return x.DataSheetBytesPerSecond
+	}
+	return 0
+}
+
+func (x *Level) GetReachedBytesPerCycle() float64 {
+	if x != nil {
+		return x.ReachedBytesPerCycle
+	}
+	return 0
+}
+
+func (x *Level) GetNames() *LevelNames {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+// LevelNames names the hardware numbers that state a level.
+type LevelNames struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Capacity      string                 `protobuf:"bytes,1,opt,name=capacity,proto3" json:"capacity,omitempty"`
+	Latency       string                 `protobuf:"bytes,2,opt,name=latency,proto3" json:"latency,omitempty"`
+	Partitions    string                 `protobuf:"bytes,3,opt,name=partitions,proto3" json:"partitions,omitempty"`
+	Bandwidth     string                 `protobuf:"bytes,4,opt,name=bandwidth,proto3" json:"bandwidth,omitempty"`
+	DataSheet     string                 `protobuf:"bytes,5,opt,name=data_sheet,json=dataSheet,proto3" json:"data_sheet,omitempty"`
+	C0            string                 `protobuf:"bytes,6,opt,name=c0,proto3" json:"c0,omitempty"`
+	C1            string                 `protobuf:"bytes,7,opt,name=c1,proto3" json:"c1,omitempty"`
+	C2            string                 `protobuf:"bytes,8,opt,name=c2,proto3" json:"c2,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LevelNames) Reset() {
+	*x = LevelNames{}
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LevelNames) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LevelNames) ProtoMessage() {}
+
+func (x *LevelNames) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LevelNames.ProtoReflect.Descriptor instead.
+func (*LevelNames) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *LevelNames) GetCapacity() string {
+	if x != nil {
+		return x.Capacity
+	}
+	return ""
+}
+
+func (x *LevelNames) GetLatency() string {
+	if x != nil {
+		return x.Latency
+	}
+	return ""
+}
+
+func (x *LevelNames) GetPartitions() string {
+	if x != nil {
+		return x.Partitions
+	}
+	return ""
+}
+
+func (x *LevelNames) GetBandwidth() string {
+	if x != nil {
+		return x.Bandwidth
+	}
+	return ""
+}
+
+func (x *LevelNames) GetDataSheet() string {
+	if x != nil {
+		return x.DataSheet
+	}
+	return ""
+}
+
+func (x *LevelNames) GetC0() string {
+	if x != nil {
+		return x.C0
+	}
+	return ""
+}
+
+func (x *LevelNames) GetC1() string {
+	if x != nil {
+		return x.C1
+	}
+	return ""
+}
+
+func (x *LevelNames) GetC2() string {
+	if x != nil {
+		return x.C2
+	}
+	return ""
+}
+
 // Bandwidth is a peak times a fraction that depends on how many of the units are active: active/units if linear, else
 // min((c0·a² + c1·a) + c2, 1).
 type Bandwidth struct {
@@ -3059,7 +3186,7 @@ type Bandwidth struct {
 
 func (x *Bandwidth) Reset() {
 	*x = Bandwidth{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3071,7 +3198,7 @@ func (x *Bandwidth) String() string {
 func (*Bandwidth) ProtoMessage() {}
 
 func (x *Bandwidth) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3084,7 +3211,7 @@ func (x *Bandwidth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bandwidth.ProtoReflect.Descriptor instead.
 func (*Bandwidth) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{32}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Bandwidth) GetPeakBytesPerCycle() float64 {
@@ -3147,7 +3274,7 @@ type Space struct {
 
 func (x *Space) Reset() {
 	*x = Space{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3159,7 +3286,7 @@ func (x *Space) String() string {
 func (*Space) ProtoMessage() {}
 
 func (x *Space) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3172,7 +3299,7 @@ func (x *Space) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Space.ProtoReflect.Descriptor instead.
 func (*Space) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{33}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Space) GetKernel() string {
@@ -3242,7 +3369,7 @@ type AxisValues struct {
 
 func (x *AxisValues) Reset() {
 	*x = AxisValues{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3254,7 +3381,7 @@ func (x *AxisValues) String() string {
 func (*AxisValues) ProtoMessage() {}
 
 func (x *AxisValues) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3267,7 +3394,7 @@ func (x *AxisValues) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AxisValues.ProtoReflect.Descriptor instead.
 func (*AxisValues) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{34}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AxisValues) GetName() string {
@@ -3295,7 +3422,7 @@ type CandidatesRequest struct {
 
 func (x *CandidatesRequest) Reset() {
 	*x = CandidatesRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3307,7 +3434,7 @@ func (x *CandidatesRequest) String() string {
 func (*CandidatesRequest) ProtoMessage() {}
 
 func (x *CandidatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3320,7 +3447,7 @@ func (x *CandidatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidatesRequest.ProtoReflect.Descriptor instead.
 func (*CandidatesRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{35}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CandidatesRequest) GetHandle() []byte {
@@ -3360,7 +3487,7 @@ type CandidatesResponse struct {
 
 func (x *CandidatesResponse) Reset() {
 	*x = CandidatesResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3372,7 +3499,7 @@ func (x *CandidatesResponse) String() string {
 func (*CandidatesResponse) ProtoMessage() {}
 
 func (x *CandidatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3385,7 +3512,7 @@ func (x *CandidatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidatesResponse.ProtoReflect.Descriptor instead.
 func (*CandidatesResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{36}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *CandidatesResponse) GetConfigs() *Configs {
@@ -3441,7 +3568,7 @@ type EstimateRequest struct {
 
 func (x *EstimateRequest) Reset() {
 	*x = EstimateRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3453,7 +3580,7 @@ func (x *EstimateRequest) String() string {
 func (*EstimateRequest) ProtoMessage() {}
 
 func (x *EstimateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3466,7 +3593,7 @@ func (x *EstimateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateRequest.ProtoReflect.Descriptor instead.
 func (*EstimateRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{37}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *EstimateRequest) GetHandle() []byte {
@@ -3506,7 +3633,7 @@ type EstimateResponse struct {
 
 func (x *EstimateResponse) Reset() {
 	*x = EstimateResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3518,7 +3645,7 @@ func (x *EstimateResponse) String() string {
 func (*EstimateResponse) ProtoMessage() {}
 
 func (x *EstimateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3531,7 +3658,7 @@ func (x *EstimateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateResponse.ProtoReflect.Descriptor instead.
 func (*EstimateResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{38}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *EstimateResponse) GetCycles() []float64 {
@@ -3580,7 +3707,7 @@ type TermsRequest struct {
 
 func (x *TermsRequest) Reset() {
 	*x = TermsRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3592,7 +3719,7 @@ func (x *TermsRequest) String() string {
 func (*TermsRequest) ProtoMessage() {}
 
 func (x *TermsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3605,7 +3732,7 @@ func (x *TermsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermsRequest.ProtoReflect.Descriptor instead.
 func (*TermsRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{39}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TermsRequest) GetHandle() []byte {
@@ -3639,7 +3766,7 @@ type TermsResponse struct {
 
 func (x *TermsResponse) Reset() {
 	*x = TermsResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3651,7 +3778,7 @@ func (x *TermsResponse) String() string {
 func (*TermsResponse) ProtoMessage() {}
 
 func (x *TermsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3664,7 +3791,7 @@ func (x *TermsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermsResponse.ProtoReflect.Descriptor instead.
 func (*TermsResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{40}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *TermsResponse) GetValues() []float64 {
@@ -3686,7 +3813,7 @@ type MappingRequest struct {
 
 func (x *MappingRequest) Reset() {
 	*x = MappingRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3698,7 +3825,7 @@ func (x *MappingRequest) String() string {
 func (*MappingRequest) ProtoMessage() {}
 
 func (x *MappingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3711,7 +3838,7 @@ func (x *MappingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MappingRequest.ProtoReflect.Descriptor instead.
 func (*MappingRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{41}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *MappingRequest) GetHandle() []byte {
@@ -3746,7 +3873,7 @@ type MappingResponse struct {
 
 func (x *MappingResponse) Reset() {
 	*x = MappingResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3758,7 +3885,7 @@ func (x *MappingResponse) String() string {
 func (*MappingResponse) ProtoMessage() {}
 
 func (x *MappingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3771,7 +3898,7 @@ func (x *MappingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MappingResponse.ProtoReflect.Descriptor instead.
 func (*MappingResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{42}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *MappingResponse) GetGroupM() int64 {
@@ -3810,7 +3937,7 @@ type RankRequest struct {
 
 func (x *RankRequest) Reset() {
 	*x = RankRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3822,7 +3949,7 @@ func (x *RankRequest) String() string {
 func (*RankRequest) ProtoMessage() {}
 
 func (x *RankRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3835,7 +3962,7 @@ func (x *RankRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankRequest.ProtoReflect.Descriptor instead.
 func (*RankRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{43}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RankRequest) GetHandle() []byte {
@@ -3883,7 +4010,7 @@ type RankResponse struct {
 
 func (x *RankResponse) Reset() {
 	*x = RankResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3895,7 +4022,7 @@ func (x *RankResponse) String() string {
 func (*RankResponse) ProtoMessage() {}
 
 func (x *RankResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3908,7 +4035,7 @@ func (x *RankResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankResponse.ProtoReflect.Descriptor instead.
 func (*RankResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{44}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *RankResponse) GetRankings() []*Ranking {
@@ -3941,7 +4068,7 @@ type Ranking struct {
 
 func (x *Ranking) Reset() {
 	*x = Ranking{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3953,7 +4080,7 @@ func (x *Ranking) String() string {
 func (*Ranking) ProtoMessage() {}
 
 func (x *Ranking) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3966,7 +4093,7 @@ func (x *Ranking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ranking.ProtoReflect.Descriptor instead.
 func (*Ranking) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{45}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Ranking) GetIndex() []int64 {
@@ -4042,7 +4169,7 @@ type ReasonCount struct {
 
 func (x *ReasonCount) Reset() {
 	*x = ReasonCount{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4054,7 +4181,7 @@ func (x *ReasonCount) String() string {
 func (*ReasonCount) ProtoMessage() {}
 
 func (x *ReasonCount) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4067,7 +4194,7 @@ func (x *ReasonCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasonCount.ProtoReflect.Descriptor instead.
 func (*ReasonCount) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{46}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ReasonCount) GetReason() string {
@@ -4102,7 +4229,7 @@ type EstimateWithRequest struct {
 
 func (x *EstimateWithRequest) Reset() {
 	*x = EstimateWithRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4114,7 +4241,7 @@ func (x *EstimateWithRequest) String() string {
 func (*EstimateWithRequest) ProtoMessage() {}
 
 func (x *EstimateWithRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4127,7 +4254,7 @@ func (x *EstimateWithRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateWithRequest.ProtoReflect.Descriptor instead.
 func (*EstimateWithRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{47}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *EstimateWithRequest) GetHandle() []byte {
@@ -4189,7 +4316,7 @@ type EstimateWithResponse struct {
 
 func (x *EstimateWithResponse) Reset() {
 	*x = EstimateWithResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4201,7 +4328,7 @@ func (x *EstimateWithResponse) String() string {
 func (*EstimateWithResponse) ProtoMessage() {}
 
 func (x *EstimateWithResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4214,7 +4341,7 @@ func (x *EstimateWithResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateWithResponse.ProtoReflect.Descriptor instead.
 func (*EstimateWithResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{48}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *EstimateWithResponse) GetSeconds() []float64 {
@@ -4233,7 +4360,7 @@ type CalibrationRequest struct {
 
 func (x *CalibrationRequest) Reset() {
 	*x = CalibrationRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4245,7 +4372,7 @@ func (x *CalibrationRequest) String() string {
 func (*CalibrationRequest) ProtoMessage() {}
 
 func (x *CalibrationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4258,7 +4385,7 @@ func (x *CalibrationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationRequest.ProtoReflect.Descriptor instead.
 func (*CalibrationRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{49}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CalibrationRequest) GetDevice() *Device {
@@ -4279,7 +4406,7 @@ type CalibrationResponse struct {
 
 func (x *CalibrationResponse) Reset() {
 	*x = CalibrationResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4291,7 +4418,7 @@ func (x *CalibrationResponse) String() string {
 func (*CalibrationResponse) ProtoMessage() {}
 
 func (x *CalibrationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4304,7 +4431,7 @@ func (x *CalibrationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationResponse.ProtoReflect.Descriptor instead.
 func (*CalibrationResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{50}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CalibrationResponse) GetProbes() []*Probe {
@@ -4347,7 +4474,7 @@ type Probe struct {
 
 func (x *Probe) Reset() {
 	*x = Probe{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4359,7 +4486,7 @@ func (x *Probe) String() string {
 func (*Probe) ProtoMessage() {}
 
 func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4372,7 +4499,7 @@ func (x *Probe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probe.ProtoReflect.Descriptor instead.
 func (*Probe) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{51}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Probe) GetName() string {
@@ -4448,7 +4575,7 @@ type CalibrationNumbersRequest struct {
 
 func (x *CalibrationNumbersRequest) Reset() {
 	*x = CalibrationNumbersRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4460,7 +4587,7 @@ func (x *CalibrationNumbersRequest) String() string {
 func (*CalibrationNumbersRequest) ProtoMessage() {}
 
 func (x *CalibrationNumbersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4473,7 +4600,7 @@ func (x *CalibrationNumbersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationNumbersRequest.ProtoReflect.Descriptor instead.
 func (*CalibrationNumbersRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{52}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CalibrationNumbersRequest) GetDevice() *Device {
@@ -4511,7 +4638,7 @@ type ProbeValue struct {
 
 func (x *ProbeValue) Reset() {
 	*x = ProbeValue{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4523,7 +4650,7 @@ func (x *ProbeValue) String() string {
 func (*ProbeValue) ProtoMessage() {}
 
 func (x *ProbeValue) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4536,7 +4663,7 @@ func (x *ProbeValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeValue.ProtoReflect.Descriptor instead.
 func (*ProbeValue) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{53}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ProbeValue) GetProbe() string {
@@ -4606,7 +4733,7 @@ type CalibrationNumbersResponse struct {
 
 func (x *CalibrationNumbersResponse) Reset() {
 	*x = CalibrationNumbersResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4618,7 +4745,7 @@ func (x *CalibrationNumbersResponse) String() string {
 func (*CalibrationNumbersResponse) ProtoMessage() {}
 
 func (x *CalibrationNumbersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4631,7 +4758,7 @@ func (x *CalibrationNumbersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationNumbersResponse.ProtoReflect.Descriptor instead.
 func (*CalibrationNumbersResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{54}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *CalibrationNumbersResponse) GetNumbers() []*CalibrationNumber {
@@ -4662,7 +4789,7 @@ type CalibrationNumber struct {
 
 func (x *CalibrationNumber) Reset() {
 	*x = CalibrationNumber{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4674,7 +4801,7 @@ func (x *CalibrationNumber) String() string {
 func (*CalibrationNumber) ProtoMessage() {}
 
 func (x *CalibrationNumber) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4687,7 +4814,7 @@ func (x *CalibrationNumber) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationNumber.ProtoReflect.Descriptor instead.
 func (*CalibrationNumber) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{55}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *CalibrationNumber) GetNumber() *Param {
@@ -4728,7 +4855,7 @@ type DeviceAtom struct {
 
 func (x *DeviceAtom) Reset() {
 	*x = DeviceAtom{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4740,7 +4867,7 @@ func (x *DeviceAtom) String() string {
 func (*DeviceAtom) ProtoMessage() {}
 
 func (x *DeviceAtom) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4753,7 +4880,7 @@ func (x *DeviceAtom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceAtom.ProtoReflect.Descriptor instead.
 func (*DeviceAtom) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{56}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *DeviceAtom) GetType() string {
@@ -4820,7 +4947,7 @@ type LadderRequest struct {
 
 func (x *LadderRequest) Reset() {
 	*x = LadderRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4832,7 +4959,7 @@ func (x *LadderRequest) String() string {
 func (*LadderRequest) ProtoMessage() {}
 
 func (x *LadderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4845,7 +4972,7 @@ func (x *LadderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderRequest.ProtoReflect.Descriptor instead.
 func (*LadderRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{57}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{58}
 }
 
 type LadderResponse struct {
@@ -4868,7 +4995,7 @@ type LadderResponse struct {
 
 func (x *LadderResponse) Reset() {
 	*x = LadderResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4880,7 +5007,7 @@ func (x *LadderResponse) String() string {
 func (*LadderResponse) ProtoMessage() {}
 
 func (x *LadderResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4893,7 +5020,7 @@ func (x *LadderResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderResponse.ProtoReflect.Descriptor instead.
 func (*LadderResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{58}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *LadderResponse) GetFamily() string {
@@ -4971,7 +5098,7 @@ type LadderRung struct {
 
 func (x *LadderRung) Reset() {
 	*x = LadderRung{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4983,7 +5110,7 @@ func (x *LadderRung) String() string {
 func (*LadderRung) ProtoMessage() {}
 
 func (x *LadderRung) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4996,7 +5123,7 @@ func (x *LadderRung) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderRung.ProtoReflect.Descriptor instead.
 func (*LadderRung) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{59}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *LadderRung) GetName() string {
@@ -5066,7 +5193,7 @@ type LadderClaim struct {
 
 func (x *LadderClaim) Reset() {
 	*x = LadderClaim{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5078,7 +5205,7 @@ func (x *LadderClaim) String() string {
 func (*LadderClaim) ProtoMessage() {}
 
 func (x *LadderClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5091,7 +5218,7 @@ func (x *LadderClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderClaim.ProtoReflect.Descriptor instead.
 func (*LadderClaim) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{60}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *LadderClaim) GetRung() string {
@@ -5177,7 +5304,7 @@ type LadderCost struct {
 
 func (x *LadderCost) Reset() {
 	*x = LadderCost{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5189,7 +5316,7 @@ func (x *LadderCost) String() string {
 func (*LadderCost) ProtoMessage() {}
 
 func (x *LadderCost) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5202,7 +5329,7 @@ func (x *LadderCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderCost.ProtoReflect.Descriptor instead.
 func (*LadderCost) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{61}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *LadderCost) GetName() string {
@@ -5246,7 +5373,7 @@ type LadderTime struct {
 
 func (x *LadderTime) Reset() {
 	*x = LadderTime{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5258,7 +5385,7 @@ func (x *LadderTime) String() string {
 func (*LadderTime) ProtoMessage() {}
 
 func (x *LadderTime) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5271,7 +5398,7 @@ func (x *LadderTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LadderTime.ProtoReflect.Descriptor instead.
 func (*LadderTime) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{62}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *LadderTime) GetDevice() string {
@@ -5556,7 +5683,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x04keys\x18\x02 \x03(\x0e2\x16.origami.plugin.v1.KeyR\x04keys\"5\n" +
 	"\vOptionValue\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xf5\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\x9f\x03\n" +
 	"\x05Level\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12%\n" +
 	"\x0ecapacity_bytes\x18\x02 \x01(\x01R\rcapacityBytes\x12%\n" +
@@ -5565,7 +5692,23 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"partitions\x18\x04 \x01(\x03R\n" +
 	"partitions\x12:\n" +
 	"\tbandwidth\x18\x05 \x01(\v2\x1c.origami.plugin.v1.BandwidthR\tbandwidth\x12.\n" +
-	"\x05bound\x18\x06 \x01(\x0e2\x18.origami.plugin.v1.BoundR\x05bound\"\x9a\x01\n" +
+	"\x05bound\x18\x06 \x01(\x0e2\x18.origami.plugin.v1.BoundR\x05bound\x12<\n" +
+	"\x1bdata_sheet_bytes_per_second\x18\a \x01(\x01R\x17dataSheetBytesPerSecond\x125\n" +
+	"\x17reached_bytes_per_cycle\x18\b \x01(\x01R\x14reachedBytesPerCycle\x123\n" +
+	"\x05names\x18\t \x01(\v2\x1d.origami.plugin.v1.LevelNamesR\x05names\"\xcf\x01\n" +
+	"\n" +
+	"LevelNames\x12\x1a\n" +
+	"\bcapacity\x18\x01 \x01(\tR\bcapacity\x12\x18\n" +
+	"\alatency\x18\x02 \x01(\tR\alatency\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\x03 \x01(\tR\n" +
+	"partitions\x12\x1c\n" +
+	"\tbandwidth\x18\x04 \x01(\tR\tbandwidth\x12\x1d\n" +
+	"\n" +
+	"data_sheet\x18\x05 \x01(\tR\tdataSheet\x12\x0e\n" +
+	"\x02c0\x18\x06 \x01(\tR\x02c0\x12\x0e\n" +
+	"\x02c1\x18\a \x01(\tR\x02c1\x12\x0e\n" +
+	"\x02c2\x18\b \x01(\tR\x02c2\"\x9a\x01\n" +
 	"\tBandwidth\x12/\n" +
 	"\x14peak_bytes_per_cycle\x18\x01 \x01(\x01R\x11peakBytesPerCycle\x12\x14\n" +
 	"\x05units\x18\x02 \x01(\x03R\x05units\x12\x16\n" +
@@ -5819,7 +5962,7 @@ func file_origami_plugin_v1_arch_proto_rawDescGZIP() []byte {
 }
 
 var file_origami_plugin_v1_arch_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
+var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
 var file_origami_plugin_v1_arch_proto_goTypes = []any{
 	(Place)(0),                         // 0: origami.plugin.v1.Place
 	(Dim)(0),                           // 1: origami.plugin.v1.Dim
@@ -5860,65 +6003,66 @@ var file_origami_plugin_v1_arch_proto_goTypes = []any{
 	(*Order)(nil),                      // 36: origami.plugin.v1.Order
 	(*OptionValue)(nil),                // 37: origami.plugin.v1.OptionValue
 	(*Level)(nil),                      // 38: origami.plugin.v1.Level
-	(*Bandwidth)(nil),                  // 39: origami.plugin.v1.Bandwidth
-	(*Space)(nil),                      // 40: origami.plugin.v1.Space
-	(*AxisValues)(nil),                 // 41: origami.plugin.v1.AxisValues
-	(*CandidatesRequest)(nil),          // 42: origami.plugin.v1.CandidatesRequest
-	(*CandidatesResponse)(nil),         // 43: origami.plugin.v1.CandidatesResponse
-	(*EstimateRequest)(nil),            // 44: origami.plugin.v1.EstimateRequest
-	(*EstimateResponse)(nil),           // 45: origami.plugin.v1.EstimateResponse
-	(*TermsRequest)(nil),               // 46: origami.plugin.v1.TermsRequest
-	(*TermsResponse)(nil),              // 47: origami.plugin.v1.TermsResponse
-	(*MappingRequest)(nil),             // 48: origami.plugin.v1.MappingRequest
-	(*MappingResponse)(nil),            // 49: origami.plugin.v1.MappingResponse
-	(*RankRequest)(nil),                // 50: origami.plugin.v1.RankRequest
-	(*RankResponse)(nil),               // 51: origami.plugin.v1.RankResponse
-	(*Ranking)(nil),                    // 52: origami.plugin.v1.Ranking
-	(*ReasonCount)(nil),                // 53: origami.plugin.v1.ReasonCount
-	(*EstimateWithRequest)(nil),        // 54: origami.plugin.v1.EstimateWithRequest
-	(*EstimateWithResponse)(nil),       // 55: origami.plugin.v1.EstimateWithResponse
-	(*CalibrationRequest)(nil),         // 56: origami.plugin.v1.CalibrationRequest
-	(*CalibrationResponse)(nil),        // 57: origami.plugin.v1.CalibrationResponse
-	(*Probe)(nil),                      // 58: origami.plugin.v1.Probe
-	(*CalibrationNumbersRequest)(nil),  // 59: origami.plugin.v1.CalibrationNumbersRequest
-	(*ProbeValue)(nil),                 // 60: origami.plugin.v1.ProbeValue
-	(*CalibrationNumbersResponse)(nil), // 61: origami.plugin.v1.CalibrationNumbersResponse
-	(*CalibrationNumber)(nil),          // 62: origami.plugin.v1.CalibrationNumber
-	(*DeviceAtom)(nil),                 // 63: origami.plugin.v1.DeviceAtom
-	(*LadderRequest)(nil),              // 64: origami.plugin.v1.LadderRequest
-	(*LadderResponse)(nil),             // 65: origami.plugin.v1.LadderResponse
-	(*LadderRung)(nil),                 // 66: origami.plugin.v1.LadderRung
-	(*LadderClaim)(nil),                // 67: origami.plugin.v1.LadderClaim
-	(*LadderCost)(nil),                 // 68: origami.plugin.v1.LadderCost
-	(*LadderTime)(nil),                 // 69: origami.plugin.v1.LadderTime
-	nil,                                // 70: origami.plugin.v1.OpenRequest.OverridesEntry
-	nil,                                // 71: origami.plugin.v1.OpenRequest.OptionsEntry
-	nil,                                // 72: origami.plugin.v1.LiveDevice.AttributesEntry
-	(*Info)(nil),                       // 73: origami.plugin.v1.Info
-	(*ExecutorManifest)(nil),           // 74: origami.plugin.v1.ExecutorManifest
-	(ElementType)(0),                   // 75: origami.plugin.v1.ElementType
-	(*Problem)(nil),                    // 76: origami.plugin.v1.Problem
-	(*Axis)(nil),                       // 77: origami.plugin.v1.Axis
-	(Major)(0),                         // 78: origami.plugin.v1.Major
-	(*Configs)(nil),                    // 79: origami.plugin.v1.Configs
-	(*ConfigSet)(nil),                  // 80: origami.plugin.v1.ConfigSet
-	(*Diagnostic)(nil),                 // 81: origami.plugin.v1.Diagnostic
-	(*Device)(nil),                     // 82: origami.plugin.v1.Device
-	(*Program)(nil),                    // 83: origami.plugin.v1.Program
+	(*LevelNames)(nil),                 // 39: origami.plugin.v1.LevelNames
+	(*Bandwidth)(nil),                  // 40: origami.plugin.v1.Bandwidth
+	(*Space)(nil),                      // 41: origami.plugin.v1.Space
+	(*AxisValues)(nil),                 // 42: origami.plugin.v1.AxisValues
+	(*CandidatesRequest)(nil),          // 43: origami.plugin.v1.CandidatesRequest
+	(*CandidatesResponse)(nil),         // 44: origami.plugin.v1.CandidatesResponse
+	(*EstimateRequest)(nil),            // 45: origami.plugin.v1.EstimateRequest
+	(*EstimateResponse)(nil),           // 46: origami.plugin.v1.EstimateResponse
+	(*TermsRequest)(nil),               // 47: origami.plugin.v1.TermsRequest
+	(*TermsResponse)(nil),              // 48: origami.plugin.v1.TermsResponse
+	(*MappingRequest)(nil),             // 49: origami.plugin.v1.MappingRequest
+	(*MappingResponse)(nil),            // 50: origami.plugin.v1.MappingResponse
+	(*RankRequest)(nil),                // 51: origami.plugin.v1.RankRequest
+	(*RankResponse)(nil),               // 52: origami.plugin.v1.RankResponse
+	(*Ranking)(nil),                    // 53: origami.plugin.v1.Ranking
+	(*ReasonCount)(nil),                // 54: origami.plugin.v1.ReasonCount
+	(*EstimateWithRequest)(nil),        // 55: origami.plugin.v1.EstimateWithRequest
+	(*EstimateWithResponse)(nil),       // 56: origami.plugin.v1.EstimateWithResponse
+	(*CalibrationRequest)(nil),         // 57: origami.plugin.v1.CalibrationRequest
+	(*CalibrationResponse)(nil),        // 58: origami.plugin.v1.CalibrationResponse
+	(*Probe)(nil),                      // 59: origami.plugin.v1.Probe
+	(*CalibrationNumbersRequest)(nil),  // 60: origami.plugin.v1.CalibrationNumbersRequest
+	(*ProbeValue)(nil),                 // 61: origami.plugin.v1.ProbeValue
+	(*CalibrationNumbersResponse)(nil), // 62: origami.plugin.v1.CalibrationNumbersResponse
+	(*CalibrationNumber)(nil),          // 63: origami.plugin.v1.CalibrationNumber
+	(*DeviceAtom)(nil),                 // 64: origami.plugin.v1.DeviceAtom
+	(*LadderRequest)(nil),              // 65: origami.plugin.v1.LadderRequest
+	(*LadderResponse)(nil),             // 66: origami.plugin.v1.LadderResponse
+	(*LadderRung)(nil),                 // 67: origami.plugin.v1.LadderRung
+	(*LadderClaim)(nil),                // 68: origami.plugin.v1.LadderClaim
+	(*LadderCost)(nil),                 // 69: origami.plugin.v1.LadderCost
+	(*LadderTime)(nil),                 // 70: origami.plugin.v1.LadderTime
+	nil,                                // 71: origami.plugin.v1.OpenRequest.OverridesEntry
+	nil,                                // 72: origami.plugin.v1.OpenRequest.OptionsEntry
+	nil,                                // 73: origami.plugin.v1.LiveDevice.AttributesEntry
+	(*Info)(nil),                       // 74: origami.plugin.v1.Info
+	(*ExecutorManifest)(nil),           // 75: origami.plugin.v1.ExecutorManifest
+	(ElementType)(0),                   // 76: origami.plugin.v1.ElementType
+	(*Problem)(nil),                    // 77: origami.plugin.v1.Problem
+	(*Axis)(nil),                       // 78: origami.plugin.v1.Axis
+	(Major)(0),                         // 79: origami.plugin.v1.Major
+	(*Configs)(nil),                    // 80: origami.plugin.v1.Configs
+	(*ConfigSet)(nil),                  // 81: origami.plugin.v1.ConfigSet
+	(*Diagnostic)(nil),                 // 82: origami.plugin.v1.Diagnostic
+	(*Device)(nil),                     // 83: origami.plugin.v1.Device
+	(*Program)(nil),                    // 84: origami.plugin.v1.Program
 }
 var file_origami_plugin_v1_arch_proto_depIdxs = []int32{
 	10,  // 0: origami.plugin.v1.ManifestResponse.manifest:type_name -> origami.plugin.v1.Manifest
-	73,  // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
+	74,  // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
 	10,  // 2: origami.plugin.v1.Describe.manifest:type_name -> origami.plugin.v1.Manifest
-	74,  // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
+	75,  // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
 	11,  // 4: origami.plugin.v1.Manifest.archs:type_name -> origami.plugin.v1.ArchEntry
 	13,  // 5: origami.plugin.v1.Manifest.options:type_name -> origami.plugin.v1.Option
 	12,  // 6: origami.plugin.v1.ArchEntry.devices:type_name -> origami.plugin.v1.DeviceEntry
-	70,  // 7: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
-	71,  // 8: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
+	71,  // 7: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
+	72,  // 8: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
 	15,  // 9: origami.plugin.v1.OpenRequest.live:type_name -> origami.plugin.v1.LiveDevice
 	2,   // 10: origami.plugin.v1.OpenRequest.rung:type_name -> origami.plugin.v1.Rung
-	72,  // 11: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
+	73,  // 11: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
 	20,  // 12: origami.plugin.v1.OpenResponse.description:type_name -> origami.plugin.v1.Description
 	38,  // 13: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
 	2,   // 14: origami.plugin.v1.Description.rung:type_name -> origami.plugin.v1.Rung
@@ -5936,14 +6080,14 @@ var file_origami_plugin_v1_arch_proto_depIdxs = []int32{
 	22,  // 26: origami.plugin.v1.Description.fitted:type_name -> origami.plugin.v1.Fitted
 	21,  // 27: origami.plugin.v1.Description.ceilings:type_name -> origami.plugin.v1.Ceiling
 	0,   // 28: origami.plugin.v1.Ceiling.place:type_name -> origami.plugin.v1.Place
-	75,  // 29: origami.plugin.v1.Ceiling.element_type:type_name -> origami.plugin.v1.ElementType
-	76,  // 30: origami.plugin.v1.Fitted.problems:type_name -> origami.plugin.v1.Problem
-	77,  // 31: origami.plugin.v1.Family.axes:type_name -> origami.plugin.v1.Axis
+	76,  // 29: origami.plugin.v1.Ceiling.element_type:type_name -> origami.plugin.v1.ElementType
+	77,  // 30: origami.plugin.v1.Fitted.problems:type_name -> origami.plugin.v1.Problem
+	78,  // 31: origami.plugin.v1.Family.axes:type_name -> origami.plugin.v1.Axis
 	25,  // 32: origami.plugin.v1.Family.types:type_name -> origami.plugin.v1.Types
 	24,  // 33: origami.plugin.v1.Family.sums:type_name -> origami.plugin.v1.SumOrder
-	41,  // 34: origami.plugin.v1.SumOrder.values:type_name -> origami.plugin.v1.AxisValues
-	75,  // 35: origami.plugin.v1.Types.operands:type_name -> origami.plugin.v1.ElementType
-	75,  // 36: origami.plugin.v1.Types.results:type_name -> origami.plugin.v1.ElementType
+	42,  // 34: origami.plugin.v1.SumOrder.values:type_name -> origami.plugin.v1.AxisValues
+	76,  // 35: origami.plugin.v1.Types.operands:type_name -> origami.plugin.v1.ElementType
+	76,  // 36: origami.plugin.v1.Types.results:type_name -> origami.plugin.v1.ElementType
 	30,  // 37: origami.plugin.v1.Uncertainty.ranges:type_name -> origami.plugin.v1.ErrorRange
 	27,  // 38: origami.plugin.v1.Uncertainty.checked:type_name -> origami.plugin.v1.Checked
 	28,  // 39: origami.plugin.v1.Checked.layouts:type_name -> origami.plugin.v1.Layout
@@ -5955,82 +6099,83 @@ var file_origami_plugin_v1_arch_proto_depIdxs = []int32{
 	29,  // 45: origami.plugin.v1.Checked.batch:type_name -> origami.plugin.v1.Range
 	29,  // 46: origami.plugin.v1.Checked.flops:type_name -> origami.plugin.v1.Range
 	25,  // 47: origami.plugin.v1.Layout.types:type_name -> origami.plugin.v1.Types
-	78,  // 48: origami.plugin.v1.Layout.a_major:type_name -> origami.plugin.v1.Major
-	78,  // 49: origami.plugin.v1.Layout.b_major:type_name -> origami.plugin.v1.Major
+	79,  // 48: origami.plugin.v1.Layout.a_major:type_name -> origami.plugin.v1.Major
+	79,  // 49: origami.plugin.v1.Layout.b_major:type_name -> origami.plugin.v1.Major
 	6,   // 50: origami.plugin.v1.ErrorRange.bound:type_name -> origami.plugin.v1.Bound
-	75,  // 51: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
-	75,  // 52: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
+	76,  // 51: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
+	76,  // 52: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
 	3,   // 53: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
 	4,   // 54: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
 	5,   // 55: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
-	39,  // 56: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
+	40,  // 56: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
 	6,   // 57: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
-	41,  // 58: origami.plugin.v1.Space.axes:type_name -> origami.plugin.v1.AxisValues
-	76,  // 59: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
-	40,  // 60: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
-	79,  // 61: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
-	79,  // 62: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
-	76,  // 63: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
-	80,  // 64: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	76,  // 65: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
-	80,  // 66: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	76,  // 67: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
-	79,  // 68: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
-	76,  // 69: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
-	40,  // 70: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
-	52,  // 71: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
-	79,  // 72: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
-	53,  // 73: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
-	81,  // 74: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
-	80,  // 75: origami.plugin.v1.EstimateWithRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	76,  // 76: origami.plugin.v1.EstimateWithRequest.problems:type_name -> origami.plugin.v1.Problem
-	82,  // 77: origami.plugin.v1.CalibrationRequest.device:type_name -> origami.plugin.v1.Device
-	58,  // 78: origami.plugin.v1.CalibrationResponse.probes:type_name -> origami.plugin.v1.Probe
-	83,  // 79: origami.plugin.v1.Probe.program:type_name -> origami.plugin.v1.Program
-	82,  // 80: origami.plugin.v1.CalibrationNumbersRequest.device:type_name -> origami.plugin.v1.Device
-	60,  // 81: origami.plugin.v1.CalibrationNumbersRequest.values:type_name -> origami.plugin.v1.ProbeValue
-	62,  // 82: origami.plugin.v1.CalibrationNumbersResponse.numbers:type_name -> origami.plugin.v1.CalibrationNumber
-	63,  // 83: origami.plugin.v1.CalibrationNumbersResponse.atoms:type_name -> origami.plugin.v1.DeviceAtom
-	33,  // 84: origami.plugin.v1.CalibrationNumber.number:type_name -> origami.plugin.v1.Param
-	25,  // 85: origami.plugin.v1.LadderResponse.types:type_name -> origami.plugin.v1.Types
-	66,  // 86: origami.plugin.v1.LadderResponse.rungs:type_name -> origami.plugin.v1.LadderRung
-	67,  // 87: origami.plugin.v1.LadderResponse.claims:type_name -> origami.plugin.v1.LadderClaim
-	68,  // 88: origami.plugin.v1.LadderResponse.costs:type_name -> origami.plugin.v1.LadderCost
-	69,  // 89: origami.plugin.v1.LadderResponse.published:type_name -> origami.plugin.v1.LadderTime
-	66,  // 90: origami.plugin.v1.LadderResponse.others:type_name -> origami.plugin.v1.LadderRung
-	79,  // 91: origami.plugin.v1.LadderRung.config:type_name -> origami.plugin.v1.Configs
-	75,  // 92: origami.plugin.v1.LadderRung.operands:type_name -> origami.plugin.v1.ElementType
-	79,  // 93: origami.plugin.v1.LadderTime.config:type_name -> origami.plugin.v1.Configs
-	16,  // 94: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
-	7,   // 95: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
-	14,  // 96: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
-	18,  // 97: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
-	42,  // 98: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
-	44,  // 99: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
-	46,  // 100: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
-	48,  // 101: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
-	50,  // 102: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
-	54,  // 103: origami.plugin.v1.ArchService.EstimateWith:input_type -> origami.plugin.v1.EstimateWithRequest
-	56,  // 104: origami.plugin.v1.ArchService.Calibration:input_type -> origami.plugin.v1.CalibrationRequest
-	59,  // 105: origami.plugin.v1.ArchService.CalibrationNumbers:input_type -> origami.plugin.v1.CalibrationNumbersRequest
-	64,  // 106: origami.plugin.v1.ArchService.Ladder:input_type -> origami.plugin.v1.LadderRequest
-	8,   // 107: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
-	17,  // 108: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
-	19,  // 109: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
-	43,  // 110: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
-	45,  // 111: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
-	47,  // 112: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
-	49,  // 113: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
-	51,  // 114: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
-	55,  // 115: origami.plugin.v1.ArchService.EstimateWith:output_type -> origami.plugin.v1.EstimateWithResponse
-	57,  // 116: origami.plugin.v1.ArchService.Calibration:output_type -> origami.plugin.v1.CalibrationResponse
-	61,  // 117: origami.plugin.v1.ArchService.CalibrationNumbers:output_type -> origami.plugin.v1.CalibrationNumbersResponse
-	65,  // 118: origami.plugin.v1.ArchService.Ladder:output_type -> origami.plugin.v1.LadderResponse
-	107, // [107:119] is the sub-list for method output_type
-	95,  // [95:107] is the sub-list for method input_type
-	95,  // [95:95] is the sub-list for extension type_name
-	95,  // [95:95] is the sub-list for extension extendee
-	0,   // [0:95] is the sub-list for field type_name
+	39,  // 58: origami.plugin.v1.Level.names:type_name -> origami.plugin.v1.LevelNames
+	42,  // 59: origami.plugin.v1.Space.axes:type_name -> origami.plugin.v1.AxisValues
+	77,  // 60: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
+	41,  // 61: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
+	80,  // 62: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
+	80,  // 63: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
+	77,  // 64: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
+	81,  // 65: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	77,  // 66: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
+	81,  // 67: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	77,  // 68: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
+	80,  // 69: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
+	77,  // 70: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
+	41,  // 71: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
+	53,  // 72: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
+	80,  // 73: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
+	54,  // 74: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
+	82,  // 75: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
+	81,  // 76: origami.plugin.v1.EstimateWithRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	77,  // 77: origami.plugin.v1.EstimateWithRequest.problems:type_name -> origami.plugin.v1.Problem
+	83,  // 78: origami.plugin.v1.CalibrationRequest.device:type_name -> origami.plugin.v1.Device
+	59,  // 79: origami.plugin.v1.CalibrationResponse.probes:type_name -> origami.plugin.v1.Probe
+	84,  // 80: origami.plugin.v1.Probe.program:type_name -> origami.plugin.v1.Program
+	83,  // 81: origami.plugin.v1.CalibrationNumbersRequest.device:type_name -> origami.plugin.v1.Device
+	61,  // 82: origami.plugin.v1.CalibrationNumbersRequest.values:type_name -> origami.plugin.v1.ProbeValue
+	63,  // 83: origami.plugin.v1.CalibrationNumbersResponse.numbers:type_name -> origami.plugin.v1.CalibrationNumber
+	64,  // 84: origami.plugin.v1.CalibrationNumbersResponse.atoms:type_name -> origami.plugin.v1.DeviceAtom
+	33,  // 85: origami.plugin.v1.CalibrationNumber.number:type_name -> origami.plugin.v1.Param
+	25,  // 86: origami.plugin.v1.LadderResponse.types:type_name -> origami.plugin.v1.Types
+	67,  // 87: origami.plugin.v1.LadderResponse.rungs:type_name -> origami.plugin.v1.LadderRung
+	68,  // 88: origami.plugin.v1.LadderResponse.claims:type_name -> origami.plugin.v1.LadderClaim
+	69,  // 89: origami.plugin.v1.LadderResponse.costs:type_name -> origami.plugin.v1.LadderCost
+	70,  // 90: origami.plugin.v1.LadderResponse.published:type_name -> origami.plugin.v1.LadderTime
+	67,  // 91: origami.plugin.v1.LadderResponse.others:type_name -> origami.plugin.v1.LadderRung
+	80,  // 92: origami.plugin.v1.LadderRung.config:type_name -> origami.plugin.v1.Configs
+	76,  // 93: origami.plugin.v1.LadderRung.operands:type_name -> origami.plugin.v1.ElementType
+	80,  // 94: origami.plugin.v1.LadderTime.config:type_name -> origami.plugin.v1.Configs
+	16,  // 95: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
+	7,   // 96: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
+	14,  // 97: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
+	18,  // 98: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
+	43,  // 99: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
+	45,  // 100: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
+	47,  // 101: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
+	49,  // 102: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
+	51,  // 103: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
+	55,  // 104: origami.plugin.v1.ArchService.EstimateWith:input_type -> origami.plugin.v1.EstimateWithRequest
+	57,  // 105: origami.plugin.v1.ArchService.Calibration:input_type -> origami.plugin.v1.CalibrationRequest
+	60,  // 106: origami.plugin.v1.ArchService.CalibrationNumbers:input_type -> origami.plugin.v1.CalibrationNumbersRequest
+	65,  // 107: origami.plugin.v1.ArchService.Ladder:input_type -> origami.plugin.v1.LadderRequest
+	8,   // 108: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
+	17,  // 109: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
+	19,  // 110: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
+	44,  // 111: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
+	46,  // 112: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
+	48,  // 113: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
+	50,  // 114: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
+	52,  // 115: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
+	56,  // 116: origami.plugin.v1.ArchService.EstimateWith:output_type -> origami.plugin.v1.EstimateWithResponse
+	58,  // 117: origami.plugin.v1.ArchService.Calibration:output_type -> origami.plugin.v1.CalibrationResponse
+	62,  // 118: origami.plugin.v1.ArchService.CalibrationNumbers:output_type -> origami.plugin.v1.CalibrationNumbersResponse
+	66,  // 119: origami.plugin.v1.ArchService.Ladder:output_type -> origami.plugin.v1.LadderResponse
+	108, // [108:120] is the sub-list for method output_type
+	96,  // [96:108] is the sub-list for method input_type
+	96,  // [96:96] is the sub-list for extension type_name
+	96,  // [96:96] is the sub-list for extension extendee
+	0,   // [0:96] is the sub-list for field type_name
 }
 
 func init() { file_origami_plugin_v1_arch_proto_init() }
@@ -6048,7 +6193,7 @@ func file_origami_plugin_v1_arch_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_origami_plugin_v1_arch_proto_rawDesc), len(file_origami_plugin_v1_arch_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   66,
+			NumMessages:   67,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

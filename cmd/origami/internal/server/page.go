@@ -124,7 +124,8 @@ func (s *Server) form(values map[string]string) *report.Form {
 		types = append(types, t.String())
 	}
 	form := &report.Form{Fields: []report.Field{
-		{Name: "arch", Label: "Devices", Value: value("arch", first), Hint: session.ExampleDevice + "," + session.OtherDevice, Suggestions: devices},
+		{Name: "arch", Label: "Devices", Value: value("arch", first),
+			Hint: session.ExampleDevice + "," + session.OtherDevice, Suggestions: devices},
 		{Name: "m", Label: "M", Value: value("m", "4096"), Number: true},
 		{Name: "n", Label: "N", Value: value("n", "4096"), Number: true},
 		{Name: "k", Label: "K", Value: value("k", "4096"), Number: true},

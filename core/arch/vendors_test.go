@@ -21,7 +21,8 @@ var vendor = regexp.MustCompile(`(?i)(^|[^a-z])(nvidia|cuda|cublas|triton|tensil
 
 // device matches a name of a vendor, a device or an architecture.
 var device = regexp.MustCompile(`(?i)(^|[^a-z0-9#])(nvidia|amd|intel|volta|turing|ampere|hopper|blackwell|` +
-	`[cr]dna[0-9]?|sm_?[0-9]+|gfx[0-9a-f]+|[abhlv][0-9]{2,3}s?|g[bh][0-9]{3}|mi[0-9]{2,3}[ax]?|rtx[a-z0-9]*)([^a-z0-9_]|$)`)
+	`[cr]dna[0-9]?|sm_?[0-9]+|gfx[0-9a-f]+|[abhlv][0-9]{2,3}s?|g[bh][0-9]{3}|mi[0-9]{2,3}[ax]?|` +
+	`rtx[a-z0-9]*)([^a-z0-9_]|$)`)
 
 // allowed are names that decide nothing about hardware, by file.
 var allowed = map[string][]string{

@@ -21,7 +21,7 @@ import (
 func h200() *timing.Device {
 	return &timing.Device{
 		Constants: timing.Stated(&arch.Description{Constants: costs.Of("library", "hopper")}),
-		Caches: 60 << 20, L2Rate: 9.86e12, DRAMRate: 3.89e12,
+		Caches:    60 << 20, L2Rate: 9.86e12, DRAMRate: 3.89e12,
 		Peak: func(t gemm.DType) unit.FlopsPerSecond {
 			if t == gemm.FP8 {
 				return 1979e12

@@ -29,7 +29,7 @@ type Prior struct {
 	// configuration at all sizes; errors shared by similar configurations at nearby sizes and at one size; errors of one
 	// configuration at one size, and of measurements.
 	nearSizes, oneSize, allSizes, nearBoth, oneSizeLike, pair, noise float64
-	// Distances of m, n and k; of block_m and block_n; of block_k; of num_warps; of num_stages, in stages; of split_k.
+	// Distances of m, n and k, block_m and block_n, block_k, num_warps, num_stages (in stages) and split_k.
 	size, tile, deep, warps, stages, split float64
 	// axis is the C of two configurations that differ in one named axis, kind the S of two problem types.
 	axis, kind float64

@@ -171,7 +171,8 @@ func TestTuneBudget(t *testing.T) {
 		sizes := replayedPlan(t, a, d, d.Problems())
 		for i, budget := range budgets {
 			for j, limit := range limits {
-				x := &tune.Tuner{Prior: tune.PriorOf(a.Describe()), Sizes: sizes, Regret: limit, Batch: 8, Most: budget * len(sizes)}
+				x := &tune.Tuner{Prior: tune.PriorOf(a.Describe()), Sizes: sizes, Regret: limit, Batch: 8,
+					Most: budget * len(sizes)}
 				x.Measure = func(_ context.Context, tasks []tune.Task) (times []unit.Seconds, err error) {
 					for _, task := range tasks {
 						m, _ := d.Candidate(sizes[task.Size].Problem, sizes[task.Size].Candidates[task.Candidate].Config)

@@ -83,8 +83,9 @@ func answersOf(t *testing.T, constants []arch.Constant, line string) (all []any)
 	t.Helper()
 	var out, log bytes.Buffer
 	code := cli.Main(cli.System{
-		Args: append([]string{"--json"}, strings.Fields(line)...), Streams: iostreams.Plain(strings.NewReader(""), &out, &log),
-		Getenv: func(string) string { return "" },
+		Args:    append([]string{"--json"}, strings.Fields(line)...),
+		Streams: iostreams.Plain(strings.NewReader(""), &out, &log),
+		Getenv:  func(string) string { return "" },
 		Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) {
 			return session.InProcess{Providers: models.Providers{fixed{constants: constants}}}, nil
 		},

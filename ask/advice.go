@@ -37,9 +37,9 @@ type Advice struct {
 // leastGain is the least gain of an advice. Less is within the error of predictions: docs/evaluating.md.
 const leastGain = 1.1
 
-// leastOdds is the least probability that a change saves time. Wide intervals, as of unaligned rows, thus need a large
-// gain. It was chosen on 39 pieces of advice that were followed on an H100: docs/experiments/advice-on-h100.
-const leastOdds = 0.75
+// leastOdds is the least probability that a change saves time, where the model does not state it. Wide intervals, as of
+// unaligned rows, thus need a large gain.
+const leastOdds = 0.5
 
 // Rules that are compared with each other.
 const (
@@ -142,7 +142,8 @@ func leads(a *Ranking, e *Entry, checked bool, to *Ranking, work float64) bool {
 		return true
 	}
 	more := cmp.Or(work, 1)
-	return score.Odds(float64(low)/more, float64(high)/more, float64(from), float64(until), score.Level) >= leastOdds
+	return score.Odds(float64(low)/more, float64(high)/more, float64(from), float64(until), score.Level) >=
+		a.Arch.Constant("advice_odds", leastOdds)
 }
 
 // best returns the change of each rule that gains most, if it is worth it.

@@ -49,9 +49,9 @@ type Band struct {
 	// the first and the last M
 	MLow  int `json:"m_low"`
 	MHigh int `json:"m_high"`
-	// the kernel family: the model's, or `library` where the vendor's library is taken: a kernel has to be predicted 5 %
-	// faster (12 % from 1,025 rows on), and may be 4 % slower with up to 128 rows that begin with a cache line. For an
-	// activation, the library's time has a pass over the result
+	// the kernel family: the model's, or `library` where the vendor's library is taken: its time counts with a margin that
+	// the model states for the device, its constants `bands_…`. For an activation, the library's time has a pass over the
+	// result
 	Kernel string `json:"kernel"`
 	// the configuration, with a `group_m` of 0 for more than one M, as each M has its own. `null` for the library, which
 	// chooses by itself
@@ -133,20 +133,19 @@ const (
 	impossible = 1e6
 )
 
-// handicap multiplies the library's predicted time before kernels are compared with it. Predictions are off by 5 to
-// 10 % for kernels and library alike, and the library is the safe choice, so it gets a head start. With up to 128 rows
-// that begin with a cache line, as in a decoder, the kernels get one: there they are 4 % faster than cuBLAS on average.
-// Both numbers were chosen on half of 560 products on an H100, and gain as much on the other half. Products of more
-// than 1,024 rows hold the board at its power limit: ten of them then take 1.14 times the predicted time, cuBLAS's 1.02
-// times, as published times are of boards at work (docs/adr/0104-margin-for-the-library.md).
-func handicap(p *gemm.Problem) unit.Seconds {
-	if bytes := p.K * p.DType.Bits() / 8; p.M <= 128 && bytes%128 == 0 && p.AMajor == gemm.MajorK {
-		return 1.04
+// margin returns what the library's predicted time is multiplied by before kernels of a model are compared with it, as
+// the model states it: below 1 it is a head start of the library. For up to bands_few rows of A that begin with a cache
+// line it is another, and for more than bands_many.
+func margin(d *arch.Description, p *gemm.Problem) unit.Seconds {
+	of := func(name string) float64 { return d.Constant("bands_"+name, 0) }
+	rows, bytes, times := float64(p.M), p.K*p.DType.Bits()/8, of("margin")
+	switch many := of("many"); {
+	case rows <= of("few") && bytes%max(int(of("line")), 1) == 0 && p.AMajor == gemm.MajorK:
+		times = of("margin_few")
+	case many > 0 && rows > many:
+		times = of("margin_many")
 	}
-	if p.M > 1024 {
-		return 0.88
-	}
-	return 0.95
+	return unit.Seconds(cmp.Or(times, 1))
 }
 
 // BandsOf divides sizes M among the kernels of a in space, and the vendor's library where its model is given. A library
@@ -177,6 +176,9 @@ func BandsOf(ctx context.Context, a arch.Architecture, space arch.Space, p gemm.
 			library.Describe().Timing).Do("open both models in one timing")
 	}
 	b := newBanding(p, sizes, len(r.List) > 0)
+	for i := range b.problems {
+		b.margins = append(b.margins, margin(a.Describe(), &b.problems[i]))
+	}
 	if r.Free.Model != nil {
 		r.Free.Model = arch.Whole(r.Free.Model, p)
 	}
@@ -281,6 +283,8 @@ type banding struct {
 	sizes            []int
 	starts, searched []int
 	problems         []gemm.Problem
+	// margins are those of the library.
+	margins []unit.Seconds
 	// configs are the picks, each once. times are by kernel and size: of configs, then, if there is one, of the library;
 	// infinite for a kernel that a size cannot have. best are the shortest.
 	configs []gemm.Config
@@ -331,7 +335,7 @@ func (b *banding) price(ctx context.Context, a arch.Architecture, space arch.Spa
 			return err
 		}
 		for i := range picks {
-			theirs = append(theirs, picked(library, &picks[i])*handicap(&b.problems[i]))
+			theirs = append(theirs, picked(library, &picks[i])*b.margins[i])
 			b.best[i] = theirs[i]
 		}
 	}
@@ -407,7 +411,7 @@ func (b *banding) estimate(ctx context.Context, a arch.Architecture) error {
 func (b *banding) seconds(kernel, at int) float64 {
 	t := b.times[kernel][at]
 	if kernel == len(b.configs) {
-		t /= handicap(&b.problems[at])
+		t /= b.margins[at]
 	}
 	return float64(t)
 }

@@ -6,11 +6,8 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// copyLaunch is what a copy costs besides its bytes. Source: torch.einsum on an H200 took at least as much longer than
-// its GEMM and its bytes, per copy, for eleven contractions (docs/adr/0053-nested-indices.md).
-const copyLaunch unit.Seconds = 2.4e-6
-
-// Contract returns what an answer for the GEMM of a plan means for the contraction.
+// Contract returns what an answer for the GEMM of a plan means for the contraction. A copy costs what the model states
+// besides its bytes.
 func (a *Ranking) Contract(c *Plans, plan *contract.Plan) (*Contracted, error) {
 	seconds := a.Seconds(&a.Entries[0])
 	if !plan.Direct() {
@@ -26,7 +23,7 @@ func (a *Ranking) Contract(c *Plans, plan *contract.Plan) (*Contracted, error) {
 		if plan.Moved > 0 {
 			seconds += unit.Seconds(plan.Moved / a.DRAMPeak)
 		}
-		seconds += copyLaunch * unit.Seconds(len(plan.Copied))
+		seconds += unit.Seconds(a.Arch.Constant("contract_launch", 0)) * unit.Seconds(len(plan.Copied))
 	}
 	return &Contracted{Plans: c, Plan: plan, Seconds: seconds, Kernel: a.Kernel}, nil
 }

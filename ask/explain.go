@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/timing"
 )
 
 // Explanation is one configuration with every number behind its prediction.
@@ -184,7 +185,7 @@ func EntryOf(ctx context.Context, a arch.Architecture, p gemm.Problem, c gemm.Co
 func (e *Explained) Explanation() Explanation {
 	o := Explanation{
 		Answer: e.Answer(&e.Entry), Rank: e.rank(), Status: e.Status(), Reason: e.Estimate.Reject,
-		Detail: e.Detail, Parameters: Parameters(e.Arch), Constants: Constants(e.Arch), Options: map[string]string{},
+		Detail: e.Detail, Parameters: Parameters(e.Arch), Constants: e.Constants(), Options: map[string]string{},
 	}
 	for _, option := range e.Arch.Options {
 		o.Options[option.Key] = option.Value
@@ -240,11 +241,15 @@ func Parameters(d *arch.Description) []Parameter {
 	return out
 }
 
-// Constants are the empirical numbers of a model.
-func Constants(d *arch.Description) []Parameter {
-	out := make([]Parameter, len(d.Constants))
-	for i, c := range d.Constants {
-		out[i] = Parameter{Name: c.Name, Value: Number(c.Value), Unit: c.Unit, Doc: c.Doc, Source: c.Source}
+// Constants are the empirical numbers of the model that the prediction may depend on.
+func (e *Explained) Constants() []Parameter {
+	out := make([]Parameter, 0, len(e.Arch.Constants))
+	of := timing.Timing(e.Arch.Timing)
+	converted := e.Arch.Conversion != nil || of.Base() != of
+	for _, c := range e.Arch.Constants {
+		if r := c.Reader(); r == "" || r == "timing" && converted || r == "besides" && e.Besides != nil {
+			out = append(out, Parameter{Name: c.Name, Value: Number(c.Value), Unit: c.Unit, Doc: c.Doc, Source: c.Source})
+		}
 	}
 	return out
 }

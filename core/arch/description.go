@@ -38,7 +38,7 @@ type Description struct {
 	Timing string
 	// Conversion leads from the model's own timing to Timing. It is nil if they are one, as in every plugin: the host
 	// converts.
-	Conversion Conversion
+	Conversion *Conversion
 
 	// UnitName is what the vendor calls a compute unit ("SM", "CU"); Units is how many there are, Partitions how many
 	// dies (XCDs) they are spread over.
@@ -82,11 +82,9 @@ type Description struct {
 	Monotone []Dim
 }
 
-// Conversion converts the times of an opened model.
-type Conversion interface {
-	// Own returns the time in the model's own timing that is t in Description.Timing. Stated is its inverse.
-	Own(t unit.Seconds, p gemm.Problem) unit.Seconds
-	Stated(own unit.Seconds, p gemm.Problem) unit.Seconds
+// Conversion converts the times of an opened model: from Description.Timing to the model's own timing, and back.
+type Conversion struct {
+	Own, Stated func(unit.Seconds, gemm.Problem) unit.Seconds
 }
 
 // Own returns the time in the model's own timing that is t in d.Timing.

@@ -18,7 +18,7 @@ type Scope struct {
 	// Wide: only the sizes are outside. The interval is WideInterval.
 	Wide bool
 
-	conversion Conversion
+	conversion *Conversion
 	problem    gemm.Problem // of the conversion
 }
 

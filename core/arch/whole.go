@@ -68,18 +68,20 @@ func (w *whole) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (Map
 }
 
 // Besides is the time that a kernel takes besides that for the matrices. The parts are added: nothing says that they
-// overlap with each other or with the rest.
+// overlap with each other or with the rest. Each follows from constants besides_… that the model states, and is 0
+// without them.
 type Besides struct {
 	// Addresses is for the instructions that find elements: reads of offsets, and additions of 64 bits. Nested loops have
 	// no other cost: there is one loop, over a table of offsets.
 	//
-	//	blocks·(block_m + block_n)·block_k ÷ 32 · lookup ÷ active
+	//	blocks·(block_m + block_n)·block_k · lookup ÷ active
 	//
-	// over the blocks along K of all tiles, with the cycles that an SM needs more for 32 elements, and the SMs that have
-	// a tile.
+	// over the blocks along K of all tiles, with the cycles that a unit needs more for an element (besides_lookup, or
+	// besides_lookup_4 for one of 4 bytes), and the units that have a tile.
 	Addresses unit.Cycles
-	// Lines is for what the accesses of a warp touch besides its elements. Of each tensor, sectors is how many of 32 bytes
-	// its 32 lanes touch, on average over the fastest dimension, and dense how many they would touch side by side.
+	// Lines is for what the accesses of a warp touch besides its elements. Of each tensor, sectors is how many of
+	// besides_sector bytes its besides_lanes lanes touch, on average over the fastest dimension, and dense how many they
+	// would touch side by side.
 	//
 	//	Σ bytes·(sectors ÷ dense − 1) ÷ bandwidth of the L2
 	//
@@ -88,18 +90,20 @@ type Besides struct {
 	// Gaps is for the sectors that DRAM delivers with gaps in them: min(span, elements · sector) − elements, in bytes of
 	// each tensor, ÷ bandwidth of DRAM.
 	Gaps unit.Cycles
-	// Beta is for reading C or R: its bytes ÷ bandwidth of DRAM.
+	// Beta is for reading C or R: besides_reads times its bytes ÷ bandwidth of DRAM.
 	Beta unit.Cycles
-	// Scales is for reading scales of each row and column: their bytes ÷ bandwidth of DRAM.
+	// Scales is for reading scales of each row and column: besides_reads times their bytes ÷ bandwidth of DRAM.
 	Scales unit.Cycles
-	// Pass is for the kernel behind a vendor's library that applies the activation: it reads A·B and writes C. Its launch
-	// is not counted. Some libraries have kernels with some activations, but frameworks do not ask for these.
+	// Pass is for the kernels behind this one that apply the activation: besides_passes times
 	//
 	//	(bytes of A·B + bytes of C) ÷ bandwidth of DRAM
 	Pass unit.Cycles
-	// Epilogue is for the scales, the bias and the activation of the elements of C, by the SM that has the most of them:
+	// Epilogue is for the scales, the bias and the activation of the elements of C, by the unit that has the most of them:
 	//
-	//	⌈tiles ÷ SMs⌉·block_m·block_n ÷ 32 · cycles of 32 elements
+	//	⌈tiles ÷ units⌉·block_m·block_n · cycles of an element
+	//
+	// with the cycles besides_relu, besides_silu, besides_gelu or besides_gelu_tanh. A gate is applied to half of the
+	// elements, with besides_gate more. Bias and scales add besides_bias and besides_scales.
 	Epilogue unit.Cycles
 }
 
@@ -119,12 +123,12 @@ func (b Besides) Parts() []BesidesPart {
 	return []BesidesPart{
 		{"addresses", "instructions that find elements: reads of offsets and additions",
 			b.Addresses},
-		{"lines", "sectors of 32 bytes that the accesses of a warp touch besides its elements, from the L2", b.Lines},
+		{"lines", "sectors that the accesses of a warp touch besides its elements, from the L2", b.Lines},
 		{"gaps", "sectors with gaps between the elements, from DRAM", b.Gaps},
 		{"beta", "reading C or R from DRAM", b.Beta},
 		{"scales", "reading scales of each row and column from DRAM", b.Scales},
-		{"pass", "the kernel behind a library's for an activation: reading A·B and writing C", b.Pass},
-		{"epilogue", "scales, bias and activation, by the SM with the most tiles", b.Epilogue},
+		{"pass", "the kernel behind this one for an activation: reading A·B and writing C", b.Pass},
+		{"epilogue", "scales, bias and activation, by the unit with the most tiles", b.Epilogue},
 	}
 }
 
@@ -133,49 +137,42 @@ func BesidesOf(a Architecture, p *gemm.Problem, c *gemm.Config) Besides {
 	return (&whole{a}).counter(p).of(c)
 }
 
-const (
-	// sector is the bytes that a cache reads at once. Source: CUDA C++ Best Practices Guide, coalesced access.
-	sector = 32
-	// lookup is what a copy of 32 elements costs an SM more if they are looked up, lookup4 for elements of 4 bytes.
-	// Source: two GEMMs as nests against themselves, rows aligned to an element, with 8 kernels each on an H200: medians
-	// of 2.0 to 12 and 2.4 to 15 cycles.
-	lookup, lookup4 = 3, 4.5
-	// libraryFamily is the family of the vendor's library.
-	libraryFamily = "library"
-	// warp is the lanes of a warp.
-	warp = 32
-	// mostSampled bounds the values of a dimension that are looked at.
-	mostSampled = 1 << 12
-)
+// mostSampled bounds the values of a dimension that are looked at.
+const mostSampled = 1 << 12
 
 // counter counts what one problem costs besides its matrices.
 type counter struct {
+	d        *Description
 	p        *gemm.Problem
 	units    float64
 	l2, dram unit.BytesPerCycle
 	// touched is sectors ÷ dense − 1 of each tensor.
 	touched [3]float64
 	fixed   Besides // what does not depend on the configuration
+	element float64 // cycles of the epilogue of an element
+	lookup  float64 // cycles of finding an element
 }
 
 func (w *whole) counter(p *gemm.Problem) *counter {
-	c := &counter{p: p, units: float64(max(1, w.Describe().Units))}
+	d := w.Describe()
+	c := &counter{d: d, p: p, units: float64(max(1, d.Units))}
 	if levels := w.Hierarchy().Levels(); len(levels) > 0 {
 		c.l2, c.dram = levels[0].Rate(), levels[len(levels)-1].Rate()
 	}
 	elements := [3]float64{float64(p.M) * float64(p.K), float64(p.K) * float64(p.N), float64(p.M) * float64(p.Columns())}
 	size := func(o gemm.Operand) float64 { return float64(p.Type(o).Bytes()) }
+	reads := c.cost("reads")
 	if p.Beta != 0 || p.Epilogue.Residual {
-		c.fixed.Beta = per(elements[gemm.C]*float64(p.Batch)*size(gemm.C), c.dram)
+		c.fixed.Beta = per(reads*elements[gemm.C]*float64(p.Batch)*size(gemm.C), c.dram)
 	}
 	if p.Epilogue.Scales {
-		c.fixed.Scales = per(float64(p.M+p.N)*float64(gemm.FP32.Bytes()), c.dram)
+		c.fixed.Scales = per(reads*float64(p.M+p.N)*float64(gemm.FP32.Bytes()), c.dram)
 	}
-	if a, d := p.Epilogue.Activation, w.Describe(); a != gemm.Identity && len(d.Kernels) > 0 &&
-		d.Kernels[0] == libraryFamily {
+	if p.Epilogue.Activation != gemm.Identity {
 		product := float64(p.M) * float64(p.N)
-		c.fixed.Pass = per((product+elements[gemm.C])*float64(p.Batch)*size(gemm.C), c.dram)
+		c.fixed.Pass = per(c.cost("passes")*(product+elements[gemm.C])*float64(p.Batch)*size(gemm.C), c.dram)
 	}
+	c.element = c.epilogue()
 	if p.Nest == (gemm.Nest{}) {
 		return c
 	}
@@ -186,11 +183,18 @@ func (w *whole) counter(p *gemm.Problem) *counter {
 	if !p.TransB() {
 		fastest[gemm.B] = gemm.DimN
 	}
+	if c.lookup = c.cost("lookup"); p.DType.Bytes() == 4 {
+		c.lookup = c.cost("lookup_4")
+	}
+	sector, lanes := int(c.cost("sector")), int(c.cost("lanes"))
+	if sector <= 0 || lanes <= 0 {
+		return c
+	}
 	for o := gemm.A; o <= gemm.C; o++ {
-		c.touched[o] = touched(p, fastest[o], o)
+		c.touched[o] = touched(p, fastest[o], o, sector, lanes)
 		all := elements[o] * float64(p.Batch)
 		// Operands may share elements, so the span can be less than the elements.
-		gap := min(float64(p.Nest.Span(o))*size(o), all*sector) - all*size(o)
+		gap := min(float64(p.Nest.Span(o))*size(o), all*float64(sector)) - all*size(o)
 		c.fixed.Gaps += per(max(0, gap), c.dram)
 	}
 	return c
@@ -205,49 +209,36 @@ func (c *counter) of(cfg *gemm.Config) Besides {
 	up := func(size, block int) float64 { return float64((size + block - 1) / max(block, 1)) }
 	tiles := up(p.M, cfg.BlockM) * up(p.N, cfg.BlockN) * float64(p.Batch)
 	m, n, k := float64(cfg.BlockM), float64(cfg.BlockN), float64(cfg.BlockK)
-	b.Epilogue = unit.Cycles(math.Ceil(tiles/c.units) * m * n / warp * epilogueCycles(p.Epilogue))
+	b.Epilogue = unit.Cycles(math.Ceil(tiles/c.units) * m * n * c.element)
 	if p.Nest == (gemm.Nest{}) {
 		return b
 	}
 	blocks := tiles * up(p.K, cfg.BlockK) // of all tiles; splits share them
-	cycles := float64(lookup)
-	if p.DType.Bytes() == 4 {
-		cycles = lookup4
-	}
 	active := min(c.units, tiles*float64(max(1, cfg.SplitK)))
-	b.Addresses = unit.Cycles(blocks * (m + n) * k / warp * cycles / active)
+	b.Addresses = unit.Cycles(blocks * (m + n) * k * c.lookup / active)
 	in, out := float64(p.DType.Bytes()), float64(p.Output().Bytes())
 	b.Lines = per(blocks*m*k*in*c.touched[gemm.A]+blocks*k*n*in*c.touched[gemm.B]+
 		float64(p.M)*float64(p.N)*float64(p.Batch)*out*c.touched[gemm.C], c.l2)
 	return b
 }
 
-// epilogueCycles returns what an epilogue costs an SM for 32 elements: a quarter of a cycle for each instruction, and 2
-// for an exponential or a reciprocal, of which an SM computes 16 at a time. Assumed: counted from the instructions of
-// origami's own kernels and the throughputs of the CUDA C++ Programming Guide, not measured. A kernel may do a part of
-// it while tensor cores work.
-func epilogueCycles(e gemm.Epilogue) float64 {
-	const instruction, special = 0.25, 2
-	cycles := 0.0
-	switch e.Activation {
-	case gemm.Identity:
-	case gemm.ReLU:
-		cycles = instruction
-	case gemm.SiLU, gemm.GatedSiLU:
-		cycles = 3*instruction + 2*special
-	case gemm.GELUTanh, gemm.GatedGELUTanh:
-		cycles = 6*instruction + 2*special
-	case gemm.GELU, gemm.GatedGELU:
-		cycles = 14*instruction + 2*special
+// cost returns a constant of the model, 0 if it does not state it.
+func (c *counter) cost(name string) float64 { return c.d.Constant("besides_"+name, 0) }
+
+// epilogue returns the cycles of the epilogue of an element.
+func (c *counter) epilogue() (cycles float64) {
+	e := c.p.Epilogue
+	if e.Activation != gemm.Identity {
+		cycles = c.cost(e.Activation.Single().String())
 	}
 	if e.Activation.Gated() {
-		cycles = (cycles + instruction) / 2 // for half of the elements
+		cycles = (cycles + c.cost("gate")) / 2 // for half of the elements
 	}
 	if e.Bias {
-		cycles += 3 * instruction
+		cycles += c.cost("bias")
 	}
-	if e.Scales { // of which the second multiplies in place of alpha
-		cycles += 2 * instruction
+	if e.Scales {
+		cycles += c.cost("scales")
 	}
 	return cycles
 }
@@ -262,7 +253,7 @@ func per(bytes float64, b unit.BytesPerCycle) unit.Cycles {
 
 // touched returns how many sectors the lanes of a warp touch in a tensor along a dimension, divided by how many they
 // would touch if the elements were side by side, − 1.
-func touched(p *gemm.Problem, d gemm.Dimension, o gemm.Operand) float64 {
+func touched(p *gemm.Problem, d gemm.Dimension, o gemm.Operand, sector, lanes int) float64 {
 	size := p.Type(o).Bytes()
 	var sectors, dense float64
 	seen := map[int]bool{}
@@ -271,17 +262,17 @@ func touched(p *gemm.Problem, d gemm.Dimension, o gemm.Operand) float64 {
 		if lane == mostSampled {
 			break
 		}
-		if lane%warp == 0 {
+		if lane%lanes == 0 {
 			sectors += float64(len(seen))
 			clear(seen)
-			dense += float64(warp*size) / sector
+			dense += float64(lanes*size) / float64(sector)
 		}
 		seen[at*size/sector] = true
 		lane++
 	}
 	sectors += float64(len(seen))
-	if rest := lane % warp; rest != 0 { // the last warp has fewer lanes
-		dense -= float64((warp-rest)*size) / sector
+	if rest := lane % lanes; rest != 0 { // the last warp has fewer lanes
+		dense -= float64((lanes-rest)*size) / float64(sector)
 	}
 	return max(0, sectors/max(dense, 1)-1)
 }

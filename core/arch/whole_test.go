@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/costs"
 )
 
 // plain takes 1000 cycles for any GEMM of matrices. Its L2 delivers 100 bytes in a cycle, its DRAM 10.
@@ -16,7 +17,7 @@ type plain struct{ asked gemm.Problem }
 
 func (*plain) Describe() *arch.Description {
 	return &arch.Description{Arch: "toy", Model: "plain", Units: 4, Kernels: []string{"nests", "rows"},
-		Families: []arch.Family{{Name: "nests", Nests: true}, {Name: "rows"}}}
+		Constants: costs.Of("", ""), Families: []arch.Family{{Name: "nests", Nests: true}, {Name: "rows"}}}
 }
 
 func (p *plain) Hierarchy() arch.MemoryHierarchy { return p }

@@ -57,6 +57,14 @@ func (e Epilogue) bias() string {
 	return biasName
 }
 
+// String returns the name, empty for Identity.
+func (a Activation) String() string {
+	if int(a) < len(activationNames) {
+		return activationNames[a]
+	}
+	return "activation(?)"
+}
+
 // Gated reports whether the activation is of two columns.
 func (a Activation) Gated() bool { return a >= GatedGELU }
 
@@ -101,10 +109,7 @@ func Epilogues() (all []Epilogue) {
 
 // String returns "bias", "relu", "scales+bias+gelu+residual" and the like, and the empty string for the zero value.
 func (e Epilogue) String() string {
-	name := "activation(?)"
-	if int(e.Activation) < len(activationNames) {
-		name = activationNames[e.Activation]
-	}
+	name := e.Activation.String()
 	var parts []string
 	for _, part := range []struct {
 		name string

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -51,10 +52,6 @@ const (
 	partly = 0.4
 )
 
-// RatioError is by how much the predicted ratio of the times of two rungs may be off: three of four are within it where
-// both were measured, on an H200 and an RTX 3060 Laptop. What a prediction within it says of a gain is unknown.
-const RatioError = 1.25
-
 // A value is the claimed one to within about, and nearly to within near.
 const (
 	about = 1.1
@@ -68,8 +65,11 @@ type Judged struct {
 	Evidence string
 }
 
-// Judge returns the verdict on each claim, by measured times where there are any. clock is that of the device in Hz.
-func (l *Ladder) Judge(entries []Entry, clock float64) []Judged {
+// Judge returns the verdict on each claim, by measured times where there are any. The predictions are of the model d,
+// which states by how much the predicted ratio of the times of two rungs may be off: the constant ladder_ratio. What a
+// prediction within it says of a gain is unknown.
+func (l *Ladder) Judge(entries []Entry, d *arch.Description) []Judged {
+	clock, off := float64(d.Clock), max(1, d.Constant("ladder_ratio", 1))
 	out := make([]Judged, len(l.Claims))
 	for i, c := range l.Claims {
 		out[i] = Judged{Claim: c}
@@ -80,7 +80,7 @@ func (l *Ladder) Judge(entries []Entry, clock float64) []Judged {
 		}
 		switch {
 		case c.Over != "":
-			out[i].gain(e, find(entries, c.Over))
+			out[i].gain(e, find(entries, c.Over), off)
 			continue
 		case c.Value != "":
 			out[i].value(e)
@@ -109,8 +109,8 @@ func find(entries []Entry, rung string) *Entry {
 // known reports whether a time is one: positive and finite.
 func known(t unit.Seconds) bool { return t > 0 && !math.IsInf(float64(t), 0) }
 
-// gain judges a claim of a gain over another rung.
-func (j *Judged) gain(e, over *Entry) {
+// gain judges a claim of a gain over another rung. off is by how much a predicted ratio may be off.
+func (j *Judged) gain(e, over *Entry, off float64) {
 	if over == nil {
 		j.Evidence = "no time of " + j.Over
 		return
@@ -128,7 +128,7 @@ func (j *Judged) gain(e, over *Entry) {
 	}
 	ratio, margin := float64(t0/t), 1.0
 	if kind == "predicted" {
-		margin = RatioError
+		margin = off
 	}
 	switch {
 	case ratio >= j.Least*margin:

@@ -5,8 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/unit"
 )
+
+// described is a model whose predicted ratios may be off by a factor of 1.25.
+func described(clock float64) *arch.Description {
+	return &arch.Description{Clock: unit.Hertz(clock), Constants: []arch.Constant{{Name: "ladder_ratio", Value: 1.25}}}
+}
 
 // A device of 1 GHz, and kernels of 10 steps in two CTAs of an SM: a cost of 1 in a step is busy for 20 cycles.
 const clock = 1e9
@@ -32,7 +38,7 @@ func rung(name string, v Values, predicted, measured float64) Entry {
 func judge(t *testing.T, c Claim, entries ...Entry) Judged {
 	t.Helper()
 	l := Ladder{Costs: costs, Claims: []Claim{c}}
-	list := l.Judge(entries, clock)
+	list := l.Judge(entries, described(clock))
 	if len(list) != 1 || list[0].Claim != c || list[0].Evidence == "" {
 		t.Fatalf("%+v", list)
 	}
@@ -173,7 +179,7 @@ func TestUnknown(t *testing.T) {
 	}
 	l := Ladder{Costs: costs, Claims: []Claim{limit}}
 	for _, clock := range []float64{0, -1, nan} {
-		if j := l.Judge([]Entry{rung("a", v, 1000, 0)}, clock)[0]; j.Verdict != Unknown {
+		if j := l.Judge([]Entry{rung("a", v, 1000, 0)}, described(clock))[0]; j.Verdict != Unknown {
 			t.Errorf("clock %v: %s, %s", clock, j.Verdict, j.Evidence)
 		}
 	}
@@ -190,12 +196,12 @@ func TestVerdictsAreInTheOrderOfClaims(t *testing.T) {
 	reversed := []Entry{entries[2], entries[1], entries[0]}
 	for _, list := range [][]Entry{entries, reversed} {
 		for i, want := range []Verdict{Unknown, Unknown, True, True} {
-			if j := l.Judge(list, clock)[i]; j.Verdict != want || j.Claim != l.Claims[i] {
+			if j := l.Judge(list, described(clock))[i]; j.Verdict != want || j.Claim != l.Claims[i] {
 				t.Errorf("claim %d: %s %s: %s", i, j.Rung, j.Verdict, j.Evidence)
 			}
 		}
 	}
-	if got := (&Ladder{}).Judge(entries, clock); len(got) != 0 {
+	if got := (&Ladder{}).Judge(entries, described(clock)); len(got) != 0 {
 		t.Errorf("%d verdicts without claims", len(got))
 	}
 }

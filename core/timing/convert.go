@@ -8,7 +8,8 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Constants are the numbers of the law that no data sheet has, for a class of devices.
+// Constants are the numbers of the law that no data sheet has. A model states them for its device, as the constants
+// timing_launch, timing_evict and so on of its description.
 type Constants struct {
 	// Launch is from the event or the profiler's mark before a kernel to its first instruction, and the same behind it.
 	// A kernel behind another does not wait for it.
@@ -25,20 +26,15 @@ type Constants struct {
 	// bandwidth of DRAM. Rested is how long a board may exceed the limit.
 	Idle, Matrix, DRAM float64
 	Rested             unit.Seconds
-	// Measured are the timings that were measured on a device of the class. For the others, the constants are those of
-	// another class.
-	Measured []Timing
-	// Source is where the numbers come from.
-	Source string
 }
 
-// Reference returns the constants of the one device on which all timings were measured with the same kernels: 84
-// products × four kernel families. They stand for a class without constants of its own, as an assumption.
-func Reference() Constants {
+// Stated returns the constants that a model states.
+func Stated(d *arch.Description) Constants {
+	of := func(name string) float64 { return d.Constant("timing_"+name, 0) }
 	return Constants{
-		Launch: 2.4e-6, Evict: 3.8, First: 0.16e-6, Kept: 0.7, Call: 32e-6,
-		Idle: 0.65, Matrix: 0.7, DRAM: 0.21, Rested: 0.3e-3,
-		Measured: All(), Source: "docs/experiments/timings-on-h200",
+		Launch: unit.Seconds(of("launch")), Evict: of("evict"), First: unit.Seconds(of("first")), Kept: of("kept"),
+		Call: unit.Seconds(of("call")), Idle: of("idle"), Matrix: of("matrix"), DRAM: of("dram"),
+		Rested: unit.Seconds(of("rested")),
 	}
 }
 
@@ -57,9 +53,9 @@ type Device struct {
 
 // New returns a device as an opened model describes it: its caches and the bandwidth of DRAM as levels, that of the L2
 // as a ceiling where the description has one.
-func New(a arch.Architecture, c Constants) *Device {
+func New(a arch.Architecture) *Device {
 	d := a.Describe()
-	device := &Device{Constants: c, Peak: d.PeakFor}
+	device := &Device{Constants: Stated(d), Peak: d.PeakFor}
 	for _, l := range a.Hierarchy().Levels() {
 		device.Caches += l.Capacity * unit.Bytes(l.Partitions)
 		rate := float64(l.Rate()) * float64(d.Clock)
@@ -90,9 +86,10 @@ func New(a arch.Architecture, c Constants) *Device {
 // Host adds Call to Events; Sustained adds what the power exceeds its limit by, less of it for a kernel that is long
 // enough to be limited in any timing.
 //
-// A time that is shorter than the transfers of its timing converts to the least time of the other.
+// A time that is shorter than the transfers of its timing converts to the least time of the other. A model
+// without constants, or without levels of memory that say that they are L2 and DRAM, has one time for every timing.
 func (d *Device) Convert(t unit.Seconds, p *gemm.Problem, from, to Timing) unit.Seconds {
-	if from == to {
+	if from == to || d.Constants == (Constants{}) || d.DRAMRate <= 0 || d.L2Rate <= 0 {
 		return t
 	}
 	w := d.workOf(p)
@@ -187,7 +184,10 @@ func fourth(terms ...float64) unit.Seconds {
 
 // clocked converts from the base of a timing.
 func (w *work) clocked(t unit.Seconds, to Timing) unit.Seconds {
-	evicted := w.Launch + unit.Seconds(min(w.a+w.b+w.c, float64(w.Caches))/(w.Evict*w.DRAMRate))
+	evicted := w.Launch
+	if w.Evict > 0 {
+		evicted += unit.Seconds(min(w.a+w.b+w.c, float64(w.Caches)) / (w.Evict * w.DRAMRate))
+	}
 	switch to {
 	case Events:
 		return t + evicted

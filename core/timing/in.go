@@ -29,7 +29,11 @@ func In(a arch.Architecture, to Timing) arch.Architecture {
 		return t.Kind == arch.KindTotal && t.Unit == "cycles"
 	})}
 	described := *d
-	described.Timing, described.Conversion = string(to), &conversion{New(a, Reference()), from, to}
+	device := New(a)
+	described.Timing, described.Conversion = string(to), &arch.Conversion{
+		Own:    func(t unit.Seconds, p gemm.Problem) unit.Seconds { return device.Convert(t, &p, to, from) },
+		Stated: func(own unit.Seconds, p gemm.Problem) unit.Seconds { return device.Convert(own, &p, from, to) },
+	}
 	if c.total >= 0 {
 		terms := slices.Clone(d.Terms)
 		total := &terms[c.total]
@@ -43,22 +47,6 @@ func In(a arch.Architecture, to Timing) arch.Architecture {
 		return &ranker{c, r}
 	}
 	return c
-}
-
-// conversion leads from one timing to another on a device.
-type conversion struct {
-	device   *Device
-	from, to Timing
-}
-
-// Own implements arch.Conversion.
-func (c *conversion) Own(t unit.Seconds, p gemm.Problem) unit.Seconds {
-	return c.device.Convert(t, &p, c.to, c.from)
-}
-
-// Stated implements arch.Conversion.
-func (c *conversion) Stated(own unit.Seconds, p gemm.Problem) unit.Seconds {
-	return c.device.Convert(own, &p, c.from, c.to)
 }
 
 // converted is an architecture whose times are converted.

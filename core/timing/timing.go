@@ -1,6 +1,6 @@
 // Package timing says what a time is of: what starts and stops the clock, what the caches hold when a kernel begins,
-// and whether the board is rested. One law converts times of one kernel between timings. Its constants were measured in
-// one run: docs/experiments/timings-on-h200.
+// and whether the board is rested. One law converts times of one kernel between timings. A model states its constants
+// for a device.
 package timing
 
 import (

@@ -8,17 +8,20 @@ import (
 	"os"
 	"testing"
 
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/costs"
 )
 
 // h200 is the device of the experiment: 60 MiB of L2, the bandwidths that configs/sm90-h200.yaml has, and the rates of
 // its data sheet.
 func h200() *timing.Device {
 	return &timing.Device{
-		Constants: timing.Reference(), Caches: 60 << 20, L2Rate: 9.86e12, DRAMRate: 3.89e12,
+		Constants: timing.Stated(&arch.Description{Constants: costs.Of("library", "hopper")}),
+		Caches:    60 << 20, L2Rate: 9.86e12, DRAMRate: 3.89e12,
 		Peak: func(t gemm.DType) unit.FlopsPerSecond {
 			if t == gemm.FP8 {
 				return 1979e12

@@ -1,10 +1,12 @@
 package tune
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
 
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/linalg"
 	"github.com/origami-gemm/origami/core/unit"
@@ -19,46 +21,46 @@ import (
 // S = exp(−d²/2) falls with the distance d of two sizes, C with the distance of two configurations. So a measurement
 // says something of the same size, of similar configurations at all sizes, and most of similar configurations at nearby
 // sizes.
-type variances struct {
-	// nearSizes: errors that all configurations share at nearby sizes. oneSize: at one size. Neither changes the choice.
-	nearSizes, oneSize float64
-	// allSizes: errors of a configuration at all sizes. nearBoth: shared by similar configurations at nearby sizes.
-	// oneSizeLike: shared by similar configurations at one size.
-	allSizes, nearBoth, oneSizeLike float64
-	// pair: errors of one configuration at one size. noise: errors of measurements.
-	pair, noise float64
-}
-
-// lengths are the distances, in powers of two, at which S and C have fallen to exp(−½).
-type lengths struct {
-	size float64 // of m, n and k
-	tile float64 // of block_m and block_n
-	deep float64 // of block_k
-	// Of num_warps and split_k in powers of two, of num_stages in stages.
-	warps, stages, split float64
+//
+// Prior is what is known before any measurement: the variances, and the distances, in powers of two, at which S and C
+// have fallen to exp(−½).
+type Prior struct {
+	// Errors that all configurations share at nearby sizes and at one size, which do not change the choice; errors of a
+	// configuration at all sizes; errors shared by similar configurations at nearby sizes and at one size; errors of one
+	// configuration at one size, and of measurements.
+	nearSizes, oneSize, allSizes, nearBoth, oneSizeLike, pair, noise float64
+	// Distances of m, n and k, block_m and block_n, block_k, num_warps, num_stages (in stages) and split_k.
+	size, tile, deep, warps, stages, split float64
 	// axis is the C of two configurations that differ in one named axis, kind the S of two problem types.
 	axis, kind float64
+	// scale multiplies the variances of the candidates that are measured.
+	scale float64
 }
 
-// The variances and lengths were fitted to the residuals of the 64 best predictions of the model pipelined in the
-// shipped sweeps of one H200 (h200-triton, h200-mma, sweeps/split/h200-fit), by maximum likelihood over random samples
-// of 8 sizes and 16 candidates (2026-11-22). axis and kind are assumed: no sweep has several values.
-var (
-	fittedVariances = variances{nearSizes: 14e-4, oneSize: 3e-4, allSizes: 8e-4, nearBoth: 53e-4, oneSizeLike: 15e-4,
-		pair: 12e-4, noise: 0.5e-4}
-	fittedLengths = lengths{size: 3, tile: 1.1, deep: 1.1, warps: 1.5, stages: 3, split: 1.1, axis: 0.5, kind: 0.5}
-)
+// PriorOf returns what a model states. Where it states nothing, each cause of errors counts the same, with errors of 4 %
+// by each that go together within powers of two: that is assumed.
+func PriorOf(d *arch.Description) Prior {
+	of := func(name string, otherwise float64) float64 { return cmp.Or(d.Constant("tune_"+name, 0), otherwise) }
+	const variance = 0.04 * 0.04
+	return Prior{
+		nearSizes: of("near_sizes", variance), oneSize: of("one_size", variance), allSizes: of("all_sizes", variance),
+		nearBoth: of("near_both", variance), oneSizeLike: of("one_size_like", variance), pair: of("pair", variance),
+		noise: of("noise", 0.01*0.01),
+		size:  of("size", 1), tile: of("tile", 1), deep: of("deep", 1), warps: of("warps", 1), stages: of("stages", 1),
+		split: of("split", 1), axis: of("axis", 0.5), kind: of("kind", 0.5), scale: of("scale", 1),
+	}
+}
 
 // The candidates that are measured are fewer than those the variances were fitted to, and better predicted. So all
 // variances except the noise are multiplied by a scale, the mean square of standardised errors of the predictions
-// that were made before each measurement. It begins as startScale, which counts as much as startCount measurements.
-// Replays of the same sweeps ended with 0.3 to 0.6.
+// that were made before each measurement. It begins as the scale of the prior, which counts as much as startCount
+// measurements.
 const (
-	startScale, startCount = 0.5, 40
+	startCount = 40
 	// leastScale is the least. The candidates that were measured were expected to be good, and so they surprise less than
 	// those that are left.
 	leastScale = 0.4
-	// uncheckedScale is startScale for a model that states no error.
+	// uncheckedScale is the first scale for a model that states no error.
 	uncheckedScale = 16
 	// most of a single square counts, so that no outlier decides.
 	mostSquare = 25
@@ -91,8 +93,7 @@ type observed struct {
 
 // belief is what measurements say of the errors of predicted times.
 type belief struct {
-	v variances
-	l lengths
+	Prior
 	// points are the sizes, seen the observations of each.
 	points []point
 	seen   [][]observed
@@ -106,9 +107,9 @@ type belief struct {
 }
 
 // newBelief returns what is known before any measurement.
-func newBelief(sizes []Size, unchecked bool) *belief {
-	b := &belief{v: fittedVariances, l: fittedLengths, seen: make([][]observed, len(sizes)),
-		numbers: map[features]int{}, surprise: startScale * startCount, count: startCount}
+func newBelief(sizes []Size, prior Prior, unchecked bool) *belief {
+	b := &belief{Prior: prior, seen: make([][]observed, len(sizes)),
+		numbers: map[features]int{}, surprise: prior.scale * startCount, count: startCount}
 	if unchecked {
 		b.surprise = uncheckedScale * startCount
 	}
@@ -148,9 +149,9 @@ func (b *belief) apart(s, t int) (d float64) {
 }
 
 func (b *belief) likeAt(s, t int, apart float64) float64 {
-	like := math.Exp(-apart / (2 * b.l.size * b.l.size))
+	like := math.Exp(-apart / (2 * b.size * b.size))
 	if b.points[s].kind != b.points[t].kind {
-		like *= b.l.kind
+		like *= b.kind
 	}
 	return like
 }
@@ -166,7 +167,7 @@ func (b *belief) likeConfigs(x, y int) float64 {
 }
 
 func (b *belief) compare(x, y *features) float64 {
-	l := &b.l
+	l := &b.Prior
 	scale := [6]float64{l.tile, l.tile, l.deep, l.warps, l.stages, l.split}
 	d := 0.0
 	for i := range x.log {
@@ -182,7 +183,7 @@ func (b *belief) compare(x, y *features) float64 {
 
 // covariance returns the covariance of two residuals, without the noise of measuring. like is likeSizes of their sizes.
 func (b *belief) covariance(s, c, t, d int, like float64) float64 {
-	v := &b.v
+	v := &b.Prior
 	k := float64(v.nearSizes * like)
 	shared := v.allSizes + float64(v.nearBoth*like)
 	if s == t {
@@ -214,11 +215,11 @@ func (b *belief) observe(s int, c *Candidate, t unit.Seconds) {
 			z -= float64(w * row[i])
 		}
 		linalg.Forward(at.root, row)
-		variance := b.covariance(s, o.config, s, o.config, 1) + b.v.noise
+		variance := b.covariance(s, o.config, s, o.config, 1) + b.noise
 		for _, v := range row {
 			variance -= float64(v * v)
 		}
-		b.surprise += min(z*z/max(variance, b.v.noise), mostSquare)
+		b.surprise += min(z*z/max(variance, b.noise), mostSquare)
 		b.count++
 	}
 	b.seen[s] = append(b.seen[s], o)
@@ -294,7 +295,7 @@ func (b *belief) at(s int) *conditional {
 			}
 			k[i][j] = b.covariance(x.size, x.config, y.size, y.config, like)
 		}
-		k[i][i] += b.v.noise
+		k[i][i] += b.noise
 	}
 	linalg.Cholesky(k, leastPivot)
 	c.root = k

@@ -92,6 +92,8 @@ type Pick struct {
 // Tuner tunes. Its fields are set before Run.
 type Tuner struct {
 	Sizes []Size
+	// Prior is what the model states of its errors.
+	Prior Prior
 	// Unchecked means that the model states no error, so that its predictions may only rank.
 	Unchecked bool
 	// Regret is the expected regret of a size below which no more is measured there.
@@ -207,7 +209,7 @@ func (t *Tuner) arrange() bool {
 	slices.SortStableFunc(log, func(a, b Measured) int {
 		return cmp.Or(cmp.Compare(a.Size, b.Size), cmp.Compare(a.Candidate, b.Candidate))
 	})
-	t.belief, t.arranged = newBelief(t.Sizes, t.Unchecked), len(log)
+	t.belief, t.arranged = newBelief(t.Sizes, t.Prior, t.Unchecked), len(log)
 	for i := range log {
 		if m := &log[i]; m.Time > 0 {
 			t.belief.observe(m.Size, &t.Sizes[m.Size].Candidates[m.Candidate], m.Time)
@@ -218,7 +220,7 @@ func (t *Tuner) arrange() bool {
 
 // prepare empties what Run fills.
 func (t *Tuner) prepare() {
-	t.belief = newBelief(t.Sizes, t.Unchecked)
+	t.belief = newBelief(t.Sizes, t.Prior, t.Unchecked)
 	t.Log, t.Picks, t.done = nil, make([]Pick, len(t.Sizes)), make([][]bool, len(t.Sizes))
 	t.failed, t.over, t.flying, t.barred = map[gemm.Config]int{}, false, map[Task]Measured{}, map[Task]bool{}
 	for i := range t.Sizes {

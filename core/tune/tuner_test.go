@@ -13,10 +13,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/formats/tensile"
+	"github.com/origami-gemm/origami/plugins/costs"
 )
+
+// shipped is the prior of models whose errors were measured.
+var shipped = PriorOf(&arch.Description{Constants: costs.Of("pipelined", "hopper")})
 
 // world is a made-up device. Its times differ from the predictions by errors of configurations, of sizes, and of both.
 type world struct {
@@ -53,7 +58,7 @@ func newWorld(seed uint64, sizes, candidates int) *world {
 
 // tuner returns a tuner of the world. calls counts the measurements that were made on it, others than those in cache.
 func (w *world) tuner(cache map[Task]unit.Seconds, calls *int) *Tuner {
-	t := &Tuner{Sizes: w.sizes, Regret: 0.01, Batch: 4}
+	t := &Tuner{Sizes: w.sizes, Prior: shipped, Regret: 0.01, Batch: 4}
 	t.Measure = func(_ context.Context, tasks []Task) ([]unit.Seconds, error) {
 		var times []unit.Seconds
 		for _, task := range tasks {
@@ -261,7 +266,7 @@ func TestSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &Tuner{Regret: 0.01, Batch: 4}
+	x := &Tuner{Prior: shipped, Regret: 0.01, Batch: 4}
 	slow := func(c *gemm.Config) unit.Seconds { // the fastest has 32x16x64, 4 warps, 3 stages
 		v := 1e-5
 		for _, bad := range []bool{c.BlockM == 16, c.BlockN == 32, c.BlockK == 32, c.NumWarps == 8, c.NumStages != 3} {
@@ -306,7 +311,7 @@ func TestBelief(t *testing.T) {
 	w := newWorld(7, 1, 128)
 	far := w.sizes[0]
 	far.Problem = gemm.New(1<<20, 16, 16)
-	b := newBelief([]Size{w.sizes[0], far}, false)
+	b := newBelief([]Size{w.sizes[0], far}, shipped, false)
 	c := w.sizes[0].Candidates[0]
 	b.observe(0, &c, c.Predicted*unit.Seconds(math.Exp(0.2)))
 	like := c.Config
@@ -370,7 +375,7 @@ func (c *crew) Wait(context.Context) ([]Result, error) {
 func TestTeam(t *testing.T) {
 	w := newWorld(6, 20, 64)
 	for seed := range uint64(2) {
-		x := &Tuner{Sizes: w.sizes, Regret: 0.01, Batch: 12}
+		x := &Tuner{Sizes: w.sizes, Prior: shipped, Regret: 0.01, Batch: 12}
 		c := &crew{w: w, random: rand.New(rand.NewPCG(seed, 1)), wrong: map[Task]bool{}}
 		x.Team = c
 		if err := x.Run(t.Context()); err != nil {
@@ -386,7 +391,7 @@ func TestTeam(t *testing.T) {
 			}
 			known[m.Task] = true
 		}
-		again := &Tuner{Sizes: w.sizes, Regret: 0.01, Batch: 12}
+		again := &Tuner{Sizes: w.sizes, Prior: shipped, Regret: 0.01, Batch: 12}
 		for s := range w.sizes {
 			for i := range w.sizes[s].Candidates {
 				if task := (Task{s, i}); known[task] {
@@ -405,7 +410,7 @@ func TestTeam(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	x := &Tuner{Sizes: w.sizes, Regret: 0.01, Batch: 16}
+	x := &Tuner{Sizes: w.sizes, Prior: shipped, Regret: 0.01, Batch: 16}
 	x.Team = &crew{w: w, random: rand.New(rand.NewPCG(9, 1)), wrong: map[Task]bool{}}
 	if err := x.Everything(t.Context()); err != nil || len(x.Log) != 20*64 || w.regret(x.Picks) != 0 {
 		t.Error(err, len(x.Log), w.regret(x.Picks))

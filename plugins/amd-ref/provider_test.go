@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -207,5 +208,27 @@ func TestOverrides(t *testing.T) {
 	}
 	if d := openWith(all); d.Rung != arch.RungCalibrated {
 		t.Errorf("all bandwidths overridden: rung %s", d.Rung)
+	}
+}
+
+// No model of an AMD GPU has a margin that was chosen on another vendor's, and constants of another vendor's GPU say
+// that they are assumed.
+func TestConstantsOfOtherVendors(t *testing.T) {
+	p, err := Provider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []arch.OpenRequest{{Arch: "gfx942"}, {Arch: "gfx942", Model: "library"},
+		{Arch: "gfx942", Model: amdorigami.Name}, {Arch: "gfx950"}} {
+		a, err := p.Open(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range a.Describe().Constants {
+			of := strings.Contains(c.Source, "H200") || strings.Contains(c.Source, "H100") || strings.Contains(c.Source, "CUDA")
+			if c.Reader() == "bands" || of && !strings.HasPrefix(c.Source, "assumed") {
+				t.Errorf("%+v: %s is from %s", r, c.Name, c.Source)
+			}
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/origami-gemm/origami/core/tabled"
 	stopwatch "github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/costs"
 	"github.com/origami-gemm/origami/plugins/library/checked"
 	"github.com/origami-gemm/origami/plugins/library/terms"
 )
@@ -76,13 +77,14 @@ func newModel(machine Machine, o options, values map[string]float64) *Model {
 	for i := range terms.Quantities {
 		d.Constants = append(d.Constants, terms.Quantities[i].Constant(variant))
 	}
+	d.Constants = append(d.Constants, costs.Of(Name, string(machine.Generation))...)
 	tabled.Override(d.Constants, values)
 	m.Memory = slices.Clone(machine.Memory)
 	value := m.Numbers()
 	m.device.compute(value)
 	m.Reach(arch.BoundL2, value("l2_share_16")*value("units"))
 	m.Reach(arch.BoundDRAM, value("dram_speed")/value("clock")*value("read_share"))
-	m.clocked = stopwatch.New(m, terms.Timings(machine.Generation))
+	m.clocked = stopwatch.New(m)
 	return m
 }
 

@@ -171,7 +171,8 @@ func TestTuneBudget(t *testing.T) {
 		sizes := replayedPlan(t, a, d, d.Problems())
 		for i, budget := range budgets {
 			for j, limit := range limits {
-				x := &tune.Tuner{Sizes: sizes, Regret: limit, Batch: 8, Most: budget * len(sizes)}
+				x := &tune.Tuner{Prior: tune.PriorOf(a.Describe()), Sizes: sizes, Regret: limit, Batch: 8,
+					Most: budget * len(sizes)}
 				x.Measure = func(_ context.Context, tasks []tune.Task) (times []unit.Seconds, err error) {
 					for _, task := range tasks {
 						m, _ := d.Candidate(sizes[task.Size].Problem, sizes[task.Size].Candidates[task.Candidate].Config)
@@ -270,7 +271,7 @@ func tunedBy(
 	if err := f.Begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	x := &tune.Tuner{Sizes: plan, Regret: 0.01, Batch: 8 * gpus}
+	x := &tune.Tuner{Prior: tune.PriorOf(a.Describe()), Sizes: plan, Regret: 0.01, Batch: 8 * gpus}
 	x.Team = crew{f, x, map[measure.Job]tune.Task{}}
 	begun := time.Now()
 	if err := x.Run(t.Context()); err != nil {
@@ -312,7 +313,7 @@ func TestEverythingWithSeveral(t *testing.T) {
 			if err := f.Begin(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			x := &tune.Tuner{Sizes: plan, Batch: 8 * gpus}
+			x := &tune.Tuner{Prior: tune.PriorOf(a.Describe()), Sizes: plan, Batch: 8 * gpus}
 			x.Team = crew{f, x, map[measure.Job]tune.Task{}}
 			if err := x.Everything(t.Context()); err != nil {
 				t.Fatal(err)

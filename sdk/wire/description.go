@@ -37,6 +37,9 @@ func (c *check) checkConstant(k *arch.Constant) {
 	if (k.Low != 0 || k.High != 0) && !k.Fits() {
 		c.fail("%v, and is fitted between %v and %v", k.Value, k.Low, k.High)
 	}
+	if k.Reader() != "" && k.Value < 0 {
+		c.fail("the constant %s is %v, below 0", k.Name, k.Value)
+	}
 }
 
 func (c *check) checkCeiling(x *arch.Ceiling) {

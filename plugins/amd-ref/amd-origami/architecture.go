@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/tabled"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/amd-ref/device"
+	"github.com/origami-gemm/origami/plugins/costs"
 )
 
 // architecture is the model on a device.
@@ -43,7 +44,7 @@ func newArchitecture(sheet *hw.Sheet, params hw.Set, o options, values []arch.Op
 	// The library asks the model which kernel is fastest, and nothing else: no launch, no power, and loads that are off
 	// by any factor where few rows are multiplied.
 	d.RanksOnly = true
-	d.Constants, d.Terms, d.Options = slices.Clone(constants), termSchema(o.grid), values
+	d.Constants, d.Terms, d.Options = slices.Concat(constants, costs.Of(Name, sheet.Arch)), termSchema(o.grid), values
 	d.Order = arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}}
 	d.Peak = nil // of the types below alone
 	if params.Calibrated(device.Specs) {

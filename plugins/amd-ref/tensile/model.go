@@ -22,6 +22,7 @@ import (
 	gpu "github.com/origami-gemm/origami/plugins/amd-ref/device"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile/terms"
+	"github.com/origami-gemm/origami/plugins/costs"
 )
 
 // Name is the model's name in requests and descriptions.
@@ -186,7 +187,8 @@ func (m *Model) describe(values map[string]float64) {
 	d := &m.Description
 	*d = gpu.Description(m.sheet, m.params)
 	d.Model, d.Kernels, d.Rung, d.ClockRung = Name, []string{kernel.Name}, arch.RungSpec, arch.RungSpec
-	d.Terms, d.Constants = tabled.Schema(terms.Terms, terms.Page), constants(m.generation)
+	d.Terms = tabled.Schema(terms.Terms, terms.Page)
+	d.Constants = append(constants(m.generation), costs.Of(Name, m.generation.Name)...)
 	d.Order = arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}}
 	d.Families = []arch.Family{{Name: kernel.Name, Doc: kernel.Doc, Axes: kernel.Axes, Types: m.types()}}
 	_ = fit.Use(d.Constants, m.sheet, Name) // New has checked the device file

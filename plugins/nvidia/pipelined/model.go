@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/tabled"
 	stopwatch "github.com/origami-gemm/origami/core/timing"
+	"github.com/origami-gemm/origami/plugins/costs"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 	"github.com/origami-gemm/origami/plugins/nvidia/pipelined/terms"
@@ -70,6 +71,7 @@ func newModel(g *gpu.Device, families []*family, library Library, values map[str
 	}
 	m.Description.Rung = rungOf(g, families)
 	m.Description.Constants, _ = constants(g, families, values) // New has checked the device file
+	m.Description.Constants = append(m.Description.Constants, costs.Of(Name, g.SM.Generation)...)
 	m.Description.Terms = tabled.Schema(terms.Terms, terms.Page)
 	m.Description.Widen("shared memory", arch.AtShared, "shared_width")
 	m.Description.Unused = unused(g)
@@ -84,7 +86,7 @@ func newModel(g *gpu.Device, families []*family, library Library, values map[str
 	m.Reach(arch.BoundL2, min(value("l2_perf_ratio")*value("l2_coalescing"),
 		value("line_rate")*value("line_bytes")*value("num_sms")))
 	m.Reach(arch.BoundDRAM, value("dram_perf_ratio")*value("dram_efficiency"))
-	m.clocked = stopwatch.New(m, stopwatch.Reference())
+	m.clocked = stopwatch.New(m)
 	return m
 }
 

@@ -305,7 +305,7 @@ func checkVerdicts(t *testing.T, m *Model, size int, list []ladder.Entry, tiled,
 	t.Helper()
 	l := Ladder()
 	var got []string
-	for _, j := range l.Judge(list, float64(m.Describe().Clock)) {
+	for _, j := range l.Judge(list, m.Describe()) {
 		got = append(got, j.Rung+" "+j.Text+": "+j.Verdict.String())
 		if j.Evidence == "" {
 			t.Errorf("%d: no evidence for %s", size, j.Text)

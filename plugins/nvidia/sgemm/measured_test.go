@@ -180,8 +180,9 @@ func TestMeasuredOrder(t *testing.T) {
 	})
 }
 
-// Three of four predicted ratios of the times of two rungs are within ladder.RatioError of the measured ones.
+// Three of four predicted ratios of the times of two rungs are within ladder_ratio of the measured ones.
 func TestRatiosOfRungs(t *testing.T) {
+	limit := open(t, "sm90@h200").Describe().Constant("ladder_ratio", 0)
 	within, all := 0, 0
 	add := func(list []ladder.Entry) {
 		for i := range list {
@@ -191,7 +192,7 @@ func TestRatiosOfRungs(t *testing.T) {
 					continue
 				}
 				off := ratio(a) / ratio(b)
-				if all++; max(off, 1/off) <= ladder.RatioError {
+				if all++; max(off, 1/off) <= limit {
 					within++
 				}
 			}
@@ -207,9 +208,9 @@ func TestRatiosOfRungs(t *testing.T) {
 	for _, size := range []int{512, 1024, 2048, 4096} {
 		add(entries(t, open(t, laptop), laptop, size))
 	}
-	t.Logf("%d of %d ratios are within %.2f", within, all, ladder.RatioError)
+	t.Logf("%d of %d ratios are within %.2f", within, all, limit)
 	if all < 1000 || within < all*3/4 {
-		t.Errorf("%d of %d ratios are within %.2f", within, all, ladder.RatioError)
+		t.Errorf("%d of %d ratios are within %.2f", within, all, limit)
 	}
 }
 

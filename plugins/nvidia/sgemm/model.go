@@ -19,6 +19,7 @@ import (
 	"github.com/origami-gemm/origami/core/tabled"
 	stopwatch "github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
+	stated "github.com/origami-gemm/origami/plugins/costs"
 	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/sgemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
@@ -59,7 +60,8 @@ func New(g *gpu.Device) *Model {
 	}
 	d.Families = kernel.Declared([]family.Family{{}}, func(gemm.Types) bool { return true })
 	d.Families[0].Doc = "fp32 with FMA instructions: the kernels of the public SGEMM ladders"
-	d.Constants, d.Terms = terms.Constants(g), tabled.Schema(terms.Terms, "")
+	d.Terms = tabled.Schema(terms.Terms, "")
+	d.Constants = append(terms.Constants(g), stated.Of(Family, g.SM.Generation)...)
 	d.Unused = formula.Unused(g.Params, append(Needs(), "l2_latency"))
 	m.Memory = g.Memory
 	m.device.compute(m.Numbers())

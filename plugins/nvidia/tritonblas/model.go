@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/plugins/costs"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
@@ -90,7 +91,7 @@ func New(d *gpu.Device, families []Family, compiled kernel.Table) *Model {
 	if compiled != nil {
 		desc.Rung = arch.RungCompiled
 	}
-	desc.Constants, desc.Terms = constants, terms
+	desc.Constants, desc.Terms = slices.Concat(constants, costs.Of(Name, d.SM.Generation)), terms
 	desc.Unused = formula.Unused(d.Params, slices.Concat(formula.Of(terms), []string{"clock"}, gpu.Limits))
 	// On the H200 its totals are off from measured times by 144 % at the median.
 	desc.RanksOnly = true

@@ -113,7 +113,7 @@ func (s *Server) form(values map[string]string) *report.Form {
 	}
 	slices.Sort(families)
 	families = append([]string{""}, slices.Compact(families)...)
-	first := "h200"
+	first := session.ExampleDevice
 	if len(s.factory.Settings.Arch) > 0 {
 		first = s.factory.Settings.Arch[0]
 	} else if !slices.Contains(devices, first) && len(devices) > 0 {
@@ -124,7 +124,8 @@ func (s *Server) form(values map[string]string) *report.Form {
 		types = append(types, t.String())
 	}
 	form := &report.Form{Fields: []report.Field{
-		{Name: "arch", Label: "Devices", Value: value("arch", first), Hint: "h200,mi300x", Suggestions: devices},
+		{Name: "arch", Label: "Devices", Value: value("arch", first),
+			Hint: session.ExampleDevice + "," + session.OtherDevice, Suggestions: devices},
 		{Name: "m", Label: "M", Value: value("m", "4096"), Number: true},
 		{Name: "n", Label: "N", Value: value("n", "4096"), Number: true},
 		{Name: "k", Label: "K", Value: value("k", "4096"), Number: true},

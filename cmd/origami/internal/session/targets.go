@@ -185,14 +185,20 @@ func (f *Factory) find(ctx context.Context, t *models.Target) (models.Found, err
 	return found, d.At("--arch %s", t.Name())
 }
 
+// Examples in hints and forms.
+const (
+	ExampleDevice, archOfExample = "h200", "sm90"
+	OtherDevice                  = "mi300x"
+)
+
 // exampleArch is an architecture to show in a hint.
 func (f *Factory) exampleArch() string {
 	var ids []string
 	for _, p := range f.host.Known() {
 		ids = append(ids, p.Archs...)
 	}
-	if len(ids) == 0 || slices.Contains(ids, "sm90") {
-		return "h200"
+	if len(ids) == 0 || slices.Contains(ids, archOfExample) {
+		return ExampleDevice
 	}
 	return ids[0]
 }

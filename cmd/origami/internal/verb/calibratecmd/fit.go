@@ -227,7 +227,7 @@ func own(m arch.Architecture, p *gemm.Problem, of timing.Timing, seconds []float
 	if to == of || to == "" {
 		return seconds
 	}
-	device := timing.New(m, timing.Reference())
+	device := timing.New(m)
 	for i, s := range seconds {
 		seconds[i] = float64(device.Convert(unit.Seconds(s), p, of, to))
 	}

@@ -199,9 +199,9 @@ func open(ctx context.Context, o *Options) (sides []ask.Contender, common string
 // checkTargets refuses what is no comparison.
 func checkTargets(targets []models.Found) error {
 	if len(targets) < 2 {
-		other := "h200"
+		other := session.ExampleDevice
 		if targets[0].Device.ID == other {
-			other = "mi300x"
+			other = session.OtherDevice
 		}
 		return diag.Inputf("compare needs at least two architectures, and one is given").At("--arch").
 			Do("add another, as in --arch %s,%s", targets[0].Named, other)

@@ -269,7 +269,8 @@ func (s *tuning) measure(ctx context.Context, t *tune.Tuner, tasks []tune.Task) 
 
 // tune runs the strategy.
 func (s *tuning) tune(ctx context.Context) (*tune.Tuner, error) {
-	t := &tune.Tuner{Sizes: s.plan.Sizes, Unchecked: unchecked(s.arch.Describe(), s.kernel), Regret: s.o.regret,
+	d := s.arch.Describe()
+	t := &tune.Tuner{Sizes: s.plan.Sizes, Prior: tune.PriorOf(d), Unchecked: unchecked(d, s.kernel), Regret: s.o.regret,
 		Most: s.o.Most, Batch: batch}
 	switch {
 	case s.o.Submit != "":
@@ -278,7 +279,6 @@ func (s *tuning) tune(ctx context.Context) (*tune.Tuner, error) {
 		return t, s.dryRun(ctx, t)
 	}
 	if t.Unchecked && s.o.Strategy == byModel {
-		d := s.arch.Describe()
 		s.o.Factory.Streams.Warn(fmt.Sprintf("the %s model of %s states no error for %s: it takes more measurements, and "+
 			"the expected regret is rough", d.Model, d.ID(), s.kernel))
 	}

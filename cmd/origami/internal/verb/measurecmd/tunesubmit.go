@@ -124,10 +124,7 @@ func manifest(words []string, share measure.Shard, gpus string, d *arch.Descript
 		return "", diag.Inputf("a container is given a number of GPUs").At("--gpus %s", gpus).
 			Do("write them out, as in 0,1,2,3, or leave --gpus out for one")
 	}
-	resource := "nvidia.com/gpu"
-	if strings.EqualFold(d.Vendor, "AMD") {
-		resource = "amd.com/gpu"
-	}
+	resource := strings.ToLower(d.Vendor) + ".com/gpu" // as vendors' device plugins name it
 	type object = map[string]any
 	job := object{
 		"apiVersion": "batch/v1", "kind": "Job", "metadata": object{"name": "origami-tune"},

@@ -163,7 +163,7 @@ func writeText(s *iostreams.Streams, e *ask.Explained) {
 		parameters = append(parameters, []string{"  " + p.Name, digits.Parameter(p.Value, p.Unit), p.Tier.String(),
 			table.SourceOf(e.Arch, p)})
 	}
-	for _, c := range ask.Constants(e.Arch) {
+	for _, c := range e.Constants() {
 		constants = append(constants, []string{"  " + c.Name, digits.Quantity(float64(c.Value), c.Unit),
 			meaning(c.Doc, c.Source)})
 	}

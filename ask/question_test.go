@@ -23,7 +23,8 @@ func TestRankings(t *testing.T) {
 		t.Fatal(err)
 	}
 	problems := []gemm.Problem{gemm.New(4096, 4096, 4096), gemm.New(64, 4096, 512)}
-	answers, err := ask.Rankings(t.Context(), a, ask.Question{Problems: problems, Space: models.Space{{Name: "block_m", Values: []string{"64"}}}, Top: 1})
+	space := models.Space{{Name: "block_m", Values: []string{"64"}}}
+	answers, err := ask.Rankings(t.Context(), a, ask.Question{Problems: problems, Space: space, Top: 1})
 	if err != nil || len(answers) != len(problems) {
 		t.Fatalf("%d answers, %v", len(answers), err)
 	}

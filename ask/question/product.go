@@ -164,8 +164,8 @@ func (s *Size) Set(text string) error {
 	return err
 }
 
-// Sizes are one size, a range of all sizes between two, as in 1:4096, or a list of sizes and of ranges with steps, as in
-// 1,16,64 or 16:16:64.
+// Sizes are one size, a range of all sizes between two, as in 1:4096, or a list of sizes and of ranges with steps, as
+// in 1,16,64 or 16:16:64.
 type Sizes struct {
 	// Values are the sizes, the ends of a range.
 	Values []int

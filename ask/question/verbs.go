@@ -9,7 +9,8 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// Asked is what select, rank and explain have in common: a product or a contraction, and the configurations to consider.
+// Asked is what select, rank and explain have in common: a product or a contraction, and the configurations to
+// consider.
 type Asked struct {
 	Product
 	Contraction
@@ -212,7 +213,9 @@ type Compare struct {
 }
 
 // Answer answers with an ask.Comparison. hint puts the errors of sides into the words of the one who asks.
-func (q *Compare) Answer(ctx context.Context, sides []ask.Contender, fallback string, hint func(error) error) (any, error) {
+func (q *Compare) Answer(ctx context.Context, sides []ask.Contender, fallback string, hint func(error) error) (
+	any, error,
+) {
 	p, err := q.One(fallback)
 	if err != nil {
 		return nil, err

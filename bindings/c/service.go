@@ -199,7 +199,7 @@ func (r *request) compare(ctx context.Context) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if sides, err = q.Target.Sides(ctx, all, &q.Search, q.Kernel, false); err != nil {
+		if sides, err = q.Sides(ctx, all, &q.Search, q.Kernel, false); err != nil {
 			return nil, err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// A predicted time is wrong by a factor. Its logarithm is the residual log(measured ÷ predicted). Residuals are a
+// Prior is what is known before measurements. A predicted time is wrong by a factor. Its logarithm is the residual log(measured ÷ predicted). Residuals are a
 // Gaussian process over sizes s and configurations c, with the covariance
 //
 //	k((s,c),(s',c')) = nearSizes · S + oneSize · [s=s'] + pair · [s=s', c=c'] +

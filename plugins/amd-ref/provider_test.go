@@ -29,14 +29,14 @@ func TestManifest(t *testing.T) {
 		"gfx900 vega10 [vega-fe vega-frontier] [tensile library] [tensile library] AMD",
 		"gfx906 vega20 [mi60] [library] [library] AMD",
 		"gfx906 mi50 [mi50-32gb mi50-16gb] [library] [library] AMD",
-		"gfx908 mi100 [mi100-32gb] [library] [library] AMD",
-		"gfx90a mi210 [mi250-gcd] [tensile amd-origami library] [tensile triton library] AMD",
+		"gfx908 mi100 [mi100-32gb cdna cdna1] [library] [library] AMD",
+		"gfx90a mi210 [mi250-gcd cdna2] [tensile amd-origami library] [tensile triton library] AMD",
 		"gfx90a mi250x-gcd [mi250x] [tensile amd-origami library] [tensile triton library] AMD",
-		"gfx942 mi300x [] [tensile amd-origami library] [tensile triton library] AMD",
+		"gfx942 mi300x [cdna3] [tensile amd-origami library] [tensile triton library] AMD",
 		"gfx942 mi300a [mi300a-128gb] [tensile amd-origami library] [tensile triton library] AMD",
 		"gfx942 mi308x [mi308x-192gb] [tensile amd-origami library] [tensile triton library] AMD",
 		"gfx942 mi325x [mi325x-256gb] [tensile amd-origami library] [tensile triton library] AMD",
-		"gfx950 mi355x [] [tensile amd-origami library] [tensile triton library] AMD",
+		"gfx950 mi355x [cdna4] [tensile amd-origami library] [tensile triton library] AMD",
 		"gfx950 mi350x [mi350x-288gb] [tensile amd-origami library] [tensile triton library] AMD",
 	}
 	if m.Name != "amd-ref" || fmt.Sprint(got) != fmt.Sprint(want) {

@@ -219,16 +219,16 @@ var questions = []gemm.Problem{
 	gemm.New(16384, 16384, 16384), // power
 	gemm.New(40000, 30000, 100),   // a K step of the whole grid is as large as a large L2
 	gemm.New(1<<24, 16, 1000),     // and as 1024 times the L2 of a die, with which AMD's model compares it
-	experts(16), experts(4096),
+	experts(gemm.BF16, 16), experts(gemm.BF16, 4096), experts(gemm.FP8, 4096),
 	// each type has a peak rate
 	typed(gemm.BF16), typed(gemm.TF32), typed(gemm.FP32), typed(gemm.INT8), typed(gemm.FP8),
 	typed(gemm.FP4),
 }
 
 // experts is a product of 8 experts with so many rows each.
-func experts(rows int) gemm.Problem {
+func experts(t gemm.DType, rows int) gemm.Problem {
 	p := gemm.New(8*rows, 4096, 4096)
-	p.DType, p.Out = gemm.BF16, gemm.BF16
+	p.DType, p.Out = t, gemm.BF16
 	p.SetTrans(false, true)
 	p.Groups, _ = gemm.NewGroups(slices.Repeat([]int{rows}, 8)...)
 	return p

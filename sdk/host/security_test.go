@@ -155,7 +155,8 @@ func TestSecretsStayHere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(text), "a-secret") || strings.Contains(string(text), "PRIVATE KEY") || !strings.Contains(string(text), "CUDA_VISIBLE_DEVICES=3\n") ||
+		if strings.Contains(string(text), "a-secret") || strings.Contains(string(text), "PRIVATE KEY") ||
+			!strings.Contains(string(text), "CUDA_VISIBLE_DEVICES=3\n") ||
 			!strings.Contains(string(text), "TRITON_CACHE_DIR=/cache\n") {
 			t.Errorf("%s, it inherits\n%s", when, text)
 		}

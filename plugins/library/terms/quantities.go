@@ -44,9 +44,9 @@ func Generations() []Generation {
 // Lines are the generations of which times were recorded with rows of fp8 that begin within a line of the L2.
 var Lines = map[Generation]bool{Hopper: true}
 
-// LeftOut are types that are not predicted for a generation. On a Vega 10, rocBLAS@b520bc83fa takes 1.95 times as long for
-// fp16 with results in fp32 as for results in fp16, at the median of 2,084 sizes, and on later generations 0.84 to 1.08
-// times. No term says why.
+// LeftOut are types that are not predicted for a generation. On a Vega 10, rocBLAS@b520bc83fa takes 1.95 times as long
+// for fp16 with results in fp32 as for results in fp16, at the median of 2,084 sizes, and on later generations 0.84 to
+// 1.08 times. No term says why.
 var LeftOut = map[Generation]gemm.Types{GCN5: {In: gemm.FP16, Out: gemm.FP32}}
 
 // Number is a number of the machine, which follows from the description of a device.

@@ -31,15 +31,15 @@ var Compiled embed.FS
 var Intervals []byte
 
 // Measured are the devices that Intervals is of, each with other kernel families. The other devices of an architecture
-// are their sisters. Only is the one rung that a device was measured on, empty for all: nothing more than the data sheet
-// is known of the H100.
+// are their sisters. Only is the one rung that a device was measured on, empty for all: nothing more than the data
+// sheet is known of the H100.
 var Measured = []struct {
 	Device string
 	Only   arch.Rung
 }{{Device: "h200"}, {Device: "h100", Only: arch.RungSpec}}
 
-// AheadOfLibrary are devices with published times of Triton's kernels below the least that a model takes from the time of
-// the vendor's library (pipelined/terms.LibraryLead): the data set rtx3090-triton-published.
+// AheadOfLibrary are devices with published times of Triton's kernels below the least that a model takes from the time
+// of the vendor's library (pipelined/terms.LibraryLead): the data set rtx3090-triton-published.
 var AheadOfLibrary = []string{"rtx3090"}
 
 // Set is a data set that numbers of a model may have been fitted to. Problems, which `go test ./plugins/nvidia/data

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/fit"
@@ -81,6 +82,12 @@ func newModel(g *gpu.Device, product arch.Architecture, families []string, value
 	d.Terms = slices.Concat(d.Terms[:m.total], d.Terms[m.total+1:], []arch.Term{t}, schema[1:])
 	read := formula.Of(schema)
 	d.Unused = slices.DeleteFunc(slices.Clone(d.Unused), func(name string) bool { return slices.Contains(read, name) })
+	for i := range d.Params { // of the types that the families do not multiply; another one takes this rung away
+		if name := d.Params[i].Name; d.Rung != arch.RungCharacterized && strings.HasPrefix(name, "peak_") && !slices.Contains(peaks(g), name) &&
+			!slices.Contains(d.Unused, name) {
+			d.Unused = append(d.Unused, name)
+		}
+	}
 	d.Model, d.Kernels, d.Families, d.Conversion = Family, families, nil, nil
 	for _, name := range families {
 		f := arch.Family{Name: name, Axes: axes, Groups: true, Doc: docs[name]}
@@ -97,6 +104,14 @@ func newModel(g *gpu.Device, product arch.Architecture, families []string, value
 	d.Fitted = append(slices.Clone(d.Fitted), arch.Fitted{DataSet: DataSet})
 	d.Uncertainty = uncertaintyOf(d)
 	return m, nil
+}
+
+// peaks are the rates of the types that the families multiply, or convert them to.
+func peaks(g *gpu.Device) (names []string) {
+	for _, t := range []gemm.DType{gemm.BF16, gemm.FP8} {
+		names = append(names, "peak_"+t.String(), "peak_"+g.SM.Multiplies(t).String())
+	}
+	return names
 }
 
 var docs = map[string]string{

@@ -151,10 +151,12 @@ func TestMistakes(t *testing.T) {
 		wants []string
 	}{
 		{"misspelled key", "dtyp: bf16", nil, nil, []string{"settings.yaml", `"dtyp"`, "did you mean dtype?"}},
-		{"nested key", "arch:\n  sm89: 1", nil, nil, []string{"settings.yaml", "settings.yaml:1: arch cannot be", "write a list of texts"}},
+		{"nested key", "arch:\n  sm89: 1", nil, nil,
+			[]string{"settings.yaml", "settings.yaml:1: arch cannot be", "write a list of texts"}},
 		{"not YAML", "a: [", nil, nil, []string{"settings.yaml", "not a settings file"}},
 		{"unknown and empty", "colour: {}", nil, nil, []string{"settings.yaml", `unknown setting "colour"; the settings:`}},
-		{"a mapping", "arch: {}", nil, nil, []string{"settings.yaml", "settings.yaml:1: arch cannot be", "write a list of texts"}},
+		{"a mapping", "arch: {}", nil, nil,
+			[]string{"settings.yaml", "settings.yaml:1: arch cannot be", "write a list of texts"}},
 		{"a key twice", "arch: sm89\narch: sm90", nil, nil, []string{"settings.yaml", "not a settings file", "arch"}},
 		{"a key twice, in capitals", "arch: sm89\nArch: sm90", nil, nil, []string{"settings.yaml:1", "arch is set twice"}},
 		{"a list for a text", "device: [a, b]", nil, nil, []string{"settings.yaml:1", "device cannot be", "write a text"}},

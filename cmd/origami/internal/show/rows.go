@@ -146,6 +146,7 @@ func (r *Rows[T]) Add(row *T) error {
 	case table.Table:
 		r.rows = append(r.rows, *row)
 		return nil
+	default:
 	}
 	if r.csv == nil {
 		if err := r.head(row); err != nil {

@@ -89,7 +89,7 @@ func (o *Options) published(ctx context.Context) (*answer, error) {
 		given bool
 	}{
 		{"--times", o.Times != ""}, {"--problems", o.Query.Problems != ""},
-		{"--candidates", o.Query.Candidates.Asked()}, {"--space", len(o.Query.Search.Space) > 0},
+		{"--candidates", o.Query.Candidates.Asked()}, {"--space", len(o.Query.Space) > 0},
 		{"--trans-a", o.Query.TransA}, {"--trans-b", o.Query.TransB}, {"--out-dtype", o.Query.Out != ""},
 	} {
 		if c.given {

@@ -54,7 +54,7 @@ func (o *outcome) answer() *answer {
 // columns are what people see of the problems.
 func (o *outcome) columns() []show.Column[ask.Evaluated] {
 	key, text := show.Key[ask.Evaluated], show.Text[ask.Evaluated]
-	c := []show.Column[ask.Evaluated]{text("problem", func(r *ask.Evaluated) string { return r.Record.String() })}
+	c := []show.Column[ask.Evaluated]{text("problem", func(r *ask.Evaluated) string { return r.String() })}
 	for _, name := range o.Labels {
 		c = append(c, key("labels."+name, name))
 	}

@@ -75,7 +75,8 @@ func pluginList(ctx context.Context, f *session.Factory) error {
 		all = append(all, l.complete())
 	}
 	key, text := show.Key[listed], show.Text[listed]
-	return show.NewRows(f.Streams, f.Format(), key("name"), key("source"), key("version"), key("state"), text("provides", (*listed).provides), text("path", func(l *listed) string {
+	return show.NewRows(f.Streams, f.Format(), key("name"), key("source"), key("version"), key("state"),
+		text("provides", (*listed).provides), text("path", func(l *listed) string {
 		if l.Source == builtin {
 			return ""
 		}

@@ -94,7 +94,8 @@ func showFolder(f *session.Factory, d *dataset.Dataset) error {
 			digits.Plural(s.Measurements, "measurement", "measurements"), digits.Plural(s.Problems, "problem", "problems"), s.OK,
 			s.Wrong, s.NotBuilt, s.Failed)
 		f.Streams.Printf("\n")
-	}, s.GPUs, key("gpu"), key("driver"), key("measurements"), show.Text("from", func(g *gpuRow) string { return day(g.From) }),
+	}, s.GPUs, key("gpu"), key("driver"), key("measurements"),
+		show.Text("from", func(g *gpuRow) string { return day(g.From) }),
 		show.Text("to", func(g *gpuRow) string { return day(g.To) }), key("clock_hz", "clock"),
 		key("known_least", "known kernels, least"), key("known_most", "most ÷ median"))
 }

@@ -146,7 +146,7 @@ type expertKernel struct {
 	DefaultSeconds float64     `json:"default_seconds" unit:"s"` // with vLLM's kernel without a table
 	Gain           float64     `json:"gain" unit:"ratio"`        // default_seconds ÷ seconds
 	SplitGain      float64     `json:"split_gain"`               // seconds ÷ the time with up and down
-	Bound          string      `json:"bound"`                    // what limits the first product, and the same in a sentence
+	Bound          string      `json:"bound"`                    // what limits the first product, and why
 	Why            string      `json:"why"`
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Prior is what is known before measurements. A predicted time is wrong by a factor. Its logarithm is the residual log(measured ÷ predicted). Residuals are a
-// Gaussian process over sizes s and configurations c, with the covariance
+// Prior is what is known before measurements. A predicted time is wrong by a factor. Its logarithm is the residual
+// log(measured ÷ predicted). Residuals are a Gaussian process over sizes s and configurations c, with the covariance
 //
 //	k((s,c),(s',c')) = nearSizes · S + oneSize · [s=s'] + pair · [s=s', c=c'] +
 //	                   C · (allSizes + nearBoth · S + oneSizeLike · [s=s'])

@@ -77,11 +77,11 @@ func pluginList(ctx context.Context, f *session.Factory) error {
 	key, text := show.Key[listed], show.Text[listed]
 	return show.NewRows(f.Streams, f.Format(), key("name"), key("source"), key("version"), key("state"),
 		text("provides", (*listed).provides), text("path", func(l *listed) string {
-		if l.Source == builtin {
-			return ""
-		}
-		return l.Path
-	}), key("reason")).Least("version", "path", "source").All(all)
+			if l.Source == builtin {
+				return ""
+			}
+			return l.Path
+		}), key("reason")).Least("version", "path", "source").All(all)
 }
 
 // complete makes missing lists empty ones.

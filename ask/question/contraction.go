@@ -15,8 +15,8 @@ type Contraction struct {
 	Strides  []string `json:"stride" arg:"TENSOR=N,N..." help:"strides of a tensor in elements: one for each index, in the order in which --contract writes them, as in a=4096,64,1; without gaps otherwise" rare:"yes"`
 }
 
-// Plans returns the ways to compute the contraction, with what a product says besides its sizes. A name of Tensile gives
-// the types as well. fallback is as in Product.Base.
+// Plans returns the ways to compute the contraction, with what a product says besides its sizes. A name of Tensile
+// gives the types as well. fallback is as in Product.Base.
 func (q *Contraction) Plans(product *Product, fallback string) (*ask.Plans, error) {
 	base, err := product.Base(fallback)
 	if err != nil {

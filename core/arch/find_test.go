@@ -8,7 +8,8 @@ import (
 func TestFind(t *testing.T) {
 	manifests := []Manifest{
 		{Name: "first", Archs: []ArchEntry{
-			{ID: "sm90", Devices: []DeviceEntry{{ID: "h100", Aliases: []string{"hopper"}}, {ID: "h200", Name: "Acme Fast H200 SXM"}}},
+			{ID: "sm90", Devices: []DeviceEntry{{ID: "h100", Aliases: []string{"hopper"}},
+				{ID: "h200", Name: "Acme Fast H200 SXM"}}},
 			{ID: "empty"},
 		}},
 		{Name: "second", Archs: []ArchEntry{

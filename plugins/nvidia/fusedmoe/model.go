@@ -39,8 +39,8 @@ var axes = []gemm.Axis{{Name: "top_k", Type: gemm.Integer, Default: "0",
 		"the rows by expert, the gated activation, and the sum over a token's experts; 0 in the second product"}}
 
 // spaceOf has the configurations among which vLLM's tuner searches on NVIDIA (benchmarks/kernels/benchmark_moe.py).
-// With scales per block, a step along K has one of them, and narrow tiles are there too, which that tuner leaves out and
-// the kernel takes.
+// With scales per block, a step along K has one of them, and narrow tiles are there too, which that tuner leaves out
+// and the kernel takes.
 func spaceOf(kernel string) arch.Space {
 	s := arch.Space{Kernel: kernel, BlockM: []int{16, 32, 64, 128, 256}, BlockN: []int{32, 64, 128, 256},
 		BlockK: []int{64, 128, 256}, NumWarps: []int{4, 8}, NumStages: []int{2, 3, 4, 5}, SplitK: []int{1}}
@@ -83,7 +83,8 @@ func newModel(g *gpu.Device, product arch.Architecture, families []string, value
 	read := formula.Of(schema)
 	d.Unused = slices.DeleteFunc(slices.Clone(d.Unused), func(name string) bool { return slices.Contains(read, name) })
 	for i := range d.Params { // of the types that the families do not multiply; another one takes this rung away
-		if name := d.Params[i].Name; d.Rung != arch.RungCharacterized && strings.HasPrefix(name, "peak_") && !slices.Contains(peaks(g), name) &&
+		name := d.Params[i].Name
+		if d.Rung != arch.RungCharacterized && strings.HasPrefix(name, "peak_") && !slices.Contains(peaks(g), name) &&
 			!slices.Contains(d.Unused, name) {
 			d.Unused = append(d.Unused, name)
 		}

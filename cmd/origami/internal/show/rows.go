@@ -1,4 +1,4 @@
-// Package show writes answers: rows as a table for people, CSV, TSV and lines of JSON, all from the structs of the rows.
+// Package show writes answers: rows as a table for people, CSV, TSV and lines of JSON, all from structs.
 package show
 
 import (

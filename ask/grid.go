@@ -85,8 +85,8 @@ func WholeGrid(sizes [3][]int) (*Grid, error) {
 // sparse is how many times as many places as sizes a grid has at most.
 const sparse = 4
 
-// GridAmong returns the grid of the sizes that some cells have. They are scattered if all three vary, if few places of a
-// grid would be filled, or if a size is there twice.
+// GridAmong returns the grid of the sizes that some cells have. They are scattered if all three vary, if few places of
+// a grid would be filled, or if a size is there twice.
 func GridAmong(list []Cell) (*Grid, error) {
 	var sizes [3][]int
 	distinct := map[[3]int]bool{}

@@ -37,8 +37,8 @@ type Prior struct {
 	scale float64
 }
 
-// PriorOf returns what a model states. Where it states nothing, each cause of errors counts the same, with errors of 4 %
-// by each that go together within powers of two: that is assumed.
+// PriorOf returns what a model states. Where it states nothing, each cause of errors counts the same, with errors of 4
+// % by each that go together within powers of two: that is assumed.
 func PriorOf(d *arch.Description) Prior {
 	of := func(name string, otherwise float64) float64 { return cmp.Or(d.Constant("tune_"+name, 0), otherwise) }
 	const variance = 0.04 * 0.04

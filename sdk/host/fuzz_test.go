@@ -49,8 +49,8 @@ func FuzzLock(f *testing.F) {
 	})
 }
 
-// Whatever a plugin prints, the kept lines are limited in number and length, and valid text, and go-plugin's client gets
-// only log lines that it can read.
+// Whatever a plugin prints, the kept lines are limited in number and length, and valid text, and go-plugin's client
+// gets only log lines that it can read.
 func FuzzLog(f *testing.F) {
 	for _, s := range []string{
 		`{"@level":"warn","@message":"m","@timestamp":"x","key":1}` +

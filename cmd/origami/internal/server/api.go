@@ -23,8 +23,8 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 )
 
-// Endpoint is a question that requests may ask. Its parameters are the flags of the command of the same name, with _ for
-// -, but for those that name a file, a folder or a program.
+// Endpoint is a question that requests may ask. Its parameters are the flags of the command of the same name, with _
+// for -, but for those that name a file, a folder or a program.
 type Endpoint struct {
 	Name, Summary string
 	// Ask adds the parameters to a set of flags, and returns what answers.

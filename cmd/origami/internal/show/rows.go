@@ -17,8 +17,9 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Rows writes rows of an answer, each as soon as it is known. The struct T describes a row once. Its JSON is a line. Its
-// keys, flattened with dots, are the columns of CSV and TSV. A table for people has the columns that are named here.
+// Rows writes rows of an answer, each as soon as it is known. The struct T describes a row once. Its JSON is a line.
+// Its keys, flattened with dots, are the columns of CSV and TSV. A table for people has the columns that are named
+// here.
 //
 // The cells of CSV are the values of the JSON: an absent value and null are empty, numbers have the same digits, a list
 // of numbers has blanks between them, and a list of texts has "; ". A pair is two columns, .low and .high. A list of
@@ -42,8 +43,8 @@ type Column[T any] struct {
 }
 
 // Key is the column of a key of the JSON, such as predicted.seconds. The header is the last part of the key, or the
-// given one. The unit of the struct's field, as in `unit:"s"`, says how people read the value: s, Hz, B, B/s, FLOP/s and
-// cycles have SI prefixes or six digits, and fraction is a percentage.
+// given one. The unit of the struct's field, as in `unit:"s"`, says how people read the value: s, Hz, B, B/s, FLOP/s
+// and cycles have SI prefixes or six digits, and fraction is a percentage.
 func Key[T any](key string, header ...string) Column[T] {
 	name := key[strings.LastIndexByte(key, '.')+1:]
 	if len(header) > 0 {

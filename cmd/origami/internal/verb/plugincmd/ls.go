@@ -63,8 +63,9 @@ func pluginList(ctx context.Context, f *session.Factory) error {
 			Source: "lock file", Reason: err.Error()}.complete())
 	}
 	for _, p := range plugins {
-		l := listed{Name: p.Name, Source: "external", Version: p.Version, State: p.State, Archs: p.Archs, Executor: p.Executor,
-			Path: p.Path, Reason: reason(f, &p), Protocol: p.Protocols, SHA256: p.SHA256}
+		l := listed{Name: p.Name, Source: "external", Version: p.Version, State: p.State, Archs: p.Archs,
+			Executor: p.Executor,
+			Path:     p.Path, Reason: reason(f, &p), Protocol: p.Protocols, SHA256: p.SHA256}
 		if p.Builtin {
 			l.Source = builtin
 		}

@@ -40,7 +40,8 @@ func (o *invariantOptions) write(side *ask.Contender, t *invariantTable) error {
 	}
 	layer, all := show.Key[tableLayer], show.Key[pass]
 	if err := answer(o.factory, side, t, t.evidence(), lines, t.Layers,
-		show.Text("layer", func(l *tableLayer) string { return strings.Join(l.Names, " ") }), layer("n", "N"), layer("k", "K"),
+		show.Text("layer", func(l *tableLayer) string { return strings.Join(l.Names, " ") }),
+		layer("n", "N"), layer("k", "K"),
 		layer("block_k", "BLOCK_K"), layer("mean_price", "its price"), layer("worst_price", "at worst"),
 		layer("worst_m", "at M"), show.Text("kernels", func(l *tableLayer) string { return fmt.Sprint(len(l.Kernels)) }),
 		layer("gain")); err != nil {

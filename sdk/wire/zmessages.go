@@ -180,10 +180,10 @@ func encodeTerm(x *arch.Term) *pb.Term {
 	return &pb.Term{
 		Name:    x.Name,
 		Unit:    x.Unit,
+		Kind:    pb.TermKind(x.Kind) + 1,
 		Formula: x.Formula,
 		Doc:     x.Doc,
 		Source:  x.Source,
-		Kind:    pb.TermKind(x.Kind) + 1,
 		Common:  x.Common,
 	}
 }
@@ -193,10 +193,10 @@ func (c *check) decodeTerm(q *pb.Term) (x arch.Term) {
 	c.place = place{"term", q.GetName()}
 	x.Name = c.named("a term", q.GetName())
 	x.Unit = q.GetUnit()
+	x.Kind = arch.TermKind(c.enum("kind", int32(q.GetKind()), 1, 4) - 1)
 	x.Formula = q.GetFormula()
 	x.Doc = q.GetDoc()
 	x.Source = q.GetSource()
-	x.Kind = arch.TermKind(c.enum("kind", int32(q.GetKind()), 1, 4) - 1)
 	x.Common = q.GetCommon()
 	c.place = outer
 	return x

@@ -101,7 +101,7 @@ func (f *Field) Set(text string) error {
 		if errors.Is(err, strconv.ErrRange) {
 			return errors.New("is too large")
 		} else if err != nil {
-			return errors.New("is no whole number")
+			return errors.New("is not a whole number")
 		}
 		f.value.SetInt(int64(v))
 	case reflect.Slice:

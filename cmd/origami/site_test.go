@@ -96,7 +96,7 @@ func TestSiteIsSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info.Size() > 6_000_000 {
+	if info.Size() > 7_100_000 { // 5.9 MB until 2026-11-28: rows are written by reflection since
 		t.Errorf("the module has %d bytes", info.Size())
 	}
 }

@@ -170,7 +170,7 @@ func TestErrorsAreInTheClientsWords(t *testing.T) {
 		{"select?arch=toy1&trans_a=x&" + shape256, `trans_a "x" is neither true nor false; see openapi.json`},
 		{"select?arch=toy1:x=1&" + shape256, `arch=toy1:x=1: toy1 has no parameter "x"; `},
 		{"select?arch=toy1&m=1&n=1&k=1", "no configuration of toy1@small fits 1x1x1 fp16 (rejected: "},
-		{"rank?arch=toy1&top=x&" + shape256, `top "x" is no whole number; see openapi.json`},
+		{"rank?arch=toy1&top=x&" + shape256, `top "x" is not a whole number; see openapi.json`},
 		{"rank?arch=toy1&top=99999999999999999999&" + shape256,
 			`top "99999999999999999999" is too large; see openapi.json`},
 		{"rank?arch=toy1&top=0&" + shape256, "top 0 is not positive; give a whole number of at least 1"},

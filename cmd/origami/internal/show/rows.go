@@ -299,7 +299,8 @@ func scalar(v reflect.Value) string {
 		if !digits.Finite(v.Float()) {
 			return ""
 		}
-		return digits.Exact(v.Float())
+		line, _ := json.Marshal(v.Float()) // it is finite
+		return string(line)
 	case reflect.Slice, reflect.Array:
 		cells, between := make([]string, v.Len()), " "
 		for i := range cells {

@@ -138,11 +138,11 @@ func TestColours(t *testing.T) {
 		"NO_COLOR":       {args: rank, env: "NO_COLOR=1", want: ` 1  \d+x`},
 		"NO_COLOR error": {args: "--arch sm89 rank -m 64", env: "NO_COLOR=1", want: `^origami: -n and -k are missing`},
 		"dumb":           {args: rank, env: "TERM=dumb", want: ` 1  \d+x`},
-		"CSV":            {args: rank + " --format csv", want: `^m,n,k,`},
+		"CSV":            {args: rank + " --format csv", want: `^arch,device,model,`},
 		"piped table":    {args: rank, piped: true, want: `(?s) 1  \d+x.*\nnot shown: .*--wide shows all columns`},
 		"piped wide":     {args: rank + " --wide", piped: true, want: ` 1  \d+x[^\n]{90}`},
 		"piped compare":  {args: one + "a100,h200", piped: true, want: `fastest +- +lead`},
-		"piped CSV":      {args: rank + " --format csv", piped: true, want: `^m,n,k,`},
+		"piped CSV":      {args: rank + " --format csv", piped: true, want: `^arch,device,model,`},
 	}
 	origami := binary(t)
 	for name, c := range cases {

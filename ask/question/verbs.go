@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/origami-gemm/origami/ask"
-	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 )
@@ -68,17 +67,10 @@ func (q *Select) Answer(ctx context.Context, side *ask.Contender, fallback strin
 		if err != nil {
 			return nil, err
 		}
-		m.Same = Axes(q.Same)
-		if q.Own {
-			own := *side
-			own.Others = nil
-			side = &own
-		}
-		return side.Bands(ctx, p, m)
+		return q.Bands(ctx, side, p, m)
 	}
-	if len(q.Same) > 0 {
-		return nil, diag.Inputf("--same is about the kernels for several M").
-			Do("give a range or a list of M, as in -m 1:8192 or -m 1,16,64")
+	if err := q.CheckOne(); err != nil {
+		return nil, err
 	}
 	of := ask.Question{Kernel: q.Kernel, Top: max(2, q.Top), Terms: !q.Brief, Regret: q.Regret}
 	if q.Contract != "" {
@@ -107,6 +99,26 @@ func (q *Select) Answer(ctx context.Context, side *ask.Contender, fallback strin
 		all = append(all, a)
 	}
 	return all, nil
+}
+
+// Bands divides several M of a problem.
+func (q *Pick) Bands(ctx context.Context, side *ask.Contender, p gemm.Problem, m ask.Range) (*ask.Bands, error) {
+	m.Same = Axes(q.Same)
+	if q.Own {
+		own := *side
+		own.Others = nil
+		side = &own
+	}
+	return side.Bands(ctx, p, m)
+}
+
+// CheckOne refuses what has no meaning for one M.
+func (q *Pick) CheckOne() error {
+	if len(q.Same) > 0 {
+		return diag.Inputf("--same is about the kernels for several M").
+			Do("give a range or a list of M, as in -m 1:8192 or -m 1,16,64")
+	}
+	return nil
 }
 
 // CheckTop refuses a number of configurations that says nothing.
@@ -210,19 +222,4 @@ func (q *Explain) Answer(ctx context.Context, side *ask.Contender, fallback stri
 type Compare struct {
 	Product
 	Search
-}
-
-// Answer answers with an ask.Comparison. hint puts the errors of sides into the words of the one who asks.
-func (q *Compare) Answer(ctx context.Context, sides []ask.Contender, fallback string, hint func(error) error) (
-	any, error,
-) {
-	p, err := q.One(fallback)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := ask.Compare(ctx, sides, []problems.Problem{{Problem: p}}, true, func(int) {})
-	if err != nil {
-		return nil, err
-	}
-	return rows[0].Comparison(nil, hint), nil
 }

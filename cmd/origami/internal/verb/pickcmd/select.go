@@ -127,12 +127,10 @@ func (o *SelectOptions) checkTop() error {
 // answer takes the road that the flags ask for. Select is the road of most questions.
 func (o *SelectOptions) answer(ctx context.Context) error {
 	if r, several := o.Query.M.Several(); several {
-		r.Same = question.Axes(o.Same)
 		return o.runBands(ctx, r)
 	}
-	if len(o.Same) > 0 {
-		return diag.Inputf("--same is about the kernels for several M").
-			Do("give a range or a list of M, as in -m 1:8192 or -m 1,16,64")
+	if err := o.CheckOne(); err != nil {
+		return err
 	}
 	switch {
 	case o.Logic != "":
@@ -164,9 +162,9 @@ func (o *SelectOptions) each(ctx context.Context, rankings session.Rankings, lis
 	s, many := o.Factory.Streams, o.Query.Problems != ""
 	w := newSelectWriter(o, many)
 	w.regret, w.labels = q.Regret, list.Labels()
-	q.Ways = q.Advice || choose == nil && (w.format == table.JSON || w.format == table.Table && !many)
+	q.Ways = q.Advice || !o.Brief && choose == nil && (w.format == table.JSON || w.format == table.Table && !many)
 	if q.Top = max(1, q.Top); !many {
-		q.Top, q.Terms = max(2, q.Top), true // for the runner-up, and the waves and DRAM traffic of the pick
+		q.Top, q.Terms = max(2, q.Top), !o.Brief || w.format == table.Table // for the runner-up, and why it is the pick
 	}
 	bar := table.NewListBar(s, "selecting", o.Query.Problems)
 	defer bar.Stop()

@@ -42,7 +42,7 @@ func (o *SelectOptions) runBands(ctx context.Context, r ask.Range) error {
 	if err != nil {
 		return err
 	}
-	bands, err := side.Bands(ctx, p, r)
+	bands, err := o.Bands(ctx, &side, p, r)
 	if err != nil {
 		return err
 	}

@@ -128,19 +128,14 @@ func (f *Field) String() string {
 // Type is the type of the field's value in JSON.
 func (f *Field) Type() string {
 	switch f.value.Interface().(type) {
-	case Size:
-		return "integer"
 	case bool:
 		return "boolean"
-	case int:
+	case int, Size:
 		return "integer"
 	default:
 		return "string"
 	}
 }
-
-// Repeats reports whether the field takes several values.
-func (f *Field) Repeats() bool { return f.value.Kind() == reflect.Slice }
 
 // given returns the first of some fields that has another value than its default, nil if none has.
 func given(q any, keys ...string) *Field {
@@ -220,7 +215,7 @@ func (f *Field) decode(value json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	if value[0] != '[' && value[0] != '{' || f.Repeats() {
+	if value[0] != '[' && value[0] != '{' || f.value.Kind() == reflect.Slice {
 		for _, word := range words {
 			if err := f.Set(word); err != nil {
 				return err

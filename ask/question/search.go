@@ -112,8 +112,7 @@ func onlyInvariant(d *arch.Description, kernel string, list []gemm.Config) ([]ge
 	return list, nil
 }
 
-// Side opens a target in the kernel family that was asked for, or the device's default, with the candidates that are
-// asked for. open opens it; it may be called from several goroutines.
+// Side returns a target that was opened as a, with the candidates that are asked for. Several goroutines may call it.
 func (q *Search) Side(s models.Source, t *models.Found, a arch.Architecture, invariant bool) (ask.Contender, error) {
 	one, err := ask.NewContender(s, t, a)
 	if err != nil {

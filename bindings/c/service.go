@@ -240,10 +240,9 @@ const (
 
 // model is an open model with its previous picks. It is safe for concurrent use: callers take turns.
 type model struct {
-	side   ask.Contender
-	mu     sync.Mutex
-	memo   *selector.Memo
-	kernel string
+	side ask.Contender
+	mu   sync.Mutex
+	memo *selector.Memo
 	// narrow are the same model with lists of candidates, by their text. A caller ranks one list for many problems.
 	narrow kept
 }
@@ -271,7 +270,7 @@ func (k *kept) get(key string, make func() (*model, error)) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.memo = selector.NewMemo(selector.New(m.side.Model, arch.Space{Kernel: m.kernel}))
+	m.memo = selector.NewMemo(selector.New(m.side.Model, arch.Space{Kernel: m.side.Kernel}))
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.models == nil || len(k.models) >= mostKept {
@@ -294,7 +293,7 @@ func open(ctx context.Context, q *sideQuestion) (*model, error) {
 		return m, err
 	}
 	return m.narrow.get(q.Candidates.Text, func() (*model, error) {
-		narrow := &model{side: m.side, kernel: m.kernel}
+		narrow := &model{side: m.side}
 		narrow.side.Fixed = true
 		var err error
 		narrow.side.Model, err = q.Restrict(m.side.Model, q.Kernel, q.Invariant)
@@ -314,9 +313,7 @@ func openWhole(ctx context.Context, q *sideQuestion) (*model, error) {
 	if len(sides) != 1 {
 		return nil, diag.Inputf("%d architectures are given", len(sides)).At("arch").Do("give one, or ask compare")
 	}
-	m := &model{side: sides[0]}
-	m.kernel, err = m.side.Describe().Kernel(q.Kernel)
-	return m, err
+	return &model{side: sides[0]}, nil
 }
 
 // pick answers a select. The pick alone for a plain product is kept.
@@ -338,7 +335,7 @@ func (m *model) pick(ctx context.Context, q *question.Select) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := ask.Ranking{Arch: m.side.Describe(), Kernel: m.kernel, Problem: p}
+	r := ask.Ranking{Arch: m.side.Describe(), Kernel: m.side.Kernel, Problem: p}
 	return r.Answer(&ask.Entry{Rank: 1, Config: e.Config, Estimate: e.Estimate, Mapping: e.Mapping}), nil
 }
 
@@ -354,10 +351,10 @@ func (r *request) describe(ctx context.Context) (any, error) {
 	}
 	d := m.side.Describe()
 	out := described{Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, Model: d.Model, Class: d.ModelClass,
-		Kernel: m.kernel, Kernels: d.Kernels, Rung: d.Rung, Reason: d.RungReason, Timing: d.Timing, RanksOnly: d.RanksOnly,
+		Kernel: m.side.Kernel, Kernels: d.Kernels, Rung: d.Rung, Reason: d.RungReason, Timing: d.Timing, RanksOnly: d.RanksOnly,
 		Units: d.Units, Clock: float64(d.Clock), ClockRung: d.ClockRung, Params: ask.Parameters(d),
 		Options: map[string]string{}}
-	if i := slices.IndexFunc(d.Uncertainty, func(u arch.Uncertainty) bool { return u.Kernel == m.kernel }); i >= 0 {
+	if i := slices.IndexFunc(d.Uncertainty, func(u arch.Uncertainty) bool { return u.Kernel == m.side.Kernel }); i >= 0 {
 		out.Level = d.Uncertainty[i].Level
 	}
 	for _, o := range d.Options {
@@ -442,13 +439,13 @@ func (r *request) kernel(ctx context.Context) (*generated, error) {
 	}
 	a := m.side.Model
 	if c := q.Config.Config; c != nil {
-		c.Kernel = m.kernel
+		c.Kernel = m.side.Kernel
 		if err := c.ValidateNumbers(); err != nil {
 			return nil, diag.Within("config", err)
 		}
 		a = arch.WithCandidates(a, []gemm.Config{*c})
 	}
-	all, err := ask.Rankings(ctx, a, ask.Question{Problems: []gemm.Problem{p}, Kernel: m.kernel, Top: 1})
+	all, err := ask.Rankings(ctx, a, ask.Question{Problems: []gemm.Problem{p}, Kernel: m.side.Kernel, Top: 1})
 	if err == nil {
 		err = all[0].Err
 	}

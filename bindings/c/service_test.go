@@ -37,6 +37,7 @@ func TestDescribe(t *testing.T) {
 		`"arch":"gfx942","kernel":"triton"`:                            "gfx942@mi300x amd-origami triton",
 		`"arch":"sm90","live":{"name":"NVIDIA H200"}`:                  "sm90@h200 pipelined triton",
 		`"arch":"sm89","overrides":{"clock":{"value":1,"unit":"GHz"}}`: "sm89@rtx4090 pipelined triton",
+		`"arch":"h200","kernel":"cublas"`:                              "sm90@h200 library library",
 		`"arch":["hopper"]`:                                            "sm90@h100 pipelined triton",
 	} {
 		text, err := asked(t, `{"ask":"describe",`+request+`}`)

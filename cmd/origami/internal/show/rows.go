@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
@@ -176,10 +177,7 @@ func (r *Rows[T]) head(first *T) (err error) {
 	if r.keys == nil {
 		r.keys = Keys(first)
 	}
-	r.places = make(map[string]int, len(r.keys))
-	for i, key := range r.keys {
-		r.places[key] = i
-	}
+	r.places = placesOf(r.keys)
 	r.csv, err = newDelimited(r.s, r.format, r.keys)
 	return err
 }
@@ -252,22 +250,20 @@ func walk(prefix string, v reflect.Value, depth int, pass func(key string, depth
 		}
 		return
 	}
-	switch t := v.Type(); {
-	case t.Implements(marshaler) || t.Implements(texter):
+	switch t := shapeOf(v.Type()); {
+	case t.scalar:
 	case v.Kind() == reflect.Struct:
-		for i := range v.NumField() {
-			f := t.Field(i)
-			name, inline, skip := jsonName(&f)
-			switch {
-			case inline:
-				walk(prefix, v.Field(i), depth+1, pass)
-			case skip:
-			case v.Field(i).IsZero() && strings.Contains(f.Tag.Get("json"), ",omitempty"):
-				walk(joined(prefix, name), v.Field(i), depth, func(key string, depth int, _ func() string) {
+		for i := range t.fields {
+			f := &t.fields[i]
+			switch value := v.Field(f.index); {
+			case f.inline:
+				walk(prefix, value, depth+1, pass)
+			case f.omit && value.IsZero():
+				walk(joined(prefix, f.name), value, depth, func(key string, depth int, _ func() string) {
 					pass(key, depth, empty)
 				})
 			default:
-				walk(joined(prefix, name), v.Field(i), depth, pass)
+				walk(joined(prefix, f.name), value, depth, pass)
 			}
 		}
 		return
@@ -275,7 +271,7 @@ func walk(prefix string, v reflect.Value, depth int, pass func(key string, depth
 		pass(prefix+".low", depth, func() string { return scalar(v.Index(0)) })
 		pass(prefix+".high", depth, func() string { return scalar(v.Index(1)) })
 		return
-	case v.Kind() == reflect.Slice && nested(t.Elem()):
+	case v.Kind() == reflect.Slice && nested(v.Type().Elem()):
 		return
 	}
 	pass(prefix, depth, func() string { return scalar(v) })
@@ -360,20 +356,48 @@ var (
 	texter    = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// jsonName is the key of a field. inline says that its fields take its place.
-func jsonName(f *reflect.StructField) (name string, inline, skip bool) {
-	name, _, _ = strings.Cut(f.Tag.Get("json"), ",")
-	inline = f.Anonymous && name == ""
-	return name, inline, !f.IsExported() && !inline || name == "-" || name == "" && !inline
+// shape is what a type says of the JSON of its values: that it is one value, or the fields of an object.
+type shape struct {
+	scalar bool
+	fields []field
+}
+
+// field is a field of a struct that is in JSON: its key, or inline for a struct whose fields take its place.
+type field struct {
+	index        int
+	name, unit   string
+	inline, omit bool
+}
+
+// shapes are the shapes by type: rankings have thousands of rows of one.
+var shapes sync.Map
+
+func shapeOf(t reflect.Type) *shape {
+	if known, ok := shapes.Load(t); ok {
+		return known.(*shape)
+	}
+	s := &shape{scalar: t.Implements(marshaler) || t.Implements(texter)}
+	for i := 0; t.Kind() == reflect.Struct && i < t.NumField(); i++ {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		inline := f.Anonymous && name == ""
+		if inline || f.IsExported() && name != "-" && name != "" {
+			s.fields = append(s.fields, field{i, name, f.Tag.Get("unit"), inline, options == "omitempty"})
+		}
+	}
+	shapes.Store(t, s)
+	return s
 }
 
 // Cells are the values of a row's JSON under keys of Keys. Those that the row does not have are empty.
-func Cells(row any, keys []string) []string {
+func Cells(row any, keys []string) []string { return cells(row, placesOf(keys)) }
+
+func placesOf(keys []string) map[string]int {
 	places := make(map[string]int, len(keys))
 	for i, key := range keys {
 		places[key] = i
 	}
-	return cells(row, places)
+	return places
 }
 
 func cells(row any, places map[string]int) []string {
@@ -414,15 +438,15 @@ func step(v reflect.Value, name string) (reflect.Value, string) {
 	if v.Kind() != reflect.Struct {
 		return reflect.Value{}, ""
 	}
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		key, inline, skip := jsonName(&f)
-		if inline {
-			if found, unit := step(v.Field(i), name); found.IsValid() {
+	t := shapeOf(v.Type())
+	for i := range t.fields {
+		f := &t.fields[i]
+		if f.inline {
+			if found, unit := step(v.Field(f.index), name); found.IsValid() {
 				return found, unit
 			}
-		} else if key == name && !skip {
-			return v.Field(i), f.Tag.Get("unit")
+		} else if f.name == name {
+			return v.Field(f.index), f.unit
 		}
 	}
 	return reflect.Value{}, ""

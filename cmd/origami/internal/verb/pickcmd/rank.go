@@ -100,17 +100,18 @@ func Rank(ctx context.Context, o *RankOptions) error {
 			first = false
 			return nil
 		}
-		entries := make([]ask.Ranked, len(a.Entries))
-		for i := range entries {
-			if entries[i] = a.Ranked(&a.Entries[i], o.Rejected); format != table.JSON {
-				entries[i].Terms = ask.TermColumns(entries[i].Terms)
+		ranked := func(e *ask.Entry) *ask.Ranked {
+			one := a.Ranked(e, o.Rejected)
+			if format != table.JSON {
+				one.Terms = ask.TermColumns(one.Terms)
 			}
+			return &one
 		}
-		if i := slices.IndexFunc(entries, func(e ask.Ranked) bool { return e.Predicted != nil }); i >= 0 {
-			rows.Like(entries[i : i+1])
+		if i := slices.IndexFunc(a.Entries, func(e ask.Entry) bool { return e.Estimate.Reject == "" }); i >= 0 {
+			rows.Like([]ask.Ranked{*ranked(&a.Entries[i])})
 		}
-		for i := range entries {
-			if err := rows.Add(&entries[i]); err != nil {
+		for i := range a.Entries {
+			if err := rows.Add(ranked(&a.Entries[i])); err != nil {
 				return err
 			}
 		}

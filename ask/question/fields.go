@@ -200,6 +200,9 @@ func Unknown(what, name string, known []string) error {
 	if near := diag.Nearest(name, known, 1); len(near) > 0 {
 		return err.Do("did you mean %s?", near[0])
 	}
+	if len(known) == 0 {
+		return err.Do("leave it out: there are none")
+	}
 	return err.Do("the %ss: %s", what, strings.Join(known, ", "))
 }
 

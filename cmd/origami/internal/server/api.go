@@ -34,6 +34,8 @@ type Endpoint struct {
 	List   bool
 	// Others are schemas of what some parameters make of the answer.
 	Others []any
+
+	params []string // once it is served
 }
 
 // Content is what a server answers: questions, and a page about a problem.
@@ -46,8 +48,13 @@ type Content struct {
 // settings are the parameters that are settings of the command line.
 var settings = []string{"arch", "device", "model", "kernel", "rung", "timing", "dtype", "option"}
 
-// params are the parameters of a question with these flags: the settings, and the flags that name no file.
-func params(flags *pflag.FlagSet) []string {
+// paramsOf are the parameters of a question: the settings, and its flags that name no file. Without flags it has none.
+func paramsOf[T any](add func(*session.Factory, *pflag.FlagSet) T) []string {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	add(&session.Factory{}, flags)
+	if !flags.HasFlags() {
+		return nil
+	}
 	names := slices.Clone(settings)
 	flags.VisitAll(func(f *pflag.Flag) {
 		if name := parameter(f.Name); !session.NamesFile(f) && !slices.Contains(names, name) {
@@ -57,26 +64,15 @@ func params(flags *pflag.FlagSet) []string {
 	return names
 }
 
-// params are the parameters of the endpoint. It has none if it has no flags.
-func (e *Endpoint) params() []string {
-	flags := pflag.NewFlagSet(e.Name, pflag.ContinueOnError)
-	e.Ask(&session.Factory{}, flags)
-	if !flags.HasFlags() {
-		return nil
-	}
-	return params(flags)
-}
-
 // answer sends the answer to a question.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, e Endpoint) {
 	var out buffer
-	known := e.params()
-	v, err := s.value(r.Context(), e, known, r)
+	v, err := s.value(r.Context(), e, r)
 	if err == nil {
 		err = write(&out, v)
 	}
 	if err != nil {
-		refuse(w, statusOf(r.Context(), err), s.failure(r.Context(), err, known))
+		refuse(w, statusOf(r.Context(), err), s.failure(r.Context(), err, e.params))
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -113,12 +109,12 @@ func write(out *buffer, v any) error {
 }
 
 // value answers the question of a request.
-func (s *Server) value(ctx context.Context, e Endpoint, known []string, r *http.Request) (any, error) {
-	values, err := asked(r, known)
+func (s *Server) value(ctx context.Context, e Endpoint, r *http.Request) (any, error) {
+	values, err := asked(r, e.params)
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.factoryFor(values, known)
+	f, err := s.factoryFor(values, e.params)
 	if err != nil {
 		return nil, err
 	}

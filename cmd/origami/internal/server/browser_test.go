@@ -147,7 +147,7 @@ func TestFileInBrowser(t *testing.T) {
 		t.Skip("it starts a browser")
 	}
 	s := serverOf(t, fakearch.Toy{}, Options{})
-	f, err := s.factoryFor(map[string]string{"arch": "toy1,toy1@big"}, s.pageParams())
+	f, err := s.factoryFor(map[string]string{"arch": "toy1,toy1@big"}, s.pageParams)
 	if err != nil {
 		t.Fatal(err)
 	}

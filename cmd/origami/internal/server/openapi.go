@@ -23,7 +23,7 @@ func (s *Server) openAPI() object {
 		flags := pflag.NewFlagSet(e.Name, pflag.ContinueOnError)
 		e.Ask(&session.Factory{}, flags)
 		var params []object
-		for _, name := range e.params() {
+		for _, name := range paramsOf(e.Ask) {
 			flag := flags.Lookup(strings.ReplaceAll(name, "_", "-"))
 			if flag == nil {
 				flag = common.Lookup(name)

@@ -19,8 +19,7 @@ const measured = "measured"
 // page sends the page of `origami report` about the problem that its form asks for. Without a question it answers the
 // one that the form opens with.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
-	known := s.pageParams()
-	values, err := asked(r, known)
+	values, err := asked(r, s.pageParams)
 	var p *report.Page
 	status := http.StatusOK
 	switch {
@@ -28,7 +27,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 		status = http.StatusBadRequest
 	case values["m"]+values["groups"] != "":
 		if p, err = s.built(r, values); err != nil {
-			status, err = statusOf(r.Context(), err), s.failure(r.Context(), err, known)
+			status, err = statusOf(r.Context(), err), s.failure(r.Context(), err, s.pageParams)
 		}
 	case len(values) == 0:
 		p = s.opened(r)
@@ -77,7 +76,7 @@ func (s *Server) opened(r *http.Request) *report.Page {
 
 // built makes the page about a problem.
 func (s *Server) built(r *http.Request, values map[string]string) (*report.Page, error) {
-	f, err := s.factoryFor(values, s.pageParams())
+	f, err := s.factoryFor(values, s.pageParams)
 	if err != nil {
 		return nil, err
 	}
@@ -87,13 +86,6 @@ func (s *Server) built(r *http.Request, values map[string]string) (*report.Page,
 		return nil, err
 	}
 	return build(r.Context())
-}
-
-// pageParams are the parameters of a page.
-func (s *Server) pageParams() []string {
-	flags := pflag.NewFlagSet("page", pflag.ContinueOnError)
-	s.Page(&session.Factory{}, flags)
-	return params(flags)
 }
 
 // form has the last question.

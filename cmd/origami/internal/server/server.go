@@ -23,6 +23,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 	"golang.org/x/time/rate"
 
+	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -65,6 +66,8 @@ type Server struct {
 	archs   []arch.ArchEntry
 	opening atomic.Pointer[report.Page]
 	metrics *metrics.Set
+	// pageParams are the parameters of a page.
+	pageParams []string
 }
 
 // New connects to the plugins and returns a server.
@@ -80,7 +83,11 @@ func New(ctx context.Context, f *session.Factory, c Content, o Options) (*Server
 		s.archs = append(s.archs, m.Archs...)
 	}
 	s.metrics.NewGauge("origami_questions_in_progress", func() float64 { return float64(len(s.working)) })
+	if s.Page != nil {
+		s.pageParams = paramsOf(s.Page)
+	}
 	for _, e := range s.Endpoints {
+		e.params = paramsOf(e.Ask)
 		s.handle("GET /api/v1/"+e.Name, s.limited(func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, e) }))
 	}
 	s.handle("GET /{$}", s.limited(s.page))
@@ -350,14 +357,7 @@ func asked(r *http.Request, known []string) (map[string]string, error) {
 	for _, name := range slices.Sorted(maps.Keys(query)) { // of several faults, the same one is said every time
 		switch all := query[name]; {
 		case !slices.Contains(known, name):
-			err := diag.Inputf("there is no parameter %q", name)
-			if near := diag.Nearest(name, known, 1); len(near) > 0 {
-				return nil, err.Do("did you mean %s?", near[0])
-			}
-			if len(known) == 0 {
-				return nil, err.Do("leave it out: there are none")
-			}
-			return nil, err.Do("the parameters: %s", strings.Join(known, ", "))
+			return nil, question.Unknown("parameter", name, known)
 		case len(all) > 1:
 			return nil, diag.Inputf("%s is given twice", name).Do("give it once")
 		case all[0] != "":

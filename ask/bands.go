@@ -283,7 +283,7 @@ type banding struct {
 	sizes            []int
 	starts, searched []int
 	problems         []gemm.Problem
-	// margins are those of the library.
+	// margins are the library's error margins, one for each problem.
 	margins []unit.Seconds
 	// configs are the picks, each once. times are by kernel and size: of configs, then, if there is one, of the library;
 	// infinite for a kernel that a size cannot have. best are the shortest.

@@ -177,8 +177,8 @@ func MeasuredCells(ctx context.Context, a arch.Architecture, data *dataset.Datas
 	return cells, nil
 }
 
-// Winners numbers the fastest kernels of cells, those of most sizes first, and then the picks that win nowhere. Where
-// some configurations are unknown, the numbers that cells have stay.
+// Winners numbers the kernels of cells. The kernel that is fastest at the most sizes comes first, and picks that win
+// nowhere come last. Where some configurations are unknown, the numbers that cells have stay.
 func Winners(cells []Cell) []Winner {
 	var all []Winner
 	enter := func(number *int, w Winner) {

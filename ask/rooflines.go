@@ -159,7 +159,7 @@ func RooflinesOf(ctx context.Context, sides []Contender, q *Placing) (*Rooflines
 	return out, nil
 }
 
-// placer places the kernels of a side. Its devices are those of out from first on, one for each type.
+// placer places the kernels of a side. The side has one device for each type, from out.Devices[first] on.
 type placer struct {
 	*Contender
 	*Placing

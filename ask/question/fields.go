@@ -46,8 +46,8 @@ type setter interface {
 var names = strings.NewReplacer("{types}", gemm.TypeNames(gemm.DTypes()), "{outputs}",
 	gemm.TypeNames(gemm.OutputTypes()), "{activations}", gemm.ActivationNames())
 
-// Fields returns the fields of a question, which is a pointer to a struct, with their defaults set. Those of embedded
-// structs are among them.
+// Fields returns the fields of a question, and the fields of its embedded structs, with their defaults set. q is a
+// pointer to a struct.
 func Fields(q any) []Field {
 	v := reflect.ValueOf(q).Elem()
 	fields := slices.Clone(fieldsOf(v.Type()))

@@ -133,7 +133,7 @@ type restricted struct {
 	of    map[string]family
 }
 
-// family is an architecture whose candidates are those of one kernel family, or why it has none.
+// family is an architecture that offers the candidates of one kernel family only, or the error why it has none.
 type family struct {
 	arch.Architecture
 	err error

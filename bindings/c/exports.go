@@ -19,7 +19,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/builtins"
 )
 
-// The numbers of origami.h are those of package diag. This compiles only if the last one agrees.
+// origami.h numbers the kinds of error as package diag does. This compiles only if the last number agrees.
 var _ [0]struct{} = [C.ORIGAMI_DEVICE - 1 - uint8(diag.Device)]struct{}{}
 
 //export origami_go_ask

@@ -400,7 +400,7 @@ func (g *generator) tables(b *bytes.Buffer, t reflect.Type, of string, seen map[
 	}
 }
 
-// promoted are fields with those of the structs embedded in them.
+// promoted returns fields with each embedded struct replaced by its own fields.
 func (g *generator) promoted(fields []key) (keys []key) {
 	for _, k := range fields {
 		if k.name == "" {

@@ -104,7 +104,7 @@ func run(ctx context.Context, f *session.Factory, sys System) error {
 	return root.ExecuteContext(ctx)
 }
 
-// helpWidth is the width of a help page: that of a manual page where nothing is known of a screen.
+// helpWidth is the width of a help page in columns: the screen's, or 80, as in a manual page, where it is unknown.
 func helpWidth(f *session.Factory) int { return cmp.Or(f.Streams.Width, 80) }
 
 // Help lists the commands in the order of AddCommand.

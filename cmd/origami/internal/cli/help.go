@@ -93,8 +93,8 @@ type flagGroup struct {
 	Rare  bool
 }
 
-// flagGroups are the flags of a command: its own, those that choose a model where a model is asked, and those of both
-// that few people need (session.Rare).
+// flagGroups sorts the flags of a command: its own flags, the flags that choose a model, and, from both, the flags that
+// few people need (session.Rare).
 func flagGroups(cmd *cobra.Command) []flagGroup {
 	groups := []flagGroup{{Title: "Flags"}, {Title: "Architecture and model"}, {Title: "Rarely needed", Rare: true}}
 	for i := range groups {

@@ -176,8 +176,8 @@ func Rungs() []string {
 	return names
 }
 
-// ModelKey annotates the flags of every command that say which model answers, RareKey flags that few people need. The
-// help of a command lists the latter only with --help --all, and those of every command only in `origami --help --all`.
+// ModelKey annotates the flags of every command that choose the model. RareKey annotates flags that few people need: a
+// command's help lists its own only with --all, and `origami --help --all` lists the ones that every command has.
 const (
 	ModelKey = "model"
 	RareKey  = "rare"

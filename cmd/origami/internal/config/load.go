@@ -24,7 +24,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/openfile"
 )
 
-// Load returns the settings in force. flags are those of the command that runs. A page in a browser has no sources.
+// Load returns the settings in force. flags belong to the command that runs. A page in a browser has no sources.
 func Load(flags *pflag.FlagSet) (Settings, error) {
 	var s Settings
 	if err := checkVariables(os.Environ()); err != nil {

@@ -281,13 +281,13 @@ func wordsOf(value json.RawMessage) ([]string, error) {
 	}
 }
 
-// wordsByKey reads words of the form key=value. A key may be given once.
-func wordsByKey(place string, words []string) (map[string]string, error) {
+// ByKey reads words of the form key=value. A key may be given once. form says how a word is written, for an error.
+func ByKey(place, form string, words []string) (map[string]string, error) {
 	var values map[string]string
 	for _, word := range words {
 		key, value, ok := strings.Cut(word, "=")
 		if !ok || key == "" {
-			return nil, diag.Inputf("%q is not key=value", word).At("%s", place).Do("write it as in key=value")
+			return nil, diag.Inputf("%q is not key=value", word).At("%s", place).Do("write it as in %s", form)
 		}
 		if _, again := values[key]; again {
 			return nil, diag.Inputf("%s is given twice", key).At("%s", place).Do("give each key once")

@@ -58,7 +58,7 @@ func (q *Target) Found(ctx context.Context, s models.Source, kernel string) ([]m
 		}
 		targets = []models.Target{{}}
 	}
-	options, err := wordsByKey("options", q.Options)
+	options, err := ByKey("options", "key=value", q.Options)
 	if err != nil {
 		return nil, err
 	}

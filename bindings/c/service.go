@@ -23,17 +23,7 @@ import (
 const dtype = "fp16"
 
 // providers are the built-in plugins, in order of precedence.
-var providers = sync.OnceValues(func() (models.Providers, error) {
-	var all models.Providers
-	for _, plugin := range builtins.Plugins {
-		p, err := plugin.Provider()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, p)
-	}
-	return all, nil
-})
+var providers = sync.OnceValues(builtins.Providers)
 
 // sideQuestion says which model answers, and which of its configurations are considered.
 type sideQuestion struct {
@@ -199,7 +189,7 @@ func (r *request) compare(ctx context.Context) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if sides, err = q.Sides(ctx, all, &q.Search, q.Kernel, false); err != nil {
+		if sides, err = q.Sides(ctx, models.Providers(all), &q.Search, q.Kernel, false); err != nil {
 			return nil, err
 		}
 	}
@@ -306,7 +296,7 @@ func openWhole(ctx context.Context, q *sideQuestion) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
-	sides, err := q.Sides(ctx, all, &q.Search, q.Kernel, q.Invariant)
+	sides, err := q.Sides(ctx, models.Providers(all), &q.Search, q.Kernel, q.Invariant)
 	if err != nil {
 		return nil, err
 	}

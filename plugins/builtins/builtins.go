@@ -19,3 +19,15 @@ var Plugins = []Plugin{
 	{"nvidia", nvidia.Provider},
 	{"amd-ref", amdref.Provider},
 }
+
+// Providers makes the provider of each plugin, in order of precedence.
+func Providers() ([]arch.Provider, error) {
+	all := make([]arch.Provider, len(Plugins))
+	for i, plugin := range Plugins {
+		var err error
+		if all[i], err = plugin.Provider(); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}

@@ -263,11 +263,11 @@ func (w *ways) hasMore(t *testing.T, device, other string, dtype gemm.DType) boo
 // devices are those that have the family, arch@device.
 func devices(t *testing.T) (list []string) {
 	t.Helper()
-	for _, b := range builtins.Plugins {
-		p, err := b.Provider()
-		if err != nil {
-			t.Fatal(err)
-		}
+	all, err := builtins.Providers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
 		for _, a := range p.Manifest().Archs {
 			if slices.Contains(a.Kernels, library.Family) {
 				for _, d := range a.Devices {

@@ -21,11 +21,11 @@ import (
 func open(t testing.TB, r arch.OpenRequest) (arch.Architecture, error) {
 	t.Helper()
 	r.Kernel = library.Family
-	for _, b := range builtins.Plugins {
-		p, err := b.Provider()
-		if err != nil {
-			t.Fatal(err)
-		}
+	all, err := builtins.Providers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
 		for _, a := range p.Manifest().Archs {
 			if a.ID == r.Arch {
 				return p.Open(context.Background(), r)
@@ -49,11 +49,11 @@ func opened(t testing.TB, archID string, options map[string]string) arch.Archite
 // archs are those that have the family.
 func archs(t testing.TB) (ids []string) {
 	t.Helper()
-	for _, b := range builtins.Plugins {
-		p, err := b.Provider()
-		if err != nil {
-			t.Fatal(err)
-		}
+	all, err := builtins.Providers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
 		for _, a := range p.Manifest().Archs {
 			for _, k := range a.Kernels {
 				if k == library.Family {

@@ -16,7 +16,6 @@ import (
 	"syscall/js"
 	"time"
 
-	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/served"
@@ -49,15 +48,8 @@ func main() {
 
 // connect reaches the models of this program.
 func connect(context.Context, config.Settings, func(string)) (session.Host, error) {
-	var all models.Providers
-	for _, b := range builtins.Plugins {
-		p, err := b.Provider()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, p)
-	}
-	return session.InProcess{Providers: all}, nil
+	all, err := builtins.Providers()
+	return session.InProcess{Providers: all}, err
 }
 
 // answer asks for a path with its query, and returns what the constructor of a Response takes. It takes no

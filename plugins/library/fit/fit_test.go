@@ -35,11 +35,11 @@ func open(t *testing.T) (opener, func(device string) terms.Generation) {
 	t.Helper()
 	generations := map[string]terms.Generation{}
 	providers := map[string]arch.Provider{}
-	for _, b := range builtins.Plugins {
-		p, err := b.Provider()
-		if err != nil {
-			t.Fatal(err)
-		}
+	all, err := builtins.Providers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
 		for _, a := range p.Manifest().Archs {
 			providers[a.ID] = p
 		}

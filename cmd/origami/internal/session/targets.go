@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/ask/models"
+	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
@@ -22,7 +23,8 @@ import (
 // archs and device are the settings' or, for `arch show`, arguments. The device "auto" is a GPU of this machine. The
 // options and numbers behind a name win over --option and --hw-params.
 func (f *Factory) Targets(ctx context.Context, archs []string, device string) ([]models.Found, error) {
-	options, err := parseOptions(f.PluginOptions)
+	options, err := question.ByKey("--option", "--option key=value; `origami arch show ID` lists the options",
+		f.PluginOptions)
 	if err != nil {
 		return nil, err
 	}
@@ -307,23 +309,6 @@ func checkNamedPlugins(plugins []info.Plugin) error {
 		}
 	}
 	return nil
-}
-
-// parseOptions reads "key=value" words. A key may be given once.
-func parseOptions(words []string) (map[string]string, error) {
-	options := map[string]string{}
-	for _, w := range words {
-		key, value, ok := strings.Cut(w, "=")
-		if !ok || key == "" {
-			return nil, diag.Inputf("%q is not key=value", w).At("--option").
-				Do("write it as in --option key=value; `origami arch show ID` lists the options")
-		}
-		if _, again := options[key]; again {
-			return nil, diag.Inputf("%s is given twice", key).At("--option").Do("give each key once")
-		}
-		options[key] = value
-	}
-	return options, nil
 }
 
 // checkOptions refuses a key that none of the plugins declares.

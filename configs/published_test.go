@@ -1,17 +1,14 @@
 package configs_test
 
 import (
-	"bytes"
-	"encoding/csv"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/internal/testing/csvtest"
 )
 
 // published contains the rows of testdata/published.
@@ -19,25 +16,8 @@ type published struct{ rrze, mt4g []map[string]string }
 
 func readPublished(t *testing.T) published {
 	t.Helper()
-	read := func(name string) []map[string]string {
-		data, err := os.ReadFile(filepath.Join("testdata", "published", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		records, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows := make([]map[string]string, len(records)-1)
-		for i, record := range records[1:] {
-			rows[i] = map[string]string{}
-			for j, column := range records[0] {
-				rows[i][column] = record[j]
-			}
-		}
-		return rows
-	}
-	return published{read("rrze_gpu_benches.csv"), read("mt4g.csv")}
+	return published{csvtest.Named(t, "testdata/published/rrze_gpu_benches.csv"),
+		csvtest.Named(t, "testdata/published/mt4g.csv")}
 }
 
 func number(t *testing.T, s string) float64 {

@@ -341,9 +341,9 @@ func (r *request) describe(ctx context.Context) (any, error) {
 	}
 	d := m.side.Describe()
 	out := described{Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, Model: d.Model, Class: d.ModelClass,
-		Kernel: m.side.Kernel, Kernels: d.Kernels, Rung: d.Rung, Reason: d.RungReason, Timing: d.Timing, RanksOnly: d.RanksOnly,
-		Units: d.Units, Clock: float64(d.Clock), ClockRung: d.ClockRung, Params: ask.Parameters(d),
-		Options: map[string]string{}}
+		Kernel: m.side.Kernel, Kernels: d.Kernels, Rung: d.Rung, Reason: d.RungReason, Timing: d.Timing,
+		RanksOnly: d.RanksOnly, Units: d.Units, Clock: float64(d.Clock), ClockRung: d.ClockRung,
+		Params: ask.Parameters(d), Options: map[string]string{}}
 	if i := slices.IndexFunc(d.Uncertainty, func(u arch.Uncertainty) bool { return u.Kernel == m.side.Kernel }); i >= 0 {
 		out.Level = d.Uncertainty[i].Level
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -24,6 +23,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/internal/testing/exectest"
 	"github.com/origami-gemm/origami/plugins/nvidia"
 )
@@ -172,15 +172,7 @@ func lendMany() int {
 // sizesFile writes a tuning file: random sizes within the range of the recorded sweep, and the sweep's first kernels.
 func sizesFile(t *testing.T, name string, sizes, kernels int) {
 	t.Helper()
-	f, err := os.Open(filepath.Join(slides, "configs.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = f.Close() }()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := csvtest.Read(t, filepath.Join(slides, "configs.csv"))
 	var b strings.Builder
 	b.WriteString("kernel: triton\nproblems:\n- dtype: fp16\n  sets:\n  - configs:\n")
 	for _, r := range rows[1:][:kernels] {

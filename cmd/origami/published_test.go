@@ -7,7 +7,6 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/csv"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -26,6 +25,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/internal/testing/csvtest"
 )
 
 var writeScores = flag.Bool("scores", false, "write the floors of the scores on published times, and docs/published.md")
@@ -114,15 +114,7 @@ func TestPublishedScores(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	file, err := os.Open(floorsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	floors, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	floors := csvtest.Read(t, floorsFile)
 	for _, row := range floors[1:] {
 		floor, err := strconv.ParseFloat(row[1], 64)
 		if err != nil {
@@ -361,15 +353,7 @@ func TestPublishedSidesInDocs(t *testing.T) {
 	}); code != 0 {
 		t.Fatal(errs.String())
 	}
-	file, err := os.Open(filepath.Join(folder, "times.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := csvtest.Read(t, filepath.Join(folder, "times.csv"))
 	var b strings.Builder
 	for i, s := range []sides{
 		{"sm90@h100", "gfx942@mi300x", "fp16", "none", "none"},

@@ -3,10 +3,7 @@
 package amdref_test
 
 import (
-	"compress/gzip"
-	"encoding/csv"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"testing"
@@ -14,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 )
@@ -21,19 +19,7 @@ import (
 // On an MI355X, whose quantities are those of the MI300X, times are near those of AMD's aiter. No number was fitted to
 // them, and most are of other kernels.
 func TestAiterTimes(t *testing.T) {
-	file, err := os.Open("data/gfx950-aiter.csv.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	unzipped, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, err := csv.NewReader(unzipped).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := csvtest.Read(t, "data/gfx950-aiter.csv.gz")
 	provider, err := amdref.Provider()
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@
 package amdref_test
 
 import (
-	"encoding/csv"
 	"fmt"
 	"math"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 	"github.com/origami-gemm/origami/plugins/library/published"
@@ -31,15 +31,7 @@ type cell struct {
 // readCells reads a table of the folder of the data.
 func readCells(t *testing.T, name string, cellOf func(get func(column string) string) cell) []cell {
 	t.Helper()
-	file, err := os.Open("data/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	lines, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := csvtest.Read(t, "data/"+name)
 	var cells []cell
 	for _, line := range lines[1:] {
 		c := cellOf(func(column string) string { return line[slices.Index(lines[0], column)] })

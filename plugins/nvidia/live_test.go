@@ -2,9 +2,7 @@ package nvidia_test
 
 import (
 	"context"
-	"encoding/csv"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
@@ -196,15 +195,7 @@ func TestDerivedAgainstMeasured(t *testing.T) {
 			"num_sms": 114, "clock": clock, "l2_bytes": l2, "dram_bandwidth": 2 * 1593e6 * 5120 / 8}}},
 	)
 	// gpu-l2-cache of RRZE-HPC/gpu-benches, with the statistics of configs/README.md.
-	f, err := os.Open("../../configs/testdata/published/rrze_gpu_benches.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := csvtest.Read(t, "../../configs/testdata/published/rrze_gpu_benches.csv")
 	median := func(lo, hi float64) float64 {
 		var ys []float64
 		for _, r := range rows {

@@ -5,7 +5,6 @@
 package nvidia_test
 
 import (
-	"encoding/csv"
 	"math"
 	"os"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
@@ -67,15 +67,7 @@ func TestPublishedTimes(t *testing.T) {
 // model predicts for its own fastest of them is off by 8 and 9 % at the median from 4 GFLOP on; below, their times are
 // of launches. docs/experiments/reference-on-h200 has the reports' summaries beside an H200's.
 func TestPublishedBests(t *testing.T) {
-	file, err := os.Open("../../docs/experiments/reference-on-h200/published.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	lines, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := csvtest.Read(t, "../../docs/experiments/reference-on-h200/published.csv")
 	column := func(line []string, name string) float64 {
 		v, err := strconv.ParseFloat(line[slices.Index(lines[0], name)], 64)
 		if err != nil {

@@ -3,12 +3,9 @@
 package fusedmoe_test
 
 import (
-	"compress/gzip"
-	"encoding/csv"
 	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/linalg"
 	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia/fusedmoe"
 )
@@ -163,37 +161,6 @@ func (e *experts) standard(tokens int) gemm.Config {
 	return c
 }
 
-func numbers(t *testing.T, cells []string) []int {
-	t.Helper()
-	list := make([]int, len(cells))
-	for i, cell := range cells {
-		var err error
-		if list[i], err = strconv.Atoi(cell); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return list
-}
-
-// zipped reads a table of testdata, without its header.
-func zipped(t *testing.T, name string) [][]string {
-	t.Helper()
-	file, err := os.Open("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	in, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(in).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rows[1:]
-}
-
 // balanced gives each expert as many rows as the others, or one more.
 func balanced(count, rows int) []int {
 	list := make([]int, count)
@@ -261,8 +228,8 @@ func layerTimes(t *testing.T) []layerTime {
 func predictLayers(t *testing.T) (list []layerTime) {
 	t.Helper()
 	open := opened(t)
-	for _, row := range zipped(t, "times.csv.gz") {
-		v := numbers(t, row[3:15])
+	for _, row := range csvtest.Read(t, "testdata/times.csv.gz")[1:] {
+		v := csvtest.Ints(t, row[3:15])
 		e := experts{count: v[0], topK: v[1], hidden: v[2], inter: v[3], dtype: typed(t, row[2])}
 		c := gemm.Config{Kernel: fusedmoe.Family, BlockM: v[5], BlockN: v[6], BlockK: v[7], GroupM: v[8], NumWarps: v[9],
 			NumStages: v[10], SplitK: 1}
@@ -514,8 +481,8 @@ func TestPublishedExperts(t *testing.T) {
 	manyRows, toldOfMany := int(constant(t, a100, "many_rows")), constant(t, a100, "told_of_many")
 	losses, gained := map[string][]float64{}, map[string][]float64{}
 	few, many := map[string][]float64{}, map[string][]float64{} // rows per expert
-	for _, row := range zipped(t, "winners.csv.gz") {
-		v := numbers(t, row[2:])
+	for _, row := range csvtest.Read(t, "testdata/winners.csv.gz")[1:] {
+		v := csvtest.Ints(t, row[2:])
 		e := experts{count: v[0], topK: v[1], hidden: v[2], inter: v[3], dtype: typed(t, row[1])}
 		own := gemm.Config{BlockM: v[5], BlockN: v[6], BlockK: v[7], GroupM: v[8], NumWarps: v[9],
 			NumStages: v[10], SplitK: 1}
@@ -590,8 +557,8 @@ func measuredExperts(t *testing.T) (list [][]measuredExpert) {
 			list, group = append(list, predicted(t, a, group)), nil
 		}
 	}
-	for _, row := range zipped(t, "measured.csv.gz") {
-		v := numbers(t, row[1:12])
+	for _, row := range csvtest.Read(t, "testdata/measured.csv.gz")[1:] {
+		v := csvtest.Ints(t, row[1:12])
 		e := experts{count: v[0], topK: v[1], hidden: v[2], inter: v[3], dtype: gemm.BF16}
 		if row[0] != "bf16" {
 			e.dtype, e.blocks = gemm.FP8, row[0] == "block"
@@ -827,8 +794,8 @@ func TestMeasuredBlocks(t *testing.T) {
 		NumStages: 2, SplitK: 1} // fp8_utils.w8a8_triton_block_scaled_mm
 	type problem struct{ n, k, m int }
 	configs, times := map[problem][]gemm.Config{}, map[problem][]float64{}
-	for _, row := range zipped(t, "dense.csv.gz") {
-		v := numbers(t, row[:9])
+	for _, row := range csvtest.Read(t, "testdata/dense.csv.gz")[1:] {
+		v := csvtest.Ints(t, row[:9])
 		p := problem{v[0], v[1], v[2]}
 		configs[p] = append(configs[p], gemm.Config{Kernel: fusedmoe.Blocks, BlockM: v[3], BlockN: v[4], BlockK: v[5],
 			GroupM: v[6], NumWarps: v[7], NumStages: v[8], SplitK: 1})

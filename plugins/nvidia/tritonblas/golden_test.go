@@ -1,12 +1,8 @@
 package tritonblas_test
 
 import (
-	"compress/gzip"
 	"context"
-	"encoding/csv"
-	"io"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,36 +10,14 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
 // readGolden returns the rows of a golden file as maps from column to cell.
 func readGolden(t testing.TB, name string) []map[string]string {
 	t.Helper()
-	f, err := os.Open("testdata/golden/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var in io.Reader = f
-	if strings.HasSuffix(name, ".gz") {
-		if in, err = gzip.NewReader(f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	records, err := csv.NewReader(in).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := make([]map[string]string, 0, len(records)-1)
-	for _, record := range records[1:] {
-		row := map[string]string{}
-		for i, cell := range record {
-			row[records[0][i]] = cell
-		}
-		rows = append(rows, row)
-	}
-	return rows
+	return csvtest.Named(t, "testdata/golden/"+name)
 }
 
 func integer(t testing.TB, row map[string]string, column string) int {

@@ -1,12 +1,10 @@
 package triton
 
 import (
-	"encoding/csv"
-	"os"
-	"strconv"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/internal/testing/gputest"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
@@ -17,15 +15,7 @@ import (
 // it: random tiles.
 func TestFlattenedShared(t *testing.T) {
 	t.Parallel()
-	file, err := os.Open("testdata/flattened.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := csvtest.Read(t, "testdata/flattened.csv")
 	devices := map[string]*gpu.Device{}
 	for id, of := range map[string]struct {
 		sm   *gpu.SM
@@ -39,12 +29,7 @@ func TestFlattenedShared(t *testing.T) {
 	o := kernel.Operands{DType: gemm.BF16, Out: gemm.BF16, AMajor: gemm.MajorK, BMajor: gemm.MajorK}
 	above := 0
 	for _, row := range rows[1:] {
-		var v [6]int
-		for i := range v {
-			if v[i], err = strconv.Atoi(row[2+i]); err != nil {
-				t.Fatal(err)
-			}
-		}
+		v := csvtest.Ints(t, row[2:8])
 		c := gemm.Config{BlockM: v[0], BlockN: v[1], BlockK: v[2], NumWarps: v[3], NumStages: v[4], SplitK: 1}
 		if err := c.SetAxis(Persistent{}.Axes(), flatten, "on"); err != nil {
 			t.Fatal(err)

@@ -1,15 +1,11 @@
 package triton
 
 import (
-	"compress/gzip"
-	"encoding/csv"
-	"io"
-	"os"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/internal/testing/gputest"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
@@ -84,26 +80,7 @@ func serialAsBuilt(t *testing.T, f kernel.Family, rows []map[string]string) (cou
 // readLoops returns the rows of kernels that were built.
 func readLoops(t *testing.T, name string) (rows []map[string]string) {
 	t.Helper()
-	file, err := os.Open("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	plain := io.Reader(file)
-	if strings.HasSuffix(name, ".gz") {
-		if plain, err = gzip.NewReader(file); err != nil {
-			t.Fatal(err)
-		}
-	}
-	all, err := csv.NewReader(plain).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, cells := range all[1:] {
-		row := map[string]string{}
-		for i, name := range all[0] {
-			row[name] = cells[i]
-		}
+	for _, row := range csvtest.Named(t, "testdata/"+name) {
 		if row["status"] == "ok" {
 			rows = append(rows, row)
 		}

@@ -1,14 +1,13 @@
 package triton
 
 import (
-	"encoding/csv"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/internal/testing/gputest"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
@@ -28,20 +27,7 @@ type built struct {
 
 func readBuilt(t *testing.T) (list []built) {
 	t.Helper()
-	file, err := os.Open("testdata/types.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range rows[1:] {
-		cell := map[string]string{}
-		for i, name := range rows[0] {
-			cell[name] = row[i]
-		}
+	for _, cell := range csvtest.Named(t, "testdata/types.csv") {
 		number := func(name string) int {
 			v, err := strconv.Atoi(cell[name])
 			if err != nil {
@@ -51,6 +37,7 @@ func readBuilt(t *testing.T) (list []built) {
 		}
 		p := gemm.New(4096, 4096, 4096)
 		p.SetTrans(number("trans_a") == 1, number("trans_b") == 1)
+		var err error
 		if p.DType, err = gemm.ParseDType(cell["dtype"]); err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/timing"
+	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia"
 )
 
@@ -28,8 +29,8 @@ type winner struct {
 // winners reads vLLM's tables.
 func winners(t *testing.T) (list []winner) {
 	t.Helper()
-	for _, row := range rowsOf(t, "tables.csv") {
-		v := numbers(t, row[1:])
+	for _, row := range csvtest.Read(t, "testdata/vllm-0.33.0/tables.csv")[1:] {
+		v := csvtest.Ints(t, row[1:])
 		c := gemm.Config{BlockM: v[3], BlockN: v[4], BlockK: v[5], NumWarps: v[6], NumStages: v[7], GroupM: group, SplitK: 1}
 		list = append(list, winner{row[0], v[0], v[1], v[2], c})
 	}

@@ -1,13 +1,11 @@
 package tablecmd
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -95,31 +93,4 @@ func rename(t *testing.T, file, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// rowsOf reads a file of facts about vLLM, without its header.
-func rowsOf(t *testing.T, name string) [][]string {
-	t.Helper()
-	file, err := os.Open("testdata/vllm-0.33.0/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rows[1:]
-}
-
-func numbers(t *testing.T, cells []string) []int {
-	t.Helper()
-	list := make([]int, len(cells))
-	for i, cell := range cells {
-		var err error
-		if list[i], err = strconv.Atoi(cell); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return list
 }

@@ -136,14 +136,12 @@ func leads(a *Ranking, e *Entry, checked bool, to *Ranking, work float64) bool {
 	if to.Err != nil || checked && len(to.Outside(&to.Entries[0])) > 0 {
 		return false
 	}
-	low, high, ok := to.Interval(&to.Entries[0])
-	from, until, also := a.Interval(e)
+	other, ok := to.Distribution(&to.Entries[0])
+	now, also := a.Distribution(e)
 	if !ok || !also {
 		return true
 	}
-	more := cmp.Or(work, 1)
-	return score.Odds(float64(low)/more, float64(high)/more, float64(from), float64(until), score.Level) >=
-		a.Arch.Constant("advice_odds", leastOdds)
+	return score.Odds(other.Over(cmp.Or(work, 1)), now) >= a.Arch.Constant("advice_odds", leastOdds)
 }
 
 // best returns the change of each rule that gains most, if it is worth it.

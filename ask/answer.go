@@ -64,7 +64,8 @@ type Answer struct {
 	// with `expected_regret`: the number of leading candidates that are worth measuring before the fastest is taken; 1
 	// means that the pick can be taken unmeasured
 	WorthMeasuring int `json:"worth_measuring,omitempty"`
-	// the other kernel families of the device that have a time for the problem, if there are any. `rank` does not have it
+	// the other kernel families of the device that have a time for the problem, if there are any. `rank` does not have
+	// it, nor does an answer about one problem of a file, unless `--advice` asks for it
 	Ways []Way `json:"ways,omitempty"`
 	// with `--invariant`: how much slower the pick is than the pick of all configurations, as a fraction
 	InvariantPrice *float64 `json:"invariant_price,omitempty"`

@@ -56,6 +56,8 @@ type Compared struct {
 	Checked *Checked `json:"checked"`
 	// where the pick is under the roofs
 	Roofline Roofs `json:"roofline"`
+	// the memory levels of the device, and what else its kernels have to fit
+	Hardware Hardware `json:"hardware"`
 	// the part of the time that the launch of the kernel is; `null` if the time has no launch
 	Launch *Number `json:"launch_seconds"`
 	// with `--price`: operations per dollar
@@ -64,6 +66,31 @@ type Compared struct {
 	PerJoule *Number `json:"flop_per_joule,omitempty"`
 	// as in `rank`
 	Terms Fields `json:"terms" of:"Term"`
+}
+
+// Hardware is the memory hierarchy of a device, and what else its kernels have to fit.
+type Hardware struct {
+	// the memory levels, near to far
+	Levels []MemoryLevel `json:"levels"`
+	// the dies over which workgroups are distributed
+	Chiplets int `json:"chiplets"`
+	// the shape of the matrix instruction; empty for a type that has none
+	Instruction string `json:"instruction,omitempty"`
+	// the registers that a thread can have
+	Registers int `json:"registers_per_thread,omitempty"`
+	// the shared memory that a CTA (workgroup) can have
+	SharedMemory float64 `json:"shared_memory_bytes,omitempty"`
+}
+
+// MemoryLevel is a level of the memory hierarchy.
+type MemoryLevel struct {
+	// `L2`, `MALL`, `DRAM`
+	Name string `json:"name"`
+	// the capacity of one partition, and how many there are; absent for the last level
+	Capacity   float64 `json:"capacity_bytes,omitempty"`
+	Partitions int     `json:"partitions,omitempty"`
+	// the bandwidth of all units together: that of the data sheet, or else the measured one
+	Bandwidth float64 `json:"bytes_per_second,omitempty"`
 }
 
 // Failed is a side without an answer.

@@ -59,10 +59,10 @@ type Family struct {
 
 // NewContender returns a target with its opened model, and with the other kernel families of the device.
 func NewContender(s models.Source, f *models.Found, a arch.Architecture) (Contender, error) {
-	r, d := &f.OpenRequest, a.Describe()
-	c := Contender{Found: *f, Model: a, Fixed: r.Kernel != "" || r.Model != ""}
+	d := a.Describe()
+	c := Contender{Found: *f, Model: a, Fixed: f.Fixed()}
 	var err error
-	if c.Kernel, err = KernelFamily(d, r.Kernel); err != nil {
+	if c.Kernel, err = KernelFamily(d, f.OpenRequest.Kernel); err != nil {
 		return c, err
 	}
 	for _, kernel := range f.Arch.Kernels {

@@ -189,7 +189,7 @@ func (r *request) compare(ctx context.Context) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if sides, err = q.Sides(ctx, models.Providers(all), &q.Search, q.Kernel, false); err != nil {
+		if sides, err = q.Sides(ctx, models.Providers(all), &q.Search, q.Kernel, false, true); err != nil {
 			return nil, err
 		}
 	}
@@ -296,7 +296,7 @@ func openWhole(ctx context.Context, q *sideQuestion) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
-	sides, err := q.Sides(ctx, models.Providers(all), &q.Search, q.Kernel, q.Invariant)
+	sides, err := q.Sides(ctx, models.Providers(all), &q.Search, q.Kernel, q.Invariant, false)
 	if err != nil {
 		return nil, err
 	}

@@ -18,12 +18,13 @@ type Scope struct {
 	// Wide: only the sizes are outside. The interval is WideInterval.
 	Wide bool
 
+	least      unit.Seconds // that any kernel takes, 0 if the model does not say
 	conversion *Conversion
 	problem    gemm.Problem // of the conversion
 }
 
-// Interval returns the interval of a predicted time, and false if there is none.
-func (s Scope) Interval(b Bound, predicted unit.Seconds) (low, high unit.Seconds, ok bool) {
+// interval returns the ends that the model's error gives a predicted time.
+func (s Scope) interval(b Bound, predicted unit.Seconds) (low, high unit.Seconds, ok bool) {
 	if s.conversion != nil { // errors are of the model's own timing
 		predicted = s.conversion.Own(predicted, s.problem)
 	}
@@ -47,7 +48,7 @@ func (s Scope) Checked() bool { return s.Evidence == EvidenceChecked }
 // Scope returns what the model knows of the error of its predictions for a kernel family, a problem and a split of K. A
 // split of 0 counts as 1.
 func (d *Description) Scope(kernel string, p *gemm.Problem, split int) Scope {
-	s := Scope{conversion: d.Conversion}
+	s := Scope{least: unit.Seconds(d.Constant("timing_least", 0)), conversion: d.Conversion}
 	u, kind, size := d.nearest(kernel, p, split)
 	if s.Wide = size > 0; u == nil || len(u.Ranges) == 0 || kind > 0 || s.Wide && u.Widening < 1 ||
 		len(d.Overridden()) > 0 {

@@ -49,11 +49,11 @@ func New(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare --arch ARCH,ARCH… -m SIZE -n SIZE -k SIZE",
 		Short: Short,
-		Long: "Ask each architecture for its best kernel for the same problem and put the predictions side by side.\n" +
-			"Each answers as select does, with its default kernel family, so that its column does not depend on\n" +
-			"the others; the times of its other families stand below. --kernel takes one family for all, as in\n" +
-			"--kernel library. The row checked says what the prediction was checked on. --same-model takes the\n" +
-			"best model that all of them have. A model that ranks kernels and does not time them shows cycles.\n\n" +
+		Long: "Put what each architecture reaches side by side: the time that its vendor's library takes for the\n" +
+			"same problem, or where no model has the library, the best kernel that select picks. Other ways to\n" +
+			"run it stand below, and a way that is faster is named. --kernel takes one family for all, as in\n" +
+			"--kernel triton; --same-model takes the best model that all of them have. A model that ranks\n" +
+			"kernels and does not time them shows cycles.\n\n" +
 			"An architecture may have options and hardware numbers of its own, as in --arch mi300x:release=early,h200\n" +
 			"and --arch h200,h200:clock=1.5GHz,num_sms=66.\n" +
 			"With --problems there is a row per problem, and then who wins how often and by how much; further\n" +
@@ -119,7 +119,7 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	many, format := o.Query.Problems != "", o.Factory.Format()
-	ways := format == table.JSON || format == table.Table && !many
+	ways := !many && (format == table.JSON || format == table.Table)
 	done, stop := table.Work(o.Factory.Streams, "predicting", len(sides)*len(list))
 	rows, err := ask.Compare(ctx, sides, list, ways, done)
 	stop()
@@ -173,6 +173,11 @@ func open(ctx context.Context, o *Options) (sides []ask.Contender, common string
 	search := o.search
 	if search == nil {
 		search = &o.Query.Search
+	}
+	for i := range targets {
+		if !search.Asked() && !o.Query.Invariant {
+			targets[i].Reach()
+		}
 	}
 	sides = make([]ask.Contender, len(targets))
 	var group ask.Group

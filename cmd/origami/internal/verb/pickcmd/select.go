@@ -162,7 +162,7 @@ func (o *SelectOptions) each(ctx context.Context, rankings session.Rankings, lis
 	s, many := o.Factory.Streams, o.Query.Problems != ""
 	w := newSelectWriter(o, many)
 	w.regret, w.labels = q.Regret, list.Labels()
-	q.Ways = q.Advice || !o.Brief && choose == nil && (w.format == table.JSON || w.format == table.Table && !many)
+	q.Ways = q.Advice || !o.Brief && choose == nil && !many && (w.format == table.JSON || w.format == table.Table)
 	if q.Top = max(1, q.Top); !many {
 		q.Top, q.Terms = max(2, q.Top), !o.Brief || w.format == table.Table // for the runner-up, and why it is the pick
 	}

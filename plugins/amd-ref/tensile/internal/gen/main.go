@@ -32,7 +32,7 @@ var model = modelgen.Model{
 			group_m stream_k local_split`,
 	}},
 	Keep: `total registers workgroups_per_cu matrix_step full_waves tail_count steps full_l2_step tail_l2_step far
-		full_power_step tail_power_step dram_floor loops`,
+		full_power_step tail_power_step dram_floor`,
 	Columns: "d *device, in *inputs, t *timing",
 	Page:    "../../../docs/model-tensile.md", Parts: parts,
 }

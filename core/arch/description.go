@@ -315,6 +315,8 @@ const (
 	CommonSharedTotal  = "shared_total"  // bytes that it reads of shared memory (LDS)
 	CommonL2Hit        = "l2_hit_rate"   // share of the loads that the L2 serves
 	CommonMALLHit      = "mall_hit_rate" // share of what misses the L2 that the MALL serves
+	CommonRegisters    = "registers"     // registers of a thread
+	CommonSpills       = "spill_bytes"   // bytes of a thread's registers that do not fit and go to local memory
 	CommonLoadPerUnit  = "load_per_unit" // bytes that one SM or CU loads per K step
 	CommonL2Traffic    = "l2_traffic"    // bytes per K step, over all SMs or CUs
 	CommonDRAMTraffic  = "dram_traffic"  // bytes per K step

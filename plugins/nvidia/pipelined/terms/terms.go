@@ -167,7 +167,7 @@ var stepTerms = []tabled.Term{
 		"copies of narrow accesses: instructions"),
 	row("spill_traffic", bytes, "2 * spill_bytes * threads", "local memory, written and read in a K step"),
 	row("spill_step", cycles, "spill_traffic / (spill_bandwidth * when(load_waits > 0, narrow_spill_share, 1))",
-		"local memory through the load path of the SM"),
+		"local memory through the load path of the SM").Step(),
 	row("streamed", one, "wgmma * (1 - resident)",
 		"1 if what matrix instructions read of shared memory takes no time besides them: wgmma reads it as it multiplies. "+
 			"A resident CTA's numbers were found with both"),

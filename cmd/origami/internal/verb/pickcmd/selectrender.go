@@ -256,10 +256,16 @@ func beside(e, model *ask.Entry) string {
 	return fmt.Sprintf("picks %s, predicted to take %s less", model.Config, digits.Percent(share))
 }
 
+// leastGap is the difference of two predicted times that says nothing: no model is that precise.
+const leastGap = 0.005
+
 // slower says how much slower the runner-up is.
 func slower(second, best float64) string {
-	if second == best {
+	switch {
+	case second == best:
 		return "predicted to be equally fast"
+	case second > best && second < best*(1+leastGap):
+		return "slower by less than " + digits.Percent(leastGap)
 	}
 	if second < best {
 		return digits.Percent((best-second)/best) + " faster in the prediction, but within the model's tie window"

@@ -1,6 +1,10 @@
 package arch
 
-import "github.com/origami-gemm/origami/core/unit"
+import (
+	"slices"
+
+	"github.com/origami-gemm/origami/core/unit"
+)
 
 // Evidence is whose measured times an interval rests on.
 type Evidence string
@@ -14,6 +18,12 @@ const (
 	// EvidenceUnchecked: of other generations alone.
 	EvidenceUnchecked Evidence = "unchecked"
 )
+
+// Worse reports whether evidence says less about the device than other evidence.
+func (e Evidence) Worse(than Evidence) bool {
+	grades := [...]Evidence{EvidenceChecked, EvidenceSister, EvidenceUnchecked}
+	return slices.Index(grades[:], e) > slices.Index(grades[:], than)
+}
 
 // Uncertainty says how far a model's predicted times for one kernel family are from measured times. core/score finds it
 // from a data set, once per model and rung. Description.Scope says for which problems it holds.

@@ -268,7 +268,7 @@ func slower(second, best float64) string {
 		return "slower by less than " + digits.Percent(leastGap)
 	}
 	if second < best {
-		return digits.Percent((best-second)/best) + " faster in the prediction, but within the model's tie window"
+		return digits.Percent((best-second)/best) + " faster in the prediction, which is no more than noise"
 	}
 	return digits.Percent((second-best)/best) + " slower"
 }

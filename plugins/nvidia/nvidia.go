@@ -28,8 +28,7 @@ import (
 const Vendor = "NVIDIA"
 
 // models lists the modelled architectures with their models, the default first: of kernels that a user can configure
-// and that reach the matrix units, and otherwise of the library. Of SM100 and SM103 it is the library too: Triton's
-// kernels there are far from it, and their times are not measured.
+// and that reach the matrix units, and of the library where there are none.
 var models = []struct {
 	sm     *gpu.SM
 	models []func(*gpu.SM) catalog.Model
@@ -62,8 +61,8 @@ var (
 		expertsOver(fusedmoe.Family, fusedmoe.Blocks),
 	}
 	blackwellFamilies = []func(*gpu.SM) catalog.Model{
-		libraryOf,
 		refinedOver(triton.Family{}, triton.Persistent{}, mma.Family{}),
+		libraryOf,
 		ladderOf,
 		expertsOver(fusedmoe.Family),
 	}

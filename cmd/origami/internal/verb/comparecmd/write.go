@@ -1,7 +1,10 @@
 package comparecmd
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -283,23 +286,20 @@ func (c *comparison) roofs(g *grid) {
 // hierarchy adds the memory levels of the devices, near to far, and what else their kernels have to fit.
 func (g *grid) hierarchy() {
 	g.heading("the device")
-	sides := make([]ask.Hardware, len(g.r.Sides))
-	deepest := 0
+	sides, least := make([]ask.Hardware, len(g.r.Sides)), map[string]float64{}
 	for i := range sides {
-		if a, _ := g.r.Best(i); a != nil {
-			if sides[i] = g.r.Hardware(i); len(sides[i].Levels) > len(sides[deepest].Levels) {
-				deepest = i
-			}
+		if a, _ := g.r.Best(i); a == nil {
+			continue
+		}
+		sides[i] = g.r.Hardware(i)
+		for _, l := range sides[i].Levels {
+			capacity := cmp.Or(l.Capacity, math.Inf(1))
+			least[l.Name] = min(cmp.Or(least[l.Name], capacity), capacity)
 		}
 	}
-	var names []string
-	for i := range sides {
-		for _, l := range sides[(deepest+i)%len(sides)].Levels {
-			if !slices.Contains(names, l.Name) {
-				names = append(names, l.Name)
-			}
-		}
-	}
+	names := slices.SortedFunc(maps.Keys(least), func(a, b string) int { // what is near is small
+		return cmp.Or(cmp.Compare(least[a], least[b]), strings.Compare(a, b))
+	})
 	row := func(name string, cell func(*ask.Hardware) string) {
 		g.add("  "+name, func(i int, _ *ask.Ranking, _ *ask.Entry) string { return cell(&sides[i]) })
 	}

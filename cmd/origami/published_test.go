@@ -189,7 +189,7 @@ func hardest(t *testing.T, got *publishedScore) {
 // docs/trust.md has what `origami trust` says of the devices with times, and once what several sisters have alike.
 func TestTrustInDocs(t *testing.T) {
 	var checked, sister strings.Builder
-	checked.WriteString("| device | family | type | times | median error | high ÷ low | from |\n" +
+	checked.WriteString("| device | family | type | times | median error | high ÷ low | publishers, or data set |\n" +
 		"| --- | --- | --- | ---: | ---: | --- | --- |\n")
 	sister.WriteString("| devices | family | type: high ÷ low |\n| --- | --- | --- |\n")
 	type kind struct{ device, kernel, types string }
@@ -224,7 +224,7 @@ func TestTrustInDocs(t *testing.T) {
 				median = fmt.Sprintf("%.1f %%", 100*row.Error)
 			}
 			fmt.Fprintf(&checked, "| %s | %s | %s | %d | %s | %s | %s |\n", row.Device, row.Kernel, types, row.Times, median,
-				width, row.From)
+				width, strings.TrimPrefix(row.From, "published times: "))
 		}
 	}
 	var families, alike []string // a family has a row for all of its types

@@ -189,12 +189,11 @@ func hardest(t *testing.T, got *publishedScore) {
 // docs/trust.md has what `origami trust` says of the devices with times, and once what several sisters have alike.
 func TestTrustInDocs(t *testing.T) {
 	var checked, sister strings.Builder
-	checked.WriteString("| device | family | type | times | median error | high ÷ low | from |\n" +
+	checked.WriteString("| device | family | type | times | median error | high ÷ low | publishers, or data set |\n" +
 		"| --- | --- | --- | ---: | ---: | --- | --- |\n")
-	sister.WriteString("| devices | family | type: high ÷ low |\n| --- | --- | --- |\n")
-	type kind struct{ device, kernel, types string }
-	var kinds []kind
-	widths := map[kind][2]float64{}
+	sister.WriteString("| devices | families and types |\n| --- | --- |\n")
+	var order []string                                              // of devices
+	families, types := map[string][]string{}, map[string][]string{} // of a device, and of a device's family
 	for _, line := range strings.Split(strings.TrimSpace(command(t, nil, "--in-process", "trust", "--json")), "\n") {
 		var row struct {
 			Device, Kernel, From string
@@ -208,48 +207,46 @@ func TestTrustInDocs(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
 			t.Fatal(err)
 		}
-		types, width := strings.Join(row.DTypes, ", "), fmt.Sprintf("%.2f–%.2f", row.Low, row.High)
+		width := fmt.Sprintf("%.2f–%.2f", row.Low, row.High)
 		switch {
 		case row.Evidence == arch.EvidenceUnchecked || strings.HasSuffix(row.From, "which costs the same)"):
 		case row.Evidence == arch.EvidenceSister:
-			k := kind{row.Device, row.Kernel, types}
-			w, ok := widths[k]
-			if !ok {
-				kinds, w = append(kinds, k), [2]float64{row.Low, row.High}
+			family := row.Device + " " + row.Kernel
+			if families[row.Device] == nil {
+				order = append(order, row.Device)
 			}
-			widths[k] = [2]float64{min(w[0], row.Low), max(w[1], row.High)}
+			if types[family] == nil {
+				families[row.Device] = append(families[row.Device], row.Kernel)
+			}
+			for _, one := range row.DTypes {
+				if !slices.Contains(types[family], one) {
+					types[family] = append(types[family], one)
+				}
+			}
 		default:
 			median := ""
 			if row.Error > 0 {
 				median = fmt.Sprintf("%.1f %%", 100*row.Error)
 			}
-			fmt.Fprintf(&checked, "| %s | %s | %s | %d | %s | %s | %s |\n", row.Device, row.Kernel, types, row.Times, median,
-				width, row.From)
+			fmt.Fprintf(&checked, "| %s | %s | %s | %d | %s | %s | %s |\n", row.Device, row.Kernel, strings.Join(row.DTypes, ", "), row.Times,
+				median, width, strings.TrimPrefix(row.From, "published times: "))
 		}
 	}
-	var families, alike []string // a family has a row for all of its types
-	ofFamily, devices := map[string]string{}, map[string][]string{}
-	for _, k := range kinds {
-		name, types := k.device+" | "+k.kernel, fmt.Sprintf("%s: %.2f–%.2f", k.types, widths[k][0], widths[k][1])
-		if ofFamily[name] == "" {
-			families, ofFamily[name] = append(families, name), types
-		} else {
-			ofFamily[name] += "; " + types
+	var alike []string
+	devices := map[string][]string{} // that have the same families and types
+	for _, device := range order {
+		var all []string
+		for _, family := range families[device] {
+			all = append(all, family+": "+strings.Join(types[device+" "+family], ", "))
 		}
-	}
-	for _, name := range families {
-		device, family, _ := strings.Cut(name, " | ")
-		rest := family + " | " + ofFamily[name]
+		rest := strings.Join(all, "; ")
 		if devices[rest] == nil {
 			alike = append(alike, rest)
 		}
 		devices[rest] = append(devices[rest], device)
 	}
 	for _, rest := range alike {
-		// After the first device, the name of the architecture goes without saying.
-		family, _, _ := strings.Cut(devices[rest][0], "@")
-		fmt.Fprintf(&sister, "| %s | %s |\n", devices[rest][0]+strings.ReplaceAll(
-			strings.Join(append([]string{""}, devices[rest][1:]...), ", "), family+"@", ""), rest)
+		fmt.Fprintf(&sister, "| %s | %s |\n", strings.Join(devices[rest], ", "), rest)
 	}
 	shown(t, trustPage, "<!-- checked: written by `make checked` -->", "<!-- end of checked -->", checked.String())
 	shown(t, trustPage, "<!-- sister: written by `make checked` -->", "<!-- end of sister -->", sister.String())

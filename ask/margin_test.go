@@ -28,7 +28,7 @@ func TestMarginsReplayed(t *testing.T) {
 		products             int
 		mean, worst, without float64
 	}{{"layers-since.json", 236, 1.026, 0.95, 0.89}, {"drawn-since.json", 126, 0.999, 0.88, 0.72}} {
-		text, err := os.ReadFile("../docs/experiments/layers-on-h100/" + set.file)
+		text, err := os.ReadFile("../experiments/layers-on-h100/" + set.file)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 
 // The margins of the H100 on products that they were not chosen on, with the predictions of that day: cuBLAS's time ÷
 // the time of what is taken, as measured, at the geometric mean and at worst, and the worst without margins
-// (docs/adr/0104-margin-for-the-library.md).
+// (docs/decisions/python-and-serving.md).
 func TestMarginsReplayed(t *testing.T) {
 	p, err := nvidia.Provider()
 	if err != nil {

@@ -36,7 +36,7 @@ export GOLANGCI_LINT_CACHE ?= $(HOME)/.cache/golangci-lint$(subst /,-,$(CURDIR))
 
 # Where cuda.h is: CUDA_HOME's or the usual place's toolkit, else the wheel.
 CUDA_HEADER   := $(firstword $(wildcard $(CUDA_HOME)/include/cuda.h /usr/local/cuda/include/cuda.h) $(TOOLS)/cuda-headers/nvidia/cu13/include/cuda.h)
-# libcuda.a is empty: it satisfies the linker flag of gorgonia.org/cu and links nothing (docs/adr/0010-cuda-executor.md).
+# libcuda.a is empty: it satisfies the linker flag of gorgonia.org/cu and links nothing (docs/decisions/measuring.md).
 CUDA_ENV      := CGO_ENABLED=1 CGO_CFLAGS="-O2 -I$(CURDIR)/plugins/nvidia/cuda/shim -I$(dir $(CUDA_HEADER))" CGO_LDFLAGS="-L$(TOOLS)/cuda-link"
 
 PREFIX := /usr/local
@@ -167,7 +167,7 @@ version: ## VERSION=X.Y.Z or X.Y.Z-dev becomes the version of every part; X.Y.Z 
 	grep -qF '## [$(VERSION)]' CHANGELOG.md && rm $(BIN)/CHANGELOG.md || mv $(BIN)/CHANGELOG.md CHANGELOG.md
 	go test -count=1 ./core/release
 
-# The site: the documentation, and origami in the browser as its front page (docs/adr/0090-site.md).
+# The site: the documentation, and origami in the browser as its front page (docs/decisions/build-and-release.md).
 SITE := $(BIN)/site
 site: site-ready $(BIN)/origami.wasm $(BIN)/release/LICENSES-third-party.txt ## bin/site/, the documentation and origami itself in the browser, for any host of files; broken links fail it
 	SOURCE_DATE_EPOCH=$(COMMIT_TIME) NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(TOOLS)/site python3 -m mkdocs build --quiet --config-file site/mkdocs.yml --site-dir $(SITE)
@@ -320,14 +320,8 @@ checked: ## how far the times of kernel family library are from published ones, 
 	go test -count=1 -run '^TestUnchecked$$' ./plugins/library/fit -update-unchecked
 	go test -count=1 -run 'PublishedScores|PublishedSides|TrustInDocs' ./cmd/origami -scores
 
-SCORES := docs/experiments/refined-on-h200
-scores: intervals ## what docs show of the models' scores: the table per rung and class, and plots
-	go build -o $(BIN)/origami ./cmd/origami
-	go test -count=1 -run ScoresInDocs ./plugins/nvidia -scores
-	for rung in $(INTERVALS); do \
-		$(BIN)/origami --in-process eval --arch sm90@h200 --rung $$rung --report bin/scores > /dev/null || exit; \
-		for file in efficiency.svg predicted-measured.png eval.csv; do cp bin/scores/$$file $(SCORES)/$$rung-$$file || exit; done; \
-	done
+scores: intervals ## experiments/refined-on-h200/scores.csv, the models' scores per rung and class
+	go test -count=1 -run RecordedScores ./plugins/nvidia -scores
 
 verify: generate ## generated files are up to date
 	git diff --exit-code

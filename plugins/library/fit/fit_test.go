@@ -538,7 +538,7 @@ const (
 )
 
 // The fit starts at the chosen values, or at those of begun, and not at those that are shipped, so that it gives the
-// same file again. A generation that -only does not name keeps its values: docs/adr/0081-fit-of-library.md says which
+// same file again. A generation that -only does not name keeps its values: docs/decisions/models.md says which
 // have older ones.
 func TestFit(t *testing.T) {
 	if !*update {

@@ -21,7 +21,7 @@ import (
 
 var (
 	ablation = flag.Bool("ablation", false, "print what the model loses without each of its quantities")
-	heldout  = flag.Bool("heldout", false, "leave out more, as docs/adr/0081-fit-of-library.md has it")
+	heldout  = flag.Bool("heldout", false, "leave out more, as docs/decisions/models.md has it")
 )
 
 // few is the number of times of a series in these tests.

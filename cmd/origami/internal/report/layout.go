@@ -8,7 +8,7 @@ import (
 )
 
 // The layout of a page is formats of HTML, and not a template: programs that run templates keep every method of their
-// types, which makes the module that a browser loads half as large again (docs/adr/0090-site.md).
+// types, which makes the module that a browser loads half as large again (docs/decisions/build-and-release.md).
 
 // markup is HTML.
 type markup string

@@ -55,7 +55,7 @@ type Ceiling struct {
 	Reached Number `json:"reached"`
 	// the unit of both
 	Unit string `json:"unit" enum:"FLOP/s,B/s"`
-	// of a memory: the peak of the data sheet ÷ its limit, or ÷ what was reached where no limit is known; `null` otherwise
+	// of a memory: peak of the data sheet ÷ limit, or ÷ `reached` without one
 	Ridge Number `json:"ridge_flop_per_byte" unit:"ratio"`
 	// where the numbers come from
 	Source string `json:"source"`
@@ -77,12 +77,12 @@ type RooflineKernel struct {
 	// its time, and its rate
 	Seconds float64 `json:"seconds" unit:"s"`
 	Rate    float64 `json:"flop_per_second" unit:"FLOP/s"`
-	// the rate that the lowest of the roofs allows, and what share of it the rate is
+	// the rate that the lowest roof allows, and the share reached
 	Attainable float64 `json:"attainable_flop_per_second"`
 	Share      float64 `json:"of_attainable" unit:"fraction"`
 	// the level of the lowest roof
 	Bound string `json:"bound" enum:"compute,shared memory,requested,L2,MALL,DRAM"`
-	// the number of the instructions that it is above, so that one of both is wrong; absent otherwise
+	// the number of the instructions that it exceeds, so that one of both is wrong
 	Above string `json:"above,omitempty" enum:"limit,reached"`
 	// the kernel at each memory
 	Levels []RooflineLevel `json:"levels"`
@@ -105,7 +105,7 @@ type RooflineLevel struct {
 	Bandwidth float64 `json:"bytes_per_second"`
 	// the bandwidth ÷ its roof; `null` if unknown
 	Share Number `json:"of_roof"`
-	// the number that the bandwidth is above, so that one of both is wrong; absent otherwise
+	// the number that the bandwidth exceeds, so that one of both is wrong
 	Above string `json:"above,omitempty" enum:"limit,reached"`
 }
 

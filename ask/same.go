@@ -27,8 +27,8 @@ type Same struct {
 	WorstM     int     `json:"worst_m"`
 	// one kernel for all M: the one with the lowest mean price. `null` if no kernel computes every M
 	One *One `json:"one"`
-	// every choice of values with which each M has a kernel, cheapest first. The prices are of the sizes at which the
-	// whole space was searched
+	// every choice of values with which each M has a kernel, cheapest first, priced at the sizes whose whole space
+	// was searched
 	Choices []Choice `json:"choices"`
 
 	axes []string

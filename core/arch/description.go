@@ -263,7 +263,7 @@ func (c *Constant) Fits() bool {
 	return c.Low > 0 && c.High >= c.Low && c.Value > 0 && !math.IsInf(c.High, 0)
 }
 
-// Term is one column of a model's breakdown.
+// Term is one column of a model's breakdown. Package core/formula says what formulas consist of.
 type Term struct {
 	// the name: snake_case
 	Name string `json:"name"`
@@ -271,11 +271,7 @@ type Term struct {
 	Unit string `json:"unit"`
 	// how the term relates to the total: `intermediate`, `step`, `share` or `total`
 	Kind TermKind `json:"kind"`
-	// how the value is computed, in Go expression syntax over names of other terms, parameters, constants, the problem
-	// (m, n, k, batch, element_bytes, output_bytes; trans_a, trans_b are 1 or 0; with groups, batch is the number of those
-	// that are not empty and m their average), its matrix instruction (atom_m, atom_n, atom_k, atom_cycles,
-	// atoms_per_unit), the configuration (block_m, …) and the axes that its family declares. The functions are cdiv, min,
-	// max, floor, ceil, sqrt, mod, pow and when(condition, then, else). A formula that starts with `rule:` is prose
+	// how the value is computed, as an [expression](plugin-authors.md#formulas); `rule:` begins prose
 	Formula string `json:"formula"`
 	// what it is, and where the formula comes from
 	Doc    string `json:"doc"`

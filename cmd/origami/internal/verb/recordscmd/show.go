@@ -51,7 +51,7 @@ type gpuRow struct {
 	To           time.Time `json:"to"`
 	// the highest clock
 	Clock unit.Hertz `json:"clock_hz,omitempty" unit:"Hz"`
-	// the times of known kernels ÷ their medians over all GPUs: the least and the most
+	// times of known kernels ÷ their medians over all GPUs
 	Least ask.Number `json:"known_least"`
 	Most  ask.Number `json:"known_most"`
 }

@@ -153,7 +153,7 @@ func readTable(ctx context.Context, name string) (map[int]gemm.Config, error) {
 // tableCheck is what a model says of a table.
 type tableCheck struct {
 	File string `json:"file"` // its name
-	// the device in the file's name, the device that it is checked for, and whether they are the same
+	// the device in the file's name, the device of the check, whether they are the same
 	MadeFor    string `json:"made_for"`
 	Arch       string `json:"arch"`
 	Device     string `json:"device"`
@@ -178,9 +178,9 @@ type checkedLine struct {
 	Config  expert  `json:"config"`
 	Reject  string  `json:"reject,omitempty"` // why it does not run
 	Choice  expert  `json:"choice"`           // the kernel that the model would choose
-	Seconds float64 `json:"seconds" unit:"s"` // the predicted time with that, of a layer, its second product, or a matrix
-	// the predicted time with the table's kernel ÷ that − 1, and with vLLM's kernel without a table, below 0 by less than
-	// what the model tells apart; `null` if it does not run
+	Seconds float64 `json:"seconds" unit:"s"` // the predicted time with it, of a layer, its second product, or a matrix
+	// the predicted time with the table's kernel ÷ that − 1, and with vLLM's kernel without a table; `null` if it
+	// does not run
 	Loss        *float64 `json:"loss" unit:"fraction"`
 	DefaultLoss *float64 `json:"default_loss" unit:"fraction"`
 }

@@ -142,7 +142,7 @@ func (p *pageWriter) keys(name, indent string) {
 
 // plainly reports whether an explanation says no more than the name of a key, or that the page has it elsewhere.
 func plainly(doc string) bool {
-	return len(strings.Fields(doc)) <= 3 && !strings.ContainsAny(doc, "`÷−") || strings.HasPrefix(doc, "as in ") && !strings.ContainsAny(doc, ",;:.")
+	return len(strings.Fields(doc)) <= 4 && !strings.ContainsAny(doc, "`÷−,0123456789") || strings.HasPrefix(doc, "as in ") && !strings.ContainsAny(doc, ",;:.")
 }
 
 // promoted returns the keys of a struct and of the structs embedded in it, and names embedded ones that the page has.

@@ -17,7 +17,7 @@ func reference(root *cobra.Command) string {
 	same := sharedFlags(all)
 	var b strings.Builder
 	b.WriteString(mark + "# Command-line reference\n\n" + strings.TrimSpace(root.Long) + "\n\n")
-	b.WriteString("`origami help COMMAND` prints the same. See also [exit codes](../exit-codes.md) and [JSON and CSV]" +
+	b.WriteString("`origami help COMMAND` prints the same, with all examples. See also [exit codes](../exit-codes.md) and [JSON and CSV]" +
 		"(../json.md).\n\n## Flags of every command\n\n```\n")
 	b.WriteString(usages(root, func(*pflag.Flag) bool { return true }) + "```\n\n## Settings\n\n" + settings())
 	b.WriteString("\n## Flags of several commands\n\n```\n" + list(same) + "```\n")
@@ -45,11 +45,17 @@ func section(cmd *cobra.Command, same []*pflag.Flag) string {
 		names = append(names, "`--"+f.Name+"`")
 		return false
 	})
+	// Most commands of a problem have all of the flags that the list begins with.
+	all := slices.IndexFunc(same, func(f *pflag.Flag) bool { return f.Name == "align" })
+	if i := slices.Index(names, "`--align`"); i == all {
+		names = slices.Replace(names, 0, i+1, "`--m` to `--align`")
+	}
 	usage := ""
 	if line := cmd.UseLine(); line != cmd.CommandPath()+" [flags]" {
 		usage = "# " + line + "\n"
 	}
-	fmt.Fprintf(&b, "\n```sh\n%s%s\n```\n", usage, unindent(cmd.Example))
+	examples := strings.Split(unindent(cmd.Example), "\n")
+	fmt.Fprintf(&b, "\n```sh\n%s%s\n```\n", usage, strings.Join(examples[:min(len(examples), 2)], "\n"))
 	if own != "" {
 		fmt.Fprintf(&b, "\n```\n%s```\n", own)
 	}

@@ -39,15 +39,12 @@ func NewFit(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fit --arch ARCH --records FOLDER",
 		Short: "Fit the model's constants to measurements of your own GPU",
-		Long: "Fit the constants of the model to measured times, as `origami bench --executor` records them,\n" +
-			"and say whether that makes the model better. It takes at least 100 times of 10 sizes. Sizes are divided\n" +
-			"into five folds, and the constants are fitted five times without one of them. A constant is adopted if\n" +
-			"the times determine it and all folds move it in one direction. All of them are adopted only if the\n" +
-			"model then predicts the sizes left out better, by more than the scatter, and picks no slower kernels\n" +
-			"there. Otherwise everything stays as it is, and the answer says why.\n\n" +
-			"--output makes a device file with the numbers of the device and the adopted constants. --device-file\n" +
-			"takes it in every command. The file is written at the end, and only if constants are adopted.\n" +
-			"docs/fitting.md says how to read the answer.",
+		Long: "Fit the constants of the model to measured times, as `origami bench --executor` records them, and\n" +
+			"say whether that makes the model better. It takes at least 100 times of 10 sizes, in five folds.\n" +
+			"Constants are adopted that the times determine and all folds move in one direction, and only if\n" +
+			"the model then predicts the sizes left out better, by more than the scatter, and picks no slower\n" +
+			"kernels there. --output makes a device file of the device and the adopted constants, for\n" +
+			"--device-file. docs/fitting.md says how to read the answer.",
 		Example: `  origami bench --arch a100 --executor triton --records ./a100-sweep
   origami fit --arch a100 --records ./a100-sweep --output my-a100.yaml
   origami --device-file my-a100.yaml select -m 4096 -n 4096 -k 4096

@@ -49,15 +49,13 @@ func New(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare --arch ARCH,ARCH… -m SIZE -n SIZE -k SIZE",
 		Short: Short,
-		Long: "Ask each architecture for its best kernel for the same problem and put the predictions side by side.\n" +
-			"Each answers as select does, with its default kernel family, so that its column does not depend on\n" +
-			"the others; the times of its other families stand below. --kernel takes one family for all, as in\n" +
-			"--kernel library. The row checked says what the prediction was checked on. --same-model takes the\n" +
-			"best model that all of them have. A model that ranks kernels and does not time them shows cycles.\n\n" +
-			"An architecture may have options and hardware numbers of its own, as in --arch mi300x:release=early,h200\n" +
-			"and --arch h200,h200:clock=1.5GHz,num_sms=66.\n" +
-			"With --problems there is a row per problem, and then who wins how often and by how much; further\n" +
-			"columns of the file are passed through. If one architecture fails, the others still answer.",
+		Long: "Ask each architecture for its best kernel for the same problem and put the predictions side by\n" +
+			"side, each with its default kernel family, as select answers; the times of its other families\n" +
+			"stand below. --kernel takes one family for all, --same-model the best model that all have. A model\n" +
+			"that only ranks kernels shows cycles.\n\n" +
+			"An architecture may have options and hardware numbers of its own: --arch mi300x:release=early,h200\n" +
+			"or --arch h200,h200:clock=1.5GHz,num_sms=66. With --problems there is a row per problem, and then\n" +
+			"who wins how often and by how much. If one architecture fails, the others still answer.",
 		Example: `  origami compare --arch h200,mi300x -m 4096 -n 4096 -k 4096 --dtype bf16
   origami compare --arch h200,h200:clock=1.2GHz -m 8192 -n 8192 -k 8192
   origami compare --arch h100,mi300x --problems shapes.csv --price h100=2.5,mi300x=2 --report ./report

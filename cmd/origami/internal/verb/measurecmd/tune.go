@@ -49,16 +49,15 @@ func NewTune(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tune FILE --arch ARCH",
 		Short: "Find the fastest kernels of many sizes with few measurements",
-		Long: "Find the fastest kernel of each size of a list (CSV, TSV or JSON Lines with m, n and k) or of a tuning\n" +
-			"file (YAML: problem types, sets of candidates, and the sizes of each set). The model and what was measured\n" +
-			"so far decide what is worth measuring: a candidate whose chance of being the fastest is worth it. A size is\n" +
-			"finished when its expected regret, the time of the pick ÷ that of the fastest candidate − 1, is below\n" +
-			"--regret. With --executor, a GPU is measured. Every result is checked, and its times are written to the\n" +
-			"folder of --records at once. If a run ends early, even by a power cut, the same command goes on and repeats\n" +
-			"nothing. Without --executor, the times are those of a data set, the shipped one or that of --records. If it\n" +
-			"has all candidates, the regret is known and shown. --gpus measures with several GPUs of this machine, and\n" +
-			"--shard a part of the sizes; `records merge` puts the parts together. docs/tuning.md describes the file and\n" +
-			"the method.",
+		Long: "Find the fastest kernel of each size of a list (CSV, TSV or JSON Lines with m, n and k) or of a\n" +
+			"tuning file (YAML: problem types, sets of candidates, and the sizes of each set), measuring only\n" +
+			"candidates with a chance that is worth it. A size is finished when its expected regret, the time\n" +
+			"of the pick ÷ the time of the fastest candidate − 1, is below --regret. With --executor a GPU is\n" +
+			"measured: every result is checked, and its times are written to the folder of --records at once,\n" +
+			"so that the same command continues a run that ended early. Without it the times are those of a\n" +
+			"data set; if it has all candidates, the regret is known and shown. --gpus measures with several\n" +
+			"GPUs of this machine, --shard a part of the sizes, which `records merge` puts together.\n" +
+			"docs/tuning.md describes the file and the method.",
 		Example: `  origami tune sizes.yaml --arch sm90@h200 --dry-run
   origami tune shapes.csv --arch sm90@h200 --executor triton --records ./tuned --budget 10m --output h200.json
   origami tune sizes.yaml --arch sm90@h200 --records ./my-sweep --json

@@ -37,11 +37,11 @@ func newCheck(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check FILE [CONFIG] --arch ARCH",
 		Short: "Check a table of vLLM's or SGLang's fused_moe kernel or fp8 matmul",
-		Long: "Check a table that somebody tuned for the fused_moe kernel of vLLM or SGLang, or for their fp8 matmul with\n" +
-			"scales per block. FILE has the name under which the server looks for it. For experts, CONFIG is the model's\n" +
-			"config.json, which has what the name lacks. For each number of tokens: whether the kernel runs on the\n" +
-			"device, the kernel that the model would choose, and what the table's kernel is predicted to lose against\n" +
-			"it. A loss below zero is a gain that the model does not tell apart from none.",
+		Long: "Check a table that somebody tuned for the fused_moe kernel of vLLM or SGLang, or for their fp8\n" +
+			"matmul with scales per block. FILE has the name under which the server looks for it. For experts,\n" +
+			"CONFIG is the model's config.json. For each number of tokens: whether the kernel runs on the\n" +
+			"device, the kernel that the model would choose, and the predicted loss against it. A loss below\n" +
+			"zero is a gain that the model does not tell apart from none.",
 		Example: "  origami table check 'E=8,N=7168,device_name=NVIDIA_H200.json' config.json --arch h200\n" +
 			"  origami table check 'E=8,N=7168,device_name=NVIDIA_H200.json' config.json --arch h100 --json\n" +
 			"  origami table check 'N=5120,K=5120,device_name=NVIDIA_H200,dtype=fp8_w8a8,block_shape=[128,128].json' " +

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -25,7 +26,7 @@ import (
 func verifyTable(t *testing.T, heading string, columns, rows []string, cell func(row, column int) string) {
 	t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "| | %s |\n|%s\n", strings.Join(columns, " | "), strings.Repeat(" --- |", 1+len(columns)))
+	b.WriteString("| fault | outcome |\n| --- | --- |\n")
 	named := map[string][]string{}
 	var distinct []string
 	for i, row := range rows {
@@ -33,7 +34,7 @@ func verifyTable(t *testing.T, heading string, columns, rows []string, cell func
 		for j := range columns {
 			cells[j] = cell(i, j)
 		}
-		key := strings.Join(cells, " | ")
+		key := inWords(columns, cells)
 		if named[key] == nil {
 			distinct = append(distinct, key)
 		}
@@ -47,7 +48,7 @@ func verifyTable(t *testing.T, heading string, columns, rows []string, cell func
 		t.Fatal(err)
 	}
 	before, after, ok := strings.Cut(string(text), "\n## "+heading+"\n")
-	start := strings.Index(after, "\n| | ")
+	start := strings.Index(after, "\n| fault | ")
 	if !ok || start < 0 {
 		t.Fatalf("%s has no table under %q", matrixFile, heading)
 	}
@@ -73,6 +74,28 @@ func verifyTable(t *testing.T, heading string, columns, rows []string, cell func
 		0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// inWords writes a row of a table: what most cells have, and then what others have, with the names of their columns.
+func inWords(columns, cells []string) string {
+	of := map[string][]string{}
+	for i, cell := range cells {
+		of[cell] = append(of[cell], columns[i])
+	}
+	var most string
+	var others []string
+	for i, cell := range cells {
+		switch {
+		case 2*len(of[cell]) > len(cells):
+			most = cell
+		case slices.Index(cells, cell) == i:
+			others = append(others, fmt.Sprintf("%s: **%s**", strings.Join(of[cell], ", "), cell))
+		}
+	}
+	if most != "" {
+		others = slices.Insert(others, 0, "**"+most+"**")
+	}
+	return strings.Join(others, "; ")
 }
 
 // leavesNothing checks that a test, after closing its hosts, has no more goroutines and open files than before, and

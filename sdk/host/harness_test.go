@@ -21,12 +21,11 @@ import (
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
-// verifyTable compares a table with the one after a heading of matrixFile. Rows with the same cells are one row there.
+// verifyList compares rows with the list after a heading of matrixFile. Rows with the same cells are one item there.
 // With -update it writes it there.
-func verifyTable(t *testing.T, heading string, columns, rows []string, cell func(row, column int) string) {
+func verifyList(t *testing.T, heading string, columns, rows []string, cell func(row, column int) string) {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString("| fault | outcome |\n| --- | --- |\n")
 	named := map[string][]string{}
 	var distinct []string
 	for i, row := range rows {
@@ -41,16 +40,16 @@ func verifyTable(t *testing.T, heading string, columns, rows []string, cell func
 		named[key] = append(named[key], row)
 	}
 	for _, cells := range distinct {
-		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(named[cells], "<br>"), cells)
+		fmt.Fprintf(&b, "- \"%s\" → %s\n", strings.Join(named[cells], `", "`), cells)
 	}
 	text, err := os.ReadFile(matrixFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before, after, ok := strings.Cut(string(text), "\n## "+heading+"\n")
-	start := strings.Index(after, "\n| fault | ")
+	start := strings.Index(after, "\n- ")
 	if !ok || start < 0 {
-		t.Fatalf("%s has no table under %q", matrixFile, heading)
+		t.Fatalf("%s has no list under %q", matrixFile, heading)
 	}
 	start++
 	end := start + max(strings.Index(after[start:]+"\n\n", "\n\n")+1, 0)
@@ -76,7 +75,7 @@ func verifyTable(t *testing.T, heading string, columns, rows []string, cell func
 	}
 }
 
-// inWords writes a row of a table: what most cells have, and then what others have, with the names of their columns.
+// inWords writes the cells of a row: what most cells have, and then what others have, with the names of their columns.
 func inWords(columns, cells []string) string {
 	of := map[string][]string{}
 	for i, cell := range cells {

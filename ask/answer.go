@@ -17,7 +17,7 @@ type Answer struct {
 	Device string `json:"device"`
 	// the model
 	Model string `json:"model"`
-	// `refined`: origami's own prediction; `reference`: a published model; absent if its plugin does not say
+	// `refined`: origami's own prediction; `reference`: a published model
 	ModelClass arch.ModelClass `json:"model_class,omitempty"`
 	// the model's kernel family
 	Kernel string `json:"kernel"`
@@ -25,22 +25,20 @@ type Answer struct {
 	Rung arch.Rung `json:"rung"`
 	// why overridden numbers rule out a higher rung of the model
 	RungReason string `json:"rung_reason,omitempty"`
-	// what the predicted times are [of](timings.md): `model` by default. Absent if the model does not say
+	// the [timing](timings.md) of the predicted times
 	Timing string `json:"timing,omitempty"`
-	// `true` if the model orders configurations and does not time them: `seconds` and `tflops` are no predictions.
-	// Absent otherwise
+	// `true` if the model orders configurations and does not time them: `seconds` and `tflops` are no predictions
 	RanksOnly bool `json:"ranks_only,omitempty"`
 	// whether `evidence` is `checked`
 	Validated bool `json:"validated"`
-	// how the answer lies [outside of what the model was checked on](evaluating.md#where-the-intervals-hold), for
-	// people. If only sizes are outside, `validated` is `true` and the interval wider
+	// how it lies [outside of what the model was checked on](evaluating.md#where-the-intervals-hold); if only in
+	// size, `validated` is `true` and the interval wider
 	Outside []string `json:"outside"`
-	// of a GPU of this machine (`--device auto`) that no device file describes exactly; without a file, `device` is
-	// `auto`
+	// of a GPU of this machine that no device file describes exactly; without a file, `device` is `auto`
 	Live *Live `json:"live,omitempty"`
 	// the product that was asked about
 	Problem gemm.Record `json:"problem"`
-	// with `--problems`: the further columns of the file, by name, if there are any
+	// with `--problems`: the further columns of the file, by name
 	Labels Fields `json:"labels,omitempty"`
 	// `block_m`, `block_n`, `block_k`, `group_m`, `num_warps`, `num_stages`, `split_k`, and in `axes` the values of
 	// the family's axes that are not the default. Of `library`, order, warps and stages are unknown: `null`
@@ -64,14 +62,14 @@ type Answer struct {
 	Ways []Way `json:"ways,omitempty"`
 	// with `--invariant`: time ÷ the time of the pick of all configurations − 1
 	InvariantPrice *float64 `json:"invariant_price,omitempty"`
-	// with `--advice`: what is predicted to be at least 1.1 times as fast, the largest gain first
+	// with `--advice`, the largest gain first
 	Advice []Advice `json:"advice,omitempty"`
-	// with `--measure`: what was measured. `config` and `predicted` above then belong to the chosen candidate
+	// with `--measure`; `config` and `predicted` above are then the choice's
 	Measured *Measured `json:"measured,omitempty"`
 	// with `--contract`: the contraction, and how GEMMs compute it
 	Contraction *Contraction `json:"contraction,omitempty"`
-	// with `--logic`: what the library logic says. For kernels of no model here, the answer has `arch`, `made_for`,
-	// `problem`, `logic`, `speed` (0 if unknown), `unit` and `parameters` only
+	// with `--logic`; for kernels of no model here, beside `arch`, `made_for`, `problem`, `speed` (0 if unknown),
+	// `unit` and `parameters` only
 	Logic *LogicPick `json:"logic,omitempty"`
 	// with `--top`: 1 for the best
 	Rank int `json:"rank,omitempty"`
@@ -79,7 +77,7 @@ type Answer struct {
 
 // Live says where the hardware numbers of a GPU of this machine come from.
 type Live struct {
-	// the product's name, and the parameters that its driver reports and no file has
+	// the product, and parameters that only its driver reports
 	Name   string   `json:"name"`
 	Driver []string `json:"driver"`
 	// the parameters computed from another device, and that device
@@ -93,7 +91,7 @@ type Predicted struct {
 	Cycles float64 `json:"cycles" unit:"cycles"`
 	// cycles ÷ `clock_hz`
 	Seconds float64 `json:"seconds" unit:"s"`
-	// 2·m·n·k·batch ÷ seconds ÷ 10¹² (tera-operations per second, also of integers)
+	// 2·m·n·k·batch ÷ seconds ÷ 10¹², also of integers
 	TFLOPS float64 `json:"tflops"`
 	// `compute`, `l2`, `mall`, `dram`, `latency`, `l1`, `shared_memory`, `issue` or `unknown`
 	Bound string `json:"bound" enum:"unknown,compute,l2,mall,dram,latency,l1,shared_memory,issue"`
@@ -102,7 +100,7 @@ type Predicted struct {
 	// the clock of the model's cycles, and its rung
 	ClockHz   float64   `json:"clock_hz"`
 	ClockRung arch.Rung `json:"clock_rung"`
-	// the low and the high end of the time, unless the model states none ([how](evaluating.md#intervals))
+	// low and high end of the time ([how](evaluating.md#intervals))
 	Interval *[2]float64 `json:"interval_seconds,omitempty"`
 	// the probability that the measured time lies in the interval
 	IntervalLevel float64 `json:"interval_level,omitempty"`
@@ -128,11 +126,11 @@ type Measured struct {
 	Device string `json:"device_name"`
 	// whether the model's uncertainty decided how many were measured
 	Auto bool `json:"auto"`
-	// the larger ÷ the smaller of two measurements of the model's pick − 1, or `null`
+	// the larger ÷ the smaller of two measurements of the model's pick − 1
 	Noise Number `json:"noise_floor"`
-	// the measured time of the choice; absent if nothing was measured
+	// the measured time of the choice
 	Seconds float64 `json:"seconds,omitempty" unit:"s"`
-	// in predicted order. With `auto`, it is empty if nothing was worth measuring
+	// in predicted order; empty if nothing was worth measuring
 	Candidates []MeasuredCandidate `json:"candidates"`
 }
 
@@ -141,9 +139,9 @@ type MeasuredCandidate struct {
 	// the configuration, and its predicted time
 	Config    gemm.Config `json:"config"`
 	Predicted float64     `json:"predicted_seconds" unit:"s"`
-	// the measured time; `null` without one
+	// the measured time
 	Median *float64 `json:"median_seconds" unit:"s"`
-	// the relative median absolute deviation of the samples; `null` without a time
+	// the relative median absolute deviation of the samples
 	Spread *float64 `json:"spread" unit:"fraction"`
 	// how often the kernel was timed
 	Runs int `json:"runs"`

@@ -31,15 +31,14 @@ type Bands struct {
 	Kernels int `json:"kernels"`
 	// the sizes M at which kernels were compared
 	Asked int `json:"asked"`
-	// predicted time of the band's kernel ÷ time of the pick for that M − 1; the library's time counts with its
-	// margin. The mean has equal weights on a logarithmic scale of M
+	// time of the band's kernel ÷ time of the pick for that M − 1, with the library's margin; the mean is over log M
 	MeanRegret  float64 `json:"mean_regret"`
 	WorstRegret float64 `json:"worst_regret"`
 	// where the regret is worst
 	WorstM int `json:"worst_m"`
-	// with `--same` or `--invariant`: what the kernels have in common for all M, and what that costs
+	// with `--same` or `--invariant`: what the kernels have in common, and its price
 	Same *Same `json:"same,omitempty"`
-	// the bands, in the order of M. Those of a range leave no gap, and those of a list have one M each
+	// in the order of M, without gaps in a range
 	Bands []Band `json:"bands"`
 }
 
@@ -51,7 +50,7 @@ type Band struct {
 	// the model's family, or `library`, whose time counts with a margin (the model's constants `bands_…`) and, for an
 	// activation, a pass over the result
 	Kernel string `json:"kernel"`
-	// the configuration, with a `group_m` of 0 for more than one M, as each M has its own; `null` for the library
+	// the configuration, with a `group_m` of 0 for more than one M, as each M has its own
 	Config *gemm.Config `json:"config"`
 	// the predicted times of the band's kernel at both ends
 	SecondsLow  float64 `json:"seconds_low"`

@@ -13,17 +13,17 @@ type Comparison struct {
 	// as in `select`
 	Problem gemm.Record `json:"problem"`
 	Labels  Fields      `json:"labels,omitempty"`
-	// the model of all sides, empty if they have several; each entry has its own
+	// empty if the sides have several
 	Model string `json:"model"`
 	// as in `select`
 	ModelClass arch.ModelClass `json:"model_class,omitempty"`
 	// one per `--arch`, in the given order. A side that failed has `arch`, `device`, `what_if` and `error` only
 	Entries []Side `json:"entries"`
-	// predicted time ÷ the first side's, or `null`
+	// predicted time ÷ the first side's
 	Ratio []*Number `json:"ratio_to_first"`
-	// the probability that a side is faster, as `odds[side][other]`; `null` for itself, and without an interval
+	// the probability that a side is faster, as `odds[side][other]`
 	Odds [][]*Number `json:"odds"`
-	// how often published times confirm the faster one, as `recorded[side][other]`; `null` if too few
+	// how often published times confirm the faster one, as `recorded[side][other]`
 	Recorded [][]*Recorded `json:"recorded"`
 	// the side with the shortest time; `null` if fewer than two have a time, or two are equal to 0.05 %. Places count
 	// from 0
@@ -50,11 +50,11 @@ type Compared struct {
 	Answer
 	// the hardware numbers behind the name in `--arch`, if any
 	WhatIf string `json:"what_if,omitempty"`
-	// what the most similar predictions were checked on, or `null`
+	// what the most similar predictions were checked on
 	Checked *Checked `json:"checked"`
 	// where the pick is under the roofs
 	Roofline Roofs `json:"roofline"`
-	// the launch's part of the time, or `null`
+	// the launch's part of the time
 	Launch *Number `json:"launch_seconds"`
 	// with `--price`: operations per dollar
 	PerDollar *Number `json:"flop_per_dollar,omitempty"`
@@ -83,7 +83,7 @@ type Fastest struct {
 	Lead Number `json:"lead"`
 	// whether its interval ends before the others' begin
 	Clear bool `json:"clear"`
-	// the probability that it is faster than its likeliest rival, or `null`
+	// the probability that it is faster than its likeliest rival
 	Odds *Number `json:"odds"`
 }
 

@@ -20,7 +20,7 @@ type Evaluation struct {
 	Ranks bool `json:"ranks_only,omitempty"`
 	// the measurements that were scored against
 	Records string `json:"records"`
-	// the constant values of the launch-order group and of the split of K in the measurements, 0 for none
+	// the constant group and split of K of the measurements, 0 for none
 	GroupM int `json:"group_m"`
 	SplitK int `json:"split_k"`
 	// the data sets that the model was fitted to
@@ -56,7 +56,7 @@ type Evaluated struct {
 	// its recorded time, `null` without one, and its predicted time
 	PickMS      Number  `json:"pick_ms" unit:"ms"`
 	PredictedMS float64 `json:"predicted_ms" unit:"ms"`
-	// the low and the high end of its time, or `null`
+	// the low and the high end of its time
 	IntervalMS *[2]float64 `json:"interval_ms"`
 	// the fastest recorded configuration, and its time
 	Best   gemm.Config `json:"best"`
@@ -67,18 +67,18 @@ type Evaluated struct {
 	Top4  Number `json:"efficiency_top4" unit:"fraction"`
 	Top8  Number `json:"efficiency_top8" unit:"fraction"`
 	Top16 Number `json:"efficiency_top16" unit:"fraction"`
-	// how well the orders agree (Kendall's tau-b); `null` if undefined
+	// how well the orders agree (Kendall's tau-b)
 	Tau Number `json:"tau" unit:"ratio"`
 	// the place of the pick in the measured order, and of the best in the predicted
 	PickRank *int `json:"pick_rank_measured"`
 	BestRank *int `json:"best_rank_predicted"`
 	// the median error of the predicted times
 	Error Number `json:"error_median" unit:"fraction"`
-	// whether the pick's time lies in its interval; `null` without an interval
+	// whether the pick's time lies in its interval
 	Held *bool `json:"interval_held"`
-	// the share of the times in their intervals; `null` without intervals
+	// the share of the times in their intervals
 	Coverage Number `json:"interval_coverage"`
-	// the numbers of recorded configurations, and of these, rejected by the model
+	// recorded configurations, and those of them that the model rejects
 	Recorded int `json:"recorded"`
 	Refused  int `json:"refused"`
 	// whether the model was fitted to the problem

@@ -15,7 +15,7 @@ import (
 // Explanation is one configuration with every number behind its prediction.
 type Explanation struct {
 	Answer
-	// as in `rank`. `null` for a configuration that is not in the candidate list
+	// as in `rank`
 	Rank *int `json:"rank"`
 	// as in `rank`
 	Status string      `json:"status" enum:"ok,rejected"`
@@ -71,7 +71,7 @@ type Parameter struct {
 	Source string `json:"source"`
 	// of a hardware number: when it was found
 	Date string `json:"date,omitempty"`
-	// `false` if no prediction depends on it; absent otherwise
+	// `false` if no prediction depends on it
 	Used *bool `json:"used,omitempty"`
 }
 

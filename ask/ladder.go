@@ -32,11 +32,11 @@ type Ladder struct {
 type Rung struct {
 	// its name
 	Name string `json:"rung"`
-	// `end to end` or `compute only`, where another rung is a part of the same kernel
+	// `end to end` or `compute only`, if two rungs are of one kernel
 	Label string `json:"label,omitempty"`
 	// what the kernel does
 	Doc string `json:"doc"`
-	// its configuration; `null` if the family has no such kernel
+	// its configuration
 	Config *gemm.Config `json:"config"`
 	// why it does not fit, the reason in numbers, and the rung that takes over
 	Rejected string `json:"rejected,omitempty"`

@@ -8,13 +8,13 @@ import (
 // Ranked is one entry of a ranking.
 type Ranked struct {
 	Answer
-	// 1 for the best; `null` for a rejected configuration
+	// 1 for the best
 	Rank *int `json:"rank"`
 	// with `--include-rejected`: `ok` or `rejected`
 	Status string `json:"status,omitempty" enum:"ok,rejected"`
 	// `shared_memory`, `registers`, `atom_shape`, `warps`, `model_rule`, or another of its plugin
 	Reason arch.Reason `json:"reason,omitempty"`
-	// the reason in numbers, if the model gives it. A rejected entry has no `predicted`
+	// the reason in numbers; a rejected entry has no `predicted`
 	Detail string `json:"detail,omitempty"`
 	// by name, in the order of the model's schema
 	Terms Fields `json:"terms" of:"Term"`
@@ -30,7 +30,7 @@ type Term struct {
 	Share *Number `json:"share,omitempty"`
 	// the name that all models share, if it differs
 	Common string `json:"common,omitempty"`
-	// `false` for a term that does not enter the total of this kernel; absent otherwise
+	// `false` for a term that does not enter the total of this kernel
 	Used *bool `json:"used,omitempty"`
 }
 

@@ -49,9 +49,9 @@ type Ceiling struct {
 	Name string `json:"name"`
 	// where it applies
 	Level string `json:"level" enum:"compute,shared memory,requested,L2,MALL,DRAM"`
-	// what nothing exceeds, by the data sheet or the width of the unit; `null` if unknown
+	// what nothing exceeds, by the data sheet or the width of the unit
 	Limit Number `json:"limit"`
-	// what a microbenchmark reached; `null` if unknown
+	// what a microbenchmark reached
 	Reached Number `json:"reached"`
 	// the unit of both
 	Unit string `json:"unit" enum:"FLOP/s,B/s"`
@@ -70,7 +70,7 @@ type RooflineKernel struct {
 	Labels  Fields      `json:"labels,omitempty"`
 	// `pick`, `config`, `fastest` or a library
 	Name string `json:"name"`
-	// its configuration; `null` of a library
+	// its configuration
 	Config *gemm.Config `json:"config"`
 	// whether the time is measured
 	Measured bool `json:"measured"`
@@ -103,7 +103,7 @@ type RooflineLevel struct {
 	// operations by byte, and bytes by second
 	Intensity float64 `json:"flop_per_byte"`
 	Bandwidth float64 `json:"bytes_per_second"`
-	// the bandwidth ÷ its roof; `null` if unknown
+	// the bandwidth ÷ its roof
 	Share Number `json:"of_roof"`
 	// the number that the bandwidth exceeds, so that one of both is wrong
 	Above string `json:"above,omitempty" enum:"limit,reached"`

@@ -30,7 +30,7 @@ type Way struct {
 	// as in the answer
 	Validated bool     `json:"validated"`
 	Outside   []string `json:"outside"`
-	// what the most similar predictions were checked on, or `null`
+	// what the most similar predictions were checked on
 	Checked *Checked `json:"checked"`
 	// as in the answer
 	Evidence arch.Evidence `json:"evidence"`

@@ -172,7 +172,7 @@ type Atom struct {
 	M     int        `json:"m"`
 	N     int        `json:"n"`
 	K     int        `json:"k"`
-	// the cost of one instruction as the model counts it, and how many an SM or CU runs at once
+	// cost of an instruction in the model, and how many an SM or CU runs at once
 	Latency unit.Cycles `json:"latency_cycles"`
 	PerUnit int         `json:"per_unit"`
 }
@@ -248,7 +248,7 @@ func (d *Description) Kernel(name string) (string, error) {
 
 // Constant is an empirical number of the model.
 type Constant struct {
-	Name   string  `json:"name"` // its name, value and unit, what it means, and where it comes from
+	Name   string  `json:"name"` // name, value, unit, meaning, origin
 	Value  float64 `json:"value"`
 	Unit   string  `json:"unit"`
 	Doc    string  `json:"doc"`
@@ -276,7 +276,7 @@ type Term struct {
 	// what it is, and where the formula comes from
 	Doc    string `json:"doc"`
 	Source string `json:"source"`
-	// the name that comparisons give this quantity, whatever a model calls it; absent if it is the name
+	// the name that comparisons give this quantity, whatever a model calls it
 	Common string `json:"common,omitempty"`
 }
 

@@ -30,7 +30,7 @@ type Record struct {
 	Groups []int `json:"groups,omitempty"`
 	// dimension, size and strides in A, B and C of each nested index: `m64:1:0:3,k16:64:1:0`
 	Nest string `json:"nest,omitempty"`
-	// the factors of the product and of what C holds before, if they are not 1 and 0
+	// factors of the product and of what C holds before
 	Alpha float32 `json:"alpha,omitempty"`
 	Beta  float32 `json:"beta,omitempty"`
 	// what is done to C before it is stored, as in `--epilogue`

@@ -128,7 +128,7 @@ func (p *pageWriter) keys(name, indent string) {
 			known = append(known, names...)
 		default:
 			p.said[list+doc] = true
-			fmt.Fprintf(p, "%s- %s: %s\n", indent, list, doc)
+			fmt.Fprintf(p, "%s- %s: %s\n", indent, list, strings.TrimPrefix(doc, "the "))
 			if inner != "" {
 				p.keys(inner, indent+"  ")
 			}

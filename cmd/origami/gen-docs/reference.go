@@ -55,7 +55,7 @@ func section(cmd *cobra.Command, same []*pflag.Flag) string {
 		usage = "# " + line + "\n"
 	}
 	examples := strings.Split(unindent(cmd.Example), "\n")
-	fmt.Fprintf(&b, "\n```sh\n%s%s\n```\n", usage, strings.Join(examples[:min(len(examples), 2)], "\n"))
+	fmt.Fprintf(&b, "\n```sh\n%s%s\n```\n", usage, examples[0])
 	if own != "" {
 		fmt.Fprintf(&b, "\n```\n%s```\n", own)
 	}

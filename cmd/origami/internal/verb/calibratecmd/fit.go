@@ -39,12 +39,11 @@ func NewFit(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fit --arch ARCH --records FOLDER",
 		Short: "Fit the model's constants to measurements of your own GPU",
-		Long: "Fit the constants of the model to measured times, as `origami bench --executor` records them, and\n" +
-			"say whether that makes the model better. It takes at least 100 times of 10 sizes, in five folds.\n" +
-			"Constants are adopted that the times determine and all folds move in one direction, and only if\n" +
-			"the model then predicts the sizes left out better, by more than the scatter, and picks no slower\n" +
-			"kernels there. --output makes a device file of the device and the adopted constants, for\n" +
-			"--device-file. docs/fitting.md says how to read the answer.",
+		Long: "Fit the constants of the model to measured times, as `origami bench --executor` records them: at\n" +
+			"least 100 times of 10 sizes, in five folds. Constants are adopted that the times determine and all\n" +
+			"folds move in one direction, and only if the model then predicts the sizes left out better, by\n" +
+			"more than the scatter, and picks no slower kernels there. --output makes a device file of the\n" +
+			"device and the adopted constants, for --device-file. docs/fitting.md says how to read the answer.",
 		Example: `  origami bench --arch a100 --executor triton --records ./a100-sweep
   origami fit --arch a100 --records ./a100-sweep --output my-a100.yaml
   origami --device-file my-a100.yaml select -m 4096 -n 4096 -k 4096

@@ -69,7 +69,7 @@ type trust struct {
 	DTypes   []string      `json:"dtypes"`                       // the types of A and B, empty for all that have no row
 	Evidence arch.Evidence `json:"evidence"`                     // as in `select`
 	Times    int           `json:"times"`                        // how many were measured
-	Error    ask.Number    `json:"median_error" unit:"fraction"` // of |predicted ÷ measured − 1|; `null` if unknown
+	Error    ask.Number    `json:"median_error" unit:"fraction"` // of |predicted ÷ measured − 1|
 	Narrow   float64       `json:"width_low"`                    // high ÷ low of the narrowest interval, and the widest
 	Wide     float64       `json:"width_high"`
 	From     string        `json:"from"` // the measurements, or how the intervals were found

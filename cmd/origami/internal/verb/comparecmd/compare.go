@@ -50,9 +50,9 @@ func New(f *session.Factory) *cobra.Command {
 		Use:   "compare --arch ARCH,ARCH… -m SIZE -n SIZE -k SIZE",
 		Short: Short,
 		Long: "Ask each architecture for its best kernel for the same problem and put the predictions side by\n" +
-			"side, each with its default kernel family, as select answers; the times of its other families\n" +
-			"stand below. --kernel takes one family for all, --same-model the best model that all have. A model\n" +
-			"that only ranks kernels shows cycles.\n\n" +
+			"side, each with its default kernel family; the times of its other families stand below. --kernel\n" +
+			"takes one family for all, --same-model the best model that all have. A model that only ranks\n" +
+			"kernels shows cycles.\n\n" +
 			"An architecture may have options and hardware numbers of its own: --arch mi300x:release=early,h200\n" +
 			"or --arch h200,h200:clock=1.5GHz,num_sms=66. With --problems there is a row per problem, and then\n" +
 			"who wins how often and by how much. If one architecture fails, the others still answer.",

@@ -53,15 +53,13 @@ func New(f *session.Factory) *cobra.Command {
 		Use:   "eval (--arch ARCH | --published)",
 		Short: Short,
 		Long: "For each measured problem, print the efficiency of the model's pick (best measured time ÷ time of\n" +
-			"the pick) and of the fastest of its first 4, 8 and 16 candidates, how well its order agrees with\n" +
-			"the measured one (Kendall's tau-b), how far its times are off, and whether its intervals hold. No\n" +
-			"GPU is needed: without --times it uses the shipped data set of the device and kernel family.\n" +
-			"Measurements that vary the launch-order group or the split of K are scored separately. Of a data\n" +
-			"set with one configuration per problem it prints predicted ÷ measured times. A sweep of few\n" +
-			"configurations needs --candidates: the model then picks among these. With --published it scores\n" +
-			"the predicted times of tuned libraries against published times of every device, or of --arch: per\n" +
-			"device, type and class of shape, and per pair of devices. docs/evaluating.md defines every number\n" +
-			"and class.",
+			"the pick) and of the fastest of its first 4, 8 and 16 candidates, Kendall's tau-b, the error of\n" +
+			"its times, and whether its intervals hold. No GPU is needed: without --times it uses the shipped\n" +
+			"data set of the device and kernel family. Measurements that vary the launch-order group or the\n" +
+			"split of K are scored separately; a data set with one configuration per problem gives predicted ÷\n" +
+			"measured times. A sweep of few configurations needs --candidates. With --published it scores the\n" +
+			"predicted times of tuned libraries against published times of every device, or of --arch: per\n" +
+			"device, type and class of shape, and per pair of devices. docs/evaluating.md defines every number.",
 		Example: `  origami eval --arch sm90 --device h200 --kernel triton
   origami eval --arch sm90@h200 --rung calibrated --json
   origami eval --arch sm90@h200 --kernel triton --times times.csv.gz --compiled kernels.csv --trans-b --json

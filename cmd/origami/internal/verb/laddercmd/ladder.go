@@ -45,11 +45,10 @@ func New(f *session.Factory) *cobra.Command {
 		Short: "Put the kernels of an SGEMM ladder side by side",
 		Long: "Show the rungs of the SGEMM ladder, from one thread per element of C to register tiles and tensor\n" +
 			"cores: FLOP per byte requested, from the L2 and from DRAM; the degree of bank conflicts; the\n" +
-			"predicted time and what most of it goes to; the measured time. Then come verdicts on the claims of\n" +
-			"a public ladder: true, nearly or false, with the evidence. Measured times are those of --records,\n" +
-			"of a shipped data set of the family sgemm, or published ones. --terms shows the share of every\n" +
-			"cost. The default device is the RTX 3060 Laptop, which the claims are about. docs/ladder.md has\n" +
-			"the kernels, the claims and the sources.",
+			"predicted time and its largest cost; the measured time of --records, a shipped data set or a\n" +
+			"publication. Then come verdicts on the claims of a public ladder: true, nearly or false. The\n" +
+			"default device is the RTX 3060 Laptop, which the claims are about. docs/ladder.md has kernels,\n" +
+			"claims and sources.",
 		Example: `  origami ladder
   origami ladder --arch sm86@a6000 -m 4096 -n 4096 -k 4096 --terms
   origami ladder --arch sm90@h200 --report ./ladder

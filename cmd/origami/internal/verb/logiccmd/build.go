@@ -121,12 +121,11 @@ func newBuild(f *session.Factory) *cobra.Command {
 		Use:   "build --arch ARCH",
 		Short: "Build a library logic from measured times",
 		Long: "Build a library logic from the measured times of a data set: the fastest kernel of each size, and\n" +
-			"what answers at other sizes: the model, the nearest size, or ranges found by recursive splitting.\n" +
-			"Without --fallback and --ranges it is the way that loses least on sizes left out. --most limits\n" +
-			"the kernels to those that lose least together, at the measured sizes and as the model chooses\n" +
-			"among them elsewhere. --loss lets a range have a kernel that is slower by that share at each of\n" +
-			"its sizes. With --output, the regret is printed: how much slower the logic's kernels are than the\n" +
-			"fastest, also on sizes left out.",
+			"what answers at other sizes: the model, the nearest size, or ranges found by recursive splitting;\n" +
+			"without --fallback and --ranges what loses least on sizes left out. --most limits the kernels to\n" +
+			"those that lose least together. --loss lets a range have a kernel that is slower by that share at\n" +
+			"each of its sizes. With --output, the regret against the fastest kernels is printed, also on sizes\n" +
+			"left out.",
 		Example: "  origami logic build --arch sm90@h200 --most 8 --output h200.json\n" +
 			"  origami logic build --arch sm90@h200 --records ./my-sweep --fallback nearest > mine.json",
 		Args: session.NoArguments,

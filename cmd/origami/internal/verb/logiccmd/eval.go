@@ -185,7 +185,7 @@ func (o *evalOptions) writeTrials(x *sample, trials []logic.Trial) error {
 
 // trial is what libraries are worth on sizes that were left out when they were built.
 type trial struct {
-	Most    int       `json:"most"` // the most kernels that they were allowed, 0 for all, and the mean of what they have
+	Most    int       `json:"most"` // kernels allowed (0: all), and their mean number
 	Kernels float64   `json:"kernels"`
 	Way     logic.Way `json:"way"` // what answered
 	slower

@@ -240,7 +240,7 @@ func (g *gain) ratios(choice int) (ratios []float64) {
 type choice struct {
 	Against string  `json:"against"` // what chooses
 	Sizes   int     `json:"sizes"`   // how many sizes have its time
-	Mean    float64 `json:"mean"`    // the geometric mean of the ratios, their median, the least and the most
+	Mean    float64 `json:"mean"`    // of the ratios; the mean is geometric
 	Median  float64 `json:"median"`
 	Least   float64 `json:"least"`
 	Most    float64 `json:"most"`

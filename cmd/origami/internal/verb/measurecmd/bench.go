@@ -43,15 +43,14 @@ func NewBench(f *session.Factory) *cobra.Command {
 		Use:   "bench --arch ARCH",
 		Short: "Compare a model's picks with measurements, three ways",
 		Long: "For each problem, compare the model's pick with the best of all candidates and with the vendor's\n" +
-			"libraries: times, Kendall's tau-b of predicted and measured times, and the rank of the pick. The\n" +
-			"times come from a data set, the shipped one or the folder of --records; no GPU is needed. With\n" +
-			"--executor a GPU is measured first: every candidate is compiled, its results are checked, and its\n" +
-			"times are written to the folder at once, so that the same command continues a run that ended\n" +
-			"early. --retry-failed measures again what has failed. Problems without a kernel of the executor's\n" +
-			"first family are measured with its next one, in a folder of their own. --gpus measures with\n" +
-			"several GPUs of this machine, --shard a part of the problems, which `records merge` puts together.\n" +
-			"Without --problems the problems are all of --records, or else the 23 sizes that tritonBLAS's\n" +
-			"NVIDIA port was evaluated on. docs/measuring.md says how a measurement is made.",
+			"libraries: times, rank, and Kendall's tau-b. The times come from a data set, the shipped one or\n" +
+			"the folder of --records; no GPU is needed. With --executor a GPU is measured first: every\n" +
+			"candidate is compiled, its results are checked, and its times are written to the folder at once,\n" +
+			"so that the same command continues a run that ended early. --retry-failed measures again what has\n" +
+			"failed. Problems without a kernel of the executor's first family are measured with its next one,\n" +
+			"in a folder of their own. --shard measures a part of the problems; `records merge` puts the parts\n" +
+			"together. Without --problems the problems are all of --records, or else the 23 sizes that\n" +
+			"tritonBLAS's NVIDIA port was evaluated on. docs/measuring.md has the method.",
 		Example: `  origami bench --arch sm90@h200
   origami bench --arch sm90@h200 --problems shapes.csv --json
   origami bench --arch sm90@h200 --report ./report
@@ -69,7 +68,7 @@ func NewBench(f *session.Factory) *cobra.Command {
 		"`FOLDER` of a data set, the shipped one otherwise; with --executor, where to write and continue it")
 	o.Share.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&o.RetryFailed, "retry-failed", false,
-		"with --executor, measure again what has failed or did not end in time")
+		"with --executor, measure again what has failed")
 	cmd.Flags().StringVar(&o.Report, "report", "",
 		"also write the outcome as Markdown, CSV, JSON and plots into `FOLDER`")
 	return cmd

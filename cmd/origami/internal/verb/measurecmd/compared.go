@@ -33,7 +33,7 @@ type compared struct {
 	Efficiency float64 `json:"efficiency" unit:"fraction"`
 	// the library's time ÷ time of the pick
 	Versus *float64 `json:"versus_library,omitempty"`
-	// Kendall's tau-b of predicted against measured times; `null` if undefined
+	// Kendall's tau-b of predicted against measured times
 	Tau ask.Number `json:"tau"`
 	// rank of the pick by the times of the sweep
 	PickRank int `json:"pick_rank"`
@@ -46,12 +46,11 @@ type compared struct {
 	Spills    int `json:"spill_bytes"`
 	// `final` if these times are from runs in turns, else `sweep`
 	Phase dataset.Phase `json:"phase"`
-	// larger ÷ smaller of two measurements of the pick − 1; `null` without finals
+	// larger ÷ smaller of two measurements of the pick − 1
 	Noise ask.Number `json:"noise_floor" unit:"fraction"`
 	// rank of the best by predicted time
 	BestRank int `json:"best_rank"`
-	// candidates without a valid time (wrong result; not built; failed or timed out; not recorded); `wrong` and
-	// `failed` include libraries
+	// candidates without a valid time; `wrong` and `failed` include libraries, `failed` time-outs
 	Wrong    int `json:"wrong"`
 	NotBuilt int `json:"not_built"`
 	Failed   int `json:"failed"`

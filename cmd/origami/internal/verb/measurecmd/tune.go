@@ -50,14 +50,13 @@ func NewTune(f *session.Factory) *cobra.Command {
 		Use:   "tune FILE --arch ARCH",
 		Short: "Find the fastest kernels of many sizes with few measurements",
 		Long: "Find the fastest kernel of each size of a list (CSV, TSV or JSON Lines with m, n and k) or of a\n" +
-			"tuning file (YAML: problem types, sets of candidates, and the sizes of each set), measuring only\n" +
-			"candidates with a chance that is worth it. A size is finished when its expected regret, the time\n" +
-			"of the pick ÷ the time of the fastest candidate − 1, is below --regret. With --executor a GPU is\n" +
-			"measured: every result is checked, and its times are written to the folder of --records at once,\n" +
-			"so that the same command continues a run that ended early. Without it the times are those of a\n" +
-			"data set; if it has all candidates, the regret is known and shown. --gpus measures with several\n" +
-			"GPUs of this machine, --shard a part of the sizes, which `records merge` puts together.\n" +
-			"docs/tuning.md describes the file and the method.",
+			"tuning file (YAML: problem types, sets of candidates, and their sizes), measuring only candidates\n" +
+			"whose chance is worth it. A size is finished when its expected regret, time of the pick ÷ time of\n" +
+			"the fastest candidate − 1, is below --regret. With --executor a GPU is measured: every result is\n" +
+			"checked, and its times are written to the folder of --records at once, so that the same command\n" +
+			"continues a run that ended early. Otherwise the times are a data set's; if it has all candidates,\n" +
+			"the regret is known and shown. --shard tunes a part of the sizes; `records merge` puts the parts\n" +
+			"together. docs/tuning.md has the file and the method.",
 		Example: `  origami tune sizes.yaml --arch sm90@h200 --dry-run
   origami tune shapes.csv --arch sm90@h200 --executor triton --records ./tuned --budget 10m --output h200.json
   origami tune sizes.yaml --arch sm90@h200 --records ./my-sweep --json
@@ -88,7 +87,7 @@ func NewTune(f *session.Factory) *cobra.Command {
 	flags.StringVar(&o.Lent, "lent", "", "measure with GPUs that are brought to a Unix `SOCKET`, as origami_gemm.ray does")
 	_ = flags.MarkHidden("lent") // it exists: the line above added it
 	flags.BoolVar(&o.RetryFailed, "retry-failed", false,
-		"with --executor, measure again what has failed or did not end in time")
+		"with --executor, measure again what has failed")
 	return cmd
 }
 

@@ -40,15 +40,14 @@ func NewSelect(f *session.Factory) *cobra.Command {
 		Use:   "select --arch ARCH -m SIZE -n SIZE -k SIZE",
 		Short: SelectShort,
 		Long: "Pick the kernel configuration with the shortest predicted time. The answer has that time, its\n" +
-			"interval, the reasons, and the runner-up; with --problems a row per problem. --regret adds how\n" +
-			"much slower the pick is expected to be than the fastest candidate, and how many candidates are\n" +
-			"worth measuring. --measure auto measures as many on an executor, --measure N the first N; the\n" +
-			"answer is then the fastest of them.\n\n" +
+			"interval, the reasons, and the runner-up; with --problems a row per problem. --regret adds the\n" +
+			"expected regret, and how many candidates are worth measuring. --measure auto measures as many on\n" +
+			"an executor, --measure N the first N, and answers with the fastest.\n\n" +
 			"A range of M, as in -m 1:16384, is divided into bands with one kernel each: as many kernels as are\n" +
 			"worth compiling. The answer has their regret against the pick for each M, and says where the\n" +
 			"vendor's library is taken. With a list, as in -m 1,16,64, each M has a pick. --same gives the\n" +
-			"kernels for all M one value of an axis, the cheapest, and says its price. With --invariant the\n" +
-			"kernels for all M add up in one order, and prices are against all kernels.",
+			"kernels for all M one value of an axis, the cheapest, and says its price. With --invariant they\n" +
+			"add up in one order.",
 		Example: `  origami --arch sm89 select -m 4096 -n 4096 -k 4096
   origami select --arch gfx942 -m 8192 -n 1024 -k 4096 --trans-b --json
   origami select --arch sm90@h200 --problems shapes.csv --format csv

@@ -47,11 +47,10 @@ func NewMap(f *session.Factory) *cobra.Command {
 		Use:   "map (--arch ARCH (-m SIZES -n SIZES -k SIZES | --problems FILE | --records FOLDER) | --from FILE)",
 		Short: MapShort,
 		Long: "For each size of a grid, print the fastest kernel, its rate, the FLOP per byte of its tile, its\n" +
-			"split of K, what limits it by the model, and how many of its CTAs run at once on an SM or CU. Two\n" +
-			"of m, n and k vary. --problems has scattered sizes, which are drawn as points. With --records the\n" +
-			"fastest kernel is a measured one, and the model's pick and its regret are printed too. --from maps\n" +
-			"a table that others made, or that this command wrote as CSV. A table lists the kernels, CSV and\n" +
-			"JSON the sizes. --report draws the maps.",
+			"split of K, its bound, and how many of its CTAs run at once on an SM or CU. Two of m, n and k\n" +
+			"vary; --problems has scattered sizes. With --records the fastest kernel is a measured one, beside\n" +
+			"the model's pick and its regret. --from maps a table that others made, or that this command wrote\n" +
+			"as CSV. A table lists the kernels, CSV and JSON the sizes. --report draws the maps.",
 		Example: `  origami map --arch sm90@h200 -m 16:16:16:5632 -n 16:16:16:5632 -k 3104 --report ./maps
   origami map --arch gfx900 --dtype fp32 -m 64:64:1024 -n 64:64:1024 -k 3104
   origami map --arch sm90@h200 --problems shapes.csv --report ./maps

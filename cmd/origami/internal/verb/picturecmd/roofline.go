@@ -46,13 +46,12 @@ func NewRoofline(f *session.Factory) *cobra.Command {
 		Use:   "roofline --arch ARCH[,ARCH…] [-m SIZE -n SIZE -k SIZE]",
 		Short: RooflineShort,
 		Long: "List the ceilings of each device for a type of operands: matrix instructions, FMA, shared memory\n" +
-			"(LDS), L2, MALL and DRAM, by the data sheet and, with the --device-file of a calibration, as a\n" +
-			"microbenchmark reached them. Under them stand the model's pick for the problem or for each of\n" +
-			"--problems, and the configurations of --config, with an intensity per memory: operations per byte.\n" +
-			"The lowest roof at these intensities bounds the rate. With --measured, times are measured ones, of\n" +
-			"the pick, the fastest kernel and the vendor's libraries, in the shipped data set or --records;\n" +
-			"bytes are always the model's. A kernel above a roof is marked. --report writes a page, and the\n" +
-			"figure as SVG and PNG. docs/roofline.md defines every number.",
+			"(LDS), L2, MALL and DRAM, by the data sheet and, with a --device-file, as a microbenchmark reached\n" +
+			"them. Under them stand the pick for each problem and the configurations of --config, with their\n" +
+			"operations per byte of each memory; the lowest roof bounds the rate. With --measured, times are\n" +
+			"measured ones, of the pick, the fastest kernel and the vendor's libraries, in the shipped data set\n" +
+			"or --records; bytes are always the model's. A kernel above a roof is marked. docs/roofline.md\n" +
+			"defines every number.",
 		Example: `  origami roofline --arch h200
   origami roofline --arch h200 -m 4096 -n 4096 -k 4096 --config 64x64x32,warps=4,stages=2
   origami roofline --arch h200,mi300x,rtx4090 -m 4096 -n 4096 -k 4096 --dtype bf16 --report ./roofs

@@ -46,7 +46,7 @@ func newCommand(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Write the source of a new plugin",
-		Long: "Write a Go module with a plugin for the architecture NAME, which builds and passes its tests. It\n" +
+		Long: "Write a Go module with a plugin for the architecture NAME, which builds and passes its tests, and\n" +
 			"models the abstract machine of origami's example until you change it. It builds on the version of\n" +
 			"origami that this binary was installed from, or, without a network, on a checkout: --sdk, around\n" +
 			"the working directory, or around this binary. With --python, write an executor in Python instead,\n" +

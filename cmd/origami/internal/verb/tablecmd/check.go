@@ -179,8 +179,7 @@ type checkedLine struct {
 	Reject  string  `json:"reject,omitempty"` // why it does not run
 	Choice  expert  `json:"choice"`           // the kernel that the model would choose
 	Seconds float64 `json:"seconds" unit:"s"` // the predicted time with it, of a layer, its second product, or a matrix
-	// the predicted time with the table's kernel ÷ that − 1, and with vLLM's kernel without a table; `null` if it
-	// does not run
+	// the predicted time with the table's kernel ÷ that − 1, and with vLLM's kernel without a table
 	Loss        *float64 `json:"loss" unit:"fraction"`
 	DefaultLoss *float64 `json:"default_loss" unit:"fraction"`
 }

@@ -78,7 +78,7 @@ type Evaluated struct {
 	Held *bool `json:"interval_held"`
 	// the share of the times in their intervals
 	Coverage Number `json:"interval_coverage"`
-	// recorded configurations, and those of them that the model rejects
+	// recorded configurations, and how many the model rejects
 	Recorded int `json:"recorded"`
 	Refused  int `json:"refused"`
 	// whether the model was fitted to the problem

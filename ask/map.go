@@ -35,7 +35,7 @@ type Cell struct {
 	Bound string `json:"bound"`
 	// CTAs that run at once on an SM or CU, by the model
 	PerUnit Number `json:"ctas_per_unit"`
-	// its CTAs ÷ those that run at once on the device
+	// its CTAs ÷ CTAs that run at once on the device
 	Waves Number `json:"waves"`
 	// with `--records`: the model's pick among the measured configurations
 	Pick *CellPick `json:"pick,omitempty"`

@@ -57,7 +57,7 @@ func NewFit(f *session.Factory) *cobra.Command {
 	flags.StringArrayVar(&o.Records, "records", nil,
 		"`FOLDER` of a data set to fit to; may be repeated; the shipped one otherwise")
 	flags.StringVarP(&o.Write, "output", "o", "", "write a device file to `FILE`, for --device-file")
-	flags.StringVar(&o.Name, "name", "", "`NAME` of the device in that file; that of the device and -fitted otherwise")
+	flags.StringVar(&o.Name, "name", "", "`NAME` of the device in that file; the device's and -fitted otherwise")
 	flags.String("kernel", "", "kernel `FAMILY` of the measurements; the architecture's first otherwise")
 	return cmd
 }

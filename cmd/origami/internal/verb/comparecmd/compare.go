@@ -73,7 +73,7 @@ func (o *Options) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.Terms, "terms", false, "show every term of the models")
 	flags.StringSliceVar(&o.Price, "price", nil, "dollars per hour, as `ARCH=NUMBER,...`: adds the work per dollar")
 	flags.StringSliceVar(&o.Watts, "watts", nil,
-		"watts, as `ARCH=NUMBER,...`, or tdp for those of the device files: adds the work per joule")
+		"watts, as `ARCH=NUMBER,...`, or tdp for the device files' own: adds the work per joule")
 	flags.StringVar(&o.Report, "report", "", "write figures, tables and a page into a `FOLDER`")
 	session.Files(flags, "report")
 }

@@ -123,7 +123,7 @@ func newBuild(f *session.Factory) *cobra.Command {
 		Long: "Build a library logic from the measured times of a data set: the fastest kernel of each size, and\n" +
 			"what answers at other sizes: the model, the nearest size, or ranges found by recursive splitting;\n" +
 			"without --fallback and --ranges what loses least on sizes left out. --most limits the kernels to\n" +
-			"those that lose least together. --loss lets a range have a kernel that is slower by that share at\n" +
+			"a set that loses least together. --loss lets a range have a kernel that is slower by that share at\n" +
 			"each of its sizes. With --output, the regret against the fastest kernels is printed, also on sizes\n" +
 			"left out.",
 		Example: "  origami logic build --arch sm90@h200 --most 8 --output h200.json\n" +

@@ -70,7 +70,7 @@ func NewTune(f *session.Factory) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.String("kernel", "", "kernel `FAMILY`; that of the file, or the architecture's first otherwise")
+	flags.String("kernel", "", "kernel `FAMILY`; the file's, or the architecture's first otherwise")
 	flags.StringVar(&o.Executor, "executor", "", "measure with the executor plugin `NAME`, as in cuda or triton")
 	flags.StringVar(&o.Records, "records", "",
 		"`FOLDER` of a data set, the shipped one otherwise; with --executor, where to write and continue it")
@@ -78,7 +78,7 @@ func NewTune(f *session.Factory) *cobra.Command {
 		"what is measured: what the model finds worth it (model), what the steps of the file say (steps), or all")
 	flags.StringVar(&o.Regret, "regret", "1%", "finish a size when its expected regret is below this `SHARE`")
 	flags.DurationVar(&o.Budget, "budget", 0, "stop after this `TIME` of measuring, as in 10m")
-	flags.IntVar(&o.Most, "max-measurements", 0, "make at most `N` measurements, those of earlier runs included")
+	flags.IntVar(&o.Most, "max-measurements", 0, "make at most `N` measurements, earlier runs included")
 	flags.StringVarP(&o.Logic, "output", "o", "", "write the picks as a library logic to this `FILE`")
 	flags.BoolVar(&o.DryRun, "dry-run", false, "print what would be measured, and measure nothing")
 	flags.StringVar(&o.Submit, "submit", "",

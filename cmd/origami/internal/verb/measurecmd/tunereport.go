@@ -65,7 +65,7 @@ type summary struct {
 	Regret       float64         `json:"regret"`             // the limit
 	Sizes        int             `json:"sizes"`              // how many there are
 	Measurements int             `json:"measurements"`       // of all sizes
-	Fresh        int             `json:"fresh_measurements"` // those of this run, and how long they took
+	Fresh        int             `json:"fresh_measurements"` // new in this run, and how long they took
 	FreshSeconds float64         `json:"fresh_seconds"`
 	Repeats      int             `json:"repeats"`                  // measurements in turns, to decide ties
 	Tied         int             `json:"tied"`                     // how many sizes have a pick that is tied

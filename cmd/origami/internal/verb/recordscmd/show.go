@@ -179,7 +179,7 @@ type differentJSON struct {
 	Both       int        `json:"in_both"`              // how many measurements both have
 	First      int        `json:"in_first"`             // how many only one has
 	Second     int        `json:"in_second"`
-	Ratio      ask.Number `json:"ratio"` // the median of the times of the second ÷ those of the first
+	Ratio      ask.Number `json:"ratio"` // the median of the second's times ÷ the first's
 }
 
 // differing is a kernel whose measurement differs.

@@ -39,7 +39,7 @@ func New(f *session.Factory) *cobra.Command {
 		Long: "Write one HTML file that needs no network: for each problem the pick beside the other candidates,\n" +
 			"where the time goes, the rooflines, and what other numbers of the device would change; a map of\n" +
 			"the rates over M and N; several architectures side by side; and how well each model did against\n" +
-			"measurements. Without a problem it is about those of the shipped measurements, or of --records.\n" +
+			"measurements. Without a problem it is about the shipped measurements, or --records.\n" +
 			"Details are of the first 8 problems. A problem without an answer is named on the page and on\n" +
 			"stderr, and the exit status is 2.",
 		Example: `  origami report --arch h200 -m 4096 -n 4096 -k 4096 --dtype bf16

@@ -16,9 +16,8 @@ import (
 
 // Advice is a change that is predicted to save time.
 type Advice struct {
-	// the rule that it comes from. `strides`: where rows and matrices begin; `pad`: zeros at the ends of rows; `layout`:
-	// along which dimension A and B are contiguous; `family`: another kernel family; `config`: another configuration;
-	// `rows`: another M; `fuse`: what is done to C afterwards
+	// `strides`: where rows and matrices begin; `pad`: zeros at the ends of rows; `layout`: the contiguous dimension
+	// of A and B; `family`, `config`, `rows`: another of these; `fuse`: what is done to C afterwards
 	Rule string `json:"rule" enum:"strides,pad,layout,family,config,rows,fuse"`
 	// what to do, for people
 	Do string `json:"do"`

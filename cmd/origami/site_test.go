@@ -309,7 +309,7 @@ func TestSiteInBrowser(t *testing.T) {
 	b.eval("return (await (await " + query + ").json()).arch")
 	t.Logf("select as JSON took %.2f s", time.Since(begun).Seconds())
 
-	for _, page := range []string{"docs/", "docs/report/", "docs/model-pipelined/", "docs/reference/origami_select/"} {
+	for _, page := range []string{"docs/", "docs/report/", "docs/model-pipelined/", "docs/reference/"} {
 		b.open(home + page)
 		fits(b, strings.ReplaceAll(strings.Trim(page, "/"), "/", "-"))
 		for _, foreign := range strings.Fields(b.eval("return performance.getEntriesByType('resource')" +

@@ -21,7 +21,7 @@ type LeftOut struct {
 	Times int     `json:"times"`        // how many
 	Held  float64 `json:"held"`         // the share of its times in the ranges
 	Width float64 `json:"width"`        // the median of high ÷ low
-	Error float64 `json:"error_median"` // the median of \|predicted ÷ measured − 1\|
+	Error float64 `json:"error_median"` // the median |predicted ÷ measured − 1|
 
 	points []heldPoint
 }
@@ -36,7 +36,7 @@ type Ungrouped struct {
 	// Widening is the log by which ranges grow at both ends to hold the share Level of the times of a group that they were
 	// not found on. A group counts as its number of sizes, at most groupSizes: more tell nothing new of a next group.
 	Widening float64 `json:"-"`
-	// the share of the times that the intervals hold, each source or device with the same weight
+	// the share of the times that the intervals hold
 	Held  float64 `json:"held"`
 	Width float64 `json:"width"` // the median of high ÷ low
 	// by class of shape, the share of the times

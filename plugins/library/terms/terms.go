@@ -1,6 +1,5 @@
 // Package terms is the library model as a table: a row per term, with the formula that computes it. The formulas are
-// the only text of the model. Generators turn them into its Go code and into its page, docs/model-library.md
-// (internal/gen). `origami explain` prints them.
+// the only text of the model: internal/gen turns them into Go, and `origami explain` prints them.
 //
 // To add a term, add a row. If it needs an empirical number, add that to quantities.go with its bounds. Then run
 // `make generate`.
@@ -30,12 +29,6 @@ const (
 )
 
 var row, input = tabled.Row, tabled.Input
-
-// Parts are the sections of the table, for a reader.
-var Parts = []tabled.Part{
-	{Name: "the type", Terms: typeTerms}, {Name: "the problem", Terms: problemTerms}, {Name: "the grid", Terms: gridTerms},
-	{Name: "the loop", Terms: loopTerms}, {Name: "the total", Terms: totalTerms},
-}
 
 // Terms is the model, in the order in which it computes.
 var Terms = tabled.Table(typeTerms, problemTerms, gridTerms, loopTerms, totalTerms)

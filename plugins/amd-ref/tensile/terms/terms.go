@@ -25,14 +25,6 @@ const OfKernel = "kernel"
 
 var row, input = tabled.Row, tabled.Input
 
-// Parts are the sections of the table, for a reader. They have the terms of a wave once: wave_ stands for full_, tail_
-// and dealt_ (of stream-K with fewer tiles than CUs), and wave_count for the work-groups per CU.
-var Parts = []tabled.Part{
-	{Name: "the kernel", Terms: kernelTerms}, {Name: "one step of one work-group", Terms: stepTerms},
-	{Name: "the grid", Terms: gridTerms}, {Name: "the L2 caches", Terms: trafficTerms},
-	{Name: "a wave", Terms: waveTerms}, {Name: "the total", Terms: totalTerms},
-}
-
 // Terms is the model, in the order in which it computes.
 var Terms = tabled.Table(kernelTerms, stepTerms, gridTerms, trafficTerms, wave("full", "workgroups_per_cu", "num_cus"),
 	wave("tail", "tail_count", "tail_cus"), wave("dealt", "1", "num_cus"), totalTerms)

@@ -25,11 +25,11 @@ func NewTrust(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust",
 		Short: "Say which predictions were checked, on what, and how far they are off",
-		Long: "List what the predicted times of each device, kernel family and type were held against: the evidence,\n" +
-			"the number of measured times and where they come from, the median error, and the width of the 90 %\n" +
-			"intervals (high ÷ low), from the narrowest kind of prediction to the widest. The evidence is checked\n" +
-			"(times of the device), sister (times of other devices of the architecture) or unchecked (times of other\n" +
-			"generations). --arch, --kernel and --dtype choose, and --option counts, as in scheme=block128.",
+		Long: "List what the predicted times of each device, kernel family and type were held against: the\n" +
+			"evidence, the measured times, the median error, and the width of the 90 % intervals (high ÷ low),\n" +
+			"narrowest and widest. The evidence is checked (times of the device), sister (of other devices of\n" +
+			"the architecture) or unchecked (of other generations). --arch, --kernel and --dtype choose, and\n" +
+			"--option counts, as in scheme=block128.",
 		Example: "  origami trust --arch h200,mi300x\n  origami trust --dtype fp8\n  origami trust --arch b200 --json",
 		Args:    session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -69,7 +69,7 @@ type trust struct {
 	DTypes   []string      `json:"dtypes"`                       // the types of A and B, empty for all that have no row
 	Evidence arch.Evidence `json:"evidence"`                     // as in `select`
 	Times    int           `json:"times"`                        // how many were measured
-	Error    ask.Number    `json:"median_error" unit:"fraction"` // of |predicted ÷ measured − 1|; `null` if unknown
+	Error    ask.Number    `json:"median_error" unit:"fraction"` // of |predicted ÷ measured − 1|
 	Narrow   float64       `json:"width_low"`                    // high ÷ low of the narrowest interval, and the widest
 	Wide     float64       `json:"width_high"`
 	From     string        `json:"from"` // the measurements, or how the intervals were found

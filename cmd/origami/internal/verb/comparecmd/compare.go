@@ -49,15 +49,13 @@ func New(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare --arch ARCH,ARCH… -m SIZE -n SIZE -k SIZE",
 		Short: Short,
-		Long: "Put what each architecture reaches side by side: the time that its vendor's library takes for the\n" +
-			"same problem, or where no model has the library, the best kernel that select picks. Other ways to\n" +
-			"run it stand below, and a way that is faster is named. --kernel takes one family for all, as in\n" +
-			"--kernel triton; --same-model takes the best model that all of them have. A model that ranks\n" +
-			"kernels and does not time them shows cycles.\n\n" +
-			"An architecture may have options and hardware numbers of its own, as in --arch mi300x:release=early,h200\n" +
-			"and --arch h200,h200:clock=1.5GHz,num_sms=66.\n" +
-			"With --problems there is a row per problem, and then who wins how often and by how much; further\n" +
-			"columns of the file are passed through. If one architecture fails, the others still answer.",
+		Long: "Put what each architecture reaches side by side: the time of its vendor's library, or where no model\n" +
+			"has the library, of the best kernel. Other ways to run it stand below, and a faster one is named.\n" +
+			"--kernel takes one family for all, --same-model the best model that all have. A model that only\n" +
+			"ranks kernels shows cycles.\n\n" +
+			"An architecture may have options and hardware numbers of its own: --arch mi300x:release=early,h200\n" +
+			"or --arch h200,h200:clock=1.5GHz,num_sms=66. With --problems there is a row per problem, and then\n" +
+			"who wins how often and by how much. If one architecture fails, the others still answer.",
 		Example: `  origami compare --arch h200,mi300x -m 4096 -n 4096 -k 4096 --dtype bf16
   origami compare --arch h200,h200:clock=1.2GHz -m 8192 -n 8192 -k 8192
   origami compare --arch h100,mi300x --problems shapes.csv --price h100=2.5,mi300x=2 --report ./report
@@ -75,7 +73,7 @@ func (o *Options) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.Terms, "terms", false, "show every term of the models")
 	flags.StringSliceVar(&o.Price, "price", nil, "dollars per hour, as `ARCH=NUMBER,...`: adds the work per dollar")
 	flags.StringSliceVar(&o.Watts, "watts", nil,
-		"watts, as `ARCH=NUMBER,...`, or tdp for those of the device files: adds the work per joule")
+		"watts, as `ARCH=NUMBER,...`, or tdp for the device files' own: adds the work per joule")
 	flags.StringVar(&o.Report, "report", "", "write figures, tables and a page into a `FOLDER`")
 	session.Files(flags, "report")
 }

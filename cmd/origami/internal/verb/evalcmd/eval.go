@@ -52,20 +52,14 @@ func New(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval (--arch ARCH | --published)",
 		Short: Short,
-		Long: "For each measured problem, print the efficiency of the model's pick (the best measured time\n" +
-			"divided by the time of the pick) and of the fastest of its first 4, 8 and 16 candidates, how well\n" +
-			"its order agrees with the measured one (Kendall's tau-b), how far its times are off, and whether\n" +
-			"its intervals cover the measured times. No GPU is needed: without --times it uses the shipped data\n" +
-			"set of the architecture, device and kernel family. If the sweep holds the launch-order group or\n" +
-			"the split of K constant, so does the score; measurements that vary them are scored separately.\n" +
-			"Of a data set with one configuration per problem it prints predicted ÷ measured times.\n" +
-			"A sweep of few configurations is scored with --candidates: the model then picks among these.\n" +
-			"With --published it scores the predicted times of tuned libraries (--kernel library, unless given)\n" +
-			"against times that others published, of every device that origami models or of those of --arch: per\n" +
-			"device, type and class of shape, and per pair of devices. The classes, the first that fits: tiny\n" +
-			"(operands and result at most 1 MiB), narrow-n (N at most 128), large-k (K at least 8 times M and N),\n" +
-			"decode (M at most 16), small-m (M at most 256), prefill.\n" +
-			"docs/evaluating.md defines every number.",
+		Long: "For each measured problem, print the efficiency of the model's pick (best measured time ÷ time of\n" +
+			"the pick) and of the fastest of its first 4, 8 and 16 candidates, Kendall's tau-b, the error of\n" +
+			"its times, and whether its intervals hold. No GPU is needed: without --times it uses the shipped\n" +
+			"data set of the device and kernel family. Measurements that vary the launch-order group or the\n" +
+			"split of K are scored separately; a data set with one configuration per problem gives predicted ÷\n" +
+			"measured times. A sweep of few configurations needs --candidates. With --published it scores the\n" +
+			"predicted times of tuned libraries against published times of every device, or of --arch: per\n" +
+			"device, type and class of shape, and per pair of devices. docs/evaluating.md defines every number.",
 		Example: `  origami eval --arch sm90 --device h200 --kernel triton
   origami eval --arch sm90@h200 --rung calibrated --json
   origami eval --arch sm90@h200 --kernel triton --times times.csv.gz --compiled kernels.csv --trans-b --json

@@ -18,7 +18,7 @@ type intervals struct {
 	Device      string                 `json:"device"`
 	Model       string                 `json:"model"`
 	Rung        arch.Rung              `json:"rung"`
-	Uncertainty arch.UncertaintyRecord `json:"uncertainty"`   // what a model can ship, with the keys above
+	Uncertainty arch.UncertaintyRecord `json:"uncertainty"`   // what a model can ship
 	LeaveOneOut score.Coverage         `json:"leave_one_out"` // how intervals hold for a size that they were not found on
 }
 

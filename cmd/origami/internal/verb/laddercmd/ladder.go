@@ -43,15 +43,12 @@ func New(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ladder [--arch ARCH] [-m SIZE -n SIZE -k SIZE]",
 		Short: "Put the kernels of an SGEMM ladder side by side",
-		Long: "Show the rungs of the SGEMM ladder, from one thread per element of C to register tiles and tensor cores:\n" +
-			"FLOP per byte that threads ask for, from the L2 and from DRAM; the degree of bank conflicts, from the\n" +
-			"addresses of a warp; the predicted time and what most of it goes to; the measured time. Then come\n" +
-			"verdicts on what a public ladder says of its rungs: true, nearly or false, with the evidence.\n\n" +
-			"Measured times are those of --records, of a shipped data set of the family sgemm, or published ones: of\n" +
-			"an RTX 3060 Laptop, an RTX A6000, an H100 and an RTX PRO 6000 Max-Q, at some square sizes. No GPU is\n" +
-			"needed. --terms shows the share of every cost in the predicted time; CSV and JSON have the times.\n" +
-			"The device is the RTX 3060 Laptop, which the claims are about, if none is named. docs/ladder.md has the\n" +
-			"kernels, the claims and the sources.",
+		Long: "Show the rungs of the SGEMM ladder, from one thread per element of C to register tiles and tensor\n" +
+			"cores: FLOP per byte requested, from the L2 and from DRAM; the degree of bank conflicts; the\n" +
+			"predicted time and its largest cost; the measured time of --records, a shipped data set or a\n" +
+			"publication. Then come verdicts on the claims of a public ladder: true, nearly or false. The\n" +
+			"default device is the RTX 3060 Laptop, which the claims are about. docs/ladder.md has kernels,\n" +
+			"claims and sources.",
 		Example: `  origami ladder
   origami ladder --arch sm86@a6000 -m 4096 -n 4096 -k 4096 --terms
   origami ladder --arch sm90@h200 --report ./ladder

@@ -39,10 +39,10 @@ func newGain(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gain [FILE] --arch ARCH --records FOLDER",
 		Short: "Say what a tuned kernel for each size is worth",
-		Long: "Print how much longer other choices take than the fastest measured kernel of each size: the fastest\n" +
-			"kernel of one tile, the one kernel that is the best for all sizes, the model's pick, the vendor's\n" +
-			"library, and the kernel of the library logic in FILE. The mean is the geometric mean of time ÷ time of\n" +
-			"the fastest. CSV has the times of each size.",
+		Long: "Print how much longer other choices take than the fastest measured kernel of each size, as\n" +
+			"geometric means: the fastest kernel of one tile, the best single kernel for all sizes, the model's\n" +
+			"pick, the vendor's library, and the kernel of the library logic in FILE. CSV has the times of each\n" +
+			"size.",
 		Example: "  origami logic gain --arch sm90@h200 --records ./deepbench-nn --records ./deepbench-tn\n" +
 			"  origami logic gain --arch sm90@h200 --records ./sweep --tile 128x128 --report ./gain\n" +
 			"  origami logic gain h200.json --arch sm90@h200 --records ./another-day",
@@ -240,7 +240,7 @@ func (g *gain) ratios(choice int) (ratios []float64) {
 type choice struct {
 	Against string  `json:"against"` // what chooses
 	Sizes   int     `json:"sizes"`   // how many sizes have its time
-	Mean    float64 `json:"mean"`    // the geometric mean of the ratios, their median, the least and the most
+	Mean    float64 `json:"mean"`    // of the ratios; the mean is geometric
 	Median  float64 `json:"median"`
 	Least   float64 `json:"least"`
 	Most    float64 `json:"most"`

@@ -43,18 +43,14 @@ func NewBench(f *session.Factory) *cobra.Command {
 		Use:   "bench --arch ARCH",
 		Short: "Compare a model's picks with measurements, three ways",
 		Long: "For each problem, compare the model's pick with the best of all candidates and with the vendor's\n" +
-			"libraries. The answer also has Kendall's tau-b of predicted and measured times, and the rank of\n" +
-			"the pick among the measured candidates. The times come from a data set, so no GPU is needed: the\n" +
-			"shipped one of the architecture and device, or the folder of --records. With --executor, a GPU is\n" +
-			"measured first. Every candidate is compiled, its results are checked, and its times are written to\n" +
-			"the folder at once. If such a run ends early, the same command continues it, also if the executor\n" +
-			"failed, which is not recorded against a configuration. --retry-failed measures again what has\n" +
-			"failed. Problems that have no kernel of the executor's first family are measured with its next one,\n" +
-			"in a folder of their own, and have an outcome of their own behind the first; --kernel names one family\n" +
-			"for all. --gpus measures with several GPUs of this machine, and --shard a part of the problems;\n" +
-			"`records merge` puts the parts together. Without --problems it uses the 23 sizes that tritonBLAS's\n" +
-			"NVIDIA port was evaluated on. With --records and without --executor it uses all problems of the folder.\n" +
-			"docs/measuring.md says how a measurement is made.",
+			"libraries: times, rank, and Kendall's tau-b. The times come from a data set, the shipped one or\n" +
+			"the folder of --records; no GPU is needed. With --executor a GPU is measured first: every\n" +
+			"candidate is compiled, its results are checked, and its times are written to the folder at once,\n" +
+			"so that the same command continues a run that ended early. --retry-failed measures again what has\n" +
+			"failed. Problems without a kernel of the executor's first family are measured with its next one,\n" +
+			"in a folder of their own. --shard measures a part of the problems; `records merge` puts the parts\n" +
+			"together. Without --problems the problems are all of --records, or else the 23 sizes that\n" +
+			"tritonBLAS's NVIDIA port was evaluated on. docs/measuring.md has the method.",
 		Example: `  origami bench --arch sm90@h200
   origami bench --arch sm90@h200 --problems shapes.csv --json
   origami bench --arch sm90@h200 --report ./report
@@ -72,7 +68,7 @@ func NewBench(f *session.Factory) *cobra.Command {
 		"`FOLDER` of a data set, the shipped one otherwise; with --executor, where to write and continue it")
 	o.Share.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&o.RetryFailed, "retry-failed", false,
-		"with --executor, measure again what has failed or did not end in time")
+		"with --executor, measure again what has failed")
 	cmd.Flags().StringVar(&o.Report, "report", "",
 		"also write the outcome as Markdown, CSV, JSON and plots into `FOLDER`")
 	return cmd

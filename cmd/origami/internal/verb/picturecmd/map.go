@@ -46,13 +46,11 @@ func NewMap(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "map (--arch ARCH (-m SIZES -n SIZES -k SIZES | --problems FILE | --records FOLDER) | --from FILE)",
 		Short: MapShort,
-		Long: "For each size of a grid, print the fastest kernel, its rate, the FLOP by byte of its tile, its split\n" +
-			"of K, what limits it by the model, and how many of its CTAs run at once on an SM or CU. Two of m, n\n" +
-			"and k vary. --problems has scattered sizes, which are drawn as points. Without --records the model says\n" +
-			"which kernel is the fastest.\n" +
-			"With --records the measurements do, and the model's pick among them and its regret are printed too:\n" +
-			"how much longer the pick takes than the fastest. --from maps a table that others made, or that this\n" +
-			"command wrote as CSV. A table lists the kernels, CSV and JSON the sizes. --report draws the maps.",
+		Long: "For each size of a grid, print the fastest kernel, its rate, the FLOP per byte of its tile, its\n" +
+			"split of K, its bound, and how many of its CTAs run at once on an SM or CU. Two of m, n and k\n" +
+			"vary; --problems has scattered sizes. With --records the fastest kernel is a measured one, beside\n" +
+			"the model's pick and its regret. --from maps a table that others made, or that this command wrote\n" +
+			"as CSV. A table lists the kernels, CSV and JSON the sizes. --report draws the maps.",
 		Example: `  origami map --arch sm90@h200 -m 16:16:16:5632 -n 16:16:16:5632 -k 3104 --report ./maps
   origami map --arch gfx900 --dtype fp32 -m 64:64:1024 -n 64:64:1024 -k 3104
   origami map --arch sm90@h200 --problems shapes.csv --report ./maps

@@ -36,13 +36,12 @@ func New(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report --arch ARCH[,ARCH…] [-m SIZE -n SIZE -k SIZE | --problems FILE]",
 		Short: "Write a page with figures of what the models say",
-		Long: "Write one HTML file that needs no network: for each problem the pick beside the other candidates, where\n" +
-			"the time goes, the rooflines, and what other numbers of the device would change; a map of the rates\n" +
-			"over M and N; several architectures side by side; and how well each model did against measurements.\n" +
-			"Without a problem it is about those of the shipped measurements of the first architecture, or of\n" +
-			"--records. Each figure has a table behind it. Details are of the first 8 problems. `origami serve`\n" +
-			"answers for any. A problem that a model does not answer is said on the page and on stderr, and the exit\n" +
-			"status is that of bad input; the page has the others.",
+		Long: "Write one HTML file that needs no network: for each problem the pick beside the other candidates,\n" +
+			"where the time goes, the rooflines, and what other numbers of the device would change; a map of\n" +
+			"the rates over M and N; several architectures side by side; and how well each model did against\n" +
+			"measurements. Without a problem it is about the shipped measurements, or --records.\n" +
+			"Details are of the first 8 problems. A problem without an answer is named on the page and on\n" +
+			"stderr, and the exit status is 2.",
 		Example: `  origami report --arch h200 -m 4096 -n 4096 -k 4096 --dtype bf16
   origami report --arch h200,mi300x --problems shapes.csv --output h200-mi300x.html
   origami report --arch sm90@h200 --output records.html

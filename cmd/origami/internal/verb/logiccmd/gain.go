@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -135,12 +136,23 @@ func (o *gainOptions) run(ctx context.Context, args []string) error {
 		Numbers: g.write, Page: g.page})
 }
 
-// add enters the sizes of a data set. The place of the one kernel for all sizes stays empty.
+// add enters the sizes of a data set. A size of an earlier set gets the times of both, the least of each kernel. The
+// place of the one kernel for all sizes stays empty.
 func (g *gain) add(ctx context.Context, a arch.Architecture, data *dataset.Dataset, library string, m, n int) error {
 	for _, p := range data.Problems() {
 		list, times := data.Times(p)
 		if len(list) == 0 {
 			continue
+		}
+		at, vendor := slices.IndexFunc(g.sizes, func(x tuned) bool { return x.problem == p }), math.NaN()
+		if at >= 0 {
+			vendor = g.sizes[at].seconds[4]
+			for c, t := range g.sizes[at].times {
+				if have, ok := times[c]; !ok || t < have {
+					times[c] = t
+				}
+			}
+			list = slices.SortedFunc(maps.Keys(times), func(c, d gemm.Config) int { return cmp.Compare(c.String(), d.String()) })
 		}
 		x, tile := tuned{problem: p, times: times}, math.NaN()
 		for c, t := range times {
@@ -158,7 +170,6 @@ func (g *gain) add(ctx context.Context, a arch.Architecture, data *dataset.Datas
 			x.pick = answer.Entries[0].Config
 			pick = x.times[x.pick]
 		}
-		vendor := math.NaN()
 		if r, ok := data.FindLibrary(p, library); ok && r.Median > 0 {
 			vendor = float64(r.Median)
 		}
@@ -170,7 +181,11 @@ func (g *gain) add(ctx context.Context, a arch.Architecture, data *dataset.Datas
 			}
 			x.seconds = append(x.seconds, chosen)
 		}
-		g.sizes = append(g.sizes, x)
+		if at >= 0 {
+			g.sizes[at] = x
+		} else {
+			g.sizes = append(g.sizes, x)
+		}
 	}
 	return nil
 }
@@ -299,7 +314,11 @@ func (g *gain) write(s *iostreams.Streams, format table.Format) error {
 }
 
 func (g *gain) lines() [][2]string {
-	return [][2]string{{"times", g.subject}, {"sizes", strconv.Itoa(len(g.sizes))}, {"one kernel", g.one.String()}}
+	one := "none was measured at all sizes"
+	if g.one != (gemm.Config{}) {
+		one = g.one.String()
+	}
+	return [][2]string{{"times", g.subject}, {"sizes", strconv.Itoa(len(g.sizes))}, {"one kernel", one}}
 }
 
 func (g *gain) page(r *out.Report) {

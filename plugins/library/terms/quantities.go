@@ -137,8 +137,11 @@ func (q *Quantity) Constant(v Variant) arch.Constant {
 	source := "chosen: there are no published times of the generation " + string(v.Generation)
 	if key != "" {
 		day := "2026-11-26"
-		if key == string(CDNA4) {
+		switch {
+		case key == string(CDNA4):
 			day = "2026-11-23" // later fits left its values as they were
+		case key == string(Ada) && strings.HasSuffix(q.Name, "_32"):
+			key, day = "ada and both consumer generations beside it", "2026-11-28"
 		}
 		source = "fitted on published times of " + key + ", " + day
 	}
@@ -186,7 +189,7 @@ func perType(suffix, types string, others ...string) []Quantity {
 			q.Value = energies[suffix]
 		case "rate_share":
 			if suffix == "_32" {
-				q.Low = 0.7 // or the L4's power limit would pass for the rate of FMA instructions
+				q.Low = 0.7 // or the power limit of a T4 would pass for the rate of FMA instructions
 			}
 		}
 		q.Name += suffix

@@ -141,18 +141,18 @@ func GroupRanges(groups []Group, widening float64) []arch.ErrorRange {
 				clusters = append(clusters, nil)
 			}
 			c := &clusters[at[key]]
-			*c = append(*c, stats.Residual{Value: math.Log(1 / s.Ratio()), Kind: kindOf(s.Bound, s.Predicted)})
+			*c = append(*c, residual(&s.Point))
 			times++
 		}
 	}
 	if times < minGroupTimes {
 		return nil
 	}
-	bands, used := stats.NewConformal(clusters, kindGroups(), minGroupSizes).Quantiles(1 - Level)
-	for i := range bands {
-		bands[i] = stats.Band{Low: bands[i].Low - widening, High: bands[i].High + widening}
+	limits, used := stats.NewConformal(clusters, kindGroups(), minGroupSizes).Quantiles(1 - Level)
+	for i := range limits {
+		limits[i] = max(limits[i]+widening, 0)
 	}
-	return rangesOf(bands, used)
+	return rangesOf(limits, used)
 }
 
 // minGroupTimes is the least number of times that ranges are found on. The widening stands for what so few do not show.

@@ -56,7 +56,7 @@ type Answer struct {
 	Rejected   int `json:"rejected"`
 	// what the interval [rests on](evaluating.md#evidence): measured times of the device (`checked`), of other devices of
 	// its architecture (`sister`), or of other generations or none (`unchecked`)
-	Evidence arch.Evidence `json:"evidence" enum:"checked,sister,unchecked"`
+	Evidence arch.Evidence `json:"evidence" enum:"checked,related,sister,unchecked"`
 	// the [expected regret](evaluating.md#what-measuring-is-worth) of the pick: how much slower it is than the fastest
 	// other candidate, as a fraction of that candidate's time. With `--regret` or `--measure auto`, if the model has an
 	// interval

@@ -106,8 +106,8 @@ func heldByOthers(t *testing.T, d *arch.Description, set, kernel string, rows []
 	return share
 }
 
-// alone are the times of a set with one kernel per problem, those of launches left out where the set lists the others.
-func alone(t *testing.T, a arch.Architecture, set string) []score.Evaluation {
+// kernels are the times of a set with one kernel per problem, those of launches left out where the set lists the others.
+func kernels(t *testing.T, a arch.Architecture, set string) []score.Evaluation {
 	t.Helper()
 	data, err := dataset.Read(set, os.DirFS("data/"+set))
 	if err != nil {
@@ -130,7 +130,7 @@ func TestSisters(t *testing.T) {
 	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h100"})
 	for _, kernel := range []string{"triton", "wgmma"} {
 		set := "h100/" + kernel
-		rows := alone(t, a, set)
+		rows := kernels(t, a, set)
 		if held := heldByOthers(t, a.Describe(), set, kernel, rows, arch.EvidenceSister); len(rows) != 40 || held < 0.9 {
 			t.Errorf("%s: the 90 %% intervals hold %.3f of %d times", kernel, held, len(rows))
 		}
@@ -149,7 +149,7 @@ func TestOtherGenerations(t *testing.T) {
 		{"sm86", "rtx3090", "rtx3090-triton-published", 17},
 	} {
 		a := nvtest.Open(t, arch.OpenRequest{Arch: device.arch, Device: device.device})
-		rows := alone(t, a, device.set)
+		rows := kernels(t, a, device.set)
 		var errors []float64
 		for i := range rows {
 			p := &rows[i].Points[0]

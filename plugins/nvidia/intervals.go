@@ -51,8 +51,6 @@ const (
 	// differ by 8 % (standard deviation of the logs); that of a fourth lies within this factor of 1 with a probability of
 	// 90 %, by Student's t (TestOtherGenerations).
 	otherWidening = 1.29
-	// layoutWidening is for layouts of a device that were not timed (TestOtherLayouts).
-	layoutWidening = 1.1
 )
 
 // uncertaintyOf returns the uncertainty of an opened model's times, from measurements of the device, of a sister or of
@@ -116,7 +114,7 @@ func elsewhere(u *arch.Uncertainty, grade arch.Evidence, source string, widening
 // is another kind of problem.
 func otherLayouts(list []arch.Uncertainty) (out []arch.Uncertainty) {
 	for i := range list {
-		u := elsewhere(&list[i], list[i].Evidence, list[i].Source+", in another layout", layoutWidening)
+		u := elsewhere(&list[i], list[i].Evidence, list[i].Source+", in another layout", 1) // TestOtherLayouts
 		if u.Evidence == "" {
 			u.Evidence, u.Source = arch.EvidenceRelated, "times in another layout: "+u.Checked.DataSet
 		}

@@ -54,8 +54,9 @@ type Answer struct {
 	// the numbers of usable and of rejected configurations
 	Candidates int `json:"candidates"`
 	Rejected   int `json:"rejected"`
-	// what the interval [rests on](evaluating.md#evidence): measured times of the device (`checked`), of other devices of
-	// its architecture (`sister`), or of other generations or none (`unchecked`)
+	// what the interval [rests on](evaluating.md#evidence): measured times of the device (`checked`), of another kind of
+	// problem on it (`related`), of other devices of its architecture (`sister`), or of other generations or none
+	// (`unchecked`)
 	Evidence arch.Evidence `json:"evidence" enum:"checked,related,sister,unchecked"`
 	// the [expected regret](evaluating.md#what-measuring-is-worth) of the pick: how much slower it is than the fastest
 	// other candidate, as a fraction of that candidate's time. With `--regret` or `--measure auto`, if the model has an

@@ -71,6 +71,8 @@ func uncertaintyOf(d *arch.Description) []arch.Uncertainty {
 			u.Checked.DataSet = strings.TrimPrefix(u.Checked.DataSet, folder)
 			from := fmt.Sprintf("times of %s@%s: %s", m.Arch, m.Device, u.Checked.DataSet)
 			switch {
+			case d.Arch != m.Arch && (u.Sigma == 0 || !slices.Contains(d.Kernels, u.Kernel)):
+				continue
 			case d.Arch != m.Arch:
 				u = elsewhere(&u, arch.EvidenceUnchecked, from, otherWidening)
 				u.Sigma, u.PlanSigma = 0, 0 // the order of candidates was not compared on these
@@ -114,6 +116,9 @@ func elsewhere(u *arch.Uncertainty, grade arch.Evidence, source string, widening
 // is another kind of problem.
 func otherLayouts(list []arch.Uncertainty) (out []arch.Uncertainty) {
 	for i := range list {
+		if list[i].Evidence == arch.EvidenceUnchecked {
+			continue
+		}
 		u := elsewhere(&list[i], list[i].Evidence, list[i].Source+", in another layout", 1) // TestOtherLayouts
 		if u.Evidence == "" {
 			u.Evidence, u.Source = arch.EvidenceRelated, "times in another layout: "+u.Checked.DataSet

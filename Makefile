@@ -311,6 +311,11 @@ intervals: ## how far the models' times are from the shipped records, for the mo
 		--candidates plugins/nvidia/data/h100-persistent/configs.csv --intervals --json >> $(BIN)/intervals.jsonl
 	$(BIN)/origami --in-process eval --arch sm90@h100 --rung spec --kernel sgemm --times plugins/nvidia/data/sweeps/sgemm/sgemm-fit \
 		--candidates plugins/nvidia/data/sweeps/sgemm/sgemm-configs.csv --intervals --json >> $(BIN)/intervals.jsonl
+	for kernel in triton wgmma; do $(BIN)/origami --in-process eval --arch sm90@h100 --rung spec --kernel $$kernel \
+		--times plugins/nvidia/data/h100/$$kernel --intervals --json || exit; done >> $(BIN)/intervals.jsonl
+	for device in sm89@rtx4090 sm86@rtx3090; do set=plugins/nvidia/data/$${device#*@}-triton-published; \
+		for rung in spec calibrated; do $(BIN)/origami --in-process eval --arch $$device --rung $$rung --times $$set \
+		--problems $$set/fit.csv --intervals --json || exit; done; done >> $(BIN)/intervals.jsonl
 	mv $(BIN)/intervals.jsonl plugins/nvidia/data/intervals.jsonl
 
 checked: ## how far the times of kernel family library are from published ones, for the models to ship, and the scores in docs

@@ -50,9 +50,9 @@ type Answer struct {
 	// the numbers of usable and of rejected configurations
 	Candidates int `json:"candidates"`
 	Rejected   int `json:"rejected"`
-	// what the interval [rests on](evaluating.md#evidence): measured times of the device (`checked`), of others of
-	// its architecture (`sister`), or neither (`unchecked`)
-	Evidence arch.Evidence `json:"evidence" enum:"checked,sister,unchecked"`
+	// what the interval [rests on](evaluating.md#evidence): measured times of the device (`checked`), of another kind of
+	// problem on it (`related`), of others of its architecture (`sister`), or none of these (`unchecked`)
+	Evidence arch.Evidence `json:"evidence" enum:"checked,related,sister,unchecked"`
 	// with `--regret` or `--measure auto`: the [expected regret](evaluating.md#what-measuring-is-worth) of the pick:
 	// its time ÷ the time of the fastest other candidate − 1
 	ExpectedRegret *float64 `json:"expected_regret,omitempty"`

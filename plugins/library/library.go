@@ -53,7 +53,7 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 		return nil, err
 	}
 	m := newModel(machine, o, nil)
-	m.Description.Uncertainty = checked.Of(m.Description.ID(), Name, o.scheme, o.release)
+	m.Description.Uncertainty = checked.Of(m.Description.ID(), Name, o.scheme, o.release, string(o.timing))
 	return m, nil
 }
 

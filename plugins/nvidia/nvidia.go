@@ -198,12 +198,13 @@ func compared(opened arch.Architecture, fitted []arch.Fitted) arch.Architecture 
 	d := opened.Describe()
 	d.Fitted, d.Uncertainty = fitted, uncertaintyOf(d)
 	for i := range d.Uncertainty {
-		if d.Uncertainty[i].Evidence == arch.EvidenceSister {
-			continue
+		if u := &d.Uncertainty[i]; u.Evidence == "" && u.Sigma > 0 { // else nothing was fitted to the times
+			d.Fitted = withDataSet(d.Fitted, u.Checked.DataSet, u.Kernel)
 		}
-		d.Fitted = withDataSet(d.Fitted, d.Uncertainty[i].Checked.DataSet, d.Uncertainty[i].Kernel)
 	}
+	spread(d.Uncertainty)
 	d.Uncertainty = append(d.Uncertainty, twins(d.Uncertainty)...)
+	d.Uncertainty = append(d.Uncertainty, otherLayouts(d.Uncertainty)...)
 	return opened
 }
 

@@ -28,7 +28,7 @@ func Evidence(a *ask.Ranking, e *ask.Entry) string {
 		return EvidenceCell(a, e)
 	case !scope.Checked():
 		text := string(scope.Evidence)
-		if scope.Evidence == arch.EvidenceSister {
+		if scope.Evidence == arch.EvidenceRelated || scope.Evidence == arch.EvidenceSister {
 			text += " (" + scope.Uncertainty.Source + ")"
 		}
 		return text + ": " + outside

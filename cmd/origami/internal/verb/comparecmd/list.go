@@ -64,7 +64,7 @@ func (c *comparison) evidence(i int) string {
 		}
 	}
 	var words []string
-	for _, grade := range []arch.Evidence{arch.EvidenceChecked, arch.EvidenceSister, arch.EvidenceUnchecked} {
+	for _, grade := range arch.Grades {
 		switch n := count[grade]; n {
 		case 0:
 		case answers:

@@ -156,9 +156,7 @@ func (o *Options) answer(ctx context.Context) (*answer, error) {
 	scored.Labels = o.list.Labels
 	out := &outcome{scored}
 	if o.Intervals {
-		done, stop := table.Work(o.Factory.Streams, "finding intervals", len(out.Rows))
-		defer stop()
-		return session.UntilCancelled(ctx, func() (*answer, error) { return out.intervals(done) })
+		return o.intervals(ctx, out.Rows)
 	}
 	if err := out.Choose(ctx, o.model, o.list.Problems); err != nil {
 		return nil, err
@@ -168,6 +166,15 @@ func (o *Options) answer(ctx context.Context) (*answer, error) {
 			" left out, of which fewer than half of the configurations were recorded: " + shapesOf(o.data.Partial))
 	}
 	return out.answer(), nil
+}
+
+// intervals finds new intervals from the scores.
+func (o *Options) intervals(ctx context.Context, rows []score.Evaluation) (*answer, error) {
+	done, stop := table.Work(o.Factory.Streams, "finding intervals", len(rows))
+	defer stop()
+	return session.UntilCancelled(ctx, func() (*answer, error) {
+		return intervalsOf(o.model.Describe(), o.data, rows, done)
+	})
 }
 
 // open opens the model and reads the measurements and the problems to score it at.

@@ -109,7 +109,7 @@ func (o *publishedOutcome) scores() *publishedAnswer {
 
 // leaveOut adds how intervals hold, of the grades of which something could be left out.
 func (a *publishedAnswer) leaveOut(o *publishedOutcome) {
-	sources, devices := leftOut(o.intervals())
+	_, sources, devices := leftOut(o.intervals())
 	a.LeftOut = []publishedLeftOut{}
 	for _, f := range []publishedLeftOut{{arch.EvidenceChecked, sources}, {arch.EvidenceSister, devices}} {
 		if len(f.Left) > 0 {

@@ -185,7 +185,7 @@ func (w *selectWriter) card(a *ask.Ranking) {
 	line("predicted", "%s", table.Prediction(a, best))
 	if low, high, ok := a.Interval(best); ok {
 		wider := ""
-		if widened, ok := a.Widened(best); ok {
+		if widened, ok := a.Widened(best); ok && widened >= 1.05 {
 			wider = fmt.Sprintf(", %.2g times as wide as inside of what was checked", widened)
 		}
 		line("", "%s interval %s%s", digits.Level(a.Scope(best).Uncertainty.Level), digits.Span(low, high), wider)

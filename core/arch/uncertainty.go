@@ -26,7 +26,9 @@ const (
 var Grades = []Evidence{EvidenceChecked, EvidenceRelated, EvidenceSister, EvidenceUnchecked}
 
 // Worse reports whether evidence says less about the device than other evidence.
-func (e Evidence) Worse(than Evidence) bool { return slices.Index(Grades, e) > slices.Index(Grades, than) }
+func (e Evidence) Worse(than Evidence) bool {
+	return slices.Index(Grades, e) > slices.Index(Grades, than)
+}
 
 // Uncertainty says how far a model's predicted times for one kernel family are from measured times. core/score finds it
 // from a data set, once per model and rung. Description.Scope says for which problems it holds.

@@ -31,8 +31,8 @@ func main() {
 		Streams: iostreams.Plain(strings.NewReader(""), io.Discard, os.Stderr), Getenv: func(string) string { return "" },
 		Connect: connect, Settings: config.Settings{DType: "fp16"},
 	}
-	s, err := server.New(context.Background(), f, served.Content(), server.Options{
-		Rate: 1e6, TimeLimit: time.Hour, Docs: "docs/", // one reader asks, who can close the tab
+	s, err := server.New(context.Background(), f, served.Endpoints(), server.Options{
+		Rate: 1e6, TimeLimit: time.Hour, // one reader asks, who can close the tab
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -69,7 +69,7 @@ func New(f *session.Factory) *cobra.Command {
 		Example: `  origami eval --arch sm90 --device h200 --kernel triton
   origami eval --arch sm90@h200 --rung calibrated --json
   origami eval --arch sm90@h200 --kernel triton --times times.csv.gz --compiled kernels.csv --trans-b --json
-  origami eval --arch sm90@h200 --report ./report
+  origami eval --arch sm90@h200 --report eval.html
   origami eval --published --dtype bf16 --pairs
   origami eval --published --arch sm90@h100 --arch gfx942@mi300x --json`,
 		Args: session.NoArguments,
@@ -83,8 +83,7 @@ func (o *Options) register(flags *pflag.FlagSet) {
 	o.Query.RegisterRecords(flags)
 	flags.StringVar(&o.Times, "times", "",
 		"`FILE` of measured times (.csv or .jsonl, also .gz), or the folder of a data set; the shipped one otherwise")
-	flags.StringVar(&o.Report, "report", "",
-		"also write the outcome as Markdown, CSV, JSON and plots into `FOLDER`")
+	flags.StringVar(&o.Report, "report", "", report.Usage)
 	flags.BoolVar(&o.Intervals, "intervals", false,
 		"instead of scoring the model's intervals, compute new ones from the measurements, with their coverage "+
 			"of sizes "+
@@ -130,8 +129,8 @@ func Run(ctx context.Context, o *Options) error {
 	if err == nil {
 		err = a.write(o.Factory.Streams, o.Factory.Format())
 	}
-	if err == nil && a.report.Name != "" {
-		err = report.Write(ctx, o.Factory, o.Report, a.report)
+	if err == nil {
+		err = report.Write(ctx, o.Factory, o.Report, a.write)
 	}
 	if err != nil || o.list == nil {
 		return err

@@ -49,16 +49,9 @@ type singlesGroup struct {
 
 // singles scores a model on a data set with one configuration per problem.
 func (o *Options) singles(ctx context.Context) (*answer, error) {
-	flag := ""
 	if o.Intervals {
-		flag = "intervals"
-	}
-	if o.Report != "" {
-		flag = "report"
-	}
-	if flag != "" {
-		return nil, diag.Inputf("%s has one configuration per problem, and the %s needs a choice", o.data.Name, flag).
-			At("--%s", flag).Do("leave it out")
+		return nil, diag.Inputf("%s has one configuration per problem, and the intervals need a choice", o.data.Name).
+			At("--intervals").Do("leave it out")
 	}
 	rows, err := score.Singles(ctx, o.model, o.data, problems.Shapes(o.list.Problems))
 	if err != nil {

@@ -55,12 +55,12 @@ func NewRoofline(f *session.Factory) *cobra.Command {
 			"With --measured, the times are measured ones: of the pick, of the fastest kernel and of the vendor's\n" +
 			"libraries, in the shipped data set or in --records, for the problems given or for all of it. Bytes\n" +
 			"are always the model's. A kernel above a roof is marked, with a warning if the roof is a limit.\n" +
-			"--report writes a page, and the figure as SVG and PNG. docs/roofline.md defines every number.",
+			"--report writes a page. docs/roofline.md defines every number.",
 		Example: `  origami roofline --arch h200
   origami roofline --arch h200 -m 4096 -n 4096 -k 4096 --config 64x64x32,warps=4,stages=2
-  origami roofline --arch h200,mi300x,rtx4090 -m 4096 -n 4096 -k 4096 --dtype bf16 --report ./roofs
+  origami roofline --arch h200,mi300x,rtx4090 -m 4096 -n 4096 -k 4096 --dtype bf16 --report roofs.html
   origami roofline --device-file my-gpu.yaml --problems shapes.csv --format csv
-  origami roofline --arch h200 --measured --report ./roofs`,
+  origami roofline --arch h200 --measured --report roofs.html`,
 		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Roofline(cmd.Context(), o) },
 	}
@@ -74,7 +74,7 @@ func (o *RooflineOptions) register(flags *pflag.FlagSet) {
 		"place this `CONFIG` too, as it is printed (128x256x64 w8 s3 g8 k1) or with commas; may be repeated")
 	flags.BoolVar(&o.Measured, "measured", false, "place measured times of the shipped data set")
 	flags.StringVar(&o.Records, "records", "", "place measured times of the data set in `FOLDER`")
-	flags.StringVar(&o.Report, "report", "", "write a page, the figure and the numbers into a `FOLDER`")
+	flags.StringVar(&o.Report, "report", "", report.Usage)
 	session.Files(flags, "records", "report")
 }
 
@@ -104,7 +104,7 @@ func Roofline(ctx context.Context, o *RooflineOptions) error {
 		return err
 	}
 	p.warn(o.Factory.Streams)
-	if err := report.Write(ctx, o.Factory, o.Report, p.contents()); err != nil {
+	if err := report.Write(ctx, o.Factory, o.Report, p.write); err != nil {
 		return err
 	}
 	return p.failures.Err()

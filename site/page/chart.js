@@ -85,15 +85,17 @@ const chart = (() => {
     return [lo - d, hi + d];
   }
 
-  const wide = (text) => [...text].length * 6.7;
+  const wide = (text) => [...text].length * 6.9;
+  // trimmed is a quantity at a tick, without the zeros that say how exact a number is.
+  const trimmed = (v, unit) => { const [a, u] = parts(v, unit); return [a.includes(".") ? a.replace(/\.?0+$/, "") : a, u].filter(Boolean).join("\u202f"); };
 
   // xy draws marks between two axes, and returns the points that have tips.
   function xy({ width, height, x, y, marks, ends = [] }) {
     const points = [], yTicks = (sy) => sy.ticks(Math.max(2, Math.round(height / 55)));
-    const text = (v, axis) => axis.text ? axis.text(v) : axis.unit ? quantity(v, axis.unit) : whole(v);
+    const text = (v, axis) => axis.text ? axis.text(v) : axis.unit ? trimmed(v, axis.unit) : whole(v);
     const probe = yTicks(scale(y, height, 0)).map((v) => wide(text(v, y)));
     const room = { l: Math.max(34, ...probe) + 10, t: y.label ? 22 : 8, b: x.label ? 38 : 22,
-      r: Math.min(width * 0.4, Math.max(12, ...ends.map((e) => wide(e.text) + 14))) };
+      r: Math.min(width * 0.4, Math.max(12, ...ends.map((e) => wide(e.text) * 1.1 + 14))) };
     const sx = scale(x, room.l, width - room.r), sy = scale(y, height - room.b, room.t);
     const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "drawn" });
     const clip = "c" + Math.random().toString(36).slice(2);
@@ -116,7 +118,7 @@ const chart = (() => {
     if (x.label) grid.append(s("text", { x: (room.l + width - room.r) / 2, y: height - 4, "text-anchor": "middle", class: "label" }, x.label));
     if (y.label) grid.append(s("text", { x: 0, y: 11, class: "label" }, y.label));
     svg.append(grid);
-    const inside = s("g", { "clip-path": `url(#${clip})` }), above = s("g");
+    const inside = s("g", { "clip-path": `url(#${clip})` }), above = s("g"), taken = [];
     for (const m of marks) {
       if (m.band) {
         const there = m.band.map(([a, lo, hi]) => `${sx(a)},${sy(lo)}`), back = m.band.map(([a, , hi]) => `${sx(a)},${sy(hi)}`).reverse();
@@ -134,7 +136,9 @@ const chart = (() => {
         if (d.tip) points.push({ x: cx, y: cy, tip: d.tip });
       }
       for (const t of m.texts || []) {
-        above.append(s("text", { x: sx(t.x), y: sy(t.y) + (t.dy || 0), "text-anchor": t.anchor || "start", class: "name", style: { fill: m.color } }, t.text));
+        let at = sy(t.y) + (t.dy || 0); // names at one end of lines do not cover each other
+        if (t.anchor === "end") { while (taken.some((v) => Math.abs(v - at) < 13)) at -= 13; taken.push(at); }
+        above.append(s("text", { x: sx(t.x), y: at, "text-anchor": t.anchor || "start", class: "name", style: { fill: m.color } }, t.text));
       }
     }
     svg.append(inside, above);
@@ -196,7 +200,7 @@ const chart = (() => {
   // Each item has name, note, value (at the end) and marks: {from, to, lo, hi, dots: [{v, color, shape, tip}], color}.
   function rows({ items, axis, title, unit }) {
     const at = scale(axis, 0, 100), place = (v) => Math.max(0, Math.min(100, at(v)));
-    const text = (v) => axis.text ? axis.text(v) : quantity(v, unit);
+    const text = (v) => axis.text ? axis.text(v) : trimmed(v, unit);
     const lines = axis.ticks || at.ticks(6);
     const list = h("ul.rows", { "aria-label": title });
     for (const item of items) {

@@ -35,8 +35,8 @@ type Answer struct {
 const mostPlain = 256 << 10
 
 // Write writes the page as one file that needs no other and no network. What is in the answers may be foreign: it is
-// data, whatever it looks like. The last line of the page is footer.
-func Write(w io.Writer, footer string, answers []Answer) error {
+// data, whatever it looks like. Names are of devices by their ids. The last line of the page is footer.
+func Write(w io.Writer, footer string, names map[string]string, answers []Answer) error {
 	page, err := text("index.html")
 	if err != nil {
 		return err
@@ -56,6 +56,9 @@ func Write(w io.Writer, footer string, answers []Answer) error {
 		inline(name, `<script src="`+name+`"></script>`, "<script>", "</script>", 1)
 	}
 	var data strings.Builder
+	if called, broken := json.Marshal(names); broken == nil { // with < escaped
+		fmt.Fprintf(&data, "<script type=\"application/json\" id=\"names\">%s</script>\n", called)
+	}
 	for i := range answers {
 		if broken := answers[i].write(&data); broken != nil {
 			err = broken

@@ -29,6 +29,7 @@
     }
   }
   async function embedded() {
+    for (const [id, name] of Object.entries(JSON.parse(document.getElementById("names")?.textContent || "{}"))) views.names.set(id, name);
     return Promise.all([...document.querySelectorAll("script.answer")].map(async (e) => {
       let text = e.textContent;
       if (e.dataset.form === "gzip") {
@@ -86,6 +87,8 @@
   }
   function parameters(verb) { return new Map((spec.paths["/api/v1/" + verb].get.parameters || []).map((p) => [p.name, p])); }
 
+  // plain is a query with the letters that people read left as they are.
+  const plain = (query) => query.toString().replaceAll("%2C", ",").replaceAll("%3A", ":").replaceAll("%3D", "=").replaceAll("'", "%27");
   const question = () => new URLSearchParams(location.search);
   // command is a question as a command line.
   function command(verb, query) {
@@ -160,7 +163,7 @@
     const p = new URLSearchParams();
     for (const [k, v] of new FormData(form)) if (v !== "") p.set(k, v);
     change?.(p);
-    history.pushState(null, "", "?" + p.toString().replaceAll("%2C", ",").replaceAll("%3A", ":"));
+    history.pushState(null, "", "?" + plain(p));
     ask();
   }
 
@@ -171,8 +174,8 @@
       const split_k = c.split_k > 1 ? `, 'SPLIT_K': ${c.split_k}` : "";
       out.push(["triton.Config", `triton.Config({'BLOCK_SIZE_M': ${c.block_m}, 'BLOCK_SIZE_N': ${c.block_n}, 'BLOCK_SIZE_K': ${c.block_k}, 'GROUP_SIZE_M': ${c.group_m}${split_k}}, num_warps=${c.num_warps}, num_stages=${c.num_stages}),`]);
     }
-    out.push(["Command line", asked.command || command(asked.verb, asked.query)]);
-    if (asked.query) out.push(["curl", `curl '${served}/api/v1/${asked.verb}?${asked.query.replaceAll("'", "%27")}'`]);
+    out.push(["Command line", answers.filter((a) => a.verb === asked.verb).map((a) => a.command || command(a.verb, a.query)).join("\n")]);
+    if (asked.query) out.push(["curl", `curl '${served}/api/v1/${asked.verb}?${plain(asked.query)}'`]);
     if (c) out.push(["Configuration", JSON.stringify(c)]);
     return views.section("take", "Take it along", out.map(([name, text]) => {
       const button = h("button.copy", { type: "button", "aria-label": "Copy " + name, onclick: async () => {
@@ -195,8 +198,8 @@
     const failed = answers.every((a) => a.docs.every((d) => views.kindOf(d) === "failure"));
     const rest = failed || !answers.length ? [] : [take(pick), raw()];
     const at = sections.findIndex((s) => s.classList?.contains("ways"));
-    if (rest.length) sections.splice(at < 0 ? 1 : at + 1, 0, rest[0]);
-    main.replaceChildren(...sections, ...(rest[1] ? [rest[1]] : []));
+    if (at >= 0 && rest.length && rest[0].children.length > 2) sections.splice(at + 1, 0, rest.shift());
+    main.replaceChildren(...sections, ...rest);
     for (const s of main.querySelectorAll("details > summary")) if (open.has(s.textContent)) s.parentElement.open = true;
     const heading = main.querySelector("h1"), where = main.querySelector(".eyebrow");
     if (heading) document.title = [heading.getAttribute("aria-label") || heading.textContent, where?.firstChild?.textContent].filter(Boolean).join(" · ") + " · origami";

@@ -30,10 +30,10 @@ const views = (() => {
   const brief = (e) => (e.device || e.arch) + (e.what_if ? ":" + e.what_if : "");
 
   // Configurations: the tile, and the rest of the axes in words.
-  function tile(c) { return ["block_m", "block_n", "block_k"].map((k) => c[k]).filter((v) => v !== undefined && v !== null); }
+  function tile(c) { return !c ? [] : ["block_m", "block_n", "block_k"].map((k) => c[k]).filter((v) => v !== undefined && v !== null); }
   function axes(c) {
     const out = [];
-    for (const [key, v] of Object.entries(c)) {
+    for (const [key, v] of Object.entries(c || {}).sort(([a], [b]) => b.startsWith("num_") - a.startsWith("num_"))) {
       if (v === null || key.startsWith("block_") || key === "split_k" && v === 1 || v === 0) continue;
       if (key === "axes") for (const [name, value] of Object.entries(v)) out.push(`${spoken(name)} ${value}`);
       else if (key.startsWith("num_")) out.push(`${v} ${spoken(key.slice(4))}`);
@@ -41,7 +41,7 @@ const views = (() => {
     }
     return out;
   }
-  function short(c) { return typeof c === "string" ? c : tile(c).join("×") + (axes(c).length ? " · " + axes(c).join(", ") : ""); }
+  function short(c) { return typeof c === "string" ? c : !c ? "" : tile(c).join("×") + (axes(c).length ? " · " + axes(c).join(", ") : ""); }
   function size(p) {
     const rows = p.groups ? p.groups.join("+") : p.m;
     return `${rows} × ${p.n} × ${p.k}` + (p.batch > 1 ? `, batch ${p.batch}` : "");
@@ -77,7 +77,7 @@ const views = (() => {
     const r = pick / other;
     if (!Number.isFinite(r)) return "";
     if (Math.abs(r - 1) < 0.005) return "equally fast";
-    return r > 1 ? (r < 1.995 ? `${percent(r - 1)} faster` : `${digits(r, 2)}× as fast`) : (r > 0.5 ? `${percent(1 / r - 1)} slower` : `${digits(1 / r, 2)}× as long`);
+    return r > 1 ? (r < 1.5 ? `${percent(r - 1)} faster` : `${digits(r, 2)}× as fast`) : (r > 0.67 ? `${percent(1 / r - 1)} slower` : `${digits(1 / r, 2)}× as long`);
   }
 
   // ruler draws an interval with its time.
@@ -101,7 +101,7 @@ const views = (() => {
         h(".pick", {}, h("h1.tile", { "aria-label": "The pick is " + tile(a.config).join("x") }, tile(a.config).map((v, i) => [i > 0 && h("i", {}, "×"), String(v)])),
           h("ul.chips", {}, axes(a.config).map((t) => h("li", {}, t)))),
         h(".time", {}, big(t), ruler(t)),
-        h(".sure", {}, h("p", {}, badge(a)), h("p.faint", {}, sure.text || "No measured times of this device were compared."),
+        h(".sure", {}, h("p", {}, badge(a)), h("p.faint", {}, sure.text || (sure.level === "sure" ? "Measured times of such problems on this device were compared with the model." : "")),
           rate > 0 && h("p.rate", {}, h("strong", {}, quantity(rate * 1e12, "FLOP/s")), roof && roof.of_attainable ? `, ${percent(roof.of_attainable)} of the roof` : ""))));
   }
 
@@ -125,7 +125,7 @@ const views = (() => {
     for (const v of a.advice || []) out.push([v.gain, rule(times(v.gain), upper(v.do), `${seconds(v.seconds)} with ${v.kernel} ${short(v.config)}` + (size(v.problem) !== size(a.problem) ? `, as ${size(v.problem)}.` : "."))]);
     if (!a.advice) for (const w of a.ways || []) {
       const g = timed(a).seconds / timed(w).seconds;
-      if (g > 1.005) out.push([g, rule(times(g), `Use the kernel family ${w.kernel}`, `${seconds(timed(w).seconds)} with ${short(w.config)}; ${evidence(w).word}.`)]);
+      if (g > 1.01) out.push([g, rule(times(g), `Use the kernel family ${w.kernel}`, `${seconds(timed(w).seconds)} with ${short(w.config)}; ${evidence(w).word}.`)]);
     }
     const k = around.kernel;
     if (k && k.of_attainable > 0 && k.of_attainable < 0.97) {
@@ -209,13 +209,13 @@ const views = (() => {
       h(".hero", {}, h(".pick", {}, h("p.faint", {}, f && f.odds !== null && f.odds < 0.9 ? "Probably the fastest" : "The fastest"), h("h1", {}, side(first)), h("p", {}, short(first.config))),
         h(".time", {}, big(first.t), ruler(first.t)),
         next && h(".sure", {}, h("p.big.second", {}, digits(next.t.seconds / first.t.seconds) + "×"), h("p", {}, "as fast as ", h("strong", {}, side(next))),
-          f && f.odds !== null && f.odds !== undefined && h("p.faint", {}, `Probability that it is faster than any one other: ${percent(f.odds)}.` + (note ? ` Of ${note.decided} such pairs that were measured, ${note.right} were named right.` : ""))))),
+          f && f.odds !== null && f.odds !== undefined && h("p.faint", {}, `Probability that it is faster than any one other: ${f.odds > 0.99 ? "over 99\u202f%" : percent(f.odds)}.` + (note ? ` Of ${note.decided} such pairs that were measured, ${note.right} were named right.` : ""))))),
     section("ways", "Side by side", rows({ title: "Predicted times of the devices", unit: "s", axis: { domain: [0, cap] }, items: sorted.map((e) => ({
       name: [side(e), " ", badge(e)], note: `${e.kernel}, ${short(e.config)}`, strong: e === first, to: e.t.seconds, lo: e.t.lo, hi: e.t.hi, color: color(e.i), ink: "var(--ink)",
       value: [h("strong", {}, seconds(e.t.seconds)), h("small", {}, e === first ? "the fastest" : faster(first.t.seconds, e.t.seconds))] })) }), failed),
     section("families", "Every way, on every device", table("Times of all kernel families", ["device", "kernel family", "configuration", "time", "interval", "how sure"],
       sorted.flatMap((e) => [e, ...(e.ways || [])].map((w, j) => { const t = timed(w); return [j ? "" : side(e), w.kernel, short(w.config), number(seconds(t.seconds)), number(t.hi ? span(t.lo, t.hi, "s") : "–"), evidence(w).word]; })))),
-    section("facts", "Rates and roofs", table("Rates and roofs", ["device", "rate", "of the roof", "of DRAM's peak", "limited by", "why"], sorted.map((e) => [side(e), number(quantity(e.predicted.tflops * 1e12, "FLOP/s")),
+    section("rates", "Rates and roofs", table("Rates and roofs", ["device", "rate", "of the roof", "of DRAM's peak", "limited by", "why"], sorted.map((e) => [side(e), number(quantity(e.predicted.tflops * 1e12, "FLOP/s")),
       number(e.roofline?.of_roof ? percent(e.roofline.of_roof) : "–"), number(e.roofline?.of_dram_peak ? percent(e.roofline.of_dram_peak) : "–"), e.predicted.bound, e.predicted.why || ""])))];
   }
 
@@ -240,8 +240,12 @@ const views = (() => {
     for (const c of all) for (const e of c.entries) if (!sides.some((s) => brief(s) === brief(e))) sides.push(e);
     const layers = layersOf(all), several = sides.length > 1, of = (c, s) => c.entries.find((e) => brief(e) === brief(s) && e.predicted && timed(e).seconds > 0);
     const shown = measures[state.get("view")] ? state.get("view") : "time", [what, unit, value] = measures[several ? shown : shown === "ratio" ? "time" : shown];
+    // The time of all layers, at the least and at the most M that each of them has.
+    const shared = layers[0].all.map((c) => c.problem.m).filter((m) => layers.every((l) => l.all.some((c) => c.problem.m === m && of(c, sides[0]))));
+    const sums = [...new Set([shared[0], shared[shared.length - 1]])].filter((m) => m).map((m) => [m, layers.reduce((v, l) => v + timed(of(l.all.find((c) => c.problem.m === m), sides[0])).seconds, 0)]);
+    const kernels = new Set(all.flatMap((c) => c.entries.map((e) => e.kernel + JSON.stringify(e.config)))).size;
     const head = several ? winners(all, sides, of) : h("section.verdict", { "aria-label": "The picks" }, h("p.eyebrow", {}, h("strong", {}, side(sides[0]))),
-      h(".hero", {}, h(".pick", {}, h("h1", {}, layers.length > 1 ? `${layers.length} layers, ${all.length} problems` : `${all.length} problems`))));
+      h(".hero", {}, h(".pick", {}, h("h1", {}, layers.length > 1 && sums.length ? `${layers.length} layers` : `${all.length} problems`), h("p", {}, `${kernels} different kernels`)), sums.map(([m, v], i) => h(i ? ".sure" : ".time", {}, h("p.big" + (i ? ".second" : ""), {}, parts(v, "s")[0], h("small", {}, "\u202f" + parts(v, "s")[1])), h("p", {}, `for ${layers.length > 1 ? "all layers, once each," : "it"} at M = ${m}`)))));
     const lines = layers.filter((l) => l.all.length > 2), rest = layers.filter((l) => l.all.length <= 2).flatMap((l) => l.all);
     const out = [head];
     if (lines.length) {
@@ -263,7 +267,7 @@ const views = (() => {
           draw: (width) => xy({ width, height: 230, x: { log: true, base: 2, domain: domain(ms, { log: true, room: 0.02 }), label: "M" }, y: { log, domain: domain(values, { log, zero: !log && !ratio, room: 0.1 }), unit, text: ratio ? (v) => digits(v, 2) + "×" : undefined, label: what }, marks, ends: several ? ends : [] }),
           behind: { header: ["M", ...sides.map(side)], rows: behind } });
       });
-      out.push(section("panels", "By M", h(".bar-of-choices", {}, several && keys(sides.map((s, i) => ({ text: side(s), color: color(i), shape: i }))), choose), h(".grid-of-figures" + (panels.length === 1 ? ".single" : ""), {}, panels),
+      out.push(section("panels", "By M", h(".bar-of-choices", {}, several && keys(sides.map((s, i) => ({ text: side(s), color: color(i), shape: i }))), choose), h(".grid-of-figures" + ({ 1: ".single", 2: ".by2", 4: ".by2" }[panels.length] || (panels.length > 6 ? ".by4" : "")), {}, panels),
         h("p.faint", {}, "Lines are predicted, bands are intervals.")));
     }
     if (rest.length) {
@@ -274,7 +278,7 @@ const views = (() => {
           return { name: Object.values(c.labels || {}).join(" ") || size(c.problem), note: several ? size(c.problem) : first && short(first.config), value: first && [h("strong", {}, seconds(timed(first).seconds)), h("small", {}, several ? first.device : evidence(first).word)],
             dots: sides.map((s, i) => [of(c, s), i]).filter(([e]) => e).map(([e, i]) => ({ v: timed(e).seconds, lo: timed(e).lo, hi: timed(e).hi, color: color(i), shape: i, tip: `${side(e)}: ${seconds(timed(e).seconds)}` })) }; }) })));
     }
-    out.push(section("list", "All picks", h("details", {}, h("summary", {}, `${all.length} problems, one by one`), table("All picks", ["problem", "", "type", "device", "kernel family", "configuration", "time", "interval", "rate", "limited by", "how sure"],
+    out.push(section("list", "All picks", h("details", { open: all.length * sides.length <= 30 }, h("summary", {}, `${all.length} problems, one by one`), table("All picks", ["problem", "", "type", "device", "kernel family", "configuration", "time", "interval", "rate", "limited by", "how sure"],
       all.flatMap((c) => c.entries.map((e, j) => { const t = e.predicted ? timed(e) : {}; return [j ? "" : size(c.problem), j ? "" : Object.values(c.labels || {}).join(" "), j ? "" : layout(c.problem), side(e), e.kernel || "", e.config ? short(e.config) : e.error?.what || "no answer",
         number(seconds(t.seconds)), number(t.hi ? span(t.lo, t.hi, "s") : "–"), number(e.predicted?.tflops ? quantity(e.predicted.tflops * 1e12, "FLOP/s") : "–"), e.predicted?.bound || "", e.predicted ? evidence(e).word : ""]; }))))));
     return out;
@@ -309,7 +313,7 @@ const views = (() => {
       h(".hero", {}, h(".pick", {}, h("h1", {}, `${d.kernels} ${d.kernels === 1 ? "kernel" : "kernels"}`), h("p", {}, `for M = ${d.bands[0].m_low} to ${d.bands[d.bands.length - 1].m_high}`)),
         h(".time", {}, h("p.big", {}, percent(d.mean_regret)), h("p", {}, `slower than a pick for each M, on average over ${d.asked} sizes`)),
         h(".sure", {}, h("p.big.second", {}, percent(d.worst_regret)), h("p", {}, d.worst_regret > 0 ? `at worst, at M = ${d.worst_m}` : "at worst")))),
-    section("bands", "Which kernel for which M", h(".strip", { "aria-hidden": "true" }, d.bands.map((b) => h("i", { title: `M = ${range(b)}: ${short(b.config)}`, style: { flex: String(Math.max(0.15, Math.log2(b.m_high + 1) - Math.log2(b.m_low))), background: hue(b) } }, h("span", {}, tile(b.config).join("×"))))),
+    section("bands", "Which kernel for which M", h(".strip", { "aria-hidden": "true" }, d.bands.map((b) => h("i", { title: `M = ${range(b)}: ${short(b.config)}`, style: { flex: String(Math.max(0.15, Math.log2(b.m_high + 1) - Math.log2(b.m_low))), background: hue(b) } }, h("span", {}, tile(b.config).join("×") || b.kernel)))),
       h(".strip-axis", { "aria-hidden": "true" }, d.bands.map((b) => h("span", { style: { flex: String(Math.max(0.15, Math.log2(b.m_high + 1) - Math.log2(b.m_low))) } }, String(b.m_low)))),
       table("Kernels by M", ["M", "kernel family", "configuration", "time, from", "to", "mean regret", "worst regret"], d.bands.map((b) => [h("span", {}, h("i.swatch", { style: { background: hue(b) } }), " " + range(b)), b.kernel, short(b.config),
         number(seconds(b.seconds_low)), number(seconds(b.seconds_high)), number(percent(b.mean_regret)), number(percent(b.worst_regret))]))),
@@ -326,7 +330,7 @@ const views = (() => {
     if (!chosen) return null;
     const sizes = ["m", "n", "k"].map((a) => [...new Set(all.map((c) => c.problem[a]))].sort((x, y) => x - y)), varies = [0, 1, 2].filter((i) => sizes[i].length > 1), [, title, of, unit, mark] = chosen;
     const [r, c] = varies.length > 1 ? varies : [0, 1], grid = varies.length <= 2 && sizes[r].length * sizes[c].length <= all.length * 3, letters = ["m", "n", "k"];
-    const values = all.map(of).filter((v) => v !== null && v !== undefined), numeric = typeof values[0] === "number", log = numeric && unit === "FLOP/s" && Math.max(...values) / Math.min(...values) > 20;
+    const values = all.map(of).filter((v) => v !== null && v !== undefined), numeric = typeof values[0] === "number", log = numeric && !grid && unit === "FLOP/s" && Math.max(...values) / Math.min(...values) > 20;
     const lo = Math.min(...values), hi = Math.max(...values), share = (v) => hi === lo ? 0.5 : log ? Math.log(v / lo) / Math.log(hi / lo) : (v - lo) / (hi - lo);
     const counts = new Map();
     for (const v of values) counts.set(v, (counts.get(v) || 0) + 1);
@@ -341,7 +345,7 @@ const views = (() => {
     const draw = grid ? (width) => cells({ width, y: letters[r].toUpperCase(), x: letters[c].toUpperCase(), rows: sizes[r].map(String), columns: sizes[c].map(String), cells: shown.map((x) => ({ row: sizes[r].indexOf(x.problem[letters[r]]), column: sizes[c].indexOf(x.problem[letters[c]]), ...paint(of(x)), text: numeric ? scaled(of(x)) : mark ? mark(x) : "", tip: tip(x) })) })
       : (width) => { const work = (x) => 2 * x.problem.m * x.problem.n * x.problem.k * (x.problem.batch || 1); return xy({ width, height: Math.min(460, width * 0.55), x: { log: true, domain: domain(shown.map(work), { log: true }), unit: "FLOP", label: "work" },
         y: numeric ? { log, domain: domain(values, { log, zero: !log }), unit, label: title } : { log: true, domain: domain(shown.map((x) => x.problem.k), { log: true }), label: "K" }, marks: shown.map((x) => ({ color: numeric ? color(0) : paint(of(x)).color, dots: [{ x: work(x), y: numeric ? of(x) : x.problem.k, tip: tip(x) }] })) }); };
-    return section("map", `${upper(title)} over ${varies.map((i) => letters[i].toUpperCase()).join(" and ")}`, h("p.faint", {}, [fixed, layout(first), numeric && `${scaled(lo)} to ${text(hi)}`].filter(Boolean).join(" · ")), h(".bar-of-choices", {}, choose),
+    return section("map", `${upper(title)} over ${varies.map((i) => letters[i].toUpperCase()).join(" and ")}`, h("p.faint", {}, [fixed, layout(first), numeric && `${text(lo)} to ${text(hi)}`, numeric && unit === "FLOP/s" && grid && `the numbers are ${hi >= 2e13 ? "TFLOP/s" : "GFLOP/s"}`].filter(Boolean).join(" · ")), h(".bar-of-choices", {}, choose),
       figure({ title: upper(title), caption: `${shown.length} sizes`, legend, draw, behind: { header: ["M", "N", "K", title, "configuration"], rows: shown.slice(0, 1000).map((x) => [number(String(x.problem.m)), number(String(x.problem.n)), number(String(x.problem.k)), number(text(of(x))), x.config || x.tile]) } }));
   }
 
@@ -353,7 +357,7 @@ const views = (() => {
     section("rungs", "Rung by rung", keys([{ text: "predicted", color: color(0), shape: 0 }, { text: "measured", color: color(1), shape: 1 }]), rows({ title: "Rates of the rungs", unit: "FLOP/s", axis: { log: true, domain: domain(all, { log: true }) },
       items: d.rungs.map((r) => ({ name: r.rung + (r.label ? ` (${r.label})` : ""), note: r.rejected ? `does not fit: ${r.detail || r.rejected}` : r.limited_by ? `limited by ${spoken(r.limited_by)}` : r.doc, value: r.predicted_seconds > 0 && [h("strong", {}, seconds(r.predicted_seconds)), h("small", {}, r.measured_seconds > 0 ? `measured ${seconds(r.measured_seconds)}` : "")],
         dots: [r.predicted_seconds > 0 && { v: rate(r.predicted_seconds), color: color(0), shape: 0, tip: "predicted " + seconds(r.predicted_seconds) }, r.measured_seconds > 0 && { v: rate(r.measured_seconds), color: color(1), shape: 1, tip: "measured " + seconds(r.measured_seconds) }].filter(Boolean) })) })),
-    section("claims", "What is said of them", h("ul.rules", {}, d.claims.map((c) => rule(c.verdict, `${c.rung} ${c.claim}`, c.evidence)))),
+    section("claims", "What is said of them", h("ul.rules", {}, d.claims.map((c) => rule(h("span.badge." + ({ true: "sure", false: "unsure" }[c.verdict] || "half"), {}, c.verdict), `${c.rung} ${c.claim}`, c.evidence)))),
     section("costs", "Costs", table("Costs of the rungs", ["rung", "FLOP/B asked", "at L2", "at DRAM", "bank conflicts", ...Object.keys(d.rungs.find((r) => r.cost_seconds)?.cost_seconds || {}).map(spoken), "source of the measured time"],
       d.rungs.map((r) => [r.rung, ...["flop_per_requested_byte", "flop_per_l2_byte", "flop_per_dram_byte", "conflict_degree"].map((k) => number(r[k] ? digits(r[k]) : "–")), ...Object.values(r.cost_seconds || {}).map((v) => number(seconds(v))), r.source || ""])))];
   }
@@ -366,10 +370,11 @@ const views = (() => {
     behind: { header: ["problem", "measured", "predicted"], rows: points.map((p) => [p.tip.split("\n")[0], number(seconds(p.x)), number(seconds(p.y))]) } });
   }
   function evaluation(d) {
-    const s = d.summary, ms = (v) => v / 1000, ok = d.problems.filter((p) => p.efficiency > 0);
+    const s = d.summary, ms = (v) => v / 1000, ok = d.problems.filter((p) => p.efficiency > 0).sort((x, y) => x.efficiency - y.efficiency), least = Math.min(0.5, ok[0]?.efficiency ?? 0.5);
     return [h("section.verdict", { "aria-label": "The score" }, h("p.eyebrow", {}, h("strong", {}, side(d)), h("span", {}, `${d.model} against ${d.records}`), h("span", {}, `kernel family ${d.kernel}`)), h(".hero", {}, h(".pick", {}, h("p.faint", {}, "The picks reach"), h("h1", {}, percent(s.efficiency_geomean)), h("p", {}, "of the speed of the fastest measured kernel, geometric mean")),
       h(".time", {}, h("p.big", {}, percent(s.error_median)), h("p", {}, "median error of the predicted times")), h(".sure", {}, h("p.big.second", {}, percent(s.efficiency_worst)), h("p", {}, `at worst, of ${s.problems} problems`)))),
-    section("scores", "Problem by problem", rows({ title: "Speed of the pick", axis: { domain: [Math.min(0.5, ...ok.map((p) => p.efficiency)), 1], text: percent }, items: ok.map((p) => ({ name: size(p), note: short(p.pick), from: Math.min(0.5, ...ok.map((q) => q.efficiency)), to: p.efficiency, color: "var(--accent)", value: percent(p.efficiency) })) })),
+    section("scores", "The picks that lose most", rows({ title: "Speed of the pick", axis: { domain: [least, 1], text: percent }, items: ok.slice(0, 10).map((p) => ({ name: size(p), note: short(p.pick), from: least, to: p.efficiency, color: "var(--accent)", value: percent(p.efficiency) })) }),
+      h("details", {}, h("summary", {}, `All ${ok.length} problems`), table("All problems", ["problem", "pick", "fastest", "pick's time", "predicted", "fastest time", "speed of the pick"], ok.map((p) => [size(p), short(p.pick), short(p.best), number(seconds(ms(p.pick_ms))), number(seconds(ms(p.predicted_ms))), number(seconds(ms(p.best_ms))), number(percent(p.efficiency))])))),
     section("agreement", "Times", agreement(d.problems.filter((p) => p.pick_ms > 0 && p.predicted_ms > 0).map((p) => ({ x: ms(p.pick_ms), y: ms(p.predicted_ms), lo: p.interval_ms && ms(p.interval_ms[0]), hi: p.interval_ms && ms(p.interval_ms[1]), tip: `${size(p)}\n${short(p.pick)}\nmeasured ${seconds(ms(p.pick_ms))}, predicted ${seconds(ms(p.predicted_ms))}` })), "Predicted against measured times of the picks"))];
   }
   function bench(all) {

@@ -46,15 +46,24 @@ func Write(
 	if len(f.Args) > 0 {
 		verb = f.Args[0]
 	}
-	return Pages(f, "--report", file, []page.Answer{{Verb: verb, Command: Command(f), JSON: out.Bytes()}})
+	return Pages(ctx, f, "--report", file, []page.Answer{{Verb: verb, Command: Command(f), JSON: out.Bytes()}})
 }
 
 // Pages writes the page with answers to the file that a flag names, and says so. An earlier page stays until the new one
 // is whole.
-func Pages(f *session.Factory, flag, file string, answers []page.Answer) error {
+func Pages(ctx context.Context, f *session.Factory, flag, file string, answers []page.Answer) error {
 	footer := fmt.Sprintf("Written by %s on %s with: %s", session.Software(), time.Now().UTC().Format(time.DateOnly),
 		Command(f))
-	err := durable.Replace(file, 0o644, func(w io.Writer) error { return page.Write(w, footer, answers) })
+	names := map[string]string{}
+	manifests, _ := f.Manifests(ctx) // without plugins the ids are their names
+	for i := range manifests {
+		for _, a := range manifests[i].Archs {
+			for _, d := range a.Devices {
+				names[d.ID] = d.Name
+			}
+		}
+	}
+	err := durable.Replace(file, 0o644, func(w io.Writer) error { return page.Write(w, footer, names, answers) })
 	if err != nil {
 		return diag.Inputf("the page cannot be written: %v", err).At("%s %s", flag, file).Do("name another file")
 	}

@@ -16,6 +16,9 @@ import (
 
 type object = map[string]any
 
+const sizesUsage = "sizes in place of m, n and k: lists and ranges, as in m=1,16,64:1024,n=4096,k=4096. The answer is a " +
+	"list, with an element for each of their combinations"
+
 // choices are the values of the parameters that have few.
 var choices = map[string]func() []string{
 	"dtype": func() (names []string) {
@@ -38,18 +41,17 @@ func (s *Server) openAPI() object {
 		e.Ask(&session.Factory{}, flags)
 		var params []object
 		for _, name := range e.parameters() {
-			flag := flags.Lookup(strings.ReplaceAll(name, "_", "-"))
-			if flag == nil {
-				flag = common.Lookup(name)
+			schema, usage := object{"type": "string"}, sizesUsage
+			if name != sizes {
+				flag := flags.Lookup(strings.ReplaceAll(name, "_", "-"))
+				if flag == nil {
+					flag = common.Lookup(name)
+				}
+				_, usage = pflag.UnquoteUsage(flag)
+				schema["type"] = typeOf(flag.Value.Type())
 			}
-			_, usage := pflag.UnquoteUsage(flag)
-			schema := object{"type": typeOf(flag.Value.Type())}
 			if of, few := choices[name]; few {
 				schema["enum"] = of()
-			}
-			if name == sizes {
-				usage = "sizes in place of m, n and k: lists and ranges, as in m=1,16,64:1024,n=4096,k=4096. The answer is a " +
-					"list, with an element for each of their combinations"
 			}
 			params = append(params, object{"name": name, "in": "query", "description": assigned(usage, example),
 				"schema": schema})

@@ -49,7 +49,7 @@ func New(f *session.Factory) *cobra.Command {
 			if len(answers) == 0 {
 				return err
 			}
-			return cmp.Or(report.Pages(f, "--output", output, answers), err)
+			return cmp.Or(report.Pages(cmd.Context(), f, "--output", output, answers), err)
 		},
 	}
 	flags := cmd.Flags()

@@ -43,7 +43,7 @@ const chart = (() => {
   }
   function quantity(v, unit) { return parts(v, unit).filter(Boolean).join("\u202f"); }
   function whole(v) { return Number.isInteger(v) && Math.abs(v) < 1e7 ? String(v) : digits(v, 4); }
-  function percent(v) { return digits(v * 100, Math.abs(v) < 0.0995 ? 2 : 3) + "\u202f%"; }
+  function percent(v) { return Math.abs(v) > 0 && Math.abs(v) < 1e-4 ? "under 0.01\u202f%" : digits(v * 100, Math.abs(v) < 0.0995 ? 2 : 3) + "\u202f%"; }
   function span(lo, hi, unit) {
     const [a, u] = parts(lo, unit), [b, w] = parts(hi, unit);
     return u === w ? `${a}–${b}\u202f${w}` : `${a}\u202f${u} – ${b}\u202f${w}`;
@@ -288,7 +288,7 @@ const chart = (() => {
       drawn.svg.setAttribute("aria-label", title + (points.length ? ". The arrow keys go through the points." : ""));
       box.replaceChildren(drawn.svg);
     };
-    new ResizeObserver(([e]) => redraw(Math.floor(e.contentRect.width))).observe(box);
+    new ResizeObserver(([e]) => setTimeout(redraw, 0, Math.floor(e.contentRect.width))).observe(box);
     return h("figure", {}, h("figcaption", {}, h("strong", {}, title), caption && h("span", {}, caption)), legend && keys(legend), box,
       behind && h("details.behind", {}, h("summary", {}, "Table", h("span.unseen", {}, ": " + title)), table(title, behind.header, behind.rows)));
   }

@@ -187,6 +187,17 @@
       return h(".snippet", {}, h("span", {}, name), h("pre", { tabindex: "0", "aria-label": name }, code), button);
     }));
   }
+  // what is the device with another number, beside itself.
+  function whatIf(e) {
+    const numbers = e.parameters.filter((p) => p.used !== false && p.value > 0), q = question(), device = split(q.get("arch"))[0];
+    if (!live || !device || !numbers.length) return null;
+    const of = h("select", { "aria-label": "Number of the device" }, numbers.map((p) => option(p.name, `${p.name.replaceAll("_", " ")}, ${p.unit === "1" ? p.value : chart.quantity(p.value, p.unit)}`)));
+    const by = h("select", { "aria-label": "Times" }, ["0.5", "0.75", "1.25", "1.5", "2"].map((v) => option(v, v + "×", "1.25")));
+    return views.section("what-if", "What if the device had other numbers", h("p.faint", {}, "All its other numbers stay as they are."), h(".row", {}, of, by, h("button.ask", { type: "button", onclick: () => {
+      const p = numbers.find((n) => n.name === of.value), v = p.value * by.value, changed = Number.isInteger(p.value) ? Math.round(v) : v;
+      go((all) => all.set("arch", `${device},${device}${device.includes(":") ? "," : ":"}${p.name}=${changed}`));
+    } }, "Compare")));
+  }
   function raw() {
     return views.section("raw", "JSON", answers.map((a) => h("details", { ontoggle: (e) => { const pre = e.target.querySelector("pre"); if (!pre.textContent) pre.textContent = a.text; } },
       h("summary", {}, `${a.command || command(a.verb, a.query)}`), h("p", {}, a.path ? h("a", { href: a.path }, "The answer alone") : h("a", { href: URL.createObjectURL(new Blob([a.text], { type: "application/json" })), download: a.verb + ".json" }, "Save")), h("pre", { tabindex: "0" }))));
@@ -194,11 +205,13 @@
 
   function render() {
     const open = new Set([...main.querySelectorAll("details[open] > summary")].map((s) => s.textContent));
-    const { sections, pick } = views.show(answers.flatMap((a) => a.docs), state);
+    const { sections, pick, explained } = views.show(answers.flatMap((a) => a.docs), state);
     const failed = answers.every((a) => a.docs.every((d) => views.kindOf(d) === "failure"));
     const rest = failed || !answers.length ? [] : [take(pick), raw()];
     const at = sections.findIndex((s) => s.classList?.contains("ways"));
     if (at >= 0 && rest.length && rest[0].children.length > 2) sections.splice(at + 1, 0, rest.shift());
+    const changed = explained && whatIf(explained), inside = sections.findIndex((s) => s.classList?.contains("inside"));
+    if (changed) sections.splice(inside, 0, changed);
     main.replaceChildren(...sections, ...rest);
     for (const s of main.querySelectorAll("details > summary")) if (open.has(s.textContent)) s.parentElement.open = true;
     const heading = main.querySelector("h1"), where = main.querySelector(".eyebrow");

@@ -85,7 +85,7 @@ const views = (() => {
     if (!(t.hi > 0)) return h("p.faint", {}, "The model states no interval.");
     const most = t.hi * 1.12, least = t.lo > t.hi * 0.35 ? t.lo * 0.85 : 0, at = (v) => (v - least) / (most - least) * 100 + "%";
     return h(".ruler", {}, h(".track", { "aria-hidden": "true" }, h("i.interval", { style: { left: at(t.lo), width: `calc(${at(t.hi)} - ${at(t.lo)})` } }),
-      h("i.needle", { style: { left: at(t.seconds) } })), h("p", {}, h("strong", {}, span(t.lo, t.hi, "s")), ` with ${percent(t.level || 0.9)} probability`));
+      h("i.needle", { style: { left: at(t.seconds) } })), h("p", {}, h("strong", {}, span(t.lo, t.hi, "s")), ` with ${Math.round((t.level || 0.9) * 100)}\u202f% probability`));
   }
   function big(t) {
     const [v, u] = t.seconds ? parts(t.seconds, "s") : [whole(t.cycles), "cycles"];
@@ -96,7 +96,7 @@ const views = (() => {
   function verdict(a, around) {
     const t = timed(a), sure = evidence(a), roof = around.kernel, rate = a.predicted.tflops;
     return h("section.verdict", { "aria-label": "The pick" },
-      h("p.eyebrow", {}, h("strong", {}, side(a)), h("span", {}, size(a.problem)), h("span", {}, layout(a.problem)), h("span", {}, `kernel family ${a.kernel}`)),
+      h("p.eyebrow", {}, h("strong", {}, side(a)), h("span", {}, size(a.problem)), h("span", {}, layout(a.problem)), h("span", {}, `the best of the kernel family ${a.kernel}`)),
       h(".hero", {},
         h(".pick", {}, h("h1.tile", { "aria-label": "The pick is " + tile(a.config).join("x") }, tile(a.config).map((v, i) => [i > 0 && h("i", {}, "×"), String(v)])),
           h("ul.chips", {}, axes(a.config).map((t) => h("li", {}, t)))),

@@ -288,6 +288,7 @@ const chart = (() => {
       drawn.svg.setAttribute("aria-label", title + (points.length ? ". The arrow keys go through the points." : ""));
       box.replaceChildren(drawn.svg);
     };
+    box.redraw = redraw; // at once, where it is put
     new ResizeObserver(([e]) => setTimeout(redraw, 0, Math.floor(e.contentRect.width))).observe(box);
     return h("figure", {}, h("figcaption", {}, h("strong", {}, title), caption && h("span", {}, caption)), legend && keys(legend), box,
       behind && h("details.behind", {}, h("summary", {}, "Table", h("span.unseen", {}, ": " + title)), table(title, behind.header, behind.rows)));

@@ -213,6 +213,7 @@
     const changed = explained && whatIf(explained), inside = sections.findIndex((s) => s.classList?.contains("inside"));
     if (changed) sections.splice(inside, 0, changed);
     main.replaceChildren(...sections, ...rest);
+    for (const plot of main.querySelectorAll(".plot")) plot.redraw(plot.clientWidth);
     for (const s of main.querySelectorAll("details > summary")) if (open.has(s.textContent)) s.parentElement.open = true;
     const heading = main.querySelector("h1"), where = main.querySelector(".eyebrow");
     if (heading) document.title = [heading.getAttribute("aria-label") || heading.textContent, where?.firstChild?.textContent].filter(Boolean).join(" · ") + " · origami";

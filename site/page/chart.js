@@ -11,6 +11,10 @@ const chart = (() => {
     return fill(e, attributes, children);
   }
   function s(name, attributes, ...children) { return fill(document.createElementNS(ns, name), attributes, children); }
+  // seen is a text without what moves other letters or is not seen, which names of others may have in them.
+  function seen(text) {
+    return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (c) => c === "\n" ? c : "\\u" + c.codePointAt(0).toString(16).padStart(4, "0"));
+  }
   function fill(e, attributes, children) {
     for (const [key, value] of Object.entries(attributes || {})) {
       if (value === undefined || value === null || value === false) continue;
@@ -18,7 +22,7 @@ const chart = (() => {
       else if (key === "style") for (const [k, v] of Object.entries(value)) e.style.setProperty(k, v);
       else e.setAttribute(key, value === true ? "" : value);
     }
-    e.append(...children.flat(3).filter((c) => c !== undefined && c !== null && c !== false && c !== ""));
+    e.append(...children.flat(3).filter((c) => c !== undefined && c !== null && c !== false && c !== "").map((c) => c instanceof Node ? c : seen(String(c))));
     return e;
   }
 

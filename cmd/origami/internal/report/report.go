@@ -59,7 +59,7 @@ func Pages(ctx context.Context, f *session.Factory, flag, file string, answers [
 	for i := range manifests {
 		for _, a := range manifests[i].Archs {
 			for _, d := range a.Devices {
-				names[d.ID] = d.Name
+				names[printable.Line(d.ID)] = printable.Line(d.Name)
 			}
 		}
 	}

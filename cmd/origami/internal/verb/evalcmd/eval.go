@@ -40,6 +40,8 @@ type Options struct {
 	Published bool
 	Schemes   []string
 	Pairs     bool
+	// Each lists the published times instead.
+	Each bool
 
 	model arch.Architecture
 	data  *score.Subset
@@ -94,6 +96,7 @@ func (o *Options) register(flags *pflag.FlagSet) {
 		"of the published times, those with these `SCHEMES` of scales only: none, tensor, row, block128+quant, …")
 	flags.BoolVar(&o.Pairs, "pairs", false,
 		"with --published, also list how well each pair of devices is compared, by type and class of shape")
+	flags.BoolVar(&o.Each, "each", false, "with --published, list each time instead, with its prediction, source and licence")
 	session.Files(flags, "times", "report")
 }
 
@@ -143,8 +146,8 @@ func (o *Options) answer(ctx context.Context) (*answer, error) {
 	if o.Published {
 		return o.published(ctx)
 	}
-	if o.Pairs || len(o.Schemes) > 0 {
-		return nil, diag.Inputf("--pairs and --scheme are about published times").Do("add --published")
+	if o.Pairs || o.Each || len(o.Schemes) > 0 {
+		return nil, diag.Inputf("--pairs, --each and --scheme are about published times").Do("add --published")
 	}
 	if err := o.open(ctx); err != nil {
 		return nil, err

@@ -8,11 +8,21 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
+	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/library/published"
 )
 
-// answer has the scores.
-func (o *publishedOutcome) answer(withPairs bool) *answer {
+// answer has the scores, or each time.
+func (o *publishedOutcome) answer(withPairs, each bool) *answer {
+	if each {
+		key := show.Key[*publishedTime]
+		return &answer{value: func() any { return o.times }, lines: true,
+			rows: func(s *iostreams.Streams, f table.Format) error { return show.Write(s, f, o.times) },
+			page: []block{tableOf(o.times, key("device"), key("dtype", "type"), key("m"), key("n"), key("k"),
+				key("published_seconds", "published"),
+				show.Text("predicted", func(t **publishedTime) string { return unit.Seconds((*t).Predicted).String() }),
+				key("predicted_by_published", "predicted ÷ published").Or(none), key("source"))}}
+	}
 	scores := o.scores()
 	var rows []publishedRow
 	for i := range scores.Groups {

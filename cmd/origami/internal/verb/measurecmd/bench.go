@@ -172,7 +172,7 @@ func (o *BenchOptions) compare(
 	}
 	s := score.SummariseComparisons(w.scores)
 	if s.Wrong+s.Failed > 0 {
-		o.Factory.Streams.Warn(leftOut(s.Wrong, s.Failed) + " left out; the records say why")
+		o.Factory.Streams.Warn(leftOut(s.Wrong, s.Failed) + " left out; --json lists why")
 	}
 	if missing := w.unfinished(&s); missing != "" {
 		o.Factory.Streams.Warn("the sweep is unfinished: " + missing)

@@ -22,6 +22,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/picturecmd"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/core/printable"
 	"github.com/origami-gemm/origami/site/page"
 )
 
@@ -146,7 +147,7 @@ func answered(ctx context.Context, f *session.Factory, verb string, make func(*s
 	})
 	err := cmp.Or(wrong, cmd.RunE(cmd, nil))
 	err = cmp.Or(err, s.Flush())
-	return page.Answer{Verb: verb, Command: strings.Join(line, " "), JSON: out.Bytes()}, err
+	return page.Answer{Verb: verb, Command: printable.Line(strings.Join(line, " ")), JSON: out.Bytes()}, err
 }
 
 // read reads what commands have written as JSON.
@@ -165,7 +166,7 @@ func read(ctx context.Context, f *session.Factory, files []string) (answers []pa
 			return nil, diag.Inputf("it cannot be read as JSON: %v", err).At("%s", name).
 				Do("name what a command wrote with --json")
 		}
-		answers = append(answers, page.Answer{Verb: "answer", Command: name, JSON: text})
+		answers = append(answers, page.Answer{Verb: "answer", Command: printable.Line(name), JSON: text})
 	}
 	return answers, nil
 }

@@ -74,7 +74,8 @@
     if (several || layers > 1) {
       if (devices.length === 1 && layers === 1) ask("select", {}, true);
       for (let i = 0; i < layers; i++) {
-        ask(verb, { m: null, n: null, k: null, same: null, own: null, problems: `m=${sizes(m).join(",")},n=${ns[i] ?? ns[0]},k=${ks[i] ?? ks[0]}` }, devices.length > 1 || layers > 1);
+        ask(verb, { m: null, n: null, k: null, same: null, own: null, brief: verb === "select" ? "true" : null,
+          problems: `m=${sizes(m).join(",")},n=${ns[i] ?? ns[0]},k=${ks[i] ?? ks[0]}` }, devices.length > 1 || layers > 1);
       }
       return out;
     }
@@ -98,13 +99,14 @@
   }
 
   async function get(path) {
-    await window.origami; // of the site: what answers is there
+    if (path.includes("?")) await window.origami; // of the site: what answers is there
     const r = await fetch(path);
     return { ok: r.ok, text: await r.text() };
   }
   async function ask() {
     const mine = ++asking, q = question();
     main.setAttribute("aria-busy", "true");
+    if (!answers.length) main.replaceChildren(h("p.waiting", { role: "status" }, window.origami ? "The models are loaded, once…" : "Asking…"));
     try {
       spec ||= JSON.parse((await get("openapi.json")).text);
       archs = archs.length ? archs : JSON.parse((await get("api/v1/archs")).text);
@@ -232,7 +234,7 @@
     else {
       const opening = answers;
       if (opening.length) {
-        spec = JSON.parse(document.getElementById("spec")?.textContent || "null") || JSON.parse((await get("openapi.json")).text);
+        spec = JSON.parse((await get("openapi.json")).text);
         archs = JSON.parse((await get("api/v1/archs")).text);
         for (const a of archs) views.names.set(a.device, a.name);
         draw(question());

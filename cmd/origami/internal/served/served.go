@@ -12,6 +12,12 @@ import (
 
 // Endpoints are what `origami serve` answers.
 func Endpoints() []server.Endpoint {
+	return append(Predictions(), server.Endpoint{Name: "eval", Summary: evalcmd.Short, Ask: evalcmd.Ask, Schema: "Evaluation",
+		Others: evalcmd.Others()})
+}
+
+// Predictions are what needs no measurements, which are larger than all models.
+func Predictions() []server.Endpoint {
 	return []server.Endpoint{
 		{Name: "select", Summary: pickcmd.SelectShort,
 			Ask: pickcmd.SelectAsk, Schema: "Answer", Many: true},
@@ -24,7 +30,6 @@ func Endpoints() []server.Endpoint {
 		{Name: "roofline", Summary: picturecmd.RooflineShort,
 			Ask: picturecmd.RooflineAsk, Schema: "Rooflines"},
 		{Name: "map", Summary: picturecmd.MapShort, Ask: picturecmd.MapAsk, Schema: "Cell", List: true},
-		{Name: "eval", Summary: evalcmd.Short, Ask: evalcmd.Ask, Schema: "Evaluation", Others: evalcmd.Others()},
 		{Name: "archs", Summary: catalogcmd.Short, Ask: catalogcmd.Ask, Schema: "Arch", List: true},
 	}
 }

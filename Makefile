@@ -321,12 +321,11 @@ checked: ## how far the times of kernel family library are from published ones, 
 	go test -count=1 -run 'PublishedScores|PublishedSides|TrustInDocs' ./cmd/origami -scores
 
 SCORES := docs/experiments/refined-on-h200
-scores: intervals ## what docs show of the models' scores: the table per rung and class, and plots
+scores: intervals ## what docs show of the models' scores: the table per rung and class
 	go build -o $(BIN)/origami ./cmd/origami
 	go test -count=1 -run ScoresInDocs ./plugins/nvidia -scores
 	for rung in $(INTERVALS); do \
-		$(BIN)/origami --in-process eval --arch sm90@h200 --rung $$rung --report bin/scores > /dev/null || exit; \
-		for file in efficiency.svg predicted-measured.png eval.csv; do cp bin/scores/$$file $(SCORES)/$$rung-$$file || exit; done; \
+		$(BIN)/origami --in-process eval --arch sm90@h200 --rung $$rung --format csv > $(SCORES)/$$rung-eval.csv || exit; \
 	done
 
 verify: generate ## generated files are up to date

@@ -283,7 +283,7 @@ func TestSiteInBrowser(t *testing.T) {
 	// The fields follow the links; Enter in a field asks.
 	b.open(home)
 	b.until("navigator.serviceWorker.controller !== null && document.querySelector('[name=m]') !== null")
-	for _, want := range []string{"Skip to the answer", "origami", "Documentation", "API", "Source", "Remove h200", "Add a device"} {
+	for _, want := range []string{"Skip to the answer", "origami", "Documentation", "API", "Source", "Remove NVIDIA H200×", "Add a device"} {
 		b.keys(tab)
 		if got := b.eval("const e = document.activeElement; return e.getAttribute('aria-label') || e.textContent"); got != want {
 			t.Errorf("the tab key stops at %q, not at %q", got, want)

@@ -13,22 +13,30 @@ const chart = (() => {
   function s(name, attributes, ...children) { return fill(document.createElementNS(ns, name), attributes, children); }
   // seen is a text without what moves other letters or is not seen, which names of others may have in them.
   function seen(text) {
-    return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (c) => c === "\n" ? c : "\\u" + c.codePointAt(0).toString(16).padStart(4, "0"));
+    return text.replace(
+      /[\p{Cc}\p{Cf}\u2028\u2029]/gu, (c) => c === "\n" ? c : "\\u" + c.codePointAt(0).toString(16).padStart(4, "0"));
   }
   function fill(e, attributes, children) {
     for (const [key, value] of Object.entries(attributes || {})) {
       if (value === undefined || value === null || value === false) continue;
-      if (key.startsWith("on")) e.addEventListener(key.slice(2), value);
-      else if (key === "style") for (const [k, v] of Object.entries(value)) e.style.setProperty(k, v);
-      else e.setAttribute(key, value === true ? "" : value);
+      if (key.startsWith("on"))
+        e.addEventListener(key.slice(2), value);
+      else if (key === "style")
+        for (const [k, v] of Object.entries(value)) e.style.setProperty(k, v);
+      else
+        e.setAttribute(key, value === true ? "" : value);
     }
-    e.append(...children.flat(3).filter((c) => c !== undefined && c !== null && c !== false && c !== "").map((c) => c instanceof Node ? c : seen(String(c))));
+    e.append(...children.flat(3)
+        .filter((c) => c !== undefined && c !== null && c !== false && c !== "")
+        .map((c) => c instanceof Node ? c : seen(String(c))));
     return e;
   }
 
   // Numbers as people read them: three digits and a unit.
-  const prefixes = [[1e18, "E"], [1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""],
-    [1e-3, "m"], [1e-6, "µ"], [1e-9, "n"], [1e-12, "p"]];
+  const prefixes = [
+    [1e18, "E"], [1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""], [1e-3, "m"], [1e-6, "µ"],
+    [1e-9, "n"], [1e-12, "p"]
+  ];
   function digits(v, n = 3) {
     if (!Number.isFinite(v)) return "–";
     if (v === 0) return "0";
@@ -47,7 +55,10 @@ const chart = (() => {
   }
   function quantity(v, unit) { return parts(v, unit).filter(Boolean).join("\u202f"); }
   function whole(v) { return Number.isInteger(v) && Math.abs(v) < 1e7 ? String(v) : digits(v, 4); }
-  function percent(v) { return Math.abs(v) > 0 && Math.abs(v) < 1e-4 ? "under 0.01\u202f%" : digits(v * 100, Math.abs(v) < 0.0995 ? 2 : 3) + "\u202f%"; }
+  function percent(v) {
+    return Math.abs(v) > 0 && Math.abs(v) < 1e-4 ? "under 0.01\u202f%"
+                                                 : digits(v * 100, Math.abs(v) < 0.0995 ? 2 : 3) + "\u202f%";
+  }
   function span(lo, hi, unit) {
     const [a, u] = parts(lo, unit), [b, w] = parts(hi, unit);
     return u === w ? `${a}–${b}\u202f${w}` : `${a}\u202f${u} – ${b}\u202f${w}`;
@@ -66,14 +77,19 @@ const chart = (() => {
     if (!log) {
       const raw = (hi - lo) / Math.max(1, count), p = 10 ** Math.floor(Math.log10(raw));
       const step = [1, 2, 5, 10].find((f) => f * p >= raw) * p;
-      for (let v = Math.ceil(lo / step - 1e-9) * step; v <= hi * (1 + 1e-9); v += step) out.push(Math.abs(v) < step / 1e6 ? 0 : v);
+      for (let v = Math.ceil(lo / step - 1e-9) * step; v <= hi * (1 + 1e-9); v += step)
+        out.push(Math.abs(v) < step / 1e6 ? 0 : v);
       return out;
     }
-    const b = base || 10, first = Math.ceil(Math.log(lo) / Math.log(b) - 1e-9), last = Math.floor(Math.log(hi) / Math.log(b) + 1e-9);
+    const b = base || 10, first = Math.ceil(Math.log(lo) / Math.log(b) - 1e-9),
+          last = Math.floor(Math.log(hi) / Math.log(b) + 1e-9);
     const each = Math.max(1, Math.ceil((last - first + 1) / count));
-    for (let i = first; i <= last; i++) if ((i - first) % each === 0) out.push(b ** i);
+    for (let i = first; i <= last; i++)
+      if ((i - first) % each === 0) out.push(b ** i);
     if (!base && out.length < 3) {
-      for (let i = first - 1; i <= last; i++) for (const f of [2, 5]) if (f * 10 ** i >= lo && f * 10 ** i <= hi) out.push(f * 10 ** i);
+      for (let i = first - 1; i <= last; i++)
+        for (const f of [2, 5])
+          if (f * 10 ** i >= lo && f * 10 ** i <= hi) out.push(f * 10 ** i);
       out.sort((x, y) => x - y);
     }
     return out.length > 1 ? out : [lo, hi];
@@ -83,7 +99,10 @@ const chart = (() => {
     const all = values.filter((v) => Number.isFinite(v) && (!log || v > 0));
     let lo = Math.min(...all), hi = Math.max(...all);
     if (!all.length) return [1, 10];
-    if (log) { const f = (hi / lo) ** room * 1.02; return [lo / f, hi * f]; }
+    if (log) {
+      const f = (hi / lo) ** room * 1.02;
+      return [lo / f, hi * f];
+    }
     if (zero) return [0, hi * (1 + room) || 1];
     const d = (hi - lo || Math.abs(hi) || 1) * room;
     return [lo - d, hi + d];
@@ -91,20 +110,31 @@ const chart = (() => {
 
   const wide = (text) => [...text].length * 6.9;
   // trimmed is a quantity at a tick, without the zeros that say how exact a number is.
-  const trimmed = (v, unit) => { const [a, u] = parts(v, unit); return [a.includes(".") ? a.replace(/\.?0+$/, "") : a, u].filter(Boolean).join("\u202f"); };
+  const trimmed = (v, unit) => {
+    const [a, u] = parts(v, unit);
+    return [a.includes(".") ? a.replace(/\.?0+$/, "") : a, u].filter(Boolean).join("\u202f");
+  };
 
   // xy draws marks between two axes, and returns the points that have tips.
   function xy({ width, height, x, y, marks, ends = [] }) {
     const points = [], yTicks = (sy) => sy.ticks(Math.max(2, Math.round(height / 55)));
     const text = (v, axis) => axis.text ? axis.text(v) : axis.unit ? trimmed(v, axis.unit) : whole(v);
     const probe = yTicks(scale(y, height, 0)).map((v) => wide(text(v, y)));
-    const room = { l: Math.max(34, ...probe) + 10, t: y.label ? 22 : 8, b: x.label ? 38 : 22,
-      r: Math.min(width * 0.4, Math.max(12, ...ends.map((e) => wide(e.text) * 1.1 + 14))) };
+    const room = {
+      l: Math.max(34, ...probe) + 10,
+      t: y.label ? 22 : 8,
+      b: x.label ? 38 : 22,
+      r: Math.min(width * 0.4, Math.max(12, ...ends.map((e) => wide(e.text) * 1.1 + 14)))
+    };
     const sx = scale(x, room.l, width - room.r), sy = scale(y, height - room.b, room.t);
     const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "drawn" });
     const clip = "c" + Math.random().toString(36).slice(2);
-    svg.append(s("clipPath", { id: clip }, s("rect", { x: room.l - 1, y: room.t - 6, width: Math.max(1, width - room.l - room.r + 2),
-      height: Math.max(1, height - room.t - room.b + 12) })));
+    svg.append(s("clipPath", { id: clip }, s("rect", {
+      x: room.l - 1,
+      y: room.t - 6,
+      width: Math.max(1, width - room.l - room.r + 2),
+      height: Math.max(1, height - room.t - room.b + 12)
+    })));
     const grid = s("g", { class: "grid" });
     for (const v of yTicks(sy)) {
       grid.append(s("line", { x1: room.l, x2: width - room.r, y1: sy(v), y2: sy(v) }),
@@ -119,73 +149,117 @@ const chart = (() => {
         last = at + wide(t) / 2;
       }
     }
-    if (x.label) grid.append(s("text", { x: (room.l + width - room.r) / 2, y: height - 4, "text-anchor": "middle", class: "label" }, x.label));
+    if (x.label)
+      grid.append(s(
+        "text", { x: (room.l + width - room.r) / 2, y: height - 4, "text-anchor": "middle", class: "label" }, x.label));
     if (y.label) grid.append(s("text", { x: 0, y: 11, class: "label" }, y.label));
     svg.append(grid);
     const inside = s("g", { "clip-path": `url(#${clip})` }), above = s("g"), taken = [];
     for (const m of marks) {
       if (m.band) {
-        const there = m.band.map(([a, lo, hi]) => `${sx(a)},${sy(lo)}`), back = m.band.map(([a, , hi]) => `${sx(a)},${sy(hi)}`).reverse();
+        const there = m.band.map(([a, lo, hi]) => `${sx(a)},${sy(lo)}`),
+              back = m.band.map(([a, , hi]) => `${sx(a)},${sy(hi)}`).reverse();
         inside.append(s("polygon", { points: there.concat(back).join(" "), class: "band", style: { fill: m.color } }));
       }
       if (m.line) {
-        inside.append(s("polyline", { points: m.line.map(([a, b]) => `${sx(a)},${sy(b)}`).join(" "), class: m.thin ? "line thin" : "line",
-          "stroke-dasharray": m.dash, style: { stroke: m.color } }));
+        inside.append(s("polyline", {
+          points: m.line.map(([a, b]) => `${sx(a)},${sy(b)}`).join(" "),
+          class: m.thin ? "line thin" : "line",
+          "stroke-dasharray": m.dash,
+          style: { stroke: m.color }
+        }));
       }
       for (const d of m.dots || []) {
         const cx = sx(d.x), cy = sy(d.y), r = d.r || 3.5;
-        if (d.lo > 0) inside.append(s("line", { x1: cx, x2: cx, y1: sy(d.lo), y2: sy(d.hi), class: "whisker", style: { stroke: m.color } }));
+        if (d.lo > 0)
+          inside.append(
+            s("line", { x1: cx, x2: cx, y1: sy(d.lo), y2: sy(d.hi), class: "whisker", style: { stroke: m.color } }));
         inside.append(shape(d.shape, cx, cy, r, m.color, d.hollow));
-        if (d.text) above.append(s("text", { x: cx + (d.left ? -r - 4 : r + 4), y: cy + 4, class: "name", "text-anchor": d.left ? "end" : "start" }, d.text));
+        if (d.text)
+          above.append(s("text",
+            { x: cx + (d.left ? -r - 4 : r + 4), y: cy + 4, class: "name", "text-anchor": d.left ? "end" : "start" },
+            d.text));
         if (d.tip) points.push({ x: cx, y: cy, tip: d.tip });
       }
       for (const t of m.texts || []) {
         let at = sy(t.y) + (t.dy || 0); // names at one end of lines do not cover each other
-        if (t.anchor === "end") { while (taken.some((v) => Math.abs(v - at) < 13)) at -= 13; taken.push(at); }
-        above.append(s("text", { x: sx(t.x), y: at, "text-anchor": t.anchor || "start", class: "name", style: { fill: m.color } }, t.text));
+        if (t.anchor === "end") {
+          while (taken.some((v) => Math.abs(v - at) < 13)) at -= 13;
+          taken.push(at);
+        }
+        above.append(s("text",
+          { x: sx(t.x), y: at, "text-anchor": t.anchor || "start", class: "name", style: { fill: m.color } }, t.text));
       }
     }
     svg.append(inside, above);
     // Names stand at the ends of lines, moved apart.
-    const placed = ends.map((e) => ({ ...e, at: sy(e.y) })).sort((a, b) => a.at - b.at);
+    const placed = ends.map((e) => ({...e, at: sy(e.y) })).sort((a, b) => a.at - b.at);
     for (let pass = 0; pass < 60; pass++) {
       for (let i = 1; i < placed.length; i++) {
         const lack = 14 - (placed[i].at - placed[i - 1].at);
-        if (lack > 0.1) { placed[i].at += lack / 2; placed[i - 1].at -= lack / 2; }
+        if (lack > 0.1) {
+          placed[i].at += lack / 2;
+          placed[i - 1].at -= lack / 2;
+        }
       }
       for (const p of placed) p.at = Math.max(room.t, Math.min(height - room.b, p.at));
     }
-    for (const p of placed) svg.append(s("text", { x: width - room.r + 7, y: p.at + 4, class: "end", style: { fill: p.color } }, p.text));
+    for (const p of placed)
+      svg.append(s("text", { x: width - room.r + 7, y: p.at + 4, class: "end", style: { fill: p.color } }, p.text));
     return { svg, points };
   }
   function shape(kind, x, y, r, color, hollow) {
     const style = hollow ? { stroke: color, fill: "var(--card)" } : { fill: color };
     const path = (d) => s("path", { d, class: "dot", style });
     switch (kind) {
-      case 1: return path(`M${x - r},${y - r}h${2 * r}v${2 * r}h${-2 * r}z`);
-      case 2: return path(`M${x},${y - r * 1.3}l${r * 1.2},${r * 2.1}h${-2.4 * r}z`);
-      case 3: return path(`M${x},${y - r * 1.35}l${r * 1.35},${r * 1.35}l${-r * 1.35},${r * 1.35}l${-r * 1.35},${-r * 1.35}z`);
-      default: return s("circle", { cx: x, cy: y, r, class: "dot", style });
+    case 1:
+      return path(`M${x - r},${y - r}h${2 * r}v${2 * r}h${- 2 * r}z`);
+    case 2:
+      return path(`M${x},${y - r * 1.3}l${r * 1.2},${r * 2.1}h${- 2.4 * r}z`);
+    case 3:
+      return path(
+        `M${x},${y - r * 1.35}l${r * 1.35},${r * 1.35}l${- r * 1.35},${r * 1.35}l${- r * 1.35},${- r * 1.35}z`);
+    default:
+      return s("circle", { cx: x, cy: y, r, class: "dot", style });
     }
   }
 
   // cells draws a map: a place for each row and column, with a colour and, where there is room, a text.
   function cells({ width, rows, columns, cells: all, x, y }) {
-    const left = Math.max(...rows.map(wide)) + 26, size = Math.min(64, (width - left) / columns.length), tall = Math.max(12, Math.min(size, 30));
+    const left = Math.max(...rows.map(wide)) + 26, size = Math.min(64, (width - left) / columns.length),
+          tall = Math.max(12, Math.min(size, 30));
     const height = rows.length * tall + 40, points = [];
     const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "drawn" });
     const grid = s("g", { class: "grid" }), everyRow = Math.ceil(14 / tall);
     const every = Math.ceil((Math.max(...columns.map(wide)) + 6) / size);
-    rows.forEach((name, i) => { if (i % everyRow === 0) grid.append(s("text", { x: left - 6, y: (i + 0.5) * tall + 4, "text-anchor": "end" }, name)); });
-    columns.forEach((name, j) => { if (j % every === 0) grid.append(s("text", { x: left + (j + 0.5) * size, y: rows.length * tall + 16, "text-anchor": "middle" }, name)); });
-    grid.append(s("text", { x: left + columns.length * size / 2, y: height - 6, "text-anchor": "middle", class: "label" }, x),
+    rows.forEach((name, i) => {
+      if (i % everyRow === 0)
+        grid.append(s("text", { x: left - 6, y: (i + 0.5) * tall + 4, "text-anchor": "end" }, name));
+    });
+    columns.forEach((name, j) => {
+      if (j % every === 0)
+        grid.append(
+          s("text", { x: left + (j + 0.5) * size, y: rows.length * tall + 16, "text-anchor": "middle" }, name));
+    });
+    grid.append(
+      s("text", { x: left + columns.length * size / 2, y: height - 6, "text-anchor": "middle", class: "label" }, x),
       s("text", { x: 0, y: 12, class: "label" }, y));
     svg.append(grid);
     for (const c of all) {
       const at = left + c.column * size, top = c.row * tall;
-      svg.append(s("rect", { x: at + 0.5, y: top + 0.5, width: Math.max(1, size - 1), height: tall - 1, rx: 2, class: "cell", style: { fill: c.color } }));
+      svg.append(s("rect", {
+        x: at + 0.5,
+        y: top + 0.5,
+        width: Math.max(1, size - 1),
+        height: tall - 1,
+        rx: 2,
+        class: "cell",
+        style: { fill: c.color }
+      }));
       if (c.text && wide(c.text) * 0.9 <= size && tall >= 13) {
-        svg.append(s("text", { x: at + size / 2, y: top + tall / 2 + 4, "text-anchor": "middle", class: "in", style: { fill: c.ink } }, c.text));
+        svg.append(s("text",
+          { x: at + size / 2, y: top + tall / 2 + 4, "text-anchor": "middle", class: "in", style: { fill: c.ink } },
+          c.text));
       }
       points.push({ x: at + size / 2, y: top + tall / 2, tip: c.tip });
     }
@@ -217,17 +291,27 @@ const chart = (() => {
       }
       if (item.lo !== undefined && item.hi !== undefined) {
         const a = place(item.lo), b = place(item.hi);
-        track.append(h("i.interval" + (item.hi > axis.domain[1] ? ".beyond" : ""), { style: { left: a + "%", width: b - a + "%", color: item.ink || item.color } }));
+        track.append(h("i.interval" + (item.hi > axis.domain[1] ? ".beyond" : ""),
+          { style: { left: a + "%", width: b - a + "%", color: item.ink || item.color } }));
       }
       for (const d of item.dots || []) {
-        if (d.lo !== undefined) track.append(h("i.interval", { style: { left: place(d.lo) + "%", width: place(d.hi) - place(d.lo) + "%", color: d.color } }));
-        track.append(h(`i.point.p${d.shape || 0}`, { title: d.tip, style: { left: place(d.v) + "%", color: d.color } }));
+        if (d.lo !== undefined)
+          track.append(h("i.interval",
+            { style: { left: place(d.lo) + "%", width: place(d.hi) - place(d.lo) + "%", color: d.color } }));
+        track.append(
+          h(`i.point.p${d.shape || 0}`, { title: d.tip, style: { left: place(d.v) + "%", color: d.color } }));
       }
-      list.append(h("li" + (item.strong ? ".strong" : ""), {}, h(".name", {}, item.name, item.note && h("small", {}, item.note)), track, h(".value", {}, item.value)));
+      list.append(h("li" + (item.strong ? ".strong" : ""), {},
+        h(".name", {}, item.name, item.note && h("small", {}, item.note)), track, h(".value", {}, item.value)));
     }
     let last = -20;
-    const marks = lines.filter((v) => { const ok = place(v) - last > 12; if (ok) last = place(v); return ok; });
-    const under = h(".track.axis", { "aria-hidden": "true" }, marks.map((v) => h("span", { style: { left: place(v) + "%" } }, text(v))));
+    const marks = lines.filter((v) => {
+      const ok = place(v) - last > 12;
+      if (ok) last = place(v);
+      return ok;
+    });
+    const under = h(".track.axis", { "aria-hidden": "true" },
+      marks.map((v) => h("span", { style: { left: place(v) + "%" } }, text(v))));
     list.append(h("li.axis", { "aria-hidden": "true" }, h(".name"), under, h(".value")));
     return list;
   }
@@ -236,12 +320,20 @@ const chart = (() => {
   function table(caption, header, body) {
     const cell = (tag, v, i) => {
       const numeric = typeof v === "number" || v && v.number, shown = v && v.text !== undefined ? v.text : v;
-      return h(tag + (numeric ? ".n" : ""), tag === "th" ? { scope: "col" } : {}, shown === null || shown === undefined ? "–"
-        : shown instanceof Node ? shown : typeof shown === "number" ? whole(shown) : String(shown));
+      return h(tag + (numeric ? ".n" : ""), tag === "th" ? { scope: "col" } : {},
+        shown === null || shown === undefined ? "–"
+          : shown instanceof Node             ? shown
+          : typeof shown === "number"         ? whole(shown)
+                                              : String(shown));
     };
-    return h(".wide", { tabindex: "0", role: "region", "aria-label": caption }, h("table", {}, h("caption.unseen", {}, caption),
-      h("thead", {}, h("tr", {}, header.map((t, i) => h("th" + (body[0] && (typeof body[0][i] === "number" || body[0][i]?.number) ? ".n" : ""), { scope: "col" }, t)))),
-      h("tbody", {}, body.map((row) => h("tr", {}, row.map((v, i) => cell("td", v, i)))))));
+    return h(".wide", { tabindex: "0", role: "region", "aria-label": caption + ", table" },
+      h("table", {}, h("caption.unseen", {}, caption),
+        h("thead", {},
+          h("tr", {},
+            header.map(
+              (t, i) => h("th" + (body[0] && (typeof body[0][i] === "number" || body[0][i]?.number) ? ".n" : ""),
+                { scope: "col" }, t)))),
+        h("tbody", {}, body.map((row) => h("tr", {}, row.map((v, i) => cell("td", v, i)))))));
   }
   const number = (text) => ({ text, number: true });
 
@@ -256,7 +348,10 @@ const chart = (() => {
       at = i;
       ring?.remove();
       const p = points[i], svg = box.firstChild;
-      if (!p || !svg) { tip.classList.remove("shown"); return; }
+      if (!p || !svg) {
+        tip.classList.remove("shown");
+        return;
+      }
       ring = s("circle", { cx: p.x, cy: p.y, r: 7, class: "ring" });
       svg.append(ring);
       tip.replaceChildren(...p.tip.split("\n").map((line) => h("p", {}, line)));
@@ -264,20 +359,35 @@ const chart = (() => {
       tip.classList.add("shown");
       const r = svg.getBoundingClientRect(), k = r.width / svg.viewBox.baseVal.width;
       const left = r.left + p.x * k, top = r.top + p.y * k, w = tip.offsetWidth, t = tip.offsetHeight;
-      tip.style.left = Math.max(8, Math.min(document.documentElement.clientWidth - w - 8, left - w / 2)) + scrollX + "px";
+      tip.style.left =
+        Math.max(8, Math.min(document.documentElement.clientWidth - w - 8, left - w / 2)) + scrollX + "px";
       tip.style.top = (top - t - 14 < 0 ? top + 16 : top - t - 14) + scrollY + "px";
     };
     box.addEventListener("pointermove", (e) => {
       const svg = box.firstChild, r = svg.getBoundingClientRect(), k = svg.viewBox.baseVal.width / r.width;
       const x = (e.clientX - r.left) * k, y = (e.clientY - r.top) * k;
       let best = -1, least = 36 ** 2;
-      points.forEach((p, i) => { const d = (p.x - x) ** 2 + (p.y - y) ** 2; if (d < least) { least = d; best = i; } });
+      points.forEach((p, i) => {
+        const d = (p.x - x) ** 2 + (p.y - y) ** 2;
+        if (d < least) {
+          least = d;
+          best = i;
+        }
+      });
       if (best !== at) show(best);
     });
     box.addEventListener("pointerleave", () => show(-1));
     box.addEventListener("focusout", () => show(-1));
     box.addEventListener("keydown", (e) => {
-      const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: points.length - 1, Escape: -1 }[e.key];
+      const to = {
+        ArrowRight: at + 1,
+        ArrowDown: at + 1,
+        ArrowLeft: at - 1,
+        ArrowUp: at - 1,
+        Home: 0,
+        End: points.length - 1,
+        Escape: -1
+      }[e.key];
       if (to === undefined || !points.length) return;
       e.preventDefault();
       show(e.key === "Escape" ? -1 : Math.max(0, Math.min(points.length - 1, to)));
@@ -294,14 +404,38 @@ const chart = (() => {
     };
     box.redraw = redraw; // at once, where it is put
     new ResizeObserver(([e]) => setTimeout(redraw, 0, Math.floor(e.contentRect.width))).observe(box);
-    return h("figure", {}, h("figcaption", {}, h("strong", {}, title), caption && h("span", {}, caption)), legend && keys(legend), box,
-      behind && h("details.behind", {}, h("summary", {}, "Table", h("span.unseen", {}, ": " + title)), table(title, behind.header, behind.rows)));
+    return h("figure", {}, h("figcaption", {}, h("strong", {}, title), caption && h("span", {}, caption)),
+      legend && keys(legend), box,
+      behind &&
+        h("details.behind", {}, h("summary", {}, "Table", h("span.unseen", {}, ": " + title)),
+          table(title, behind.header, behind.rows)));
   }
   // keys names the colours of a figure.
   function keys(list) {
-    return h("ul.keys", {}, list.map((k) => h("li", {}, h(`i.point.p${k.shape || 0}`, { style: { color: k.color }, "aria-hidden": "true" }), k.text)));
+    return h("ul.keys", {},
+      list.map((k) => h("li", {}, h(`i.point.p${k.shape || 0}`, { style: { color: k.color }, "aria-hidden": "true" }),
+                 k.text)));
   }
 
   const color = (i) => `var(--c${i % 8})`;
-  return { h, s, digits, parts, quantity, whole, percent, span, domain, xy, cells, ramp, rows, table, number, figure, keys, color };
+  return {
+    h,
+    s,
+    digits,
+    parts,
+    quantity,
+    whole,
+    percent,
+    span,
+    domain,
+    xy,
+    cells,
+    ramp,
+    rows,
+    table,
+    number,
+    figure,
+    keys,
+    color
+  };
 })();

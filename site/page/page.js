@@ -357,7 +357,7 @@
     const failed = answers.every((a) => a.docs.every((d) => views.kindOf(d) === "failure"));
     const rest = failed || !answers.length ? [] : [take(pick), raw()];
     const at = sections.findIndex((s) => s.classList?.contains("ways"));
-    if (at >= 0 && rest.length && rest[0].children.length > 2) sections.splice(at + 1, 0, rest.shift());
+    if (at >= 0 && rest.length && rest[0].children.length > 2 && answers.length < 4) sections.splice(at + 1, 0, rest.shift());
     const changed = explained && whatIf(explained), inside = sections.findIndex((s) => s.classList?.contains("inside"));
     if (changed) sections.splice(inside, 0, changed);
     main.replaceChildren(...sections, ...rest);

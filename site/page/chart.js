@@ -175,10 +175,12 @@ const chart = (() => {
           inside.append(
             s("line", { x1: cx, x2: cx, y1: sy(d.lo), y2: sy(d.hi), class: "whisker", style: { stroke: m.color } }));
         inside.append(shape(d.shape, cx, cy, r, m.color, d.hollow));
-        if (d.text)
-          above.append(s("text",
-            { x: cx + (d.left ? -r - 4 : r + 4), y: cy + 4, class: "name", "text-anchor": d.left ? "end" : "start" },
-            d.text));
+        if (d.text) {
+          let at = cy + 4; // nor those of points beside them
+          while (d.left && taken.some((v) => Math.abs(v - at) < 12)) at += 4;
+          above.append(s("text", { x: cx + (d.left ? -r - 4 : r + 4), y: at, class: "name",
+            "text-anchor": d.left ? "end" : "start" }, d.text));
+        }
         if (d.tip) points.push({ x: cx, y: cy, tip: d.tip });
       }
       for (const t of m.texts || []) {

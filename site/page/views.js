@@ -317,7 +317,7 @@ const views = (() => {
               shape: one ? (k.measured ? 1 : 0) : shapes.get(l.level),
               r: many ? 3 : 5,
               hollow: !k.measured && many,
-              text: !many && j === all.length - 1 ? k.name : "",
+              text: many || j < all.length - 1 ? "" : one ? k.name : devices[i].device.split("@").pop(),
               left: Math.log(l.flop_per_byte / xd[0]) > 0.8 * Math.log(xd[1] / xd[0]),
               tip: `${k.name} ${short(k.config)}\n${size(k.problem)} on ${devices[i].name}\n${l.level}: ${
                      digits(l.flop_per_byte)} FLOP/B, ${quantity(l.bytes_per_second, "B/s")}` +

@@ -25,8 +25,9 @@ func Names() []string { return []string{"{$}", "style.css", "chart.js", "views.j
 
 // Answer is what a command answered.
 type Answer struct {
-	// Verb is the name of the command, and Command its whole line.
-	Verb, Command string
+	// Verb is the name of the command, Command its whole line, and Query the same question to a server, empty if it names
+	// a file.
+	Verb, Command, Query string
 	// JSON is a document, a list, or a document per line.
 	JSON []byte
 }
@@ -84,8 +85,8 @@ func text(name string) (string, error) {
 	return string(content), err
 }
 
-// write writes an answer as data of a page. The JSON stays as it is, but for <, which is escaped as JSON has it, so that
-// nothing in it ends the element.
+// write writes an answer as data of a page. The JSON stays as it is, but for <, which is escaped as JSON has it: nothing
+// in it ends the element.
 func (a *Answer) write(w *strings.Builder) error {
 	content, form := bytes.ReplaceAll(a.JSON, []byte("<"), []byte(`\u003c`)), "json"
 	if len(content) > mostPlain {
@@ -103,7 +104,8 @@ func (a *Answer) write(w *strings.Builder) error {
 		content, form = []byte(base64.StdEncoding.EncodeToString(packed.Bytes())), "gzip"
 	}
 	fmt.Fprintf(w, "<script type=\"application/json\" class=\"answer\" data-verb=\"%s\" data-command=\"%s\" "+
-		"data-form=\"%s\">%s</script>\n", html.EscapeString(a.Verb), html.EscapeString(a.Command), form, content)
+		"data-query=\"%s\" data-form=\"%s\">%s</script>\n", html.EscapeString(a.Verb), html.EscapeString(a.Command),
+		html.EscapeString(a.Query), form, content)
 	return nil
 }
 

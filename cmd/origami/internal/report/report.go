@@ -49,8 +49,8 @@ func Write(
 	return Pages(ctx, f, "--report", file, []page.Answer{{Verb: verb, Command: Command(f), JSON: out.Bytes()}})
 }
 
-// Pages writes the page with answers to the file that a flag names, and says so. An earlier page stays until the new one
-// is whole.
+// Pages writes the page with answers to the file that a flag names, and says so. An earlier page stays until the new
+// one is whole.
 func Pages(ctx context.Context, f *session.Factory, flag, file string, answers []page.Answer) error {
 	footer := fmt.Sprintf("Written by %s on %s with: %s", session.Software(), time.Now().UTC().Format(time.DateOnly),
 		Command(f))

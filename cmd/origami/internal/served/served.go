@@ -12,8 +12,8 @@ import (
 
 // Endpoints are what `origami serve` answers.
 func Endpoints() []server.Endpoint {
-	return append(Predictions(), server.Endpoint{Name: "eval", Summary: evalcmd.Short, Ask: evalcmd.Ask, Schema: "Evaluation",
-		Others: evalcmd.Others()})
+	return append(Predictions(), server.Endpoint{Name: "eval", Summary: evalcmd.Short, Ask: evalcmd.Ask,
+		Schema: "Evaluation", Others: evalcmd.Others()})
 }
 
 // Predictions are what needs no measurements, which are larger than all models.

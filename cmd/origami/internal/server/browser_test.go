@@ -26,7 +26,10 @@ const probe = `(async () => {
   addEventListener("error", (e) => seen.faults.push(e.message));
   addEventListener("unhandledrejection", (e) => seen.faults.push(String(e.reason)));
   const main = document.querySelector("main"), rest = (ms) => new Promise((done) => setTimeout(done, ms));
-  const until = async (f, what) => { for (let i = 0; i < 400; i++) { if (f()) return; await rest(20); } seen.faults.push("never: " + what); };
+  const until = async (f, what) => {
+    for (let i = 0; i < 400; i++) { if (f()) return; await rest(20); }
+    seen.faults.push("never: " + what);
+  };
   const check = async (when) => {
     await until(() => [...main.querySelectorAll("figure")].every((f) => f.querySelector("svg")), when + ": drawn");
     if (document.querySelector("img") || document.documentElement.dataset.hit) seen.faults.push(when + ": markup");
@@ -177,7 +180,8 @@ func TestMarkupOnThePage(t *testing.T) {
 	opened(t, "?arch=toy1&"+shape256, `
     const spec = await (await fetch("openapi.json")).json(), names = new Set();
     for (const path of Object.values(spec.paths)) for (const p of path.get.parameters || []) names.add(p.name);
-    for (const base of ["arch=toy1&m=256&n=256&k=256", "arch=toy1,toy1@big&m=64,256&n=256&k=256"]) for (const name of names) {
+    const questions = ["arch=toy1&m=256&n=256&k=256", "arch=toy1,toy1@big&m=64,256&n=256&k=256"];
+    for (const base of questions) for (const name of names) {
       const q = new URLSearchParams(base);
       q.set(name, '`+markup+`');
       history.pushState(null, "", "?" + q);

@@ -16,8 +16,8 @@ import (
 
 type object = map[string]any
 
-const sizesUsage = "sizes in place of m, n and k: lists and ranges, as in m=1,16,64:1024,n=4096,k=4096. The answer is a " +
-	"list, with an element for each of their combinations"
+const sizesUsage = "sizes in place of m, n and k: lists and ranges, as in m=1,16,64:1024,n=4096,k=4096. The answer " +
+	"is a list, with an element for each of their combinations"
 
 // choices are the values of the parameters that have few.
 var choices = map[string]func() []string{

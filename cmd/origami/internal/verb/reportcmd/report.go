@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -122,8 +123,10 @@ func answered(ctx context.Context, f *session.Factory, verb string, make func(*s
 	cmd := make(to)
 	cmd.SetContext(ctx)
 	line := []string{"origami", verb}
+	query := url.Values{}
 	if len(f.Settings.Arch) > 0 {
 		line = append(line, "--arch", strings.Join(f.Settings.Arch, ","))
+		query.Set("arch", strings.Join(f.Settings.Arch, ","))
 	}
 	var wrong error
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
@@ -136,6 +139,7 @@ func answered(ctx context.Context, f *session.Factory, verb string, make func(*s
 			return
 		}
 		flag.Changed = true
+		query.Set(strings.ReplaceAll(flag.Name, "-", "_"), value)
 		switch {
 		case value == "true":
 			line = append(line, "--"+flag.Name)
@@ -147,7 +151,11 @@ func answered(ctx context.Context, f *session.Factory, verb string, make func(*s
 	})
 	err := cmp.Or(wrong, cmd.RunE(cmd, nil))
 	err = cmp.Or(err, s.Flush())
-	return page.Answer{Verb: verb, Command: printable.Line(strings.Join(line, " ")), JSON: out.Bytes()}, err
+	a := page.Answer{Verb: verb, Command: printable.Line(strings.Join(line, " ")), JSON: out.Bytes()}
+	if words["problems"] == "" {
+		a.Query = query.Encode()
+	}
+	return a, err
 }
 
 // read reads what commands have written as JSON.

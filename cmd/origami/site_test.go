@@ -87,8 +87,8 @@ func TestSiteAnswersAsTheCommand(t *testing.T) {
 	}
 }
 
-// What a reader loads before the first answer of their own stays small. A method that is reached by its name, as templates and
-// interfaces do, brings others along.
+// What a reader loads before the first answer of their own stays small. A method that is reached by its name, as
+// templates and interfaces do, brings others along.
 func TestSiteIsSmall(t *testing.T) {
 	info, err := os.Stat(filepath.Join(site(t), "origami.wasm.gz"))
 	if err != nil {
@@ -283,9 +283,11 @@ func TestSiteInBrowser(t *testing.T) {
 	// The fields follow the links; Enter in a field asks.
 	b.open(home)
 	b.until("navigator.serviceWorker.controller !== null && document.querySelector('[name=m]') !== null")
-	for _, want := range []string{"Skip to the answer", "origami", "Documentation", "API", "Source", "Remove NVIDIA H200×", "Add a device"} {
+	const focused = "const e = document.activeElement; return e.getAttribute('aria-label') || e.textContent"
+	for _, want := range []string{"Skip to the answer", "origami", "Documentation", "API", "Source",
+		"Remove NVIDIA H200×", "Add a device"} {
 		b.keys(tab)
-		if got := b.eval("const e = document.activeElement; return e.getAttribute('aria-label') || e.textContent"); got != want {
+		if got := b.eval(focused); got != want {
 			t.Errorf("the tab key stops at %q, not at %q", got, want)
 		}
 	}

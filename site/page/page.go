@@ -85,8 +85,8 @@ func text(name string) (string, error) {
 	return string(content), err
 }
 
-// write writes an answer as data of a page. The JSON stays as it is, but for <, which is escaped as JSON has it: nothing
-// in it ends the element.
+// write writes an answer as data of a page. The JSON stays as it is, but for <, which is escaped as JSON has it, so
+// that nothing in it ends the element.
 func (a *Answer) write(w *strings.Builder) error {
 	content, form := bytes.ReplaceAll(a.JSON, []byte("<"), []byte(`\u003c`)), "json"
 	if len(content) > mostPlain {

@@ -1,7 +1,7 @@
 //go:build js
 
-// Command browser is `origami serve` without a server: the built-in models and the handler of its JSON as one WebAssembly
-// module, which a service worker asks (site/worker.js). `make site` builds it.
+// Command browser is `origami serve` without a server: the built-in models and the handler of its JSON as one
+// WebAssembly module, which a service worker asks (site/worker.js). `make site` builds it.
 package main
 
 import (

@@ -37,7 +37,8 @@ const probe = `(async () => {
     if (all.scrollWidth > all.clientWidth) seen.faults.push(when + ": too wide");
     for (const f of main.querySelectorAll("figure")) {
       const svg = f.querySelector("svg");
-      if (!svg || svg.getAttribute("role") !== "img" || !svg.getAttribute("aria-label")) seen.faults.push(when + ": not drawn");
+      const named = svg && svg.getAttribute("role") === "img" && svg.getAttribute("aria-label");
+      if (!named) seen.faults.push(when + ": not drawn");
       else if (svg.querySelectorAll("path, circle, rect, polyline").length < 2) seen.faults.push(when + ": empty");
       if (!f.querySelector("details tbody tr")) seen.faults.push(when + ": no table");
     }

@@ -96,7 +96,8 @@ func (o *Options) register(flags *pflag.FlagSet) {
 		"of the published times, those with these `SCHEMES` of scales only: none, tensor, row, block128+quant, …")
 	flags.BoolVar(&o.Pairs, "pairs", false,
 		"with --published, also list how well each pair of devices is compared, by type and class of shape")
-	flags.BoolVar(&o.Each, "each", false, "with --published, list each time instead, with its prediction, source and licence")
+	flags.BoolVar(&o.Each, "each", false,
+		"with --published, list each time instead, with its prediction, source and licence")
 	session.Files(flags, "times", "report")
 }
 

@@ -140,7 +140,7 @@ func (s *Server) value(ctx context.Context, e Endpoint, r *http.Request) (any, e
 	answers := []any{}
 	for {
 		next := list.Next(false)
-		if next.End == io.EOF {
+		if errors.Is(next.End, io.EOF) {
 			return answers, nil
 		}
 		if err := cmp.Or(next.End, next.Bad); err != nil {

@@ -167,17 +167,17 @@ version: ## VERSION=X.Y.Z or X.Y.Z-dev becomes the version of every part; X.Y.Z 
 	grep -qF '## [$(VERSION)]' CHANGELOG.md && rm $(BIN)/CHANGELOG.md || mv $(BIN)/CHANGELOG.md CHANGELOG.md
 	go test -count=1 ./core/release
 
-# The site: the documentation, and origami in the browser as its front page (docs/decisions/build-and-release.md).
-SITE := $(BIN)/site
+# The site: the documentation, and origami in the browser as its front page (site/page), which shows the answer to this:
+SITE  := $(BIN)/site
+FIRST := arch=h200&m=4096&n=4096&k=4096&dtype=bf16&trans_b=true
+SHOWN := /openapi.json /api/v1/archs '/api/v1/select?$(FIRST)&advice=true&regret=true&top=10' \
+	'/api/v1/explain?$(FIRST)' '/api/v1/roofline?$(FIRST)'
 site: site-ready $(BIN)/origami.wasm $(BIN)/release/LICENSES-third-party.txt ## bin/site/, the documentation and origami itself in the browser, for any host of files; broken links fail it
 	SOURCE_DATE_EPOCH=$(COMMIT_TIME) NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(TOOLS)/site python3 -m mkdocs build --quiet --config-file site/mkdocs.yml --site-dir $(SITE)
-	cp cmd/origami/internal/report/assets/page.css cmd/origami/internal/report/assets/page.js $(SITE)/assets/
 	cp site/open.js $(WASM_EXEC) LICENSE NOTICE $(BIN)/release/LICENSES-third-party.txt $(SITE)/
-	cp $(TOOLS)/site/mkdocs_material-*.dist-info/licenses/LICENSE $(SITE)/LICENSE-material-for-mkdocs.txt
 	gzip -9nc $(BIN)/origami.wasm > $(SITE)/origami.wasm.gz
-	node site/ask.mjs $(BIN)/origami.wasm $(WASM_EXEC) / | python3 -c 'import json, sys; print(json.load(sys.stdin)["body"] \
-		.replace("<link rel", "<script src=\"open.js\"></script>\n<link rel", 1))' > $(SITE)/index.html
-	sed "s/VERSION/$$(cat site/worker.js $(addprefix $(SITE)/,index.html open.js wasm_exec.js assets/page.css assets/page.js \
+	node site/ask.mjs $(BIN)/origami.wasm $(WASM_EXEC) $(SHOWN) | node site/build.mjs $(SITE) '$(FIRST)' $(SHOWN)
+	sed "s/VERSION/$$(cat site/worker.js $(addprefix $(SITE)/,index.html open.js wasm_exec.js style.css chart.js views.js page.js \
 		origami.wasm.gz) | sha256sum | cut -c1-16)/" site/worker.js > $(SITE)/worker.js
 WASM_EXEC = $(shell go env GOROOT)/lib/wasm/wasm_exec.js
 .PHONY: $(BIN)/origami.wasm # Go knows whether it is up to date

@@ -17,15 +17,15 @@ import (
 
 // Serving is what the command line of `origami serve` says.
 type Serving struct {
-	Factory *session.Factory
-	Listen  string
-	Limits  Options
-	Content Content
+	Factory   *session.Factory
+	Listen    string
+	Limits    Options
+	Endpoints []Endpoint
 }
 
 // Command returns `origami serve`.
-func Command(f *session.Factory, c Content) *cobra.Command {
-	o := &Serving{Factory: f, Content: c}
+func Command(f *session.Factory, endpoints []Endpoint) *cobra.Command {
+	o := &Serving{Factory: f, Endpoints: endpoints}
 	cmd := &cobra.Command{
 		Use:   "serve [--listen ADDRESS]",
 		Short: "Answer questions in a browser, and programs in JSON",
@@ -63,7 +63,7 @@ func Run(ctx context.Context, o *Serving) error {
 	}
 	at, err := netip.ParseAddrPort(l.Addr().String())
 	o.Limits.Local = err == nil && at.Addr().IsLoopback()
-	server, err := New(ctx, o.Factory, o.Content, o.Limits)
+	server, err := New(ctx, o.Factory, o.Endpoints, o.Limits)
 	if err != nil {
 		_ = l.Close()
 		return err

@@ -58,7 +58,7 @@ func New(f *session.Factory) *cobra.Command {
 			"who wins how often and by how much. If one architecture fails, the others still answer.",
 		Example: `  origami compare --arch h200,mi300x -m 4096 -n 4096 -k 4096 --dtype bf16
   origami compare --arch h200,h200:clock=1.2GHz -m 8192 -n 8192 -k 8192
-  origami compare --arch h100,mi300x --problems shapes.csv --price h100=2.5,mi300x=2 --report ./report
+  origami compare --arch h100,mi300x --problems shapes.csv --price h100=2.5,mi300x=2 --report page.html
   origami compare --arch sm90@h200,gfx942 -m 8192 -n 8192 -k 8192 --trans-b --json`,
 		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), o) },
@@ -74,7 +74,7 @@ func (o *Options) register(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.Price, "price", nil, "dollars per hour, as `ARCH=NUMBER,...`: adds the work per dollar")
 	flags.StringSliceVar(&o.Watts, "watts", nil,
 		"watts, as `ARCH=NUMBER,...`, or tdp for the device files' own: adds the work per joule")
-	flags.StringVar(&o.Report, "report", "", "write figures, tables and a page into a `FOLDER`")
+	flags.StringVar(&o.Report, "report", "", report.Usage)
 	session.Files(flags, "report")
 }
 
@@ -117,7 +117,7 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	many, format := o.Query.Problems != "", o.Factory.Format()
-	ways := !many && (format == table.JSON || format == table.Table)
+	ways := !many && (format == table.JSON || format == table.Table || o.Report != "")
 	done, stop := table.Work(o.Factory.Streams, "predicting", len(sides)*len(list))
 	rows, err := ask.Compare(ctx, sides, list, ways, done)
 	stop()
@@ -134,7 +134,7 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	if len(rows) > 0 {
-		if err := report.Write(ctx, o.Factory, o.Report, c.contents()); err != nil {
+		if err := report.Write(ctx, o.Factory, o.Report, c.write); err != nil {
 			return err
 		}
 	}

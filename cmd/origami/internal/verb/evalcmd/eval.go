@@ -40,6 +40,8 @@ type Options struct {
 	Published bool
 	Schemes   []string
 	Pairs     bool
+	// Each lists the published times instead.
+	Each bool
 
 	model arch.Architecture
 	data  *score.Subset
@@ -63,7 +65,7 @@ func New(f *session.Factory) *cobra.Command {
 		Example: `  origami eval --arch sm90 --device h200 --kernel triton
   origami eval --arch sm90@h200 --rung calibrated --json
   origami eval --arch sm90@h200 --kernel triton --times times.csv.gz --compiled kernels.csv --trans-b --json
-  origami eval --arch sm90@h200 --report ./report
+  origami eval --arch sm90@h200 --report eval.html
   origami eval --published --dtype bf16 --pairs
   origami eval --published --arch sm90@h100 --arch gfx942@mi300x --json`,
 		Args: session.NoArguments,
@@ -77,8 +79,7 @@ func (o *Options) register(flags *pflag.FlagSet) {
 	o.Query.RegisterRecords(flags)
 	flags.StringVar(&o.Times, "times", "",
 		"`FILE` of measured times (.csv or .jsonl, also .gz), or the folder of a data set; the shipped one otherwise")
-	flags.StringVar(&o.Report, "report", "",
-		"also write the outcome as Markdown, CSV, JSON and plots into `FOLDER`")
+	flags.StringVar(&o.Report, "report", "", report.Usage)
 	flags.BoolVar(&o.Intervals, "intervals", false,
 		"instead of scoring the model's intervals, compute new ones from the measurements, with their coverage "+
 			"of sizes "+
@@ -89,6 +90,8 @@ func (o *Options) register(flags *pflag.FlagSet) {
 		"of the published times, those with these `SCHEMES` of scales only: none, tensor, row, block128+quant, …")
 	flags.BoolVar(&o.Pairs, "pairs", false,
 		"with --published, also list how well each pair of devices is compared, by type and class of shape")
+	flags.BoolVar(&o.Each, "each", false,
+		"with --published, list each time instead, with its prediction, source and licence")
 	session.Files(flags, "times", "report")
 }
 
@@ -124,8 +127,8 @@ func Run(ctx context.Context, o *Options) error {
 	if err == nil {
 		err = a.write(o.Factory.Streams, o.Factory.Format())
 	}
-	if err == nil && a.report.Name != "" {
-		err = report.Write(ctx, o.Factory, o.Report, a.report)
+	if err == nil {
+		err = report.Write(ctx, o.Factory, o.Report, a.write)
 	}
 	if err != nil || o.list == nil {
 		return err
@@ -138,8 +141,8 @@ func (o *Options) answer(ctx context.Context) (*answer, error) {
 	if o.Published {
 		return o.published(ctx)
 	}
-	if o.Pairs || len(o.Schemes) > 0 {
-		return nil, diag.Inputf("--pairs and --scheme are about published times").Do("add --published")
+	if o.Pairs || o.Each || len(o.Schemes) > 0 {
+		return nil, diag.Inputf("--pairs, --each and --scheme are about published times").Do("add --published")
 	}
 	if err := o.open(ctx); err != nil {
 		return nil, err

@@ -10,7 +10,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 )
@@ -49,10 +48,6 @@ type singlesGroup struct {
 
 // singles scores a model on a data set with one configuration per problem.
 func (o *Options) singles(ctx context.Context) (*answer, error) {
-	if o.Report != "" {
-		return nil, diag.Inputf("%s has one configuration per problem, and the report needs a choice", o.data.Name).
-			At("--report").Do("leave it out")
-	}
 	rows, err := score.Singles(ctx, o.model, o.data, problems.Shapes(o.list.Problems))
 	if err != nil {
 		return nil, err

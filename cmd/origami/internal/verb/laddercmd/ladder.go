@@ -51,7 +51,7 @@ func New(f *session.Factory) *cobra.Command {
 			"claims and sources.",
 		Example: `  origami ladder
   origami ladder --arch sm86@a6000 -m 4096 -n 4096 -k 4096 --terms
-  origami ladder --arch sm90@h200 --report ./ladder
+  origami ladder --arch sm90@h200 --report ladder.html
   origami --arch sm90@h200 bench --kernel sgemm --dtype fp32 --executor cuda --records sgemm-h200
   origami --arch sm90@h200 ladder --records sgemm-h200 --json`,
 		Args: session.NoArguments,
@@ -64,7 +64,7 @@ func New(f *session.Factory) *cobra.Command {
 	flags.IntVarP(&o.K, "k", "k", 4096, "columns of A, rows of B")
 	flags.BoolVar(&o.Terms, "terms", false, "show every cost in the table")
 	flags.StringVar(&o.Records, "records", "", "`FOLDER` of a data set of the family: its times come first")
-	flags.StringVar(&o.Report, "report", "", "also write a page with figures, CSV and JSON into `FOLDER`")
+	flags.StringVar(&o.Report, "report", "", report.Usage)
 	return cmd
 }
 
@@ -99,8 +99,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err := out.write(o.Factory.Streams, o.Factory.Format()); err != nil {
 		return err
 	}
-	return report.Write(ctx, o.Factory, o.Report, report.Contents{Name: "ladder", Subject: a.Describe().DeviceName,
-		Numbers: out.write, Page: out.page})
+	return report.Write(ctx, o.Factory, o.Report, out.write)
 }
 
 func (o *Options) open(ctx context.Context, family string) (arch.Architecture, error) {

@@ -13,9 +13,8 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
-	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	out "github.com/origami-gemm/origami/cmd/origami/internal/report"
+	pages "github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
@@ -45,7 +44,7 @@ func newGain(f *session.Factory) *cobra.Command {
 			"pick, the vendor's library, and the kernel of the library logic in FILE. CSV has the times of each\n" +
 			"size.",
 		Example: "  origami logic gain --arch sm90@h200 --records ./deepbench-nn --records ./deepbench-tn\n" +
-			"  origami logic gain --arch sm90@h200 --records ./sweep --tile 128x128 --report ./gain\n" +
+			"  origami logic gain --arch sm90@h200 --records ./sweep --tile 128x128 --report gain.html\n" +
 			"  origami logic gain h200.json --arch sm90@h200 --records ./another-day",
 		Args: func(cmd *cobra.Command, args []string) error {
 			return session.NoArguments(cmd, args[min(1, len(args)):])
@@ -56,7 +55,7 @@ func newGain(f *session.Factory) *cobra.Command {
 	cmd.Flags().StringArrayVar(&o.records, "records", nil, "`FOLDER` of a data set; may be repeated")
 	cmd.Flags().StringVar(&o.tile, "tile", "128x128", "the `TILE` to compare with, as block_m x block_n")
 	cmd.Flags().String("kernel", "", "kernel `FAMILY`; the architecture's first otherwise")
-	cmd.Flags().StringVar(&o.report, "report", "", "also write Markdown, CSV, JSON and a figure into `FOLDER`")
+	cmd.Flags().StringVar(&o.report, "report", "", pages.Usage)
 	return cmd
 }
 
@@ -132,8 +131,7 @@ func (o *gainOptions) run(ctx context.Context, args []string) error {
 	if err := g.write(o.factory.Streams, o.factory.Format()); err != nil {
 		return err
 	}
-	return out.Write(ctx, o.factory, o.report, out.Contents{Name: "gain", Subject: g.subject,
-		Numbers: g.write, Page: g.page})
+	return pages.Write(ctx, o.factory, o.report, g.write)
 }
 
 // add enters the sizes of a data set. A size of an earlier set gets the times of both, the least of each kernel. The
@@ -319,27 +317,6 @@ func (g *gain) lines() [][2]string {
 		one = g.one.String()
 	}
 	return [][2]string{{"times", g.subject}, {"sizes", strconv.Itoa(len(g.sizes))}, {"one kernel", one}}
-}
-
-func (g *gain) page(r *out.Report) {
-	r.Heading(1, "What tuned kernels are worth: "+g.subject)
-	var lines []string
-	for _, line := range g.lines() {
-		lines = append(lines, line[0]+": "+line[1])
-	}
-	r.List(lines)
-	r.Table(show.Texts(g.summary(), choiceColumns()...))
-	f := &figure.Figure{Title: g.subject, Series: g.others, X: figure.Axis{Label: "GFLOP of the product", Log: true},
-		Y: figure.Axis{Label: "time ÷ time of the fastest kernel", Log: true, Reference: 1}}
-	for i, name := range g.others {
-		m := figure.Mark{Kind: figure.Dots, Series: i}
-		for j := range g.sizes {
-			p, s := g.sizes[j].problem, g.sizes[j].seconds
-			m.Rows = append(m.Rows, figure.Row{X: p.Flops() / 1e9, Y: s[1+i] / s[0], Tip: figure.Tip("%s\n%s", p, name)})
-		}
-		f.Marks = append(f.Marks, m)
-	}
-	r.Figure("gain", "times of other choices over those of the fastest kernel", f)
 }
 
 func geomean(ratios []float64) float64 {

@@ -54,9 +54,9 @@ func NewRoofline(f *session.Factory) *cobra.Command {
 			"defines every number.",
 		Example: `  origami roofline --arch h200
   origami roofline --arch h200 -m 4096 -n 4096 -k 4096 --config 64x64x32,warps=4,stages=2
-  origami roofline --arch h200,mi300x,rtx4090 -m 4096 -n 4096 -k 4096 --dtype bf16 --report ./roofs
+  origami roofline --arch h200,mi300x,rtx4090 -m 4096 -n 4096 -k 4096 --dtype bf16 --report roofs.html
   origami roofline --device-file my-gpu.yaml --problems shapes.csv --format csv
-  origami roofline --arch h200 --measured --report ./roofs`,
+  origami roofline --arch h200 --measured --report roofs.html`,
 		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Roofline(cmd.Context(), o) },
 	}
@@ -70,7 +70,7 @@ func (o *RooflineOptions) register(flags *pflag.FlagSet) {
 		"place this `CONFIG` too, as it is printed (128x256x64 w8 s3 g8 k1) or with commas; may be repeated")
 	flags.BoolVar(&o.Measured, "measured", false, "place measured times of the shipped data set")
 	flags.StringVar(&o.Records, "records", "", "place measured times of the data set in `FOLDER`")
-	flags.StringVar(&o.Report, "report", "", "write a page, the figure and the numbers into a `FOLDER`")
+	flags.StringVar(&o.Report, "report", "", report.Usage)
 	session.Files(flags, "records", "report")
 }
 
@@ -100,7 +100,7 @@ func Roofline(ctx context.Context, o *RooflineOptions) error {
 		return err
 	}
 	p.warn(o.Factory.Streams)
-	if err := report.Write(ctx, o.Factory, o.Report, p.contents()); err != nil {
+	if err := report.Write(ctx, o.Factory, o.Report, p.write); err != nil {
 		return err
 	}
 	return p.failures.Err()

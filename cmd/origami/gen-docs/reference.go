@@ -143,7 +143,7 @@ func settings() string {
 			flags = append(flags, key)
 		}
 	}
-	return config.Precedence + "\n\nThe key `log_level` is the flag `--log-level` and the variable `ORIGAMI_LOG_LEVEL`, and " +
-		"so are " + strings.Join(flags, ", ") + ". Settings without a flag:\n\n" + strings.Join(others, "") + "\n" +
+	return config.Precedence + "\n\nThe key `log_level` is the flag `--log-level` and the variable " +
+		"`ORIGAMI_LOG_LEVEL`, and so are " + strings.Join(flags, ", ") + ". Settings without a flag:\n\n" + strings.Join(others, "") + "\n" +
 		config.Terminal + "\n"
 }

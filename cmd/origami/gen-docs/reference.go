@@ -144,6 +144,7 @@ func settings() string {
 		}
 	}
 	return config.Precedence + "\n\nThe key `log_level` is the flag `--log-level` and the variable " +
-		"`ORIGAMI_LOG_LEVEL`, and so are " + strings.Join(flags, ", ") + ". Settings without a flag:\n\n" + strings.Join(others, "") + "\n" +
+		"`ORIGAMI_LOG_LEVEL`, and so are " + strings.Join(flags, ", ") + ". Settings without a flag:\n\n" +
+		strings.Join(others, "") + "\n" +
 		config.Terminal + "\n"
 }

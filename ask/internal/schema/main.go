@@ -1,5 +1,6 @@
 // Command schema writes what describes the answers of package ask: the JSON schemas that the server publishes, and the
-// page docs/json.md. Names, types and comments come from the Go structs, so that no key is described twice. `go generate ./ask` runs it.
+// page docs/json.md. Names, types and comments come from the Go structs, so that no key is described twice.
+// `go generate ./ask` runs it.
 package main
 
 import (

@@ -12,18 +12,18 @@ var introduction string
 
 // outputs are the parts of docs/json.md: what a command prints, and the struct that it prints.
 var outputs = []struct{ command, prints, of string }{
-	{"select", "One object; with `--problems` a line per problem, in the order of the file, and none for a problem without " +
-		"an answer, whose error is on stderr. With `--top` an object per configuration.", "ask.Answer"},
+	{"select", "One object; with `--problems` a line per problem, in the order of the file, and none for a problem " +
+		"without an answer, whose error is on stderr. With `--top` an object per configuration.", "ask.Answer"},
 	{"select, several M", "One object; CSV its `bands`.", "ask.Bands"},
 	{"rank", "A line per configuration, best first; in CSV a term is `terms.NAME.value`.", "ask.Ranked"},
-	{"explain", "One object. CSV has a row per number; its `kind` is also `parameter`, `constant`, or `answer` for a key of " +
-		"the answer. `--diff`: two objects, `first` and `second`; CSV has the rows that differ.", "ask.Explanation"},
-	{"compare", "One object; with `--problems` one per problem and then one with `summary` and `classes`: per class and side " +
-		"the number of problems, of `decided` ones, of `fastest` and `clear` sides, and geometric means. A side that failed has " +
-		"`error`. CSV has a row per side.", "ask.Comparison"},
+	{"explain", "One object. CSV has a row per number; its `kind` is also `parameter`, `constant`, or `answer` for a " +
+		"key of the answer. `--diff`: two objects, `first` and `second`; CSV has the rows that differ.", "ask.Explanation"},
+	{"compare", "One object; with `--problems` one per problem and then one with `summary` and `classes`: per class " +
+		"and side the number of problems, of `decided` ones, of `fastest` and `clear` sides, and geometric means. A side " +
+		"that failed has `error`. CSV has a row per side.", "ask.Comparison"},
 	{"map", "A line per size. `--from` reads the CSV, or any table with `m`, `n` and `k`.", "ask.Cell"},
-	{"roofline", "One object. CSV has a row per kernel, with `levels.NAME.bytes` and so on, or without kernels per ceiling. " +
-		"[Roofline](roofline.md) defines the numbers.", "ask.Rooflines"},
+	{"roofline", "One object. CSV has a row per kernel, with `levels.NAME.bytes` and so on, or without kernels per " +
+		"ceiling. [Roofline](roofline.md) defines the numbers.", "ask.Rooflines"},
 	{"ladder", "One object; CSV its `rungs`. [The ladder](ladder.md) describes the kernels.", "ask.Ladder"},
 	{"bench", "A line per problem and kernel family, then one with `summary`.", "measurecmd.compared"},
 	{"bench, summary", "", "measurecmd.benchSummary"},
@@ -34,8 +34,8 @@ var outputs = []struct{ command, prints, of string }{
 	{"eval", "One object; CSV its `problems`. [Evaluating](evaluating.md) defines the numbers.", "ask.Evaluation"},
 	{"eval, one configuration per problem", "One object; CSV its `kernels`.", "evalcmd.singles"},
 	{"eval --intervals", "One object; CSV has the ranges.", "evalcmd.intervals"},
-	{"eval --published", "One object; CSV has a row per group and class (`all` for the group), with `--pairs` its `pairs`.",
-		"evalcmd.publishedAnswer"},
+	{"eval --published", "One object; CSV has a row per group and class (`all` for the group), with `--pairs` its " +
+		"`pairs`.", "evalcmd.publishedAnswer"},
 	{"eval --published --intervals", "A line per device, scheme and types.", "evalcmd.publishedIntervals"},
 	{"table", "`invariant` prints one object, which vLLM reads. CSV of every table has a row per kernel.",
 		"tablecmd.invariantTable"},
@@ -142,7 +142,8 @@ func (p *pageWriter) keys(name, indent string) {
 
 // plainly reports whether an explanation says no more than the name of a key, or that the page has it elsewhere.
 func plainly(doc string) bool {
-	return len(strings.Fields(doc)) <= 4 && !strings.ContainsAny(doc, "`÷−,0123456789") || strings.HasPrefix(doc, "as in ") && !strings.ContainsAny(doc, ",;:.")
+	return len(strings.Fields(doc)) <= 4 && !strings.ContainsAny(doc, "`÷−,0123456789") ||
+		strings.HasPrefix(doc, "as in ") && !strings.ContainsAny(doc, ",;:.")
 }
 
 // promoted returns the keys of a struct and of the structs embedded in it, and names embedded ones that the page has.

@@ -17,10 +17,10 @@ func reference(root *cobra.Command) string {
 	same := sharedFlags(all)
 	var b strings.Builder
 	b.WriteString(mark + "# Command-line reference\n\n" + strings.TrimSpace(root.Long) + "\n\n")
-	b.WriteString("`origami help COMMAND` prints the same, with all examples. See also [exit codes](../exit-codes.md) and [JSON and CSV]" +
+	b.WriteString("`origami help COMMAND` has all examples. See [exit codes](../exit-codes.md) and [JSON and CSV]" +
 		"(../json.md).\n\n## Flags of every command\n\n```\n")
 	b.WriteString(usages(root, func(*pflag.Flag) bool { return true }) + "```\n\n## Settings\n\n" + settings())
-	b.WriteString("\n## Flags of several commands\n\n```\n" + list(same) + "```\n")
+	b.WriteString("\n## Flags of several commands\n\nCommands name theirs after \"Also\".\n\n```\n" + list(same) + "```\n")
 	for _, cmd := range all {
 		if cmd.HasParent() && !cmd.IsAdditionalHelpTopicCommand() {
 			b.WriteString(section(cmd, same))
@@ -143,7 +143,8 @@ func settings() string {
 			flags = append(flags, key)
 		}
 	}
-	return config.Precedence + "\n\nThe key `log_level` is the flag `--log-level` and the variable `ORIGAMI_LOG_LEVEL`, and " +
-		"so are " + strings.Join(flags, ", ") + ". Settings without a flag:\n\n" + strings.Join(others, "") + "\n" +
+	return config.Precedence + "\n\nThe key `log_level` is the flag `--log-level` and the variable " +
+		"`ORIGAMI_LOG_LEVEL`, and so are " + strings.Join(flags, ", ") + ". Settings without a flag:\n\n" +
+		strings.Join(others, "") + "\n" +
 		config.Terminal + "\n"
 }

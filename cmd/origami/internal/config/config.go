@@ -218,9 +218,10 @@ const defaultFile = "origami/settings.yaml in the user's configuration folder"
 
 // Precedence says where settings come from, and Terminal which other variables of the environment count.
 const (
-	Precedence = "A flag wins over an environment variable, that over the settings file, that over the default. The settings " +
-		"file is\nYAML; --settings or ORIGAMI_SETTINGS name it, otherwise it is " + defaultFile + ".\nLists have commas in " +
-		"a variable. Unknown keys in the file, and unknown variables that begin with ORIGAMI_, are errors."
+	Precedence = "A flag wins over an environment variable, that over the settings file, that over the default. The " +
+		"settings file is\nYAML; --settings or ORIGAMI_SETTINGS name it, otherwise it is " + defaultFile +
+		".\nLists have commas in a variable. Unknown keys in the file, and unknown variables that begin with " +
+		"ORIGAMI_, are errors."
 	Terminal = "NO_COLOR, if set, and TERM=dumb turn colour off. COLUMNS, if exported, is the width of tables. Where " +
 		"LC_ALL,\nLC_CTYPE or LANG names a locale without UTF-8, texts have ASCII letters only."
 )

@@ -29,6 +29,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/keep"
 )
 
 // Options are the limits of a server.
@@ -230,6 +231,7 @@ func (s *Server) limited(h http.HandlerFunc) http.HandlerFunc {
 		case s.working <- struct{}{}:
 			func() {
 				defer func() { <-s.working }()
+				defer keep.Asked()()
 				h(answer, r.WithContext(ctx))
 			}()
 		case <-ctx.Done():

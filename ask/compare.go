@@ -58,13 +58,16 @@ func Compare(ctx context.Context, sides []Contender, list []problems.Problem, wa
 	for i := range list {
 		out[i] = Contest{Problem: list[i], Sides: sides, Answers: make([]Ranking, len(sides))}
 	}
-	var group Group
+	group := Group{Most: sidesAtOnce}
 	for i := range sides {
 		group.Go(func() { askSide(ctx, &sides[i], i, out, problems.Shapes(list), ways, done) })
 	}
 	group.Wait()
 	return out, ctx.Err()
 }
+
+// sidesAtOnce is how many sides are asked at once: what a plugin computes for one can go before it computes the next.
+const sidesAtOnce = 2
 
 // askSide asks one side, about a few problems at a time: a plugin has to hold what it is asked at once.
 func askSide(ctx context.Context, s *Contender, i int, rows []Contest, shapes []gemm.Problem, ways bool,

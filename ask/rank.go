@@ -133,26 +133,32 @@ const fewEntries = 4
 
 // complete adds terms and rejected configurations.
 func (a *Ranking) complete(ctx context.Context, m arch.Architecture, listed *selector.Lists, q Question) error {
-	var list *arch.Candidates
-	if q.Rejected || len(a.Entries) > fewEntries {
-		var err error
-		if list, err = listed.Of(ctx, a.Problem); err != nil {
-			return err
+	var all *arch.Candidates
+	var list []gemm.Config
+	var err error
+	switch {
+	case q.Rejected:
+		if all, err = listed.Of(ctx, a.Problem); err == nil {
+			list = all.Configs
 		}
+	case len(a.Entries) > fewEntries:
+		list, err = listed.Configs(ctx, a.Problem)
+	}
+	if err != nil {
+		return err
 	}
 	for i := range a.Entries {
 		e := &a.Entries[i]
 		if list != nil {
-			e.Candidate = list.Configs[e.Position]
+			e.Candidate = list[e.Position]
 			continue
 		}
-		var err error
 		if e.Candidate, err = listed.Candidate(ctx, a.Problem, e.Position, e.Config); err != nil {
 			return err
 		}
 	}
 	if q.Rejected {
-		rejected, err := a.rejections(ctx, m, list)
+		rejected, err := a.rejections(ctx, m, all)
 		if err != nil {
 			return err
 		}

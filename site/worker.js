@@ -3,7 +3,8 @@
 "use strict";
 importScripts("wasm_exec.js");
 
-const cache = "origami-VERSION"; // `make site` puts in what the files hash to
+// A forge has several sites at one origin, each with a path of its own. `make site` puts in what the files hash to.
+const ours = `origami-${self.registration.scope}-`, cache = ours + "VERSION";
 const module = "origami.wasm.gz", kept = ["./", "open.js", "style.css", "chart.js", "views.js", "page.js",
   "openapi.json", "api/v1/archs", module];
 
@@ -16,7 +17,7 @@ self.addEventListener("install", (event) => event.waitUntil((async () => {
 })()));
 
 self.addEventListener("activate", (event) => event.waitUntil((async () => {
-  const others = (await caches.keys()).filter((name) => name.startsWith("origami-") && name !== cache);
+  const others = (await caches.keys()).filter((name) => name.startsWith(ours) && name !== cache);
   await Promise.all(others.map((name) => caches.delete(name)));
   await self.clients.claim();
 })()));
@@ -38,18 +39,24 @@ self.addEventListener("fetch", (event) => {
   }
 });
 
+// page is the address without what is asked of it: files do not depend on that, and there are as many as there are pages.
+function page(request) {
+  const at = new URL(request.url);
+  return at.origin + at.pathname;
+}
+
 // visited answers from the network, and without one with what it answered before: a page of the documentation that was
 // read once can be read again.
 async function visited(event) {
   try {
     const answer = await fetch(event.request);
     if (answer.status === 200) {
-      const copy = answer.clone();
-      event.waitUntil(caches.open(cache).then((open) => open.put(event.request, copy)).catch(() => {}));
+      const copy = answer.clone(), at = page(event.request);
+      event.waitUntil(caches.open(cache).then((open) => open.put(at, copy)).catch(() => {}));
     }
     return answer;
   } catch (error) {
-    const found = await caches.match(event.request, { cacheName: cache });
+    const found = await caches.match(page(event.request), { cacheName: cache });
     if (found) return found;
     throw error;
   }

@@ -11,6 +11,9 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 )
 
+// Most is how many targets one question may have: their answers are in memory at once.
+const Most = 64
+
 // Parse reads the words of --arch: names, separated by commas, and behind a name a colon, options and hardware numbers,
 // as in mi300x:release=early,clock=1.5GHz. A part that has a "=" and no name before it belongs to the name before it.
 // device belongs to the one name that names no device itself, or is the only target. Find tells options from numbers.
@@ -39,6 +42,9 @@ func Parse(words []string, device string) ([]Target, error) {
 		}
 	}
 	switch {
+	case len(targets) > Most:
+		return nil, diag.Inputf("%d architectures are given, and one question takes up to %d", len(targets), Most).
+			At("--arch").Do("ask about fewer at once")
 	case device == "":
 		return targets, nil
 	case len(targets) == 0:

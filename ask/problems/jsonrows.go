@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/limit"
@@ -39,8 +40,8 @@ type jsonRows struct {
 	from      int // where dec began in text
 	begin     int // where the row begins in text
 	positions []int
-	// counted is a place in text, and ends how many line ends are before it.
-	counted, ends int
+	// counted is a place in text, ends how many line ends are before it, and begun where its line begins.
+	counted, ends, begun int
 }
 
 // jsonForm is what objects have.
@@ -91,7 +92,7 @@ func openJSON(name string, r *bufio.Reader, size int64, form jsonForm) (rows, er
 
 // rewind goes to the first object.
 func (f *jsonRows) rewind() {
-	f.begin, f.counted, f.ends, f.positions = 0, 0, 0, nil
+	f.begin, f.counted, f.ends, f.begun, f.positions = 0, 0, 0, 0, nil
 	at := bytes.IndexAny(f.text, "[{")
 	first, _, _ := bytes.Cut(f.text[at:], []byte("\n"))
 	f.array = f.text[at] == '['
@@ -121,14 +122,22 @@ func (f *jsonRows) place(column int) string {
 	return fmt.Sprintf("%s:%d:%d", f.name, line, at)
 }
 
-// position converts a place in the text into a line and a column. It counts on from the place before.
+// position converts a place in the text into a line and a column. It counts on from the place before, so that a text
+// of one line takes no longer than another.
 func (f *jsonRows) position(at int) (line, column int) {
-	if at < f.counted {
-		f.counted, f.ends = 0, 0
+	lineEnd := []byte("\n")
+	if at < f.counted { // a cell before another of its row
+		if n := bytes.Count(f.text[at:f.counted], lineEnd); n > 0 {
+			f.ends, f.begun = f.ends-n, bytes.LastIndex(f.text[:at], lineEnd)+1
+		}
+	} else if passed := f.text[f.counted:at]; len(passed) > 0 {
+		f.ends += bytes.Count(passed, lineEnd)
+		if end := bytes.LastIndex(passed, lineEnd); end >= 0 {
+			f.begun = f.counted + end + 1
+		}
 	}
-	f.ends += bytes.Count(f.text[f.counted:at], []byte("\n"))
 	f.counted = at
-	return f.ends + 1, at - bytes.LastIndexByte(f.text[:at], '\n')
+	return f.ends + 1, at - f.begun + 1
 }
 
 func (f *jsonRows) share() float64 {
@@ -229,21 +238,19 @@ func (f *jsonRows) members(list []member, raw []byte, begin, depth int) ([]membe
 	if len(raw) > int(limit.Row) {
 		return nil, diag.Inputf("the object is longer than %v", limit.Row).At("%s", f.line()).Do("leave members out")
 	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	_, _ = dec.Token() // the brace: the text is JSON
-	for dec.More() {
-		token, err := dec.Token()
-		name, ok := token.(string)
-		var value json.RawMessage
-		if err == nil && ok {
-			err = dec.Decode(&value)
+	for next := 1; ; { // behind the brace
+		next = skipBlank(raw, next)
+		if raw[next] == '}' {
+			break
 		}
-		if err != nil || !ok {
-			return nil, diag.Inputf("not JSON: %v", err).At("%s", f.line()).Do("%s", f.fix)
-		}
-		at := begin + int(dec.InputOffset()) - len(value)
-		name = strings.TrimSpace(name)
+		end := valueEnd(raw, next)
+		name := strings.TrimSpace(jsonString(raw[next:end]))
+		next = skipBlank(raw, end)
+		end = valueEnd(raw, next)
+		value, at := raw[next:end], begin+next
+		next = end
 		if deepest, ok := f.within[name]; ok && depth <= deepest && value[0] == '{' {
+			var err error
 			if list, err = f.members(list, value, at, depth+1); err != nil {
 				return nil, err
 			}
@@ -264,14 +271,62 @@ func (f *jsonRows) members(list []member, raw []byte, begin, depth int) ([]membe
 	return list, nil
 }
 
+// skipBlank returns where a name or a value begins, or the object ends, at a place in JSON or behind it.
+func skipBlank(text []byte, at int) int {
+	for ; ; at++ {
+		switch text[at] {
+		case ' ', '\t', '\r', '\n', ',', ':':
+		default:
+			return at
+		}
+	}
+}
+
+// valueEnd returns the end of the value that begins at a place in JSON.
+func valueEnd(text []byte, at int) int {
+	for depth := 0; ; at++ {
+		switch text[at] {
+		case '"':
+			for at++; text[at] != '"'; at++ {
+				if text[at] == '\\' {
+					at++
+				}
+			}
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth--
+		default: // a number or a word, or what is between values
+			if depth > 0 {
+				continue
+			}
+			for ; at < len(text) && !strings.ContainsRune(" \t\r\n,]}", rune(text[at])); at++ {
+			}
+			return at
+		}
+		if depth == 0 {
+			return at + 1
+		}
+	}
+}
+
+// jsonString is a string without its quotes.
+func jsonString(quoted []byte) (text string) {
+	for _, c := range quoted {
+		if c == '\\' || c >= utf8.RuneSelf {
+			_ = json.Unmarshal(quoted, &text) // it is JSON
+			return text
+		}
+	}
+	return string(quoted[1 : len(quoted)-1])
+}
+
 // jsonCell is a value as a cell: a text without its quotes, nothing for null, and a list of numbers for a column of the
 // problem without its brackets.
 func jsonCell(name string, value []byte) string {
 	switch value[0] {
 	case '"':
-		var text string
-		_ = json.Unmarshal(value, &text) // it is JSON
-		return strings.TrimSpace(text)
+		return strings.TrimSpace(jsonString(value))
 	case 'n':
 		return ""
 	case '[', '{':

@@ -16,6 +16,7 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/keep"
 	"github.com/origami-gemm/origami/plugins/builtins"
 )
 
@@ -71,6 +72,7 @@ func guard(out **C.char, f func() (any, error)) (status C.int32_t) {
 		return C.ORIGAMI_INPUT
 	}
 	*out = nil
+	defer keep.Asked()()
 	defer func() {
 		if r := recover(); r != nil {
 			status = fail(out, fmt.Errorf("a bug in liborigami: %v; report it", r))

@@ -172,6 +172,10 @@ func (r *request) compare(ctx context.Context) (any, error) {
 	if err := question.Fill(r.rest, &q); err != nil {
 		return nil, err
 	}
+	if len(r.Sides) > models.Most || len(r.Problems) > maxCompared {
+		return nil, diag.Inputf("there are %d sides and %d problems", len(r.Sides), len(r.Problems)).
+			Do("give up to %d sides and %d problems", models.Most, maxCompared)
+	}
 	var sides []ask.Contender
 	for i, text := range r.Sides {
 		side := sideQuestion{Kernel: q.Kernel, reach: true}
@@ -195,9 +199,8 @@ func (r *request) compare(ctx context.Context) (any, error) {
 			return nil, err
 		}
 	}
-	if len(sides) < 2 || len(sides) > maxSides || len(r.Problems) > maxCompared {
-		return nil, diag.Inputf("there are %d sides and %d problems", len(sides), len(r.Problems)).
-			Do("give 2 to %d sides and up to %d problems", maxSides, maxCompared)
+	if len(sides) < 2 {
+		return nil, diag.Inputf("there are %d sides", len(sides)).Do("give 2 to %d sides", models.Most)
 	}
 	rows := make([]problems.Problem, max(1, len(r.Problems)))
 	for i := range rows {
@@ -224,11 +227,8 @@ func (r *request) compare(ctx context.Context) (any, error) {
 	return out, nil
 }
 
-// The most sides and problems of a comparison: their answers are in memory at once.
-const (
-	maxSides    = 64
-	maxCompared = 1 << 14
-)
+// maxCompared is the most problems of a comparison: their answers are in memory at once.
+const maxCompared = 1 << 14
 
 // model is an open model with its previous picks. It is safe for concurrent use: callers take turns.
 type model struct {

@@ -28,8 +28,12 @@ func main() {
 }
 
 // relax lets the heap grow to 32 MiB before it is collected. Most commands and plugins need less and end within a tenth
-// of a second, of which a third went into collections. Larger heaps are collected as ever.
+// of a second, of which a third went into collections. Larger heaps are collected as ever, and more often near
+// host.Memory.
 func relax() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(host.Memory)
+	}
 	if os.Getenv("GOGC") != "" {
 		return
 	}

@@ -73,7 +73,8 @@ func consecutive(letters string, from int) bool {
 	return true
 }
 
-// Tensors writes the contraction as ParseTensors reads it, with the letters of Lettered.
+// Tensors writes the contraction as ParseTensors reads it, with the letters of Lettered. A diagonal has no name: what
+// this writes of one is refused there.
 func (c Contraction) Tensors() string {
 	c = c.Lettered()
 	return "C" + c.C + "_A" + c.A + "_B" + c.B

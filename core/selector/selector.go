@@ -11,10 +11,12 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"unsafe"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/keep"
 )
 
 // Request asks for rankings of problems.
@@ -82,16 +84,28 @@ type Lists struct {
 	space  arch.Space
 }
 
-// Of returns the candidates of a problem.
+// Of returns the candidates of a problem, with the rejected ones.
 func (l *Lists) Of(ctx context.Context, p gemm.Problem) (*arch.Candidates, error) {
 	if l.local == nil {
 		return l.remote.Candidates(ctx, p, l.space)
 	}
-	list, err := l.local.candidates(ctx, p)
+	return l.local.arch.Candidates(ctx, p, l.space)
+}
+
+// Configs returns the candidates of a problem that can be used.
+func (l *Lists) Configs(ctx context.Context, p gemm.Problem) ([]gemm.Config, error) {
+	if l.local != nil {
+		list, err := l.local.candidates(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		return list.configs, nil
+	}
+	list, err := l.Of(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	return list.Candidates, nil
+	return list.Configs, nil
 }
 
 // Candidate returns an entry of a ranking, by its index and configuration, as the list has it: without a mapping. From
@@ -114,11 +128,11 @@ func (l *Lists) Candidate(ctx context.Context, p gemm.Problem, index int, c gemm
 			}
 		}
 	}
-	list, err := l.Of(ctx, p)
+	configs, err := l.Configs(ctx, p)
 	if err != nil {
 		return gemm.Config{}, err
 	}
-	return list.Configs[index], nil
+	return configs[index], nil
 }
 
 // RankListed is Rank for a caller who needs the candidates too. A ranking in this process has listed them.
@@ -138,7 +152,7 @@ func RankListed(ctx context.Context, a arch.Architecture, r Request) ([]Result, 
 		result.Err = s.Rank(ctx, p, r.Top, &result)
 		results[i] = result
 	}
-	return results, &Lists{local: s}, nil
+	return results, &Lists{local: s, space: r.Space}, nil
 }
 
 // RankOne ranks one problem. It returns an error of the problem like any other error.
@@ -151,8 +165,8 @@ func RankOne(ctx context.Context, a arch.Architecture, p gemm.Problem, r Request
 	return results[0].Entries, results[0].Err
 }
 
-// Selector ranks one problem after another on one architecture and space. It keeps candidate lists and buffers between
-// calls, so that repeated calls allocate nothing. It is not safe for concurrent use: each goroutine needs a separate
+// Selector ranks one problem after another on one architecture and space. It keeps candidate lists (package keep) and
+// buffers between calls, so that repeated calls allocate nothing. It is not safe for concurrent use: each goroutine needs a separate
 // Selector.
 type Selector struct {
 	// Map is the number of entries of a ranking that get a mapping, best first; 0 means all. Mapping a configuration
@@ -163,16 +177,23 @@ type Selector struct {
 	space arch.Space
 	order arch.Order
 
-	lists  []candidateList // one per combination of types and layout
+	lists  []*kind
 	est    []arch.Estimate
 	ranked []scored
 }
 
-type candidateList struct {
+// kind is a combination of types and layout.
+type kind struct {
 	types          gemm.Types
 	aMajor, bMajor gemm.Major
-	*arch.Candidates
-	static []ReasonCount // counts of Candidates.Rejected
+	list           keep.Value[candidateList]
+}
+
+// candidateList is a list without the rejected candidates, which can be many times as many.
+type candidateList struct {
+	configs  []gemm.Config
+	rejected []ReasonCount
+	detail   string // of all rejections, empty if there are several, or candidates that were not rejected at once
 }
 
 // scored is a feasible candidate during ranking. Positive floats and their bit patterns have the same order.
@@ -203,17 +224,17 @@ func (s *Selector) Rank(ctx context.Context, p gemm.Problem, top int, into *Resu
 	if err != nil {
 		return err
 	}
-	s.est = slices.Grow(s.est[:0], len(list.Configs))[:len(list.Configs)]
-	if err := s.estimate(ctx, p, list.Configs, top); err != nil {
+	s.est = slices.Grow(s.est[:0], len(list.configs))[:len(list.configs)]
+	if err := s.estimate(ctx, p, list.configs, top); err != nil {
 		return err
 	}
 
-	into.Rejected = append(into.Rejected, list.static...)
+	into.Rejected = append(into.Rejected, list.rejected...)
 	for i := range s.est {
 		if e := &s.est[i]; e.Reject != "" {
 			into.Rejected = count(into.Rejected, e.Reject)
 		} else if !arch.IsTotal(e.Cycles) {
-			return s.arch.Describe().Implausible(e.Cycles, fmt.Sprintf("%s of %s", list.Configs[i], p))
+			return s.arch.Describe().Implausible(e.Cycles, fmt.Sprintf("%s of %s", list.configs[i], p))
 		}
 	}
 	s.score()
@@ -225,14 +246,14 @@ func (s *Selector) Rank(ctx context.Context, p gemm.Problem, top int, into *Resu
 	if top <= 0 || top > len(s.ranked) {
 		top = len(s.ranked)
 	}
-	s.sort(list.Configs, top)
-	if err := s.settle(ctx, p, list.Configs, top); err != nil {
+	s.sort(list.configs, top)
+	if err := s.settle(ctx, p, list.configs, top); err != nil {
 		return err
 	}
 	into.Entries = slices.Grow(into.Entries, top)[:top]
 	for i := range into.Entries {
 		e, index := &into.Entries[i], s.ranked[i].index
-		e.Index, e.Config, e.Estimate, e.Mapping = index, list.Configs[index], s.est[index], arch.Mapping{}
+		e.Index, e.Config, e.Estimate, e.Mapping = index, list.configs[index], s.est[index], arch.Mapping{}
 		if s.Map > 0 && i >= s.Map {
 			continue
 		}
@@ -300,24 +321,35 @@ func (s *Selector) estimate(ctx context.Context, p gemm.Problem, configs []gemm.
 	return s.arch.Estimate(ctx, s.est, p, configs)
 }
 
-// candidates returns the candidate list for the problem's types and layout. Each list is computed once.
+// candidates returns the candidate list for the problem's types and layout. Each list is computed once, if there is room
+// to keep it.
 func (s *Selector) candidates(ctx context.Context, p gemm.Problem) (*candidateList, error) {
 	types := p.Types()
-	for i := range s.lists {
-		if l := &s.lists[i]; l.types == types && l.aMajor == p.AMajor && l.bMajor == p.BMajor {
-			return l, nil
+	i := slices.IndexFunc(s.lists, func(k *kind) bool {
+		return k.types == types && k.aMajor == p.AMajor && k.bMajor == p.BMajor
+	})
+	if i >= 0 {
+		if list := s.lists[i].list.Load(); list != nil {
+			return list, nil
 		}
 	}
 	c, err := s.arch.Candidates(ctx, p, s.space)
 	if err != nil {
 		return nil, err
 	}
-	list := candidateList{types: types, aMajor: p.AMajor, bMajor: p.BMajor, Candidates: c}
-	for _, r := range c.Rejected {
-		list.static = count(list.static, r.Reason)
+	if i < 0 {
+		i = len(s.lists)
+		s.lists = append(s.lists, &kind{types: types, aMajor: p.AMajor, bMajor: p.BMajor})
 	}
-	s.lists = append(s.lists, list)
-	return &s.lists[len(s.lists)-1], nil
+	list := &candidateList{configs: c.Configs, detail: sharedDetail(c)}
+	if cap(c.Configs) > len(c.Configs)*5/4 { // the space that they were chosen from
+		list.configs = slices.Clone(c.Configs)
+	}
+	for _, r := range c.Rejected {
+		list.rejected = count(list.rejected, r.Reason)
+	}
+	s.lists[i].list.Store(list, len(list.configs)*int(unsafe.Sizeof(gemm.Config{})))
+	return list, nil
 }
 
 func count(counts []ReasonCount, r arch.Reason) []ReasonCount {
@@ -344,7 +376,7 @@ func (s *Selector) noFit(ctx context.Context, p gemm.Problem, list *candidateLis
 		why = "the space is empty"
 	}
 	text := fmt.Sprintf("no configuration of %s fits %s", s.arch.Describe().ID(), p)
-	detail := list.shared()
+	detail := list.detail
 	if detail != "" {
 		text += ": " + detail
 	}
@@ -357,13 +389,13 @@ func (s *Selector) noFit(ctx context.Context, p gemm.Problem, list *candidateLis
 	return err.Coded(diag.CodeNothingFits, "")
 }
 
-// shared is the detail of all rejections, empty if there are several, or candidates that were not rejected at once.
-func (l *candidateList) shared() string {
-	if len(l.Configs) > 0 || len(l.Rejected) == 0 {
+// sharedDetail is candidateList.detail.
+func sharedDetail(c *arch.Candidates) string {
+	if len(c.Configs) > 0 || len(c.Rejected) == 0 {
 		return ""
 	}
-	detail := l.Rejected[0].Detail
-	if slices.ContainsFunc(l.Rejected, func(r arch.Rejection) bool { return r.Detail != detail }) {
+	detail := c.Rejected[0].Detail
+	if slices.ContainsFunc(c.Rejected, func(r arch.Rejection) bool { return r.Detail != detail }) {
 		return ""
 	}
 	return detail
@@ -378,7 +410,7 @@ func (s *Selector) otherLayout(ctx context.Context, p gemm.Problem) string {
 		if q.Validate() != nil {
 			continue
 		}
-		if list, err := s.candidates(ctx, q); err != nil || len(list.Configs) == 0 {
+		if list, err := s.candidates(ctx, q); err != nil || len(list.configs) == 0 {
 			continue
 		}
 		var parts []string

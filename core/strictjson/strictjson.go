@@ -49,6 +49,16 @@ func Unmarshal(text []byte, v any) error {
 	return s.value(shapeOf(reflect.TypeOf(v)))
 }
 
+// Foreign reads a JSON text of another program into v as json.Unmarshal does: its other keys do not matter. An object
+// with a key twice is an error.
+func Foreign(text []byte, v any) error {
+	if err := json.Unmarshal(text, v); err != nil {
+		return err
+	}
+	s := scanner{text: text}
+	return s.value(nil)
+}
+
 // shape has the keys of a type. It is nil for a value whose keys are not known: an interface,
 // or a type that reads itself.
 type shape struct {

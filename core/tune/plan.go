@@ -21,6 +21,7 @@ type Plan struct {
 	Usable [][]int
 
 	places map[gemm.Problem]int
+	held   int            // the candidates of all sizes
 	spaces [][]arch.Space // of the sets, by type
 	listed [][][]gemm.Config
 	kernel string
@@ -122,6 +123,10 @@ func (s *Set) space(kernel string, declared []gemm.Axis) (arch.Space, error) {
 	return space, nil
 }
 
+// mostHeld bounds the candidates of all sizes of a plan together, which are held in memory, some 200 bytes each: 4,096
+// sizes with all that a strategy considers.
+const mostHeld = 4096 * Considered
+
 // rank adds the candidates of a set to its sizes.
 func (p *Plan) rank(ctx context.Context, a arch.Architecture, at, set int) error {
 	s := &p.File.Types[at].Sets[set]
@@ -141,6 +146,10 @@ func (p *Plan) rank(ctx context.Context, a arch.Architecture, at, set int) error
 				continue
 			}
 			p.Usable[at][set] += r.Feasible
+			if p.held += len(r.Entries); p.held > mostHeld {
+				return diag.Inputf("up to this size the plan has more than %d candidates", mostHeld).At("%s", s.Where).
+					Do("tune fewer sizes at once: give several files, or take longer steps")
+			}
 			p.add(a.Describe(), at, s, problems[i], r)
 		}
 	}

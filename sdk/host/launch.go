@@ -36,8 +36,12 @@ var environment = []string{
 	"GOCOVERDIR", "GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT", "GORACE", "GOTRACEBACK",
 }
 
+// Memory is where the Go runtime of the command, and of a plugin in Go, begins to collect garbage at any price: a
+// process takes some 40 MB beside its heap, and is to stay below 300 MB (docs/threat-model.md).
+const Memory = 224 << 20
+
 func hostEnv() []string {
-	var env []string
+	env := []string{"GOMEMLIMIT=" + strconv.Itoa(Memory)} // unless the user has another
 	for _, name := range environment {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)

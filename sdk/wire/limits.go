@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/keep"
 	"github.com/origami-gemm/origami/core/limit"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
@@ -96,9 +97,13 @@ func boundAnswer(ctx context.Context, method string, req, reply any, conn *grpc.
 	return err
 }
 
-// ServerOptions bound what a plugin receives.
+// ServerOptions bound what a plugin receives, and what it holds when it is no longer asked.
 func ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, h grpc.UnaryHandler) (any, error) {
+			defer keep.Asked()()
+			return h(ctx, req)
+		}),
 		grpc.MaxRecvMsgSize(MaxRequest),
 		grpc.ForceServerCodecV2(&codec{CodecV2: protobuf, most: maxRequestMemory}),
 	}

@@ -13,9 +13,14 @@ def folder():
     return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "origami"
 
 
+def _of_others(found):
+    """Whether other users decide what is in a file."""
+    return os.name == "posix" and (found.st_mode & 0o022 != 0 or found.st_uid not in (0, os.geteuid()))
+
+
 class Kept:
-    """Ratios by name in a file. Without a file that can be read or written, nothing is kept. A file that is too large
-    or no such file is begun again."""
+    """Ratios by name in a file. Without a file that can be read or written, nothing is kept. A file that is too large,
+    that other users may write to, or no such file is begun again."""
 
     def __init__(self, folder):
         self._path = folder / "verified.json"
@@ -23,6 +28,8 @@ class Kept:
     def _read(self):
         try:
             with open(self._path, "rb") as file:
+                if _of_others(os.fstat(file.fileno())):
+                    return {}
                 text = file.read(MOST_BYTES + 1)
             found = json.loads(text) if len(text) <= MOST_BYTES else {}
             return {k: v for k, v in found.items() if isinstance(v, float) and 0 < v < float("inf")}

@@ -31,6 +31,13 @@ class Files(unittest.TestCase):
                 Kept(self.folder).put("b", 2.0)
                 self.assertEqual(Kept(self.folder).get("b"), 2.0)
 
+    def test_what_others_may_write_is_not_read(self):
+        Kept(self.folder).put("a", 1.5)
+        self.file.chmod(0o666)
+        self.assertIsNone(Kept(self.folder).get("a"))
+        Kept(self.folder).put("b", 2.0)
+        self.assertEqual((self.file.stat().st_mode & 0o777, Kept(self.folder).get("b")), (0o600, 2.0))
+
     def test_a_large_file_is_not_read_whole(self):
         with open(self.file, "w") as file:
             file.truncate(1 << 40)

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/sdk/durable"
+	"github.com/origami-gemm/origami/sdk/openfile"
 )
 
 // cubins keeps machine code in a folder, by the text that it was made from. What cannot be kept, or is not as it was
@@ -30,12 +32,22 @@ type cubins struct {
 	room int64
 }
 
-// newCubins keeps up to limit bytes below a folder. Each maker has a folder of its own there.
+// newCubins keeps up to limit bytes below a folder, which must be this user's alone to write to. Each maker has a folder
+// of its own there.
 func newCubins(root string, maker []byte, limit int64) (*cubins, error) {
 	sum := sha256.Sum256(maker)
 	folder := filepath.Join(root, hex.EncodeToString(sum[:8]))
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
+	}
+	for _, path := range []string{root, folder} { // machine code of another user is not run, whatever it hashes to
+		info, err := os.Lstat(path)
+		if err != nil {
+			return nil, err
+		}
+		if err := openfile.CheckOwner(path, info); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
 	}
 	return &cubins{root: root, folder: folder, limit: limit}, nil
 }

@@ -43,6 +43,18 @@ func TestCubins(t *testing.T) {
 	}
 }
 
+// Machine code from a folder that every user may write to is not run.
+func TestCubinsOfOthers(t *testing.T) {
+	root := t.TempDir()
+	keeping(t, root, 1<<20).put("text", []byte("machine code"))
+	if err := os.Chmod(root, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := newCubins(root, []byte("ptxas 13.0"), 1<<20); err == nil {
+		t.Errorf("it is used: %q", c.get("text"))
+	}
+}
+
 // A file that is not as it was written counts as none, and is replaced.
 func TestDamagedCubins(t *testing.T) {
 	c := keeping(t, t.TempDir(), 1<<20)

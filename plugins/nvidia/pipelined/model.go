@@ -5,14 +5,19 @@ package pipelined
 
 import (
 	"context"
+	"fmt"
+	"reflect"
 	"slices"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/keep"
 	"github.com/origami-gemm/origami/core/tabled"
 	stopwatch "github.com/origami-gemm/origami/core/timing"
+	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/costs"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
@@ -44,7 +49,7 @@ type family struct {
 	timed          kernel.Timings // of kernels by themselves; nil below the rung characterized
 	// prepared holds, per layout and per kind of access, what does not depend on the sizes of the problem, for the list
 	// of configurations that was estimated last.
-	prepared [1 << 5]atomic.Pointer[preparedList]
+	prepared [1 << 5]keep.Value[preparedList]
 }
 
 // preparedList is a list of configurations for some operands.
@@ -153,26 +158,62 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 	if err != nil {
 		return nil, err
 	}
-	all, err := enumerate(f, s)
+	p = tabled.Aligned(p)
+	operands := kernel.OperandsOf(&p).WithWidths(f, &p)
+	list := func() (l *arch.Candidates, bytes int, err error) {
+		keep.Making(func() { l, err = f.list(m.gpu, operands, s) })
+		if err != nil {
+			return nil, 0, err
+		}
+		return l, len(l.Configs)*int(unsafe.Sizeof(gemm.Config{})) + len(l.Rejected)*int(unsafe.Sizeof(arch.Rejection{})), nil
+	}
+	if f.compiled != nil || !reflect.TypeOf(f.Family).Comparable() {
+		one, _, err := list()
+		return one, err
+	}
+	shared, err := lists.Get(listKey{m.gpu.SM, f.Family, m.gpu.SharedMemory, m.gpu.RegisterFile, m.gpu.RegistersPerThread,
+		operands, fmt.Sprintf("%#v", s)}, list)
 	if err != nil {
 		return nil, err
 	}
-	out := &arch.Candidates{Configs: all[:0], Rejected: make([]arch.Rejection, 0, len(all)/2)}
-	p = tabled.Aligned(p)
-	operands := kernel.OperandsOf(&p).WithWidths(f, &p)
+	// Appending to it must not change the list of another.
+	return &arch.Candidates{Configs: slices.Clip(shared.Configs), Rejected: slices.Clip(shared.Rejected)}, nil
+}
+
+// lists are lists of candidates. Devices with the same limits share them, such as those that differ in the clock.
+var lists keep.Map[listKey, arch.Candidates]
+
+// listKey is what a list without a compiler's reports depends on.
+type listKey struct {
+	sm              *gpu.SM
+	family          kernel.Family
+	shared          unit.Bytes
+	file, perThread int // registers
+	operands        kernel.Operands
+	space           string
+}
+
+// list lists the candidates of a space.
+func (f *family) list(g *gpu.Device, operands kernel.Operands, s arch.Space) (*arch.Candidates, error) {
+	out := &arch.Candidates{}
 	var kernels recent[arch.Rejection]
-	for position, c := range all {
-		r, known := kernels.of(kernel.KernelOf(f.Family, c))
-		if !known {
-			r.Reason, r.Detail = f.reject(m.gpu, operands, &c, f.needs(m.gpu, operands, &c))
+	position := 0
+	err := enumerate(f, s, func(some []gemm.Config) {
+		for _, c := range some {
+			r, known := kernels.of(kernel.KernelOf(f.Family, c))
+			if !known {
+				r.Reason, r.Detail = f.reject(g, operands, &c, f.needs(g, operands, &c))
+			}
+			if r.Config, r.Position = c, position; r.Reason == "" {
+				out.Configs = append(out.Configs, c)
+			} else {
+				out.Rejected = append(out.Rejected, *r)
+			}
+			position++
 		}
-		if r.Config, r.Position = c, position; r.Reason == "" {
-			out.Configs = append(out.Configs, c)
-		} else {
-			out.Rejected = append(out.Rejected, *r)
-		}
-	}
-	return out, nil
+	})
+	out.Configs, out.Rejected = slices.Clone(out.Configs), slices.Clone(out.Rejected) // without room to grow
+	return out, err
 }
 
 // recent has something of each of the last few kernels of a list, which has them once for each split of K. Between two
@@ -194,29 +235,33 @@ func (r *recent[T]) of(k gemm.Config) (value *T, known bool) {
 	return &r.values[i], false
 }
 
-// enumerate lists the configurations of a space, with the axes that it leaves empty taken from the family's.
-func enumerate(f *family, s arch.Space) ([]gemm.Config, error) {
+// enumerate lists the configurations of a space, some at a time, with the axes that it leaves empty taken from the
+// family's.
+func enumerate(f *family, s arch.Space, use func([]gemm.Config)) error {
 	defaults := f.Space()
 	uneven, ok := f.Family.(kernel.Uneven)
 	if !ok {
-		return s.Enumerate(defaults, f.Axes()...)
+		all, err := s.Enumerate(defaults, f.Axes()...)
+		use(all)
+		return err
 	}
 	blocksM := s.BlockM
 	if len(blocksM) == 0 {
 		blocksM = defaults.BlockM
 	}
-	var all []gemm.Config
+	total := 0
 	for _, blockM := range blocksM {
 		s.BlockM = []int{blockM}
 		some, err := s.Enumerate(uneven.SpaceOf(blockM), f.Axes()...)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if all = append(all, some...); len(all) > arch.MaxSpace {
-			return nil, arch.SpaceTooLarge()
+		if total += len(some); total > arch.MaxSpace {
+			return arch.SpaceTooLarge()
 		}
+		use(some)
 	}
-	return all, nil
+	return nil
 }
 
 // fewConfigs is up to how many configurations are prepared in passing, without being kept.
@@ -253,15 +298,18 @@ func (m *Model) kept(p *gemm.Problem, cfgs []gemm.Config) (*preparedList, error)
 	if slices.ContainsFunc(cfgs, func(c gemm.Config) bool { return c.Kernel != cfgs[0].Kernel }) {
 		return nil, m.Supports(p, cfgs...)
 	}
-	list := &preparedList{operands, slices.Clone(cfgs), make([]preparedConfig, len(cfgs))}
-	m.prepareAll(f, list, p)
-	f.prepared[slot].Store(list)
+	list := &preparedList{operands, slices.Clone(cfgs), nil}
+	kernels := 0
+	keep.Making(func() { kernels = m.prepareAll(f, list, p) })
+	f.prepared[slot].Store(list, len(cfgs)*int(unsafe.Sizeof(gemm.Config{})+unsafe.Sizeof(preparedConfig{}))+
+		kernels*int(unsafe.Sizeof(preparedKernel{})))
 	return list, nil
 }
 
 // prepareAll prepares the configurations of a list. Those of a kernel share it, if their sums are added up in the same
-// way.
-func (m *Model) prepareAll(f *family, list *preparedList, p *gemm.Problem) {
+// way. It returns how many kernels there are.
+func (m *Model) prepareAll(f *family, list *preparedList, p *gemm.Problem) (prepared int) {
+	list.prepared = make([]preparedConfig, len(list.configs))
 	var (
 		kernels recent[preparedSplit]
 		last    [2]inputs
@@ -281,9 +329,11 @@ func (m *Model) prepareAll(f *family, list *preparedList, p *gemm.Problem) {
 			c.kernel = shared
 		} else {
 			last, shared, next = one.in, next, &preparedKernel{}
+			prepared++
 		}
 		one.preparedConfig, one.splitK = *c, config.SplitK
 	}
+	return prepared
 }
 
 // Estimate implements arch.Architecture.

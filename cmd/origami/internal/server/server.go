@@ -26,6 +26,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/keep"
 	"github.com/origami-gemm/origami/site/page"
 )
 
@@ -216,6 +217,7 @@ func (s *Server) limited(h http.HandlerFunc) http.HandlerFunc {
 		case s.working <- struct{}{}:
 			func() {
 				defer func() { <-s.working }()
+				defer keep.Asked()()
 				h(answer, r.WithContext(ctx))
 			}()
 		case <-ctx.Done():

@@ -13,6 +13,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/core/printable"
 	"github.com/origami-gemm/origami/formats/tensile"
 	"github.com/origami-gemm/origami/sdk/durable"
 )
@@ -153,6 +154,15 @@ func Replace(file string, text []byte) error {
 		return unwritable(file, os.WriteFile(file, text, 0o644))
 	}
 	return unwritable(file, durable.Write(file, 0o644, text))
+}
+
+// ReplaceIn is Replace for a file in a folder that a flag names. The name of the file may have come from a file or a
+// plugin.
+func ReplaceIn(folder, name string, text []byte) error {
+	if err := printable.FileName(name); err != nil {
+		return diag.Inputf("%v", err).At("%s", folder).Do("give the device or the model another name")
+	}
+	return Replace(filepath.Join(folder, name), text)
 }
 
 // Writable checks that Replace can write a file: before long work, so that its result is not lost. Without a name it

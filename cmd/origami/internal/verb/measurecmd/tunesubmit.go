@@ -2,7 +2,6 @@ package measurecmd
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -10,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/measure"
+	"github.com/origami-gemm/origami/core/printable"
 )
 
 // The schedulers that jobs are written for.
@@ -49,7 +49,7 @@ func (s *tuning) job() error {
 	var text string
 	var err error
 	if s.o.Submit == slurm {
-		text = slurmScript(words, s.share, s.o.Share.GPUs, s.o.Records)
+		text, err = slurmScript(words, s.share, s.o.Share.GPUs)
 	} else {
 		text, err = manifest(words, s.share, s.o.Share.GPUs, s.arch.Describe())
 	}
@@ -75,19 +75,6 @@ func jobWords(args []string) []string {
 	return words
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=,@%+-]+$`)
-
-// shellWords writes words for a shell.
-func shellWords(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		if quoted[i] = w; !plainWord.MatchString(w) {
-			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(quoted, " ")
-}
-
 // gpuCount is how many GPUs a part has, 0 for all of a machine.
 func gpuCount(gpus string) int {
 	if gpus == "all" {
@@ -97,14 +84,18 @@ func gpuCount(gpus string) int {
 }
 
 // slurmScript is a script for sbatch.
-func slurmScript(words []string, share measure.Shard, gpus, records string) string {
+func slurmScript(words []string, share measure.Shard, gpus string) (string, error) {
+	line, err := printable.ShellWords(words...)
+	if err != nil {
+		return "", diag.Inputf("%v", err).Do("choose another")
+	}
 	need := fmt.Sprintf("--gpus=%d", gpuCount(gpus))
 	if gpuCount(gpus) == 0 {
 		need = "--exclusive"
 	}
 	return fmt.Sprintf(`#!/bin/bash
-# sbatch this file, from a folder that all nodes see. Tasks that are repeated go on where they stopped. Then:
-#   %s
+# sbatch this file, from a folder that all nodes see. Tasks that are repeated go on where they stopped. Then
+# merge their records: origami records merge FOLDER
 #SBATCH --job-name=origami-tune
 #SBATCH --array=1-%d
 #SBATCH --nodes=1
@@ -114,7 +105,7 @@ func slurmScript(words []string, share measure.Shard, gpus, records string) stri
 #SBATCH --open-mode=append
 #SBATCH --output=origami-tune-%%A-%%a.log
 exec %s
-`, shellWords([]string{"origami", "records", "merge", records}), share.Of, need, shellWords(words))
+`, share.Of, need, line), nil
 }
 
 // manifest writes an indexed job for Kubernetes, API batch/v1.

@@ -17,7 +17,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +24,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/printable"
 	"github.com/origami-gemm/origami/sdk/example"
 	"github.com/origami-gemm/origami/sdk/host"
 )
@@ -183,12 +183,8 @@ func (c *created) inPython(_ context.Context, sdk string) (map[string][]byte, er
 
 // quotedWord quotes a path for a shell.
 func quotedWord(p string) string {
-	if strings.ContainsFunc(p, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-+~", r)
-	}) {
-		return "'" + strings.ReplaceAll(p, "'", `'\''`) + "'"
-	}
-	return p
+	word, _ := printable.ShellWords(printable.Line(p))
+	return word
 }
 
 var (

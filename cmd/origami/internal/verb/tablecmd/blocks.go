@@ -3,7 +3,6 @@ package tablecmd
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -170,7 +169,7 @@ func (t *blockTable) install(folder string) error {
 		for _, sglang := range []bool{false, true} {
 			name := fmt.Sprintf("N=%d,K=%d,device_name=%s,dtype=fp8_w8a8%s.json", all[0].N, all[0].K,
 				strings.ReplaceAll(t.DeviceName, " ", "_"), blockShape(t.ScaleBlock, sglang))
-			if err := writeKernels(filepath.Join(folder, name), kernels); err != nil {
+			if err := writeKernels(folder, name, kernels); err != nil {
 				return err
 			}
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/core/strictjson"
 )
 
 type checkOptions struct {
@@ -123,7 +124,7 @@ func readTable(ctx context.Context, name string) (map[int]gemm.Config, error) {
 			Do(`give a table as {"64": {"BLOCK_SIZE_M": 16, "BLOCK_SIZE_N": 64, "BLOCK_SIZE_K": 128, …}, …}`)
 	}
 	var lines map[string]json.RawMessage
-	if err := json.Unmarshal(text, &lines); err != nil {
+	if err := strictjson.Foreign(text, &lines); err != nil {
 		return wrong("it is no table: %v", err)
 	}
 	delete(lines, "triton_version") // vLLM's tuner notes it, and nothing reads it
@@ -137,7 +138,7 @@ func readTable(ctx context.Context, name string) (map[int]gemm.Config, error) {
 			return wrong("%q is no number of tokens from 1 to %d", key, mostTokens)
 		}
 		e := expert{GroupM: 1, NumWarps: 4, NumStages: 3}
-		if err := json.Unmarshal(lines[key], &e); err != nil {
+		if err := strictjson.Unmarshal(lines[key], &e); err != nil {
 			return wrong("%s: it is no kernel: %v", key, err)
 		}
 		c := gemm.Config{BlockM: e.BlockM, BlockN: e.BlockN, BlockK: e.BlockK, GroupM: e.GroupM,

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/strictjson"
 )
 
 // layer is a product that a forward pass computes: C (M×N) = A (M×K) · B, with a weight stored N×K.
@@ -74,7 +75,7 @@ var (
 func decode(name string, text []byte) (*modelConfig, error) {
 	var c modelConfig
 	read := func(text []byte) error {
-		if err := json.Unmarshal(text, &c); err != nil {
+		if err := strictjson.Foreign(text, &c); err != nil {
 			return diag.Inputf("it is no config.json of a model: %v", err).At("%s", name).
 				Do("give the config.json that a model of Hugging Face has beside its weights")
 		}
@@ -104,6 +105,11 @@ func (c *modelConfig) complete(name string) error {
 		value  *int
 		absent int // what a missing value stands for, 0 if it must be there
 	}
+	type count struct {
+		key   string
+		value *int
+		most  int
+	}
 	sizes := []size{
 		{"hidden_size", &c.Hidden, 0}, {"intermediate_size", &c.Intermediate, 0}, {"vocab_size", &c.Vocab, 0},
 		{"num_attention_heads", &c.Heads, 0}, {"num_hidden_layers", &c.Layers, 0},
@@ -122,6 +128,17 @@ func (c *modelConfig) complete(name string) error {
 		if *one.value < 1 || *one.value > mostSize {
 			return diag.Inputf("%s is %d", one.key, *one.value).At("%s", name).
 				Do("give a config.json with %s from 1 to %d", one.key, mostSize)
+		}
+	}
+	for _, one := range []count{
+		{"first_k_dense_replace", &c.DenseFirst, c.Layers}, {"decoder_sparse_step", &c.SparseStep, mostSize},
+		{"moe_layer_freq", &c.SparseEvery, mostSize}, {"n_shared_experts", &c.SharedExperts, mostSize},
+		{"num_local_experts", &c.LocalExperts, mostSize}, {"num_experts", &c.Experts, mostSize},
+		{"n_routed_experts", &c.RoutedExperts, mostSize},
+	} {
+		if *one.value < 0 || *one.value > one.most {
+			return diag.Inputf("%s is %d", one.key, *one.value).At("%s", name).
+				Do("give a config.json with %s from 0 to %d, or without it", one.key, one.most)
 		}
 	}
 	return nil

@@ -52,3 +52,29 @@ func TestLayers(t *testing.T) {
 		}
 	}
 }
+
+// A config.json that says two things, or that no model can have, is refused.
+func TestConfigsOfNoModel(t *testing.T) {
+	t.Parallel()
+	const latent = `{"model_type":"deepseek_v3","hidden_size":7168,"intermediate_size":18432,"vocab_size":129280,
+		"num_attention_heads":128,"num_hidden_layers":61,"n_routed_experts":256,"num_experts_per_tok":8,
+		"moe_intermediate_size":2048,"first_k_dense_replace":3,"n_shared_experts":1,"q_lora_rank":1536,"kv_lora_rank":512,
+		"qk_nope_head_dim":128,"qk_rope_head_dim":64,"v_head_dim":128}`
+	for _, c := range []struct{ from, to, want string }{
+		{"", "", ""},
+		{`"hidden_size":7168`, `"hidden_size":1,"hidden_size":7168`, `"hidden_size" is there twice`},
+		{`replace":3`, `replace":-1`, "first_k_dense_replace is -1"},
+		{`replace":3`, `replace":62`, "first_k_dense_replace is 62"},
+		{`{"model_type"`, `{"decoder_sparse_step":-2,"model_type"`, "decoder_sparse_step is -2"},
+		{`{"model_type"`, `{"moe_layer_freq":-2,"model_type"`, "moe_layer_freq is -2"},
+		{`n_routed_experts":256`, `n_routed_experts":-256`, "n_routed_experts is -256"},
+	} {
+		m, err := decode("config.json", []byte(strings.Replace(latent, c.from, c.to, 1)))
+		if err == nil {
+			err = m.complete("config.json")
+		}
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.to, err, c.want)
+		}
+	}
+}

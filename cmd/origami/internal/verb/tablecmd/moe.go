@@ -255,7 +255,7 @@ func (o *moeOptions) install(t *expertTable) error {
 		for i := range t.Kernels {
 			kernels[t.Kernels[i].M] = of(&t.Kernels[i])
 		}
-		if err := writeKernels(filepath.Join(folder, t.fileName(o.sglang != "")+end), kernels); err != nil {
+		if err := writeKernels(folder, t.fileName(o.sglang != "")+end, kernels); err != nil {
 			return err
 		}
 	}
@@ -273,12 +273,12 @@ func makeFolder(folder, output string) error {
 }
 
 // writeKernels writes a file as the servers read it: kernels by the number of rows.
-func writeKernels(name string, kernels map[int]expert) error {
+func writeKernels(folder, name string, kernels map[int]expert) error {
 	text, err := json.MarshalIndent(kernels, "", "    ")
 	if err != nil {
 		return err
 	}
-	return session.Replace(name, append(text, '\n'))
+	return session.ReplaceIn(folder, name, append(text, '\n'))
 }
 
 func (o *moeOptions) write(side *ask.Contender, t *expertTable) error {

@@ -36,7 +36,8 @@ func (t *invariantTable) fileName() string {
 
 // install writes the folder that vLLM reads.
 func (t *invariantTable) install(folder string) error {
-	if err := makeFolder(filepath.Join(folder, metadataFolder), folder); err != nil {
+	about := filepath.Join(folder, metadataFolder)
+	if err := makeFolder(about, folder); err != nil {
 		return err
 	}
 	text, err := json.MarshalIndent(t, "", " ")
@@ -44,14 +45,13 @@ func (t *invariantTable) install(folder string) error {
 		return err
 	}
 	for _, file := range []struct {
-		name string
-		text []byte
+		folder, name string
+		text         []byte
 	}{
-		{filepath.Join(metadataFolder, "METADATA"), []byte(metadata)},
-		{filepath.Join(metadataFolder, "entry_points.txt"), []byte(entryPoints)},
-		{"origami_vllm_table.py", plugin}, {t.fileName(), append(text, '\n')},
+		{folder, t.fileName(), append(text, '\n')}, {folder, "origami_vllm_table.py", plugin},
+		{about, "METADATA", []byte(metadata)}, {about, "entry_points.txt", []byte(entryPoints)},
 	} {
-		if err := session.Replace(filepath.Join(folder, file.name), file.text); err != nil {
+		if err := session.ReplaceIn(file.folder, file.name, file.text); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,78 @@
+package keep
+
+import (
+	"errors"
+	"sync"
+	"testing"
+)
+
+// Of the values of a process the ones used longest ago go, and the sum stays within the budget.
+func TestBudget(t *testing.T) {
+	defer Drop()
+	var values [64]Value[int]
+	for i := range values {
+		values[i].Store(&i, Budget/16)
+		values[0].Load() // it is used all along
+	}
+	held := 0
+	for i := range values {
+		if values[i].Load() != nil {
+			held++
+		}
+	}
+	if held != 16 || values[0].Load() == nil || values[63].Load() == nil || values[1].Load() != nil {
+		t.Errorf("%d values of a sixteenth are held, the first %v", held, values[0].Load())
+	}
+	for i := range 100 { // a value in place of another takes its room
+		values[0].Store(&i, Budget/16)
+	}
+	if values[63].Load() == nil || room.bytes != Budget {
+		t.Errorf("the last one made room, %d bytes are held", room.bytes)
+	}
+	large := 1
+	values[5].Store(&large, 2*Budget)
+	if values[5].Load() != &large || values[0].Load() != nil {
+		t.Error("a value over the budget stays alone until the next")
+	}
+	Drop()
+	if values[5].Load() != nil || room.bytes != 0 {
+		t.Errorf("%d bytes are held", room.bytes)
+	}
+}
+
+// The value of a key is made once, however many ask, and a failure is not kept.
+func TestMap(t *testing.T) {
+	defer Drop()
+	var m Map[int, int]
+	calls := 0
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			v, err := m.Get(1, func() (*int, int, error) { calls++; return &calls, 8, nil })
+			if err != nil || v != &calls {
+				t.Error(v, err)
+			}
+		})
+	}
+	group.Wait()
+	if calls != 1 {
+		t.Errorf("it was made %d times", calls)
+	}
+	failed := errors.New("failed")
+	for range 2 {
+		if _, err := m.Get(2, func() (*int, int, error) { calls++; return nil, 0, failed }); !errors.Is(err, failed) {
+			t.Error(err)
+		}
+	}
+	if calls != 3 {
+		t.Errorf("a failure was kept: %d calls", calls)
+	}
+	for i := range 10 * mostSlots {
+		if _, err := m.Get(i, func() (*int, int, error) { return &i, Budget / 16, nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(m.slots) > mostSlots {
+		t.Errorf("%d keys are held", len(m.slots))
+	}
+}

@@ -76,6 +76,10 @@ func uncertaintyOf(d *arch.Description) []arch.Uncertainty {
 			case d.Arch != m.Arch:
 				u = elsewhere(&u, arch.EvidenceUnchecked, from, otherWidening)
 				u.Sigma, u.PlanSigma = 0, 0 // the order of candidates was not compared on these
+			case d.Device != m.Device && u.Sigma == 0 && slices.ContainsFunc(uncertainty, func(v arch.Uncertainty) bool {
+				return v.Kernel == u.Kernel && v.Evidence != arch.EvidenceUnchecked
+			}):
+				continue // a sweep says more
 			case d.Device != m.Device && u.Sigma == 0:
 				u = elsewhere(&u, arch.EvidenceSister, from, otherWidening)
 			case d.Device != m.Device:

@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
@@ -179,7 +180,7 @@ func (b *builder) scoreOf(to *report.Section, s *subject) {
 		}
 		lines := checked(s)
 		if len(lines) == 0 {
-			to.Text(text + " The predicted times are unchecked: no times of this device were compared.")
+			to.Text(text + " No times of them were compared with the predicted ones.")
 			return
 		}
 		to.Text(text + " What the predicted times were checked on:")
@@ -208,7 +209,8 @@ func known(v float64, write func(float64) string) string {
 // checked lists what the times of a model were checked on.
 func checked(s *subject) (lines []string) {
 	for i := range s.Describe().Uncertainty {
-		if u := &s.Describe().Uncertainty[i]; u.Kernel == s.Kernel && len(u.Checked.Layouts) > 0 {
+		u := &s.Describe().Uncertainty[i]
+		if u.Kernel == s.Kernel && len(u.Checked.Layouts) > 0 && s.Describe().EvidenceOf(u) == arch.EvidenceChecked {
 			lines = append(lines, table.CheckedOn(u))
 		}
 	}

@@ -211,7 +211,7 @@ func TestTrustInDocs(t *testing.T) {
 		types, width := strings.Join(row.DTypes, ", "), fmt.Sprintf("%.2f–%.2f", row.Low, row.High)
 		switch {
 		case row.Evidence == arch.EvidenceUnchecked || strings.HasSuffix(row.From, "which costs the same)"):
-		case row.Evidence == arch.EvidenceSister:
+		case row.Evidence == arch.EvidenceSister || row.Evidence == arch.EvidenceRelated:
 			k := kind{row.Device, row.Kernel, types}
 			w, ok := widths[k]
 			if !ok {

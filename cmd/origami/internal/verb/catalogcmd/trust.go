@@ -30,7 +30,8 @@ func NewTrust(f *session.Factory) *cobra.Command {
 			"the number of measured times and where they come from, the median error, and the width of the 90 %\n" +
 			"intervals (high ÷ low), from the narrowest kind of prediction to the widest. The evidence is checked\n" +
 			"(times of the device), related (of another kind of problem on it), sister (of other devices of the\n" +
-			"architecture) or unchecked (of other generations). --arch, --kernel and --dtype choose, and --option counts, as in scheme=block128.",
+			"architecture) or unchecked (of other generations). --arch, --kernel and --dtype choose, and --option\n" +
+			"counts, as in scheme=block128.",
 		Example: "  origami trust --arch h200,mi300x\n  origami trust --dtype fp8\n  origami trust --arch b200 --json",
 		Args:    session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

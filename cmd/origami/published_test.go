@@ -210,7 +210,7 @@ func TestTrustInDocs(t *testing.T) {
 		width := fmt.Sprintf("%.2f–%.2f", row.Low, row.High)
 		switch {
 		case row.Evidence == arch.EvidenceUnchecked || strings.HasSuffix(row.From, "which costs the same)"):
-		case row.Evidence == arch.EvidenceSister:
+		case row.Evidence == arch.EvidenceSister || row.Evidence == arch.EvidenceRelated:
 			family := row.Device + " " + row.Kernel
 			if families[row.Device] == nil {
 				order = append(order, row.Device)

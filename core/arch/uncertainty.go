@@ -13,8 +13,8 @@ type Evidence string
 const (
 	// EvidenceChecked: of the device, in the types and the scheme of scales.
 	EvidenceChecked Evidence = "checked"
-	// EvidenceRelated: of the device, but of another kind of problem, as another layout or release, or too few of this kind
-	// to stand alone.
+	// EvidenceRelated: of the device, but of another kind of problem, as another layout or release, or too few of this
+	// kind to stand alone.
 	EvidenceRelated Evidence = "related"
 	// EvidenceSister: of other devices of the architecture, in the types and the scheme of scales.
 	EvidenceSister Evidence = "sister"

@@ -63,13 +63,14 @@ func (c *Conformal) Clusters() int {
 	return n
 }
 
-// Limits returns the limit of every group and the group that each kind uses. alpha is the share of residuals that may lie
-// above: 0.1 for limits at 90 %.
+// Limits returns the limit of every group and the group that each kind uses. alpha is the share of residuals that
+// may lie above: 0.1 for limits at 90 %.
 //
 //  1. The limit of a group is its 1 − α quantile.
-//  2. Each cluster in turn is left out, and each of its residuals scored by how far it lies above the limit of the other
-//     clusters, negative if it lies below.
-//  3. All limits rise by the (1 − α)(K+1)/K quantile of these scores, where K is the number of clusters, but not below 0.
+//  2. Each cluster in turn is left out, and each of its residuals scored by how far it lies above the limit of the
+//     other clusters, negative if it lies below.
+//  3. All limits rise by the (1 − α)(K+1)/K quantile of these scores, where K is the number of clusters, but not
+//     below 0.
 //
 // A residual of a new cluster is then below its limit with a probability of about 1 − α, averaged over clusters. Step 3
 // takes quantiles over other limits than the ones it raises, as the jackknife+ does, at the cost of a few percent of

@@ -94,7 +94,8 @@ func (d checkedDevice) rows(t *testing.T) (sources [][]checkedRow) {
 	return sources
 }
 
-// ranges hold, for each class of predicted times, the share Level of every source. The predicted time is in their middle.
+// ranges hold, for each class of predicted times, the share Level of every source. The predicted time is in their
+// middle.
 func (d checkedDevice) ranges(sources [][]checkedRow) (list []arch.ErrorRange) {
 	for i := range len(d.below) + 1 {
 		r := arch.ErrorRange{High: 1}

@@ -76,9 +76,11 @@ func TestIntervalsOfUnseenProblems(t *testing.T) {
 	}
 }
 
-// heldByOthers returns the share of kernels' times that lie in the intervals of a grade of evidence, without what was found on
-// the kernels themselves.
-func heldByOthers(t *testing.T, d *arch.Description, set, kernel string, rows []score.Evaluation, want arch.Evidence) float64 {
+// heldByOthers returns the share of kernels' times that lie in the intervals of a grade of evidence, without what
+// was found on the kernels themselves.
+func heldByOthers(
+	t *testing.T, d *arch.Description, set, kernel string, rows []score.Evaluation, want arch.Evidence,
+) float64 {
 	t.Helper()
 	without := *d
 	without.Uncertainty = slices.DeleteFunc(slices.Clone(d.Uncertainty), func(u arch.Uncertainty) bool {
@@ -106,7 +108,8 @@ func heldByOthers(t *testing.T, d *arch.Description, set, kernel string, rows []
 	return share
 }
 
-// kernels are the times of a set with one kernel per problem, those of launches left out where the set lists the others.
+// kernels are the times of a set with one kernel per problem, those of launches left out where the set lists the
+// others.
 func kernels(t *testing.T, a arch.Architecture, set string) []score.Evaluation {
 	t.Helper()
 	data, err := dataset.Read(set, os.DirFS("data/"+set))
@@ -183,7 +186,9 @@ func TestOtherGenerations(t *testing.T) {
 // Times in layouts of the H200 are in the intervals that its other layouts give them.
 func TestOtherLayouts(t *testing.T) {
 	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
-	for _, set := range []struct{ kernel, file string }{{"triton", "h200-fit"}, {"triton", "h200-test"}, {"mma", "mma-fit"}} {
+	for _, set := range []struct{ kernel, file string }{
+		{"triton", "h200-fit"}, {"triton", "h200-test"}, {"mma", "mma-fit"},
+	} {
 		folder := "data/sweeps/layouts/" + set.file
 		data, err := dataset.Read(folder, os.DirFS(folder))
 		if err != nil {

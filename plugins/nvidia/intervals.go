@@ -44,12 +44,13 @@ func intervalsOf(id, device, model string, rung arch.Rung) []arch.UncertaintyRec
 
 // Factors by which ranges of a measured device grow at both ends.
 const (
-	// sisterWidening is for other devices of the architecture. It is assumed: the times of an H100 need none (TestSisters).
+	// sisterWidening is for other devices of the architecture. It is assumed: the times of an H100 need none
+	// (TestSisters).
 	sisterWidening = 1.05
-	// otherWidening is for other generations, and for sisters of devices of which one layout of one type was timed. Of three
-	// devices on which nothing was fitted, RTX 4090, RTX 3090 and H100, the medians of predicted ÷ measured times of triton
-	// differ by 8 % (standard deviation of the logs); that of a fourth lies within this factor of 1 with a probability of
-	// 90 %, by Student's t (TestOtherGenerations).
+	// otherWidening is for other generations, and for sisters of devices of which one layout of one type was timed. Of
+	// three devices on which nothing was fitted, RTX 4090, RTX 3090 and H100, the medians of predicted ÷ measured times
+	// of triton differ by 8 % (standard deviation of the logs); that of a fourth lies within this factor of 1 with a
+	// probability of 90 %, by Student's t (TestOtherGenerations).
 	otherWidening = 1.29
 )
 
@@ -76,12 +77,17 @@ func uncertaintyOf(d *arch.Description) []arch.Uncertainty {
 			case d.Arch != m.Arch:
 				u = elsewhere(&u, arch.EvidenceUnchecked, from, otherWidening)
 				u.Sigma, u.PlanSigma = 0, 0 // the order of candidates was not compared on these
+			case d.Device != m.Device && u.Sigma == 0 && slices.ContainsFunc(uncertainty, func(v arch.Uncertainty) bool {
+				return v.Kernel == u.Kernel && v.Evidence != arch.EvidenceUnchecked
+			}):
+				continue // a sweep says more
 			case d.Device != m.Device && u.Sigma == 0:
 				u = elsewhere(&u, arch.EvidenceSister, from, otherWidening)
 			case d.Device != m.Device:
 				u = elsewhere(&u, arch.EvidenceSister, from, sisterWidening)
 			case d.Rung != rung:
-				u = elsewhere(&u, arch.EvidenceRelated, fmt.Sprintf("times of rung %s: %s", rung, u.Checked.DataSet), sisterWidening)
+				from = fmt.Sprintf("times of rung %s: %s", rung, u.Checked.DataSet)
+				u = elsewhere(&u, arch.EvidenceRelated, from, sisterWidening)
 			}
 			uncertainty = append(uncertainty, u)
 		}

@@ -70,8 +70,8 @@ func (o *publishedOutcome) shipped(ctx context.Context, s *iostreams.Streams) (*
 	}, nil
 }
 
-// leftOut finds how ranges hold for other weights of a series, for other sources of a device, and for other devices of an
-// architecture. Another device is mostly timed by another source too, so its ranges are widened for both.
+// leftOut finds how ranges hold for other weights of a series, for other sources of a device, and for other devices
+// of an architecture. Another device is mostly timed by another source too, so its ranges are widened for both.
 func leftOut(lines []*publishedIntervals) (folds, sources, devices score.Ungrouped) {
 	var byFold, bySource, byDevice []score.Group
 	for _, l := range lines {
@@ -86,8 +86,8 @@ func leftOut(lines []*publishedIntervals) (folds, sources, devices score.Ungroup
 	return folds, sources, devices
 }
 
-// checked finds the uncertainty of the times of a line. Its ranges are those of its sources, widened as a new time needs
-// it.
+// checked finds the uncertainty of the times of a line. Its ranges are those of its sources, widened as a new time
+// needs it.
 func (l *publishedIntervals) checked(kernel string, widening float64) arch.UncertaintyRecord {
 	groups := l.bySource()
 	var names []string

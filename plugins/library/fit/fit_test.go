@@ -471,9 +471,9 @@ func shared(all map[string]map[string]float64) {
 	}
 }
 
-// lanes are the generations whose SM has 128 lanes for FMA instructions in fp32. Those but Ada have few times in fp32, and
-// take its values. Nearly all of Ada's are of an L4, whose 72 W explain them as well as slow kernels would: the others
-// tell which. All of theirs count as much as the L4's.
+// lanes are the generations whose SM has 128 lanes for FMA instructions in fp32. Those but Ada have few times in fp32,
+// and take its values. Nearly all of Ada's are of an L4, whose 72 W explain them as well as slow kernels would: the
+// others tell which. All of theirs count as much as the L4's.
 var lanes = []terms.Generation{terms.Ada, terms.AmpereConsumer, terms.BlackwellConsumer}
 
 // run fits the stages of a generation. Each starts at what those before it found.

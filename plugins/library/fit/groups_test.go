@@ -37,8 +37,8 @@ var off = map[string]string{
 }
 
 // launched is why HipKittens' small sizes are off.
-const launched = "events around one call have its launch in them, as its source says: 1024x1024x1024 takes 25 and 27 µs. " +
-	"The two sizes from 4096 on are within 13 %"
+const launched = "events around one call have its launch in them, as its source says: 1024x1024x1024 takes 25 and " +
+	"27 µs. The two sizes from 4096 on are within 13 %"
 
 // groupOf names what times of a group have in common.
 func groupOf(t *published.Time) string {

@@ -173,8 +173,8 @@ var totalTerms = []tabled.Term{
 	row("busy", cycles, "launch + loop + limits + reduction + quantise", "all of that"),
 	row("thrift", one, "when(unit_watts > 0, pow(min(tdp / (units * unit_watts), 1), 0.4), 1)",
 		`of the energy, at the lower clock and voltage that a lower power limit leaves. 0.4: of 0, 0.2, 0.3, 0.4, 0.5 and 0.6
-		the published times from 4096x4096x4096 on of an H100 PCIe of 350 W, six in fp16, bf16 and tf32, have the errors 0.163,
-		0.093, 0.065, 0.057, 0.074 and 0.108, roots of the mean square of logarithms`),
+		the published times from 4096x4096x4096 on of an H100 PCIe of 350 W, six in fp16, bf16 and tf32, have the errors
+		0.163, 0.093, 0.065, 0.057, 0.074 and 0.108, roots of the mean square of logarithms`),
 	row("power", cycles, "when(tdp > 0, 2 * batch * m * n * k * (energy * thrift / tdp) * clock, 0)",
 		"least time within the power limit, once a run is long; 0 if the limit is unknown"),
 	row("throttle", cycles, "max(power - loop, 0) * (busy / (busy + throttle_seconds * clock))",

@@ -24,6 +24,12 @@ func Encode(v any) ([]byte, error) {
 	return printable.JSON(line.Bytes()), nil
 }
 
+// Later makes a value when it is encoded, so that a long answer is in memory once.
+type Later func() any
+
+// MarshalJSON implements json.Marshaler.
+func (l Later) MarshalJSON() ([]byte, error) { return Encode(l()) }
+
 // Labels names the labels of a problem.
 func Labels(names, values []string) (fields Fields) {
 	for i, name := range names {

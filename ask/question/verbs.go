@@ -157,6 +157,29 @@ func (q *Ranking) Question(kernel string) (ask.Question, error) {
 	return of, CheckTop(q.Top)
 }
 
+// mostListed is how many configurations one answer lists with their terms, which take kilobytes each.
+const mostListed = 1 << 14
+
+// checkLength refuses an answer that lists more, before it is made.
+func (q *Rank) checkLength(ctx context.Context, side *ask.Contender, fallback string, of ask.Question) error {
+	if !of.Terms || of.Top > 0 && of.Top <= mostListed {
+		return nil
+	}
+	listed := 0
+	of.Top, of.Terms, of.Rejected = 1, false, false
+	if all, err := q.ranking(ctx, side, fallback, of); err == nil {
+		listed = all.Feasible
+		if q.Rejected {
+			listed += all.RejectedTotal()
+		}
+	}
+	if listed > mostListed {
+		return diag.Inputf("the answer has %d configurations, and one answer lists up to %d", listed, mostListed).
+			Do("ask for fewer with top, or restrict the space")
+	}
+	return nil // whatever is wrong is found again
+}
+
 // Answer answers with a list of ask.Ranked, or of ask.Brief.
 func (q *Rank) Answer(ctx context.Context, side *ask.Contender, fallback string) (any, error) {
 	of, err := q.Question(q.Kernel)
@@ -164,6 +187,9 @@ func (q *Rank) Answer(ctx context.Context, side *ask.Contender, fallback string)
 		return nil, err
 	}
 	of.Terms = !q.Brief
+	if err := q.checkLength(ctx, side, fallback, of); err != nil {
+		return nil, err
+	}
 	all, err := q.ranking(ctx, side, fallback, of)
 	if err != nil {
 		return nil, err
@@ -175,9 +201,9 @@ func (q *Rank) Answer(ctx context.Context, side *ask.Contender, fallback string)
 		}
 		return entries, nil
 	}
-	entries := make([]ask.Ranked, len(all.Entries))
+	entries := make([]ask.Later, len(all.Entries))
 	for i := range entries {
-		entries[i] = all.Ranked(&all.Entries[i], q.Rejected)
+		entries[i] = func() any { return all.Ranked(&all.Entries[i], q.Rejected) }
 	}
 	return entries, nil
 }

@@ -8,12 +8,14 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/keep"
 	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/library"
@@ -296,6 +298,43 @@ func TestPredictionsArePossible(t *testing.T) {
 					t.Errorf("%s: %s reaches %.4g of the DRAM bandwidth", d, p, bytes/x/bandwidth)
 				}
 			}
+		}
+	}
+}
+
+// Devices share a list of candidates only if it is the one of each of them, whatever number differs.
+func TestSharedListsAreEqual(t *testing.T) {
+	p := nvtest.Provider(t)
+	for _, kernel := range []string{"triton", "triton_persistent", "mma", "wgmma"} {
+		space := arch.Space{Kernel: kernel, BlockM: []int{64, 128}, BlockN: []int{128, 256}, BlockK: []int{64}}
+		list := func(overrides map[string]hw.OverrideValue) (*arch.Candidates, *arch.Description) {
+			a, err := p.Open(t.Context(), arch.OpenRequest{Arch: "sm90", Device: "h200", Kernel: kernel, Overrides: overrides})
+			if err != nil {
+				return nil, nil // not every number can be half
+			}
+			c, err := a.Candidates(t.Context(), gemm.New(4096, 4096, 4096), space)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c, a.Describe()
+		}
+		base, d := list(nil)
+		others := 0
+		for _, param := range d.Params {
+			overrides := map[string]hw.OverrideValue{param.Name: {Value: math.Round(param.Value / 2), Unit: param.Unit}}
+			list(nil)
+			shared, _ := list(overrides)
+			keep.Drop()
+			own, _ := list(overrides)
+			if !reflect.DeepEqual(shared, own) {
+				t.Errorf("%s: with another %s it has the list of another device", kernel, param.Name)
+			}
+			if own != nil && !reflect.DeepEqual(own, base) {
+				others++
+			}
+		}
+		if others == 0 {
+			t.Errorf("%s: no number changes the list", kernel)
 		}
 	}
 }

@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// mostFiles is how many files a plugin may have open. Go raises what is usual, 1,024, to what the system allows.
+const mostFiles = 4096
+
 // startTied starts cmd so that the kernel kills it when this process dies, even by SIGKILL. The kernel watches the
 // thread that started the child, so a goroutine keeps that thread until the child has exited.
 func startTied(cmd *exec.Cmd, exited <-chan struct{}) error {
@@ -19,6 +22,10 @@ func startTied(cmd *exec.Cmd, exited <-chan struct{}) error {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
+		if err == nil { // it fails where the user allows less already
+			files := &unix.Rlimit{Cur: mostFiles, Max: mostFiles}
+			_ = unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_NOFILE, files, nil)
+		}
 		started <- err
 		if err == nil {
 			<-exited

@@ -11,6 +11,8 @@ import (
 	"os"
 	osexec "os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -139,6 +141,8 @@ func TestSecretsStayHere(t *testing.T) {
 	}
 	t.Setenv("CUDA_VISIBLE_DEVICES", "3")
 	t.Setenv("TRITON_CACHE_DIR", "/cache")
+	t.Setenv("GOMEMLIMIT", "")
+	_ = os.Unsetenv("GOMEMLIMIT")
 	dir := t.TempDir()
 	lock := filepath.Join(dir, "lock")
 	trust(t, lock, install(t, dir, "environment"))
@@ -157,9 +161,37 @@ func TestSecretsStayHere(t *testing.T) {
 		}
 		if strings.Contains(string(text), "a-secret") || strings.Contains(string(text), "PRIVATE KEY") ||
 			!strings.Contains(string(text), "CUDA_VISIBLE_DEVICES=3\n") ||
-			!strings.Contains(string(text), "TRITON_CACHE_DIR=/cache\n") {
+			!strings.Contains(string(text), "TRITON_CACHE_DIR=/cache\n") ||
+			!strings.Contains(string(text), "GOMEMLIMIT="+strconv.Itoa(host.Memory)+"\n") {
 			t.Errorf("%s, it inherits\n%s", when, text)
 		}
+	}
+}
+
+// A plugin may have so many files open.
+func TestFilesOfAPluginAreLimited(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("other systems have no call for it")
+	}
+	dir := t.TempDir()
+	lock := filepath.Join(dir, "lock")
+	trust(t, lock, install(t, dir, "environment"))
+	h := newHost(t, host.Options{LockFile: lock})
+	open(t, h, arch.OpenRequest{Arch: "environment"})
+	lists, _ := filepath.Glob("/proc/self/task/*/children")
+	limited := false
+	for _, list := range lists {
+		text, _ := os.ReadFile(list)
+		for _, pid := range strings.Fields(string(text)) {
+			limits, _ := os.ReadFile("/proc/" + pid + "/limits")
+			for line := range strings.Lines(string(limits)) {
+				f := strings.Fields(line)
+				limited = limited || strings.HasPrefix(line, "Max open files") && len(f) > 4 && len(f[4]) <= len("4096")
+			}
+		}
+	}
+	if !limited {
+		t.Error("no process of a plugin has a limit")
 	}
 }
 

@@ -36,7 +36,7 @@ export GOLANGCI_LINT_CACHE ?= $(HOME)/.cache/golangci-lint$(subst /,-,$(CURDIR))
 
 # Where cuda.h is: CUDA_HOME's or the usual place's toolkit, else the wheel.
 CUDA_HEADER   := $(firstword $(wildcard $(CUDA_HOME)/include/cuda.h /usr/local/cuda/include/cuda.h) $(TOOLS)/cuda-headers/nvidia/cu13/include/cuda.h)
-# libcuda.a is empty: it satisfies the linker flag of gorgonia.org/cu and links nothing (docs/adr/0010-cuda-executor.md).
+# libcuda.a is empty: it satisfies the linker flag of gorgonia.org/cu and links nothing (docs/decisions/measuring.md).
 CUDA_ENV      := CGO_ENABLED=1 CGO_CFLAGS="-O2 -I$(CURDIR)/plugins/nvidia/cuda/shim -I$(dir $(CUDA_HEADER))" CGO_LDFLAGS="-L$(TOOLS)/cuda-link"
 
 PREFIX := /usr/local
@@ -167,17 +167,17 @@ version: ## VERSION=X.Y.Z or X.Y.Z-dev becomes the version of every part; X.Y.Z 
 	grep -qF '## [$(VERSION)]' CHANGELOG.md && rm $(BIN)/CHANGELOG.md || mv $(BIN)/CHANGELOG.md CHANGELOG.md
 	go test -count=1 ./core/release
 
-# The site: the documentation, and origami in the browser as its front page (docs/adr/0090-site.md).
-SITE := $(BIN)/site
+# The site: the documentation, and origami in the browser as its front page (site/page), which shows the answer to this:
+SITE  := $(BIN)/site
+FIRST := arch=h200&m=4096&n=4096&k=4096&dtype=bf16&trans_b=true
+SHOWN := /openapi.json /api/v1/archs '/api/v1/select?$(FIRST)&advice=true&regret=true&top=10' \
+	'/api/v1/explain?$(FIRST)' '/api/v1/roofline?$(FIRST)'
 site: site-ready $(BIN)/origami.wasm $(BIN)/release/LICENSES-third-party.txt ## bin/site/, the documentation and origami itself in the browser, for any host of files; broken links fail it
 	SOURCE_DATE_EPOCH=$(COMMIT_TIME) NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(TOOLS)/site python3 -m mkdocs build --quiet --config-file site/mkdocs.yml --site-dir $(SITE)
-	cp cmd/origami/internal/report/assets/page.css cmd/origami/internal/report/assets/page.js $(SITE)/assets/
 	cp site/open.js $(WASM_EXEC) LICENSE NOTICE $(BIN)/release/LICENSES-third-party.txt $(SITE)/
-	cp $(TOOLS)/site/mkdocs_material-*.dist-info/licenses/LICENSE $(SITE)/LICENSE-material-for-mkdocs.txt
 	gzip -9nc $(BIN)/origami.wasm > $(SITE)/origami.wasm.gz
-	node site/ask.mjs $(BIN)/origami.wasm $(WASM_EXEC) / | python3 -c 'import json, sys; print(json.load(sys.stdin)["body"] \
-		.replace("<link rel", "<script src=\"open.js\"></script>\n<link rel", 1))' > $(SITE)/index.html
-	sed "s/VERSION/$$(cat site/worker.js $(addprefix $(SITE)/,index.html open.js wasm_exec.js assets/page.css assets/page.js \
+	node site/ask.mjs $(BIN)/origami.wasm $(WASM_EXEC) $(SHOWN) | node site/build.mjs $(SITE) '$(FIRST)' $(SHOWN)
+	sed "s/VERSION/$$(cat site/worker.js $(addprefix $(SITE)/,index.html open.js wasm_exec.js style.css chart.js views.js page.js \
 		origami.wasm.gz) | sha256sum | cut -c1-16)/" site/worker.js > $(SITE)/worker.js
 WASM_EXEC = $(shell go env GOROOT)/lib/wasm/wasm_exec.js
 .PHONY: $(BIN)/origami.wasm # Go knows whether it is up to date
@@ -266,9 +266,9 @@ golden-arm64: ## the same on arm64, where Go fuses multiply-adds at every chance
 RACE = $(shell grep -rlE --include='*.go' '\bgo func|^\s*go [a-z]|\bsync\.[MPRW]|\batomic\.[A-Z]|errgroup|\bask\.Group\b' bindings cmd core plugins sdk | \
 	xargs -n1 dirname | sort -u | grep -v -e plugins/nvidia/cuda -e testdata -e 'cmd/origami$$' -e cmd/origami/browser -e cmd/origami/hostile -e cmd/origami/soak -e 'core/dataset$$' -e internal/cli -e internal/figure \
 	-e 'plugins/nvidia$$' -e plugins/nvidia/tritonblas -e plugins/nvidia/pipelined -e plugins/amd-ref -e plugins/library | sed 's,^,./,')
-# What TestLibrary calls is built without it.
+# What TestLibrary calls is built without it, and TestCandidatesAndBands computes for a minute and a half in one goroutine.
 race: ## their tests under the race detector, in random order
-	go test -race -shuffle=on -vet=off -timeout 10m -skip ^TestLibrary$$ $(RACE)
+	go test -race -shuffle=on -vet=off -timeout 10m -skip '^(TestLibrary|TestCandidatesAndBands)$$' $(RACE)
 
 lint: tools ## golangci-lint, go vet among it, and module tidiness
 	golangci-lint run
@@ -283,7 +283,7 @@ proto: tools ## buf lint, and no change that breaks plugins built against the ba
 generate: tools ## generated Go of the wire protocol, the PTX instructions and the models of terms, command-line reference
 	go test -count=1 -run ListsOfTypes ./core/gemm -update
 	cd sdk/proto && buf generate && buf build --exclude-source-info --as-file-descriptor-set -o ../python/origami_gemm_plugin/wire.binpb
-	go generate ./plugins/nvidia/ptx ./plugins/nvidia/pipelined ./plugins/nvidia/sgemm ./plugins/nvidia/internal/page ./plugins/amd-ref/tensile \
+	go generate ./plugins/nvidia/ptx ./plugins/nvidia/pipelined ./plugins/nvidia/sgemm ./plugins/amd-ref/tensile \
 		./plugins/library
 	go generate ./ask ./sdk/wire
 	go run ./cmd/origami/gen-docs docs
@@ -311,6 +311,11 @@ intervals: ## how far the models' times are from the shipped records, for the mo
 		--candidates plugins/nvidia/data/h100-persistent/configs.csv --intervals --json >> $(BIN)/intervals.jsonl
 	$(BIN)/origami --in-process eval --arch sm90@h100 --rung spec --kernel sgemm --times plugins/nvidia/data/sweeps/sgemm/sgemm-fit \
 		--candidates plugins/nvidia/data/sweeps/sgemm/sgemm-configs.csv --intervals --json >> $(BIN)/intervals.jsonl
+	for kernel in triton wgmma; do $(BIN)/origami --in-process eval --arch sm90@h100 --rung spec --kernel $$kernel \
+		--times plugins/nvidia/data/h100/$$kernel --intervals --json || exit; done >> $(BIN)/intervals.jsonl
+	for device in sm89@rtx4090 sm86@rtx3090; do set=plugins/nvidia/data/$${device#*@}-triton-published; \
+		for rung in spec calibrated; do $(BIN)/origami --in-process eval --arch $$device --rung $$rung --times $$set \
+		--problems $$set/fit.csv --intervals --json || exit; done; done >> $(BIN)/intervals.jsonl
 	mv $(BIN)/intervals.jsonl plugins/nvidia/data/intervals.jsonl
 
 checked: ## how far the times of kernel family library are from published ones, for the models to ship, and the scores in docs
@@ -320,14 +325,8 @@ checked: ## how far the times of kernel family library are from published ones, 
 	go test -count=1 -run '^TestUnchecked$$' ./plugins/library/fit -update-unchecked
 	go test -count=1 -run 'PublishedScores|PublishedSides|TrustInDocs' ./cmd/origami -scores
 
-SCORES := docs/experiments/refined-on-h200
-scores: intervals ## what docs show of the models' scores: the table per rung and class, and plots
-	go build -o $(BIN)/origami ./cmd/origami
-	go test -count=1 -run ScoresInDocs ./plugins/nvidia -scores
-	for rung in $(INTERVALS); do \
-		$(BIN)/origami --in-process eval --arch sm90@h200 --rung $$rung --report bin/scores > /dev/null || exit; \
-		for file in efficiency.svg predicted-measured.png eval.csv; do cp bin/scores/$$file $(SCORES)/$$rung-$$file || exit; done; \
-	done
+scores: intervals ## experiments/refined-on-h200/scores.csv, the models' scores per rung and class
+	go test -count=1 -run RecordedScores ./plugins/nvidia -scores
 
 verify: generate ## generated files are up to date
 	git diff --exit-code

@@ -45,7 +45,7 @@ def sizes():
             found["go by hand"] += lines(path)
             found[f"go by hand in {room(path)}"] += lines(path)
     for path in files("*.py", "*.pyi"):
-        found["python in docs" if path.parts[0] == "docs" else "python"] += lines(path)
+        found["python in experiments" if path.parts[0] == "experiments" else "python"] += lines(path)
     for path in files("*.js", "*.css"):
         found["javascript and css"] += lines(path)
     for path in files("*.tmpl", "*.html", "*.c", "*.h"):

@@ -16,9 +16,8 @@ import (
 
 // Advice is a change that is predicted to save time.
 type Advice struct {
-	// the rule that it comes from. `strides`: where rows and matrices begin; `pad`: zeros at the ends of rows; `layout`:
-	// along which dimension A and B are contiguous; `family`: another kernel family; `config`: another configuration;
-	// `rows`: another M; `fuse`: what is done to C afterwards
+	// `strides`: where rows and matrices begin; `pad`: zeros at the ends of rows; `layout`: the contiguous dimension
+	// of A and B; `family`, `config`, `rows`: another of these; `fuse`: what is done to C afterwards
 	Rule string `json:"rule" enum:"strides,pad,layout,family,config,rows,fuse"`
 	// what to do, for people
 	Do string `json:"do"`
@@ -136,14 +135,12 @@ func leads(a *Ranking, e *Entry, checked bool, to *Ranking, work float64) bool {
 	if to.Err != nil || checked && len(to.Outside(&to.Entries[0])) > 0 {
 		return false
 	}
-	low, high, ok := to.Interval(&to.Entries[0])
-	from, until, also := a.Interval(e)
+	other, ok := to.Distribution(&to.Entries[0])
+	now, also := a.Distribution(e)
 	if !ok || !also {
 		return true
 	}
-	more := cmp.Or(work, 1)
-	return score.Odds(float64(low)/more, float64(high)/more, float64(from), float64(until), score.Level) >=
-		a.Arch.Constant("advice_odds", leastOdds)
+	return score.Odds(other.Over(cmp.Or(work, 1)), now) >= a.Arch.Constant("advice_odds", leastOdds)
 }
 
 // best returns the change of each rule that gains most, if it is worth it.

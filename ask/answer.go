@@ -17,65 +17,60 @@ type Answer struct {
 	Device string `json:"device"`
 	// the model
 	Model string `json:"model"`
-	// what the model is for: `refined`, origami's own prediction, or `reference`, a published model. Absent if its plugin
-	// does not say.
+	// `refined`: origami's own prediction; `reference`: a published model
 	ModelClass arch.ModelClass `json:"model_class,omitempty"`
 	// the model's kernel family
 	Kernel string `json:"kernel"`
 	// how much the model knows: `spec`, `calibrated`, `compiled`, `characterized`
 	Rung arch.Rung `json:"rung"`
-	// only if the model has a higher rung for the device, and overridden numbers rule it out: why, as a clause
+	// why overridden numbers rule out a higher rung of the model
 	RungReason string `json:"rung_reason,omitempty"`
-	// what the predicted times are [of](timings.md): `model` by default. Absent if the model does not say
+	// the [timing](timings.md) of the predicted times
 	Timing string `json:"timing,omitempty"`
-	// `true` if the model puts configurations in order and does not time them: `seconds`, `tflops` and what follows from
-	// them are no predictions of a time. Absent otherwise
+	// `true` if the model orders configurations and does not time them: `seconds` and `tflops` are no predictions
 	RanksOnly bool `json:"ranks_only,omitempty"`
-	// whether the model's error was measured on the device, on similar problems: `evidence` is `checked`
+	// whether `evidence` is `checked`
 	Validated bool `json:"validated"`
-	// how the answer lies [outside of what the model was checked on](evaluating.md#where-the-intervals-hold), as texts for
-	// people. Empty inside. If only sizes are outside, `validated` is `true` and the interval wider
+	// how it lies [outside of what the model was checked on](evaluating.md#where-the-intervals-hold); if only in
+	// size, `validated` is `true` and the interval wider
 	Outside []string `json:"outside"`
-	// only for a GPU of this machine (`--device auto`). A GPU without a device file has `device` `auto`. A GPU that a file
-	// describes exactly has no `live`
+	// of a GPU of this machine that no device file describes exactly; without a file, `device` is `auto`
 	Live *Live `json:"live,omitempty"`
 	// the product that was asked about
 	Problem gemm.Record `json:"problem"`
-	// with `--problems`: the further columns of the file, by name, if there are any
+	// with `--problems`: the further columns of the file, by name
 	Labels Fields `json:"labels,omitempty"`
-	// `block_m`, `block_n`, `block_k`, `group_m`, `num_warps`, `num_stages`, `split_k`. Of the kernel family `library`
-	// nobody knows the launch order, warps and stages: they are `null`. If the kernel family declares axes, `axes`: the
-	// values, as text by name, that are not the default
+	// `block_m`, `block_n`, `block_k`, `group_m`, `num_warps`, `num_stages`, `split_k`, and in `axes` the values of
+	// the family's axes that are not the default. Of `library`, order, warps and stages are unknown: `null`
 	Config gemm.Config `json:"config"`
-	// what the model predicts; absent for a configuration that cannot be used
+	// absent for a configuration that cannot be used
 	Predicted *Predicted `json:"predicted,omitempty"`
 	// only if the device has several dies
 	Mapping *Mapping `json:"mapping,omitempty"`
 	// the numbers of usable and of rejected configurations
 	Candidates int `json:"candidates"`
 	Rejected   int `json:"rejected"`
-	// what the interval [rests on](evaluating.md#evidence): measured times of the device (`checked`), of other devices of
-	// its architecture (`sister`), or of other generations or none (`unchecked`)
-	Evidence arch.Evidence `json:"evidence" enum:"checked,sister,unchecked"`
-	// the [expected regret](evaluating.md#what-measuring-is-worth) of the pick: how much slower it is than the fastest
-	// other candidate, as a fraction of that candidate's time. With `--regret` or `--measure auto`, if the model has an
-	// interval
+	// what the interval [rests on](evaluating.md#evidence): measured times of the device (`checked`), of another kind of
+	// problem on it (`related`), of others of its architecture (`sister`), or none of these (`unchecked`)
+	Evidence arch.Evidence `json:"evidence" enum:"checked,related,sister,unchecked"`
+	// with `--regret` or `--measure auto`: the [expected regret](evaluating.md#what-measuring-is-worth) of the pick:
+	// its time ÷ the time of the fastest other candidate − 1
 	ExpectedRegret *float64 `json:"expected_regret,omitempty"`
-	// with `expected_regret`: the number of leading candidates that are worth measuring before the fastest is taken; 1
-	// means that the pick can be taken unmeasured
+	// how many leading candidates are worth measuring; 1: take the pick unmeasured
 	WorthMeasuring int `json:"worth_measuring,omitempty"`
-	// the other kernel families of the device that have a time for the problem, if there are any. `rank` does not have it
+	// the other kernel families with a time for the problem; not in `rank`, nor for the problems of a file unless
+	// `--advice` asks for them
 	Ways []Way `json:"ways,omitempty"`
-	// with `--invariant`: how much slower the pick is than the pick of all configurations, as a fraction
+	// with `--invariant`: time ÷ the time of the pick of all configurations − 1
 	InvariantPrice *float64 `json:"invariant_price,omitempty"`
-	// with `--advice`: what is predicted to be at least 1.1 times as fast, the largest gain first
+	// with `--advice`, the largest gain first
 	Advice []Advice `json:"advice,omitempty"`
-	// with `--measure`: what was measured. `config` and `predicted` above then belong to the chosen candidate
+	// with `--measure`; `config` and `predicted` above are then the choice's
 	Measured *Measured `json:"measured,omitempty"`
 	// with `--contract`: the contraction, and how GEMMs compute it
 	Contraction *Contraction `json:"contraction,omitempty"`
-	// with `--logic`: what the library logic says. For kernels that no model here knows, the object has `arch`,
-	// `made_for`, `problem`, `logic`, `speed` (0 if unknown), `unit` and `parameters` only
+	// with `--logic`; for kernels of no model here, beside `arch`, `made_for`, `problem`, `speed` (0 if unknown),
+	// `unit` and `parameters` only
 	Logic *LogicPick `json:"logic,omitempty"`
 	// with `--top`: 1 for the best
 	Rank int `json:"rank,omitempty"`
@@ -83,10 +78,10 @@ type Answer struct {
 
 // Live says where the hardware numbers of a GPU of this machine come from.
 type Live struct {
-	// the name of the product, and which parameters its driver reports that no file has
+	// the product, and parameters that only its driver reports
 	Name   string   `json:"name"`
 	Driver []string `json:"driver"`
-	// the parameters that are computed from another device, and that device, as `arch@device`
+	// the parameters computed from another device, and that device
 	Scaled     []string `json:"scaled"`
 	ScaledFrom string   `json:"scaled_from,omitempty"`
 }
@@ -97,16 +92,16 @@ type Predicted struct {
 	Cycles float64 `json:"cycles" unit:"cycles"`
 	// cycles ÷ `clock_hz`
 	Seconds float64 `json:"seconds" unit:"s"`
-	// 2·m·n·k·batch ÷ seconds ÷ 10¹² (tera-operations per second, also of integers)
+	// 2·m·n·k·batch ÷ seconds ÷ 10¹², also of integers
 	TFLOPS float64 `json:"tflops"`
-	// what limits the kernel: `compute`, `l2`, `mall`, `dram`, `latency`, `l1`, `shared_memory`, `issue` or `unknown`
+	// `compute`, `l2`, `mall`, `dram`, `latency`, `l1`, `shared_memory`, `issue` or `unknown`
 	Bound string `json:"bound" enum:"unknown,compute,l2,mall,dram,latency,l1,shared_memory,issue"`
 	// the sentence of the text output, for one problem
 	Why string `json:"why,omitempty"`
 	// the clock of the model's cycles, and its rung
 	ClockHz   float64   `json:"clock_hz"`
 	ClockRung arch.Rung `json:"clock_rung"`
-	// the low and the high end of the time, unless the model states none ([how](evaluating.md#intervals))
+	// low and high end of the time ([how](evaluating.md#intervals))
 	Interval *[2]float64 `json:"interval_seconds,omitempty"`
 	// the probability that the measured time lies in the interval
 	IntervalLevel float64 `json:"interval_level,omitempty"`
@@ -132,11 +127,11 @@ type Measured struct {
 	Device string `json:"device_name"`
 	// whether the model's uncertainty decided how many were measured
 	Auto bool `json:"auto"`
-	// the larger ÷ the smaller of two measurements of the model's pick − 1, or `null`
+	// the larger ÷ the smaller of two measurements of the model's pick − 1
 	Noise Number `json:"noise_floor"`
-	// the measured time of the choice; absent if nothing was measured
+	// the measured time of the choice
 	Seconds float64 `json:"seconds,omitempty" unit:"s"`
-	// in predicted order. With `auto`, it is empty if nothing was worth measuring
+	// in predicted order; empty if nothing was worth measuring
 	Candidates []MeasuredCandidate `json:"candidates"`
 }
 
@@ -145,9 +140,9 @@ type MeasuredCandidate struct {
 	// the configuration, and its predicted time
 	Config    gemm.Config `json:"config"`
 	Predicted float64     `json:"predicted_seconds" unit:"s"`
-	// the measured time; `null` without one
+	// the measured time
 	Median *float64 `json:"median_seconds" unit:"s"`
-	// the relative median absolute deviation of the samples; `null` without a time
+	// the relative median absolute deviation of the samples
 	Spread *float64 `json:"spread" unit:"fraction"`
 	// how often the kernel was timed
 	Runs int `json:"runs"`

@@ -31,16 +31,14 @@ type Bands struct {
 	Kernels int `json:"kernels"`
 	// the sizes M at which kernels were compared
 	Asked int `json:"asked"`
-	// how much slower the kernels of the bands are than the pick for each M: the predicted time of the band's kernel ÷ the
-	// predicted time of the pick − 1, where the library's time counts with its margin. The mean has equal weights on a
-	// logarithmic scale of M
+	// time of the band's kernel ÷ time of the pick for that M − 1, with the library's margin; the mean is over log M
 	MeanRegret  float64 `json:"mean_regret"`
 	WorstRegret float64 `json:"worst_regret"`
 	// where the regret is worst
 	WorstM int `json:"worst_m"`
-	// with `--same` or `--invariant`: what the kernels have in common for all M, and what that costs
+	// with `--same` or `--invariant`: what the kernels have in common, and its price
 	Same *Same `json:"same,omitempty"`
-	// the bands, in the order of M. Those of a range leave no gap, and those of a list have one M each
+	// in the order of M, without gaps in a range
 	Bands []Band `json:"bands"`
 }
 
@@ -49,12 +47,10 @@ type Band struct {
 	// the first and the last M
 	MLow  int `json:"m_low"`
 	MHigh int `json:"m_high"`
-	// the kernel family: the model's, or `library` where the vendor's library is taken: its time counts with a margin that
-	// the model states for the device, its constants `bands_…`. For an activation, the library's time has a pass over the
-	// result
+	// the model's family, or `library`, whose time counts with a margin (the model's constants `bands_…`) and, for an
+	// activation, a pass over the result
 	Kernel string `json:"kernel"`
-	// the configuration, with a `group_m` of 0 for more than one M, as each M has its own. `null` for the library, which
-	// chooses by itself
+	// the configuration, with a `group_m` of 0 for more than one M, as each M has its own
 	Config *gemm.Config `json:"config"`
 	// the predicted times of the band's kernel at both ends
 	SecondsLow  float64 `json:"seconds_low"`

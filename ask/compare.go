@@ -1,7 +1,9 @@
 package ask
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -158,12 +160,12 @@ func (c *Contest) Odds(i, j int) *Number {
 	if u := deviceOf(a, b, e); u != nil {
 		return known(score.OddsOfOneModel(a.Seconds(e), b.Seconds(f), u, e.Estimate.Bound), true)
 	}
-	low, high, ok := a.Interval(e)
-	from, to, also := b.Interval(f)
+	first, ok := a.Distribution(e)
+	second, also := b.Distribution(f)
 	if !ok || !also {
 		return nil
 	}
-	return known(score.Odds(float64(low), float64(high), float64(from), float64(to), score.Level), true)
+	return known(score.Odds(first, second), true)
 }
 
 // deviceOf returns what was checked on the device of two answers of one model, of which one or both have other hardware
@@ -224,6 +226,18 @@ func (c *Contest) Shared() string {
 		return ""
 	}
 	return families[i]
+}
+
+// Faster returns the i-th side's fastest other way, if it is faster than what the side answers with and checked. It is
+// nil otherwise, and where nobody asked for ways.
+func (c *Contest) Faster(i int) *Ranking {
+	t, ok := c.Time(i)
+	for _, way := range c.Answers[i].Ways {
+		if e := &way.Entries[0]; ok && way.Scope(e).Checked() && way.Seconds(e)*leastLead < t {
+			return way
+		}
+	}
+	return nil
 }
 
 // Launch returns the part of the i-th side's time that the launch is, nil if its time has no launch.
@@ -300,9 +314,38 @@ func (c *Contest) Compared(i int) *Compared {
 			DRAM: known(roofs.DRAMShare, timed && roofs.DRAMShare > 0),
 			Roof: known(roofs.RoofShare, timed && roofs.RoofShare > 0),
 		},
-		PerDollar: c.PerDollar(i), PerJoule: c.PerJoule(i), Terms: a.NamedTerms(e), Checked: a.checked(e),
+		Hardware: c.Hardware(i), PerDollar: c.PerDollar(i), PerJoule: c.PerJoule(i), Terms: a.NamedTerms(e), Checked: a.checked(e),
 	}
 	return out
+}
+
+// Hardware returns what kernels of the i-th side, which has an answer, have to fit. Nobody knows the instruction of a
+// library's kernel: it is that of another way.
+func (c *Contest) Hardware(i int) Hardware {
+	a, _ := c.Best(i)
+	d, p := a.Arch, &a.Problem
+	h := Hardware{Chiplets: max(d.Partitions, 1), Registers: d.RegistersPerThread, SharedMemory: float64(d.SharedMemory)}
+	atom := d.Atom(p.DType)
+	for _, way := range a.Ways {
+		atom = cmp.Or(atom, way.Arch.Atom(p.DType))
+	}
+	if atom != nil {
+		h.Instruction = fmt.Sprintf("%dx%dx%d", atom.M, atom.N, atom.K)
+	}
+	for _, l := range c.Sides[i].Model.Hierarchy().Levels() {
+		level := MemoryLevel{Name: l.Name, Bandwidth: float64(l.DataSheet)}
+		if l.Bound == arch.BoundDRAM {
+			level.Name = "DRAM" // some call it HBM
+		}
+		if l.DataSheet == 0 {
+			level.Bandwidth = float64(l.Bandwidth.Peak) * float64(d.Clock)
+		}
+		if l.Capacity > 0 {
+			level.Capacity, level.Partitions = float64(l.Capacity), max(l.Partitions, 1)
+		}
+		h.Levels = append(h.Levels, level)
+	}
+	return h
 }
 
 // checked returns what the predictions most like an entry's were checked on, nil if none ever was.

@@ -13,21 +13,20 @@ type Comparison struct {
 	// as in `select`
 	Problem gemm.Record `json:"problem"`
 	Labels  Fields      `json:"labels,omitempty"`
-	// the model of all sides, empty if they have several; each entry has its own
+	// empty if the sides have several
 	Model string `json:"model"`
 	// as in `select`
 	ModelClass arch.ModelClass `json:"model_class,omitempty"`
 	// one per `--arch`, in the given order. A side that failed has `arch`, `device`, `what_if` and `error` only
 	Entries []Side `json:"entries"`
-	// the predicted time over the first side's, or `null` where one of the two is no time
+	// predicted time ÷ the first side's
 	Ratio []*Number `json:"ratio_to_first"`
-	// the probability that a side is faster than another, as `odds[side][other]`; `null` for itself, and where one of the
-	// two has no interval
+	// the probability that a side is faster, as `odds[side][other]`
 	Odds [][]*Number `json:"odds"`
-	// how often published times of the two devices confirm who was named the faster, as `recorded[side][other]`; `null`
-	// where too few were published
+	// how often published times confirm the faster one, as `recorded[side][other]`
 	Recorded [][]*Recorded `json:"recorded"`
-	// the side with the shortest time; `null` if there is none, or more than one
+	// the side with the shortest time; `null` if fewer than two have a time, or two are equal to 0.05 %. Places count
+	// from 0
 	Fastest *Fastest `json:"fastest"`
 }
 
@@ -51,12 +50,13 @@ type Compared struct {
 	Answer
 	// the hardware numbers behind the name in `--arch`, if any
 	WhatIf string `json:"what_if,omitempty"`
-	// what the predictions most like this one were checked on; `null` if none ever was. `outside` says how this one is
-	// different
+	// what the most similar predictions were checked on
 	Checked *Checked `json:"checked"`
 	// where the pick is under the roofs
 	Roofline Roofs `json:"roofline"`
-	// the part of the time that the launch of the kernel is; `null` if the time has no launch
+	// the memory levels of the device, and what else its kernels have to fit
+	Hardware Hardware `json:"hardware"`
+	// the launch's part of the time
 	Launch *Number `json:"launch_seconds"`
 	// with `--price`: operations per dollar
 	PerDollar *Number `json:"flop_per_dollar,omitempty"`
@@ -64,6 +64,31 @@ type Compared struct {
 	PerJoule *Number `json:"flop_per_joule,omitempty"`
 	// as in `rank`
 	Terms Fields `json:"terms" of:"Term"`
+}
+
+// Hardware is the memory hierarchy of a device, and what else its kernels have to fit.
+type Hardware struct {
+	// the memory levels, near to far
+	Levels []MemoryLevel `json:"levels"`
+	// the dies over which workgroups are distributed
+	Chiplets int `json:"chiplets"`
+	// the shape of the matrix instruction; empty for a type that has none
+	Instruction string `json:"instruction,omitempty"`
+	// the registers that a thread can have
+	Registers int `json:"registers_per_thread,omitempty"`
+	// the shared memory that a CTA (workgroup) can have
+	SharedMemory float64 `json:"shared_memory_bytes,omitempty"`
+}
+
+// MemoryLevel is a level of the memory hierarchy.
+type MemoryLevel struct {
+	// `L2`, `MALL`, `DRAM`
+	Name string `json:"name"`
+	// the capacity of one partition, and how many there are; absent for the last level
+	Capacity   float64 `json:"capacity_bytes,omitempty"`
+	Partitions int     `json:"partitions,omitempty"`
+	// the bandwidth of all units together: that of the data sheet, or else the measured one
+	Bandwidth float64 `json:"bytes_per_second,omitempty"`
 }
 
 // Failed is a side without an answer.
@@ -85,7 +110,7 @@ type Fastest struct {
 	Lead Number `json:"lead"`
 	// whether its interval ends before the others' begin
 	Clear bool `json:"clear"`
-	// the probability that it is faster than the other that is likeliest to be; `null` if no other has an interval
+	// the probability that it is faster than its likeliest rival
 	Odds *Number `json:"odds"`
 }
 
@@ -93,11 +118,11 @@ type Fastest struct {
 type Checked struct {
 	// the name of the data set
 	DataSet string `json:"data_set"`
-	// the element type of A and B that was timed, if it is another one that costs the same
+	// the type that was timed, if another that costs the same
 	TimedType string `json:"timed_type,omitempty"`
 	// its sizes
 	Sizes int `json:"sizes,omitempty"`
-	// its times, measured or published; a size has several if it was timed in other types or conditions
+	// its times; a size may have several, of other types or conditions
 	Times int `json:"times,omitempty"`
 	// the median error of the model on it
 	MedianError float64 `json:"median_error,omitempty"`

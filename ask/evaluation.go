@@ -20,7 +20,7 @@ type Evaluation struct {
 	Ranks bool `json:"ranks_only,omitempty"`
 	// the measurements that were scored against
 	Records string `json:"records"`
-	// the constant values of the launch-order group and of the split of K in the measurements, 0 for none
+	// the constant group and split of K of the measurements, 0 for none
 	GroupM int `json:"group_m"`
 	SplitK int `json:"split_k"`
 	// the data sets that the model was fitted to
@@ -31,16 +31,15 @@ type Evaluation struct {
 	Problems []Evaluated `json:"problems"`
 	// the recorded problems that were left out, if any
 	Partial []gemm.Record `json:"partial,omitempty"`
-	// `problems`, `unrecorded_picks`, and of these `failed_picks`; `efficiency_…`, `top4_…`, `top8_…` and `top16_…` with
-	// `geomean`, `median`, `p10`, `worst`, of the problems at which they are known; `tau_mean`, `tau_worst`,
-	// `error_median`, `interval_coverage` (of all recorded times), `interval_coverage_picks`; with intervals also
-	// `auto_…` (the fastest of the candidates that are worth measuring),
-	// `auto_measured_mean` (their number), `expected_regret_mean` and `recorded_regret_mean`
+	// `problems`, `unrecorded_picks`, of these `failed_picks`; `efficiency_…`, `top4_…`, `top8_…`, `top16_…` with
+	// `geomean`, `median`, `p10`, `worst`; `tau_mean`, `tau_worst`, `error_median`, `interval_coverage`,
+	// `interval_coverage_picks`; with intervals `auto_…` (the fastest of those worth measuring), `auto_measured_mean`
+	// (how many), `expected_regret_mean`, `recorded_regret_mean`
 	Summary Fields `json:"summary" of:"Number"`
 	// the numbers of `summary` by class of shape, for classes with problems
 	Classes Fields `json:"classes" of:"Scores"`
-	// only if the measurements vary it: `configurations`, `efficiency_geomean`, `efficiency_p10`, `efficiency_worst` of
-	// the model's choice, `constant_geomean` and `constant_worst` of the constant value
+	// if the measurements vary it: `configurations`, `efficiency_geomean`, `efficiency_p10`, `efficiency_worst` of
+	// the model's choice, `constant_geomean`, `constant_worst` of the constant value
 	Group *Fields `json:"group,omitempty" of:"Number"`
 	Split *Fields `json:"split,omitempty" of:"Number"`
 }
@@ -57,29 +56,29 @@ type Evaluated struct {
 	// its recorded time, `null` without one, and its predicted time
 	PickMS      Number  `json:"pick_ms" unit:"ms"`
 	PredictedMS float64 `json:"predicted_ms" unit:"ms"`
-	// the low and the high end of its time, or `null`
+	// the low and the high end of its time
 	IntervalMS *[2]float64 `json:"interval_ms"`
 	// the fastest recorded configuration, and its time
 	Best   gemm.Config `json:"best"`
 	BestMS float64     `json:"best_ms" unit:"ms"`
-	// the best time ÷ the time of the pick, and of the fastest of the model's first 4, 8 and 16 candidates: 0 if the
-	// pick was tried and failed, `null` if none was ever tried
+	// the best time ÷ the time of the pick, or of the fastest of the first 4, 8, 16 candidates: 0 if the pick failed,
+	// `null` if none was tried
 	Eff   Number `json:"efficiency" unit:"fraction"`
 	Top4  Number `json:"efficiency_top4" unit:"fraction"`
 	Top8  Number `json:"efficiency_top8" unit:"fraction"`
 	Top16 Number `json:"efficiency_top16" unit:"fraction"`
-	// how well the orders agree (Kendall's tau-b); `null` if undefined
+	// how well the orders agree (Kendall's tau-b)
 	Tau Number `json:"tau" unit:"ratio"`
-	// the place of the pick in the measured order, and of the best in the predicted one; `null` without a rank
+	// the place of the pick in the measured order, and of the best in the predicted
 	PickRank *int `json:"pick_rank_measured"`
 	BestRank *int `json:"best_rank_predicted"`
 	// the median error of the predicted times
 	Error Number `json:"error_median" unit:"fraction"`
-	// whether the pick's time lies in its interval; `null` without an interval
+	// whether the pick's time lies in its interval
 	Held *bool `json:"interval_held"`
-	// the share of the times in their intervals; `null` without intervals
+	// the share of the times in their intervals
 	Coverage Number `json:"interval_coverage"`
-	// the numbers of recorded configurations, and of these, rejected by the model
+	// recorded configurations, and how many the model rejects
 	Recorded int `json:"recorded"`
 	Refused  int `json:"refused"`
 	// whether the model was fitted to the problem

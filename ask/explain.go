@@ -15,9 +15,9 @@ import (
 // Explanation is one configuration with every number behind its prediction.
 type Explanation struct {
 	Answer
-	// as in `rank`. `null` for a configuration that is not in the candidate list
+	// as in `rank`
 	Rank *int `json:"rank"`
-	// `ok` or `rejected`, and then the reason as in `rank`, with numbers if the model gives them
+	// as in `rank`
 	Status string      `json:"status" enum:"ok,rejected"`
 	Reason arch.Reason `json:"reason,omitempty"`
 	Detail string      `json:"detail,omitempty"`
@@ -29,7 +29,7 @@ type Explanation struct {
 	Options map[string]string `json:"options"`
 	// by name, in the order in which the model computes them
 	Terms Fields `json:"terms" of:"ExplainedTerm"`
-	// only for a problem that is more than A·B: the cycles that the total has besides the model's terms, by name
+	// cycles that a problem besides A·B adds to the total, by name
 	Besides Fields `json:"besides,omitempty" of:"Number"`
 }
 
@@ -38,7 +38,7 @@ type ExplainedTerm struct {
 	Term
 	// `intermediate`, `step`, `share` or `total`
 	Kind string `json:"kind" enum:"intermediate,step,share,total"`
-	// how it is computed. A formula that starts with `rule:` is prose
+	// how it is computed; `rule:` begins prose
 	Formula string `json:"formula,omitempty"`
 	// the formula with its values
 	Substituted string `json:"substituted,omitempty"`
@@ -67,12 +67,11 @@ type Parameter struct {
 	Doc string `json:"doc,omitempty"`
 	// of a hardware number: how it was found
 	Method string `json:"method,omitempty"`
-	// where it comes from. The source of a number from the driver of this machine is `driver of this machine`. The
-	// source of a scaled number starts with `scaled from ARCH@DEVICE: `
+	// where it comes from: `driver of this machine`, `scaled from ARCH@DEVICE: …`, or a document
 	Source string `json:"source"`
 	// of a hardware number: when it was found
 	Date string `json:"date,omitempty"`
-	// `false` if the model says that no prediction depends on the number, and absent otherwise
+	// `false` if no prediction depends on it
 	Used *bool `json:"used,omitempty"`
 }
 

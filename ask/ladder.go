@@ -32,18 +32,17 @@ type Ladder struct {
 type Rung struct {
 	// its name
 	Name string `json:"rung"`
-	// `end to end` or `compute only`, where another rung is a part of the same kernel
+	// `end to end` or `compute only`, if two rungs are of one kernel
 	Label string `json:"label,omitempty"`
 	// what the kernel does
 	Doc string `json:"doc"`
-	// its configuration; `null` if the family has no such kernel
+	// its configuration
 	Config *gemm.Config `json:"config"`
-	// why it does not fit the device or the problem, the reason in numbers, and the rung that takes over then, if there is
-	// one
+	// why it does not fit, the reason in numbers, and the rung that takes over
 	Rejected string `json:"rejected,omitempty"`
 	Detail   string `json:"detail,omitempty"`
 	Instead  string `json:"instead,omitempty"`
-	// operations by byte that threads ask for, that comes from the L2, and from DRAM
+	// operations by byte: requested, from the L2, from DRAM
 	Requested Number `json:"flop_per_requested_byte" unit:"ratio"`
 	AtL2      Number `json:"flop_per_l2_byte" unit:"ratio"`
 	AtDRAM    Number `json:"flop_per_dram_byte" unit:"ratio"`

@@ -8,14 +8,13 @@ import (
 // Ranked is one entry of a ranking.
 type Ranked struct {
 	Answer
-	// 1 for the best; `null` for a rejected configuration
+	// 1 for the best
 	Rank *int `json:"rank"`
 	// with `--include-rejected`: `ok` or `rejected`
 	Status string `json:"status,omitempty" enum:"ok,rejected"`
-	// of a rejected one, the reason: `shared_memory`, `registers`, `atom_shape`, `warps`, `model_rule`, or another of its
-	// plugin, such as `stages` of family `mma`
+	// `shared_memory`, `registers`, `atom_shape`, `warps`, `model_rule`, or another of its plugin
 	Reason arch.Reason `json:"reason,omitempty"`
-	// the reason in numbers, if the model gives it. A rejected entry has no `predicted`
+	// the reason in numbers; a rejected entry has no `predicted`
 	Detail string `json:"detail,omitempty"`
 	// by name, in the order of the model's schema
 	Terms Fields `json:"terms" of:"Term"`
@@ -23,7 +22,7 @@ type Ranked struct {
 
 // Term is one number behind a prediction.
 type Term struct {
-	// `null` for a value that does not exist, such as the total of a rejected configuration
+	// `null` without one, as of a rejected configuration
 	Value *Number `json:"value"`
 	// the unit of the value
 	Unit string `json:"unit"`
@@ -31,8 +30,7 @@ type Term struct {
 	Share *Number `json:"share,omitempty"`
 	// the name that all models share, if it differs
 	Common string `json:"common,omitempty"`
-	// `false` for a term that does not enter the total of this kernel, such as the terms of a last wave that does not
-	// exist; absent otherwise
+	// `false` for a term that does not enter the total of this kernel
 	Used *bool `json:"used,omitempty"`
 }
 

@@ -147,12 +147,18 @@ func (a *Ranking) Outside(e *Entry) []string {
 	return a.Arch.Outside(a.Kernel, &a.Problem, e.Config.SplitK)
 }
 
-// Interval returns the interval of an entry's predicted time, and false where the model has none.
-func (a *Ranking) Interval(e *Entry) (low, high unit.Seconds, ok bool) {
+// Distribution returns what is known of an entry's time, and false where the model states no error.
+func (a *Ranking) Distribution(e *Entry) (arch.Distribution, bool) {
 	if e.Estimate.Reject != "" {
-		return 0, 0, false
+		return arch.Distribution{}, false
 	}
-	return a.Scope(e).Interval(e.Estimate.Bound, a.Seconds(e))
+	return a.Scope(e).Distribution(e.Estimate.Bound, a.Seconds(e))
+}
+
+// Interval returns the ends of an entry's Distribution.
+func (a *Ranking) Interval(e *Entry) (low, high unit.Seconds, ok bool) {
+	d, ok := a.Distribution(e)
+	return d.Low, d.High, ok
 }
 
 // Widened returns the width of an entry's interval relative to a validated problem's. It returns false if the entry

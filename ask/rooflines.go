@@ -49,13 +49,13 @@ type Ceiling struct {
 	Name string `json:"name"`
 	// where it applies
 	Level string `json:"level" enum:"compute,shared memory,requested,L2,MALL,DRAM"`
-	// what nothing exceeds, by the data sheet or the width of the unit; `null` if unknown
+	// what nothing exceeds, by the data sheet or the width of the unit
 	Limit Number `json:"limit"`
-	// what a microbenchmark reached; `null` if unknown
+	// what a microbenchmark reached
 	Reached Number `json:"reached"`
 	// the unit of both
 	Unit string `json:"unit" enum:"FLOP/s,B/s"`
-	// of a memory: the peak of the data sheet ÷ its limit, or ÷ what was reached where no limit is known; `null` otherwise
+	// of a memory: peak of the data sheet ÷ limit, or ÷ `reached` without one
 	Ridge Number `json:"ridge_flop_per_byte" unit:"ratio"`
 	// where the numbers come from
 	Source string `json:"source"`
@@ -70,19 +70,19 @@ type RooflineKernel struct {
 	Labels  Fields      `json:"labels,omitempty"`
 	// `pick`, `config`, `fastest` or a library
 	Name string `json:"name"`
-	// its configuration; `null` of a library
+	// its configuration
 	Config *gemm.Config `json:"config"`
 	// whether the time is measured
 	Measured bool `json:"measured"`
 	// its time, and its rate
 	Seconds float64 `json:"seconds" unit:"s"`
 	Rate    float64 `json:"flop_per_second" unit:"FLOP/s"`
-	// the rate that the lowest of the roofs allows, and what share of it the rate is
+	// the rate that the lowest roof allows, and the share reached
 	Attainable float64 `json:"attainable_flop_per_second"`
 	Share      float64 `json:"of_attainable" unit:"fraction"`
 	// the level of the lowest roof
 	Bound string `json:"bound" enum:"compute,shared memory,requested,L2,MALL,DRAM"`
-	// the number of the instructions that it is above, so that one of both is wrong; absent otherwise
+	// the number of the instructions that it exceeds, so that one of both is wrong
 	Above string `json:"above,omitempty" enum:"limit,reached"`
 	// the kernel at each memory
 	Levels []RooflineLevel `json:"levels"`
@@ -103,9 +103,9 @@ type RooflineLevel struct {
 	// operations by byte, and bytes by second
 	Intensity float64 `json:"flop_per_byte"`
 	Bandwidth float64 `json:"bytes_per_second"`
-	// the bandwidth ÷ its roof; `null` if unknown
+	// the bandwidth ÷ its roof
 	Share Number `json:"of_roof"`
-	// the number that the bandwidth is above, so that one of both is wrong; absent otherwise
+	// the number that the bandwidth exceeds, so that one of both is wrong
 	Above string `json:"above,omitempty" enum:"limit,reached"`
 }
 

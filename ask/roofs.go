@@ -109,7 +109,20 @@ func (a *Ranking) Why(e *Entry) string {
 			parts = append(parts, dram)
 		}
 	}
-	return bound(e.Estimate.Bound, r) + strings.Join(append(parts, occupancy(a, r)...), "; ")
+	return a.spills(e) + bound(e.Estimate.Bound, r) + strings.Join(append(parts, occupancy(a, r)...), "; ")
+}
+
+// spills says how much of each thread does not fit into registers, and is empty if all of it does.
+func (a *Ranking) spills(e *Entry) string {
+	bytes, ok := a.common(e, arch.CommonSpills)
+	if !ok || bytes == 0 {
+		return ""
+	}
+	registers := "its registers"
+	if n, ok := a.common(e, arch.CommonRegisters); ok {
+		registers = fmt.Sprintf("%.0f registers", n)
+	}
+	return fmt.Sprintf("spills %s of each thread beyond %s to memory; ", digits.Quantity(bytes, "B"), registers)
 }
 
 // occupancy is what a sentence says without a time.

@@ -20,15 +20,14 @@ import (
 type Same struct {
 	// the axes that have one value for all M, and that value, as text
 	Values map[string]string `json:"values"`
-	// the price of the values: of the fastest kernels that have them. The mean is weighted as mean_regret
+	// the price of the fastest kernels with these values, weighted as mean_regret
 	MeanPrice float64 `json:"mean_price"`
 	// where the price is highest
 	WorstPrice float64 `json:"worst_price"`
 	WorstM     int     `json:"worst_m"`
-	// one kernel for all M: the one with the lowest mean price. `null` if no kernel computes every M
+	// the kernel for all M with the lowest mean price
 	One *One `json:"one"`
-	// every choice of values with which each M has a kernel, cheapest first. The prices are of the sizes at which the
-	// whole space was searched
+	// every possible choice of values, cheapest first
 	Choices []Choice `json:"choices"`
 
 	axes []string
@@ -48,7 +47,7 @@ func (s *Same) TextOf(values map[string]string) string {
 
 // One is a single kernel for all M, and its price.
 type One struct {
-	// the configuration, with a `group_m` of 0, as each M has its own
+	// with a `group_m` of 0, as each M has its own
 	Config gemm.Config `json:"config"`
 	// its price, as above
 	MeanPrice  float64 `json:"mean_price"`

@@ -20,9 +20,9 @@ type Way struct {
 	Kernel string      `json:"kernel"`
 	Model  string      `json:"model"`
 	Config gemm.Config `json:"config"`
-	// what the time is of: as in the answer, unless this model does not say
+	// as in the answer
 	Timing string `json:"timing,omitempty"`
-	// the predicted time, and its low and high end, unless its model states none
+	// the predicted time, and the ends of its interval
 	Seconds  float64     `json:"seconds"`
 	Interval *[2]float64 `json:"interval_seconds,omitempty"`
 	// the probability that the measured time lies in the interval
@@ -30,7 +30,7 @@ type Way struct {
 	// as in the answer
 	Validated bool     `json:"validated"`
 	Outside   []string `json:"outside"`
-	// what the predictions most like this one were checked on; `null` if none ever was
+	// what the most similar predictions were checked on
 	Checked *Checked `json:"checked"`
 	// as in the answer
 	Evidence arch.Evidence `json:"evidence"`
@@ -59,10 +59,10 @@ type Family struct {
 
 // NewContender returns a target with its opened model, and with the other kernel families of the device.
 func NewContender(s models.Source, f *models.Found, a arch.Architecture) (Contender, error) {
-	r, d := &f.OpenRequest, a.Describe()
-	c := Contender{Found: *f, Model: a, Fixed: r.Kernel != "" || r.Model != ""}
+	d := a.Describe()
+	c := Contender{Found: *f, Model: a, Fixed: f.Fixed()}
 	var err error
-	if c.Kernel, err = KernelFamily(d, r.Kernel); err != nil {
+	if c.Kernel, err = KernelFamily(d, f.OpenRequest.Kernel); err != nil {
 		return c, err
 	}
 	for _, kernel := range f.Arch.Kernels {

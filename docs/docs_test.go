@@ -14,6 +14,8 @@ import (
 var (
 	fenced = regexp.MustCompile("(?s)```.*?```")
 	link   = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	row    = regexp.MustCompile(`<a id="([^"]+)"></a>`)
+	toRow  = regexp.MustCompile(`experiments/README\.md#([^()\s]+)`)
 )
 
 // links returns the files that a page links to, as paths from the repository's root.
@@ -68,7 +70,39 @@ func TestLinksLeadToFiles(t *testing.T) {
 	}
 }
 
-// The index has each page once. Decisions and the command-line reference have separate indexes.
+// Each folder of experiments has a row, and each link to a row leads to one.
+func TestExperimentsHaveRows(t *testing.T) {
+	text, err := os.ReadFile("../experiments/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]bool{}
+	for _, m := range row.FindAllStringSubmatch(string(text), -1) {
+		rows[m[1]] = true
+	}
+	folders, err := os.ReadDir("../experiments")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range folders {
+		if f.IsDir() && !rows[f.Name()] && f.Name() != "__pycache__" {
+			t.Errorf("experiments/README.md has no row for %s", f.Name())
+		}
+	}
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(filepath.Join("..", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range toRow.FindAllStringSubmatch(string(text), -1) {
+			if !rows[m[1]] {
+				t.Errorf("%s links to the row %s of experiments/README.md, which it does not have", page, m[1])
+			}
+		}
+	}
+}
+
+// The index has each page once. Decisions have a separate index.
 func TestIndexListsEveryPage(t *testing.T) {
 	listed := map[string]int{}
 	for _, file := range links(t, "docs/README.md") {
@@ -77,7 +111,7 @@ func TestIndexListsEveryPage(t *testing.T) {
 	for _, page := range pages(t) {
 		folder := filepath.Dir(page)
 		if !strings.HasPrefix(page, "docs/") || page == "docs/README.md" ||
-			(folder == "docs/adr" || folder == "docs/reference") && filepath.Base(page) != "README.md" {
+			folder == "docs/decisions" && filepath.Base(page) != "README.md" {
 			continue
 		}
 		if listed[page] != 1 {

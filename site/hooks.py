@@ -31,6 +31,7 @@ def on_config(config):
                 if to.endswith(".md"):
                     entries.append({title: posixpath.normpath(posixpath.join("docs", to))})
     config.nav = [s for s in sections if any(s.values())]
+    config.extra["brand"] = re.search("<svg.*?</svg>", (ROOT / "site/page/index.html").read_text())[0]
 
 
 def on_files(files, config):
@@ -55,9 +56,6 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def on_post_page(output, page, config):
-    """What the theme leaves out for those who hear the page or use no pointer."""
-    output = output.replace('data-md-component="search" role="dialog"',
-                            'data-md-component="search" role="dialog" aria-label="Search"')
-    # Code and tables that are wider than the page scroll, and the arrow keys reach them.
+    """Code and tables that are wider than the page scroll, and the arrow keys reach them."""
     output = output.replace("<pre><span></span>", '<pre tabindex="0"><span></span>')
     return output.replace("<table>", '<div class="wide" tabindex="0"><table>').replace("</table>", "</table></div>")

@@ -1,12 +1,12 @@
-// A service worker that answers what `origami serve` answers, with the same program as a WebAssembly module: links, forms
-// and requests of the pages need no other script, and work without a network. Pages of the documentation do so once
-// visited.
+// A service worker that answers what `origami serve` answers, with the same program as a WebAssembly module: the page
+// asks as it asks a server, and works without a network. Pages of the documentation do so once visited.
 "use strict";
 importScripts("wasm_exec.js");
 
 // A forge has several sites at one origin, each with a path of its own. `make site` puts in what the files hash to.
 const ours = `origami-${self.registration.scope}-`, cache = ours + "VERSION";
-const module = "origami.wasm.gz", kept = ["./", "open.js", "assets/page.css", "assets/page.js", module];
+const module = "origami.wasm.gz", kept = ["./", "open.js", "style.css", "chart.js", "views.js", "page.js",
+  "openapi.json", "api/v1/archs", module];
 
 self.addEventListener("install", (event) => event.waitUntil((async () => {
   await (await caches.open(cache)).addAll(kept.map((file) => new Request(file, { cache: "reload" })));
@@ -22,15 +22,15 @@ self.addEventListener("activate", (event) => event.waitUntil((async () => {
   await self.clients.claim();
 })()));
 
-// The opening page says that it is open: the program starts before the first question, and answers that of the page, since
-// browsers compile what runs for the first time.
-self.addEventListener("message", (event) => event.waitUntil(Promise.all([self.clients.claim(), answer("/")])));
+// The opening page says that it is open, and what it shows: the program starts before the first question, and answers that
+// one, since browsers compile what runs for the first time.
+self.addEventListener("message", (event) => event.waitUntil(Promise.all([self.clients.claim(), answer("/" + event.data)])));
 
 self.addEventListener("fetch", (event) => {
   const at = new URL(event.request.url), scope = new URL(self.registration.scope);
   if (event.request.method !== "GET" || at.origin !== scope.origin || !at.pathname.startsWith(scope.pathname)) return;
   const path = at.pathname.slice(scope.pathname.length);
-  if (path === "" ? at.search.length > 1 : path.startsWith("api/") || path === "openapi.json") {
+  if (path.startsWith("api/") && !(kept.includes(path) && !at.search)) {
     event.respondWith(answer("/" + path + at.search));
   } else if (kept.includes(path || "./")) {
     event.respondWith(caches.match(path || "./", { cacheName: cache }).then((found) => found || fetch(event.request)));

@@ -67,9 +67,26 @@ type Found struct {
 	Timing    timing.Timing
 	OwnTiming bool
 	asked     bool // the target has a timing
+	reached   bool // Reach chose the kernel family
 	// Named is what the user called it, WhatIf the options and hardware numbers behind that name, as in
 	// "release=early,clock=1.5GHz".
 	Named, WhatIf string
+}
+
+// Reach makes the target answer with what its device reaches: by the vendor's library, where a model has it and the
+// target does not say a family, a model or what is known of kernels. So devices are compared like with like: some have
+// Triton's kernels as their first family, some the library's.
+func (f *Found) Reach() {
+	r := &f.OpenRequest
+	asked := r.Kernel != "" || r.Model != "" || r.Rung != "" || r.Compiled != nil || r.Characterization != nil
+	if !asked && slices.Contains(f.Arch.Kernels, ladder.Library) {
+		r.Kernel, f.reached = ladder.Library, true
+	}
+}
+
+// Fixed reports whether the user chose the kernel family or the model.
+func (f *Found) Fixed() bool {
+	return f.OpenRequest.Kernel != "" && !f.reached || f.OpenRequest.Model != ""
 }
 
 // Label tells a target from others on the same device.

@@ -88,13 +88,19 @@ func (q *Target) Found(ctx context.Context, s models.Source, kernel string) ([]m
 	return found, nil
 }
 
-// Sides opens the targets with the candidates that are asked for.
-func (q *Target) Sides(ctx context.Context, s models.Source, search *Search, kernel string, invariant bool) (
+// Sides opens the targets with the candidates that are asked for. If reach is set, they answer with what their devices
+// reach (models.Found.Reach).
+func (q *Target) Sides(ctx context.Context, s models.Source, search *Search, kernel string, invariant, reach bool) (
 	[]ask.Contender, error,
 ) {
 	found, err := q.Found(ctx, s, kernel)
 	if err != nil {
 		return nil, err
+	}
+	for i := range found {
+		if reach && !search.Asked() && !invariant {
+			found[i].Reach()
+		}
 	}
 	sides := make([]ask.Contender, len(found))
 	for i := range found {

@@ -31,6 +31,8 @@ type sideQuestion struct {
 	question.Search
 	question.Orders
 	Kernel string `json:"kernel"`
+
+	reach bool // as a side of a comparison
 }
 
 // request is a question with the list of problems that it may have.
@@ -115,7 +117,7 @@ func one(ctx context.Context, r *request, q any, t *question.Target, s *question
 	if err := question.Fill(r.rest, q); err != nil {
 		return nil, err
 	}
-	m, err := open(ctx, &sideQuestion{*t, *s, *o, p.Kernel})
+	m, err := open(ctx, &sideQuestion{Target: *t, Search: *s, Orders: *o, Kernel: p.Kernel})
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +133,7 @@ func (r *request) pick(ctx context.Context) (any, error) {
 	if err := question.Fill(r.rest, &q); err != nil {
 		return nil, err
 	}
-	m, err := open(ctx, &sideQuestion{q.Target, q.Search, q.Orders, q.Kernel})
+	m, err := open(ctx, &sideQuestion{Target: q.Target, Search: q.Search, Orders: q.Orders, Kernel: q.Kernel})
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +178,7 @@ func (r *request) compare(ctx context.Context) (any, error) {
 	}
 	var sides []ask.Contender
 	for i, text := range r.Sides {
-		side := sideQuestion{Kernel: q.Kernel}
+		side := sideQuestion{Kernel: q.Kernel, reach: true}
 		err := question.Decode(text, &side)
 		if err == nil {
 			var m *model
@@ -193,7 +195,7 @@ func (r *request) compare(ctx context.Context) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if sides, err = q.Sides(ctx, models.Providers(all), &q.Search, q.Kernel, false); err != nil {
+		if sides, err = q.Sides(ctx, models.Providers(all), &q.Search, q.Kernel, false, true); err != nil {
 			return nil, err
 		}
 	}
@@ -278,7 +280,7 @@ func open(ctx context.Context, q *sideQuestion) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := opened.get(string(key), func() (*model, error) { return openWhole(ctx, &whole) })
+	m, err := opened.get(fmt.Sprint(q.reach, string(key)), func() (*model, error) { return openWhole(ctx, &whole) })
 	if err != nil || !q.Candidates.Asked() {
 		return m, err
 	}
@@ -296,7 +298,7 @@ func openWhole(ctx context.Context, q *sideQuestion) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
-	sides, err := q.Sides(ctx, models.Providers(all), &q.Search, q.Kernel, q.Invariant)
+	sides, err := q.Sides(ctx, models.Providers(all), &q.Search, q.Kernel, q.Invariant, q.reach)
 	if err != nil {
 		return nil, err
 	}
@@ -423,7 +425,7 @@ func (r *request) kernel(ctx context.Context) (*generated, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := open(ctx, &sideQuestion{q.Target, q.Search, q.Orders, q.Kernel})
+	m, err := open(ctx, &sideQuestion{Target: q.Target, Search: q.Search, Orders: q.Orders, Kernel: q.Kernel})
 	if err != nil {
 		return nil, err
 	}

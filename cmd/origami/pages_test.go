@@ -74,7 +74,8 @@ func printed(t *testing.T, folder, path, line, shown string) string {
 		}
 		return text
 	}
-	cmd := osexec.Command("sh", "-c", line)
+	// The README runs the command from the sources. The binary is built from them.
+	cmd := osexec.Command("sh", "-c", strings.Replace(line, "go run ./cmd/origami", "origami", 1))
 	cmd.Dir = folder
 	// A new user has no settings, no trusted plugins and no cache.
 	cmd.Env = append(os.Environ(), "PATH="+path, "HOME="+folder, "XDG_CONFIG_HOME=", "XDG_CACHE_HOME=")

@@ -116,7 +116,7 @@ func TestNewPlugin(t *testing.T) {
 		t.Logf("%6.2f s  %s", time.Since(start).Seconds(), line)
 	}
 	t.Logf("%6.2f s  in all", time.Since(begin).Seconds())
-	if !strings.Contains(last, "(gfx-new@abstract)") || !strings.Contains(last, "8388608 cycles") {
+	if !strings.Contains(last, "(gfx-new@abstract)") || !strings.Contains(last, "predicted   8.39 ms") {
 		t.Errorf("the answer is %s", last)
 	}
 	if out := w.run(tidy); out != "" {

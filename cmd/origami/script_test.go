@@ -93,9 +93,11 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			docs, err1 := filepath.Abs("../../docs")
 			recorded, err2 := filepath.Abs("../../plugins/nvidia/data")
+			experiments, err3 := filepath.Abs("../../experiments")
 			env.Setenv("DOCS", docs)
 			env.Setenv("RECORDS", recorded)
-			return errors.Join(err1, err2)
+			env.Setenv("EXPERIMENTS", experiments)
+			return errors.Join(err1, err2, err3)
 		},
 	})
 }

@@ -109,7 +109,6 @@ func TestSignals(t *testing.T) {
 		"blocked output":  {args: rank, stdin: many, when: blocked, unread: true},
 		"eval":            {args: "--in-process --arch sm90@h200 eval --kernel triton --intervals"},
 		"bench":           {args: "--arch sm90@h200 bench"},
-		"report":          {args: "--in-process --arch sm90@h200 bench --report $DIR/report", when: written("report")},
 		"measuring": {args: "--arch sm89 bench --executor pretend --records $DIR/run",
 			when: written("run/measurements.jsonl"), want: "origami: interrupted; "},
 		"describe": {args: "plugin ls", when: written("describing")},

@@ -133,7 +133,7 @@ func TestColours(t *testing.T) {
 			want: `fastest +- +\x1b\[1m\x1b\[32mlead \d+\.\d+, over 99 %\x1b\[0m`},
 		"one in doubt": {args: one + "a100,a100-pcie-80gb --kernel library", want: `fastest +lead \d+\.\d+, \d\d % \?`},
 		"many": {args: "compare --arch a100,h200 --kernel library --problems " + problems, best: 2,
-			want: `(?s)fp16 .*\x1b\[1m\x1b\[32mh200, over 99 %\x1b\[0m.*fp32 .*\x1b\[32mh200, `},
+			want: `(?s)fp16 .*\x1b\[1m\x1b\[32mh200, lead [0-9.]+, over 99 %\x1b\[0m.*fp32 .*\x1b\[32mh200, `},
 		"error":          {args: "--arch sm89 rank -m 64", want: `^\x1b\[1m\x1b\[31morigami:\x1b\[0m -n and -k are missing`},
 		"NO_COLOR":       {args: rank, env: "NO_COLOR=1", want: ` 1  \d+x`},
 		"NO_COLOR error": {args: "--arch sm89 rank -m 64", env: "NO_COLOR=1", want: `^origami: -n and -k are missing`},

@@ -9,20 +9,18 @@ import (
 // Checked is the part of all problems and kernels that a model's times were compared with measured times on. Its zero
 // value contains nothing.
 type Checked struct {
-	// The name of the measurements, and how many sizes and measured times they have. A size may have several times, of
-	// other types or conditions. 0 times: the number is not said.
+	// the measurements, and how many sizes and times they have; 0 times: not said
 	DataSet string `json:"data_set"`
 	Sizes   int    `json:"sizes"`
 	Times   int    `json:"times,omitempty"`
-	// The element type of A and B that was timed, if it is none of the layouts' but costs the same.
+	// the type that was timed, if none of the layouts' but of the same cost
 	TimedType string `json:"timed_type,omitempty"`
-	// The types and the storage of the matrices, the range of the power of two that divides rows and addresses, and that
-	// of split_k. A kernel outside of these is another kernel, and its time may be off by any factor.
+	// types and storage of the matrices, and the ranges of split_k and of the power of two that divides rows and
+	// addresses: outside, times may be off by any factor
 	Layouts []Layout `json:"layouts"`
 	Divisor Range    `json:"divisor"`
 	Split   Range    `json:"split_k"`
-	// The ranges of the sizes, and of 2·M·N·K·batch. Outside of these, times are less certain. Problems in groups have no
-	// batch: the range is then empty.
+	// the ranges of the sizes, and of 2·M·N·K·batch: outside, times are less certain. Groups have no batch
 	M     Range `json:"m"`
 	N     Range `json:"n"`
 	K     Range `json:"k"`

@@ -172,7 +172,7 @@ type Atom struct {
 	M     int        `json:"m"`
 	N     int        `json:"n"`
 	K     int        `json:"k"`
-	// the cost of one instruction as the model counts it, and how many an SM or CU runs at once
+	// cost of an instruction in the model, and how many an SM or CU runs at once
 	Latency unit.Cycles `json:"latency_cycles"`
 	PerUnit int         `json:"per_unit"`
 }
@@ -248,7 +248,7 @@ func (d *Description) Kernel(name string) (string, error) {
 
 // Constant is an empirical number of the model.
 type Constant struct {
-	Name   string  `json:"name"` // its name, value and unit, what it means, and where it comes from
+	Name   string  `json:"name"` // name, value, unit, meaning, origin
 	Value  float64 `json:"value"`
 	Unit   string  `json:"unit"`
 	Doc    string  `json:"doc"`
@@ -263,7 +263,7 @@ func (c *Constant) Fits() bool {
 	return c.Low > 0 && c.High >= c.Low && c.Value > 0 && !math.IsInf(c.High, 0)
 }
 
-// Term is one column of a model's breakdown.
+// Term is one column of a model's breakdown. Package core/formula says what formulas consist of.
 type Term struct {
 	// the name: snake_case
 	Name string `json:"name"`
@@ -271,16 +271,12 @@ type Term struct {
 	Unit string `json:"unit"`
 	// how the term relates to the total: `intermediate`, `step`, `share` or `total`
 	Kind TermKind `json:"kind"`
-	// how the value is computed, in Go expression syntax over names of other terms, parameters, constants, the problem
-	// (m, n, k, batch, element_bytes, output_bytes; trans_a, trans_b are 1 or 0; with groups, batch is the number of those
-	// that are not empty and m their average), its matrix instruction (atom_m, atom_n, atom_k, atom_cycles,
-	// atoms_per_unit), the configuration (block_m, …) and the axes that its family declares. The functions are cdiv, min,
-	// max, floor, ceil, sqrt, mod, pow and when(condition, then, else). A formula that starts with `rule:` is prose
+	// how the value is computed, as an [expression](plugin-authors.md#formulas); `rule:` begins prose
 	Formula string `json:"formula"`
 	// what it is, and where the formula comes from
 	Doc    string `json:"doc"`
 	Source string `json:"source"`
-	// the name that comparisons give this quantity, whatever a model calls it; absent if it is the name
+	// the name that comparisons give this quantity, whatever a model calls it
 	Common string `json:"common,omitempty"`
 }
 
@@ -315,6 +311,8 @@ const (
 	CommonSharedTotal  = "shared_total"  // bytes that it reads of shared memory (LDS)
 	CommonL2Hit        = "l2_hit_rate"   // share of the loads that the L2 serves
 	CommonMALLHit      = "mall_hit_rate" // share of what misses the L2 that the MALL serves
+	CommonRegisters    = "registers"     // registers of a thread
+	CommonSpills       = "spill_bytes"   // bytes of a thread's registers that do not fit and go to local memory
 	CommonLoadPerUnit  = "load_per_unit" // bytes that one SM or CU loads per K step
 	CommonL2Traffic    = "l2_traffic"    // bytes per K step, over all SMs or CUs
 	CommonDRAMTraffic  = "dram_traffic"  // bytes per K step

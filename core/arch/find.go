@@ -76,12 +76,12 @@ func Find(manifests []Manifest, name string) (Match, error) {
 }
 
 // nearest returns at most three architectures and devices whose names are near, each once and as it is listed: a device
-// may be near by an alias.
+// may be near by an alias or the name of the product.
 func nearest(name string, archs []string, devices []Match) (near []string) {
 	ids := map[string]string{}
 	names := slices.Clone(archs)
 	for _, m := range devices {
-		for _, called := range append([]string{m.Device.ID}, m.Device.Aliases...) {
+		for _, called := range append([]string{m.Device.ID, m.Device.Name}, m.Device.Aliases...) {
 			names, ids[called] = append(names, called), m.Device.ID
 		}
 	}

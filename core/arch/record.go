@@ -25,7 +25,7 @@ type UncertaintyRecord struct {
 // ErrorRangeRecord is an ErrorRange in JSON. Bound is null where every bound fits, Below where every time does.
 type ErrorRangeRecord struct {
 	Bound *string  `json:"bound"`                  // `null` where every bound fits
-	Below *float64 `json:"below_seconds" unit:"s"` // up to which predicted time; `null` where every time fits
+	Below *float64 `json:"below_seconds" unit:"s"` // up to which predicted time
 	Low   float64  `json:"low"`                    // the ends
 	High  float64  `json:"high"`
 }

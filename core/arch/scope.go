@@ -2,6 +2,7 @@ package arch
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -18,12 +19,13 @@ type Scope struct {
 	// Wide: only the sizes are outside. The interval is WideInterval.
 	Wide bool
 
+	least      unit.Seconds // that any kernel takes, 0 if the model does not say
 	conversion *Conversion
 	problem    gemm.Problem // of the conversion
 }
 
-// Interval returns the interval of a predicted time, and false if there is none.
-func (s Scope) Interval(b Bound, predicted unit.Seconds) (low, high unit.Seconds, ok bool) {
+// interval returns the ends that the model's error gives a predicted time.
+func (s Scope) interval(b Bound, predicted unit.Seconds) (low, high unit.Seconds, ok bool) {
 	if s.conversion != nil { // errors are of the model's own timing
 		predicted = s.conversion.Own(predicted, s.problem)
 	}
@@ -47,7 +49,7 @@ func (s Scope) Checked() bool { return s.Evidence == EvidenceChecked }
 // Scope returns what the model knows of the error of its predictions for a kernel family, a problem and a split of K. A
 // split of 0 counts as 1.
 func (d *Description) Scope(kernel string, p *gemm.Problem, split int) Scope {
-	s := Scope{conversion: d.Conversion}
+	s := Scope{least: unit.Seconds(d.Constant("timing_least", 0)), conversion: d.Conversion}
 	u, kind, size := d.nearest(kernel, p, split)
 	if s.Wide = size > 0; u == nil || len(u.Ranges) == 0 || kind > 0 || s.Wide && u.Widening < 1 ||
 		len(d.Overridden()) > 0 {
@@ -72,37 +74,36 @@ func (d *Description) EvidenceOf(u *Uncertainty) Evidence {
 	return u.Evidence
 }
 
-// elsewhere returns what errors on other devices say of a problem: those of sisters, unless the hardware or the kind of
-// problem is one that no device was timed with, else those of other generations. It is nil without any. wide says that
-// only the sizes are outside of what was checked.
+// elsewhere returns what other errors say of a problem: those of the device on other kinds of problems, else those of
+// sisters, unless the hardware or the kind of problem is one that no device was timed with, else those of other
+// generations. It is nil without any. wide says that only the sizes are outside of what was checked.
 func (d *Description) elsewhere(kernel string, p *gemm.Problem, split int) (found *Uncertainty, wide bool) {
-	alike, least := len(d.Overridden()) == 0, 0
+	least := [2]int{math.MaxInt} // the grade, and how many sizes are outside
 	for i := range d.Uncertainty {
 		u := &d.Uncertainty[i]
 		if u.Kernel != kernel || !u.Evidence.elsewhere() || !u.Checked.takes(p.DType) {
 			continue
 		}
-		if u.Evidence == EvidenceUnchecked {
-			if found == nil {
-				found = u
-			}
+		other := u.Evidence == EvidenceUnchecked
+		if !other && (len(d.Overridden()) > 0 || len(u.Checked.unchecked(p)) > 0) {
 			continue
 		}
 		kind, size := 0, 0
 		if u.Checked.Divisor != (Range{}) { // else all problems of the types are alike
 			kind, size = u.Checked.distance(p, max(split, 1))
+		} else if other {
+			size = math.MaxInt // the last resort
 		}
-		if !alike || len(u.Checked.unchecked(p)) > 0 || kind > 0 || size > 0 && u.Widening < 1 {
+		of := [2]int{slices.Index(Grades, u.Evidence), size}
+		if kind > 0 || size > 0 && size < math.MaxInt && u.Widening < 1 || slices.Compare(of[:], least[:]) >= 0 {
 			continue
 		}
-		if found == nil || found.Evidence == EvidenceUnchecked || size < least {
-			found, wide, least = u, size > 0, size
-		}
+		found, wide, least = u, size > 0 && size < math.MaxInt, of
 	}
 	return found, wide
 }
 
-func (e Evidence) elsewhere() bool { return e == EvidenceSister || e == EvidenceUnchecked }
+func (e Evidence) elsewhere() bool { return slices.Index(Grades, e) > 0 }
 
 // takes reports whether a type of operands is one of those that were checked. All are if none is listed.
 func (c *Checked) takes(t gemm.DType) bool {
@@ -155,6 +156,9 @@ func (d *Description) HasElsewhere(kernel string) bool {
 // 32768". It is empty inside.
 func (d *Description) Outside(kernel string, p *gemm.Problem, split int) []string {
 	u, kind, size := d.nearest(kernel, p, split)
+	if u == nil && d.Scope(kernel, p, split).Evidence == EvidenceRelated {
+		return nil
+	}
 	if u == nil {
 		what := "no times of this device were compared"
 		if slices.ContainsFunc(d.Uncertainty, func(u Uncertainty) bool { return !u.Evidence.elsewhere() }) {

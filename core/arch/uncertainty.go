@@ -1,6 +1,10 @@
 package arch
 
-import "github.com/origami-gemm/origami/core/unit"
+import (
+	"slices"
+
+	"github.com/origami-gemm/origami/core/unit"
+)
 
 // Evidence is whose measured times an interval rests on.
 type Evidence string
@@ -9,11 +13,22 @@ type Evidence string
 const (
 	// EvidenceChecked: of the device, in the types and the scheme of scales.
 	EvidenceChecked Evidence = "checked"
+	// EvidenceRelated: of the device, but of another kind of problem, as another layout or release, or too few of this
+	// kind to stand alone.
+	EvidenceRelated Evidence = "related"
 	// EvidenceSister: of other devices of the architecture, in the types and the scheme of scales.
 	EvidenceSister Evidence = "sister"
 	// EvidenceUnchecked: of other generations alone.
 	EvidenceUnchecked Evidence = "unchecked"
 )
+
+// Grades lists the grades of evidence, the best first.
+var Grades = []Evidence{EvidenceChecked, EvidenceRelated, EvidenceSister, EvidenceUnchecked}
+
+// Worse reports whether evidence says less about the device than other evidence.
+func (e Evidence) Worse(than Evidence) bool {
+	return slices.Index(Grades, e) > slices.Index(Grades, than)
+}
 
 // Uncertainty says how far a model's predicted times for one kernel family are from measured times. core/score finds it
 // from a data set, once per model and rung. Description.Scope says for which problems it holds.
@@ -21,7 +36,7 @@ type Uncertainty struct {
 	Kernel string
 	// Evidence is empty for times of the device itself: Description.EvidenceOf says what they are worth. Of the other
 	// grades, the ranges hold for all problems of the types that Checked.Layouts have, and for all types if there are
-	// none. The ranges of a sister with a Checked.Divisor hold only for the problems that Checked contains.
+	// none. With a Checked.Divisor they hold only for the problems that Checked contains.
 	Evidence Evidence
 	// Level is the share of measured times that the ranges contain, on sizes that they were not found on.
 	Level float64

@@ -49,10 +49,9 @@ type Adopted struct {
 // Outcome says how well a model predicts problems that its quantities were not fitted to.
 type Outcome struct {
 	Loss float64 `json:"loss"` // the loss of the fit
-	// the median over the problems of the median \|predicted ÷ measured − 1\|
+	// the median over problems of the median |predicted ÷ measured − 1|
 	Error float64 `json:"median_error"`
-	// the geometric mean and the least, over the problems, of the best time ÷ the time of the kernel that the model
-	// predicts to be the fastest, both of the kernels measured
+	// the geometric mean and the least of best time ÷ time of the predicted fastest, of the kernels measured
 	Efficiency float64 `json:"efficiency"`
 	Worst      float64 `json:"worst_efficiency"`
 }

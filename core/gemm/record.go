@@ -28,13 +28,12 @@ type Record struct {
 	AlignC int `json:"align_c,omitempty"`
 	// the rows of each group, if there are groups; `m` is their sum
 	Groups []int `json:"groups,omitempty"`
-	// dimension, size and strides in A, B and C of each nested index, if there are any: `m64:1:0:3,k16:64:1:0`
+	// dimension, size and strides in A, B and C of each nested index: `m64:1:0:3,k16:64:1:0`
 	Nest string `json:"nest,omitempty"`
-	// the factors of the product and of what C holds before, if they are not 1 and 0
+	// factors of the product and of what C holds before
 	Alpha float32 `json:"alpha,omitempty"`
 	Beta  float32 `json:"beta,omitempty"`
-	// what is done to C before it is stored, if anything: `bias`, one of `relu`, `gelu`, `gelu_tanh`, `silu`,
-	// `gelu_gated`, `gelu_tanh_gated` and `silu_gated`, `residual`, or several in this order with `+` between them
+	// what is done to C before it is stored, as in `--epilogue`
 	Epilogue string `json:"epilogue,omitempty"`
 }
 

@@ -44,7 +44,7 @@ const (
 	// Rows bounds the rows of a file whose rows are held in memory.
 	Rows = 1 << 18
 	// Measurements bounds the measurements of a data set, whatever files they are in. One takes 0.8 KB of memory. So many
-	// are as many as a farm makes in a year (docs/adr/0099-records-stay-lines.md).
+	// are as many as a farm makes in a year (docs/decisions/measuring.md).
 	Measurements = 1 << 24
 )
 

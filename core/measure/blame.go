@@ -18,7 +18,7 @@ var pauses = []time.Duration{
 	250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second,
 }
 
-// How often a configuration must end the executor's process before it is failed (docs/adr/0028-blame.md).
+// How often a configuration must end the executor's process before it is failed (docs/decisions/measuring.md).
 const (
 	// wrongBlame is the accepted probability that all these deaths had another cause.
 	wrongBlame = 1e-6

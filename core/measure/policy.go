@@ -26,7 +26,7 @@ const (
 	// The ratio allows for the clock: under a power limit the clock of an H200 moves by a quarter. Of two
 	// samples of which one is more than disagreeing times the other, one had a hiccup, and their mean would be wrong:
 	// probably why 0.35 % of 264,600 times on two H100s were too long, 4 times at the median of these
-	// (docs/experiments/two-gpus).
+	// (experiments/two-gpus).
 	hopelessSamples = 3
 	hopelessTime    = unit.Seconds(1e-3)
 	hopelessRatio   = 1.5

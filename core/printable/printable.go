@@ -48,16 +48,6 @@ func Append(b []byte, text, keep string) []byte {
 
 const hex = "0123456789abcdef"
 
-// markup has the characters of Markdown that are more than themselves within a line. A pipe ends a cell.
-var markup = strings.NewReplacer(
-	"&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "&#124;",
-	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "~", `\~`, "#", `\#`,
-)
-
-// Markdown returns text for a line or a cell of a Markdown file, in which it stands for nothing but itself. Markdown
-// passes HTML on, so it is safe in the HTML that is made of the file as well.
-func Markdown(text string) string { return markup.Replace(Line(text)) }
-
 // JSON returns encoded JSON with the characters escaped that Line would escape. A parser reads the same values. Line
 // ends between values stay.
 func JSON(encoded []byte) []byte {

@@ -33,20 +33,6 @@ func TestLine(t *testing.T) {
 	}
 }
 
-func TestMarkdown(t *testing.T) {
-	for text, want := range map[string]string{
-		"<img src=x onerror=alert(1)>": "&lt;img src=x onerror=alert(1)&gt;",
-		"a | b\n| c":                   `a &#124; b\\n&#124; c`,
-		"[click](javascript:x) *b* `c": "\\[click\\](javascript:x) \\*b\\* \\`c",
-		"&lt;b&gt;":                    "&amp;lt;b&amp;gt;",
-		"sm90@h200, 96.1 %":            "sm90@h200, 96.1 %",
-	} {
-		if got := printable.Markdown(text); got != want {
-			t.Errorf("%q: %s, want %s", text, got, want)
-		}
-	}
-}
-
 func TestCut(t *testing.T) {
 	for _, c := range []struct {
 		text string

@@ -25,7 +25,7 @@ type Accuracy struct {
 	P10     digits.Number `json:"p10" unit:"ratio"`
 	P90     digits.Number `json:"p90" unit:"ratio"`
 	Within  digits.Number `json:"within" unit:"fraction"`       // the share within 20 %
-	Error   digits.Number `json:"error_median" unit:"fraction"` // of \|predicted ÷ measured − 1\|
+	Error   digits.Number `json:"error_median" unit:"fraction"` // of |predicted ÷ measured − 1|
 }
 
 // AccuracyOf sums up ratios of predicted to measured times.
@@ -54,8 +54,7 @@ func share(part float64, of int) digits.Number { return digits.Number(part / flo
 // Ceiling is how often different software agrees on the time of the same problem on the same GPU. A model agrees with
 // one stack about as often at best, and with the median of several more often: that lies between them.
 type Ceiling struct {
-	// the problems that several stacks timed, and how often these agree, each problem with the same weight; `null` with
-	// one stack
+	// the problems that several stacks timed, and how often these agree
 	Count int           `json:"ceiling_problems"`
 	Share digits.Number `json:"ceiling" unit:"fraction"`
 }
@@ -97,9 +96,9 @@ type Comparability struct {
 	Winner    digits.Number `json:"winner" unit:"fraction"`     // the share of these with the right winner
 	Sure      int           `json:"sure"`                       // one of the two has odds of 90 to 95 % to be faster
 	SureRight digits.Number `json:"sure_right" unit:"fraction"` // the share of these with the right winner
-	// the mean of (odds − 1 or 0)²: 0 is perfect, 0.25 that of a coin
+	// the mean of (odds − 1 or 0)²; a coin has 0.25
 	Brier digits.Number `json:"brier"`
-	// the same for saying 1 or 0 where intervals do not touch, and 0.5 elsewhere
+	// the same with 1 or 0 where intervals do not touch, 0.5 elsewhere
 	BrierApart digits.Number `json:"brier_apart"`
 	stated     int           // the number of problems with odds
 }

@@ -48,34 +48,34 @@ func Calibrate(kernel string, evaluations []Evaluation) (arch.Uncertainty, bool)
 	return u, u.Ranges != nil
 }
 
-// ErrorRanges finds the ranges of measured ÷ predicted time, by time and by bound, from the points of evaluations.
-// They are conformal bands of log(measured ÷ predicted) over the sizes (stats.Conformal). With fewer than MinSizes
-// it returns nil.
+// ErrorRanges finds the ranges of measured ÷ predicted time, by time and by bound, from the points of evaluations. A
+// range is from 1 ÷ F to F, so that the predicted time is the middle: log F is a conformal limit of |log(measured ÷
+// predicted)| over the sizes (stats.Conformal). With fewer than MinSizes it returns nil.
 func ErrorRanges(evaluations []Evaluation) []arch.ErrorRange {
 	sizes := make([][]stats.Residual, len(evaluations))
 	for i := range evaluations {
 		for _, p := range evaluations[i].Points {
-			r := stats.Residual{Value: math.Log(float64(p.Measured / p.Predicted)), Kind: kindOf(p.Bound, p.Predicted)}
-			sizes[i] = append(sizes[i], r)
+			sizes[i] = append(sizes[i], residual(&p))
 		}
 	}
 	c := stats.NewConformal(sizes, kindGroups(), minGroupSizes)
 	if c.Clusters() < MinSizes {
 		return nil
 	}
-	return rangesOf(c.Bands(1 - Level))
+	return rangesOf(c.Limits(1 - Level))
 }
 
-// rangesOf returns the ranges of bands, by time and by bound.
-func rangesOf(bands []stats.Band, used []int) (ranges []arch.ErrorRange) {
+// residual is the size of the error of a time.
+func residual(p *Point) stats.Residual {
+	return stats.Residual{Value: math.Abs(math.Log(float64(p.Measured / p.Predicted))), Kind: kindOf(p.Bound, p.Predicted)}
+}
+
+// rangesOf returns the ranges of limits, by time and by bound.
+func rangesOf(limits []float64, used []int) (ranges []arch.ErrorRange) {
 	add := func(b arch.Bound, time, group int) {
-		r := arch.ErrorRange{Bound: b, Low: math.Exp(bands[group].Low), High: math.Exp(bands[group].High)}
+		r := arch.ErrorRange{Bound: b, Low: math.Exp(-limits[group]), High: math.Exp(limits[group])}
 		if time < len(timeEdges) {
 			r.Below = timeEdges[time]
-		}
-		if r.Low > r.High { // a negative widening has swapped the ends of a narrow band
-			middle := math.Sqrt(r.Low * r.High)
-			r.Low, r.High = middle, middle
 		}
 		ranges = append(ranges, r)
 	}

@@ -13,8 +13,7 @@ type Coverage struct {
 	Picks  float64 `json:"interval_coverage_picks"` // of the picks' times
 	Worst  float64 `json:"interval_coverage_worst"` // of the times of the worst size
 	Width  float64 `json:"high_over_low_median"`    // the median width of the intervals
-	// the mean regrets of the picks that have a time: expected, as recorded, and after measuring the candidates that are
-	// worth it
+	// the mean regrets of the picks: expected, recorded, and after measuring what is worth it
 	ExpectedRegret     float64 `json:"expected_regret_mean"`
 	Regret             float64 `json:"recorded_regret_mean"`
 	RegretLeft         float64 `json:"auto_regret_mean"`

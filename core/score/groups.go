@@ -21,7 +21,7 @@ type LeftOut struct {
 	Times int     `json:"times"`        // how many
 	Held  float64 `json:"held"`         // the share of its times in the ranges
 	Width float64 `json:"width"`        // the median of high ÷ low
-	Error float64 `json:"error_median"` // the median of \|predicted ÷ measured − 1\|
+	Error float64 `json:"error_median"` // the median |predicted ÷ measured − 1|
 
 	points []heldPoint
 }
@@ -34,9 +34,9 @@ type heldPoint struct {
 // Ungrouped are the results of leaving out each group in turn.
 type Ungrouped struct {
 	// Widening is the log by which ranges grow at both ends to hold the share Level of the times of a group that they were
-	// not found on. A group counts as its number of sizes, at most groupSizes: more tell nothing new of a next group.
+	// not found on. Each group has the same weight: a next one may be as small as the smallest.
 	Widening float64 `json:"-"`
-	// the share of the times that the intervals hold, each source or device with the same weight
+	// the share of the times that the intervals hold
 	Held  float64 `json:"held"`
 	Width float64 `json:"width"` // the median of high ÷ low
 	// by class of shape, the share of the times
@@ -44,11 +44,8 @@ type Ungrouped struct {
 	Left   []LeftOut          `json:"groups"` // the hardest first
 }
 
-const (
-	groupSizes = 20
-	// minLeftOut is the least number of times of a group that is left out.
-	minLeftOut = 3
-)
+// minLeftOut is the least number of times of a group that is left out.
+const minLeftOut = 3
 
 // LeaveGroupsOut finds by how much ranges have to grow to hold for another group of their part.
 func LeaveGroupsOut(groups []Group) Ungrouped {
@@ -58,7 +55,6 @@ func LeaveGroupsOut(groups []Group) Ungrouped {
 	}
 	var f Ungrouped
 	var outside []stats.Weighted
-	total := 0.0
 	for i := range groups {
 		g := &groups[i]
 		var others []Group
@@ -75,7 +71,6 @@ func LeaveGroupsOut(groups []Group) Ungrouped {
 			continue
 		}
 		left := LeftOut{Name: g.Name, Part: g.Part, Times: len(g.Singles)}
-		weight := float64(min(sizes(g.Singles), groupSizes))
 		errors := make([]float64, len(g.Singles))
 		for j := range g.Singles {
 			s := &g.Singles[j]
@@ -84,13 +79,12 @@ func LeaveGroupsOut(groups []Group) Ungrouped {
 			p := heldPoint{max(math.Log(float64(low/s.Measured)), math.Log(float64(s.Measured/high))),
 				math.Log(float64(high / low)), LayerOf(s.Problem)}
 			left.points = append(left.points, p)
-			outside = append(outside, stats.Weighted{Value: p.outside, Weight: weight / float64(len(g.Singles))})
+			outside = append(outside, stats.Weighted{Value: p.outside, Weight: 1 / float64(len(g.Singles))})
 		}
 		left.Error = stats.Median(errors)
-		total += weight
 		f.Left = append(f.Left, left)
 	}
-	f.Widening = stats.UpperQuantile(outside, Level*total)
+	f.Widening = stats.UpperQuantile(outside, Level*float64(len(f.Left)))
 	f.Hold(f.Widening)
 	return f
 }
@@ -141,18 +135,18 @@ func GroupRanges(groups []Group, widening float64) []arch.ErrorRange {
 				clusters = append(clusters, nil)
 			}
 			c := &clusters[at[key]]
-			*c = append(*c, stats.Residual{Value: math.Log(1 / s.Ratio()), Kind: kindOf(s.Bound, s.Predicted)})
+			*c = append(*c, residual(&s.Point))
 			times++
 		}
 	}
 	if times < minGroupTimes {
 		return nil
 	}
-	bands, used := stats.NewConformal(clusters, kindGroups(), minGroupSizes).Quantiles(1 - Level)
-	for i := range bands {
-		bands[i] = stats.Band{Low: bands[i].Low - widening, High: bands[i].High + widening}
+	limits, used := stats.NewConformal(clusters, kindGroups(), minGroupSizes).Quantiles(1 - Level)
+	for i := range limits {
+		limits[i] = max(limits[i]+widening, 0)
 	}
-	return rangesOf(bands, used)
+	return rangesOf(limits, used)
 }
 
 // minGroupTimes is the least number of times that ranges are found on. The widening stands for what so few do not show.

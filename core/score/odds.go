@@ -7,17 +7,22 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Odds returns the probability that the first of two times is the shorter one. low and high are the ends of their
-// intervals, which hold the times with the probability level. The logs of the times are taken as normal around the
-// middles of the intervals, with the correlation oddsShared: what a source measures too long, it measures too long on
-// both devices.
+// Odds returns the probability that the first of two times is the shorter one. What a source measures too long, it
+// measures too long on both devices: the errors have the correlation oddsShared. Of the time with the shorter median the
+// errors above the median count, and of the other one the errors below, so that the probability is at least one half
+// for the time that is predicted to be the shorter one.
 //
 // P has six decimals. More would say nothing, and depend on how a platform computes logarithms and exponentials.
 //
-//	P = Φ((μ2 − μ1) ÷ √(σ1² + σ2² − 2·ρ·σ1·σ2)), μ = ½·log(low·high), σ = log(high ÷ low) ÷ 2·Φ⁻¹((1 + level) ÷ 2)
-func Odds(low1, high1, low2, high2, level float64) float64 {
-	sigma1, sigma2 := sigmaOf(low1, high1, level), sigmaOf(low2, high2, level)
-	ahead := math.Log(low2*high2/(low1*high1)) / 2
+//	P = Φ(log(median2 ÷ median1) ÷ √(σ1² + σ2² − 2·ρ·σ1·σ2)) for median1 ≤ median2, with z = Φ⁻¹((1 + level) ÷ 2),
+//	σ1 = log(high1 ÷ median1) ÷ z, σ2 = log(median2 ÷ low2) ÷ z
+func Odds(first, second arch.Distribution) float64 {
+	if first.Median > second.Median {
+		return 1 - Odds(second, first)
+	}
+	sigma1 := sigmaOf(first.Median, first.High, first.Level)
+	sigma2 := sigmaOf(second.Low, second.Median, second.Level)
+	ahead := math.Log(float64(second.Median / first.Median))
 	return positive(ahead, math.Sqrt(sigma1*sigma1+sigma2*sigma2-2*oddsShared*sigma1*sigma2))
 }
 
@@ -29,14 +34,15 @@ func OddsOfOneModel(first, second unit.Seconds, device *arch.Uncertainty, b arch
 	spread := math.Sqrt2 * device.Sigma
 	if spread == 0 {
 		low, high, _ := device.Interval(b, first)
-		spread = sigmaOf(float64(low), float64(high), device.Level) * math.Sqrt(2-2*oddsShared)
+		spread = sigmaOf(low, high, device.Level) / 2 * math.Sqrt(2-2*oddsShared)
 	}
 	return positive(math.Log(float64(second/first)), spread)
 }
 
-// sigmaOf returns the standard deviation of the log of a time whose interval has the probability level.
-func sigmaOf(low, high, level float64) float64 {
-	return math.Log(high/low) / (2 * math.Sqrt2 * math.Erfinv(level))
+// sigmaOf returns the standard deviation of the log of a time on a side of its median, from the median to the end of the
+// interval with the probability level.
+func sigmaOf(from, to unit.Seconds, level float64) float64 {
+	return math.Log(float64(to/from)) / (math.Sqrt2 * math.Erfinv(level))
 }
 
 // positive returns the probability that a normal error of a standard deviation leaves the log of a ratio above 0.

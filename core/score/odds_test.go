@@ -8,29 +8,35 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Odds are those of normal errors to six decimals, add up to 1, and depend on the ratios of the ends alone.
+// Odds are those of normal errors to six decimals, add up to 1, depend on the ratios of the times alone, and are at least
+// one half for the time with the shorter median, wherever the ends of the intervals are.
 func TestOdds(t *testing.T) {
-	for _, c := range []struct{ low1, high1, low2, high2, want float64 }{
-		{1, 2, 1, 2, 0.5},
-		{1, 1, 2, 2, 1},
-		{2, 2, 1, 1, 0},
-		{3, 3, 3, 3, 0.5},
-		{1, 4, 2, 2, 0.5},
-		{0.9, 1.1, 1.3, 1.6, 0.999999},
-		{1, 2, 1.5, 2.5, 0.9517},
+	of := func(low, median, high unit.Seconds) arch.Distribution {
+		return arch.Distribution{Low: low, Median: median, High: high, Level: Level}
+	}
+	for _, c := range []struct {
+		first, second arch.Distribution
+		want          float64
+	}{
+		{of(1, 1.5, 2), of(1, 1.5, 2), 0.5},
+		{of(1, 1, 1), of(2, 2, 2), 1},
+		{of(3, 3, 3), of(3, 3, 3), 0.5},
+		{of(0.9, 1, 1.1), of(1.3, 1.5, 1.6), 0.999999},
+		{of(1, 1.4, 2), of(1.5, 2, 2.5), 0.9633},
+		{of(0.9, 1, 4), of(0.5, 1.1, 1.2), 0.5518}, // the middles of the intervals are the other way round
 	} {
-		got := Odds(c.low1, c.high1, c.low2, c.high2, Level)
+		got := Odds(c.first, c.second)
 		if math.Abs(got-c.want) > 2e-3 {
 			t.Errorf("%+v: %.6f", c, got)
 		}
 		if got != math.Round(got*1e6)/1e6 {
 			t.Errorf("%+v: %v has more than six decimals", c, got)
 		}
-		if other := Odds(c.low2, c.high2, c.low1, c.high1, Level); math.Abs(got+other-1) > 1e-12 {
+		if other := Odds(c.second, c.first); math.Abs(got+other-1) > 1e-12 {
 			t.Errorf("%+v: %v and %v", c, got, other)
 		}
-		if scaled := Odds(7*c.low1, 7*c.high1, 7*c.low2, 7*c.high2, Level); math.Abs(got-scaled) > 1e-9 {
-			t.Errorf("%+v: %v scaled by 7 is %v", c, got, scaled)
+		if scaled := Odds(c.first.Over(7), c.second.Over(7)); math.Abs(got-scaled) > 1e-9 {
+			t.Errorf("%+v: %v, and of a seventh of the times %v", c, got, scaled)
 		}
 	}
 }

@@ -86,15 +86,25 @@ func SummariseSingles(singles []Single, counts func(*Single) bool) Ratios {
 	return Ratios{len(ratios), stats.Median(ratios), slices.Min(ratios), slices.Max(ratios)}
 }
 
+// EachAlone returns the scores of problems with one measured time each. Rejected configurations have none.
+func EachAlone(singles []Single) []Evaluation {
+	var each []Evaluation
+	for i := range singles {
+		if s := &singles[i]; s.Reject == "" {
+			each = append(each, Evaluation{Outcome: Outcome{Problem: s.Problem, Points: []Point{s.Point}},
+				Class: ClassOf(s.Problem)})
+		}
+	}
+	return each
+}
+
 // CalibrateSingles returns the uncertainty of a model's times for a kernel family from problems with one measured time
 // each, with the ranges found on them. The caller sets Source.
 func CalibrateSingles(kernel, dataSet string, singles []Single, ranges []arch.ErrorRange) arch.Uncertainty {
-	each := make([]Evaluation, len(singles))
+	each := EachAlone(singles)
 	errors := make([]float64, len(singles))
 	for i := range singles {
-		s := &singles[i]
-		each[i] = Evaluation{Outcome: Outcome{Problem: s.Problem, Points: []Point{s.Point}}, Class: ClassOf(s.Problem)}
-		errors[i] = math.Abs(s.Ratio() - 1)
+		errors[i] = math.Abs(singles[i].Ratio() - 1)
 	}
 	u := arch.Uncertainty{Kernel: kernel, Level: Level, Ranges: ranges, Checked: CheckedOn(dataSet, each),
 		MedianError: stats.Median(errors)}

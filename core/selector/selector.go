@@ -229,19 +229,15 @@ func (s *Selector) Rank(ctx context.Context, p gemm.Problem, top int, into *Resu
 		return err
 	}
 
-	s.ranked = slices.Grow(s.ranked[:0], len(list.configs))
 	into.Rejected = append(into.Rejected, list.rejected...)
 	for i := range s.est {
-		e := &s.est[i]
-		if e.Reject != "" {
+		if e := &s.est[i]; e.Reject != "" {
 			into.Rejected = count(into.Rejected, e.Reject)
-			continue
-		}
-		if !arch.IsTotal(e.Cycles) {
+		} else if !arch.IsTotal(e.Cycles) {
 			return s.arch.Describe().Implausible(e.Cycles, fmt.Sprintf("%s of %s", list.configs[i], p))
 		}
-		s.ranked = append(s.ranked, scored{math.Float64bits(float64(e.Cycles)), i})
 	}
+	s.score()
 	into.Feasible = len(s.ranked)
 	if into.Feasible == 0 {
 		return s.noFit(ctx, p, list, into)
@@ -251,6 +247,9 @@ func (s *Selector) Rank(ctx context.Context, p gemm.Problem, top int, into *Resu
 		top = len(s.ranked)
 	}
 	s.sort(list.configs, top)
+	if err := s.settle(ctx, p, list.configs, top); err != nil {
+		return err
+	}
 	into.Entries = slices.Grow(into.Entries, top)[:top]
 	for i := range into.Entries {
 		e, index := &into.Entries[i], s.ranked[i].index
@@ -263,6 +262,53 @@ func (s *Selector) Rank(ctx context.Context, p gemm.Problem, top int, into *Resu
 			return err
 		}
 		e.Config.GroupM = e.Mapping.GroupM
+	}
+	return nil
+}
+
+// score fills s.ranked from s.est, in the order of candidates.
+func (s *Selector) score() {
+	s.ranked = slices.Grow(s.ranked[:0], len(s.est))
+	for i := range s.est {
+		if e := &s.est[i]; e.Reject == "" {
+			s.ranked = append(s.ranked, scored{math.Float64bits(float64(e.Cycles)), i})
+		}
+	}
+}
+
+// A split of K of which the model knows less than of kernels without a split is not taken for a gain that no measurement
+// would show: noise, as a fraction. As many candidates as settled are looked at for one without a split.
+const (
+	noise   = 0.01
+	settled = 16
+)
+
+// settle moves the first candidate without a split of K to the front if the first of all has a split with worse
+// evidence, and the time of the former is within noise.
+func (s *Selector) settle(ctx context.Context, p gemm.Problem, configs []gemm.Config, top int) error {
+	best, d := s.ranked[0], s.arch.Describe()
+	split := configs[best.index].SplitK
+	if split <= 1 || s.order.Window > 0 {
+		return nil
+	}
+	evidence := func(split int) arch.Evidence { return d.Scope(s.space.Kernel, &p, split).Evidence }
+	if !evidence(split).Worse(evidence(1)) {
+		return nil
+	}
+	if leading := min(settled, len(s.ranked)); leading > top {
+		if err := s.estimate(ctx, p, configs, leading); err != nil {
+			return err
+		}
+		s.score()
+		s.sort(configs, leading)
+	}
+	limit := math.Float64frombits(best.bits) * (1 + noise)
+	for i, c := range s.ranked[:min(settled, len(s.ranked))] {
+		if math.Float64frombits(c.bits) <= limit && configs[c.index].SplitK <= 1 {
+			copy(s.ranked[1:i+1], s.ranked[:i])
+			s.ranked[0] = c
+			break
+		}
 	}
 	return nil
 }

@@ -6,22 +6,19 @@ import (
 	"slices"
 )
 
-// Residual is the error of one prediction, and the kind of prediction that it was.
+// Residual is the size of the error of one prediction, at least 0, and the kind of prediction that it was.
 type Residual struct {
 	Value float64
 	Kind  int
 }
 
-// Band is a pair of quantiles.
-type Band struct{ Low, High float64 }
-
-// Conformal finds bands that hold the residuals of a new cluster with a given probability.
+// Conformal finds limits below which the residuals of a new cluster lie with a given probability.
 //
 // Residuals come in clusters, here the kernels of one GEMM size. The residuals of a cluster have errors in common,
 // so the clusters are exchangeable and not the residuals: ten thousand residuals of forty sizes are forty
 // observations. Each cluster has the same weight, shared by its residuals.
 //
-// Residuals of different kinds may have different bands. A kind lists its groups, from the most specific to the most
+// Residuals of different kinds may have different limits. A kind lists its groups, from the most specific to the most
 // general, and uses the first in which enough clusters have residuals.
 type Conformal struct {
 	// groups are the groups of each kind, minClusters the least number of clusters of every group but a kind's last.
@@ -66,48 +63,47 @@ func (c *Conformal) Clusters() int {
 	return n
 }
 
-// Bands returns the band of every group and the group that each kind uses. alpha is the share of residuals that may lie
-// outside: 0.1 for bands at 90 %.
+// Limits returns the limit of every group and the group that each kind uses. alpha is the share of residuals that
+// may lie above: 0.1 for limits at 90 %.
 //
-//  1. The band of a group is from its α/2 to its 1 − α/2 quantile.
-//  2. Each cluster in turn is left out, and each of its residuals r scored by how far it lies outside the band of the
-//     other clusters: max(low − r, r − high), negative if r lies inside.
-//  3. All bands are widened at both ends by the (1 − α)(K+1)/K quantile of these scores, where K is the number of
-//     clusters.
+//  1. The limit of a group is its 1 − α quantile.
+//  2. Each cluster in turn is left out, and each of its residuals scored by how far it lies above the limit of the
+//     other clusters, negative if it lies below.
+//  3. All limits rise by the (1 − α)(K+1)/K quantile of these scores, where K is the number of clusters, but not
+//     below 0.
 //
-// A residual of a new cluster is then in its band with a probability of about 1 − α, averaged over clusters. Step 3
-// takes quantiles over other bands than the ones it widens, as the jackknife+ does, at the cost of a few percent of
-// coverage at worst. A widening that is negative can swap the ends of a narrow band, so check Low against High.
+// A residual of a new cluster is then below its limit with a probability of about 1 − α, averaged over clusters. Step 3
+// takes quantiles over other limits than the ones it raises, as the jackknife+ does, at the cost of a few percent of
+// coverage at worst.
 //
 // References: R. F. Barber, E. J. Candès, A. Ramdas, R. J. Tibshirani, "Predictive inference with the jackknife+",
 // Annals of Statistics 49 (2021) 486–507; Y. Romano, E. Patterson, E. Candès, "Conformalized quantile regression",
 // NeurIPS 2019; R. Dunn, L. Wasserman, A. Ramdas, "Distribution-free prediction sets for two-layer hierarchical
 // models", JASA 118 (2023) 2491–2502.
-func (c *Conformal) Bands(alpha float64) (bands []Band, used []int) {
-	bands, used = c.Quantiles(alpha)
-	var outside []Weighted // Value is the score
+func (c *Conformal) Limits(alpha float64) (limits []float64, used []int) {
+	limits, used = c.Quantiles(alpha)
+	var above []Weighted // Value is the score
 	for i, residuals := range c.clusters {
 		if len(residuals) == 0 {
 			continue
 		}
 		others, groups := c.quantiles(alpha, i)
 		for _, r := range residuals {
-			b := others[groups[r.Kind]]
-			outside = append(outside, Weighted{max(b.Low-r.Value, r.Value-b.High), r.weight})
+			above = append(above, Weighted{r.Value - others[groups[r.Kind]], r.weight})
 		}
 	}
-	if len(outside) == 0 {
-		return bands, used
+	if len(above) == 0 {
+		return limits, used
 	}
-	widening := UpperQuantile(outside, (1-alpha)*float64(c.Clusters()+1))
-	for g := range bands {
-		bands[g] = Band{bands[g].Low - widening, bands[g].High + widening}
+	rise := UpperQuantile(above, (1-alpha)*float64(c.Clusters()+1))
+	for g := range limits {
+		limits[g] = max(limits[g]+rise, 0)
 	}
-	return bands, used
+	return limits, used
 }
 
-// Quantiles returns the bands of step 1 of Bands alone.
-func (c *Conformal) Quantiles(alpha float64) (bands []Band, used []int) {
+// Quantiles returns the limits of step 1 of Limits alone.
+func (c *Conformal) Quantiles(alpha float64) (limits []float64, used []int) {
 	const none = -1
 	return c.quantiles(alpha, none)
 }
@@ -129,13 +125,13 @@ func UpperQuantile(values []Weighted, weight float64) float64 {
 	return last
 }
 
-// quantiles returns the band of every group with one cluster left out, and the group that each kind uses. A group
-// without residuals has a band of NaN.
-func (c *Conformal) quantiles(alpha float64, leftOut int) (bands []Band, used []int) {
+// quantiles returns the limit of every group with one cluster left out, and the group that each kind uses. A group
+// without residuals has a limit of NaN.
+func (c *Conformal) quantiles(alpha float64, leftOut int) (limits []float64, used []int) {
 	total, clusters := c.weigh(leftOut)
-	bands = make([]Band, c.numGroups)
-	for g := range bands {
-		bands[g] = Band{math.NaN(), math.NaN()}
+	limits = make([]float64, c.numGroups)
+	for g := range limits {
+		limits[g] = math.NaN()
 	}
 	sum := make([]float64, c.numGroups)
 	for i := range c.sorted {
@@ -144,14 +140,10 @@ func (c *Conformal) quantiles(alpha float64, leftOut int) (bands []Band, used []
 			continue
 		}
 		for _, g := range c.groups[r.Kind] {
-			before := sum[g]
+			if sum[g] < total[g]*(1-alpha) {
+				limits[g] = r.Value
+			}
 			sum[g] += r.weight
-			if low := total[g] * alpha / 2; math.IsNaN(bands[g].Low) && sum[g] >= low {
-				bands[g].Low = r.Value
-			}
-			if high := total[g] * (2 - alpha) / 2; before < high {
-				bands[g].High = r.Value
-			}
 		}
 	}
 	used = make([]int, len(c.groups))
@@ -164,7 +156,7 @@ func (c *Conformal) quantiles(alpha float64, leftOut int) (bands []Band, used []
 			}
 		}
 	}
-	return bands, used
+	return limits, used
 }
 
 // weigh returns the weight of every group and the number of clusters that have residuals in it, with one cluster

@@ -15,18 +15,18 @@ func TestConformalCoverage(t *testing.T) {
 			common := 0.2 * random.NormFloat64()
 			for range 20 {
 				kind := random.IntN(2)
-				all[i] = append(all[i], Residual{common + 0.1*float64(1+2*kind)*random.NormFloat64(), kind})
+				all[i] = append(all[i], Residual{math.Abs(common + 0.1*float64(1+2*kind)*random.NormFloat64()), kind})
 			}
 		}
 		return all
 	}
 	covered, of := 0, 0
 	for range 40 {
-		bands, used := NewConformal(clusters(40), [][]int{{0, 2}, {1, 2}}, 8).Bands(0.1)
+		limits, used := NewConformal(clusters(40), [][]int{{0, 2}, {1, 2}}, 8).Limits(0.1)
 		for _, residuals := range clusters(50) {
 			for _, r := range residuals {
 				of++
-				if b := bands[used[r.Kind]]; b.Low <= r.Value && r.Value <= b.High {
+				if r.Value <= limits[used[r.Kind]] {
 					covered++
 				}
 			}
@@ -47,16 +47,16 @@ func TestConformalGroups(t *testing.T) {
 		}
 	}
 	c := NewConformal(clusters, [][]int{{0, 2}, {1, 2}, {3, 4}}, 8)
-	bands, used := c.Bands(0.5)
+	limits, used := c.Limits(0.5)
 	if c.Clusters() != 12 || used[0] != 0 || used[1] != 2 || used[2] != 4 {
 		t.Errorf("%d clusters, groups %v", c.Clusters(), used)
 	}
-	if !math.IsNaN(bands[4].Low) || bands[0].Low >= bands[0].High {
-		t.Errorf("bands %v", bands)
+	if !math.IsNaN(limits[4]) || limits[0] < 6 || limits[2] < limits[0] {
+		t.Errorf("limits %v", limits)
 	}
 	if empty := NewConformal([][]Residual{nil, nil}, [][]int{{0}}, 8); empty.Clusters() != 0 {
 		t.Errorf("%d clusters without residuals", empty.Clusters())
-	} else if bands, _ := empty.Bands(0.1); !math.IsNaN(bands[0].Low) {
-		t.Errorf("bands %v without residuals", bands)
+	} else if limits, _ := empty.Limits(0.1); !math.IsNaN(limits[0]) {
+		t.Errorf("limits %v without residuals", limits)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // Quantiles summarises a list of ratios. All fields are 0 for an empty list.
 type Quantiles struct {
 	Count   int     `json:"count"`  // how many there are
-	Median  float64 `json:"median"` // the median of the ratios, the geometric mean, the tenth percentile, the least
+	Median  float64 `json:"median"` // of the ratios
 	Geomean float64 `json:"geomean"`
 	P10     float64 `json:"p10"`
 	Worst   float64 `json:"worst"`

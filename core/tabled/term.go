@@ -73,12 +73,6 @@ func (t *Term) text() string {
 	return t.Formula
 }
 
-// Part is a section of a table, for a reader.
-type Part struct {
-	Name  string
-	Terms []Term
-}
-
 // Table puts sections of a table together in the order in which a model computes, with each formula on one line.
 // Operations are done in the order in which they are written: the results are the same bits everywhere.
 func Table(parts ...[]Term) []Term {

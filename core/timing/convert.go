@@ -89,29 +89,46 @@ func New(a arch.Architecture) *Device {
 // A time that is shorter than the transfers of its timing converts to the least time of the other. A model
 // without constants, or without levels of memory that say that they are L2 and DRAM, has one time for every timing.
 func (d *Device) Convert(t unit.Seconds, p *gemm.Problem, from, to Timing) unit.Seconds {
+	return d.Converter(p, from, to)(t)
+}
+
+// Converter returns what converts the times of kernels for a problem. It is not safe for concurrent use.
+func (d *Device) Converter(p *gemm.Problem, from, to Timing) func(unit.Seconds) unit.Seconds {
 	if from == to || d.Constants == (Constants{}) || d.DRAMRate <= 0 || d.L2Rate <= 0 {
-		return t
+		return func(t unit.Seconds) unit.Seconds { return t }
 	}
 	w := d.workOf(p)
 	if from == to.Base() {
-		return w.clocked(t, to)
+		return func(t unit.Seconds) unit.Seconds { return w.clocked(t, to) }
 	}
-	if from != Model {
-		t = w.model(t, from)
+	return func(t unit.Seconds) unit.Seconds {
+		if from != Model {
+			t = w.model(t, from)
+		}
+		return w.in(to, t)
 	}
-	return w.in(to, t)
 }
 
 // work is a problem on a device.
 type work struct {
 	*Device
 	a, b, c, flops, peak float64
+
+	// What does not depend on the kernel, once it is known: transfers by timing, and least.
+	moved []moved
+	floor unit.Seconds
 }
 
-func (d *Device) workOf(p *gemm.Problem) work {
+// moved is the result of transfers.
+type moved struct {
+	of            Timing
+	seconds, cold float64
+}
+
+func (d *Device) workOf(p *gemm.Problem) *work {
 	m, n, k, batch := float64(p.M), float64(p.N), float64(p.K), float64(p.Batch)
 	element, output := batch*float64(p.DType.Bits())/8, batch*float64(p.Output().Bits())/8
-	w := work{Device: d, a: m * k * element, b: k * n * element, c: m * n * output, flops: 2 * batch * m * n * k}
+	w := &work{Device: d, a: m * k * element, b: k * n * element, c: m * n * output, flops: 2 * batch * m * n * k}
 	if d.Peak != nil {
 		w.peak = float64(d.Peak(p.DType))
 	}
@@ -121,6 +138,17 @@ func (d *Device) workOf(p *gemm.Problem) work {
 // transfers are the seconds that the operands and the output take, each byte once, and the share of B that comes from
 // DRAM.
 func (w *work) transfers(t Timing) (seconds, cold float64) {
+	for i := range w.moved {
+		if known := &w.moved[i]; known.of == t {
+			return known.seconds, known.cold
+		}
+	}
+	seconds, cold = w.move(t)
+	w.moved = append(w.moved, moved{t, seconds, cold})
+	return seconds, cold
+}
+
+func (w *work) move(t Timing) (seconds, cold float64) {
 	missed := func(bytes float64) float64 { // a cache that is nearly full keeps a part
 		return min(max((bytes/(w.Kept*float64(w.Caches))-0.8)/0.4, 0), 1)
 	}
@@ -143,15 +171,18 @@ func (w *work) transfers(t Timing) (seconds, cold float64) {
 // least is a hundredth more than the time of Model that the data sheet allows: the bandwidth of DRAM, and the rate of
 // the matrix units.
 func (w *work) least() unit.Seconds {
-	faster := *w
-	device := *w.Device
-	device.DRAMRate = max(device.DRAMRate, device.DRAMPeak)
-	faster.Device = &device
-	seconds, _ := faster.transfers(Model)
-	if w.peak > 0 {
-		seconds = max(seconds, w.flops/w.peak)
+	if w.floor == 0 {
+		faster := *w
+		device := *w.Device
+		device.DRAMRate = max(device.DRAMRate, device.DRAMPeak)
+		faster.Device = &device
+		seconds, _ := faster.move(Model)
+		if w.peak > 0 {
+			seconds = max(seconds, w.flops/w.peak)
+		}
+		w.floor = 1.01 * unit.Seconds(seconds)
 	}
-	return 1.01 * unit.Seconds(seconds)
+	return w.floor
 }
 
 // below is a time near the least time of a timing for one that is shorter than the least of another. A hundredth keeps

@@ -30,6 +30,7 @@ func In(a arch.Architecture, to Timing) arch.Architecture {
 	})}
 	described := *d
 	device := New(a)
+	c.stating = func(p *gemm.Problem) func(unit.Seconds) unit.Seconds { return device.Converter(p, from, to) }
 	described.Timing, described.Conversion = string(to), &arch.Conversion{
 		Own:    func(t unit.Seconds, p gemm.Problem) unit.Seconds { return device.Convert(t, &p, to, from) },
 		Stated: func(own unit.Seconds, p gemm.Problem) unit.Seconds { return device.Convert(own, &p, from, to) },
@@ -54,6 +55,8 @@ type converted struct {
 	arch.Architecture
 	description *arch.Description
 	total       int // the position of the total among the model's terms, negative if none is in cycles
+	// stating returns what converts the model's own times of kernels for a problem.
+	stating func(*gemm.Problem) func(unit.Seconds) unit.Seconds
 }
 
 // Describe implements arch.Architecture.
@@ -77,18 +80,22 @@ func (c *converted) EstimateFastest(
 
 func (c *converted) state(estimates []arch.Estimate, p *gemm.Problem, err error) error {
 	if err == nil {
+		stated := c.stated(p)
 		for i := range estimates {
 			if e := &estimates[i]; e.Reject == "" {
-				e.Cycles = c.stated(e.Cycles, p)
+				e.Cycles = stated(e.Cycles)
 			}
 		}
 	}
 	return err
 }
 
-func (c *converted) stated(cycles unit.Cycles, p *gemm.Problem) unit.Cycles {
-	clock := c.description.Clock
-	return unit.Cycles(float64(c.description.Conversion.Stated(cycles.At(clock), *p)) * float64(clock))
+// stated returns what converts cycles of kernels for a problem.
+func (c *converted) stated(p *gemm.Problem) func(unit.Cycles) unit.Cycles {
+	clock, convert := c.description.Clock, c.stating(p)
+	return func(cycles unit.Cycles) unit.Cycles {
+		return unit.Cycles(float64(convert(cycles.At(clock))) * float64(clock))
+	}
 }
 
 // Terms implements arch.Architecture.
@@ -101,11 +108,12 @@ func (c *converted) Terms(ctx context.Context, dst []float64, p gemm.Problem, cf
 	if err := c.Architecture.Terms(ctx, own, p, cfgs); err != nil {
 		return err
 	}
+	stated := c.stated(&p)
 	for i := range cfgs {
 		row := dst[i*n : (i+1)*n]
 		copy(row, own[i*(n-1):(i+1)*(n-1)])
 		if total := row[c.total]; total > 0 && total < arch.RejectedTotal {
-			row[c.total] = float64(c.stated(unit.Cycles(total), &p))
+			row[c.total] = float64(stated(unit.Cycles(total)))
 			row[n-1] = row[c.total] - total
 		} else {
 			row[n-1] = 0
@@ -127,9 +135,10 @@ func (r *ranker) Rank(ctx context.Context, q selector.Request) ([]selector.Resul
 		return nil, err
 	}
 	for i := range results {
+		stated := r.stated(&q.Problems[i])
 		for j := range results[i].Entries {
 			if e := &results[i].Entries[j].Estimate; e.Reject == "" {
-				e.Cycles = r.stated(e.Cycles, &q.Problems[i])
+				e.Cycles = stated(e.Cycles)
 			}
 		}
 	}

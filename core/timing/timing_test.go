@@ -53,7 +53,7 @@ func (p *product) problem(t *testing.T) gemm.Problem {
 // recorded are the products of the experiment that the constants are from.
 func recorded(t *testing.T) (all []product) {
 	t.Helper()
-	f, err := os.Open("../../docs/experiments/timings-on-h200/result.jsonl")
+	f, err := os.Open("../../experiments/timings-on-h200/result.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,28 +94,29 @@ func (d checkedDevice) rows(t *testing.T) (sources [][]checkedRow) {
 	return sources
 }
 
-// ranges hold, for each class of predicted times, the share Level of every source.
+// ranges hold, for each class of predicted times, the share Level of every source. The predicted time is in their
+// middle.
 func (d checkedDevice) ranges(sources [][]checkedRow) (list []arch.ErrorRange) {
 	for i := range len(d.below) + 1 {
-		r := arch.ErrorRange{Low: math.Inf(1)}
+		r := arch.ErrorRange{High: 1}
 		if i < len(d.below) {
 			r.Below = unit.Seconds(d.below[i])
 		}
 		for _, rows := range sources {
-			var ratios []float64
+			var factors []float64
 			for _, row := range rows {
 				if d.class(row) == i {
-					ratios = append(ratios, row.ratio)
+					factors = append(factors, max(row.ratio, 1/row.ratio))
 				}
 			}
-			if len(ratios) == 0 {
+			if len(factors) == 0 {
 				continue
 			}
-			slices.Sort(ratios)
-			at := func(q float64) float64 { return ratios[int(q*float64(len(ratios)-1))] }
-			r.Low, r.High = min(r.Low, at((1-tensile.Level)/2)), max(r.High, at((1+tensile.Level)/2))
+			slices.Sort(factors)
+			r.High = max(r.High, factors[int(tensile.Level*float64(len(factors)-1))])
 		}
-		r.Low, r.High = math.Round(1e3*r.Low)/1e3, math.Round(1e3*r.High)/1e3
+		r.High = math.Round(1e3*r.High) / 1e3
+		r.Low = 1 / r.High
 		list = append(list, r)
 	}
 	return list

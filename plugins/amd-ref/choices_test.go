@@ -17,7 +17,7 @@ import (
 
 var (
 	show   = flag.Bool("show", false, "print the tables of docs/model-tensile.md")
-	update = flag.Bool("update", false, "draw the maps of docs/experiments/vega10-slides")
+	update = flag.Bool("update", false, "write what the model says of its errors")
 )
 
 // agreement counts how often a model chooses as AMD's tuning did.

@@ -98,7 +98,7 @@ func TestHeldOut(t *testing.T) {
 	}
 }
 
-// TestAblation prints the table of docs/adr/0046-refined-for-amd.md.
+// TestAblation prints what each term is worth, as docs/decisions/models.md has it.
 func TestAblation(t *testing.T) {
 	if !*ablation {
 		t.Skip("run with -ablation")

@@ -5,7 +5,6 @@ package amdref_test
 import (
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -163,7 +162,7 @@ func slideKernels() (list []gemm.Config) {
 }
 
 // Among the kernels of the experiment, the model's winner has the tile of the slides' winner, or the next smaller or
-// larger one. `go test -run SlideWinners ./plugins/amd-ref -update` draws both maps.
+// larger one.
 func TestSlideWinners(t *testing.T) {
 	a, kernels := openVega(t), slideKernels()
 	estimates := make([]arch.Estimate, len(kernels))
@@ -201,12 +200,6 @@ func TestSlideWinners(t *testing.T) {
 		known, 100*share(same, known), 100*share(near, known), 100*share(splits, known))
 	if share(same, known) < 0.2 || share(near, known) < 0.85 {
 		t.Errorf("%d of %d winners have the same tile, %d a similar one", same, known, near)
-	}
-	if *update {
-		svg := winnerMaps(cells, winners)
-		if err := os.WriteFile("../../docs/experiments/vega10-slides/winners.svg", []byte(svg), 0o644); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 

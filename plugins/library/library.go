@@ -1,7 +1,7 @@
 // Package library predicts what the tuned library of a vendor takes for a matrix multiplication: cuBLAS, hipBLASLt,
 // rocBLAS. The prediction is the fastest of the library's tiles and splits of K. The package knows no vendor: a plugin
-// describes the machine, and what is particular to a generation is data of package terms. So are the equations, also on
-// docs/model-library.md, which says how the quantities were found.
+// describes the machine, and what is particular to a generation is data of package terms. So are the equations.
+// docs/model-library.md says how the quantities were found.
 package library
 
 import (
@@ -53,7 +53,7 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 		return nil, err
 	}
 	m := newModel(machine, o, nil)
-	m.Description.Uncertainty = checked.Of(m.Description.ID(), Name, o.scheme, o.release)
+	m.Description.Uncertainty = checked.Of(m.Description.ID(), Name, o.scheme, o.release, string(o.timing))
 	return m, nil
 }
 

@@ -81,6 +81,7 @@ func (m *Machine) numbers() (all []arch.Constant) {
 		"l2_size":    size(arch.BoundL2),
 		"mall_size":  size(arch.BoundMALL),
 		"dram_speed": float64(arch.LevelOf(m.Memory, arch.BoundDRAM).DataSheet),
+		"unit_watts": terms.UnitWatts[m.Generation],
 		"clock_gain": max(1, param("clock_loaded")/param("clock")),
 	}
 	for _, n := range terms.Machine {

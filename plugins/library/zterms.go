@@ -79,6 +79,7 @@ type device struct {
 	part20              float64 // quantise_seconds * clock
 	part19              float64 // 1 / (units * quantise_rate)
 	part18              float64 // dram_rate * quantise_share
+	thrift              float64 // thrift
 }
 
 func (d *device) compute(value func(name string) float64) {
@@ -90,6 +91,15 @@ func (d *device) compute(value func(name string) float64) {
 		x2 = 1
 	}
 	dramRate := float64(value("dram_speed") / clock * x2)
+	var thrift float64
+	unitWatts := value("unit_watts")
+	if unitWatts > 0 {
+		tdp := value("tdp")
+		units := value("units")
+		thrift = math.Pow(min(tdp/(units*unitWatts), 1), 0.4)
+	} else {
+		thrift = 1
+	}
 	units := value("units")
 	d.units = units
 	d.l2Count = value("l2_count")
@@ -145,10 +155,10 @@ func (d *device) compute(value func(name string) float64) {
 	d.launchSeconds = value("launch_seconds")
 	d.coldStepSeconds = value("cold_step_seconds")
 	d.coldSeconds = value("cold_seconds")
-	x6 := value("l2_size") + value("mall_size")
-	d.part1 = float64(value("keep_share") * x6)
-	d.part2 = float64(value("weights_share") * x6)
-	d.part3 = float64(value("reuse_share") * x6)
+	x9 := value("l2_size") + value("mall_size")
+	d.part1 = float64(value("keep_share") * x9)
+	d.part2 = float64(value("weights_share") * x9)
+	d.part3 = float64(value("reuse_share") * x9)
 	d.part4 = float64(clock * units)
 	d.dramRate = dramRate
 	residentTiles := value("resident_tiles")
@@ -164,10 +174,11 @@ func (d *device) compute(value func(name string) float64) {
 	d.part14 = float64(value("gemv_seconds") * clock)
 	d.part16 = float64(value("split_seconds") * clock)
 	d.part15 = 1 / value("reduce_rate")
-	d.part17 = float64(value("wide_share") * x6)
+	d.part17 = float64(value("wide_share") * x9)
 	d.part20 = float64(value("quantise_seconds") * clock)
 	d.part19 = 1 / (units * value("quantise_rate"))
 	d.part18 = float64(dramRate * value("quantise_share"))
+	d.thrift = thrift
 }
 
 // problem holds what depends on the problem.
@@ -400,7 +411,7 @@ func (p *problem) compute(d *device) {
 	quantise := float64(d.quantises * (d.part20 + float64(x7*max(d.part19, coldWide/d.part18))))
 	var power float64
 	if d.tdp > 0 {
-		power = float64(x5 * (energy / d.tdp) * d.clock)
+		power = float64(x5 * (energy * d.thrift / d.tdp) * d.clock)
 	}
 	p.reads = reads
 	p.againWeights = againWeights
@@ -770,10 +781,11 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	dst[58] = coldWide
 	dst[59] = p.quantise
 	dst[60] = busy
-	dst[61] = p.power
-	dst[62] = throttle
-	dst[63] = t.stopwatch
-	dst[64] = t.total
+	dst[61] = d.thrift
+	dst[62] = p.power
+	dst[63] = throttle
+	dst[64] = t.stopwatch
+	dst[65] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

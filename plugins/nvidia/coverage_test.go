@@ -5,7 +5,9 @@
 package nvidia_test
 
 import (
+	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +16,9 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
+	"github.com/origami-gemm/origami/plugins/nvidia"
 )
 
 // The intervals hold on problems that neither they nor the model were found on, of every kind that they are stated for,
@@ -72,36 +76,135 @@ func TestIntervalsOfUnseenProblems(t *testing.T) {
 	}
 }
 
+// heldByOthers returns the share of kernels' times that lie in the intervals of a grade of evidence, without what
+// was found on the kernels themselves.
+func heldByOthers(
+	t *testing.T, d *arch.Description, set, kernel string, rows []score.Evaluation, want arch.Evidence,
+) float64 {
+	t.Helper()
+	without := *d
+	without.Uncertainty = slices.DeleteFunc(slices.Clone(d.Uncertainty), func(u arch.Uncertainty) bool {
+		return u.Checked.DataSet == set && u.Evidence != arch.EvidenceUnchecked
+	})
+	share, width := 0.0, []float64{}
+	for i := range rows {
+		r := &rows[i]
+		held := 0
+		for _, p := range r.Points {
+			scope := without.Scope(kernel, &r.Problem, p.Config.SplitK)
+			low, high, ok := scope.Interval(p.Bound, p.Predicted)
+			if !ok || scope.Evidence != want {
+				t.Fatalf("%s of %s: %s, want %s", kernel, r.Problem, scope.Evidence, want)
+			}
+			if low <= p.Measured && p.Measured <= high {
+				held++
+			}
+			width = append(width, float64(high/low))
+		}
+		share += float64(held) / float64(len(r.Points)) / float64(len(rows))
+	}
+	t.Logf("%s, %s: %s intervals hold %.3f of %d sizes, median high ÷ low %.2f", d.ID(), set, want, share, len(rows),
+		stats.Median(width))
+	return share
+}
+
+// kernels are the times of a set with one kernel per problem, those of launches left out where the set lists the
+// others.
+func kernels(t *testing.T, a arch.Architecture, set string) []score.Evaluation {
+	t.Helper()
+	data, err := dataset.Read(set, os.DirFS("data/"+set))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := score.SubsetOf(data)
+	all, err := score.Singles(t.Context(), a, s, s.Problems)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.HasSuffix(set, "-published") {
+		all = slices.DeleteFunc(all, func(s score.Single) bool { return s.Measured < leastPublished })
+	}
+	return score.EachAlone(all)
+}
+
 // The times of a sister, between events as pipelined predicts them, and to which nothing was fitted, are in the
 // intervals that the measured device gives it.
 func TestSisters(t *testing.T) {
 	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h100"})
 	for _, kernel := range []string{"triton", "wgmma"} {
-		folder := "data/h100/" + kernel
+		set := "h100/" + kernel
+		rows := kernels(t, a, set)
+		if held := heldByOthers(t, a.Describe(), set, kernel, rows, arch.EvidenceSister); len(rows) != 40 || held < 0.9 {
+			t.Errorf("%s: the 90 %% intervals hold %.3f of %d times", kernel, held, len(rows))
+		}
+	}
+}
+
+// The times of other generations, to which nothing was fitted, are in the intervals that the H200 gives them, and
+// otherWidening is what the medians of three devices say of a fourth.
+func TestOtherGenerations(t *testing.T) {
+	var medians []float64
+	for _, device := range []struct {
+		arch, device, set string
+		kernels           int
+	}{
+		{"sm90", "h100", "h100/triton", 40}, {"sm89", "rtx4090", "rtx4090-triton-published", 15},
+		{"sm86", "rtx3090", "rtx3090-triton-published", 17},
+	} {
+		a := nvtest.Open(t, arch.OpenRequest{Arch: device.arch, Device: device.device})
+		rows := kernels(t, a, device.set)
+		var errors []float64
+		for i := range rows {
+			p := &rows[i].Points[0]
+			errors = append(errors, math.Log(float64(p.Predicted/p.Measured)))
+		}
+		medians = append(medians, stats.Median(errors))
+		if len(rows) != device.kernels {
+			t.Errorf("%s has %d kernels", device.set, len(rows))
+		}
+		if device.arch == "sm90" {
+			continue
+		}
+		if held := heldByOthers(t, a.Describe(), device.set, "triton", rows, arch.EvidenceUnchecked); held < 0.9 {
+			t.Errorf("%s: the 90 %% intervals hold %.3f", device.set, held)
+		}
+	}
+	mean, square := 0.0, 0.0
+	for _, m := range medians {
+		mean += m / 3
+	}
+	for _, m := range medians {
+		square += (m - mean) * (m - mean) / 2
+	}
+	const student = 2.92 // of 2 degrees of freedom, 90 %
+	factor := math.Exp(student * math.Sqrt(square*(1+1./3)))
+	if math.Abs(factor-nvidia.OtherWidening) > 0.02 {
+		t.Errorf("medians of %.3f: a fourth lies within %.3f, and otherWidening is %v", medians, factor, nvidia.OtherWidening)
+	}
+}
+
+// Times in layouts of the H200 are in the intervals that its other layouts give them.
+func TestOtherLayouts(t *testing.T) {
+	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
+	for _, set := range []struct{ kernel, file string }{
+		{"triton", "h200-fit"}, {"triton", "h200-test"}, {"mma", "mma-fit"},
+	} {
+		folder := "data/sweeps/layouts/" + set.file
 		data, err := dataset.Read(folder, os.DirFS(folder))
 		if err != nil {
 			t.Fatal(err)
 		}
 		s := score.SubsetOf(data)
-		rows, err := score.Singles(t.Context(), a, s, s.Problems)
+		rows, _, err := score.Evaluate(t.Context(), a, s, s.Problems)
 		if err != nil {
 			t.Fatal(err)
 		}
-		held := 0
-		for i := range rows {
-			r := &rows[i]
-			scope := a.Describe().Scope(kernel, &r.Problem, r.Config.SplitK)
-			if scope.Evidence != arch.EvidenceSister {
-				t.Errorf("%s %s: %s", kernel, r.Problem, scope.Evidence)
-			}
-			low, high, ok := scope.Interval(r.Bound, r.Predicted)
-			if ok && low <= r.Measured && r.Measured <= high {
-				held++
-			}
+		fit := "sweeps/layouts/h200-fit"
+		if set.kernel == "mma" {
+			fit = "sweeps/layouts/mma-fit"
 		}
-		t.Logf("%s: %d of %d held", kernel, held, len(rows))
-		if len(rows) != 40 || held < 36 {
-			t.Errorf("%s: the 90 %% intervals hold %d of %d times", kernel, held, len(rows))
+		if held := heldByOthers(t, a.Describe(), fit, set.kernel, rows, arch.EvidenceRelated); held < 0.85 {
+			t.Errorf("%s: the 90 %% intervals hold %.3f", folder, held)
 		}
 	}
 }

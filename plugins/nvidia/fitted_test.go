@@ -42,7 +42,8 @@ func TestFitted(t *testing.T) {
 					continue // fitted to published times, which plugins do not contain
 				}
 				for _, u := range opened.Describe().Uncertainty {
-					if set := u.Checked.DataSet; u.Checked.TimedType == "" {
+					// Nothing was fitted to sets with one kernel per problem, which tell no spread among candidates.
+					if set := u.Checked.DataSet; u.Checked.TimedType == "" && !alone[set] {
 						want = append(want, set)
 					}
 				}
@@ -66,6 +67,11 @@ func TestFitted(t *testing.T) {
 			}
 		}
 	}
+}
+
+// alone are the data sets with one kernel per problem.
+var alone = map[string]bool{
+	"h100/triton": true, "h100/wgmma": true, "rtx4090-triton-published": true, "rtx3090-triton-published": true,
 }
 
 // The sweep that the model was fitted to is in-sample, and sizes that were kept out are not.

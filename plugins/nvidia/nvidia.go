@@ -28,8 +28,7 @@ import (
 const Vendor = "NVIDIA"
 
 // models lists the modelled architectures with their models, the default first: of kernels that a user can configure
-// and that reach the matrix units, and otherwise of the library. Of SM100 and SM103 it is the library too: Triton's
-// kernels there are far from it, and their times are not measured.
+// and that reach the matrix units, and of the library where there are none.
 var models = []struct {
 	sm     *gpu.SM
 	models []func(*gpu.SM) catalog.Model
@@ -62,8 +61,8 @@ var (
 		expertsOver(fusedmoe.Family, fusedmoe.Blocks),
 	}
 	blackwellFamilies = []func(*gpu.SM) catalog.Model{
-		libraryOf,
 		refinedOver(triton.Family{}, triton.Persistent{}, mma.Family{}),
+		libraryOf,
 		ladderOf,
 		expertsOver(fusedmoe.Family),
 	}
@@ -199,12 +198,13 @@ func compared(opened arch.Architecture, fitted []arch.Fitted) arch.Architecture 
 	d := opened.Describe()
 	d.Fitted, d.Uncertainty = fitted, uncertaintyOf(d)
 	for i := range d.Uncertainty {
-		if d.Uncertainty[i].Evidence == arch.EvidenceSister {
-			continue
+		if u := &d.Uncertainty[i]; u.Evidence == "" && u.Sigma > 0 { // else nothing was fitted to the times
+			d.Fitted = withDataSet(d.Fitted, u.Checked.DataSet, u.Kernel)
 		}
-		d.Fitted = withDataSet(d.Fitted, d.Uncertainty[i].Checked.DataSet, d.Uncertainty[i].Kernel)
 	}
+	spread(d.Uncertainty)
 	d.Uncertainty = append(d.Uncertainty, twins(d.Uncertainty)...)
+	d.Uncertainty = append(d.Uncertainty, otherLayouts(d.Uncertainty)...)
 	return opened
 }
 

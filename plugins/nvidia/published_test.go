@@ -65,9 +65,9 @@ func TestPublishedTimes(t *testing.T) {
 
 // The two reports on tritonBLAS's port give the fastest measured of 122 kernels for 23 sizes each. What the refined
 // model predicts for its own fastest of them is off by 8 and 9 % at the median from 4 GFLOP on; below, their times are
-// of launches. docs/experiments/reference-on-h200 has the reports' summaries beside an H200's.
+// of launches. experiments/reference-on-h200 has the reports' summaries beside an H200's.
 func TestPublishedBests(t *testing.T) {
-	lines := csvtest.Read(t, "../../docs/experiments/reference-on-h200/published.csv")
+	lines := csvtest.Read(t, "../../experiments/reference-on-h200/published.csv")
 	column := func(line []string, name string) float64 {
 		v, err := strconv.ParseFloat(line[slices.Index(lines[0], name)], 64)
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // What the warp grid as a choice is worth on an H200, and that the intervals of the model, which nobody fitted to it,
-// hold for chosen grids. The figures are those of docs/experiments/kernel-parameters-on-h200.
+// hold for chosen grids. The figures are those of experiments/kernel-parameters-on-h200.
 func TestWarpGrids(t *testing.T) {
 	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
 	inside, all := 0, 0

@@ -119,7 +119,7 @@ var architectureChecks = []Check{
 	{"monotone-declared", "The same holds for M and N by whole blocks, if the description declares it.",
 		with((*run).answered, checkMonotone(arch.DimM, arch.DimN))},
 	{"terms", "Terms are finite, their formulas give their values, the shares add up to the total, and the total has " +
-		"the same bits as that of Estimate.", each((*run).answered, checkTerms)},
+		"the same bits as from Estimate.", each((*run).answered, checkTerms)},
 	{"mapping", "A mapping has a group of at least one, no more dies than the device, and is the same each time.",
 		each((*run).answered, checkMapping)},
 	{"rank", "Rank, if it is served, gives the same bits as Candidates, Estimate, the declared order and Mapping.",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,12 +21,11 @@ import (
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
-// verifyTable compares a table with the one after a heading of matrixFile. Rows with the same cells are one row there.
+// verifyList compares rows with the list after a heading of matrixFile. Rows with the same cells are one item there.
 // With -update it writes it there.
-func verifyTable(t *testing.T, heading string, columns, rows []string, cell func(row, column int) string) {
+func verifyList(t *testing.T, heading string, columns, rows []string, cell func(row, column int) string) {
 	t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "| | %s |\n|%s\n", strings.Join(columns, " | "), strings.Repeat(" --- |", 1+len(columns)))
 	named := map[string][]string{}
 	var distinct []string
 	for i, row := range rows {
@@ -33,23 +33,23 @@ func verifyTable(t *testing.T, heading string, columns, rows []string, cell func
 		for j := range columns {
 			cells[j] = cell(i, j)
 		}
-		key := strings.Join(cells, " | ")
+		key := inWords(columns, cells)
 		if named[key] == nil {
 			distinct = append(distinct, key)
 		}
 		named[key] = append(named[key], row)
 	}
 	for _, cells := range distinct {
-		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(named[cells], "<br>"), cells)
+		fmt.Fprintf(&b, "- \"%s\" → %s\n", strings.Join(named[cells], `", "`), cells)
 	}
 	text, err := os.ReadFile(matrixFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before, after, ok := strings.Cut(string(text), "\n## "+heading+"\n")
-	start := strings.Index(after, "\n| | ")
+	start := strings.Index(after, "\n- ")
 	if !ok || start < 0 {
-		t.Fatalf("%s has no table under %q", matrixFile, heading)
+		t.Fatalf("%s has no list under %q", matrixFile, heading)
 	}
 	start++
 	end := start + max(strings.Index(after[start:]+"\n\n", "\n\n")+1, 0)
@@ -73,6 +73,28 @@ func verifyTable(t *testing.T, heading string, columns, rows []string, cell func
 		0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// inWords writes the cells of a row: what most cells have, and then what others have, with the names of their columns.
+func inWords(columns, cells []string) string {
+	of := map[string][]string{}
+	for i, cell := range cells {
+		of[cell] = append(of[cell], columns[i])
+	}
+	var most string
+	var others []string
+	for i, cell := range cells {
+		switch {
+		case 2*len(of[cell]) > len(cells):
+			most = cell
+		case slices.Index(cells, cell) == i:
+			others = append(others, fmt.Sprintf("%s: **%s**", strings.Join(of[cell], ", "), cell))
+		}
+	}
+	if most != "" {
+		others = slices.Insert(others, 0, "**"+most+"**")
+	}
+	return strings.Join(others, "; ")
 }
 
 // leavesNothing checks that a test, after closing its hosts, has no more goroutines and open files than before, and

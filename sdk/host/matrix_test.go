@@ -21,7 +21,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/fault-matrix.md")
+var update = flag.Bool("update", false, "write the lists of docs/fault-matrix.md")
 
 // matrixFile has the outcome of every fault in every call.
 const matrixFile = "../../docs/fault-matrix.md"
@@ -163,7 +163,7 @@ func TestFaultsInCalls(t *testing.T) {
 		if executor {
 			heading = "Calls of an executor"
 		}
-		verifyTable(t, heading, names, rows, func(row, column int) string { return outcomes[shown[column]][row] })
+		verifyList(t, heading, names, rows, func(row, column int) string { return outcomes[shown[column]][row] })
 	}
 }
 

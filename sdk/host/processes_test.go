@@ -184,7 +184,7 @@ func TestEndOfTheHost(t *testing.T) {
 		}
 	}
 	if !t.Failed() {
-		verifyTable(t, "The end of the host", moments, rows,
+		verifyList(t, "The end of the host", moments, rows,
 			func(row, column int) string { return outcomes[row][column] })
 	}
 }

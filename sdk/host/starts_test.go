@@ -198,7 +198,7 @@ func TestFaultsAtTheStart(t *testing.T) {
 		rows = append(rows, f.name)
 	}
 	if !t.Failed() {
-		verifyTable(t, "Starts", phases, rows, func(row, column int) string { return outcomes[row][column] })
+		verifyList(t, "Starts", phases, rows, func(row, column int) string { return outcomes[row][column] })
 	}
 }
 

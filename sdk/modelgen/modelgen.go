@@ -1,4 +1,4 @@
-// Package modelgen turns the table of a model into the model's Go code and into the generated parts of its page.
+// Package modelgen turns the table of a model into the model's Go code.
 package modelgen
 
 import (
@@ -11,11 +11,10 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/formula/gogen"
-	"github.com/origami-gemm/origami/core/formula/page"
 	"github.com/origami-gemm/origami/core/tabled"
 )
 
-// Model is what the generator needs of a model. Its paths are relative to the folder of the model's package.
+// Model is what the generator needs of a model.
 type Model struct {
 	Package string
 	Terms   []tabled.Term
@@ -31,9 +30,6 @@ type Model struct {
 	Columns string
 	// Apart, if set, is a function of its own.
 	Apart *Function
-	// Page is the path of the model's page. Parts returns its generated parts.
-	Page  string
-	Parts func() map[string]string
 }
 
 // Stage is a moment at which the model computes what it knows by then into a struct.
@@ -59,33 +55,29 @@ type Input struct {
 // Function is a formula as a function, in the stage that Args belong to.
 type Function struct{ Name, Doc, Args, Formula string }
 
-// Main writes the files of a model, or exits.
+// Main writes the code of a model, or exits.
 func Main(m *Model) {
-	files, err := m.files()
-	for _, path := range slices.Sorted(maps.Keys(files)) {
-		if err == nil {
-			err = os.WriteFile(path, files[path], 0o644)
-		}
+	src, err := m.code()
+	if err == nil {
+		err = os.WriteFile(code, src, 0o644)
 	}
 	if err != nil {
 		log.Fatal(fmt.Errorf("gen: %w", err))
 	}
 }
 
-// Stale reports a file that is not what the table says, or a number that no formula uses. It runs in the folder of the
-// model's package.
+// Stale reports that the code is not what the table says, or a number that no formula uses. It runs in the folder of
+// the model's package.
 func Stale(m *Model) error {
-	files, err := m.files()
+	src, err := m.code()
 	if err != nil {
 		return err
 	}
-	for _, path := range slices.Sorted(maps.Keys(files)) {
-		if have, err := os.ReadFile(path); err != nil || !bytes.Equal(have, files[path]) {
-			return fmt.Errorf("%s is not what the table says; run `make generate` (%w)", path, err)
-		}
+	if have, err := os.ReadFile(code); err != nil || !bytes.Equal(have, src) {
+		return fmt.Errorf("%s is not what the table says; run `make generate` (%w)", code, err)
 	}
 	for _, name := range m.Numbers {
-		if !slices.Contains(m.Unused, name) && !bytes.Contains(files[code], []byte(value(name))) {
+		if !slices.Contains(m.Unused, name) && !bytes.Contains(src, []byte(value(name))) {
 			return fmt.Errorf("no term uses %s", name)
 		}
 	}
@@ -96,27 +88,6 @@ func Stale(m *Model) error {
 const code = "zterms.go"
 
 func value(name string) string { return fmt.Sprintf("value(%q)", name) }
-
-// files returns the generated files by their paths.
-func (m *Model) files() (map[string][]byte, error) {
-	src, err := m.code()
-	if err != nil {
-		return nil, err
-	}
-	files := map[string][]byte{code: src}
-	if m.Page != "" {
-		text, err := os.ReadFile(m.Page)
-		if err != nil {
-			return nil, err
-		}
-		filled, err := page.Fill(string(text), m.Parts())
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", m.Page, err)
-		}
-		files[m.Page] = []byte(filled)
-	}
-	return files, nil
-}
 
 // plan gives all names and formulas to a new plan, and returns the fields that are set by hand, by struct.
 func (m *Model) plan() (*gogen.Plan, map[string][]string, error) {
@@ -188,22 +159,4 @@ func (m *Model) code() ([]byte, error) {
 	}
 	b.WriteString(p.DeclareColumns(m.Columns))
 	return gogen.File(m.Package, b.String())
-}
-
-// Equations writes terms as lines of code, each under its explanation.
-func Equations(terms []tabled.Term) string {
-	var b strings.Builder
-	b.WriteString("\n```text\n")
-	for _, t := range terms {
-		b.WriteString(page.Comment(t.Doc, t.Unit))
-		switch {
-		case t.By != "":
-			fmt.Fprintf(&b, "%s: %s\n", t.Name, t.Formula)
-		case t.When != "":
-			b.WriteString(page.Layout(t.Name + " = when(" + t.When + ",\n\t" + t.Formula + ", 0)"))
-		default:
-			b.WriteString(page.Layout(t.Name + " = " + t.Formula))
-		}
-	}
-	return b.String() + "```\n\n"
 }

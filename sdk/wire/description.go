@@ -68,8 +68,7 @@ func (c *check) checkUncertainty(u *arch.Uncertainty) {
 	c.atMost("a spread", u.PlanSigma, mostSpread)
 	c.atMost("a median error", u.MedianError, mostSpread)
 	c.atMost("a widening", u.Widening, mostWidening)
-	if !slices.Contains([]arch.Evidence{"", arch.EvidenceChecked, arch.EvidenceSister, arch.EvidenceUnchecked},
-		u.Evidence) {
+	if u.Evidence != "" && !slices.Contains(arch.Grades, u.Evidence) {
 		c.fail("the evidence %q", u.Evidence)
 	}
 	if u.Widening > 0 && u.Widening < 1 {

@@ -1,6 +1,6 @@
 // Command schema writes what describes the answers of package ask: the JSON schemas that the server publishes, and the
-// tables of keys in docs/json.md. Names, types and comments come from the Go structs, so that no key is described
-// twice. `go generate ./ask` runs it.
+// page docs/json.md. Names, types and comments come from the Go structs, so that no key is described twice.
+// `go generate ./ask` runs it.
 package main
 
 import (
@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -29,8 +28,8 @@ var answers = []any{
 	ask.Arch{}, ask.Failure{}, ask.Bands{}, ask.Ladder{},
 }
 
-// folders have the structs that become JSON. Structs of ask and core/gemm become schemas, all others tables of
-// docs/json.md.
+// folders have the structs that become JSON. docs/json.md has all of them, and the schemas
+// those of ask and core/gemm.
 var folders = []string{"ask", "core/gemm", "core/arch", "core/fit", "core/score", "core/stats",
 	"plugins/library/published", "cmd/origami/internal/verb/measurecmd", "cmd/origami/internal/verb/calibratecmd",
 	"cmd/origami/internal/verb/evalcmd", "cmd/origami/internal/verb/logiccmd",
@@ -87,21 +86,17 @@ func Files(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	const page = "docs/json.md"
-	text, err := os.ReadFile(filepath.Join(root, page))
-	if err != nil {
-		return nil, err
+	page := g.page()
+	if g.err != nil {
+		return nil, g.err
 	}
-	if text, err = g.page(text); err != nil {
-		return nil, err
-	}
-	return map[string][]byte{"ask/schemas.json.gz": append(schemas, '\n'), page: text}, nil
+	return map[string][]byte{"ask/schemas.json.gz": append(schemas, '\n'), "docs/json.md": page}, nil
 }
 
 // generator collects comments and schemas.
 type generator struct {
 	comments map[string]string // of types and of fields, as "ask.Answer" and "ask.Answer.Arch"
-	structs  map[string][]key  // of other packages, as "evalcmd.intervals", with names and comments alone
+	structs  map[string][]key  // as "evalcmd.intervals", with names and comments alone
 	schemas  map[string]any
 	err      error
 }
@@ -150,7 +145,12 @@ func keyOf(f *ast.Field, folder string) (k key) {
 		k.doc = line(f.Comment)
 	}
 	if f.Tag != nil {
-		k.name, _, _ = strings.Cut(reflect.StructTag(strings.Trim(f.Tag.Value, "`")).Get("json"), ",")
+		tag := reflect.StructTag(strings.Trim(f.Tag.Value, "`"))
+		k.name, _, _ = strings.Cut(tag.Get("json"), ",")
+		if t, ok := named[tag.Get("of")]; ok {
+			k.of = t.String()
+			return k
+		}
 	}
 	of := f.Type
 	for {
@@ -228,17 +228,17 @@ type key struct {
 	reflect.StructField
 	name, doc string
 	optional  bool
-	of        string // the name of a struct of another package that the field has
+	of        string // the name of the struct that the field has
 }
 
 // keys lists the fields of a struct, and of the structs in it. An outer field hides an inner one of its name.
-func (g *generator) keys(t reflect.Type, inner bool) (keys []key) {
+func (g *generator) keys(t reflect.Type) (keys []key) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
-		case f.Anonymous && name == "" && (inner || !slices.Contains(shared, f.Type)):
-			for _, k := range g.keys(f.Type, inner) {
+		case f.Anonymous && name == "":
+			for _, k := range g.keys(f.Type) {
 				if !slices.ContainsFunc(keys, func(other key) bool { return other.name == k.name }) {
 					keys = append(keys, k)
 				}
@@ -253,9 +253,6 @@ func (g *generator) keys(t reflect.Type, inner bool) (keys []key) {
 	return keys
 }
 
-// shared are structs in others whose keys a page has once.
-var shared = []reflect.Type{reflect.TypeFor[ask.Answer](), reflect.TypeFor[ask.Term](), reflect.TypeFor[gemm.Record]()}
-
 // object adds the schema of a struct to the list, and returns what refers to it.
 func (g *generator) object(t reflect.Type) any {
 	name := t.Name()
@@ -269,7 +266,7 @@ func (g *generator) object(t reflect.Type) any {
 	properties, required := object{}, []string{}
 	g.schemas[name] = object{"type": "object", "description": g.comments[t.String()], "properties": properties,
 		"additionalProperties": false}
-	for _, k := range g.keys(t, true) {
+	for _, k := range g.keys(t) {
 		properties[k.name] = g.property(k)
 		if !k.optional {
 			required = append(required, k.name)
@@ -334,111 +331,4 @@ func (g *generator) config() any {
 		"additionalProperties": false,
 		"description":          "a kernel configuration; axes has the values on named axes of the family"}
 	return reference
-}
-
-// place is a table in a page: "<!-- keys of Answer -->", the table, and "<!-- end -->".
-var place = regexp.MustCompile(`(?s)(<!-- keys of ([\w.]+) -->\n).*?(<!-- end -->\n)`)
-
-// page fills in the tables of a page.
-func (g *generator) page(text []byte) ([]byte, error) {
-	types := map[string]reflect.Type{"Record": reflect.TypeFor[gemm.Record]()}
-	for _, v := range answers {
-		types[reflect.TypeOf(v).Name()] = reflect.TypeOf(v)
-	}
-	seen := map[reflect.Type]bool{}
-	out := place.ReplaceAllFunc(text, func(found []byte) []byte {
-		parts := place.FindSubmatch(found)
-		t, ok := types[string(parts[2])]
-		list, other := g.structs[string(parts[2])]
-		if !ok && !other {
-			g.err = fmt.Errorf("docs/json.md: there is no answer %s", parts[2])
-			return found
-		}
-		var b bytes.Buffer
-		b.Write(parts[1])
-		if ok {
-			g.tables(&b, t, "", seen)
-		} else {
-			g.others(&b, list, string(parts[2]), "")
-		}
-		b.Write(parts[3])
-		return b.Bytes()
-	})
-	for name := range types {
-		if name != "Failure" && name != "Record" && !bytes.Contains(out, []byte("<!-- keys of "+name+" -->\n")) {
-			g.err = fmt.Errorf("docs/json.md: there is no place for the keys of %[1]s; write <!-- keys of %[1]s --> "+
-				"and <!-- end -->, a line each", name)
-		}
-	}
-	return out, g.err
-}
-
-// tables writes the table of a struct, and then the tables of the structs in it that the page does not have yet.
-func (g *generator) tables(b *bytes.Buffer, t reflect.Type, of string, seen map[reflect.Type]bool) {
-	seen[t] = true
-	for i := range t.NumField() {
-		seen[t.Field(i).Type] = seen[t.Field(i).Type] || t.Field(i).Anonymous
-	}
-	keys := g.keys(t, false)
-	g.table(b, keys, t.Name(), of)
-	for _, k := range keys {
-		in := k.Type
-		for in.Kind() == reflect.Pointer || in.Kind() == reflect.Slice {
-			in = in.Elem()
-		}
-		if of, ok := named[k.Tag.Get("of")]; ok {
-			in = of
-		}
-		if in == reflect.TypeFor[ask.Side]() {
-			in = reflect.TypeFor[ask.Compared]()
-		}
-		once := in == reflect.TypeFor[gemm.Record]() && t != reflect.TypeFor[ask.Answer]()
-		other := in == reflect.TypeFor[gemm.Config]() || in == reflect.TypeFor[ask.Field]()
-		if in.Kind() == reflect.Struct && !other && !once && !seen[in] {
-			g.tables(b, in, k.name, seen)
-		}
-	}
-}
-
-// promoted returns fields with each embedded struct replaced by its own fields.
-func (g *generator) promoted(fields []key) (keys []key) {
-	for _, k := range fields {
-		if k.name == "" {
-			keys = append(keys, g.promoted(g.structs[k.of])...)
-		} else {
-			keys = append(keys, k)
-		}
-	}
-	return keys
-}
-
-// others writes the tables of a struct of another package, and of the structs in it.
-func (g *generator) others(b *bytes.Buffer, fields []key, name, of string) {
-	keys := g.promoted(fields)
-	g.table(b, keys, name, of)
-	for _, k := range keys {
-		if in := g.structs[k.of]; in != nil && !strings.HasPrefix(k.of, "gemm.") {
-			delete(g.structs, k.of) // the page has it once
-			g.others(b, in, k.of, k.name)
-		}
-	}
-}
-
-// table writes keys. One without a comment shares the comment of the key before it.
-func (g *generator) table(b *bytes.Buffer, keys []key, name, of string) {
-	if of != "" {
-		fmt.Fprintf(b, "\nKeys of `%s`:\n\n", of)
-	}
-	b.WriteString("| key | meaning |\n| --- | --- |\n")
-	for i := 0; i < len(keys); {
-		names := []string{"`" + keys[i].name + "`"}
-		doc := keys[i].doc
-		for i++; i < len(keys) && keys[i].doc == ""; i++ { // it shares the comment
-			names = append(names, "`"+keys[i].name+"`")
-		}
-		if doc == "" {
-			g.err = fmt.Errorf("%s has no comment at the key %s", name, keys[i-1].name)
-		}
-		fmt.Fprintf(b, "| %s | %s |\n", strings.Join(names, ", "), doc)
-	}
 }

@@ -1,4 +1,4 @@
-"""What was measured in Inductor on an H200 (docs/experiments/inductor-on-h200) against its goals, and the picks that
+"""What was measured in Inductor on an H200 (experiments/inductor-on-h200) against its goals, and the picks that
 are made today against those that were measured. The latter needs liborigami; neither needs torch or a GPU."""
 
 import json
@@ -13,7 +13,7 @@ from origami_gemm import Error, Model
 from origami_gemm.inductor import _problem
 from origami_gemm.inductor._problem import Matrix
 
-MEASURED = pathlib.Path(__file__).resolve().parents[3] / "docs" / "experiments" / "inductor-on-h200"
+MEASURED = pathlib.Path(__file__).resolve().parents[3] / "experiments" / "inductor-on-h200"
 sys.path.append(str(MEASURED))
 import table  # noqa: E402
 

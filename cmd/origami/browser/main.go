@@ -1,7 +1,7 @@
 //go:build js
 
-// Command browser is `origami serve` without a server: the built-in models and the handler of its pages and its JSON as
-// one WebAssembly module, which a service worker asks (site/worker.js). `make site` builds it.
+// Command browser is `origami serve` without a server: the built-in models and the handler of its JSON as one
+// WebAssembly module, which a service worker asks (site/worker.js). `make site` builds it.
 package main
 
 import (
@@ -31,8 +31,8 @@ func main() {
 		Streams: iostreams.Plain(strings.NewReader(""), io.Discard, os.Stderr), Getenv: func(string) string { return "" },
 		Connect: connect, Settings: config.Settings{DType: "fp16"},
 	}
-	s, err := server.New(context.Background(), f, served.Content(), server.Options{
-		Rate: 1e6, TimeLimit: time.Hour, Docs: "docs/", // one reader asks, who can close the tab
+	s, err := server.New(context.Background(), f, served.Predictions(), server.Options{
+		Rate: 1e6, TimeLimit: time.Hour, // one reader asks, who can close the tab
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -8,7 +8,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/conformance"
 )
 
-// conformanceIntroduction stands before the tables of the checks.
+// conformanceIntroduction stands before the lists of the checks.
 //
 //go:embed conformance.txt
 var conformanceIntroduction string
@@ -23,9 +23,9 @@ func conformancePage() string {
 		{"Plugins that model architectures", conformance.ArchitectureChecks()},
 		{"Plugins that run kernels", conformance.ExecutorChecks()},
 	} {
-		fmt.Fprintf(&b, "\n## %s\n\n| check | requirement |\n| --- | --- |\n", kind.title)
+		fmt.Fprintf(&b, "\n## %s\n\n", kind.title)
 		for _, c := range kind.checks {
-			fmt.Fprintf(&b, "| `%s` | %s |\n", c.Name, c.Doc)
+			fmt.Fprintf(&b, "- `%s`: %s\n", c.Name, c.Doc)
 		}
 	}
 	return b.String()

@@ -1,6 +1,6 @@
 // Command gen-docs writes what comes from the code of the command line.
 //
-//	gen-docs DOCS                docs/reference/ with a page per command, docs/exit-codes.md, docs/conformance.md
+//	gen-docs DOCS                docs/reference/README.md, docs/exit-codes.md, docs/conformance.md
 //	gen-docs -man DIR            manual pages
 //	gen-docs -completions DIR    completion scripts of bash, zsh, fish and PowerShell
 //	gen-docs -licenses FILE      the licences of the modules in the programs
@@ -63,37 +63,19 @@ func root() *cobra.Command {
 
 const mark = "<!-- Written by cmd/origami/gen-docs; change the code instead and run `make generate`. -->\n\n"
 
-// write writes the pages, and removes pages of commands that no longer exist.
+// write writes the generated pages.
 func write(docs string) error {
-	reference := filepath.Join(docs, "reference")
-	old, err := filepath.Glob(filepath.Join(reference, "*.md"))
-	if err != nil {
+	if err := os.MkdirAll(filepath.Join(docs, "reference"), 0o755); err != nil {
 		return err
 	}
-	for _, page := range old {
-		if err := os.Remove(page); err != nil {
+	for name, text := range map[string]string{
+		"reference/README.md": reference(root()), "exit-codes.md": exitCodes(), "conformance.md": conformancePage(),
+	} {
+		if err := os.WriteFile(filepath.Join(docs, name), []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
-	if err := os.MkdirAll(reference, 0o755); err != nil {
-		return err
-	}
-	var index strings.Builder
-	index.WriteString(mark + "# Command-line reference\n\n")
-	for _, cmd := range commands(root()) {
-		name := strings.ReplaceAll(cmd.CommandPath(), " ", "_") + ".md"
-		fmt.Fprintf(&index, "- [%s](%s): %s\n", cmd.CommandPath(), name, cmd.Short)
-		if err := os.WriteFile(filepath.Join(reference, name), []byte(page(cmd)), 0o644); err != nil {
-			return err
-		}
-	}
-	if err := os.WriteFile(filepath.Join(reference, "README.md"), []byte(index.String()), 0o644); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(docs, "exit-codes.md"), []byte(exitCodes()), 0o644); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(docs, "conformance.md"), []byte(conformancePage()), 0o644)
+	return nil
 }
 
 // commands lists a command and its subcommands, as help does, without those that cobra adds.
@@ -105,37 +87,6 @@ func commands(cmd *cobra.Command) []*cobra.Command {
 		}
 	}
 	return list
-}
-
-func page(cmd *cobra.Command) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s# %s\n\n", mark, cmd.CommandPath())
-	if cmd.IsAdditionalHelpTopicCommand() {
-		fmt.Fprintf(&b, "```\n%s\n```\n", strings.TrimSpace(cmd.Long))
-		return b.String()
-	}
-	cmd.InitDefaultHelpFlag()
-	fmt.Fprintf(&b, "%s\n\n```\n%s\n```\n", strings.TrimSpace(cmd.Long), cmd.UseLine())
-	if cmd.Example != "" {
-		fmt.Fprintf(&b, "\n## Examples\n\n```sh\n%s\n```\n", unindent(cmd.Example))
-	}
-	if cmd.HasAvailableSubCommands() {
-		b.WriteString("\n## Commands\n\n")
-		for _, sub := range commands(cmd)[1:] {
-			if sub.Parent() == cmd {
-				fmt.Fprintf(&b, "- [%s](%s.md): %s\n", sub.Name(), strings.ReplaceAll(sub.CommandPath(), " ",
-					"_"), sub.Short)
-			}
-		}
-	}
-	if flags := cmd.LocalFlags().FlagUsages(); flags != "" {
-		fmt.Fprintf(&b, "\n## Flags\n\n```\n%s```\n", flags)
-	}
-	if cmd.HasParent() {
-		b.WriteString("\nThe flags of [origami](origami.md) work here too. [Exit codes](../exit-codes.md), [JSON and " +
-			"CSV](../json.md).\n")
-	}
-	return b.String()
 }
 
 func unindent(s string) string {

@@ -25,7 +25,7 @@ func (e *evaluation) Problem(p gemm.Problem) {
 		m: float64(p.M), n: float64(p.N), k: float64(p.K), batch: float64(p.Batch),
 		elementBytes: float64(p.DType.Bytes()), outputBytes: float64(p.Output().Bytes()),
 		transA: tabled.One(p.TransA()), transB: tabled.One(p.TransB()),
-		rate: r.flops, energyScale: r.energy, level: e.m.today.level(&p),
+		rate: r.flops, energyScale: r.energy, release: e.m.today.level(&p),
 	}
 }
 
@@ -101,7 +101,7 @@ func (e *evaluation) bound() arch.Bound {
 	l2 := full*t.fullL2Step + tail*t.tailL2Step
 	most := max(compute, l2, t.far, t.dramFloor)
 	switch {
-	case most < busyEnough*t.total/e.in.level:
+	case most < busyEnough*t.total/e.in.release:
 		return arch.BoundLatency
 	case most == compute:
 		return arch.BoundCompute

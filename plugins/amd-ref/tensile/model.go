@@ -1,6 +1,6 @@
 // Package tensile predicts the time of Tensile's kernels from what their work-groups do on a CU: how many fit at once,
 // what a step takes at each resource, what the power limit of the board leaves, waves and their tail, launch, start and
-// output. The equations are in package terms and on docs/model-tensile.md.
+// output. The equations are in package terms.
 package tensile
 
 import (

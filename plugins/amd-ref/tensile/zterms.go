@@ -29,7 +29,7 @@ type inputs struct {
 	wavesN       float64 // waves_n
 	threadM      float64 // thread_m
 	threadN      float64 // thread_n
-	level        float64 // level
+	release      float64 // release
 }
 
 // device holds what depends on the device alone. value returns the parameters, constants and quantities.
@@ -70,10 +70,10 @@ type device struct {
 	part7            float64 // 1 / lds_read_rate + 1 / lds_write_rate
 	dealtRunning     float64 // dealt_running
 	part8            float64 // max(1 / store_rate, dealt_running / (far_rate * store_share))
-	launch           float64 // launch
 	part9            float64 // dram_bandwidth * dram_share
-	part11           float64 // reduce_seconds * clock
-	part10           float64 // 2 * accumulator_bytes
+	part10           float64 // launch_seconds * clock
+	part12           float64 // reduce_seconds * clock
+	part11           float64 // 2 * accumulator_bytes
 }
 
 func (d *device) compute(value func(name string) float64) {
@@ -90,12 +90,11 @@ func (d *device) compute(value func(name string) float64) {
 	}
 	numCus := value("num_cus")
 	dealtRunning := float64(1 * numCus)
-	clock := value("clock")
-	launch := float64(value("launch_seconds") * clock)
 	d.numCus = numCus
 	numXcds := value("num_xcds")
 	d.numXcds = numXcds
 	d.ldsBytes = value("lds_bytes")
+	clock := value("clock")
 	d.clock = clock
 	d.tdp = value("tdp")
 	fma := value("fma")
@@ -138,12 +137,12 @@ func (d *device) compute(value func(name string) float64) {
 	d.part7 = 1/ldsReadRate + 1/ldsWriteRate
 	d.dealtRunning = dealtRunning
 	d.part8 = max(1/storeRate, dealtRunning/x17)
-	d.launch = launch
 	dramBandwidth := value("dram_bandwidth")
 	dramShare := value("dram_share")
 	d.part9 = float64(dramBandwidth * dramShare)
-	d.part11 = float64(value("reduce_seconds") * clock)
-	d.part10 = float64(2 * accumulatorBytes)
+	d.part10 = float64(value("launch_seconds") * clock)
+	d.part12 = float64(value("reduce_seconds") * clock)
+	d.part11 = float64(2 * accumulatorBytes)
 }
 
 // timing holds what depends on the kernel and the problem.
@@ -159,7 +158,6 @@ type timing struct {
 	fullPowerStep   float64 // full_power_step
 	tailL2Step      float64 // tail_l2_step
 	tailPowerStep   float64 // tail_power_step
-	loops           float64 // loops
 	dramFloor       float64 // dram_floor
 	total           float64 // total
 }
@@ -295,23 +293,25 @@ func (t *timing) compute(in *inputs, d *device) {
 	} else {
 		x22 = waveLoops
 	}
-	loops := math.Sqrt(math.Sqrt(fourth(x22) + fourth(far)))
-	var ends float64
+	recordedLoop := math.Sqrt(math.Sqrt(fourth(x22) + fourth(far)))
+	var recordedFill float64
 	if even > 0 {
-		ends = evenEnds
+		recordedFill = evenEnds
 	} else {
-		ends = waveEnds
+		recordedFill = waveEnds
 	}
 	dramTotal := float64(in.batch * (float64((float64(in.m*in.k)+float64(in.k*in.n))*in.elementBytes) + float64(in.m*in.n*in.outputBytes)))
 	dramFloor := float64(dramTotal / d.part9 * d.clock)
-	limit := max(0, dramFloor-(loops+ends))
-	var reduction float64
+	launch := float64(in.release * d.part10)
+	loop := float64(in.release * recordedLoop)
+	fill := float64(in.release * recordedFill)
+	limits := float64(in.release * max(0, dramFloor-(recordedLoop+recordedFill)))
+	var x23 float64
 	if in.splitK > 1 {
-		reduction = d.part11 + in.batch*in.m*in.n*(float64(d.part10*in.splitK)+in.outputBytes)/d.farRate
+		x23 = d.part12 + in.batch*in.m*in.n*(float64(d.part11*in.splitK)+in.outputBytes)/d.farRate
 	}
-	x23 := d.launch + loops + ends + limit + reduction
-	later := float64(x23 * (in.level - 1))
-	total := x23 + later
+	reduction := float64(in.release * x23)
+	total := launch + loop + fill + limits + reduction
 	t.registers = registers
 	t.workgroupsPerCu = workgroupsPerCu
 	t.matrixStep = matrixStep
@@ -323,7 +323,6 @@ func (t *timing) compute(in *inputs, d *device) {
 	t.fullPowerStep = fullPowerStep
 	t.tailL2Step = tailL2Step
 	t.tailPowerStep = tailPowerStep
-	t.loops = loops
 	t.dramFloor = dramFloor
 	t.total = total
 }
@@ -435,25 +434,35 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 			even = 1
 		}
 	}
-	var ends float64
+	var x18 float64
 	if even > 0 {
-		ends = evenEnds
+		x18 = evenLoops
 	} else {
-		ends = waveEnds
+		x18 = waveLoops
+	}
+	recordedLoop := math.Sqrt(math.Sqrt(fourth(x18) + fourth(t.far)))
+	var recordedFill float64
+	if even > 0 {
+		recordedFill = evenEnds
+	} else {
+		recordedFill = waveEnds
 	}
 	dramTotal := float64(in.batch * (float64((float64(in.m*in.k)+float64(in.k*in.n))*in.elementBytes) + float64(in.m*in.n*in.outputBytes)))
-	x18 := float64(workgroups * t.steps)
-	x20 := float64(in.batch * in.m * in.n)
-	x19 := float64(x20 * in.outputBytes)
-	requested := float64(x18*tileBytes) + x19
-	l2Total := float64(x18*lineTraffic) + x19
-	ldsTotal := float64(x18 * x3 * in.blockK * in.elementBytes)
-	limit := max(0, t.dramFloor-(t.loops+ends))
-	var reduction float64
+	x19 := float64(workgroups * t.steps)
+	x21 := float64(in.batch * in.m * in.n)
+	x20 := float64(x21 * in.outputBytes)
+	requested := float64(x19*tileBytes) + x20
+	l2Total := float64(x19*lineTraffic) + x20
+	ldsTotal := float64(x19 * x3 * in.blockK * in.elementBytes)
+	launch := float64(in.release * d.part10)
+	loop := float64(in.release * recordedLoop)
+	fill := float64(in.release * recordedFill)
+	limits := float64(in.release * max(0, t.dramFloor-(recordedLoop+recordedFill)))
+	var x22 float64
 	if in.splitK > 1 {
-		reduction = d.part11 + x20*(float64(d.part10*in.splitK)+in.outputBytes)/d.farRate
+		x22 = d.part12 + x21*(float64(d.part11*in.splitK)+in.outputBytes)/d.farRate
 	}
-	later := float64((d.launch + t.loops + ends + limit + reduction) * (in.level - 1))
+	reduction := float64(in.release * x22)
 	dst[0] = in.rate
 	dst[1] = in.energyScale
 	dst[2] = in.wavesM
@@ -503,26 +512,27 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 	dst[46] = dealtPowerStep
 	dst[47] = dealtStep
 	dst[48] = dealtEnd
-	dst[49] = d.launch
-	dst[50] = waveLoops
-	dst[51] = hidden
-	dst[52] = lastEnd
-	dst[53] = waveEnds
-	dst[54] = evenLoops
-	dst[55] = evenEnds
-	dst[56] = even
-	dst[57] = t.loops
-	dst[58] = ends
-	dst[59] = dramTotal
-	dst[60] = requested
-	dst[61] = l2Total
-	dst[62] = ldsTotal
-	dst[63] = t.dramFloor
-	dst[64] = limit
-	dst[65] = reduction
-	dst[66] = in.level
-	dst[67] = later
-	dst[68] = t.total
+	dst[49] = waveLoops
+	dst[50] = hidden
+	dst[51] = lastEnd
+	dst[52] = waveEnds
+	dst[53] = evenLoops
+	dst[54] = evenEnds
+	dst[55] = even
+	dst[56] = recordedLoop
+	dst[57] = recordedFill
+	dst[58] = dramTotal
+	dst[59] = requested
+	dst[60] = l2Total
+	dst[61] = ldsTotal
+	dst[62] = t.dramFloor
+	dst[63] = in.release
+	dst[64] = launch
+	dst[65] = loop
+	dst[66] = fill
+	dst[67] = limits
+	dst[68] = reduction
+	dst[69] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

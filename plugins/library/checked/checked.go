@@ -28,9 +28,9 @@ var zipped []byte
 var unchecked []byte
 
 type line struct {
-	Model, Scheme string
-	Releases      []string
-	Uncertainty   arch.UncertaintyRecord
+	Model, Scheme, Timing string
+	Releases              []string
+	Uncertainty           arch.UncertaintyRecord
 }
 
 var lines = sync.OnceValue(func() []byte {
@@ -58,16 +58,27 @@ func Unchecked(kernel string) arch.Uncertainty {
 }
 
 // Of returns the uncertainty of the times of a model of a device (arch@device), an entry for each type, for a scheme of
-// scales and a release of the library: of the device, then of its sisters, then of all. Without scales and with one for
-// a whole matrix are the same.
-func Of(device, model, scheme, release string) []arch.Uncertainty {
+// scales, a release of the library and a timing: of the device in this timing, in any, then of its sisters, then of
+// all. Without scales and with one for a whole matrix are the same.
+func Of(device, model, scheme, release, timing string) []arch.Uncertainty {
 	architecture, _, _ := strings.Cut(device, "@")
-	out := append(of(device, model, scheme, release), of(architecture, model, scheme, release)...)
+	out := of(device, model, scheme, release, timing)
+	for _, u := range of(architecture, model, scheme, release, timing) {
+		// A device is no sister of itself.
+		if names := strings.Split(strings.TrimPrefix(u.Source, sources), ", "); slices.Contains(names, device) {
+			names = slices.DeleteFunc(names, func(name string) bool { return name == device })
+			u.Evidence, u.Source = arch.EvidenceRelated, sources+strings.Join(append([]string{"this device"}, names...), ", ")
+		}
+		out = append(out, u)
+	}
 	return append(out, Unchecked(model))
 }
 
+// sources begins the source of what several devices say, before their names.
+const sources = "published times of "
+
 // of returns what lines say of a device, or of the sisters of an architecture.
-func of(device, model, scheme, release string) []arch.Uncertainty {
+func of(device, model, scheme, release, timing string) []arch.Uncertainty {
 	plain := func(s string) bool { return s == "" || s == "none" || s == "tensor" }
 	var out []arch.Uncertainty
 	// Opening a model decodes the lines of its device alone, which takes a millisecond less.
@@ -81,7 +92,8 @@ func of(device, model, scheme, release string) []arch.Uncertainty {
 			panic(fmt.Sprintf("checked.jsonl.gz: %v", err))
 		}
 		same := one.Scheme == scheme || plain(one.Scheme) && plain(scheme)
-		if one.Model != model || !same || !slices.Contains(one.Releases, release) {
+		if one.Model != model || !same || !slices.Contains(one.Releases, release) ||
+			one.Timing != "" && one.Timing != timing {
 			continue
 		}
 		u, err := one.Uncertainty.Uncertainty()

@@ -250,8 +250,13 @@ func cdna3(is func(schemes, release string, types ...string) func(*published.Tim
 // Vega 20's list has no GEMVs: operands come from the L2 at four times the rate of DRAM, 9 B per cycle and CU, or more.
 //
 // On CDNA 3 the L2's share of 16-bit types is not told by any, and half of it bounds that of fp8.
+//
+// No small product in fp32 was timed on Ada or the consumer generations. A K step takes there no less than on an H200.
+// Few small ones in 16 bits were on consumer Ampere: a launch and a K step take no less than on Ada.
 var bounds = map[string]map[string][2]float64{
-	"cdna3": {"l2_share_16": {5, 70}},
+	"ada":             {"step_seconds_32": {0.5e-6, 4e-6}},
+	"ampere-consumer": {"launch_seconds": {1.6e-6, 12e-6}, "step_seconds_16": {2.4e-7, 4e-6}},
+	"cdna3":           {"l2_share_16": {5, 70}},
 	"vega20": {
 		"l2_port_16": {36, 300}, "l2_share_16": {36, 300}, "feed_16": {36, 3000}, "step_seconds_16": {1e-9, 1.2e-6},
 		"launch_seconds": {0.5e-6, 6e-6}, "read_share": {0.6, 1}, "write_share": {0.3, 1},
@@ -466,6 +471,11 @@ func shared(all map[string]map[string]float64) {
 	}
 }
 
+// lanes are the generations whose SM has 128 lanes for FMA instructions in fp32. Those but Ada have few times in fp32,
+// and take its values. Nearly all of Ada's are of an L4, whose 72 W explain them as well as slow kernels would: the
+// others tell which. All of theirs count as much as the L4's.
+var lanes = []terms.Generation{terms.Ada, terms.AmpereConsumer, terms.BlackwellConsumer}
+
 // run fits the stages of a generation. Each starts at what those before it found.
 func run(t *testing.T, g terms.Generation) (fitted map[string]map[string]float64, log string) {
 	t.Helper()
@@ -475,6 +485,12 @@ func run(t *testing.T, g terms.Generation) (fitted map[string]map[string]float64
 		times := read(t, g, s.times, *sample)
 		if times.Len() < s.least {
 			continue
+		}
+		switch {
+		case g == terms.Ada && s.fitted("rate_share_32"):
+			times = readOf(t, lanes, s.times, *sample).Even(g, s.fitted)
+		case g == terms.AmpereConsumer: // the A40 has most times, and its units twice the rate of a GeForce card's
+			times = times.Even(g, nil)
 		}
 		if fitted[s.key] == nil {
 			fitted[s.key] = map[string]float64{}
@@ -538,7 +554,7 @@ const (
 )
 
 // The fit starts at the chosen values, or at those of begun, and not at those that are shipped, so that it gives the
-// same file again. A generation that -only does not name keeps its values: docs/adr/0081-fit-of-library.md says which
+// same file again. A generation that -only does not name keeps its values: docs/decisions/models.md says which
 // have older ones.
 func TestFit(t *testing.T) {
 	if !*update {

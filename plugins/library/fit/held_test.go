@@ -21,7 +21,7 @@ import (
 
 var (
 	ablation = flag.Bool("ablation", false, "print what the model loses without each of its quantities")
-	heldout  = flag.Bool("heldout", false, "leave out more, as docs/adr/0081-fit-of-library.md has it")
+	heldout  = flag.Bool("heldout", false, "leave out more, as docs/decisions/models.md has it")
 )
 
 // few is the number of times of a series in these tests.
@@ -158,8 +158,15 @@ func TestAblation(t *testing.T) {
 // read returns the times of a generation.
 func read(t *testing.T, g terms.Generation, keep func(*published.Time) bool, most int) *sampled {
 	t.Helper()
+	return readOf(t, []terms.Generation{g}, keep, most)
+}
+
+// readOf returns the times of generations.
+func readOf(t *testing.T, all []terms.Generation, keep func(*published.Time) bool, most int) *sampled {
+	t.Helper()
 	opened, of := open(t)
-	sample, err := readSample(opened, func(x *published.Time) bool { return of(x.Device) == g && keep(x) }, most)
+	in := func(x *published.Time) bool { return slices.Contains(all, of(x.Device)) && keep(x) }
+	sample, err := readSample(opened, in, most)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/library/published"
+	"github.com/origami-gemm/origami/plugins/library/terms"
 )
 
 // opener opens the model on a device under options.
@@ -26,6 +27,9 @@ type sampled struct {
 	times  []timed
 	// near are the values under which the contenders of each time were found.
 	near map[string]float64
+	// Models of generations other than this one take only the values of the quantities that are shared, if it is not nil.
+	generation terms.Generation
+	shared     func(quantity string) bool
 }
 
 // timed is a published time, with the model that predicts it.
@@ -37,6 +41,7 @@ type timed struct {
 	// contenders are the configurations that may be the fastest under values that hardly differ from sampled.near.
 	contenders []gemm.Config
 	log        float64
+	more       int // how often it counts besides once
 }
 
 // readSample returns the times that keep accepts and the model takes, about most of each series at most: those whose
@@ -134,7 +139,7 @@ func thinned(list []timed, most int) []timed {
 // Without returns the sample without some of the times.
 func (s *sampled) Without(out func(*published.Time) bool) *sampled {
 	kept := slices.DeleteFunc(slices.Clone(s.times), func(t timed) bool { return out(t.Time) })
-	return &sampled{models: s.models, times: kept}
+	return &sampled{models: s.models, times: kept, generation: s.generation, shared: s.shared}
 }
 
 // blind reports whether a time is kept for tests, and no number is fitted to it: a source as a whole, a device as a
@@ -155,6 +160,24 @@ func blind(t *published.Time) bool {
 	}
 }
 
+// Even lets the devices with few times count as much together as the one with most. Of models of other generations than
+// the given one, only the shared quantities take other values.
+func (s *sampled) Even(g terms.Generation, shared func(quantity string) bool) *sampled {
+	of := map[string]int{}
+	for i := range s.times {
+		of[s.times[i].Device]++
+	}
+	most := slices.Max(slices.Collect(maps.Values(of)))
+	for i := range s.times {
+		t := &s.times[i]
+		if of[t.Device] < most {
+			t.more = most/(len(s.times)-most) - 1
+		}
+	}
+	s.generation, s.shared = g, shared
+	return s
+}
+
 // Len is the number of times.
 func (s *sampled) Len() int { return len(s.times) }
 
@@ -173,7 +196,12 @@ func (s *sampled) errors(
 ) error {
 	models := make([]*library.Model, len(s.models))
 	for i, m := range s.models {
-		models[i] = m.With(values)
+		of := values
+		if s.shared != nil && m.Generation() != s.generation {
+			of = maps.Clone(values)
+			maps.DeleteFunc(of, func(name string, _ float64) bool { return !s.shared(name) })
+		}
+		models[i] = m.With(of)
 	}
 	var estimates []arch.Estimate
 	for i := range s.times {
@@ -208,14 +236,19 @@ const (
 // Residuals are the errors. Of configurations that cannot be the fastest it asks once, and not for each derivative.
 func (s *sampled) Residuals(ctx context.Context, values map[string]float64) ([]float64, error) {
 	r := make([]float64, 0, len(s.times))
+	count := func(t *timed, least float64) {
+		for range 1 + t.more {
+			r = append(r, math.Log(least)-t.log)
+		}
+	}
 	if s.isNear(values) {
 		err := s.errors(ctx, values, func(t *timed) []gemm.Config { return t.contenders },
-			func(t *timed, least float64, _ []arch.Estimate) { r = append(r, math.Log(least)-t.log) })
+			func(t *timed, least float64, _ []arch.Estimate) { count(t, least) })
 		return r, err
 	}
 	err := s.errors(ctx, values, func(t *timed) []gemm.Config { return t.configs },
 		func(t *timed, least float64, all []arch.Estimate) {
-			r = append(r, math.Log(least)-t.log)
+			count(t, least)
 			t.contenders = t.contenders[:0]
 			most := (1 + margin) * least * float64(s.models[t.model].Describe().Clock)
 			for i := range all {

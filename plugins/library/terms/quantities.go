@@ -44,6 +44,10 @@ func Generations() []Generation {
 // Lines are the generations of which times were recorded with rows of fp8 that begin within a line of the L2.
 var Lines = map[Generation]bool{Hopper: true}
 
+// UnitWatts are the power limits per unit of the boards whose times told the energies of a generation, where others are
+// limited to less: of Hopper, the 700 W of an H100 SXM and an H200 for 132 SMs.
+var UnitWatts = map[Generation]float64{Hopper: 700.0 / 132}
+
 // LeftOut are types that are not predicted for a generation. On a Vega 10, rocBLAS@b520bc83fa takes 1.95 times as long
 // for fp16 with results in fp32 as for results in fp16, at the median of 2,084 sizes, and on later generations 0.84 to
 // 1.08 times. No term says why.
@@ -58,6 +62,7 @@ var Machine = []Number{
 	{"l2_count", one, "L2 caches, each of a die of its own"},
 	{"clock", "Hz", "boost clock of the units"},
 	{"tdp", "W", "power limit of the board, 0 if it is unknown"},
+	{"unit_watts", "W", "power limit per unit of the boards whose times told the energies, 0 if all are alike"},
 	{"l2_size", bytes, "L2 of all dies"},
 	{"mall_size", bytes, "memory-side cache behind the L2, 0 without one"},
 	{"dram_speed", "B/s", "peak of DRAM"},
@@ -137,8 +142,11 @@ func (q *Quantity) Constant(v Variant) arch.Constant {
 	source := "chosen: there are no published times of the generation " + string(v.Generation)
 	if key != "" {
 		day := "2026-11-26"
-		if key == string(CDNA4) {
+		switch {
+		case key == string(CDNA4):
 			day = "2026-11-23" // later fits left its values as they were
+		case key == string(Ada) && strings.HasSuffix(q.Name, "_32"):
+			key, day = "ada and both consumer generations beside it", "2026-11-28"
 		}
 		source = "fitted on published times of " + key + ", " + day
 	}
@@ -186,7 +194,7 @@ func perType(suffix, types string, others ...string) []Quantity {
 			q.Value = energies[suffix]
 		case "rate_share":
 			if suffix == "_32" {
-				q.Low = 0.7 // or the L4's power limit would pass for the rate of FMA instructions
+				q.Low = 0.7 // or the power limit of a T4 would pass for the rate of FMA instructions
 			}
 		}
 		q.Name += suffix

@@ -58,7 +58,7 @@ CUresult origami_tensor_map(void *map, CUtensorMapDataType type, cuuint64_t addr
                             const cuuint64_t strides[2], const cuuint32_t box[3]) {
   CUtensorMap aligned; // to 64 bytes, which map need not be
   const cuuint32_t steps[3] = {1, 1, 1};
-  // Pairs of lines cost up to 19 % where rows begin within a line (H200, docs/experiments/wgmma-on-h200).
+  // Pairs of lines cost up to 19 % where rows begin within a line (H200, experiments/wgmma-on-h200).
   const CUtensorMapL2promotion fetch =
       strides[0] % 128 ? CU_TENSOR_MAP_L2_PROMOTION_L2_128B : CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
   CUresult r = cuTensorMapEncodeTiled(&aligned, type, 3, (void *)address, sizes, strides, box, steps,

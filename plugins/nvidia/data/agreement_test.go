@@ -13,7 +13,7 @@ import (
 )
 
 var update = flag.Bool("update", false,
-	"write the table of docs/experiments/triton-on-h200/agreement.csv, and zproblems.go")
+	"write the table of experiments/triton-on-h200/agreement.csv, and zproblems.go")
 
 // The same kernels on two machines of one kind, timed by two programs: the table in docs says how far they agree.
 func TestTritonExecutorAgreesWithTheSweep(t *testing.T) {
@@ -62,7 +62,7 @@ func TestTritonExecutorAgreesWithTheSweep(t *testing.T) {
 			tau,
 		)
 	}
-	const file = "../../../docs/experiments/triton-on-h200/agreement.csv"
+	const file = "../../../experiments/triton-on-h200/agreement.csv"
 	if *update {
 		if err := os.WriteFile(file, table.Bytes(), 0o600); err != nil {
 			t.Fatal(err)

@@ -34,9 +34,12 @@ var Intervals []byte
 // are their sisters. Only is the one rung that a device was measured on, empty for all: nothing more than the data
 // sheet is known of the H100.
 var Measured = []struct {
-	Device string
-	Only   arch.Rung
-}{{Device: "h200"}, {Device: "h100", Only: arch.RungSpec}}
+	Arch, Device string
+	Only         arch.Rung
+}{
+	{Arch: "sm90", Device: "h200"}, {Arch: "sm90", Device: "h100", Only: arch.RungSpec},
+	{Arch: "sm89", Device: "rtx4090"}, {Arch: "sm86", Device: "rtx3090"},
+}
 
 // AheadOfLibrary are devices with published times of Triton's kernels below the least that a model takes from the time
 // of the vendor's library (pipelined/terms.LibraryLead): the data set rtx3090-triton-published.

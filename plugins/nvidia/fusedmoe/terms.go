@@ -67,7 +67,7 @@ const (
 	published = "fitted on published times of vLLM's layer on an H100, an H200, an L40S and an RTX PRO 6000, of half of " +
 		"the shapes"
 	measured = "fitted on all tiles of vLLM's tuner for 54 layers and numbers of tokens, measured on one H100 " +
-		"(docs/experiments/experts-on-h100)"
+		"(experiments/experts-on-h100)"
 	assumed = "assumed to have no effect: tiles were measured on Hopper alone, and vLLM's own tables for others " +
 		"contradict what was found there"
 	winners = "what winners of vLLM's own tables are predicted to lose, which says how well kernels are told apart"

@@ -26,7 +26,7 @@ var SM90 = &SM{
 	WGMMA:    true,
 	MMAShare: 0.62,
 	MMAShareSource: "assumed, since no figure of this part is published; the register-only kernel of " +
-		"docs/experiments/mma-on-h200 reaches 572 TFLOP/s, 0.53 of tensor_rate at 1.98 GHz and more at the clocks " +
+		"experiments/mma-on-h200 reaches 572 TFLOP/s, 0.53 of tensor_rate at 1.98 GHz and more at the clocks " +
 		"that the power limit leaves",
 	FMAShare: 0.8,
 	FMAShareSource: "chosen on an H200 (plugins/nvidia/data/h200-sgemm) at 4096x4096x4096: the fastest kernels and " +

@@ -1,6 +1,6 @@
 // Package pipelined predicts the time of a kernel from what its CTAs do on an SM: how many fit at once, what a K step
 // takes at each resource, how long a CTA alone waits, waves and their tail, launch, pipeline fill and output. The
-// equations are in package terms, and on docs/model-pipelined.md, which says how the quantities were found.
+// equations are in package terms. docs/model-pipelined.md says how the quantities were found.
 package pipelined
 
 import (

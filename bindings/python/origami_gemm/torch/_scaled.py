@@ -13,7 +13,7 @@ from origami_gemm.torch._described import with_size
 aten = torch.ops.aten
 # Where the operator is replaced.
 DEVICE = "cuda"
-# cuBLAS in fp8 is faster than its model says (docs/experiments/fp8-on-h100). The largest M at which ours was measured to
+# cuBLAS in fp8 is faster than its model says (experiments/fp8-on-h100). The largest M at which ours was measured to
 # gain: with one scale for each matrix cuBLAS is 3 % faster at larger ones, and with fast sums a decoder at 3,000 tokens.
 ONE_SCALE, FAST = 64, 128
 NAMES = ("self", "mat2", "scale_a", "scale_b", "bias", "scale_result", "out_dtype", "use_fast_accum")

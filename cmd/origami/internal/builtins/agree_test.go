@@ -1,6 +1,7 @@
 package builtins
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
@@ -8,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/timing"
+	"github.com/origami-gemm/origami/plugins/nvidia/data"
 )
 
 // mostApart is how far the predictions of two families of a device may be apart.
@@ -30,17 +32,18 @@ var slower = map[string]string{
 	"sm121 triton_persistent": "the same, with 99 KiB of shared memory per CTA",
 }
 
-// apart are known contradictions: the fastest family ÷ the library, of devices without times of their own but for
-// vega10.
+// apart are known contradictions: the fastest family ÷ the library.
 var apart = map[string]float64{
-	"sm90@h100-pcie": 0.65, // 350 W and HBM2e: the families carry the power and the DRAM of the H200
-	"sm90@h100-nvl":  0.65, // 400 W
-	"gfx900@vega10":  0.54, // short kernels are predicted too fast, as their intervals say
-	"sm86@rtx3090":   0.60, // published times of Triton's kernels are below the prediction of the library
+	// One row of A: the families read the 1.99 TB/s that a benchmark of memory shows on this card, 97 % of its peak, and
+	// the library the 82 % that products reach on an H100 and an H200.
+	"sm90@h100-pcie": 0.74,
+	// Of 207 published times of rocBLAS up to 40 µs with over 16 rows, tensile's are 0.77 to 0.88 at the mean and the
+	// library's 1.03 to 1.08; of 36 with up to 16 rows, 0.26 to 0.41 and 0.40 to 0.60.
+	"gfx900@vega10": 0.54,
 }
 
-// The kernel families of a device and the library predict times that fit together. On an architecture of which
-// no times of a family were recorded, none is ahead of the library.
+// The kernel families of a device and the library predict times that fit together. Where no times of a family were
+// recorded or published, none is ahead of the library.
 func TestFamiliesAgree(t *testing.T) {
 	ctx := t.Context()
 	conn, err := Connect(ctx, config.Settings{InProcess: true}, nil)
@@ -116,7 +119,7 @@ func TestFamiliesAgree(t *testing.T) {
 					low := 1 / mostApart
 					if known, ok := apart[a.ID+"@"+d.ID]; ok {
 						low = known
-					} else if m.Name == "nvidia" && a.ID != "sm90" {
+					} else if m.Name == "nvidia" && a.ID != "sm90" && !slices.Contains(data.AheadOfLibrary, d.ID) {
 						low = 0.95
 					}
 					for i, own := range times(refined, family, grid) {

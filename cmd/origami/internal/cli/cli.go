@@ -161,7 +161,7 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: groupAsk, Title: "Ask a model:"}, &cobra.Group{ID: groupLook, Title: "Look around:"})
 	ask := []*cobra.Command{
 		pickcmd.NewSelect(f), pickcmd.NewRank(f), pickcmd.NewExplain(f), comparecmd.New(f), picturecmd.NewMap(f),
-		picturecmd.NewRoofline(f), laddercmd.New(f), reportcmd.New(f), server.Command(f, served.Content()),
+		picturecmd.NewRoofline(f), laddercmd.New(f), reportcmd.New(f), server.Command(f, served.Endpoints()),
 		measurecmd.NewBench(f),
 		measurecmd.NewTune(f), measurecmd.NewLend(f), evalcmd.New(f), pickcmd.NewExport(f, sys.Export),
 		tablecmd.New(f),

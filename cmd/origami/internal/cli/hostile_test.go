@@ -242,6 +242,9 @@ func unsafe(text string, colour, tabs bool) string {
 // No text of a plugin, a data set, a file or a command line reaches the output as it is, in any command and format.
 func TestForeignTextIsPrintable(t *testing.T) {
 	t.Chdir(t.TempDir())
+	if err := os.Mkdir("report", 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for name, text := range map[string]string{
 		"two.csv" + evilPath: "m,n,k\n64,64,64\n256,128,512\n", "one.csv": "m,n,k\n64,64,64\n",
 		"bad.csv" + evilPath: "m,n,k\n64," + evil + ",64\n64,64\x1b,64\n", "header.csv": "m,n,\"k\u202e\x1b\"\n1,1,1\n",
@@ -265,7 +268,7 @@ func TestForeignTextIsPrintable(t *testing.T) {
 				args = with(args, "--format", format)
 			}
 			if format == "table" && slices.Contains(reported, name) {
-				args = with(args, "--report", "report")
+				args = with(args, "--report", filepath.Join("report", strings.ReplaceAll(name, " ", "-")+".html"))
 			}
 			stdout, stderr := run(terminal, args...)
 			if bad := unsafe(stdout, terminal, format == "tsv" || completes); bad != "" {
@@ -292,11 +295,10 @@ func TestForeignTextIsPrintable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		drawn := slices.Contains([]string{".svg", ".html"}, filepath.Ext(name))
-		if bad := unsafe(string(text), false, drawn); bad != "" {
+		if bad := unsafe(string(text), false, true); bad != "" {
 			t.Errorf("%s: %s", name, bad)
 		}
-		if (drawn || filepath.Ext(name) == ".md") && bytes.Contains(text, []byte("<b>")) {
+		if bytes.Contains(text, []byte("<b>")) {
 			t.Errorf("%s has HTML of a data set", name)
 		}
 	}
@@ -351,17 +353,14 @@ func hostileCommands() map[string][]string {
 	}
 }
 
-// reports are the text files of the report.
-func reports(t *testing.T) (files []string) {
+// reports are the pages.
+func reports(t *testing.T) []string {
 	t.Helper()
-	for kind, least := range map[string]int{"md": 2, "csv": 3, "json": 3, "svg": 2, "html": 2} {
-		found, err := filepath.Glob("report/*." + kind)
-		if err != nil || len(found) < least {
-			t.Fatal(kind, found, err)
-		}
-		files = append(files, found...)
+	found, err := filepath.Glob("report/*.html")
+	if err != nil || len(found) < 4 {
+		t.Fatal(found, err)
 	}
-	return files
+	return found
 }
 
 // A parser of the JSON gets the text as it was.

@@ -45,7 +45,7 @@ func TestShortHelp(t *testing.T) {
 // A command has an endpoint, or unserved says why it has none.
 func TestCommandsAreServed(t *testing.T) {
 	f := &session.Factory{Streams: iostreams.Plain(strings.NewReader(""), io.Discard, io.Discard)}
-	endpoints := served.Content().Endpoints
+	endpoints := served.Endpoints()
 	for _, cmd := range cli.Root(f, cli.System{}).Commands() {
 		reason, without := unserved[cmd.Name()]
 		served := slices.ContainsFunc(endpoints, func(e server.Endpoint) bool { return e.Name == cmd.Name() })

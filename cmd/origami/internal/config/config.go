@@ -216,18 +216,25 @@ func Register(flags *pflag.FlagSet) {
 
 const defaultFile = "origami/settings.yaml in the user's configuration folder"
 
+// Precedence says where settings come from, and Terminal which other variables of the environment count.
+const (
+	Precedence = "A flag wins over an environment variable, that over the settings file, that over the default. The " +
+		"settings file is\nYAML; --settings or ORIGAMI_SETTINGS name it, otherwise it is " + defaultFile +
+		".\nLists have commas in a variable. Unknown keys in the file, and unknown variables that begin with " +
+		"ORIGAMI_, are errors."
+	Terminal = "NO_COLOR, if set, and TERM=dumb turn colour off. COLUMNS, if exported, is the width of tables. Where " +
+		"LC_ALL,\nLC_CTYPE or LANG names a locale without UTF-8, texts have ASCII letters only."
+)
+
 // Help is the text of `origami help environment`.
 func Help() string {
 	var b strings.Builder
-	b.WriteString("A flag wins over an environment variable, that over the settings file, that over the default. The " +
-		"settings file is\nYAML; --settings or ORIGAMI_SETTINGS name it, otherwise it is " + defaultFile + ".\nLists have " +
-		"commas in a variable. Unknown keys in the file, and unknown variables that begin with ORIGAMI_, are errors.\n\n")
+	b.WriteString(Precedence + "\n\n")
 	fmt.Fprintf(&b, "  %-17s %-19s %s\n      %s\n", "key", "flag", "environment variable", "what")
 	for _, s := range new(Settings).All() {
 		fmt.Fprintf(&b, "  %-17s %-19s %s\n      %s\n", s.Key, s.Dashed(), strings.Join(s.Env(), ", "),
 			strings.ReplaceAll(s.Doc, "`", ""))
 	}
-	b.WriteString("\nNO_COLOR, if set, and TERM=dumb turn colour off. COLUMNS, if exported, is the width of tables. " +
-		"Where LC_ALL,\nLC_CTYPE or LANG names a locale without UTF-8, texts have ASCII letters only.\n")
+	b.WriteString("\n" + Terminal + "\n")
 	return b.String()
 }

@@ -78,12 +78,6 @@ func Shipped(d *arch.Description, kernel, flag string) (*dataset.Dataset, error)
 	return dataset.Read(s.Name, s.Files)
 }
 
-// Ships reports whether there are such measurements, without reading them.
-func Ships(d *arch.Description, kernel string) bool {
-	_, err := shipped(d, kernel, "")
-	return err == nil
-}
-
 func shipped(d *arch.Description, kernel, flag string) (found datasets.Dataset, err error) {
 	kernel, err = ask.KernelFamily(d, kernel)
 	if err != nil {

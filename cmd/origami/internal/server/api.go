@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -16,11 +17,12 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/models"
+	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
 )
 
 // Endpoint is a question that requests may ask. Its parameters are the flags of the command of the same name, with _
@@ -34,24 +36,25 @@ type Endpoint struct {
 	List   bool
 	// Others are schemas of what some parameters make of the answer.
 	Others []any
+	// Many says that it also answers for a list of sizes, in the parameter problems.
+	Many bool
 
 	params []string // once it is served
 }
 
-// Content is what a server answers: questions, and a page about a problem.
-type Content struct {
-	Endpoints []Endpoint
-	// Page adds the flags of a problem to a set of flags, and returns what makes the page about it.
-	Page func(*session.Factory, *pflag.FlagSet) func(context.Context) (*report.Page, error)
-}
+// sizes is the parameter for a list of problems: a row of sizes and of ranges, in place of m, n and k.
+const sizes = "problems"
+
+// mostSizes is how many problems a question may have.
+const mostSizes = 512
 
 // settings are the parameters that are settings of the command line.
 var settings = []string{"arch", "device", "model", "kernel", "rung", "timing", "dtype", "option"}
 
-// paramsOf are the parameters of a question: the settings, and its flags that name no file. Without flags it has none.
-func paramsOf[T any](add func(*session.Factory, *pflag.FlagSet) T) []string {
+// parameters are those of a question: the settings, and its flags that name no file. Without flags it has none.
+func (e *Endpoint) parameters() []string {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	add(&session.Factory{}, flags)
+	e.Ask(&session.Factory{}, flags)
 	if !flags.HasFlags() {
 		return nil
 	}
@@ -61,6 +64,9 @@ func paramsOf[T any](add func(*session.Factory, *pflag.FlagSet) T) []string {
 			names = append(names, name)
 		}
 	})
+	if e.Many {
+		names = append(names, sizes)
+	}
 	return names
 }
 
@@ -108,12 +114,55 @@ func write(out *buffer, v any) error {
 	return err
 }
 
-// value answers the question of a request.
+// value answers the question of a request, or the questions of a list of sizes.
 func (s *Server) value(ctx context.Context, e Endpoint, r *http.Request) (any, error) {
 	values, err := asked(r, e.params)
 	if err != nil {
 		return nil, err
 	}
+	row, many := values[sizes]
+	if !many {
+		return s.one(ctx, e, values)
+	}
+	for _, name := range []string{"m", "n", "k", "contract", "groups"} {
+		if values[name] != "" {
+			return nil, diag.Inputf("%s and %s contradict each other", sizes, name).Do("leave one of them out")
+		}
+	}
+	list, inline, err := problems.Inline(sizes, row, gemm.New(1, 1, 1))
+	if err == nil && !inline {
+		err = diag.Inputf("%q is no row of sizes", row).At(sizes).Do("write one as m=1,16,64:1024,n=4096,k=4096")
+	}
+	if err != nil {
+		return nil, err
+	}
+	delete(values, sizes)
+	answers := []any{}
+	for {
+		next := list.Next(false)
+		if errors.Is(next.End, io.EOF) {
+			return answers, nil
+		}
+		if err := cmp.Or(next.End, next.Bad); err != nil {
+			return nil, err
+		}
+		if len(answers) == mostSizes {
+			return nil, diag.Inputf("there are more than %d problems", mostSizes).At(sizes).Do("ask for fewer at once")
+		}
+		p := &next.Problem
+		for name, v := range map[string]int{"m": p.M, "n": p.N, "k": p.K} {
+			values[name] = strconv.Itoa(v)
+		}
+		v, err := s.one(ctx, e, values)
+		if err != nil {
+			return nil, err
+		}
+		answers = append(answers, v)
+	}
+}
+
+// one answers one question.
+func (s *Server) one(ctx context.Context, e Endpoint, values map[string]string) (any, error) {
 	f, err := s.factoryFor(values, e.params)
 	if err != nil {
 		return nil, err

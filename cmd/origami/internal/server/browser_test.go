@@ -16,102 +16,91 @@ import (
 	"testing"
 	"time"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
 	"github.com/origami-gemm/origami/internal/testing/fakearch"
-	"github.com/spf13/pflag"
+	"github.com/origami-gemm/origami/site/page"
 )
 
-// probe uses a page as a reader does, and writes down what it saw.
+// probe uses a page as a reader does, and writes down what it saw. STEPS do what a page is opened for.
 const probe = `(async () => {
-  const seen = { faults: [] };
+  const seen = { faults: [], headings: [] };
   addEventListener("error", (e) => seen.faults.push(e.message));
-  const rest = (ms) => new Promise((done) => setTimeout(done, ms));
-  const shown = (e) => e.getClientRects().length > 0;
-  await rest(100);
-  seen.drawn = document.documentElement.dataset.drawn;
-  const check = (when) => {
-    for (const f of [...document.querySelectorAll("figure.chart")].filter(shown)) {
-      const svg = f.querySelector(".plot svg"), name = f.querySelector("figcaption strong").textContent;
-      if (!svg) { seen.faults.push(when + ": not drawn: " + name); continue; }
-      const label = document.getElementById(svg.getAttribute("aria-labelledby"));
-      if (svg.getAttribute("role") !== "img" || !label || !label.textContent) seen.faults.push("no name: " + name);
-      if (svg.querySelectorAll("path, circle, rect").length < 2) seen.faults.push("empty: " + name);
-      const rows = f.querySelectorAll("details tbody tr").length;
-      if (!rows && !/table of all problems/.test(f.textContent)) seen.faults.push("no table: " + name);
-      seen.figures = (seen.figures || 0) + 1;
-    }
+  addEventListener("unhandledrejection", (e) => seen.faults.push(String(e.reason)));
+  const main = document.querySelector("main"), rest = (ms) => new Promise((done) => setTimeout(done, ms));
+  const until = async (f, what) => {
+    for (let i = 0; i < 400; i++) { if (f()) return; await rest(20); }
+    seen.faults.push("never: " + what);
+  };
+  const check = async (when) => {
+    await until(() => [...main.querySelectorAll("figure")].every((f) => f.querySelector("svg")), when + ": drawn");
+    if (document.querySelector("img") || document.documentElement.dataset.hit) seen.faults.push(when + ": markup");
     const all = document.documentElement;
     if (all.scrollWidth > all.clientWidth) seen.faults.push(when + ": too wide");
+    for (const f of main.querySelectorAll("figure")) {
+      const svg = f.querySelector("svg");
+      const named = svg && svg.getAttribute("role") === "img" && svg.getAttribute("aria-label");
+      if (!named) seen.faults.push(when + ": not drawn");
+      else if (svg.querySelectorAll("path, circle, rect, polyline").length < 2) seen.faults.push(when + ": empty");
+      if (!f.querySelector("details tbody tr")) seen.faults.push(when + ": no table");
+    }
+    for (const e of document.querySelectorAll("select, input:not([type=hidden]), button, a[href], summary")) {
+      const named = e.textContent.trim() || e.getAttribute("aria-label") || (e.labels && e.labels.length);
+      if (!named || e.tabIndex > 0) seen.faults.push(when + ": " + e.outerHTML);
+    }
   };
-  check("at first");
-  for (const e of document.querySelectorAll("select, input, button, a[href], summary, [tabindex]")) {
-    if (e.tabIndex > 0) seen.faults.push("the order of focus is not that of the page: " + e.outerHTML);
-    const named = e.textContent.trim() || e.getAttribute("aria-label") || (e.labels && e.labels.length);
-    if (!named) seen.faults.push("no name: " + e.outerHTML);
-  }
-  const select = document.querySelector(".choice select");
-  seen.panels = select.options.length;
-  select.value = select.options[1].value;
-  select.dispatchEvent(new Event("change"));
-  await rest(100);
-  const panels = [...document.querySelectorAll(".panel")].filter(shown);
-  if (panels.length !== 1 || panels[0].id !== select.value) seen.faults.push("the choice does not show its panel");
-  check("after a choice");
-  const slider = panels[0].querySelector(".whatif input"), output = panels[0].querySelector(".whatif output");
-  seen.before = output.textContent;
-  seen.beforeValue = slider.getAttribute("aria-valuetext");
-  for (const place of PLACES) {
-    slider.value = place;
-    slider.dispatchEvent(new Event("input"));
-    await rest(400);
-  }
-  seen.after = output.textContent;
-  seen.afterValue = slider.getAttribute("aria-valuetext");
+  try {
+    await until(() => main.querySelector("section"), "an answer");
+    await rest(200);
+    STEPS
+  } catch (e) { seen.faults.push(String(e.stack)); }
+  seen.headings = [...main.querySelectorAll("h1, h2")].map((e) => e.textContent);
   document.body.dataset.probe = JSON.stringify(seen);
 })();`
 
+// seen is what the probe saw.
+type seen struct {
+	Faults, Headings []string
+	Before, After    string
+}
+
 // browse opens an address in Chromium and returns what the probe saw.
-func browse(t *testing.T, address string) (seen struct {
-	Faults                                        []string
-	Drawn, Before, After, BeforeValue, AfterValue string
-	Figures, Panels                               int
-}) {
+func browse(t *testing.T, address string) (saw seen) {
 	t.Helper()
 	names := []string{"chromium", "chromium-browser", "google-chrome"}
 	i := slices.IndexFunc(names, func(name string) bool { _, err := exec.LookPath(name); return err == nil })
 	if i < 0 {
 		t.Skip("there is no Chromium")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var dom, messages bytes.Buffer
 	cmd := exec.CommandContext(ctx, names[i], "--headless", "--no-sandbox", "--disable-gpu", "--window-size=500,900",
-		"--user-data-dir="+t.TempDir(), "--virtual-time-budget=10000", "--enable-logging=stderr", "--dump-dom", address)
+		"--user-data-dir="+t.TempDir(), "--virtual-time-budget=60000", "--enable-logging=stderr", "--dump-dom", address)
 	cmd.Stdout, cmd.Stderr = &dom, &messages
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil {
 		t.Skipf("Chromium does not run here: %v", err)
 	}
 	for line := range strings.Lines(messages.String()) {
-		if strings.Contains(line, "CONSOLE") {
+		if strings.Contains(line, "CONSOLE") && !strings.Contains(line, "Failed to load resource") {
 			t.Error(line)
 		}
 	}
 	found := regexp.MustCompile(`data-probe="([^"]*)"`).FindSubmatch(dom.Bytes())
 	if found == nil {
-		t.Fatalf("the page was not looked at: %.2000s %s", messages.Bytes(), dom.Bytes()[max(0, dom.Len()-500):])
+		t.Fatalf("the probe did not end: %.3000s", messages.String())
 	}
-	if err := json.Unmarshal([]byte(html.UnescapeString(string(found[1]))), &seen); err != nil {
+	if err := json.Unmarshal([]byte(html.UnescapeString(string(found[1]))), &saw); err != nil {
 		t.Fatal(err)
 	}
-	for _, fault := range seen.Faults {
+	for _, fault := range saw.Faults {
 		t.Error(fault)
 	}
-	return seen
+	return saw
 }
 
-// The page of the server works in a browser: figures, choices, and sliders that ask.
-func TestServedPageInBrowser(t *testing.T) {
+// opened serves the page with a probe, and opens it at a question.
+func opened(t *testing.T, question, steps string) seen {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("it starts a browser")
 	}
@@ -120,61 +109,116 @@ func TestServedPageInBrowser(t *testing.T) {
 		switch r.URL.Path {
 		case "/probe.js":
 			w.Header().Set("Content-Type", "text/javascript")
-			_, _ = w.Write([]byte(strings.Replace(probe, "PLACES", "[1.5]", 1)))
+			_, _ = w.Write([]byte(strings.Replace(probe, "STEPS", steps, 1)))
 		case "/":
-			page := httptest.NewRecorder()
-			s.ServeHTTP(page, r)
-			w.Header().Set("Content-Security-Policy", page.Header().Get("Content-Security-Policy"))
+			home := httptest.NewRecorder()
+			s.ServeHTTP(home, r)
+			w.Header().Set("Content-Security-Policy", home.Header().Get("Content-Security-Policy"))
 			w.Header().Set("Content-Type", "text/html")
-			_, _ = w.Write(append(page.Body.Bytes(), `<script src="/probe.js"></script>`...))
+			_, _ = w.Write(append(home.Body.Bytes(), `<script src="/probe.js"></script>`...))
 		default:
 			s.ServeHTTP(w, r)
 		}
 	}))
 	defer site.Close()
-	seen := browse(t, site.URL+"/?arch=toy1,toy1@big&"+shape256)
-	if seen.Drawn != "true" || seen.Panels != 2 || seen.Figures < 6 {
-		t.Errorf("%+v", seen)
-	}
-	if seen.After == seen.Before || strings.Contains(seen.After, "–") || seen.AfterValue == seen.BeforeValue {
-		t.Errorf("the slider does nothing: %+v", seen)
-	}
+	return browse(t, site.URL+"/"+question)
 }
 
-// The file works in a browser, without a server.
-func TestFileInBrowser(t *testing.T) {
+// file opens a page with answers, without a server.
+func file(t *testing.T, answers []page.Answer, steps string) seen {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("it starts a browser")
 	}
-	s := serverOf(t, fakearch.Toy{}, Options{})
-	f, err := s.factoryFor(map[string]string{"arch": "toy1,toy1@big"}, s.pageParams)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := &reportcmd.Options{Factory: f}
-	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	o.Register(flags)
-	if err := setFlags(flags, map[string]string{"m": "512", "n": "256", "k": "1024"}); err != nil {
-		t.Fatal(err)
-	}
-	p, _, err := reportcmd.Build(t.Context(), o, func(int, int) {})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var text bytes.Buffer
-	if err := p.File(&text); err != nil {
+	if err := page.Write(&text, markup, map[string]string{"small": "Acme Small " + markup}, answers); err != nil {
 		t.Fatal(err)
 	}
-	text.WriteString("<script>" + strings.Replace(probe, "PLACES", "[0]", 1) + "</script>")
+	// The policy of a file lets no other script run: the probe is not the page's.
 	name := filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(name, text.Bytes(), 0o600); err != nil {
+	unlocked := regexp.MustCompile(`<meta http-equiv[^>]*>`).ReplaceAll(text.Bytes(), nil)
+	unlocked = append(unlocked, "<script>"+strings.Replace(probe, "STEPS", steps, 1)+"</script>"...)
+	if err := os.WriteFile(name, unlocked, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	seen := browse(t, "file://"+name)
-	if seen.Drawn != "true" || seen.Panels != 2 || seen.Figures < 6 {
-		t.Errorf("%+v", seen)
+	return browse(t, "file://"+name)
+}
+
+// A page draws what it is asked, and what a reader changes is in its address.
+func TestPageInBrowser(t *testing.T) {
+	saw := opened(t, "?arch=toy1&"+shape256, `
+    await until(() => main.querySelector(".roofs"), "the roofline");
+    await check("a pick");
+    seen.before = document.querySelector("h1").textContent;
+    document.querySelector("[name=m]").value = "64";
+    document.querySelector("form button.ask").click();
+    await until(() => location.search.includes("m=64") && !main.hasAttribute("aria-busy"), "another question");
+    await check("another pick");
+    history.back();
+    await until(() => location.search.includes("m=256") && !main.hasAttribute("aria-busy"), "the question before");
+    seen.after = document.querySelector("h1").textContent;`)
+	if saw.Before == "" || saw.Before != saw.After || !slices.Contains(saw.Headings, "Under the roofs") {
+		t.Errorf("%+v", saw)
 	}
-	if seen.After == seen.Before || strings.Contains(seen.After, "–") || seen.AfterValue == seen.BeforeValue {
-		t.Errorf("the slider does nothing: %+v", seen)
+	saw = opened(t, "?arch=toy1,toy1@big&m=64:1024&n=256,512&k=256,256", `
+    await until(() => main.querySelectorAll(".panels figure").length === 2, "a panel for each layer");
+    await check("panels");
+    main.querySelector("[name=view][value=ratio]").click();
+    await rest(200);
+    if (!location.hash.includes("view=ratio")) seen.faults.push("the view is not in the address");
+    await check("ratios");`)
+	if !slices.Contains(saw.Headings, "By M") {
+		t.Errorf("%+v", saw)
 	}
+	saw = opened(t, "?arch=toy9&"+shape256, `await check("an error");`)
+	if len(saw.Headings) != 1 || saw.Headings[0] != `Unknown architecture "toy9".` {
+		t.Errorf("%+v", saw)
+	}
+}
+
+// What a question says is text on the page, in each of its parameters.
+func TestMarkupOnThePage(t *testing.T) {
+	opened(t, "?arch=toy1&"+shape256, `
+    const spec = await (await fetch("openapi.json")).json(), names = new Set();
+    for (const path of Object.values(spec.paths)) for (const p of path.get.parameters || []) names.add(p.name);
+    const questions = ["arch=toy1&m=256&n=256&k=256", "arch=toy1,toy1@big&m=64,256&n=256&k=256"];
+    for (const base of questions) for (const name of names) {
+      const q = new URLSearchParams(base);
+      q.set(name, '`+markup+`');
+      history.pushState(null, "", "?" + q);
+      dispatchEvent(new PopStateEvent("popstate"));
+      await until(() => !main.hasAttribute("aria-busy"), name);
+      await check(name + " with " + base);
+    }`)
+}
+
+// So it is in a file, which has the answers of all addresses to all parameters in it, and the answers of the commands
+// whose labels and names are markup.
+func TestFileInBrowser(t *testing.T) {
+	s := serverOf(t, fakearch.Toy{}, Options{})
+	answers := reflected(t, s)
+	file(t, answers, `await check("refused");`)
+	of := func(verb, query string) page.Answer {
+		body := get(s, "/api/v1/"+verb+"?"+query).Body.Bytes()
+		return page.Answer{Verb: verb, Command: markup, JSON: bytes.ReplaceAll(body, []byte(`"plain"`), encoded(t, markup))}
+	}
+	one := "arch=toy1&" + shape256
+	saw := file(t, []page.Answer{of("select", one), of("explain", one), of("roofline", one),
+		of("compare", "arch=toy1,toy1@big&"+shape256), of("map", "arch=toy1&m=64:256&n=64:256&k=64")},
+		`await check("answers");
+    seen.before = document.querySelectorAll("figure svg [tabindex], svg[tabindex]").length + "";`)
+	for _, want := range []string{"Side by side", "Under the roofs", "Rate over M and N"} {
+		if !slices.Contains(saw.Headings, want) {
+			t.Errorf("no %q in %q", want, saw.Headings)
+		}
+	}
+}
+
+func encoded(t *testing.T, text string) []byte {
+	t.Helper()
+	b, err := json.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }

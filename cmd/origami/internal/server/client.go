@@ -84,7 +84,7 @@ func (s *Server) advice(text string, params []string) string {
 		if name == "arch" {
 			name = "archs"
 		}
-		if slices.ContainsFunc(s.Endpoints, func(e Endpoint) bool { return e.Name == name }) {
+		if slices.ContainsFunc(s.endpoints, func(e Endpoint) bool { return e.Name == name }) {
 			return "api/v1/" + name
 		}
 		return found

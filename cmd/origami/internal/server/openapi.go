@@ -10,31 +10,58 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/timing"
 )
 
 type object = map[string]any
+
+const sizesUsage = "sizes in place of m, n and k: lists and ranges, as in m=1,16,64:1024,n=4096,k=4096. The answer " +
+	"is a list, with an element for each of their combinations"
+
+// choices are the values of the parameters that have few.
+var choices = map[string]func() []string{
+	"dtype": func() (names []string) {
+		for _, t := range gemm.DTypes() {
+			names = append(names, t.String())
+		}
+		return names
+	},
+	"rung":   config.Rungs,
+	"timing": timing.Names,
+}
 
 // openAPI describes the endpoints. What a parameter means is the help of its flag.
 func (s *Server) openAPI() object {
 	common := pflag.NewFlagSet("", pflag.ContinueOnError)
 	config.Register(common)
 	paths := object{}
-	for _, e := range s.Endpoints {
+	for _, e := range s.endpoints {
 		flags := pflag.NewFlagSet(e.Name, pflag.ContinueOnError)
 		e.Ask(&session.Factory{}, flags)
 		var params []object
-		for _, name := range paramsOf(e.Ask) {
-			flag := flags.Lookup(strings.ReplaceAll(name, "_", "-"))
-			if flag == nil {
-				flag = common.Lookup(name)
+		for _, name := range e.parameters() {
+			schema, usage := object{"type": "string"}, sizesUsage
+			if name != sizes {
+				flag := flags.Lookup(strings.ReplaceAll(name, "_", "-"))
+				if flag == nil {
+					flag = common.Lookup(name)
+				}
+				_, usage = pflag.UnquoteUsage(flag)
+				schema["type"] = typeOf(flag.Value.Type())
 			}
-			_, usage := pflag.UnquoteUsage(flag)
+			if of, few := choices[name]; few {
+				schema["enum"] = of()
+			}
 			params = append(params, object{"name": name, "in": "query", "description": assigned(usage, example),
-				"schema": object{"type": typeOf(flag.Value.Type())}})
+				"schema": schema})
 		}
 		answer := object{"$ref": "#/components/schemas/" + e.Schema}
 		if e.List {
 			answer = object{"type": "array", "items": answer}
+		}
+		if e.Many {
+			answer = object{"anyOf": []any{answer, object{"type": "array", "items": answer}}}
 		}
 		if e.Others != nil {
 			answer = object{"anyOf": append([]any{answer}, e.Others...)}

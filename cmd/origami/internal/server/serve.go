@@ -17,24 +17,23 @@ import (
 
 // Serving is what the command line of `origami serve` says.
 type Serving struct {
-	Factory *session.Factory
-	Listen  string
-	Limits  Options
-	Content Content
+	Factory   *session.Factory
+	Listen    string
+	Limits    Options
+	Endpoints []Endpoint
 }
 
 // Command returns `origami serve`.
-func Command(f *session.Factory, c Content) *cobra.Command {
-	o := &Serving{Factory: f, Content: c}
+func Command(f *session.Factory, endpoints []Endpoint) *cobra.Command {
+	o := &Serving{Factory: f, Endpoints: endpoints}
 	cmd := &cobra.Command{
 		Use:   "serve [--listen ADDRESS]",
 		Short: "Answer questions in a browser, and programs in JSON",
 		Long: "Serve the page of `origami report` with a form for the question, on this machine until it is\n" +
-			"interrupted. Programs get the JSON of select, rank, explain, compare, roofline, map, eval and arch ls\n" +
-			"below /api/v1; /openapi.json describes it. /healthz says whether the server works, /metrics what it\n" +
-			"does, in the format of Prometheus. Requests run no program, name no file, and do not reach the GPU of\n" +
-			"the machine. They are limited in size, rate and time. Everyone who reaches the address may ask: other\n" +
-			"machines do with --listen only.",
+			"interrupted. Programs get the JSON of select, rank, explain, compare, roofline, map, eval and arch\n" +
+			"ls below /api/v1 (/openapi.json describes it, /healthz and /metrics for operators). Requests run\n" +
+			"no program, name no file, do not reach the GPU, and are limited in size, rate and time. Everyone\n" +
+			"who reaches the address may ask; other machines do with --listen only.",
 		Example: `  origami serve
   origami serve --arch h200,mi300x --listen localhost:9000
   curl 'http://localhost:8620/api/v1/select?arch=h200&m=4096&n=4096&k=4096'`,
@@ -64,7 +63,7 @@ func Run(ctx context.Context, o *Serving) error {
 	}
 	at, err := netip.ParseAddrPort(l.Addr().String())
 	o.Limits.Local = err == nil && at.Addr().IsLoopback()
-	server, err := New(ctx, o.Factory, o.Content, o.Limits)
+	server, err := New(ctx, o.Factory, o.Endpoints, o.Limits)
 	if err != nil {
 		_ = l.Close()
 		return err

@@ -5,4 +5,4 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 )
 
-func init() { server.Served = served.Content() }
+func init() { server.Served = served.Endpoints() }

@@ -17,7 +17,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -25,11 +24,10 @@ import (
 
 	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/keep"
+	"github.com/origami-gemm/origami/site/page"
 )
 
 // Options are the limits of a server.
@@ -40,8 +38,6 @@ type Options struct {
 	TimeLimit time.Duration
 	// Local says that only this machine is to ask: names of other hosts are refused, so that no web site can.
 	Local bool
-	// Docs is the address of the documentation, to which pages link, empty for none.
-	Docs string
 }
 
 // The limits that nobody has to choose.
@@ -56,44 +52,34 @@ const (
 // Server answers questions. It is an http.Handler.
 type Server struct {
 	Options
-	Content
-	factory *session.Factory
-	mux     *http.ServeMux
-	limiter *rate.Limiter
+	endpoints []Endpoint
+	factory   *session.Factory
+	mux       *http.ServeMux
+	limiter   *rate.Limiter
 	// working has a place for each question that is being answered. Its client reads later.
 	working chan struct{}
 	unread  outbox
-	// archs are what the form can choose from, and opening the answer to the question that it opens with, once made.
-	archs   []arch.ArchEntry
-	opening atomic.Pointer[report.Page]
 	metrics *metrics.Set
-	// pageParams are the parameters of a page.
-	pageParams []string
 }
 
 // New connects to the plugins and returns a server.
-func New(ctx context.Context, f *session.Factory, c Content, o Options) (*Server, error) {
-	manifests, err := f.Manifests(ctx) // so that requests share the plugins
-	if err != nil {
+func New(ctx context.Context, f *session.Factory, endpoints []Endpoint, o Options) (*Server, error) {
+	if _, err := f.Manifests(ctx); err != nil { // so that requests share the plugins
 		return nil, err
 	}
-	s := &Server{Options: o, Content: c, factory: f, mux: http.NewServeMux(), metrics: metrics.NewSet(),
+	s := &Server{Options: o, endpoints: endpoints, factory: f, mux: http.NewServeMux(), metrics: metrics.NewSet(),
 		limiter: rate.NewLimiter(rate.Limit(o.Rate), max(1, int(2*o.Rate))),
 		working: make(chan struct{}, runtime.GOMAXPROCS(0))}
-	for _, m := range manifests {
-		s.archs = append(s.archs, m.Archs...)
-	}
 	s.metrics.NewGauge("origami_questions_in_progress", func() float64 { return float64(len(s.working)) })
-	if s.Page != nil {
-		s.pageParams = paramsOf(s.Page)
-	}
-	for _, e := range s.Endpoints {
-		e.params = paramsOf(e.Ask)
+	for _, e := range endpoints {
+		e.params = e.parameters()
 		s.handle("GET /api/v1/"+e.Name, s.limited(func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, e) }))
 	}
-	s.handle("GET /{$}", s.limited(s.page))
 	s.handle("GET /openapi.json", s.describe)
-	s.handle("GET /assets/", http.FileServerFS(report.Assets).ServeHTTP)
+	files := http.FileServerFS(page.Files)
+	for _, name := range page.Names() {
+		s.handle("GET /"+name, files.ServeHTTP)
+	}
 	s.handle("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	s.handle("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
@@ -162,7 +148,7 @@ func (c *counted) WriteHeader(status int) {
 }
 
 // policy is what a page may do: draw with its own scripts, and ask this server.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data:; connect-src " +
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src " +
 	"'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // ServeHTTP implements http.Handler.

@@ -2,11 +2,11 @@ package server
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
 	"io"
 	"net"
 	"net/http"
@@ -29,10 +29,11 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/fakearch"
+	"github.com/origami-gemm/origami/site/page"
 )
 
 // Served is what the tests serve: the questions of the command line, which imports this package.
-var Served Content
+var Served []Endpoint
 
 // serverOf returns a server over a plugin.
 func serverOf(t testing.TB, p arch.Provider, o Options) *Server {
@@ -202,14 +203,10 @@ func TestErrorsAreInTheClientsWords(t *testing.T) {
 			t.Errorf("%s: the words of the command line: %s", target, got)
 		}
 	}
-	// What only a part of the answer lacks, and the page, say it in the same words.
+	// What only a part of the answer lacks says it in the same words.
 	answer := get(s, "/api/v1/compare?arch=toy1,toy2&kernel=x&"+shape256).Body.String()
 	if !strings.Contains(answer, `"where":"kernel"`) || flags.MatchString(answer) {
 		t.Error(answer)
-	}
-	page := get(s, "/?arch=toy1&kernel=x&"+shape256).Body.String()
-	if !strings.Contains(page, "kernel: no model of toy1 predicts") {
-		t.Error(page)
 	}
 	// So do the descriptions of the parameters.
 	paths, _ := json.Marshal(s.openAPI()["paths"])
@@ -249,7 +246,7 @@ func TestBadQuestions(t *testing.T) {
 		"/api/v1/select?arch=toy1&m=256":                           {400, "n and k are missing"},
 		"/api/v1/select?arch=toy1&m=1&m=2&n=1&k=1":                 {400, "m is given twice"},
 		"/api/v1/select?arch=toy1,toy2&" + shape256:                {400, "2 architectures are given"},
-		"/api/v1/select?arch=toy1&problems=/etc/passwd":            {400, `there is no parameter "problems"`},
+		"/api/v1/select?arch=toy1&problems=/etc/passwd":            {400, `"/etc/passwd" is no row of sizes`},
 		"/api/v1/select?arch=toy1&candidates=/etc/passwd":          {400, `there is no parameter "candidates"`},
 		"/api/v1/select?measure=auto&executor=cuda":                {400, `there is no parameter`},
 		"/api/v1/map?arch=toy1&from=/etc/passwd":                   {400, `there is no parameter "from"`},
@@ -322,7 +319,7 @@ func TestOtherSites(t *testing.T) {
 		{question, "cross-site", "no-cors", "image", 403},
 		{"/?", "cross-site", "no-cors", "image", 403},
 		{"/api/v1/archs", "cross-site", "navigate", "document", 403},
-		{"/assets/page.js", "cross-site", "no-cors", "script", 403},
+		{"/page.js", "cross-site", "no-cors", "script", 403},
 		{"/metrics", "cross-site", "cors", "empty", 403},
 		{question, "same-origin", "navigate", "document", 200},
 		{question, "none", "navigate", "document", 200},
@@ -334,69 +331,97 @@ func TestOtherSites(t *testing.T) {
 	}
 }
 
-// A page of a server is about so many architectures that one question does not cost the machine its memory.
-func TestArchitecturesOfAPage(t *testing.T) {
-	s := serverOf(t, fakearch.Toy{}, Options{})
-	names := make([]string, 9)
-	for i := range names {
-		names[i] = fmt.Sprintf("toy1:units=%d", i+2)
-	}
-	for count, want := range map[int]int{8: http.StatusOK, 9: http.StatusBadRequest} {
-		w := get(s, "/?"+shape256+"&arch="+url.QueryEscape(strings.Join(names[:count], ",")))
-		says := strings.Contains(w.Body.String(), "9 architectures are asked for, and a page of a server has at most 8")
-		if w.Code != want || says != (count > 8) {
-			t.Errorf("%d architectures: %d %v", count, w.Code, says)
-		}
-	}
-}
-
-// The page is the report with a form, and stays a page when the question is wrong.
+// The page is the same for every question, and has its files beside it.
 func TestPage(t *testing.T) {
 	s := serverOf(t, fakearch.Toy{}, Options{})
 	w := get(s, "/")
 	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "<form") ||
-		!strings.HasPrefix(w.Header().Get("Content-Security-Policy"), "default-src 'none'; script-src 'self';") {
+		w.Header().Get("Content-Security-Policy") != policy || strings.Contains(policy, "unsafe") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	// It opens with an answer to the question of its form, which lists the devices and the families.
-	for _, want := range []string{"<h1>origami</h1>", "The pick and the other candidates", `value="small"`,
-		`<option value="small"></option>`, `<option value="" selected>the device&#39;s first</option>`, "4096x4096x4096"} {
-		if !strings.Contains(w.Body.String(), want) {
-			t.Errorf("the opening page has no %s", want)
+	for _, link := range regexp.MustCompile(`(?:src|href)="([a-z]+\.(?:js|css|json))"`).FindAllStringSubmatch(
+		w.Body.String(), -1) {
+		if of := get(s, "/"+link[1]); of.Code != http.StatusOK || of.Body.Len() == 0 {
+			t.Errorf("%s: %d", link[1], of.Code)
 		}
 	}
-	if again := get(s, "/"); again.Body.String() != w.Body.String() {
-		t.Error("the opening page changes")
+	if asked := get(s, "/?arch=<script>&"+shape256); asked.Body.String() != w.Body.String() {
+		t.Errorf("%d %s", asked.Code, asked.Body)
 	}
-	w = get(s, "/?arch=toy1,toy2&dtype=fp16&"+shape256)
-	for _, want := range []string{"<h1>Acme Small beside ", `value="256"`, "The pick and the other candidates",
-		`<script src="assets/page.js">`, "api/v1/select?arch=toy1%40small:CHANGES"} {
-		if !strings.Contains(strings.ReplaceAll(w.Body.String(), `\u0026`, "&"), want) {
-			t.Errorf("no %s", want)
+}
+
+// A list of sizes has the answer to each of them.
+func TestListsOfSizes(t *testing.T) {
+	s := serverOf(t, fakearch.Toy{}, Options{})
+	w := get(s, "/api/v1/select?arch=toy1&problems=m=64,128:256,n=256,k=256")
+	var got []json.RawMessage
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || len(got) != 3 {
+		t.Fatalf("%v %d %s", err, w.Code, w.Body)
+	}
+	for i, m := range []string{"64", "128", "256"} {
+		one := get(s, "/api/v1/select?arch=toy1&n=256&k=256&m="+m)
+		if string(got[i]) != strings.TrimSpace(one.Body.String()) {
+			t.Errorf("%s and %s", got[i], one.Body)
 		}
 	}
-	// Its links lead to the same answer for programs.
-	for question, verb := range map[string]string{"": "select", "?arch=toy2&measured=true&" + shape256: "select",
-		"?arch=toy1,toy2&trans_b=true&" + shape256: "compare"} {
-		link := regexp.MustCompile(`<a href="(api/v1/[^"]*)">The answer as JSON</a>`).FindStringSubmatch(
-			get(s, "/"+question).Body.String())
-		if link == nil || !strings.HasPrefix(link[1], "api/v1/"+verb+"?") {
-			t.Errorf("%s leads to %s", question, link)
-			continue
-		}
-		if w := get(s, "/"+html.UnescapeString(link[1])); w.Code != http.StatusOK {
-			t.Errorf("%s leads to %s: %d %s", question, link[1], w.Code, w.Body)
+	for problems, want := range map[string]string{
+		"/etc/passwd": "is no row of sizes", "m=1:1:999,n=1,k=1": "more than 512 problems", "m=1,n=1": "column k is missing",
+		"m=0,n=1,k=1": "is zero", "m=1,n=1,k=1&m=2": "problems and m contradict each other",
+	} {
+		w := get(s, "/api/v1/compare?arch=toy1,toy2&problems="+problems)
+		if w.Code != http.StatusBadRequest || !strings.Contains(failure(t, w).What, want) {
+			t.Errorf("%s: %d %s", problems, w.Code, w.Body)
 		}
 	}
-	w = get(s, "/?arch=<script>&"+shape256)
-	if w.Code != http.StatusBadRequest || strings.Contains(w.Body.String(), "<script>&") ||
-		!strings.Contains(w.Body.String(), `role="alert"`) {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
-	for _, name := range []string{"page.css", "page.js"} {
-		if w := get(s, "/assets/"+name); w.Code != http.StatusOK || w.Body.Len() == 0 {
-			t.Errorf("%s: %d", name, w.Code)
+}
+
+// markup is what a page must show as text.
+const markup = `</script><img src=x onerror="document.documentElement.dataset.hit=1">`
+
+// reflected asks every address with markup in every parameter, and returns the answers.
+func reflected(t *testing.T, s *Server) (answers []page.Answer) {
+	t.Helper()
+	params := map[string]bool{}
+	for _, e := range s.endpoints {
+		for _, p := range e.parameters() {
+			params[p] = true
 		}
+	}
+	if len(params) < 32 {
+		t.Errorf("%d parameters", len(params))
+	}
+	home := get(s, "/").Body.String()
+	for name := range params {
+		query := "?" + name + "=" + url.QueryEscape(markup)
+		if w := get(s, "/"+query); w.Body.String() != home {
+			t.Errorf("/%s: %s", query, w.Body)
+		}
+		for _, e := range s.endpoints {
+			w := get(s, "/api/v1/"+e.Name+query)
+			if w.Header().Get("Content-Type") != "application/json" || !json.Valid(w.Body.Bytes()) ||
+				w.Header().Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("%s%s: %v %s", e.Name, query, w.Header(), w.Body)
+			}
+			answers = append(answers, page.Answer{Verb: e.Name, Command: "origami " + markup, JSON: w.Body.Bytes()})
+		}
+	}
+	return answers
+}
+
+// Nothing that a request says becomes markup.
+func TestMarkup(t *testing.T) {
+	answers := reflected(t, serverOf(t, fakearch.Toy{}, Options{}))
+	if len(answers) < 8*32 {
+		t.Errorf("%d answers", len(answers))
+	}
+	var out bytes.Buffer
+	if err := page.Write(&out, markup, map[string]string{markup: markup}, answers); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	if ends, begins := strings.Count(text, "</script>"), strings.Count(text, "<script"); ends != begins ||
+		strings.Contains(text, "<img") {
+		t.Errorf("%d ends of %d scripts", ends, begins)
 	}
 }
 
@@ -504,7 +529,7 @@ func (earlyModel) Candidates(context.Context, gemm.Problem, arch.Space) (*arch.C
 func TestTimeLimitOfThePlugin(t *testing.T) {
 	s := serverOf(t, early{}, Options{})
 	for _, target := range []string{"/api/v1/select?arch=toy1&" + shape256, "/api/v1/map?arch=toy1&m=64:256&n=64&k=64",
-		"/?arch=toy1&" + shape256} {
+		"/api/v1/select?arch=toy1&problems=m=1,2,n=1,k=1"} {
 		w := get(s, target)
 		if w.Code != http.StatusGatewayTimeout || !strings.Contains(w.Body.String(), "longer than 1m0s") {
 			t.Errorf("%s: %d %s", target, w.Code, w.Body)
@@ -570,7 +595,7 @@ func TestUnreadAnswers(t *testing.T) {
 // A fault in one question is that question's alone.
 func TestFault(t *testing.T) {
 	s := serverOf(t, stuck{panics: true}, Options{})
-	for _, target := range []string{"/api/v1/select?arch=toy1&" + shape256, "/?arch=toy1&" + shape256} {
+	for _, target := range []string{"/api/v1/select?arch=toy1&" + shape256, "/api/v1/rank?arch=toy1&" + shape256} {
 		if w := get(s, target); w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "a fault") {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}

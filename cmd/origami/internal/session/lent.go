@@ -15,7 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Lenders are the GPUs of other machines that somebody brings to a Unix socket (docs/adr/0095-lent-gpus.md).
+// Lenders are the GPUs of other machines that somebody brings to a Unix socket (docs/decisions/measuring.md).
 type Lenders struct {
 	f                *Factory
 	a                arch.Architecture

@@ -27,7 +27,7 @@ func (s *ShareFlags) Register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.GPUs, "gpus", "",
 		"measure with several GPUs of this machine: all, or their `NUMBERS`, as in 0,1")
 	flags.StringVar(&s.Shard, "shard", "",
-		"do part `I/N` of the work, in a folder of its own; auto/N takes I from a Slurm array or an indexed job")
+		"do part `I/N` of the work in a folder of its own; auto/N: I from a Slurm array or an indexed job")
 }
 
 // On reports whether the work is shared.

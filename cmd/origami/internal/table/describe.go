@@ -28,7 +28,7 @@ func Evidence(a *ask.Ranking, e *ask.Entry) string {
 		return EvidenceCell(a, e)
 	case !scope.Checked():
 		text := string(scope.Evidence)
-		if scope.Evidence == arch.EvidenceSister {
+		if scope.Evidence == arch.EvidenceRelated || scope.Evidence == arch.EvidenceSister {
 			text += " (" + scope.Uncertainty.Source + ")"
 		}
 		return text + ": " + outside
@@ -173,13 +173,12 @@ func Model(d *arch.Description, kernel string) string {
 // NotATime marks what a model predicts that puts configurations in order and does not time them.
 const NotATime = "not a time: this model ranks"
 
-// Prediction is a predicted time with its cycles, or the cycles alone of a model that ranks.
+// Prediction is a predicted time, or the cycles of a model that ranks.
 func Prediction(a *ask.Ranking, e *ask.Entry) string {
-	cycles := digits.SixDigits(float64(e.Estimate.Cycles)) + " cycles"
 	if a.Arch.RanksOnly {
-		return cycles + ", " + NotATime
+		return TimeCell(a, e) + ", " + NotATime
 	}
-	return a.Seconds(e).String() + ", " + cycles
+	return TimeCell(a, e)
 }
 
 // TimeCell is a predicted time in a table, or the cycles of a model that ranks.
@@ -188,6 +187,24 @@ func TimeCell(a *ask.Ranking, e *ask.Entry) string {
 		return digits.SixDigits(float64(e.Estimate.Cycles)) + " cycles"
 	}
 	return a.Seconds(e).String()
+}
+
+// TermCell is the value of a term in the unit in which people speak of it: cycles of a model that predicts times are a
+// time.
+func TermCell(d *arch.Description, v float64, of string) string {
+	switch of {
+	case "cycles":
+		if d.RanksOnly {
+			return digits.SixDigits(v) + " cycles"
+		}
+		return unit.Cycles(v).At(d.Clock).String()
+	case "B":
+		return unit.SI(v, "B")
+	case "B/cycle":
+		return unit.SI(v*float64(d.Clock), "B/s")
+	default:
+		return digits.Quantity(v, of)
+	}
 }
 
 // TimeHeader is the header of a column of TimeCell.

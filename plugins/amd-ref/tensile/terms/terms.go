@@ -25,14 +25,6 @@ const OfKernel = "kernel"
 
 var row, input = tabled.Row, tabled.Input
 
-// Parts are the sections of the table, for a reader. They have the terms of a wave once: wave_ stands for full_, tail_
-// and dealt_ (of stream-K with fewer tiles than CUs), and wave_count for the work-groups per CU.
-var Parts = []tabled.Part{
-	{Name: "the kernel", Terms: kernelTerms}, {Name: "one step of one work-group", Terms: stepTerms},
-	{Name: "the grid", Terms: gridTerms}, {Name: "the L2 caches", Terms: trafficTerms},
-	{Name: "a wave", Terms: waveTerms}, {Name: "the total", Terms: totalTerms},
-}
-
 // Terms is the model, in the order in which it computes.
 var Terms = tabled.Table(kernelTerms, stepTerms, gridTerms, trafficTerms, wave("full", "workgroups_per_cu", "num_cus"),
 	wave("tail", "tail_count", "tail_cus"), wave("dealt", "1", "num_cus"), totalTerms)
@@ -155,7 +147,6 @@ func wave(name, count, cus string) []tabled.Term {
 }
 
 var totalTerms = []tabled.Term{
-	row("launch", cycles, "launch_seconds * clock", "launch of the kernel").Share(),
 	row("wave_loops", cycles, "steps * (full_waves * full_step + when(rest > 0, tail_step, 0))", "steps of all waves"),
 	row("hidden", one, "end_overlap * (1 - 1 / workgroups_per_cu)",
 		"share of starts and outputs behind which other work-groups of the CU compute"),
@@ -169,9 +160,9 @@ var totalTerms = []tabled.Term{
 		"starts and outputs of stream-K, and the sums of tiles that CUs share"),
 	row("even", one, "when(stream_k > 0, when(even_loops + even_ends < wave_loops + wave_ends, 1, 0), 0)",
 		"1 if the steps are dealt evenly: with stream-K, if that is faster"),
-	row("loops", cycles, "sqrt(sqrt(pow(when(even > 0, even_loops, wave_loops), 4) + pow(far, 4)))",
-		"steps, with what the L2 caches wait for").Share(),
-	row("ends", cycles, "when(even > 0, even_ends, wave_ends)", "starts and outputs of work-groups").Share(),
+	row("recorded_loop", cycles, "sqrt(sqrt(pow(when(even > 0, even_loops, wave_loops), 4) + pow(far, 4)))",
+		"steps, with what the L2 caches wait for"),
+	row("recorded_fill", cycles, "when(even > 0, even_ends, wave_ends)", "starts and outputs of work-groups"),
 	row("dram_total", bytes, "batch * ((m * k + k * n) * element_bytes + m * n * output_bytes)",
 		"operands and output, each once").As(arch.CommonDRAMTotal),
 	row("requested", bytes, "workgroups * steps * tile_bytes + batch * m * n * output_bytes",
@@ -183,13 +174,15 @@ var totalTerms = []tabled.Term{
 			block_m * waves_n + block_n * waves_m) * block_k * element_bytes`,
 		"that waves read of LDS").As(arch.CommonSharedTotal),
 	row("dram_floor", cycles, "dram_total / (dram_bandwidth * dram_share) * clock", "least time of DRAM for them"),
-	row("limit", cycles, "max(0, dram_floor - (loops + ends))", "what that floor adds").Share(),
-	row("reduction", cycles, `when(split_k > 1, reduce_seconds * clock
+	input("release", one, OfKernel, "what the model library predicts ÷ the fastest of all kernels by the terms above; 1 "+
+		"for the recorded release", "the current libraries ÷ the recorded ones, whatever the kernel"),
+	row("launch", cycles, "release * (launch_seconds * clock)", "launch of the kernel").Share(),
+	row("loop", cycles, "release * recorded_loop", "steps, with what the L2 caches wait for").Share(),
+	row("fill", cycles, "release * recorded_fill", "starts and outputs of work-groups").Share(),
+	row("limits", cycles, "release * max(0, dram_floor - (recorded_loop + recorded_fill))",
+		"what DRAM's least time adds").Share(),
+	row("reduction", cycles, `release * when(split_k > 1, reduce_seconds * clock
 			+ batch * m * n * (2 * accumulator_bytes * split_k + output_bytes) / far_rate, 0)`,
 		"adding up the parts of a split K: another launch, which reads them and writes the output").Share(),
-	input("level", one, OfKernel, "what the model library predicts ÷ the fastest of all kernels by the terms above; 1 "+
-		"for the recorded release", "the current libraries ÷ the recorded ones, whatever the kernel"),
-	row("later", cycles, "(launch + loops + ends + limit + reduction) * (level - 1)",
-		"what the current libraries take more than the recorded ones, or less").Share(),
-	row("total", cycles, "(launch + loops + ends + limit + reduction) + later", "predicted total").Total(),
+	row("total", cycles, "launch + loop + fill + limits + reduction", "predicted total").Total(),
 }

@@ -1,5 +1,5 @@
-// Command gen writes the code of the library model, and the tables of its page, from the table of its terms. It runs in
-// plugins/library, through go generate.
+// Command gen writes the code of the library model from the table of its terms. It runs in plugins/library, through
+// go generate.
 package main
 
 import (
@@ -31,7 +31,6 @@ var model = modelgen.Model{
 	},
 	Keep:    "total matrix l2 dram compute_floor dram_floor",
 	Columns: "d *device, p *problem, t *timing",
-	Page:    "../../docs/model-library.md", Parts: parts,
 }
 
 func main() { modelgen.Main(&model) }

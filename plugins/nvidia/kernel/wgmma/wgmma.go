@@ -129,7 +129,7 @@ func (Family) Resident() {}
 // Loop implements kernel.Family. While a warpgroup adds the products of its last tile of a block to its sums, an
 // addition in each thread for each two columns, the tensor cores are taken to wait. Other warpgroups may have them.
 // Where the tensor cores are the limit, kernels that add so are as far from their predictions as those that do not;
-// where reading is, they take 1.05 times as long and the model has no difference (docs/experiments/fp8-on-h100).
+// where reading is, they take 1.05 times as long and the model has no difference (experiments/fp8-on-h100).
 func (Family) Loop(_ *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop {
 	store := o.Out.Bytes()
 	switch s := spec(o, c); {

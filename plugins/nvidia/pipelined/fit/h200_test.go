@@ -215,7 +215,7 @@ func (e *experiment) checkShipped(t *testing.T) {
 	}
 }
 
-// TestAblation prints the table of docs/experiments/refined-on-h200/README.md.
+// TestAblation prints what each term is worth (experiments/README.md).
 func TestAblation(t *testing.T) {
 	if !*ablation {
 		t.Skip("run with -ablation")

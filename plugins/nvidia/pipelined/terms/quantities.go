@@ -96,7 +96,7 @@ const DefaultGroup = 8
 
 // LibraryLead is the least time of a family ÷ the time of the vendor's library where no times of the family are known.
 // It is chosen: the tenth percentile of Triton's time ÷ cuBLAS's is 0.93 over 84 sizes on an H200, and 0.95 over 40
-// others, in the timing events (docs/experiments/timings-on-h200).
+// others, in the timing events (experiments/timings-on-h200).
 const LibraryLead = 0.95
 
 func fixed(name string, value float64, unit, doc, source string) Constant {

@@ -1,6 +1,5 @@
 // Package terms is the model pipelined as a table: a row per term, with the formula that computes it. The formulas are
-// the only text of the model. Generators turn them into its Go code (internal/gen) and into its page,
-// docs/model-pipelined.md. `origami explain` prints them.
+// the only text of the model: internal/gen turns them into Go, and `origami explain` prints them.
 //
 // To add a term, add a row. If it needs an empirical number, add that to quantities.go with its bounds. Then run
 // `make generate`.
@@ -37,15 +36,6 @@ const (
 )
 
 var row, input = tabled.Row, tabled.Input
-
-// Parts are the sections of the table, for a reader. They have the terms of a wave once: wave_ stands for full_ and
-// tail_, and wave_ctas for the CTAs per SM.
-var Parts = []tabled.Part{
-	{Name: "the kernel", Terms: kernelTerms}, {Name: "the K step", Terms: stepTerms},
-	{Name: "the grid", Terms: gridTerms}, {Name: "the timing pass", Terms: timedTerms},
-	{Name: "the DRAM traffic", Terms: trafficTerms}, {Name: "the device", Terms: deviceTerms},
-	{Name: "a wave", Terms: waveTerms}, {Name: "the total", Terms: totalTerms},
-}
 
 // Terms is the model, in the order in which it computes.
 var Terms = tabled.Table(kernelTerms, stepTerms, gridTerms, timedTerms, trafficTerms, deviceTerms,
@@ -167,7 +157,7 @@ var stepTerms = []tabled.Term{
 		"copies of narrow accesses: instructions"),
 	row("spill_traffic", bytes, "2 * spill_bytes * threads", "local memory, written and read in a K step"),
 	row("spill_step", cycles, "spill_traffic / (spill_bandwidth * when(load_waits > 0, narrow_spill_share, 1))",
-		"local memory through the load path of the SM"),
+		"local memory through the load path of the SM").Step(),
 	row("streamed", one, "wgmma * (1 - resident)",
 		"1 if what matrix instructions read of shared memory takes no time besides them: wgmma reads it as it multiplies. "+
 			"A resident CTA's numbers were found with both"),

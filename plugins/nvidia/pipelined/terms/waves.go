@@ -62,7 +62,7 @@ var deviceTerms = []tabled.Term{
 	row("repeat_step", cycles, "active * repeated / hot_line_bandwidth",
 		"one CTA's share of the lines that are loaded again"),
 	row("spill_l2_step", cycles, "active * spill_traffic / (l2_perf_ratio * spill_share)",
-		"one CTA's local memory through the L2"),
+		"one CTA's local memory through the L2").Step(),
 	row("busy", cycles4, `on_chip + pow(line_step, 4) + pow(l2_step, 4) + pow(dram_step, 4) + pow(repeat_step, 4)
 			+ pow(spill_l2_step, 4)`, "a K step of one CTA at all resources, as a sum of fourth powers"),
 }

@@ -35,13 +35,11 @@ func NewCalibrate(f *session.Factory) *cobra.Command {
 		Use:   "calibrate",
 		Short: "Measure the numbers of a GPU with microbenchmarks",
 		Long: "Measure clock, bandwidths, latencies and instruction rates of a GPU in this machine with\n" +
-			"microbenchmarks, three rounds of each in turns. What varies by more than 3 % is measured again, and\n" +
-			"refused if it stays so, with the reason. Every round is written to a file in --records at once. If\n" +
-			"the run ends early, the same command continues it. --replay computes everything again from such a\n" +
-			"file, without a GPU. The answer lists the numbers, those in use beside them, and which picks they\n" +
-			"change. --output makes a device file of them, which --device-file takes in every command, also of a\n" +
-			"GPU that origami does not know. --overrides makes a file for --hw-params.\n" +
-			"docs/calibrating.md has the methods.",
+			"microbenchmarks, three rounds of each in turns. A number that varies by more than 3 % is measured\n" +
+			"again, and refused if it stays so. Every round is written to a file in --records at once, so that\n" +
+			"the same command continues a run that ended early. The answer lists the numbers beside those in\n" +
+			"use, and which picks they change. --output makes a device file, which --device-file takes in every\n" +
+			"command, also of a GPU that origami does not know. docs/calibrating.md has the methods.",
 		Example: `  origami calibrate
   origami calibrate --output my-gpu.yaml && origami --device-file my-gpu.yaml select -m 4096 -n 4096 -k 4096
   origami calibrate --replay nvidia-h200-calibration-2026-11-22.jsonl --json

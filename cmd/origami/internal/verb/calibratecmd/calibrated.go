@@ -35,7 +35,7 @@ type number struct {
 	Value     float64  `json:"value"` // what was measured, and its unit
 	Unit      string   `json:"unit"`
 	Parameter bool     `json:"parameter"` // whether models know it as a parameter of a device
-	InUse     *float64 `json:"in_use"`    // the number in use; `null` without one, and its tier
+	InUse     *float64 `json:"in_use"`    // the number in use
 	Tier      string   `json:"in_use_tier,omitempty"`
 	Method    string   `json:"method"`                 // how it was measured
 	Date      string   `json:"date"`                   // the day of the last round

@@ -39,15 +39,11 @@ func NewFit(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fit --arch ARCH --records FOLDER",
 		Short: "Fit the model's constants to measurements of your own GPU",
-		Long: "Fit the constants of the model to measured times, as `origami bench --executor` records them,\n" +
-			"and say whether that makes the model better. It takes at least 100 times of 10 sizes. Sizes are divided\n" +
-			"into five folds, and the constants are fitted five times without one of them. A constant is adopted if\n" +
-			"the times determine it and all folds move it in one direction. All of them are adopted only if the\n" +
-			"model then predicts the sizes left out better, by more than the scatter, and picks no slower kernels\n" +
-			"there. Otherwise everything stays as it is, and the answer says why.\n\n" +
-			"--output makes a device file with the numbers of the device and the adopted constants. --device-file\n" +
-			"takes it in every command. The file is written at the end, and only if constants are adopted.\n" +
-			"docs/fitting.md says how to read the answer.",
+		Long: "Fit the constants of the model to measured times, as `origami bench --executor` records them: at\n" +
+			"least 100 times of 10 sizes, in five folds. Constants are adopted that the times determine and all\n" +
+			"folds move in one direction, and only if the model then predicts the sizes left out better, by\n" +
+			"more than the scatter, and picks no slower kernels there. --output makes a device file of the\n" +
+			"device and the adopted constants, for --device-file. docs/fitting.md says how to read the answer.",
 		Example: `  origami bench --arch a100 --executor triton --records ./a100-sweep
   origami fit --arch a100 --records ./a100-sweep --output my-a100.yaml
   origami --device-file my-a100.yaml select -m 4096 -n 4096 -k 4096
@@ -61,7 +57,7 @@ func NewFit(f *session.Factory) *cobra.Command {
 	flags.StringArrayVar(&o.Records, "records", nil,
 		"`FOLDER` of a data set to fit to; may be repeated; the shipped one otherwise")
 	flags.StringVarP(&o.Write, "output", "o", "", "write a device file to `FILE`, for --device-file")
-	flags.StringVar(&o.Name, "name", "", "`NAME` of the device in that file; that of the device and -fitted otherwise")
+	flags.StringVar(&o.Name, "name", "", "`NAME` of the device in that file; the device's and -fitted otherwise")
 	flags.String("kernel", "", "kernel `FAMILY` of the measurements; the architecture's first otherwise")
 	return cmd
 }

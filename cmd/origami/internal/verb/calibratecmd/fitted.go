@@ -46,10 +46,10 @@ type quantity struct {
 	Doc    string  `json:"doc"`
 	Before float64 `json:"before"` // the value before and after
 	After  float64 `json:"after"`
-	// the range over the folds; `null` if it was fitted in none
+	// the range over the folds
 	Low  ask.Number `json:"fold_low"`
 	High ask.Number `json:"fold_high"`
-	// the standard error ÷ the value; `null` if no time depends on it
+	// the standard error ÷ the value
 	Error   ask.Number `json:"relative_standard_error" unit:"fraction"`
 	Adopted bool       `json:"adopted"`                // whether it is adopted
 	Kept    string     `json:"kept_because,omitempty"` // why not

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,11 +26,11 @@ func NewTrust(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust",
 		Short: "Say which predictions were checked, on what, and how far they are off",
-		Long: "List what the predicted times of each device, kernel family and type were held against: the evidence,\n" +
-			"the number of measured times and where they come from, the median error, and the width of the 90 %\n" +
-			"intervals (high ÷ low), from the narrowest kind of prediction to the widest. The evidence is checked\n" +
-			"(times of the device), sister (times of other devices of the architecture) or unchecked (times of other\n" +
-			"generations). --arch, --kernel and --dtype choose, and --option counts, as in scheme=block128.",
+		Long: "List what the predicted times of each device, kernel family and type were held against: the\n" +
+			"evidence, the measured times, the median error, and the width of the 90 % intervals (high ÷ low),\n" +
+			"narrowest and widest. The evidence is checked (times of the device), related (of another kind of\n" +
+			"problem on it), sister (of other devices of the architecture) or unchecked (of other generations).\n" +
+			"--arch, --kernel and --dtype choose, and --option counts, as in scheme=block128.",
 		Example: "  origami trust --arch h200,mi300x\n  origami trust --dtype fp8\n  origami trust --arch b200 --json",
 		Args:    session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -69,7 +70,7 @@ type trust struct {
 	DTypes   []string      `json:"dtypes"`                       // the types of A and B, empty for all that have no row
 	Evidence arch.Evidence `json:"evidence"`                     // as in `select`
 	Times    int           `json:"times"`                        // how many were measured
-	Error    ask.Number    `json:"median_error" unit:"fraction"` // of |predicted ÷ measured − 1|; `null` if unknown
+	Error    ask.Number    `json:"median_error" unit:"fraction"` // of |predicted ÷ measured − 1|
 	Narrow   float64       `json:"width_low"`                    // high ÷ low of the narrowest interval, and the widest
 	Wide     float64       `json:"width_high"`
 	From     string        `json:"from"` // the measurements, or how the intervals were found
@@ -82,6 +83,9 @@ func newTrust(d *arch.Description, u *arch.Uncertainty) trust {
 	r := trust{Device: d.ID(), Kernel: u.Kernel, Evidence: d.EvidenceOf(u), Times: max(u.Checked.Times, u.Checked.Sizes),
 		Error: ask.Number(cmp.Or(u.MedianError, math.NaN())), Narrow: math.Inf(1), model: d,
 		From: cmp.Or(table.SetOf(&u.Checked), u.Source)}
+	if r.Evidence == arch.EvidenceUnchecked {
+		r.Times, r.From = 0, u.Source
+	}
 	for _, l := range u.Checked.Layouts {
 		if name := l.Types.In.String(); r.predicts(l.Types.In) && !slices.Contains(r.DTypes, name) {
 			r.DTypes = append(r.DTypes, name)
@@ -92,6 +96,25 @@ func newTrust(d *arch.Description, u *arch.Uncertainty) trust {
 		r.Narrow, r.Wide = min(r.Narrow, x.High/x.Low), max(r.Wide, x.High/x.Low)
 	}
 	return r
+}
+
+// merged adds a row, or makes one of it and that of the same times of another generation.
+func merged(rows []trust, r trust) []trust {
+	if r.Evidence == arch.EvidenceUnchecked && !r.others {
+		r.From, _, _ = strings.Cut(r.From, ": ")
+		for i := range rows {
+			if o := &rows[i]; o.model == r.model && o.Kernel == r.Kernel && o.From == r.From {
+				for _, t := range r.DTypes {
+					if !slices.Contains(o.DTypes, t) {
+						o.DTypes = append(o.DTypes, t)
+					}
+				}
+				o.Narrow, o.Wide = min(o.Narrow, r.Narrow), max(o.Wide, r.Wide)
+				return rows
+			}
+		}
+	}
+	return append(rows, r)
 }
 
 // predicts reports whether the model predicts kernels of the family for a type. Times of others may be among those it
@@ -145,7 +168,7 @@ func trusted(ctx context.Context, f *session.Factory) (rows []trust, err error) 
 			for j := range d.Uncertainty {
 				u := &d.Uncertainty[j]
 				if !seen[d.Model] && len(u.Ranges) > 0 && (f.Settings.Kernel == "" || u.Kernel == f.Settings.Kernel) {
-					rows = append(rows, newTrust(d, u))
+					rows = merged(rows, newTrust(d, u))
 				}
 			}
 			seen[d.Model] = true

@@ -49,18 +49,16 @@ func New(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare --arch ARCH,ARCH… -m SIZE -n SIZE -k SIZE",
 		Short: Short,
-		Long: "Ask each architecture for its best kernel for the same problem and put the predictions side by side.\n" +
-			"Each answers as select does, with its default kernel family, so that its column does not depend on\n" +
-			"the others; the times of its other families stand below. --kernel takes one family for all, as in\n" +
-			"--kernel library. The row checked says what the prediction was checked on. --same-model takes the\n" +
-			"best model that all of them have. A model that ranks kernels and does not time them shows cycles.\n\n" +
-			"An architecture may have options and hardware numbers of its own, as in --arch mi300x:release=early,h200\n" +
-			"and --arch h200,h200:clock=1.5GHz,num_sms=66.\n" +
-			"With --problems there is a row per problem, and then who wins how often and by how much; further\n" +
-			"columns of the file are passed through. If one architecture fails, the others still answer.",
+		Long: "Put what each architecture reaches side by side: the time of its vendor's library, or where no model\n" +
+			"has the library, of the best kernel. Other ways to run it stand below, and a faster one is named.\n" +
+			"--kernel takes one family for all, --same-model the best model that all have. A model that only\n" +
+			"ranks kernels shows cycles.\n\n" +
+			"An architecture may have options and hardware numbers of its own: --arch mi300x:release=early,h200\n" +
+			"or --arch h200,h200:clock=1.5GHz,num_sms=66. With --problems there is a row per problem, and then\n" +
+			"who wins how often and by how much. If one architecture fails, the others still answer.",
 		Example: `  origami compare --arch h200,mi300x -m 4096 -n 4096 -k 4096 --dtype bf16
   origami compare --arch h200,h200:clock=1.2GHz -m 8192 -n 8192 -k 8192
-  origami compare --arch h100,mi300x --problems shapes.csv --price h100=2.5,mi300x=2 --report ./report
+  origami compare --arch h100,mi300x --problems shapes.csv --price h100=2.5,mi300x=2 --report page.html
   origami compare --arch sm90@h200,gfx942 -m 8192 -n 8192 -k 8192 --trans-b --json`,
 		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), o) },
@@ -75,8 +73,8 @@ func (o *Options) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.Terms, "terms", false, "show every term of the models")
 	flags.StringSliceVar(&o.Price, "price", nil, "dollars per hour, as `ARCH=NUMBER,...`: adds the work per dollar")
 	flags.StringSliceVar(&o.Watts, "watts", nil,
-		"watts, as `ARCH=NUMBER,...`, or tdp for those of the device files: adds the work per joule")
-	flags.StringVar(&o.Report, "report", "", "write figures, tables and a page into a `FOLDER`")
+		"watts, as `ARCH=NUMBER,...`, or tdp for the device files' own: adds the work per joule")
+	flags.StringVar(&o.Report, "report", "", report.Usage)
 	session.Files(flags, "report")
 }
 
@@ -119,7 +117,7 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	many, format := o.Query.Problems != "", o.Factory.Format()
-	ways := format == table.JSON || format == table.Table && !many
+	ways := !many && (format == table.JSON || format == table.Table || o.Report != "")
 	done, stop := table.Work(o.Factory.Streams, "predicting", len(sides)*len(list))
 	rows, err := ask.Compare(ctx, sides, list, ways, done)
 	stop()
@@ -136,7 +134,7 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	if len(rows) > 0 {
-		if err := report.Write(ctx, o.Factory, o.Report, c.contents()); err != nil {
+		if err := report.Write(ctx, o.Factory, o.Report, c.write); err != nil {
 			return err
 		}
 	}
@@ -173,6 +171,11 @@ func open(ctx context.Context, o *Options) (sides []ask.Contender, common string
 	search := o.search
 	if search == nil {
 		search = &o.Query.Search
+	}
+	for i := range targets {
+		if !search.Asked() && !o.Query.Invariant {
+			targets[i].Reach()
+		}
 	}
 	sides = make([]ask.Contender, len(targets))
 	var group ask.Group

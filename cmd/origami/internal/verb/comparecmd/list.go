@@ -64,7 +64,7 @@ func (c *comparison) evidence(i int) string {
 		}
 	}
 	var words []string
-	for _, grade := range []arch.Evidence{arch.EvidenceChecked, arch.EvidenceSister, arch.EvidenceUnchecked} {
+	for _, grade := range arch.Grades {
 		switch n := count[grade]; n {
 		case 0:
 		case answers:
@@ -78,17 +78,20 @@ func (c *comparison) evidence(i int) string {
 
 // table has a row per problem: the time of each side, and its ratio to the first unless there is no room for it.
 func (c *comparison) table(ratios bool) (header []string, rows [][]string) {
-	header = append([]string{"problem"}, c.labels...)
+	header = append([]string{"problem", table.FastestColumn}, c.labels...)
 	for i := range c.sides {
 		header = append(header, c.sides[i].Called())
 		if i > 0 && ratios {
 			header = append(header, "÷ first")
 		}
 	}
-	header = append(header, table.FastestColumn, "lead")
 	for j := range c.rows {
 		r := &c.rows[j]
-		row := append([]string{r.String()}, r.Labels...)
+		fastest := absent
+		if f := r.Fastest(); f != nil {
+			fastest = fmt.Sprintf("%s, lead %.3f%s", c.sides[f.Entry].Called(), f.Lead, oddsOf(f))
+		}
+		row := append([]string{r.String(), fastest}, r.Labels...)
 		for i := range c.sides {
 			cell := absent
 			if a, e := r.Best(i); a != nil {
@@ -99,11 +102,7 @@ func (c *comparison) table(ratios bool) (header []string, rows [][]string) {
 				row = append(row, orAbsent(ratioCell(r.Ratio(i))))
 			}
 		}
-		fastest, lead := absent, absent
-		if f := r.Fastest(); f != nil {
-			fastest, lead = c.sides[f.Entry].Called()+oddsOf(f), fmt.Sprintf("%.3f", f.Lead)
-		}
-		rows = append(rows, append(row, fastest, lead))
+		rows = append(rows, row)
 	}
 	return header, rows
 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
-	"github.com/origami-gemm/origami/core/unit"
 )
 
 // sections are the groups of terms, what matters most first.
@@ -57,29 +57,12 @@ func (g *grid) term(name string, kind arch.TermKind) {
 		if entering := a.Entering(e); entering != nil && !entering[j] {
 			return ""
 		}
-		text := termValue(a, e.Terms[j], a.Arch.Terms[j].Unit)
+		text := table.TermCell(a.Arch, e.Terms[j], a.Arch.Terms[j].Unit)
 		if share, ok := a.Share(e, j); ok {
 			text += " (" + digits.Percent(share) + ")"
 		}
 		return text
 	})
-}
-
-// termValue writes the value of a term in the unit in which people speak of it.
-func termValue(a *ask.Ranking, v float64, of string) string {
-	switch of {
-	case "cycles":
-		if a.Arch.RanksOnly {
-			return digits.SixDigits(v) + " cycles"
-		}
-		return unit.Cycles(v).At(a.Arch.Clock).String()
-	case "B":
-		return unit.SI(v, "B")
-	case "B/cycle":
-		return unit.SI(v*float64(a.Arch.Clock), "B/s")
-	default:
-		return digits.Quantity(v, of)
-	}
 }
 
 func (g *grid) eachTerm(f func(i int, a *ask.Ranking, e *ask.Entry, j int)) {

@@ -1,8 +1,12 @@
 package comparecmd
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
@@ -113,11 +117,13 @@ func (c *comparison) card(s *iostreams.Streams, r *ask.Contest) {
 	}
 	g := &grid{r: r}
 	c.failed(g)
-	c.identity(g)
 	c.times(g)
+	g.faster()
+	c.identity(g)
+	c.costs(g)
 	g.ways()
 	c.roofs(g)
-	c.costs(g)
+	g.hierarchy()
 	g.terms(c.terms)
 	table.WriteSideBySide(s, header, g.rows, g.headings...)
 	for _, note := range slices.Concat(c.notes(r), odds(r), confirmed(r)) {
@@ -193,6 +199,7 @@ func (c *comparison) times(g *grid) {
 		}
 		return fmt.Sprintf("lead %.3f", fastest.Lead) + oddsOf(fastest)
 	})
+	g.add("rate", func(_ int, a *ask.Ranking, e *ask.Entry) string { return table.RateCell(a, e) })
 	g.add("launch cost", func(i int, a *ask.Ranking, _ *ask.Entry) string {
 		switch t := g.r.Launch(i); {
 		case a.Arch.RanksOnly:
@@ -203,7 +210,18 @@ func (c *comparison) times(g *grid) {
 			return unit.Seconds(*t).String() + " of the time"
 		}
 	})
-	g.add("rate", func(_ int, a *ask.Ranking, e *ask.Entry) string { return table.RateCell(a, e) })
+}
+
+// faster names the way of each side that is faster than what the side answers with.
+func (g *grid) faster() {
+	g.add("faster way", func(i int, _ *ask.Ranking, _ *ask.Entry) string {
+		way := g.r.Faster(i)
+		if way == nil {
+			return ""
+		}
+		e := &way.Entries[0]
+		return fmt.Sprintf("%s %s, %s", way.Kernel, table.TimeCell(way, e), way.Scope(e).Evidence)
+	})
 }
 
 // ways adds the times of the other kernel families.
@@ -263,6 +281,67 @@ func (c *comparison) roofs(g *grid) {
 	g.add("occupancy", func(_ int, a *ask.Ranking, e *ask.Entry) string {
 		return a.Waves(a.Roofline(e))
 	})
+}
+
+// hierarchy adds the memory levels of the devices, near to far, and what else their kernels have to fit.
+func (g *grid) hierarchy() {
+	g.heading("the device")
+	sides, least := make([]ask.Hardware, len(g.r.Sides)), map[string]float64{}
+	for i := range sides {
+		if a, _ := g.r.Best(i); a == nil {
+			continue
+		}
+		sides[i] = g.r.Hardware(i)
+		for _, l := range sides[i].Levels {
+			capacity := cmp.Or(l.Capacity, math.Inf(1))
+			least[l.Name] = min(cmp.Or(least[l.Name], capacity), capacity)
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(least), func(a, b string) int { // what is near is small
+		return cmp.Or(cmp.Compare(least[a], least[b]), strings.Compare(a, b))
+	})
+	row := func(name string, cell func(*ask.Hardware) string) {
+		g.add("  "+name, func(i int, _ *ask.Ranking, _ *ask.Entry) string { return cell(&sides[i]) })
+	}
+	for _, name := range names {
+		row(name, func(h *ask.Hardware) string {
+			at := slices.IndexFunc(h.Levels, func(l ask.MemoryLevel) bool { return l.Name == name })
+			if at < 0 {
+				return ""
+			}
+			return levelCell(&h.Levels[at])
+		})
+	}
+	row("chiplets", func(h *ask.Hardware) string { return strconv.Itoa(h.Chiplets) })
+	row("instruction", func(h *ask.Hardware) string { return h.Instruction })
+	row("registers", func(h *ask.Hardware) string {
+		if h.Registers == 0 {
+			return ""
+		}
+		return fmt.Sprintf("at most %d per thread", h.Registers)
+	})
+	row("shared memory", func(h *ask.Hardware) string {
+		if h.SharedMemory == 0 {
+			return ""
+		}
+		return digits.IEC(unit.Bytes(h.SharedMemory)) + " per CTA"
+	})
+}
+
+// levelCell writes the capacity and the bandwidth of a memory level.
+func levelCell(l *ask.MemoryLevel) string {
+	var words []string
+	if l.Capacity > 0 {
+		capacity := digits.IEC(unit.Bytes(l.Capacity))
+		if l.Partitions > 1 {
+			capacity = fmt.Sprintf("%d × %s", l.Partitions, capacity)
+		}
+		words = append(words, capacity)
+	}
+	if l.Bandwidth > 0 {
+		words = append(words, unit.SI(l.Bandwidth, "B/s"))
+	}
+	return strings.Join(words, ", ")
 }
 
 // shareOf writes a share of something, and nothing for one that is unknown.

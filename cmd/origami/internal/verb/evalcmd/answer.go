@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
@@ -13,11 +12,10 @@ import (
 
 // answer is what eval answers.
 type answer struct {
-	value  func() any // of JSON
-	lines  bool       // the value is a list with a line for each element
-	rows   func(*iostreams.Streams, table.Format) error
-	page   []block         // what people read
-	report report.Contents // there is none without a name
+	value func() any // of JSON
+	lines bool       // the value is a list with a line for each element
+	rows  func(*iostreams.Streams, table.Format) error
+	page  []block // what people read
 }
 
 // block is lines or a table.
@@ -38,9 +36,6 @@ func tableOf[T any](rows []T, columns ...show.Column[T]) block {
 type lines []string
 
 func (l *lines) add(label, format string, args ...any) {
-	if len(label) > 11 {
-		label += " " // two blanks end a label, see report.List
-	}
 	*l = append(*l, fmt.Sprintf("%-11s %s", label, fmt.Sprintf(format, args...)))
 }
 
@@ -62,18 +57,6 @@ func (a *answer) write(s *iostreams.Streams, f table.Format) error {
 		}
 	}
 	return nil
-}
-
-// markdown begins the page of a report.
-func (a *answer) markdown(r *report.Report, title string) {
-	r.Heading(1, title)
-	for i := range a.page {
-		if b := &a.page[i]; b.header != nil {
-			r.Table(b.header, b.cells)
-		} else {
-			r.List(b.lines)
-		}
-	}
 }
 
 const none = "–"

@@ -40,6 +40,8 @@ type Options struct {
 	Published bool
 	Schemes   []string
 	Pairs     bool
+	// Each lists the published times instead.
+	Each bool
 
 	model arch.Architecture
 	data  *score.Subset
@@ -52,24 +54,18 @@ func New(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval (--arch ARCH | --published)",
 		Short: Short,
-		Long: "For each measured problem, print the efficiency of the model's pick (the best measured time\n" +
-			"divided by the time of the pick) and of the fastest of its first 4, 8 and 16 candidates, how well\n" +
-			"its order agrees with the measured one (Kendall's tau-b), how far its times are off, and whether\n" +
-			"its intervals cover the measured times. No GPU is needed: without --times it uses the shipped data\n" +
-			"set of the architecture, device and kernel family. If the sweep holds the launch-order group or\n" +
-			"the split of K constant, so does the score; measurements that vary them are scored separately.\n" +
-			"Of a data set with one configuration per problem it prints predicted ÷ measured times.\n" +
-			"A sweep of few configurations is scored with --candidates: the model then picks among these.\n" +
-			"With --published it scores the predicted times of tuned libraries (--kernel library, unless given)\n" +
-			"against times that others published, of every device that origami models or of those of --arch: per\n" +
-			"device, type and class of shape, and per pair of devices. The classes, the first that fits: tiny\n" +
-			"(operands and result at most 1 MiB), narrow-n (N at most 128), large-k (K at least 8 times M and N),\n" +
-			"decode (M at most 16), small-m (M at most 256), prefill.\n" +
-			"docs/evaluating.md defines every number.",
+		Long: "For each measured problem, print the efficiency of the model's pick (best measured time ÷ time of\n" +
+			"the pick) and of the fastest of its first 4, 8 and 16 candidates, Kendall's tau-b, the error of\n" +
+			"its times, and whether its intervals hold. No GPU is needed: without --times it uses the shipped\n" +
+			"data set of the device and kernel family. Measurements that vary the launch-order group or the\n" +
+			"split of K are scored separately; a data set with one configuration per problem gives predicted ÷\n" +
+			"measured times. A sweep of few configurations needs --candidates. With --published it scores the\n" +
+			"predicted times of tuned libraries against published times of every device, or of --arch: per\n" +
+			"device, type and class of shape, and per pair of devices. docs/evaluating.md defines every number.",
 		Example: `  origami eval --arch sm90 --device h200 --kernel triton
   origami eval --arch sm90@h200 --rung calibrated --json
   origami eval --arch sm90@h200 --kernel triton --times times.csv.gz --compiled kernels.csv --trans-b --json
-  origami eval --arch sm90@h200 --report ./report
+  origami eval --arch sm90@h200 --report eval.html
   origami eval --published --dtype bf16 --pairs
   origami eval --published --arch sm90@h100 --arch gfx942@mi300x --json`,
 		Args: session.NoArguments,
@@ -83,8 +79,7 @@ func (o *Options) register(flags *pflag.FlagSet) {
 	o.Query.RegisterRecords(flags)
 	flags.StringVar(&o.Times, "times", "",
 		"`FILE` of measured times (.csv or .jsonl, also .gz), or the folder of a data set; the shipped one otherwise")
-	flags.StringVar(&o.Report, "report", "",
-		"also write the outcome as Markdown, CSV, JSON and plots into `FOLDER`")
+	flags.StringVar(&o.Report, "report", "", report.Usage)
 	flags.BoolVar(&o.Intervals, "intervals", false,
 		"instead of scoring the model's intervals, compute new ones from the measurements, with their coverage "+
 			"of sizes "+
@@ -95,6 +90,8 @@ func (o *Options) register(flags *pflag.FlagSet) {
 		"of the published times, those with these `SCHEMES` of scales only: none, tensor, row, block128+quant, …")
 	flags.BoolVar(&o.Pairs, "pairs", false,
 		"with --published, also list how well each pair of devices is compared, by type and class of shape")
+	flags.BoolVar(&o.Each, "each", false,
+		"with --published, list each time instead, with its prediction, source and licence")
 	session.Files(flags, "times", "report")
 }
 
@@ -130,8 +127,8 @@ func Run(ctx context.Context, o *Options) error {
 	if err == nil {
 		err = a.write(o.Factory.Streams, o.Factory.Format())
 	}
-	if err == nil && a.report.Name != "" {
-		err = report.Write(ctx, o.Factory, o.Report, a.report)
+	if err == nil {
+		err = report.Write(ctx, o.Factory, o.Report, a.write)
 	}
 	if err != nil || o.list == nil {
 		return err
@@ -144,8 +141,8 @@ func (o *Options) answer(ctx context.Context) (*answer, error) {
 	if o.Published {
 		return o.published(ctx)
 	}
-	if o.Pairs || len(o.Schemes) > 0 {
-		return nil, diag.Inputf("--pairs and --scheme are about published times").Do("add --published")
+	if o.Pairs || o.Each || len(o.Schemes) > 0 {
+		return nil, diag.Inputf("--pairs, --each and --scheme are about published times").Do("add --published")
 	}
 	if err := o.open(ctx); err != nil {
 		return nil, err
@@ -162,9 +159,7 @@ func (o *Options) answer(ctx context.Context) (*answer, error) {
 	scored.Labels = o.list.Labels
 	out := &outcome{scored}
 	if o.Intervals {
-		done, stop := table.Work(o.Factory.Streams, "finding intervals", len(out.Rows))
-		defer stop()
-		return session.UntilCancelled(ctx, func() (*answer, error) { return out.intervals(done) })
+		return o.intervals(ctx, out.Rows)
 	}
 	if err := out.Choose(ctx, o.model, o.list.Problems); err != nil {
 		return nil, err
@@ -174,6 +169,15 @@ func (o *Options) answer(ctx context.Context) (*answer, error) {
 			" left out, of which fewer than half of the configurations were recorded: " + shapesOf(o.data.Partial))
 	}
 	return out.answer(), nil
+}
+
+// intervals finds new intervals from the scores.
+func (o *Options) intervals(ctx context.Context, rows []score.Evaluation) (*answer, error) {
+	done, stop := table.Work(o.Factory.Streams, "finding intervals", len(rows))
+	defer stop()
+	return session.UntilCancelled(ctx, func() (*answer, error) {
+		return intervalsOf(o.model.Describe(), o.data, rows, done)
+	})
 }
 
 // open opens the model and reads the measurements and the problems to score it at.

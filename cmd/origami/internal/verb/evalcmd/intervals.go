@@ -18,31 +18,32 @@ type intervals struct {
 	Device      string                 `json:"device"`
 	Model       string                 `json:"model"`
 	Rung        arch.Rung              `json:"rung"`
-	Uncertainty arch.UncertaintyRecord `json:"uncertainty"`   // what a model can ship, with the keys above
+	Uncertainty arch.UncertaintyRecord `json:"uncertainty"`   // what a model can ship
 	LeaveOneOut score.Coverage         `json:"leave_one_out"` // how intervals hold for a size that they were not found on
 }
 
-// intervals computes them from the rows. done is told of each.
-func (o *outcome) intervals(done func(int)) (*answer, error) {
-	u, ok := score.Calibrate(o.Data.Kernel, o.Rows)
-	if !ok || len(o.Rows) <= score.MinSizes { // one is left out in turn
-		return nil, diag.Inputf("intervals cannot be found on %s", digits.Plural(len(o.Rows), "size", "sizes")).
+// intervalsOf computes them from the scores of a model on measurements. done is told of each.
+func intervalsOf(d *arch.Description, data *score.Subset, rows []score.Evaluation, done func(int)) (*answer, error) {
+	u, ok := score.Calibrate(data.Kernel, rows)
+	if !ok || len(rows) <= score.MinSizes { // one is left out in turn
+		return nil, diag.Inputf("intervals cannot be found on %s", digits.Plural(len(rows), "size", "sizes")).
 			At("--intervals").Do("give records of at least %d sizes", score.MinSizes+1)
 	}
-	c := score.LeaveOneOut(o.Rows, done)
-	u.Checked, u.Widening = score.CheckedOn(o.Data.Name, o.Rows), score.Widening(o.Rows)
-	u.Source = fmt.Sprintf("origami eval --intervals over %d sizes of %s; of a size left out they hold %s", len(o.Rows),
-		o.Data.Name, digits.Percent(c.Points))
-	v := &intervals{Arch: o.Arch.Arch, Device: o.Arch.Device, Model: o.Arch.Model, Rung: o.Arch.Rung,
-		Uncertainty: u.Record(), LeaveOneOut: c}
-	above := lines(append(table.DeviceLines(o.Arch), table.ModelLine(o.Arch, u.Kernel)))
+	c := score.LeaveOneOut(rows, done)
+	u.Checked, u.Widening = score.CheckedOn(data.Name, rows), score.Widening(rows)
+	u.Source = fmt.Sprintf("origami eval --intervals over %d sizes of %s; of a size left out they hold %s", len(rows),
+		data.Name, digits.Percent(c.Points))
+	v := &intervals{Arch: d.Arch, Device: d.Device, Model: d.Model, Rung: d.Rung, Uncertainty: u.Record(), LeaveOneOut: c}
+	above := lines(append(table.DeviceLines(d), table.ModelLine(d, u.Kernel)))
 	above.add("intervals", "%s, of measured ÷ predicted time", digits.Level(u.Level))
 	below := lines(show.UncertaintyLines(&v.Uncertainty))
 	below.add("coverage", "of sizes left out in turn: %s of the times (worst size %s), %s of the picks' times; median "+
 		"high ÷ low %.2f", digits.Percent(c.Points), digits.Percent(c.Worst), digits.Percent(c.Picks), c.Width)
-	below.add("regret", "without measuring: mean expected %s, mean %s; after measuring as many as are worth it, %.1f on "+
-		"average: mean %s", digits.Percent(c.ExpectedRegret), digits.Percent(c.Regret), c.CandidatesMeasured,
-		digits.Percent(c.RegretLeft))
+	if u.Sigma > 0 {
+		below.add("regret", "without measuring: mean expected %s, mean %s; after measuring as many as are worth it, %.1f on "+
+			"average: mean %s", digits.Percent(c.ExpectedRegret), digits.Percent(c.Regret), c.CandidatesMeasured,
+			digits.Percent(c.RegretLeft))
+	}
 	return &answer{
 		value: func() any { return v },
 		rows: func(s *iostreams.Streams, f table.Format) error {

@@ -31,7 +31,7 @@ const (
 	releaseOption = "release"
 )
 
-// publishedTime is a published time with what the model predicts, and a row of the report's times.csv.
+// publishedTime is a published time with what the model predicts, and a row of --each.
 type publishedTime struct {
 	*published.Time
 	Class     string     `json:"class"`
@@ -113,7 +113,7 @@ func (o *Options) published(ctx context.Context) (*answer, error) {
 	if o.Intervals {
 		return out.shipped(ctx, o.Factory.Streams)
 	}
-	return out.answer(o.Pairs), nil
+	return out.answer(o.Pairs, o.Each), nil
 }
 
 // publishedTimes selects the times that the flags ask for.

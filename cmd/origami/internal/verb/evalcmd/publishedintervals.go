@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/plugins/library/published"
 )
 
@@ -26,7 +27,9 @@ type publishedIntervals struct {
 	DTypes []string `json:"dtypes"` // types that cost the same
 	Scheme string   `json:"scheme"` // the scheme of scales
 	// releases of the library that the model does not tell apart
-	Releases    []string               `json:"releases"`
+	Releases []string `json:"releases"`
+	// what the times are of, if the intervals hold for this alone: a known series is known better than another source
+	Timing      timing.Timing          `json:"timing,omitempty"`
 	Uncertainty arch.UncertaintyRecord `json:"uncertainty"` // what a model can ship
 
 	times []*publishedTime
@@ -41,15 +44,22 @@ func (o *publishedOutcome) shipped(ctx context.Context, s *iostreams.Streams) (*
 	all := o.intervals()
 	done, stop := table.Work(s, "finding intervals", len(all))
 	defer stop()
-	sources, devices := leftOut(all)
+	folds, sources, devices := leftOut(all)
+	var known []*publishedIntervals
 	for _, line := range all {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		line.Uncertainty = line.checked(o.kernel, &sources)
+		line.Uncertainty = line.checked(o.kernel, sources.Widening)
+		for _, series := range line.byTiming() {
+			series.Uncertainty = series.checked(o.kernel, folds.Widening)
+			if len(series.Uncertainty.Ranges) > 0 {
+				known = append(known, series)
+			}
+		}
 		done(1)
 	}
-	all = append(all, sisters(all, devices.Widening)...)
+	all = append(known, append(all, sisters(all, devices.Widening)...)...)
 	for _, line := range all {
 		line.Model, line.Uncertainty.Kernel = o.models[0], o.kernel
 	}
@@ -60,21 +70,25 @@ func (o *publishedOutcome) shipped(ctx context.Context, s *iostreams.Streams) (*
 	}, nil
 }
 
-// leftOut finds how ranges hold for other sources of a device, and for other devices of an architecture. Another device
-// is mostly timed by another source too, so its ranges are widened for both.
-func leftOut(lines []*publishedIntervals) (sources, devices score.Ungrouped) {
-	var bySource, byDevice []score.Group
+// leftOut finds how ranges hold for other weights of a series, for other sources of a device, and for other devices
+// of an architecture. Another device is mostly timed by another source too, so its ranges are widened for both.
+func leftOut(lines []*publishedIntervals) (folds, sources, devices score.Ungrouped) {
+	var byFold, bySource, byDevice []score.Group
 	for _, l := range lines {
+		for _, series := range l.byTiming() {
+			byFold = append(byFold, series.byFold()...)
+		}
 		bySource, byDevice = append(bySource, l.bySource()...), append(byDevice, l.byDevice())
 	}
+	folds = score.LeaveGroupsOut(byFold)
 	sources, devices = score.LeaveGroupsOut(bySource), score.LeaveGroupsOut(byDevice)
 	devices.Hold(sources.Widening + devices.Widening)
-	return sources, devices
+	return folds, sources, devices
 }
 
-// checked finds the uncertainty of the times of a line. Its ranges are those of its sources, widened as another source
+// checked finds the uncertainty of the times of a line. Its ranges are those of its sources, widened as a new time
 // needs it.
-func (l *publishedIntervals) checked(kernel string, sources *score.Ungrouped) arch.UncertaintyRecord {
+func (l *publishedIntervals) checked(kernel string, widening float64) arch.UncertaintyRecord {
 	groups := l.bySource()
 	var names []string
 	var singles []score.Single
@@ -82,7 +96,7 @@ func (l *publishedIntervals) checked(kernel string, sources *score.Ungrouped) ar
 		names, singles = append(names, groups[i].Name), append(singles, groups[i].Singles...)
 	}
 	u := score.CalibrateSingles(kernel, "published times: "+strings.Join(names, ", "), singles,
-		score.GroupRanges(groups, sources.Widening))
+		score.GroupRanges(groups, widening))
 	u.Source = fmt.Sprintf("origami eval --published --intervals over %s",
 		digits.Plural(len(singles), "published time", "published times"))
 	if l.has16() {
@@ -130,6 +144,32 @@ func sisters(lines []*publishedIntervals, widening float64) (out []*publishedInt
 	}
 	return out
 }
+
+// byTiming are the series of a line, those whose times are of the same together.
+func (l *publishedIntervals) byTiming() (series []*publishedIntervals) {
+	for _, times := range grouped(l.times, func(t *publishedTime) timing.Timing { return t.Timing }) {
+		one := *l
+		one.Timing, one.times = times[0].Timing, times
+		series = append(series, &one)
+	}
+	slices.SortFunc(series, func(a, b *publishedIntervals) int { return cmp.Compare(a.Timing, b.Timing) })
+	return series
+}
+
+// byFold are the times of a series in five parts, those of the same N and K together.
+func (l *publishedIntervals) byFold() (groups []score.Group) {
+	part := fmt.Sprint(l.Device, l.DTypes, l.Scheme, l.Releases, l.Timing)
+	for i, times := range grouped(l.times, func(t *publishedTime) [2]int { return [...]int{t.problem.N, t.problem.K} }) {
+		if i < folds {
+			groups = append(groups, score.Group{Name: fmt.Sprint(i), Part: part})
+		}
+		g := &groups[i%folds]
+		g.Singles = append(g.Singles, groupOf("", "", times).Singles...)
+	}
+	return groups
+}
+
+const folds = 5
 
 // bySource are the times of each source, which say something of another source.
 func (l *publishedIntervals) bySource() (groups []score.Group) {

@@ -109,7 +109,7 @@ func (o *publishedOutcome) scores() *publishedAnswer {
 
 // leaveOut adds how intervals hold, of the grades of which something could be left out.
 func (a *publishedAnswer) leaveOut(o *publishedOutcome) {
-	sources, devices := leftOut(o.intervals())
+	_, sources, devices := leftOut(o.intervals())
 	a.LeftOut = []publishedLeftOut{}
 	for _, f := range []publishedLeftOut{{arch.EvidenceChecked, sources}, {arch.EvidenceSister, devices}} {
 		if len(f.Left) > 0 {
@@ -205,16 +205,16 @@ func (o *publishedOutcome) comparisons() ([]publishedPair, score.Comparability) 
 // odds returns the probability that the first of two times is the shorter one, and whether their intervals do not
 // touch. It is NaN without intervals.
 func (o *publishedOutcome) odds(a, b *publishedTime) (odds float64, apart bool) {
-	interval := func(t *publishedTime) (low, high unit.Seconds, ok bool) {
+	of := func(t *publishedTime) (arch.Distribution, bool) {
 		p := &t.prediction
-		return t.model.Scope(o.kernel, &t.problem, p.Config.SplitK).Interval(p.Bound, p.Time)
+		return t.model.Scope(o.kernel, &t.problem, p.Config.SplitK).Distribution(p.Bound, p.Time)
 	}
-	low, high, ok := interval(a)
-	from, to, also := interval(b)
+	first, ok := of(a)
+	second, also := of(b)
 	if !ok || !also {
 		return math.NaN(), false
 	}
-	return score.Odds(float64(low), float64(high), float64(from), float64(to), score.Level), high < from || to < low
+	return score.Odds(first, second), first.High < second.Low || second.High < first.Low
 }
 
 // onePerDevice sorts times of one shape by device and keeps one of each, one of a model or of layers, or else a cold

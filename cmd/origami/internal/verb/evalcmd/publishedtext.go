@@ -4,20 +4,25 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
-	"github.com/origami-gemm/origami/core/score"
-	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/library/published"
 )
 
-// answer has the scores. A report has published.md with the tables and the plots, published.csv, pairs.csv and
-// published.json with the scores, and times.csv with each time, its prediction and its source.
-func (o *publishedOutcome) answer(withPairs bool) *answer {
+// answer has the scores, or each time.
+func (o *publishedOutcome) answer(withPairs, each bool) *answer {
+	if each {
+		key := show.Key[*publishedTime]
+		return &answer{value: func() any { return o.times }, lines: true,
+			rows: func(s *iostreams.Streams, f table.Format) error { return show.Write(s, f, o.times) },
+			page: []block{tableOf(o.times, key("device"), key("dtype", "type"), key("m"), key("n"), key("k"),
+				key("published_seconds", "published"),
+				show.Text("predicted", func(t **publishedTime) string { return unit.Seconds((*t).Predicted).String() }),
+				key("predicted_by_published", "predicted ÷ published").Or(none), key("source"))}}
+	}
 	scores := o.scores()
 	var rows []publishedRow
 	for i := range scores.Groups {
@@ -59,10 +64,6 @@ func (o *publishedOutcome) answer(withPairs bool) *answer {
 					accuracyColumns("", func(c *publishedClass) *accuracy { return &c.accuracy }))...)},
 	}
 	below := block{lines: o.below(scores)}
-	whole := *a // a report has the pairs beside the rest
-	whole.page = append(slices.Clone(a.page), below, pairTable)
-	a.report = report.Contents{Name: "published", Subject: "all devices of the times", Numbers: whole.write,
-		Page: func(r *report.Report) { o.plots(&whole, r, pairs) }}
 	if withPairs {
 		a.rows, a.page = pairs, append(a.page, pairTable)
 	}
@@ -118,38 +119,4 @@ func (o *publishedOutcome) below(scores *publishedAnswer) (out lines) {
 		out.add("no model", "%s", strings.Join(o.without, ", "))
 	}
 	return out
-}
-
-// mostOnCurve is how many points a curve has: more cannot be seen, and fill the files.
-const mostOnCurve = 200
-
-// plots writes published.md, pairs.csv and times.csv.
-func (o *publishedOutcome) plots(a *answer, r *report.Report,
-	pairs func(*iostreams.Streams, table.Format) error,
-) {
-	title := "Predicted against published times, kernel family " + o.kernel
-	r.Rows("pairs", pairs)
-	r.Rows("times", func(s *iostreams.Streams, f table.Format) error { return show.Write(s, f, o.times) })
-	a.markdown(r, title)
-	var points []score.Point
-	for _, t := range o.predicted {
-		points = append(points, t.single().Point)
-	}
-	var curves []figure.Curve // the agreement of predicted and published times by class of shape
-	for _, times := range byClass(o.predicted) {
-		var values []float64
-		for _, t := range times {
-			values = append(values, min(float64(t.Ratio), 1/float64(t.Ratio)))
-		}
-		slices.Sort(values)
-		curve := figure.Curve{Name: times[0].Class}
-		n := min(mostOnCurve, len(values))
-		for i := range n {
-			curve.Values = append(curve.Values, stats.Quantile(values, float64(i+1)/float64(n)))
-		}
-		curves = append(curves, curve)
-	}
-	r.Figure("agreement", "agreement by class of shape", figure.Sorted(title, "share of the times",
-		"the smaller ÷ the larger of predicted and published time", curves))
-	r.Agreement(title, points)
 }

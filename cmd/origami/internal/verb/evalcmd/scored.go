@@ -2,14 +2,11 @@ package evalcmd
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
-	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
@@ -22,7 +19,7 @@ import (
 // outcome is the score of a model on a data set.
 type outcome struct{ *ask.Scored }
 
-// answer has the scores. A report has eval.md with the tables and the plots, and eval.csv and eval.json.
+// answer has the scores.
 func (o *outcome) answer() *answer {
 	e := o.Evaluation()
 	above := lines(append(table.DeviceLines(o.Arch), table.ModelLine(o.Arch, o.Data.Kernel)))
@@ -39,16 +36,11 @@ func (o *outcome) answer() *answer {
 	scored.least = []string{"top 16", "top 8", "top 4", "in-sample", "best's place", "pick's place", "interval held",
 		"tau", "class", "best's time", "pick's time"}
 	sum := score.SummariseEvaluations(o.Rows, o.Scope)
-	a := &answer{
-		value:  func() any { return e },
-		rows:   func(s *iostreams.Streams, f table.Format) error { return show.Write(s, f, e.Problems) },
-		page:   []block{{lines: above}, scored, o.classes(sum), {lines: o.summary(&sum)}},
-		report: report.Contents{Name: "eval", Subject: o.Arch.DeviceName},
+	return &answer{
+		value: func() any { return e },
+		rows:  func(s *iostreams.Streams, f table.Format) error { return show.Write(s, f, e.Problems) },
+		page:  []block{{lines: above}, scored, o.classes(sum), {lines: o.summary(&sum)}},
 	}
-	if a.report.Numbers = a.write; len(o.Rows) > 0 { // otherwise what went wrong has been said
-		a.report.Page = func(r *report.Report) { o.plots(a, r) }
-	}
-	return a
 }
 
 // columns are what people see of the problems.
@@ -195,29 +187,4 @@ func (o *outcome) summary(s *score.EvaluationSummary) (out lines) {
 	axis("group", &o.Group, o.Data.Group)
 	axis("split", &o.Split, o.Data.Split)
 	return out
-}
-
-// plots writes eval.md.
-func (o *outcome) plots(a *answer, to *report.Report) {
-	title := fmt.Sprintf("%s, %s model on rung %s, kernel family %s", o.Arch.ID(), o.Arch.Model, o.Arch.Rung,
-		o.Data.Kernel)
-	var points []score.Point
-	efficiency := make([]figure.Curve, 1+len(score.TopCounts))
-	efficiency[0].Name = "pick"
-	for i, n := range score.TopCounts {
-		efficiency[1+i].Name = fmt.Sprintf("best of the first %d", n)
-	}
-	for i := range o.Rows {
-		r := &o.Rows[i]
-		points = append(points, r.Points...)
-		for c, v := range append([]float64{r.Efficiency()}, r.Top[:]...) {
-			if !math.IsNaN(v) {
-				efficiency[c].Values = append(efficiency[c].Values, v)
-			}
-		}
-	}
-	a.markdown(to, title)
-	to.Figure("efficiency", "efficiency over the problems, worst first",
-		figure.Sorted(title, "share of the problems", "best time ÷ time", efficiency))
-	to.Agreement(title, points)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 )
@@ -49,20 +48,12 @@ type singlesGroup struct {
 
 // singles scores a model on a data set with one configuration per problem.
 func (o *Options) singles(ctx context.Context) (*answer, error) {
-	flag := ""
-	if o.Intervals {
-		flag = "intervals"
-	}
-	if o.Report != "" {
-		flag = "report"
-	}
-	if flag != "" {
-		return nil, diag.Inputf("%s has one configuration per problem, and the %s needs a choice", o.data.Name, flag).
-			At("--%s", flag).Do("leave it out")
-	}
 	rows, err := score.Singles(ctx, o.model, o.data, problems.Shapes(o.list.Problems))
 	if err != nil {
 		return nil, err
+	}
+	if o.Intervals {
+		return o.intervals(ctx, score.EachAlone(rows))
 	}
 	d := o.model.Describe()
 	out := &singles{Arch: d.Arch, Device: d.Device, Model: d.Model, Class: d.ModelClass, Kernel: o.data.Kernel,

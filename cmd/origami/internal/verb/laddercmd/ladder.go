@@ -43,18 +43,15 @@ func New(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ladder [--arch ARCH] [-m SIZE -n SIZE -k SIZE]",
 		Short: "Put the kernels of an SGEMM ladder side by side",
-		Long: "Show the rungs of the SGEMM ladder, from one thread per element of C to register tiles and tensor cores:\n" +
-			"FLOP per byte that threads ask for, from the L2 and from DRAM; the degree of bank conflicts, from the\n" +
-			"addresses of a warp; the predicted time and what most of it goes to; the measured time. Then come\n" +
-			"verdicts on what a public ladder says of its rungs: true, nearly or false, with the evidence.\n\n" +
-			"Measured times are those of --records, of a shipped data set of the family sgemm, or published ones: of\n" +
-			"an RTX 3060 Laptop, an RTX A6000, an H100 and an RTX PRO 6000 Max-Q, at some square sizes. No GPU is\n" +
-			"needed. --terms shows the share of every cost in the predicted time; CSV and JSON have the times.\n" +
-			"The device is the RTX 3060 Laptop, which the claims are about, if none is named. docs/ladder.md has the\n" +
-			"kernels, the claims and the sources.",
+		Long: "Show the rungs of the SGEMM ladder, from one thread per element of C to register tiles and tensor\n" +
+			"cores: FLOP per byte requested, from the L2 and from DRAM; the degree of bank conflicts; the\n" +
+			"predicted time and its largest cost; the measured time of --records, a shipped data set or a\n" +
+			"publication. Then come verdicts on the claims of a public ladder: true, nearly or false. The\n" +
+			"default device is the RTX 3060 Laptop, which the claims are about. docs/ladder.md has kernels,\n" +
+			"claims and sources.",
 		Example: `  origami ladder
   origami ladder --arch sm86@a6000 -m 4096 -n 4096 -k 4096 --terms
-  origami ladder --arch sm90@h200 --report ./ladder
+  origami ladder --arch sm90@h200 --report ladder.html
   origami --arch sm90@h200 bench --kernel sgemm --dtype fp32 --executor cuda --records sgemm-h200
   origami --arch sm90@h200 ladder --records sgemm-h200 --json`,
 		Args: session.NoArguments,
@@ -67,7 +64,7 @@ func New(f *session.Factory) *cobra.Command {
 	flags.IntVarP(&o.K, "k", "k", 4096, "columns of A, rows of B")
 	flags.BoolVar(&o.Terms, "terms", false, "show every cost in the table")
 	flags.StringVar(&o.Records, "records", "", "`FOLDER` of a data set of the family: its times come first")
-	flags.StringVar(&o.Report, "report", "", "also write a page with figures, CSV and JSON into `FOLDER`")
+	flags.StringVar(&o.Report, "report", "", report.Usage)
 	return cmd
 }
 
@@ -102,8 +99,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err := out.write(o.Factory.Streams, o.Factory.Format()); err != nil {
 		return err
 	}
-	return report.Write(ctx, o.Factory, o.Report, report.Contents{Name: "ladder", Subject: a.Describe().DeviceName,
-		Numbers: out.write, Page: out.page})
+	return report.Write(ctx, o.Factory, o.Report, out.write)
 }
 
 func (o *Options) open(ctx context.Context, family string) (arch.Architecture, error) {

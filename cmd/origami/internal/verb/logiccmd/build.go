@@ -120,13 +120,12 @@ func newBuild(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build --arch ARCH",
 		Short: "Build a library logic from measured times",
-		Long: "Build a library logic from the measured times of a data set: the fastest kernel of each size, and what\n" +
-			"answers at other sizes: the model, the nearest size, or ranges that recursive splitting finds, and the\n" +
-			"nearest size outside of them. Without --fallback and --ranges it is the way that loses least on sizes\n" +
-			"that are left out. With --most, the kernels are those that lose least together: at the measured sizes,\n" +
-			"and as the model chooses among them at these and at sizes between. With --loss, a range may have a\n" +
-			"kernel that is slower by that share at each of its sizes. With --output, the regret is printed: how\n" +
-			"much slower the logic's kernels are than the fastest ones, also on sizes left out.",
+		Long: "Build a library logic from the measured times of a data set: the fastest kernel of each size, and\n" +
+			"what answers at other sizes: the model, the nearest size, or ranges found by recursive splitting;\n" +
+			"without --fallback and --ranges what loses least on sizes left out. --most limits the kernels to\n" +
+			"a set that loses least together. --loss lets a range have a kernel that is slower by that share at\n" +
+			"each of its sizes. With --output, the regret against the fastest kernels is printed, also on sizes\n" +
+			"left out.",
 		Example: "  origami logic build --arch sm90@h200 --most 8 --output h200.json\n" +
 			"  origami logic build --arch sm90@h200 --records ./my-sweep --fallback nearest > mine.json",
 		Args: session.NoArguments,

@@ -30,10 +30,9 @@ func newEval(f *session.Factory) *cobra.Command {
 		Use:   "eval (FILE | --folds N) --arch ARCH",
 		Short: "Hold a library logic against measured times",
 		Long: "Print how much slower the kernels of a library logic are than the fastest measured ones: as it is\n" +
-			"used, by its ranges alone, and by the nearest size other than the size itself. Without a file, and\n" +
-			"with --folds, print what libraries of few and of many kernels are worth on sizes left out when they\n" +
-			"were built: the sizes are dealt out to parts, and each is answered by libraries from the others, by\n" +
-			"the nearest size, by ranges, and by the model. Regret is against the fastest of all measured kernels.",
+			"used, by its ranges alone, and by the nearest other size. With --folds instead of a file, print\n" +
+			"what libraries of few and of many kernels are worth on sizes left out when they were built,\n" +
+			"answered by the library, the nearest size, ranges, and the model.",
 		Example: "  origami logic eval h200.json --arch sm90@h200\n" +
 			"  origami logic eval h200.json --arch sm90@h200 --records ./my-sweep --json\n" +
 			"  origami logic eval --folds 5 --most 1,4,8,16,32,0 --arch sm90@h200 --records ./my-sweep",
@@ -186,7 +185,7 @@ func (o *evalOptions) writeTrials(x *sample, trials []logic.Trial) error {
 
 // trial is what libraries are worth on sizes that were left out when they were built.
 type trial struct {
-	Most    int       `json:"most"` // the most kernels that they were allowed, 0 for all, and the mean of what they have
+	Most    int       `json:"most"` // kernels allowed (0: all), and their mean number
 	Kernels float64   `json:"kernels"`
 	Way     logic.Way `json:"way"` // what answered
 	slower

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -12,9 +13,8 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
-	"github.com/origami-gemm/origami/cmd/origami/internal/figure"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	out "github.com/origami-gemm/origami/cmd/origami/internal/report"
+	pages "github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
@@ -39,12 +39,12 @@ func newGain(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gain [FILE] --arch ARCH --records FOLDER",
 		Short: "Say what a tuned kernel for each size is worth",
-		Long: "Print how much longer other choices take than the fastest measured kernel of each size: the fastest\n" +
-			"kernel of one tile, the one kernel that is the best for all sizes, the model's pick, the vendor's\n" +
-			"library, and the kernel of the library logic in FILE. The mean is the geometric mean of time ÷ time of\n" +
-			"the fastest. CSV has the times of each size.",
+		Long: "Print how much longer other choices take than the fastest measured kernel of each size, as\n" +
+			"geometric means: the fastest kernel of one tile, the best single kernel for all sizes, the model's\n" +
+			"pick, the vendor's library, and the kernel of the library logic in FILE. CSV has the times of each\n" +
+			"size.",
 		Example: "  origami logic gain --arch sm90@h200 --records ./deepbench-nn --records ./deepbench-tn\n" +
-			"  origami logic gain --arch sm90@h200 --records ./sweep --tile 128x128 --report ./gain\n" +
+			"  origami logic gain --arch sm90@h200 --records ./sweep --tile 128x128 --report gain.html\n" +
 			"  origami logic gain h200.json --arch sm90@h200 --records ./another-day",
 		Args: func(cmd *cobra.Command, args []string) error {
 			return session.NoArguments(cmd, args[min(1, len(args)):])
@@ -55,7 +55,7 @@ func newGain(f *session.Factory) *cobra.Command {
 	cmd.Flags().StringArrayVar(&o.records, "records", nil, "`FOLDER` of a data set; may be repeated")
 	cmd.Flags().StringVar(&o.tile, "tile", "128x128", "the `TILE` to compare with, as block_m x block_n")
 	cmd.Flags().String("kernel", "", "kernel `FAMILY`; the architecture's first otherwise")
-	cmd.Flags().StringVar(&o.report, "report", "", "also write Markdown, CSV, JSON and a figure into `FOLDER`")
+	cmd.Flags().StringVar(&o.report, "report", "", pages.Usage)
 	return cmd
 }
 
@@ -131,16 +131,26 @@ func (o *gainOptions) run(ctx context.Context, args []string) error {
 	if err := g.write(o.factory.Streams, o.factory.Format()); err != nil {
 		return err
 	}
-	return out.Write(ctx, o.factory, o.report, out.Contents{Name: "gain", Subject: g.subject,
-		Numbers: g.write, Page: g.page})
+	return pages.Write(ctx, o.factory, o.report, g.write)
 }
 
-// add enters the sizes of a data set. The place of the one kernel for all sizes stays empty.
+// add enters the sizes of a data set. A size of an earlier set gets the times of both, the least of each kernel. The
+// place of the one kernel for all sizes stays empty.
 func (g *gain) add(ctx context.Context, a arch.Architecture, data *dataset.Dataset, library string, m, n int) error {
 	for _, p := range data.Problems() {
 		list, times := data.Times(p)
 		if len(list) == 0 {
 			continue
+		}
+		at, vendor := slices.IndexFunc(g.sizes, func(x tuned) bool { return x.problem == p }), math.NaN()
+		if at >= 0 {
+			vendor = g.sizes[at].seconds[4]
+			for c, t := range g.sizes[at].times {
+				if have, ok := times[c]; !ok || t < have {
+					times[c] = t
+				}
+			}
+			list = slices.SortedFunc(maps.Keys(times), func(c, d gemm.Config) int { return cmp.Compare(c.String(), d.String()) })
 		}
 		x, tile := tuned{problem: p, times: times}, math.NaN()
 		for c, t := range times {
@@ -158,7 +168,6 @@ func (g *gain) add(ctx context.Context, a arch.Architecture, data *dataset.Datas
 			x.pick = answer.Entries[0].Config
 			pick = x.times[x.pick]
 		}
-		vendor := math.NaN()
 		if r, ok := data.FindLibrary(p, library); ok && r.Median > 0 {
 			vendor = float64(r.Median)
 		}
@@ -170,7 +179,11 @@ func (g *gain) add(ctx context.Context, a arch.Architecture, data *dataset.Datas
 			}
 			x.seconds = append(x.seconds, chosen)
 		}
-		g.sizes = append(g.sizes, x)
+		if at >= 0 {
+			g.sizes[at] = x
+		} else {
+			g.sizes = append(g.sizes, x)
+		}
 	}
 	return nil
 }
@@ -240,7 +253,7 @@ func (g *gain) ratios(choice int) (ratios []float64) {
 type choice struct {
 	Against string  `json:"against"` // what chooses
 	Sizes   int     `json:"sizes"`   // how many sizes have its time
-	Mean    float64 `json:"mean"`    // the geometric mean of the ratios, their median, the least and the most
+	Mean    float64 `json:"mean"`    // of the ratios; the mean is geometric
 	Median  float64 `json:"median"`
 	Least   float64 `json:"least"`
 	Most    float64 `json:"most"`
@@ -299,28 +312,11 @@ func (g *gain) write(s *iostreams.Streams, format table.Format) error {
 }
 
 func (g *gain) lines() [][2]string {
-	return [][2]string{{"times", g.subject}, {"sizes", strconv.Itoa(len(g.sizes))}, {"one kernel", g.one.String()}}
-}
-
-func (g *gain) page(r *out.Report) {
-	r.Heading(1, "What tuned kernels are worth: "+g.subject)
-	var lines []string
-	for _, line := range g.lines() {
-		lines = append(lines, line[0]+": "+line[1])
+	one := "none was measured at all sizes"
+	if g.one != (gemm.Config{}) {
+		one = g.one.String()
 	}
-	r.List(lines)
-	r.Table(show.Texts(g.summary(), choiceColumns()...))
-	f := &figure.Figure{Title: g.subject, Series: g.others, X: figure.Axis{Label: "GFLOP of the product", Log: true},
-		Y: figure.Axis{Label: "time ÷ time of the fastest kernel", Log: true, Reference: 1}}
-	for i, name := range g.others {
-		m := figure.Mark{Kind: figure.Dots, Series: i}
-		for j := range g.sizes {
-			p, s := g.sizes[j].problem, g.sizes[j].seconds
-			m.Rows = append(m.Rows, figure.Row{X: p.Flops() / 1e9, Y: s[1+i] / s[0], Tip: figure.Tip("%s\n%s", p, name)})
-		}
-		f.Marks = append(f.Marks, m)
-	}
-	r.Figure("gain", "times of other choices over those of the fastest kernel", f)
+	return [][2]string{{"times", g.subject}, {"sizes", strconv.Itoa(len(g.sizes))}, {"one kernel", one}}
 }
 
 func geomean(ratios []float64) float64 {

@@ -109,7 +109,7 @@ type regret struct {
 type slower struct {
 	Sizes      int        `json:"sizes"` // how many, and how many have no answer
 	Unanswered int        `json:"unanswered"`
-	Mean       ask.Number `json:"mean" unit:"fraction"` // the mean and the largest; `null` without sizes
+	Mean       ask.Number `json:"mean" unit:"fraction"` // the mean and the largest
 	Worst      ask.Number `json:"worst" unit:"fraction"`
 }
 

@@ -4,13 +4,14 @@
 package measurecmd
 
 import (
+	"cmp"
 	"context"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
@@ -43,21 +44,17 @@ func NewBench(f *session.Factory) *cobra.Command {
 		Use:   "bench --arch ARCH",
 		Short: "Compare a model's picks with measurements, three ways",
 		Long: "For each problem, compare the model's pick with the best of all candidates and with the vendor's\n" +
-			"libraries. The answer also has Kendall's tau-b of predicted and measured times, and the rank of\n" +
-			"the pick among the measured candidates. The times come from a data set, so no GPU is needed: the\n" +
-			"shipped one of the architecture and device, or the folder of --records. With --executor, a GPU is\n" +
-			"measured first. Every candidate is compiled, its results are checked, and its times are written to\n" +
-			"the folder at once. If such a run ends early, the same command continues it, also if the executor\n" +
-			"failed, which is not recorded against a configuration. --retry-failed measures again what has\n" +
-			"failed. Problems that have no kernel of the executor's first family are measured with its next one,\n" +
-			"in a folder of their own, and have an outcome of their own behind the first; --kernel names one family\n" +
-			"for all. --gpus measures with several GPUs of this machine, and --shard a part of the problems;\n" +
-			"`records merge` puts the parts together. Without --problems it uses the 23 sizes that tritonBLAS's\n" +
-			"NVIDIA port was evaluated on. With --records and without --executor it uses all problems of the folder.\n" +
-			"docs/measuring.md says how a measurement is made.",
+			"libraries: times, rank, and Kendall's tau-b. The times come from a data set, the shipped one or\n" +
+			"the folder of --records; no GPU is needed. With --executor a GPU is measured first: every\n" +
+			"candidate is compiled, its results are checked, and its times are written to the folder at once,\n" +
+			"so that the same command continues a run that ended early. --retry-failed measures again what has\n" +
+			"failed. Problems without a kernel of the executor's first family are measured with its next one,\n" +
+			"in a folder of their own. --shard measures a part of the problems; `records merge` puts the parts\n" +
+			"together. Without --problems the problems are all of --records, or else the 23 sizes that\n" +
+			"tritonBLAS's NVIDIA port was evaluated on. docs/measuring.md has the method.",
 		Example: `  origami bench --arch sm90@h200
   origami bench --arch sm90@h200 --problems shapes.csv --json
-  origami bench --arch sm90@h200 --report ./report
+  origami bench --arch sm90@h200 --report bench.html
   origami bench --arch sm90@h200 --executor cuda --records ./my-sweep
   origami bench --arch sm90@h200 --executor cuda --contract 'lik,ljk->ji' --size i=64,j=64,k=8,l=512
   origami bench --arch sm90@h200 --records ./my-sweep --format csv > three-ways.csv`,
@@ -72,9 +69,8 @@ func NewBench(f *session.Factory) *cobra.Command {
 		"`FOLDER` of a data set, the shipped one otherwise; with --executor, where to write and continue it")
 	o.Share.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&o.RetryFailed, "retry-failed", false,
-		"with --executor, measure again what has failed or did not end in time")
-	cmd.Flags().StringVar(&o.Report, "report", "",
-		"also write the outcome as Markdown, CSV, JSON and plots into `FOLDER`")
+		"with --executor, measure again what has failed")
+	cmd.Flags().StringVar(&o.Report, "report", "", report.Usage)
 	return cmd
 }
 
@@ -107,15 +103,24 @@ func Bench(ctx context.Context, o *BenchOptions) error {
 	if err != nil {
 		return err
 	}
+	writers := make([]*writer, len(groups))
 	for i := range groups {
-		if err := o.compare(ctx, a, groups, i, list); err != nil {
+		if writers[i], err = o.compare(ctx, a, groups, i, list); err != nil {
 			if ctx.Err() != nil && o.Executor != "" {
 				return datastore.Stopped(ctx, err, groups[i].data.Len(), groups[i].data.Name)
 			}
 			return err
 		}
 	}
-	return list.Failures.Err()
+	err = report.Write(ctx, o.Factory, o.Report, func(s *iostreams.Streams, format table.Format) error {
+		for _, w := range writers {
+			if err := w.again(s, format); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return cmp.Or(err, list.Failures.Err())
 }
 
 // warm reports whether what is measured leaves the L2 warm: with --timing alone.
@@ -130,53 +135,45 @@ func beside(f *session.Factory, open func() (arch.Architecture, error)) (arch.Ar
 // compare scores the problems of a group against its data set, and writes the outcome.
 func (o *BenchOptions) compare(
 	ctx context.Context, a arch.Architecture, groups []group, which int, all *session.ProblemList,
-) error {
+) (*writer, error) {
 	data, problems := groups[which].data, groups[which].problems
 	if problems == nil {
 		problems = listed(data.Problems())
 		a = arch.Whole(a, data.Problems()...)
 	}
-	format, folder := o.Factory.Format(), o.Report
-	if which > 0 {
-		if format != table.JSON {
-			o.Factory.Streams.Printf("\n") // between two tables
-		}
-		if folder != "" {
-			folder = filepath.Join(folder, data.Kernel)
-		}
+	format := o.Factory.Format()
+	if which > 0 && format != table.JSON {
+		o.Factory.Streams.Printf("\n") // between two tables
 	}
 	failures := all.Failures
 	w := newWriter(o.Factory.Streams, format, a.Describe(), data, all.Labels)
 	for _, p := range problems {
 		if err := ctx.Err(); err != nil {
-			return err
+			return nil, err
 		}
 		compared, err := score.Compare(ctx, a, data, p.Problem)
 		if err != nil {
 			if diag.KindOf(err) != diag.Input {
-				return err
+				return nil, err
 			}
 			failures.Add(p.Where, err)
 			continue
 		}
 		if err := w.write(compared, p.Labels); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := w.close(); err != nil {
-		return err
-	}
-	if err := report.Write(ctx, o.Factory, folder, w.contents()); err != nil {
-		return err
+		return nil, err
 	}
 	s := score.SummariseComparisons(w.scores)
 	if s.Wrong+s.Failed > 0 {
-		o.Factory.Streams.Warn(leftOut(s.Wrong, s.Failed) + " left out; --report lists why")
+		o.Factory.Streams.Warn(leftOut(s.Wrong, s.Failed) + " left out; --json lists why")
 	}
 	if missing := w.unfinished(&s); missing != "" {
 		o.Factory.Streams.Warn("the sweep is unfinished: " + missing)
 	}
-	return nil
+	return w, nil
 }
 
 // problems returns the rows of --problems, the built-in sizes, or nil for all that are recorded.

@@ -21,7 +21,7 @@ type compared struct {
 	Ranks   bool        `json:"ranks_only,omitempty"`
 	Problem gemm.Record `json:"problem"` // as in `select`
 	Labels  ask.Fields  `json:"labels,omitempty"`
-	// the first candidate in the model's ranking that has a time, at the launch-order group of the measurements
+	// the first ranked candidate with a time, at the launch-order group of the measurements
 	Pick gemm.Config `json:"pick"`
 	// the fastest of the measured candidates
 	Best gemm.Config `json:"best"`
@@ -33,11 +33,11 @@ type compared struct {
 	Efficiency float64 `json:"efficiency" unit:"fraction"`
 	// the library's time ÷ time of the pick
 	Versus *float64 `json:"versus_library,omitempty"`
-	// Kendall's tau-b of predicted against measured times; `null` if undefined
+	// Kendall's tau-b of predicted against measured times
 	Tau ask.Number `json:"tau"`
 	// rank of the pick by the times of the sweep
 	PickRank int `json:"pick_rank"`
-	// the candidates before the pick, which do not compile, failed, were wrong or were not measured
+	// the candidates before the pick without a valid time
 	PassedOver int `json:"passed_over"`
 	Measured   int `json:"measured"` // the candidates with a time, and all of them
 	Candidates int `json:"candidates"`
@@ -46,12 +46,11 @@ type compared struct {
 	Spills    int `json:"spill_bytes"`
 	// `final` if these times are from runs in turns, else `sweep`
 	Phase dataset.Phase `json:"phase"`
-	// larger ÷ smaller of two measurements of the pick − 1; `null` without finals
+	// larger ÷ smaller of two measurements of the pick − 1
 	Noise ask.Number `json:"noise_floor" unit:"fraction"`
 	// rank of the best by predicted time
 	BestRank int `json:"best_rank"`
-	// candidates without a valid time: wrong result, not built, failed or timed out, not recorded. The first and third
-	// include libraries
+	// candidates without a valid time; `wrong` and `failed` include libraries, `failed` time-outs
 	Wrong    int `json:"wrong"`
 	NotBuilt int `json:"not_built"`
 	Failed   int `json:"failed"`
@@ -97,7 +96,7 @@ type benchSummary struct {
 	Versus     stats.Quantiles `json:"versus_library"` // of the default library
 	TauMean    ask.Number      `json:"tau_mean"`       // the mean and the worst
 	TauWorst   ask.Number      `json:"tau_worst"`
-	// the same as `versus_library`, by name
+	// `versus_library` by name
 	Libraries  map[string]stats.Quantiles `json:"libraries"`
 	Noise      ask.Number                 `json:"noise_floor"` // the median
 	Measured   int                        `json:"measured"`    // sums over the problems

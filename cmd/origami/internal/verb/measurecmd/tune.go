@@ -49,16 +49,14 @@ func NewTune(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tune FILE --arch ARCH",
 		Short: "Find the fastest kernels of many sizes with few measurements",
-		Long: "Find the fastest kernel of each size of a list (CSV, TSV or JSON Lines with m, n and k) or of a tuning\n" +
-			"file (YAML: problem types, sets of candidates, and the sizes of each set). The model and what was measured\n" +
-			"so far decide what is worth measuring: a candidate whose chance of being the fastest is worth it. A size is\n" +
-			"finished when its expected regret, the time of the pick ÷ that of the fastest candidate − 1, is below\n" +
-			"--regret. With --executor, a GPU is measured. Every result is checked, and its times are written to the\n" +
-			"folder of --records at once. If a run ends early, even by a power cut, the same command goes on and repeats\n" +
-			"nothing. Without --executor, the times are those of a data set, the shipped one or that of --records. If it\n" +
-			"has all candidates, the regret is known and shown. --gpus measures with several GPUs of this machine, and\n" +
-			"--shard a part of the sizes; `records merge` puts the parts together. docs/tuning.md describes the file and\n" +
-			"the method.",
+		Long: "Find the fastest kernel of each size of a list (CSV, TSV or JSON Lines with m, n and k) or of a\n" +
+			"tuning file (YAML: problem types, sets of candidates, and their sizes), measuring only candidates\n" +
+			"whose chance is worth it. A size is finished when its expected regret, time of the pick ÷ time of\n" +
+			"the fastest candidate − 1, is below --regret. With --executor a GPU is measured: every result is\n" +
+			"checked, and its times are written to the folder of --records at once, so that the same command\n" +
+			"continues a run that ended early. Otherwise the times are a data set's; if it has all candidates,\n" +
+			"the regret is known and shown. --shard tunes a part of the sizes; `records merge` puts the parts\n" +
+			"together. docs/tuning.md has the file and the method.",
 		Example: `  origami tune sizes.yaml --arch sm90@h200 --dry-run
   origami tune shapes.csv --arch sm90@h200 --executor triton --records ./tuned --budget 10m --output h200.json
   origami tune sizes.yaml --arch sm90@h200 --records ./my-sweep --json
@@ -72,7 +70,7 @@ func NewTune(f *session.Factory) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.String("kernel", "", "kernel `FAMILY`; that of the file, or the architecture's first otherwise")
+	flags.String("kernel", "", "kernel `FAMILY`; the file's, or the architecture's first otherwise")
 	flags.StringVar(&o.Executor, "executor", "", "measure with the executor plugin `NAME`, as in cuda or triton")
 	flags.StringVar(&o.Records, "records", "",
 		"`FOLDER` of a data set, the shipped one otherwise; with --executor, where to write and continue it")
@@ -80,7 +78,7 @@ func NewTune(f *session.Factory) *cobra.Command {
 		"what is measured: what the model finds worth it (model), what the steps of the file say (steps), or all")
 	flags.StringVar(&o.Regret, "regret", "1%", "finish a size when its expected regret is below this `SHARE`")
 	flags.DurationVar(&o.Budget, "budget", 0, "stop after this `TIME` of measuring, as in 10m")
-	flags.IntVar(&o.Most, "max-measurements", 0, "make at most `N` measurements, those of earlier runs included")
+	flags.IntVar(&o.Most, "max-measurements", 0, "make at most `N` measurements, earlier runs included")
 	flags.StringVarP(&o.Logic, "output", "o", "", "write the picks as a library logic to this `FILE`")
 	flags.BoolVar(&o.DryRun, "dry-run", false, "print what would be measured, and measure nothing")
 	flags.StringVar(&o.Submit, "submit", "",
@@ -89,7 +87,7 @@ func NewTune(f *session.Factory) *cobra.Command {
 	flags.StringVar(&o.Lent, "lent", "", "measure with GPUs that are brought to a Unix `SOCKET`, as origami_gemm.ray does")
 	_ = flags.MarkHidden("lent") // it exists: the line above added it
 	flags.BoolVar(&o.RetryFailed, "retry-failed", false,
-		"with --executor, measure again what has failed or did not end in time")
+		"with --executor, measure again what has failed")
 	return cmd
 }
 

@@ -27,7 +27,7 @@ import (
 type tuned struct {
 	Problem gemm.Record  `json:"problem"`          // the size
 	Sets    []string     `json:"sets"`             // the names of the sets that have the size
-	Pick    *gemm.Config `json:"pick"`             // the pick; `null` if no candidate has a time
+	Pick    *gemm.Config `json:"pick"`             // the pick
 	Config  string       `json:"config,omitempty"` // the text of the pick
 	// the pick's measured time and its rate; missing if it was not measured
 	Seconds float64 `json:"seconds,omitempty"`
@@ -65,13 +65,13 @@ type summary struct {
 	Regret       float64         `json:"regret"`             // the limit
 	Sizes        int             `json:"sizes"`              // how many there are
 	Measurements int             `json:"measurements"`       // of all sizes
-	Fresh        int             `json:"fresh_measurements"` // those of this run, and how long they took
+	Fresh        int             `json:"fresh_measurements"` // new in this run, and how long they took
 	FreshSeconds float64         `json:"fresh_seconds"`
 	Repeats      int             `json:"repeats"`                  // measurements in turns, to decide ties
 	Tied         int             `json:"tied"`                     // how many sizes have a pick that is tied
 	BruteForce   int             `json:"brute_force_measurements"` // how many measuring everything takes
 	Kernels      int             `json:"kernels"`                  // how many different picks there are
-	Expected     ask.Number      `json:"expected_regret"`          // the mean by what is known; `null` if nothing is
+	Expected     ask.Number      `json:"expected_regret"`          // the mean by what is known
 	// the mean and the worst, if all candidates are recorded
 	Known      *float64 `json:"known_regret,omitempty"`
 	KnownWorst *float64 `json:"known_regret_worst,omitempty"`

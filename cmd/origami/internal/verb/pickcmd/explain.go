@@ -52,7 +52,7 @@ func (o *ExplainOptions) register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, false)
 	session.Register(flags, &o.Query.Contraction)
 	session.Register(flags, &o.Explained)
-	flags.StringVar(&o.Diff, "diff", "", "set this `CONFIG` beside the one that is explained")
+	flags.StringVar(&o.Diff, "diff", "", "set this `CONFIG` beside the explained one")
 	flags.BoolVar(&o.Terms, "terms", false, "show every number in a page, with formula, unit and source")
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
@@ -52,7 +53,7 @@ func writeDiff(s *iostreams.Streams, f table.Format, first, second *ask.Explaine
 	table.Lines(s, table.Heading(first.Ranking, &first.Entry)...)
 	table.Line(s, "problem", "%s", first.Problem)
 	rows := [][]string{
-		{"predicted", timeOf(first), timeOf(second), difference(float64(first.Estimate.Cycles),
+		{"predicted", timeOf(first), timeOf(second), difference(first.Arch, float64(first.Estimate.Cycles),
 			float64(second.Estimate.Cycles), "cycles")},
 		{"bound", bound(&row{first.Ranking, &first.Entry}), bound(&row{second.Ranking, &second.Entry}), ""},
 		{"rank", rankOf(first), rankOf(second), ""},
@@ -62,6 +63,9 @@ func writeDiff(s *iostreams.Streams, f table.Format, first, second *ask.Explaine
 		kinds = append(kinds, arch.KindIntermediate)
 	}
 	var headings []int
+	for _, name := range []string{arch.CommonRegisters, arch.CommonSpills} {
+		rows = append(rows, resource(first, second, name)...)
+	}
 	for _, kind := range kinds {
 		if terms := diffOf(first, second, kind); len(terms) > 0 {
 			headings = append(headings, len(rows))
@@ -87,20 +91,41 @@ func diffOf(first, second *ask.Explained, kind arch.TermKind) (rows [][]string) 
 		if t.Kind != kind || a == 0 && b == 0 || kind == arch.KindIntermediate && a == b {
 			continue
 		}
-		rows = append(rows, []string{"  " + t.Name, digits.WithUnit(cell(t, a, digits.SixDigits), t.Unit),
-			digits.WithUnit(cell(t, b, digits.SixDigits), t.Unit), difference(a, b, t.Unit)})
+		rows = append(rows, []string{"  " + t.Name, termOf(first.Arch, t, a), termOf(first.Arch, t, b),
+			difference(first.Arch, a, b, t.Unit)})
 	}
 	return rows
 }
 
+func termOf(d *arch.Description, t arch.Term, v float64) string {
+	return cell(t, v, func(v float64) string { return table.TermCell(d, v, t.Unit) })
+}
+
+// resource is a row of what the compiler gives two kernels, if it is not the same.
+func resource(first, second *ask.Explained, name string) [][]string {
+	i := slices.IndexFunc(first.Arch.Terms, func(t arch.Term) bool { return t.CommonName() == name })
+	if i < 0 || first.Terms[i] == second.Terms[i] {
+		return nil
+	}
+	t := first.Arch.Terms[i]
+	return [][]string{{strings.ReplaceAll(t.CommonName(), "_", " "), digits.Quantity(first.Terms[i], t.Unit),
+		digits.Quantity(second.Terms[i], t.Unit), ""}}
+}
+
+// noise is the part of a value below which a difference is an error of rounding.
+const noise = 1e-9
+
 // difference is second − first, and its share of first.
-func difference(first, second float64, unit string) string {
+func difference(of *arch.Description, first, second float64, unit string) string {
 	d := second - first
-	if d == 0 || math.IsNaN(d) || math.IsInf(d, 0) {
+	if !(math.Abs(d) > noise*max(math.Abs(first), math.Abs(second))) || math.IsInf(d, 0) {
 		return ""
 	}
-	text := digits.WithUnit(fmt.Sprintf("%+.6g", d), unit)
-	if first != 0 {
+	text := table.TermCell(of, d, unit)
+	if d > 0 {
+		text = "+" + text
+	}
+	if share := math.Abs(d / first); share <= 10 { // else it says nothing
 		text += fmt.Sprintf(" (%+.3g %%)", 100*d/first)
 	}
 	return text

@@ -135,7 +135,7 @@ func largest(e *ask.Explained, kind arch.TermKind) []string {
 	var parts []string
 	for _, i := range found[:min(mostNamed, len(found))] {
 		t := &e.Arch.Terms[i]
-		value := digits.WithUnit(digits.SixDigits(e.Terms[i]), t.Unit)
+		value := table.TermCell(e.Arch, e.Terms[i], t.Unit)
 		if share, ok := e.Share(&e.Entry, i); ok {
 			value = digits.Percent(share)
 		}

@@ -46,10 +46,10 @@ func NewExport(f *session.Factory, generate Generate) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export --arch ARCH -m SIZE -n SIZE -k SIZE --kernel FAMILY",
 		Short: "Write a kernel's PTX, with launchers in C and Python",
-		Long: "Write the kernel of one configuration, to be used without origami: its PTX, and launchers for the\n" +
-			"problem in C and in Python. They need the NVIDIA driver, and no CUDA toolkit but cuda.h. Without\n" +
-			"--config it is the pick. Only the families that origami generates itself can be exported: mma and\n" +
-			"wgmma. The sizes, the leading dimensions and the launch are fixed; addresses, alpha and beta are not.",
+		Long: "Write the kernel of one configuration, or of the pick, to be used without origami: its PTX, and\n" +
+			"launchers for the problem in C and in Python, which need the NVIDIA driver and cuda.h only. It is\n" +
+			"for the families that origami generates itself: mma and wgmma. Sizes, leading dimensions and\n" +
+			"launch are fixed; addresses, alpha and beta are not.",
 		Example: `  origami export --arch sm90@h200 -m 4096 -n 4096 -k 4096 --kernel wgmma --output gemm
   origami export --arch sm89 -m 512 -n 512 -k 512 --kernel mma --config 64x64x64,w4,s3 --add
   origami export --arch sm90@h200 -m 4096 -n 4096 -k 4096 --kernel wgmma --epilogue bias+gelu`,

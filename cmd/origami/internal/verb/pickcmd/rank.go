@@ -139,7 +139,8 @@ func (o *RankOptions) table(a *ask.Ranking, first bool) {
 	terms := false
 	for _, kind := range []arch.TermKind{arch.KindStep, arch.KindShare} {
 		for i, t := range a.Arch.Terms {
-			if t.Kind != kind {
+			zero := func(e ask.Entry) bool { return e.Terms == nil || e.Terms[i] == 0 }
+			if t.Kind != kind || !slices.ContainsFunc(a.Entries, func(e ask.Entry) bool { return !zero(e) }) {
 				continue
 			}
 			terms = true

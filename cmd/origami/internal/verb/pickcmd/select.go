@@ -39,18 +39,15 @@ func NewSelect(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "select --arch ARCH -m SIZE -n SIZE -k SIZE",
 		Short: SelectShort,
-		Long: "Pick the kernel configuration with the shortest predicted time. The answer has that time, the\n" +
-			"reasons, and the runner-up. With --problems there is a row per problem. If the model states its\n" +
-			"uncertainty, the answer also has the interval of the measured time. --regret adds the expected\n" +
-			"regret (how much slower the pick is than the fastest candidate, on average) and how many candidates\n" +
-			"are worth measuring. --measure auto measures that many candidates on an executor, --measure N\n" +
-			"measures the first N. The answer is then the fastest of them. --advice adds what would be faster.\n\n" +
-			"With a range of M, as in -m 1:16384, the answer divides it into bands, with one kernel each: as many\n" +
-			"kernels as are worth compiling. It has the bands' regret against the pick for each M, and says where\n" +
-			"the vendor's library is taken. With a list, as in -m 1,16,64, each M has a pick. --same\n" +
-			"gives the kernels for all M one value of an axis: the one that costs least. The answer has that price,\n" +
-			"and the price of a single kernel for all M. With --invariant the kernels for all M add up in one\n" +
-			"order, and the prices are against all kernels.",
+		Long: "Pick the kernel configuration with the shortest predicted time. The answer has that time, its\n" +
+			"interval, the reasons, and the runner-up; with --problems a row per problem. --regret adds the\n" +
+			"expected regret, and how many candidates are worth measuring. --measure auto measures as many on\n" +
+			"an executor, --measure N the first N, and answers with the fastest.\n\n" +
+			"A range of M, as in -m 1:16384, is divided into bands with one kernel each: as many kernels as are\n" +
+			"worth compiling. The answer has their regret against the pick for each M, and says where the\n" +
+			"vendor's library is taken. With a list, as in -m 1,16,64, each M has a pick. --same gives the\n" +
+			"kernels for all M one value of an axis, the cheapest, and says its price. With --invariant they\n" +
+			"add up in one order.",
 		Example: `  origami --arch sm89 select -m 4096 -n 4096 -k 4096
   origami select --arch gfx942 -m 8192 -n 1024 -k 4096 --trans-b --json
   origami select --arch sm90@h200 --problems shapes.csv --format csv
@@ -162,7 +159,7 @@ func (o *SelectOptions) each(ctx context.Context, rankings session.Rankings, lis
 	s, many := o.Factory.Streams, o.Query.Problems != ""
 	w := newSelectWriter(o, many)
 	w.regret, w.labels = q.Regret, list.Labels()
-	q.Ways = q.Advice || !o.Brief && choose == nil && (w.format == table.JSON || w.format == table.Table && !many)
+	q.Ways = q.Advice || !o.Brief && choose == nil && !many && (w.format == table.JSON || w.format == table.Table)
 	if q.Top = max(1, q.Top); !many {
 		q.Top, q.Terms = max(2, q.Top), !o.Brief || w.format == table.Table // for the runner-up, and why it is the pick
 	}

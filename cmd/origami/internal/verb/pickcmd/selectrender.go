@@ -185,7 +185,7 @@ func (w *selectWriter) card(a *ask.Ranking) {
 	line("predicted", "%s", table.Prediction(a, best))
 	if low, high, ok := a.Interval(best); ok {
 		wider := ""
-		if widened, ok := a.Widened(best); ok {
+		if widened, ok := a.Widened(best); ok && widened >= 1.05 {
 			wider = fmt.Sprintf(", %.2g times as wide as inside of what was checked", widened)
 		}
 		line("", "%s interval %s%s", digits.Level(a.Scope(best).Uncertainty.Level), digits.Span(low, high), wider)
@@ -256,13 +256,19 @@ func beside(e, model *ask.Entry) string {
 	return fmt.Sprintf("picks %s, predicted to take %s less", model.Config, digits.Percent(share))
 }
 
+// leastGap is the difference of two predicted times that says nothing: no model is that precise.
+const leastGap = 0.005
+
 // slower says how much slower the runner-up is.
 func slower(second, best float64) string {
-	if second == best {
+	switch {
+	case second == best:
 		return "predicted to be equally fast"
+	case second > best && second < best*(1+leastGap):
+		return "slower by less than " + digits.Percent(leastGap)
 	}
 	if second < best {
-		return digits.Percent((best-second)/best) + " faster in the prediction, but within the model's tie window"
+		return digits.Percent((best-second)/best) + " faster in the prediction, which is no more than noise"
 	}
 	return digits.Percent((second-best)/best) + " slower"
 }

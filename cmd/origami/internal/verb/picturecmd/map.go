@@ -36,7 +36,7 @@ type MapOptions struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
 	Grid    question.Grid
-	// Records is the folder of a data set, From a file of winners, Report a folder to write.
+	// Records is the folder of a data set, From a file of winners, Report a page to write.
 	Records, From, Report string
 }
 
@@ -46,18 +46,16 @@ func NewMap(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "map (--arch ARCH (-m SIZES -n SIZES -k SIZES | --problems FILE | --records FOLDER) | --from FILE)",
 		Short: MapShort,
-		Long: "For each size of a grid, print the fastest kernel, its rate, the FLOP by byte of its tile, its split\n" +
-			"of K, what limits it by the model, and how many of its CTAs run at once on an SM or CU. Two of m, n\n" +
-			"and k vary. --problems has scattered sizes, which are drawn as points. Without --records the model says\n" +
-			"which kernel is the fastest.\n" +
-			"With --records the measurements do, and the model's pick among them and its regret are printed too:\n" +
-			"how much longer the pick takes than the fastest. --from maps a table that others made, or that this\n" +
-			"command wrote as CSV. A table lists the kernels, CSV and JSON the sizes. --report draws the maps.",
-		Example: `  origami map --arch sm90@h200 -m 16:16:16:5632 -n 16:16:16:5632 -k 3104 --report ./maps
+		Long: "For each size of a grid, print the fastest kernel, its rate, the FLOP per byte of its tile, its\n" +
+			"split of K, its bound, and how many of its CTAs run at once on an SM or CU. Two of m, n and k\n" +
+			"vary; --problems has scattered sizes. With --records the fastest kernel is a measured one, beside\n" +
+			"the model's pick and its regret. --from maps a table that others made, or that this command wrote\n" +
+			"as CSV. A table lists the kernels, CSV and JSON the sizes. --report draws the maps.",
+		Example: `  origami map --arch sm90@h200 -m 16:16:16:5632 -n 16:16:16:5632 -k 3104 --report map.html
   origami map --arch gfx900 --dtype fp32 -m 64:64:1024 -n 64:64:1024 -k 3104
-  origami map --arch sm90@h200 --problems shapes.csv --report ./maps
-  origami map --arch sm90@h200 --records ./my-sweep --report ./maps
-  origami map --from winners.csv --dtype fp32 --report ./maps`,
+  origami map --arch sm90@h200 --problems shapes.csv --report map.html
+  origami map --arch sm90@h200 --records ./my-sweep --report map.html
+  origami map --from winners.csv --dtype fp32 --report map.html`,
 		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Map(cmd.Context(), o) },
 	}
@@ -74,7 +72,7 @@ func (o *MapOptions) register(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Records, "records", "", "`FOLDER` of a data set: map what was measured, at its sizes")
 	flags.StringVar(&o.From, "from", "",
 		"map this CSV `FILE` with the columns m,n,k and some of gflops,winner,config,tile,split,flop_per_byte,regret")
-	flags.StringVar(&o.Report, "report", "", "also write Markdown, CSV, JSON and the maps into `FOLDER`")
+	flags.StringVar(&o.Report, "report", "", report.Usage)
 	session.Files(flags, "problems", "records", "from", "report")
 }
 
@@ -114,8 +112,7 @@ func Map(ctx context.Context, o *MapOptions) error {
 	if err := out.write(o.Factory.Streams, o.Factory.Format()); err != nil {
 		return err
 	}
-	return report.Write(ctx, o.Factory, o.Report, report.Contents{Name: "map", Subject: out.subject, Numbers: out.write,
-		Page: out.page})
+	return report.Write(ctx, o.Factory, o.Report, out.write)
 }
 
 // find fills the map.

@@ -45,22 +45,18 @@ func NewRoofline(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "roofline --arch ARCH[,ARCH…] [-m SIZE -n SIZE -k SIZE]",
 		Short: RooflineShort,
-		Long: "List the ceilings of each device for a type of operands: its matrix instructions, FMA, shared memory\n" +
-			"(LDS), L2, MALL and DRAM. A limit is what nothing exceeds, by the data sheet or by the width of the\n" +
-			"unit. What a microbenchmark reached is beside it where one was run: with --device-file, that of\n" +
-			"origami calibrate. Kernels are placed under them: the model's pick for the problem or for each of\n" +
-			"--problems, and the configurations of --config. A kernel has an intensity per memory: operations by\n" +
-			"byte that matrix instructions read of shared memory, that SMs ask global memory for, that passes the\n" +
-			"L2, and that passes DRAM. The lowest of the roofs at these intensities bounds its rate.\n" +
-			"With --measured, the times are measured ones: of the pick, of the fastest kernel and of the vendor's\n" +
-			"libraries, in the shipped data set or in --records, for the problems given or for all of it. Bytes\n" +
-			"are always the model's. A kernel above a roof is marked, with a warning if the roof is a limit.\n" +
-			"--report writes a page, and the figure as SVG and PNG. docs/roofline.md defines every number.",
+		Long: "List the ceilings of each device for a type of operands: matrix instructions, FMA, shared memory\n" +
+			"(LDS), L2, MALL and DRAM, by the data sheet and, with a --device-file, as a microbenchmark reached\n" +
+			"them. Under them stand the pick for each problem and the configurations of --config, with their\n" +
+			"operations per byte of each memory; the lowest roof bounds the rate. With --measured, times are\n" +
+			"measured ones, of the pick, the fastest kernel and the vendor's libraries, in the shipped data set\n" +
+			"or --records; bytes are always the model's. A kernel above a roof is marked. docs/roofline.md\n" +
+			"defines every number.",
 		Example: `  origami roofline --arch h200
   origami roofline --arch h200 -m 4096 -n 4096 -k 4096 --config 64x64x32,warps=4,stages=2
-  origami roofline --arch h200,mi300x,rtx4090 -m 4096 -n 4096 -k 4096 --dtype bf16 --report ./roofs
+  origami roofline --arch h200,mi300x,rtx4090 -m 4096 -n 4096 -k 4096 --dtype bf16 --report roofs.html
   origami roofline --device-file my-gpu.yaml --problems shapes.csv --format csv
-  origami roofline --arch h200 --measured --report ./roofs`,
+  origami roofline --arch h200 --measured --report roofs.html`,
 		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Roofline(cmd.Context(), o) },
 	}
@@ -74,7 +70,7 @@ func (o *RooflineOptions) register(flags *pflag.FlagSet) {
 		"place this `CONFIG` too, as it is printed (128x256x64 w8 s3 g8 k1) or with commas; may be repeated")
 	flags.BoolVar(&o.Measured, "measured", false, "place measured times of the shipped data set")
 	flags.StringVar(&o.Records, "records", "", "place measured times of the data set in `FOLDER`")
-	flags.StringVar(&o.Report, "report", "", "write a page, the figure and the numbers into a `FOLDER`")
+	flags.StringVar(&o.Report, "report", "", report.Usage)
 	session.Files(flags, "records", "report")
 }
 
@@ -104,7 +100,7 @@ func Roofline(ctx context.Context, o *RooflineOptions) error {
 		return err
 	}
 	p.warn(o.Factory.Streams)
-	if err := report.Write(ctx, o.Factory, o.Report, p.contents()); err != nil {
+	if err := report.Write(ctx, o.Factory, o.Report, p.write); err != nil {
 		return err
 	}
 	return p.failures.Err()

@@ -18,10 +18,10 @@ func newList(f *session.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ls",
 		Short: "List plugins, the skipped and failed ones included",
-		Long: "List every plugin that was found, built-in or not: its version and that of the API it speaks, what\n" +
-			"it provides, and its state, which is ok, skipped or error; the last two say why. A plugin has a\n" +
-			"second to describe itself. Files that are not in the lock file are not read. A lock file that\n" +
-			"cannot be used is listed first, as an error.",
+		Long: "List every plugin that was found, built-in or not: its version and protocol, what it provides, and\n" +
+			"its state: ok, skipped or error, with the reason. A plugin has a second to describe itself. Files\n" +
+			"that are not in the lock file are not read. A lock file that cannot be used is listed first, as an\n" +
+			"error.",
 		Example: "  origami plugin ls\n  origami plugin ls --json",
 		Args:    session.NoArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return pluginList(cmd.Context(), f) },

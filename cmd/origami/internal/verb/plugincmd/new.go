@@ -46,12 +46,11 @@ func newCommand(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Write the source of a new plugin",
-		Long: "Write a Go module with a plugin for the architecture NAME, which builds and passes its tests. It\n" +
+		Long: "Write a Go module with a plugin for the architecture NAME, which builds and passes its tests, and\n" +
 			"models the abstract machine of origami's example until you change it. It builds on the version of\n" +
-			"origami that this binary was installed from, or on a checkout: the one of --sdk, the one around\n" +
-			"the working directory, or the one around this binary. With a checkout it builds without a network.\n" +
-			"With --python, write the executor NAME in Python instead, which compiles, checks and times kernels of\n" +
-			"an architecture that origami has: a device that does not exist, until you change it.",
+			"origami that this binary was installed from, or, without a network, on a checkout: --sdk, around\n" +
+			"the working directory, or around this binary. With --python, write an executor in Python instead,\n" +
+			"for a device that does not exist until you change it.",
 		Example: "  origami plugin new mychip\n" +
 			"  origami plugin new mybench --python\n" +
 			"  origami plugin new mychip --dir ~/src/mychip --module example.com/mychip",

@@ -31,11 +31,10 @@ func New(f *session.Factory, actions Actions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin",
 		Short: "List, write, check and trust plugins",
-		Long: "Plugins provide the architectures, and the executors that run kernels. They are processes that\n" +
-			"answer over gRPC. This binary starts itself to serve the built-in plugins. Other plugins are\n" +
-			"binaries named origami-plugin-…. They run only after `origami plugin trust` has entered them in\n" +
-			"the lock file, which also says where they are. The folders of plugin_path come before it. Only a\n" +
-			"plugin that --plugin or the setting plugins names replaces what a built-in plugin provides.",
+		Long: "Plugins provide the architectures, and the executors that run kernels: processes that answer over\n" +
+			"gRPC. This binary starts itself to serve the built-in ones. Others are binaries named\n" +
+			"origami-plugin-…, which run only after `origami plugin trust` has entered them in the lock file.\n" +
+			"Only a plugin that --plugin or the setting plugins names replaces what a built-in plugin provides.",
 		Example: "  origami plugin ls\n  origami plugin check ./origami-plugin-mine\n  origami plugin trust " +
 			"./origami-plugin-mine",
 		Args: session.OnlySubcommands,

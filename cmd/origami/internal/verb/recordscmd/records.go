@@ -38,11 +38,10 @@ func newMerge(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge FOLDER...",
 		Short: "Put measurements of several folders together",
-		Long: "Put the measurements of folders together. A folder with shards in it stands for its shards. Each\n" +
-			"measurement is kept once, and the order of the folders does not matter. Measurements under other\n" +
-			"conditions or another driver than most are set apart, with the reason, and so are those of a GPU that\n" +
-			"was slower or faster than the others with the same kernels. Missing parts are listed. The merged\n" +
-			"folder is a data set without them too, and shards that run again measure only what it lacks.",
+		Long: "Put the measurements of folders together, each once, in any order. A folder with shards in it\n" +
+			"stands for its shards. Measurements under other conditions or another driver than most, or of a\n" +
+			"GPU that was slower or faster than the others with the same kernels, are set apart, with the\n" +
+			"reason. Missing parts are listed; shards that run again measure only what the merged folder lacks.",
 		Example: "  origami records merge ./tuned\n" +
 			"  origami records merge node1 node2 node3 --into all",
 		Args: atLeastOne,

@@ -51,7 +51,7 @@ type gpuRow struct {
 	To           time.Time `json:"to"`
 	// the highest clock
 	Clock unit.Hertz `json:"clock_hz,omitempty" unit:"Hz"`
-	// the times of known kernels ÷ their medians over all GPUs: the least and the most
+	// times of known kernels ÷ their medians over all GPUs
 	Least ask.Number `json:"known_least"`
 	Most  ask.Number `json:"known_most"`
 }
@@ -179,7 +179,7 @@ type differentJSON struct {
 	Both       int        `json:"in_both"`              // how many measurements both have
 	First      int        `json:"in_first"`             // how many only one has
 	Second     int        `json:"in_second"`
-	Ratio      ask.Number `json:"ratio"` // the median of the times of the second ÷ those of the first; `null` without any
+	Ratio      ask.Number `json:"ratio"` // the median of the second's times ÷ the first's
 }
 
 // differing is a kernel whose measurement differs.
@@ -189,7 +189,7 @@ type differing struct {
 	// the outcomes in both folders
 	First  dataset.Status `json:"first_status"`
 	Second dataset.Status `json:"second_status"`
-	// the times; `null` without one
+	// the times
 	FirstTime  *float64 `json:"first_seconds" unit:"s"`
 	SecondTime *float64 `json:"second_seconds" unit:"s"`
 }

@@ -1,103 +1,180 @@
-// Package reportcmd is `origami report`: a page with what the models say of some problems, to look into and to send on.
+// Package reportcmd is `origami report`: one page with answers, to look into and to send on.
 package reportcmd
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"io"
+	"net/url"
 	"os"
-	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/pickcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/picturecmd"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/sdk/durable"
+	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/core/printable"
+	"github.com/origami-gemm/origami/site/page"
 )
-
-// Options are what the command line says.
-type Options struct {
-	Factory *session.Factory
-	Query   session.ProblemFlags
-	// Records is the folder of a data set, Output the file to write.
-	Records, Output string
-	// Ask is the address of a server that answers for one problem, empty for a file.
-	Ask string
-	// Measured says that a page of a server holds the models against measurements, which takes longer than the rest.
-	Measured bool
-	// Memory keeps what several pages need, nil for a single one.
-	Memory *Memory
-}
 
 // New returns the command.
 func New(f *session.Factory) *cobra.Command {
-	o := &Options{Factory: f}
+	output := "report.html"
 	cmd := &cobra.Command{
-		Use:   "report --arch ARCH[,ARCH…] [-m SIZE -n SIZE -k SIZE | --problems FILE]",
-		Short: "Write a page with figures of what the models say",
-		Long: "Write one HTML file that needs no network: for each problem the pick beside the other candidates, where\n" +
-			"the time goes, the rooflines, and what other numbers of the device would change; a map of the rates\n" +
-			"over M and N; several architectures side by side; and how well each model did against measurements.\n" +
-			"Without a problem it is about those of the shipped measurements of the first architecture, or of\n" +
-			"--records. Each figure has a table behind it. Details are of the first 8 problems. `origami serve`\n" +
-			"answers for any. A problem that a model does not answer is said on the page and on stderr, and the exit\n" +
-			"status is that of bad input; the page has the others.",
+		Use:   "report (--arch ARCH[,ARCH…] (-m SIZE -n SIZE -k SIZE | --problems FILE) | JSON…)",
+		Short: "Write a page with answers, to look at and to send on",
+		Long: "Write one HTML file that a browser opens without a network: the answer of select or, for several\n" +
+			"architectures, of compare, and for one problem also of explain and roofline, as figures with tables\n" +
+			"behind them. The JSON of these commands is in the page. Or name files of JSON that commands have\n" +
+			"written with --json, - for stdin, and the page shows these. `origami serve` shows the same page with\n" +
+			"a form. A problem that a model does not answer is said on the page and on stderr, and the exit status\n" +
+			"is that of bad input; the page has the others.",
 		Example: `  origami report --arch h200 -m 4096 -n 4096 -k 4096 --dtype bf16
   origami report --arch h200,mi300x --problems shapes.csv --output h200-mi300x.html
-  origami report --arch sm90@h200 --output records.html
-  origami report --arch sm90@h200 --records ./my-sweep`,
-		Args: session.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), o) },
+  origami report --arch h200 -m 1:8192 -n 4096 -k 4096
+  origami tune shapes.csv --arch h200 --dry-run --json | origami report -`,
+		RunE: func(cmd *cobra.Command, files []string) error {
+			if err := report.Check("--output", output); err != nil {
+				return err
+			}
+			answers, err := answers(cmd.Context(), f, cmd.Flags(), files)
+			if len(answers) == 0 {
+				return err
+			}
+			return cmp.Or(report.Pages(cmd.Context(), f, "--output", output, answers), err)
+		},
 	}
-	o.Register(cmd.Flags())
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	pickcmd.NewSelect(f).Flags().VisitAll(func(flag *pflag.Flag) {
+		if !session.NamesFile(flag) || flag.Name == "problems" {
+			flags.AddFlag(flag)
+		}
+	})
+	flags.StringVarP(&output, "output", "o", output, "`FILE` to write")
+	session.Files(flags, "output")
 	return cmd
 }
 
-// Register adds the flags.
-func (o *Options) Register(flags *pflag.FlagSet) {
-	session.Register(flags, &o.Query.Product, "m", "n", "k", "batch", "groups", "trans_a", "trans_b", "dtype", "kernel")
-	o.Query.RegisterProblems(flags)
-	flags.StringVar(&o.Records, "records", "",
-		"`FOLDER` of a data set to hold the models against; the shipped one otherwise")
-	flags.StringVarP(&o.Output, "output", "o", "report.html", "`FILE` to write")
-	session.Files(flags, "records", "output")
-}
-
-// Page returns what adds the flags of a problem, and then makes the page of a server about it. All pages share a
-// memory.
-func Page() func(*session.Factory, *pflag.FlagSet) func(context.Context) (*report.Page, error) {
-	memory := &Memory{}
-	return func(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (*report.Page, error) {
-		o := &Options{Factory: f, Ask: "api/v1/select", Memory: memory}
-		o.Register(flags)
-		flags.BoolVar(&o.Measured, "measured", false, "hold the models against the shipped measurements")
-		return func(ctx context.Context) (*report.Page, error) {
-			p, _, err := Build(ctx, o, func(int, int) {}) // the page says what failed
-			if err != nil {
-				return nil, err
-			}
-			return p, nil
+// answers are those of the files, or of the commands that answer the question of the flags. The error says what a
+// command had no answer for.
+func answers(ctx context.Context, f *session.Factory, flags *pflag.FlagSet, files []string) ([]page.Answer, error) {
+	if len(files) > 0 {
+		return read(ctx, f, files)
+	}
+	if _, err := f.Manifests(ctx); err != nil { // so that the commands share the plugins
+		return nil, err
+	}
+	words := map[string]string{}
+	flags.Visit(func(flag *pflag.Flag) { words[flag.Name] = flag.Value.String() })
+	devices, err := f.Targets(ctx, f.Settings.Arch, f.Settings.Device)
+	if err != nil {
+		return nil, err
+	}
+	many := words["problems"] != "" || strings.ContainsAny(words["m"], ",:")
+	first, verb := pickcmd.NewSelect, "select"
+	switch {
+	case len(devices) > 1:
+		first, verb = comparecmd.New, "compare"
+	case !many && words["contract"] == "":
+		for name, value := range map[string]string{"advice": "true", "regret": "true", "top": "10"} {
+			words[name] = cmp.Or(words[name], value)
 		}
 	}
+	a, failed := answered(ctx, f, verb, first, words)
+	if len(a.JSON) == 0 || many || failed != nil {
+		return slices.DeleteFunc([]page.Answer{a}, func(a page.Answer) bool { return len(a.JSON) == 0 }), failed
+	}
+	out := []page.Answer{a}
+	add := func(verb string, make func(*session.Factory) *cobra.Command) {
+		if a, err := answered(ctx, f, verb, make, words); err == nil { // the verdict stands without it
+			out = append(out, a)
+		}
+	}
+	if len(devices) == 1 {
+		delete(words, "advice")
+		add("explain", pickcmd.NewExplain)
+	}
+	if words["contract"] == "" {
+		add("roofline", picturecmd.NewRoofline)
+	}
+	return out, ctx.Err()
 }
 
-// Run writes the page.
-func Run(ctx context.Context, o *Options) error {
-	// What cannot be written should not be computed first.
-	if info, err := os.Stat(filepath.Dir(o.Output)); err != nil || !info.IsDir() {
-		return diag.Inputf("there is no folder %s", filepath.Dir(o.Output)).At("--output %s", o.Output).
-			Do("make it, or name another file")
+// answered is what a command answers with --json and those of the flags that it knows.
+func answered(ctx context.Context, f *session.Factory, verb string, make func(*session.Factory) *cobra.Command,
+	words map[string]string,
+) (page.Answer, error) {
+	var out bytes.Buffer
+	s := iostreams.Plain(f.Streams.In, &out, f.Streams.ErrWriter())
+	s.Hint, s.JSONErrors = f.Streams.Hint, f.Streams.JSONErrors
+	to := f.For(s)
+	to.Settings.Format = config.JSON
+	cmd := make(to)
+	cmd.SetContext(ctx)
+	line := []string{"origami", verb}
+	query := url.Values{}
+	if len(f.Settings.Arch) > 0 {
+		line = append(line, "--arch", strings.Join(f.Settings.Arch, ","))
+		query.Set("arch", strings.Join(f.Settings.Arch, ","))
 	}
-	bar := table.NewLateBar(o.Factory.Streams, "asking the models")
-	p, failures, err := Build(ctx, o, func(done, all int) { bar.Set(int64(done), int64(all)) })
-	bar.Stop()
-	if err != nil {
-		return err
+	var wrong error
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		value, given := words[flag.Name]
+		if !given || wrong != nil {
+			return
+		}
+		if err := flag.Value.Set(strings.Trim(value, "[]")); err != nil {
+			wrong = err
+			return
+		}
+		flag.Changed = true
+		query.Set(strings.ReplaceAll(flag.Name, "-", "_"), value)
+		switch {
+		case value == "true":
+			line = append(line, "--"+flag.Name)
+		case len(flag.Name) == 1:
+			line = append(line, "-"+flag.Name, value)
+		default:
+			line = append(line, "--"+flag.Name, value)
+		}
+	})
+	err := cmp.Or(wrong, cmd.RunE(cmd, nil))
+	err = cmp.Or(err, s.Flush())
+	a := page.Answer{Verb: verb, Command: printable.Line(strings.Join(line, " ")), JSON: out.Bytes()}
+	if words["problems"] == "" {
+		a.Query = query.Encode()
 	}
-	if err := durable.Replace(o.Output, 0o644, p.File); err != nil {
-		return diag.Inputf("the page cannot be written: %v", err).At("--output %s", o.Output).Do("name another file")
+	return a, err
+}
+
+// read reads what commands have written as JSON.
+func read(ctx context.Context, f *session.Factory, files []string) (answers []page.Answer, err error) {
+	for _, name := range files {
+		text, err := session.UntilCancelled(ctx, func() ([]byte, error) {
+			if name == "-" {
+				return io.ReadAll(limit.Reader(f.Streams.In, "stdin", limit.Table, "write less at once"))
+			}
+			return os.ReadFile(name)
+		})
+		if err == nil {
+			err = page.Check(text)
+		}
+		if err != nil {
+			return nil, diag.Inputf("it cannot be read as JSON: %v", err).At("%s", name).
+				Do("name what a command wrote with --json")
+		}
+		answers = append(answers, page.Answer{Verb: "answer", Command: printable.Line(name), JSON: text})
 	}
-	o.Factory.Streams.Note("the page is " + o.Output)
-	return failures.Err()
+	return answers, nil
 }

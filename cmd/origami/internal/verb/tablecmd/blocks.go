@@ -26,10 +26,10 @@ func newBlocks(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "block-fp8 CONFIG --arch ARCH",
 		Short: "Write the tables of vLLM's and SGLang's fp8 matmul with scales per block",
-		Long: "Write the tables of kernels that vLLM and SGLang take for the linear layers of a model in fp8 with a scale\n" +
-			"per 128x128 of a weight, given as its config.json of Hugging Face, where they run them in Triton: a tile,\n" +
-			"warps and stages for each number of rows, the fastest as predicted, and the gain over the kernel without a\n" +
-			"table. --output writes a file for each layer, under the names of both servers.",
+		Long: "Write the tables of kernels that vLLM and SGLang take for the linear layers of a model in fp8 with\n" +
+			"a scale per 128x128 of a weight, given as its Hugging Face config.json, where they run them in\n" +
+			"Triton: for each number of rows the predicted best tile, warps and stages, and the gain over the\n" +
+			"kernel without a table. --output writes a file for each layer, under the names of both servers.",
 		Example: "  origami table block-fp8 config.json --arch h100 --tp 8 --output tables\n" +
 			"  cp tables/*.json …/vllm/model_executor/layers/quantization/utils/configs/\n" +
 			"  origami table block-fp8 config.json --arch h200 --json",

@@ -38,11 +38,11 @@ func newCheck(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check FILE [CONFIG] --arch ARCH",
 		Short: "Check a table of vLLM's or SGLang's fused_moe kernel or fp8 matmul",
-		Long: "Check a table that somebody tuned for the fused_moe kernel of vLLM or SGLang, or for their fp8 matmul with\n" +
-			"scales per block. FILE has the name under which the server looks for it. For experts, CONFIG is the model's\n" +
-			"config.json, which has what the name lacks. For each number of tokens: whether the kernel runs on the\n" +
-			"device, the kernel that the model would choose, and what the table's kernel is predicted to lose against\n" +
-			"it. A loss below zero is a gain that the model does not tell apart from none.",
+		Long: "Check a table that somebody tuned for the fused_moe kernel of vLLM or SGLang, or for their fp8\n" +
+			"matmul with scales per block. FILE has the name under which the server looks for it. For experts,\n" +
+			"CONFIG is the model's config.json. For each number of tokens: whether the kernel runs on the\n" +
+			"device, the kernel that the model would choose, and the predicted loss against it. A loss below\n" +
+			"zero is a gain that the model does not tell apart from none.",
 		Example: "  origami table check 'E=8,N=7168,device_name=NVIDIA_H200.json' config.json --arch h200\n" +
 			"  origami table check 'E=8,N=7168,device_name=NVIDIA_H200.json' config.json --arch h100 --json\n" +
 			"  origami table check 'N=5120,K=5120,device_name=NVIDIA_H200,dtype=fp8_w8a8,block_shape=[128,128].json' " +
@@ -154,7 +154,7 @@ func readTable(ctx context.Context, name string) (map[int]gemm.Config, error) {
 // tableCheck is what a model says of a table.
 type tableCheck struct {
 	File string `json:"file"` // its name
-	// the device in the file's name, the device that it is checked for, and whether they are the same
+	// the device in the file's name, the device of the check, whether they are the same
 	MadeFor    string `json:"made_for"`
 	Arch       string `json:"arch"`
 	Device     string `json:"device"`
@@ -179,9 +179,8 @@ type checkedLine struct {
 	Config  expert  `json:"config"`
 	Reject  string  `json:"reject,omitempty"` // why it does not run
 	Choice  expert  `json:"choice"`           // the kernel that the model would choose
-	Seconds float64 `json:"seconds" unit:"s"` // the predicted time with that, of a layer, its second product, or a matrix
-	// the predicted time with the table's kernel ÷ that − 1, and with vLLM's kernel without a table, below 0 by less than
-	// what the model tells apart; `null` if it does not run
+	Seconds float64 `json:"seconds" unit:"s"` // the predicted time with it, of a layer, its second product, or a matrix
+	// the predicted time with the table's kernel ÷ that − 1, and with vLLM's kernel without a table
 	Loss        *float64 `json:"loss" unit:"fraction"`
 	DefaultLoss *float64 `json:"default_loss" unit:"fraction"`
 }

@@ -158,7 +158,7 @@ type tableLayer struct {
 	N      int      `json:"n"`     // columns and rows of B
 	K      int      `json:"k"`
 	BlockK int      `json:"block_k"` // the one of all kernels
-	// what that costs: the time of the fastest kernels with it ÷ the time of the fastest of all − 1
+	// the time of the fastest kernels with it ÷ the time of the fastest of all − 1
 	MeanPrice  float64  `json:"mean_price" unit:"fraction"`
 	WorstPrice float64  `json:"worst_price" unit:"fraction"`
 	WorstM     int      `json:"worst_m"`
@@ -181,7 +181,7 @@ type kernel struct {
 	Evidence  arch.Evidence `json:"evidence"`         // what the interval rests on
 	Bound     string        `json:"bound"`            // what limits the kernel, and the same in a sentence
 	Why       string        `json:"why"`
-	// what the table costs here: the time ÷ the time of the fastest kernel of all − 1
+	// the time ÷ the time of the fastest kernel of all − 1
 	Price        float64 `json:"price" unit:"fraction"`
 	FixedSeconds float64 `json:"fixed_seconds" unit:"s"` // the predicted time of vLLM's fixed tile
 	Gain         float64 `json:"gain" unit:"ratio"`      // fixed_seconds ÷ seconds

@@ -40,11 +40,11 @@ func newMoE(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fused-moe CONFIG --arch ARCH",
 		Short: "Write the table of vLLM's and SGLang's fused_moe kernel",
-		Long: "Write the table of kernels that vLLM and SGLang take for the experts of a model, given as its config.json\n" +
-			"of Hugging Face: a tile, warps and stages for each number of tokens, the fastest as predicted for both\n" +
-			"products of a layer. The answer has the predicted time of a layer and the gain over vLLM's kernel without\n" +
-			"a table. --output writes a folder for vLLM's VLLM_TUNED_CONFIG_FOLDER, or with --sglang for SGLang's\n" +
-			"SGLANG_MOE_CONFIG_DIR, which has a second file for the second product.",
+		Long: "Write the table of kernels that vLLM and SGLang take for the experts of a model, given as its\n" +
+			"Hugging Face config.json: for each number of tokens the tile, warps and stages that are predicted\n" +
+			"to be the fastest for both products of a layer, and the gain over vLLM's kernel without a table.\n" +
+			"--output writes a folder for VLLM_TUNED_CONFIG_FOLDER, or with --sglang for SGLANG_MOE_CONFIG_DIR,\n" +
+			"with a second file for the second product.",
 		Example: "  origami table fused-moe config.json --arch h100 --tp 2 --output tables\n" +
 			"  VLLM_TUNED_CONFIG_FOLDER=tables vllm serve …\n" +
 			"  origami table fused-moe config.json --arch l40s --sglang 3.5.1 --output tables\n" +

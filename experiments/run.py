@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Runs an experiment again.
+
+    python3 experiments/run.py                      lists them, with what each needs
+    python3 experiments/run.py NAME [ARGUMENT ...]  runs one; arguments go to its last program
+
+It runs from the root of the checkout, with bin/origami, bin/liborigami.so and the executors of `make build lib cuda triton`
+(trusted, see docs/measuring.md). Results go to the folder in OUT, or else to bin/experiments/NAME. experiments/README.md
+says what came out.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DATA = "plugins/nvidia/data"
+SWEEP = "random2-fp16"
+
+# What each needs beside a build, and its commands for a shell. HERE is its folder, OUT the folder of its results.
+EXPERIMENTS = {
+    "advice-on-h100": ("H100, torch", 'python3 $HERE/measure.py origami $OUT/result.jsonl "$@"'),
+    "deepbench-on-h200": ("nothing", f"""cd {DATA}/grids
+        for t in fp16 tf32; do origami --arch sm90@h200 logic gain --records deepbench-$t/h200-nn \\
+            --records deepbench-$t/h200-nt --records deepbench-$t/h200-tn; done"""),
+    "epilogues-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
+    "experts-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
+    "fit-on-h200": ("nothing", f"""
+        origami --device-file $HERE/h200-blank.yaml fit --records {DATA}/h200-triton --output $OUT/fitted.yaml
+        origami --device-file $OUT/fitted.yaml eval --times {DATA}/h200-triton-other
+        origami calibrate --replay {DATA}/h200-calibration/records.jsonl.gz"""),
+    "fp8-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
+    "grouped-on-h200": ("Go", "go test -count=1 -run Grouped ./plugins/nvidia/data && "
+                              "go test -count=1 -v -run FloorsOfGroups ./plugins/nvidia"),
+    "inductor-on-h200": ("H200, torch", """python3 $HERE/measure.py all --out $OUT/result.json "$@"
+        python3 $HERE/table.py $OUT/result.json"""),
+    "inductor-cublas": ("nothing", "python3 $ROOT/experiments/inductor-on-h200/cublas.py"),
+    "kernel-parameters-on-h200": ("H200", f"""cd {DATA}/sweeps/warps
+        origami --arch sm90@h200 bench --executor cuda --kernel mma --problems fp16.csv --candidates fp16-configs.csv \\
+            --records $OUT/fp16"""),
+    "layers-on-h100": ("H100, torch", 'SEED=${SEED:-128} python3 $HERE/measure.py "$@"'),
+    "layers-held": ("H100, torch", "python3 $ROOT/experiments/layers-on-h100/held.py"),
+    "logic-on-h200": ("nothing", f"""origami logic eval --folds 5 --arch sm90@h200 --records {DATA}/grids/slides/h200
+        origami logic eval --folds 5 --arch sm90@h200"""),
+    "logic-classifiers": ("numpy 2.4.6, scikit-learn 1.9.1", "python3 $ROOT/experiments/logic-on-h200/compare.py origami"),
+    "many-gpus-simulated": ("Go, an hour", "make many-gpus"),
+    "mma-on-h200": ("nothing", "origami --arch sm90@h200 --model reference bench --kernel mma"),
+    "mma-peak": ("H200", "make cuda-test && bin/cuda.test -test.run xxx -test.bench OfPeak -test.benchtime 150x"),
+    "models-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
+    "new-gpu": ("H200", "sh $HERE/walk.sh origami $OUT"),
+    "nvidia-amd-published": ("nothing", "origami eval --published --arch h100,mi300x,h200,mi355x --pairs --report $OUT"),
+    "persistent-on-h100": ("H100, torch, triton", f"""cd {DATA}/h100-persistent
+        origami --arch sm90@h100 eval --times h100-test --candidates configs.csv"""),
+    "persistent-inductor": ("H100, torch 2.11", """
+        python3 $ROOT/experiments/persistent-on-h100/inductor.py $OUT/inductor.json "$@"
+        python3 $ROOT/experiments/persistent-on-h100/orders.py $OUT/inductor.json"""),
+    "reference-on-h200": ("nothing", """origami --arch sm90@h200 --model reference bench
+        origami --arch sm90@h200 --model reference --rung compiled bench
+        origami --arch sm90@h200 bench --kernel triton"""),
+    "refined-on-h200": ("nothing", f"""origami eval --arch sm90@h200
+        origami eval --arch sm90@h200 --rung compiled --times {DATA}/sweeps/{SWEEP}/h200-test \\
+            --candidates {DATA}/sweeps/{SWEEP}/configs.csv"""),
+    "refined-ablation": ("Go", "go test -count=1 -run Ablation -v ./plugins/nvidia/pipelined/fit -ablation"),
+    "resources": ("Go", "go test -count=1 -run TestResources -v ./plugins/nvidia/kernel"),
+    "rungs-on-h200": ("Go", "go test -count=1 -run TestMoreKnowledgePicksNoSlower -v ./plugins/nvidia/..."),
+    "sgemm-on-h100": ("nothing", f"""origami ladder --arch sm90@h100
+        cd {DATA}/sweeps
+        origami eval --arch sm90@h100 --kernel sgemm --times sgemm/sgemm-test --candidates sgemm/sgemm-configs.csv
+        origami bench --arch sm90@h100 --kernel sgemm --dtype fp32 --records sgemm-picks/sgemm-test \\
+            --candidates sgemm-picks/sgemm-configs.csv"""),
+    "sgemm-yardstick": ("H100, nvcc", "nvcc -O3 -arch=sm_90a -o $OUT/yardstick experiments/sgemm-on-h100/yardstick.cu && $OUT/yardstick"),
+    "sgemm-on-h200": ("H200", """cd $HERE
+        origami bench --arch sm90@h200 --kernel sgemm --dtype fp32 --executor cuda --candidates candidates.csv \\
+            --problems large.csv --records $OUT/large
+        origami bench --arch sm90@h200 --kernel sgemm --dtype fp32 --executor cuda --candidates rungs.csv \\
+            --problems ladder.csv --records $OUT/ladder"""),
+    "slides-on-h200": ("nothing", f"""origami map --arch sm90@h200 --records {DATA}/grids/slides/h200 --report $OUT
+        cd {DATA}/grids
+        origami tune slides/tune.yaml --arch sm90@h200 --records slides/h200 --max-measurements 729"""),
+    "slides-on-h200-again": ("nothing", f"""cd {DATA}/grids
+        origami logic eval slides/h200-tuned.json --arch sm90@h200 --records slides/h200-again"""),
+    "timings-on-h200": ("H200, torch, triton", """python3 $HERE/prepare.py $OUT --origami $(command -v origami)
+        python3 $HERE/measure.py $OUT $OUT/result.jsonl "$@" """),
+    "timings-table": ("nothing", "python3 $ROOT/experiments/timings-on-h200/table.py"),
+    "torch-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
+    "triton-on-h200": ("nothing", f"origami --arch sm90@h200 bench --records {DATA}/h200-triton-executor"),
+    "triton-pick-on-h200": ("H200, torch, triton", 'python3 $HERE/bench_triton.py run $OUT/result.json "$@"'),
+    "tuning-compared": ("optuna 5.0.0, kernel_tuner 1.5.0", 'python3 $HERE/compare.py origami "$@"'),
+    "two-gpus": ("two H100s, torch", 'python3 $HERE/tune.py "$@"'),
+    "unseen-parts": ("nothing", "cd $HERE && ./predict.sh > $OUT/predicted.csv && ./compare.sh"),
+    "vega10-slides": ("Go", """go test -count=1 -v -run 'Vega|SlideWinners' ./plugins/amd-ref
+        origami map --from plugins/amd-ref/data/vega10-slides.csv --dtype fp32 --report $OUT"""),
+    "vllm-invariant-on-h100": ("H100, torch, triton", """for m in llama-3.1-8b qwen3-1.7b; do
+            origami table invariant $HERE/$m.json --arch sm90@h100 --output $OUT/tables --format csv > /dev/null; done
+        python3 $HERE/measure.py $OUT/tables/*.json"""),
+    "wgmma-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
+    "wgmma-on-h200": ("nothing", f"""
+        origami bench --arch sm90@h200 --kernel wgmma --records {DATA}/h200-wgmma/both/wgmma-builtin-test
+        origami bench --arch sm90@h200 --kernel wgmma --records {DATA}/h200-wgmma/random/wgmma-test"""),
+}
+
+
+def main():
+    if len(sys.argv) < 2 or sys.argv[1] not in EXPERIMENTS:
+        print(__doc__)
+        for name, (needs, _) in EXPERIMENTS.items():
+            print(f"{name:28}{needs}")
+        return len(sys.argv) > 1
+    name = sys.argv[1]
+    out = pathlib.Path(os.environ.get("OUT") or ROOT / "bin/experiments" / name).resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    join = os.pathsep.join
+    environment = {
+        "ORIGAMI_LIB": str(ROOT / "bin/liborigami.so"), **os.environ, "ROOT": str(ROOT), "HERE": str(ROOT / "experiments" / name),
+        "OUT": str(out), "PATH": join([str(ROOT / "bin"), os.environ.get("PATH", "")]),
+        "PYTHONPATH": join(filter(None, [str(ROOT / "bindings/python"), os.environ.get("PYTHONPATH")]))}
+    return subprocess.run(["sh", "-exc", EXPERIMENTS[name][1], "sh", *sys.argv[2:]], cwd=ROOT, env=environment).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,3 @@
+package nvidia
+
+const OtherWidening = otherWidening

@@ -1,0 +1,103 @@
+package page_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"html"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/site/page"
+)
+
+var script = regexp.MustCompile(`(?s)<script type="application/json" class="answer" data-verb="([^"]*)" ` +
+	`data-command="([^"]*)" data-query="[^"]*" data-form="([^"]*)">(.*?)</script>`)
+
+// The JSON of a page is that of the command, byte for byte, whatever is in it and however long it is.
+func TestAnswersAreKept(t *testing.T) {
+	const evil = `</script><script>alert(1)</script><!--`
+	long := []byte(`{"x":"` + strings.Repeat("origami </script> ", 40_000) + `"}` + "\n")
+	given := []page.Answer{
+		{Verb: "select", Command: "origami select " + evil, JSON: []byte("{\"a\":\"\\u003c\",\"b\":\"é\"}\n{\"c\":1}\n")},
+		{Verb: evil, Command: "origami", JSON: []byte(`{"x":"` + evil + `"}`)},
+		{Verb: "compare", JSON: long},
+	}
+	var out bytes.Buffer
+	if err := page.Write(&out, evil, map[string]string{evil: evil}, given); err != nil {
+		t.Fatal(err)
+	}
+	found := script.FindAllStringSubmatch(out.String(), -1)
+	if len(found) != len(given) {
+		t.Fatalf("%d answers", len(found))
+	}
+	for i, f := range found {
+		text := []byte(f[4])
+		if f[3] == "gzip" {
+			packed, err := base64.StdEncoding.DecodeString(f[4])
+			if err != nil {
+				t.Fatal(err)
+			}
+			z, err := gzip.NewReader(bytes.NewReader(packed))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text, err = io.ReadAll(z); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := given[i].JSON
+		if f[3] == "json" {
+			want = bytes.ReplaceAll(want, []byte("<"), []byte(`\u003c`))
+		}
+		if !bytes.Equal(text, want) || html.UnescapeString(f[1]) != given[i].Verb ||
+			html.UnescapeString(f[2]) != given[i].Command {
+			t.Errorf("answer %d: %.200q, want %.200q", i, text, want)
+		}
+	}
+	if out.Len() > 256<<10 {
+		t.Errorf("the page has %d bytes", out.Len())
+	}
+	if strings.Contains(out.String(), "<script>alert") {
+		t.Error("a script of an answer is one of the page")
+	}
+}
+
+// A page loads nothing, and its policy lets only its own scripts and its own style run.
+func TestPageIsAlone(t *testing.T) {
+	var out bytes.Buffer
+	if err := page.Write(&out, "", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	if found := regexp.MustCompile(`(?:src|href)="(?:[a-z]+\.|/)[^"]*"`).FindAllString(text, -1); found != nil {
+		t.Errorf("it loads %s", found)
+	}
+	inside := 0
+	for _, tag := range []string{"style", "script"} {
+		for _, part := range regexp.MustCompile(`(?s)<`+tag+`>(.*?)</`+tag+`>`).FindAllStringSubmatch(text, -1) {
+			sum := sha256.Sum256([]byte(part[1]))
+			if hash := base64.StdEncoding.EncodeToString(sum[:]); !strings.Contains(text, "'sha256-"+hash+"'") {
+				t.Errorf("the policy does not have a %s that begins with %.60s", tag, part[1])
+			}
+			inside++
+		}
+	}
+	if inside != 4 || strings.Contains(text, "unsafe") {
+		t.Errorf("%d parts", inside)
+	}
+}
+
+// What is no JSON is refused.
+func TestCheck(t *testing.T) {
+	for text, good := range map[string]bool{
+		`{"a":1}`: true, "[1,2]\n": true, "{}\n{}\n": true, "": false, " \n": false, "m,n,k": false, `{"a":`: false,
+	} {
+		if err := page.Check([]byte(text)); (err == nil) != good {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

@@ -30,8 +30,8 @@ func FileName(name string) error {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=,@%+-]+$`)
 
-// ShellWords writes words for a shell, on one line. A word that cannot be seen as it is cannot be written either: a line
-// end leaves a comment, and what writes the script may show another character in its place.
+// ShellWords writes words for a shell, on one line. A word that cannot be seen as it is cannot be written either: a
+// line end leaves a comment, and what writes the script may show another character in its place.
 func ShellWords(words ...string) (string, error) {
 	quoted := make([]string, len(words))
 	for i, w := range words {

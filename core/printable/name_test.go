@@ -9,9 +9,11 @@ import (
 
 // odd are names that files, plugins and command lines had in attacks.
 var odd = []string{
-	"a b", "a'b", `a"b`, "$(touch x)", "`touch x`", "a;b", `a\`, "-rf", "{{x}}", "*", "%j", "ü", "#", ": x", "- y", "!!x", "&a",
-	"|", "$HOME", "${IFS}", "~", "''", "'", "", "a\u00a0b", "(x)", "x>y", "!x", "a\nb", "a\r\nb", "\x1b]0;x\x07", "a\u2028b",
-	"a\tb", "\x00", "\xff", "a/b", "../b", "..", ".", ".x", `a\b`, strings.Repeat("x", 300), "NVIDIA H100 80GB HBM3",
+	"a b", "a'b", `a"b`, "$(touch x)", "`touch x`", "a;b", `a\`, "-rf", "{{x}}", "*", "%j", "ü", "#", ": x", "- y", "!!x",
+	"&a", "|", "$HOME", "${IFS}", "~", "''", "'", "", "a\u00a0b", "(x)", "x>y", "!x",
+	"a\nb", "a\r\nb", "\x1b]0;x\x07", "a\u2028b", "a\tb", "\x00", "\xff", "a/b", "../b", "..", ".", ".x", `a\b`,
+	strings.Repeat("x", 300),
+	"NVIDIA H100 80GB HBM3",
 }
 
 // A shell reads the words as they were given, and those that it might not are refused.

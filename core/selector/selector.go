@@ -166,8 +166,8 @@ func RankOne(ctx context.Context, a arch.Architecture, p gemm.Problem, r Request
 }
 
 // Selector ranks one problem after another on one architecture and space. It keeps candidate lists (package keep) and
-// buffers between calls, so that repeated calls allocate nothing. It is not safe for concurrent use: each goroutine needs a separate
-// Selector.
+// buffers between calls, so that repeated calls allocate nothing. It is not safe for concurrent use: each goroutine
+// needs a separate Selector.
 type Selector struct {
 	// Map is the number of entries of a ranking that get a mapping, best first; 0 means all. Mapping a configuration
 	// can take longer than estimating it.
@@ -321,8 +321,8 @@ func (s *Selector) estimate(ctx context.Context, p gemm.Problem, configs []gemm.
 	return s.arch.Estimate(ctx, s.est, p, configs)
 }
 
-// candidates returns the candidate list for the problem's types and layout. Each list is computed once, if there is room
-// to keep it.
+// candidates returns the candidate list for the problem's types and layout. Each list is computed once, if there is
+// room to keep it.
 func (s *Selector) candidates(ctx context.Context, p gemm.Problem) (*candidateList, error) {
 	types := p.Types()
 	i := slices.IndexFunc(s.lists, func(k *kind) bool {

@@ -100,9 +100,11 @@ func boundAnswer(ctx context.Context, method string, req, reply any, conn *grpc.
 // ServerOptions bound what a plugin receives, and what it holds when it is no longer asked.
 func ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, h grpc.UnaryHandler) (any, error) {
+		grpc.ChainUnaryInterceptor(func(
+			ctx context.Context, q any, _ *grpc.UnaryServerInfo, h grpc.UnaryHandler,
+		) (any, error) {
 			defer keep.Asked()()
-			return h(ctx, req)
+			return h(ctx, q)
 		}),
 		grpc.MaxRecvMsgSize(MaxRequest),
 		grpc.ForceServerCodecV2(&codec{CodecV2: protobuf, most: maxRequestMemory}),

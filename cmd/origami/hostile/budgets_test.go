@@ -66,7 +66,8 @@ func TestQuestionsHaveBudgets(t *testing.T) {
 			asked++
 		}
 	}
-	t.Logf("%d questions; the host needed %.0f MB and the plugins %v", asked, float64(peakOf(s.pid))/1e6, s.plugins(peakOf))
+	t.Logf("%d questions; the host needed %.0f MB and the plugins %v", asked, float64(peakOf(s.pid))/1e6,
+		s.plugins(peakOf))
 	for begun := time.Now(); ; time.Sleep(time.Second) {
 		resident := append(s.plugins(residentOf), float64(residentOf(s.pid))/1e6)
 		if slices.Max(resident)*1e6 <= mostIdle {

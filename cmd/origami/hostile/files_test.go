@@ -223,6 +223,10 @@ var texts = []input{
 		files: files{"d.yaml": numbered("", "k%d: 1\n", mib, "")}},
 	{name: "tuning: as many sizes as may be", codes: []int{0},
 		args: "--arch sm90@h200 --in-process tune t.yaml --dry-run", files: files{"t.yaml": text(tuned)}},
+	{name: "tuning: 15,625 sizes of 131 bytes", codes: []int{2}, slow: true,
+		args: "--arch sm90@h200 --in-process tune t.yaml --dry-run", files: files{"t.yaml": text(
+			"kernel: triton\nproblems:\n  - dtype: fp16\n    sets:\n      - name: a\n" +
+				"        sizes: [{range: [[16,16,400],[16,16,400],[16,16,400]]}]\n")}},
 	{name: "shard: nested 1,000,000 deep", codes: []int{2}, args: "records merge work",
 		files: shard(repeated(`{"index":`, "[", mib-10, ""))},
 	{name: "shard: 1 MiB of keys", codes: []int{2}, args: "records merge work",

@@ -32,8 +32,8 @@ type cubins struct {
 	room int64
 }
 
-// newCubins keeps up to limit bytes below a folder, which must be this user's alone to write to. Each maker has a folder
-// of its own there.
+// newCubins keeps up to limit bytes below a folder, which must be this user's alone to write to. Each maker has a
+// folder of its own there.
 func newCubins(root string, maker []byte, limit int64) (*cubins, error) {
 	sum := sha256.Sum256(maker)
 	folder := filepath.Join(root, hex.EncodeToString(sum[:8]))

@@ -145,3 +145,30 @@ func TestReplace(t *testing.T) {
 		t.Errorf("%v, %v", left, err)
 	}
 }
+
+// What a device file or a model's configuration calls itself does not choose the folder.
+func TestReplaceInStaysInItsFolder(t *testing.T) {
+	root := t.TempDir()
+	folder := filepath.Join(root, "a", "b")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"x/../../../PWNED.json", "../PWNED.json", "/PWNED.json", "..", "", "a\nb", `x\y`} {
+		if err := ReplaceIn(folder, name, []byte("{}")); err == nil {
+			t.Errorf("%q is written", name)
+		}
+	}
+	if err := ReplaceIn(folder, "E=8,N=14336,device_name=NVIDIA_H100_80GB_HBM3.json", []byte("{}")); err != nil {
+		t.Error(err)
+	}
+	var written []string
+	_ = filepath.WalkDir(root, func(path string, d os.DirEntry, _ error) error {
+		if !d.IsDir() {
+			written = append(written, path)
+		}
+		return nil
+	})
+	if len(written) != 1 || filepath.Dir(written[0]) != folder {
+		t.Errorf("%v are written", written)
+	}
+}

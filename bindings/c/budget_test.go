@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
@@ -36,5 +37,26 @@ func TestKindsShareTheirRoom(t *testing.T) {
 	t.Logf("%d kinds were answered, and the heap has %d MB", answered, m.HeapAlloc>>20)
 	if answered < 100 || m.HeapAlloc > mostHeap {
 		t.Errorf("%d kinds were answered, and the heap has %d MB", answered, m.HeapAlloc>>20)
+	}
+}
+
+// Lists of candidates that a process gives share that room too, with their texts.
+func TestListsShareTheirRoom(t *testing.T) {
+	const mostHeap = 150e6
+	blanks := strings.Repeat(" ", 8<<20)
+	for i := range 40 {
+		request := fmt.Sprintf(`{"ask":"select","arch":"sm89","m":512,"n":512,"k":512,"candidates":[%s`+
+			`{"block_m":64,"block_n":64,"block_k":32,"num_warps":4,"num_stages":3,"group_m":%d}]}`, blanks, i+1)
+		if _, err := answer(t.Context(), []byte(request)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	t.Logf("the heap has %d MB", m.HeapAlloc>>20)
+	if m.HeapAlloc > mostHeap {
+		t.Errorf("the heap has %d MB", m.HeapAlloc>>20)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/keep"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/plugins/builtins"
 )
@@ -235,8 +237,14 @@ type model struct {
 	side ask.Contender
 	mu   sync.Mutex
 	memo *selector.Memo
-	// narrow are the same model with lists of candidates, by their text. A caller ranks one list for many problems.
-	narrow kept
+	// narrow are the same model with lists of candidates, by the hash of their text. A caller ranks one list for many
+	// problems.
+	narrow keep.Map[[sha256.Size]byte, model]
+}
+
+// remember gives an open model its memory of picks.
+func (m *model) remember() {
+	m.memo = selector.NewMemo(selector.New(m.side.Model, arch.Space{Kernel: m.side.Kernel}))
 }
 
 // kept are models by what they were asked for, at most mostKept of them.
@@ -262,7 +270,7 @@ func (k *kept) get(key string, make func() (*model, error)) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.memo = selector.NewMemo(selector.New(m.side.Model, arch.Space{Kernel: m.side.Kernel}))
+	m.remember()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.models == nil || len(k.models) >= mostKept {
@@ -284,12 +292,15 @@ func open(ctx context.Context, q *sideQuestion) (*model, error) {
 	if err != nil || !q.Candidates.Asked() {
 		return m, err
 	}
-	return m.narrow.get(q.Candidates.Text, func() (*model, error) {
+	return m.narrow.Get(sha256.Sum256([]byte(q.Candidates.Text)), func() (*model, int, error) {
 		narrow := &model{side: m.side}
 		narrow.side.Fixed = true
 		var err error
-		narrow.side.Model, err = q.Restrict(m.side.Model, q.Kernel, q.Invariant)
-		return narrow, err
+		if narrow.side.Model, err = q.Restrict(m.side.Model, q.Kernel, q.Invariant); err != nil {
+			return nil, 0, err
+		}
+		narrow.remember()
+		return narrow, 2 * len(q.Candidates.Text), nil // a configuration takes as much as its text, and as much to rank it
 	})
 }
 

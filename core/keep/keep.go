@@ -165,12 +165,13 @@ func Making(f func()) {
 	f()
 }
 
-// Rest is how long a process that answers questions keeps anything after the last one.
+// Rest is how long a process that answers questions keeps what it needs for the next, at least, and at most twice as
+// long.
 const Rest = 20 * time.Second
 
 var (
 	asking atomic.Int64 // questions that are being answered
-	last   atomic.Int64 // when one ended, in nanoseconds
+	asked  atomic.Int64 // questions so far
 	armed  atomic.Bool  // rest is going to be called
 )
 
@@ -178,23 +179,28 @@ var (
 // Rest, the process lets go of everything and gives its memory back.
 func Asked() (done func()) {
 	asking.Add(1)
+	asked.Add(1)
 	return answered
 }
 
 func answered() {
 	asking.Add(-1)
-	last.Store(time.Now().UnixNano())
 	if armed.CompareAndSwap(false, true) {
-		time.AfterFunc(Rest, rest)
+		rest(asked.Load())
 	}
 }
 
-func rest() {
-	if left := Rest - time.Duration(time.Now().UnixNano()-last.Load()); left > 0 || asking.Load() > 0 {
-		time.AfterFunc(max(left, time.Second), rest)
-		return
-	}
-	armed.Store(false)
-	Drop()
-	debug.FreeOSMemory()
+// rest waits until there was no question for Rest, since so many.
+func rest(since int64) {
+	time.AfterFunc(Rest, func() {
+		armed.Store(false) // a question that ends from here on begins to wait itself
+		if now := asked.Load(); now != since || asking.Load() > 0 {
+			if armed.CompareAndSwap(false, true) {
+				rest(now)
+			}
+			return
+		}
+		Drop()
+		debug.FreeOSMemory()
+	})
 }

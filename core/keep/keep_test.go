@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // Of the values of a process the ones used longest ago go, and the sum stays within the budget.
@@ -75,4 +77,34 @@ func TestMap(t *testing.T) {
 	if len(m.slots) > mostSlots {
 		t.Errorf("%d keys are held", len(m.slots))
 	}
+}
+
+// A process that answers no more questions lets go of everything, and not while one is being answered.
+func TestRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		defer Drop()
+		var v Value[int]
+		one := 1
+		v.Store(&one, 8)
+		Asked()()
+		long := Asked()
+		time.Sleep(5 * Rest)
+		synctest.Wait()
+		if v.Load() == nil {
+			t.Error("it is gone while a question is being answered")
+		}
+		long()
+		time.Sleep(2*Rest + time.Second)
+		synctest.Wait()
+		if v.Load() != nil || room.bytes != 0 {
+			t.Error("it is still there")
+		}
+		Asked()() // it waits again
+		v.Store(&one, 8)
+		time.Sleep(2*Rest + time.Second)
+		synctest.Wait()
+		if v.Load() != nil {
+			t.Error("it is there after another question")
+		}
+	})
 }

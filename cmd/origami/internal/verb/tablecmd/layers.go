@@ -1,6 +1,7 @@
 package tablecmd
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -89,7 +90,28 @@ func decode(name string, text []byte) (*modelConfig, error) {
 			return nil, err
 		}
 	}
-	return &c, nil
+	return &c, c.checkCounts(name)
+}
+
+// checkCounts refuses counts of layers and experts that no model has. What is not there is 0.
+func (c *modelConfig) checkCounts(name string) error {
+	for _, one := range []struct {
+		key   string
+		value *int
+		most  int
+	}{
+		{"first_k_dense_replace", &c.DenseFirst, cmp.Or(c.Layers, mostSize)},
+		{"decoder_sparse_step", &c.SparseStep, mostSize},
+		{"moe_layer_freq", &c.SparseEvery, mostSize}, {"n_shared_experts", &c.SharedExperts, mostSize},
+		{"num_local_experts", &c.LocalExperts, mostSize}, {"num_experts", &c.Experts, mostSize},
+		{"n_routed_experts", &c.RoutedExperts, mostSize},
+	} {
+		if *one.value < 0 || *one.value > one.most {
+			return diag.Inputf("%s is %d", one.key, *one.value).At("%s", name).
+				Do("give a config.json with %s from 0 to %d, or without it", one.key, one.most)
+		}
+	}
+	return nil
 }
 
 // complete fills in what a config.json leaves out, and refuses one whose layers are not known.
@@ -104,11 +126,6 @@ func (c *modelConfig) complete(name string) error {
 		key    string
 		value  *int
 		absent int // what a missing value stands for, 0 if it must be there
-	}
-	type count struct {
-		key   string
-		value *int
-		most  int
 	}
 	sizes := []size{
 		{"hidden_size", &c.Hidden, 0}, {"intermediate_size", &c.Intermediate, 0}, {"vocab_size", &c.Vocab, 0},
@@ -128,17 +145,6 @@ func (c *modelConfig) complete(name string) error {
 		if *one.value < 1 || *one.value > mostSize {
 			return diag.Inputf("%s is %d", one.key, *one.value).At("%s", name).
 				Do("give a config.json with %s from 1 to %d", one.key, mostSize)
-		}
-	}
-	for _, one := range []count{
-		{"first_k_dense_replace", &c.DenseFirst, c.Layers}, {"decoder_sparse_step", &c.SparseStep, mostSize},
-		{"moe_layer_freq", &c.SparseEvery, mostSize}, {"n_shared_experts", &c.SharedExperts, mostSize},
-		{"num_local_experts", &c.LocalExperts, mostSize}, {"num_experts", &c.Experts, mostSize},
-		{"n_routed_experts", &c.RoutedExperts, mostSize},
-	} {
-		if *one.value < 0 || *one.value > one.most {
-			return diag.Inputf("%s is %d", one.key, *one.value).At("%s", name).
-				Do("give a config.json with %s from 0 to %d, or without it", one.key, one.most)
 		}
 	}
 	return nil

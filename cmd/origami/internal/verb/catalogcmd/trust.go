@@ -70,7 +70,7 @@ type trust struct {
 	DTypes   []string      `json:"dtypes"`                       // the types of A and B, empty for all that have no row
 	Evidence arch.Evidence `json:"evidence"`                     // as in `select`
 	Times    int           `json:"times"`                        // how many were measured
-	Error    ask.Number    `json:"median_error" unit:"fraction"` // of |predicted ÷ measured − 1|
+	Error    ask.Number    `json:"median_error" unit:"fraction"` // of |predicted ÷ measured − 1|; `null` if unknown
 	Narrow   float64       `json:"width_low"`                    // high ÷ low of the narrowest interval, and the widest
 	Wide     float64       `json:"width_high"`
 	From     string        `json:"from"` // the measurements, or how the intervals were found
@@ -98,8 +98,14 @@ func newTrust(d *arch.Description, u *arch.Uncertainty) trust {
 	return r
 }
 
-// merged adds a row, or makes one of it and that of the same times of another generation.
+// merged adds a row, unless there is the same of other results, and makes one of all of another generation's times.
 func merged(rows []trust, r trust) []trust {
+	if slices.ContainsFunc(rows, func(o trust) bool {
+		return o.model == r.model && o.Kernel == r.Kernel && o.Evidence == r.Evidence && o.From == r.From &&
+			slices.Equal(o.DTypes, r.DTypes) && o.Narrow == r.Narrow && o.Wide == r.Wide
+	}) {
+		return rows
+	}
 	if r.Evidence == arch.EvidenceUnchecked && !r.others {
 		r.From, _, _ = strings.Cut(r.From, ": ")
 		for i := range rows {

@@ -35,7 +35,8 @@ var pages = []input{
 		args: "--in-process compare -m 4096 -n 4096 -k 4096 --arch " + clocks(64)},
 	{name: "compare: 65 devices", codes: []int{2}, args: "compare -m 4096 -n 4096 -k 4096 --arch " + clocks(65)},
 	served("a page of 2 devices with other clocks", page(2, http.StatusOK)),
-	served("a page of 150 devices", page(150, http.StatusBadRequest)),
+	served("a comparison of 150 devices", question{target: "/api/v1/compare?m=512&n=512&k=512&arch=" +
+		url.QueryEscape(clocks(150)), status: http.StatusBadRequest}),
 	slowly(served("3 pages of 8 devices at once", page(8, http.StatusOK), page(7, http.StatusOK), page(6, http.StatusOK))),
 	served("3 large answers that nobody reads", unread(1), unread(2), unread(3),
 		question{target: "/api/v1/archs", status: http.StatusOK}),

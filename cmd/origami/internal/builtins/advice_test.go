@@ -38,7 +38,6 @@ func questions() []advised {
 		{"h200", sized(4096, 8192, 4096), "", "", ""},
 		{"h200", sized(256, 4096, 4096), "128x128x32 w4 s3", "config config", "set block_k = "},
 		{"h200", sized(1, 4096, 4096), "", "rows fuse", "compute 16 rows at once instead of 1"},
-		{"mi300x", sized(100, 4096, 4096), "", "rows fuse", "compute 128 rows at once"},
 		{"sm89", sized(1000, 1000, 1000), "", "family", "use the kernel family library"},
 		{"b200", sized(16, 7168, 2048), "", "rows fuse", "rows at once instead of 16"},
 	}

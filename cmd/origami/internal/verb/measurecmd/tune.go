@@ -206,7 +206,11 @@ func (o *TuneOptions) readList(ctx context.Context) (*tune.File, error) {
 }
 
 // unchecked reports whether the model states no error for the kernels.
-func unchecked(d *arch.Description, kernel string) bool { return !d.HasUncertainty(kernel) }
+func unchecked(d *arch.Description, kernel string) bool {
+	return !slices.ContainsFunc(d.Uncertainty, func(u arch.Uncertainty) bool {
+		return u.Kernel == kernel && u.Evidence == "" && u.Sigma > 0
+	})
+}
 
 // writeLogics writes a logic for each problem type.
 func (s *tuning) writeLogics(t *tune.Tuner) error {

@@ -314,7 +314,8 @@ func (c *Contest) Compared(i int) *Compared {
 			DRAM: known(roofs.DRAMShare, timed && roofs.DRAMShare > 0),
 			Roof: known(roofs.RoofShare, timed && roofs.RoofShare > 0),
 		},
-		Hardware: c.Hardware(i), PerDollar: c.PerDollar(i), PerJoule: c.PerJoule(i), Terms: a.NamedTerms(e), Checked: a.checked(e),
+		Hardware: c.Hardware(i), PerDollar: c.PerDollar(i), PerJoule: c.PerJoule(i), Terms: a.NamedTerms(e),
+		Checked: a.checked(e),
 	}
 	return out
 }

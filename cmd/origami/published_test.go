@@ -228,7 +228,8 @@ func TestTrustInDocs(t *testing.T) {
 			if row.Error > 0 {
 				median = fmt.Sprintf("%.1f %%", 100*row.Error)
 			}
-			fmt.Fprintf(&checked, "| %s | %s | %s | %d | %s | %s | %s |\n", row.Device, row.Kernel, strings.Join(row.DTypes, ", "), row.Times,
+			fmt.Fprintf(&checked, "| %s | %s | %s | %d | %s | %s | %s |\n", row.Device, row.Kernel,
+				strings.Join(row.DTypes, ", "), row.Times,
 				median, width, strings.TrimPrefix(row.From, "published times: "))
 		}
 	}
@@ -437,7 +438,8 @@ func (s sides) table(t *testing.T, b *strings.Builder, rows [][]string) {
 		}
 		n, c := float64(len(list)), score.ComparabilityOf(list)
 		fmt.Fprintf(b, "%s,%s,%s,%s,%s,%s,%d,%.2f,%.2f,%.2f,%.2f,%.2f,%.2f\n", s.first, s.second, s.dtype, s.schemeOfFirst,
-			s.schemeOfSecond, name, len(list), math.Exp(measured/n), math.Exp(predicted/n), faster/n, saysSo/n, c.Within, c.Winner)
+			s.schemeOfSecond, name, len(list), math.Exp(measured/n), math.Exp(predicted/n), faster/n,
+			saysSo/n, c.Within, c.Winner)
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 )
 
 // Odds returns the probability that the first of two times is the shorter one. What a source measures too long, it
-// measures too long on both devices: the errors have the correlation oddsShared. Of the time with the shorter median the
-// errors above the median count, and of the other one the errors below, so that the probability is at least one half
-// for the time that is predicted to be the shorter one.
+// measures too long on both devices: the errors have the correlation oddsShared. Of the time with the shorter median
+// the errors above the median count, and of the other one the errors below, so that the probability is at least one
+// half for the time that is predicted to be the shorter one.
 //
 // P has six decimals. More would say nothing, and depend on how a platform computes logarithms and exponentials.
 //
@@ -39,8 +39,8 @@ func OddsOfOneModel(first, second unit.Seconds, device *arch.Uncertainty, b arch
 	return positive(math.Log(float64(second/first)), spread)
 }
 
-// sigmaOf returns the standard deviation of the log of a time on a side of its median, from the median to the end of the
-// interval with the probability level.
+// sigmaOf returns the standard deviation of the log of a time on a side of its median, from the median to the end of
+// the interval with the probability level.
 func sigmaOf(from, to unit.Seconds, level float64) float64 {
 	return math.Log(float64(to/from)) / (math.Sqrt2 * math.Erfinv(level))
 }

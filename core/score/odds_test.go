@@ -8,8 +8,8 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Odds are those of normal errors to six decimals, add up to 1, depend on the ratios of the times alone, and are at least
-// one half for the time with the shorter median, wherever the ends of the intervals are.
+// Odds of normal errors have six decimals, add up to 1, depend on the ratios of the times alone, and are at least one
+// half for the time with the shorter median, wherever the ends of the intervals are.
 func TestOdds(t *testing.T) {
 	of := func(low, median, high unit.Seconds) arch.Distribution {
 		return arch.Distribution{Low: low, Median: median, High: high, Level: Level}

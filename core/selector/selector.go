@@ -276,8 +276,8 @@ func (s *Selector) score() {
 	}
 }
 
-// A split of K of which the model knows less than of kernels without a split is not taken for a gain that no measurement
-// would show: noise, as a fraction. As many candidates as settled are looked at for one without a split.
+// A split of K of which the model knows less than of kernels without a split is not taken for a gain that no
+// measurement would show: noise, as a fraction. As many candidates as settled are looked at for one without a split.
 const (
 	noise   = 0.01
 	settled = 16

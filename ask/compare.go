@@ -320,8 +320,8 @@ func (c *Contest) Compared(i int) *Compared {
 	return out
 }
 
-// Hardware returns what kernels of the i-th side, which has an answer, have to fit. Nobody knows the instruction of a
-// library's kernel: it is that of another way.
+// Hardware returns what kernels of the i-th side, which has an answer, have to fit. Nobody knows the matrix instruction
+// of a library's kernel, so another way's instruction stands for it.
 func (c *Contest) Hardware(i int) Hardware {
 	a, _ := c.Best(i)
 	d, p := a.Arch, &a.Problem

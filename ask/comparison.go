@@ -87,7 +87,7 @@ type MemoryLevel struct {
 	// the capacity of one partition, and how many there are; absent for the last level
 	Capacity   float64 `json:"capacity_bytes,omitempty"`
 	Partitions int     `json:"partitions,omitempty"`
-	// the bandwidth of all units together: that of the data sheet, or else the measured one
+	// the bandwidth of all units together, by the data sheet, or else as measured
 	Bandwidth float64 `json:"bytes_per_second,omitempty"`
 }
 

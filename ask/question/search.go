@@ -112,6 +112,16 @@ func onlyInvariant(d *arch.Description, kernel string, list []gemm.Config) ([]ge
 	return list, nil
 }
 
+// Reach makes targets answer with what their devices reach (models.Found.Reach), unless configurations are asked for.
+func (q *Search) Reach(targets []models.Found, invariant bool) {
+	if q.Asked() || invariant {
+		return
+	}
+	for i := range targets {
+		targets[i].Reach()
+	}
+}
+
 // Side returns a target that was opened as a, with the candidates that are asked for. Several goroutines may call it.
 func (q *Search) Side(s models.Source, t *models.Found, a arch.Architecture, invariant bool) (ask.Contender, error) {
 	one, err := ask.NewContender(s, t, a)

@@ -97,10 +97,8 @@ func (q *Target) Sides(ctx context.Context, s models.Source, search *Search, ker
 	if err != nil {
 		return nil, err
 	}
-	for i := range found {
-		if reach && !search.Asked() && !invariant {
-			found[i].Reach()
-		}
+	if reach {
+		search.Reach(found, invariant)
 	}
 	sides := make([]ask.Contender, len(found))
 	for i := range found {

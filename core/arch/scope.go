@@ -74,9 +74,9 @@ func (d *Description) EvidenceOf(u *Uncertainty) Evidence {
 	return u.Evidence
 }
 
-// elsewhere returns what other errors say of a problem: those of the device on other kinds of problems, else those of
-// sisters, unless the hardware or the kind of problem is one that no device was timed with, else those of other
-// generations. It is nil without any. wide says that only the sizes are outside of what was checked.
+// elsewhere returns what other errors say of a problem: the errors of the device on other kinds of problems, or else of
+// its sisters, or else of other generations. Only the last count for changed hardware, and for a kind of problem that
+// no device was timed with. It is nil without any. wide says that only the sizes are outside of what was checked.
 func (d *Description) elsewhere(kernel string, p *gemm.Problem, split int) (found *Uncertainty, wide bool) {
 	least := [2]int{math.MaxInt} // the grade, and how many sizes are outside
 	for i := range d.Uncertainty {

@@ -136,16 +136,3 @@ func (n Number) MarshalJSON() ([]byte, error) {
 
 // Finite reports whether a value is a number that JSON can hold.
 func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
-
-// IEC writes a size of a memory in the binary units that data sheets have for caches, as in 60 MiB.
-func IEC(size unit.Bytes) string {
-	for _, u := range []struct {
-		name  string
-		bytes unit.Bytes
-	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-		if size >= u.bytes {
-			return ThreeDigits(float64(size/u.bytes)) + " " + u.name
-		}
-	}
-	return ThreeDigits(float64(size)) + " B"
-}

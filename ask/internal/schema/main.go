@@ -28,8 +28,8 @@ var answers = []any{
 	ask.Arch{}, ask.Failure{}, ask.Bands{}, ask.Ladder{},
 }
 
-// folders have the structs that become JSON. docs/json.md has all of them, and the schemas
-// those of ask and core/gemm.
+// folders have the structs that become JSON. docs/json.md describes all of them, the schemas only structs of ask and
+// core/gemm.
 var folders = []string{"ask", "core/gemm", "core/arch", "core/fit", "core/score", "core/stats",
 	"plugins/library/published", "cmd/origami/internal/verb/measurecmd", "cmd/origami/internal/verb/calibratecmd",
 	"cmd/origami/internal/verb/evalcmd", "cmd/origami/internal/verb/logiccmd",

@@ -51,7 +51,7 @@ const mostSizes = 512
 // settings are the parameters that are settings of the command line.
 var settings = []string{"arch", "device", "model", "kernel", "rung", "timing", "dtype", "option"}
 
-// parameters are those of a question: the settings, and its flags that name no file. Without flags it has none.
+// parameters are the settings, and the flags of the question that name no file. Without flags there are none.
 func (e *Endpoint) parameters() []string {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	e.Ask(&session.Factory{}, flags)

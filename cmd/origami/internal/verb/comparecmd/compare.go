@@ -172,11 +172,7 @@ func open(ctx context.Context, o *Options) (sides []ask.Contender, common string
 	if search == nil {
 		search = &o.Query.Search
 	}
-	for i := range targets {
-		if !search.Asked() && !o.Query.Invariant {
-			targets[i].Reach()
-		}
-	}
+	search.Reach(targets, o.Query.Invariant)
 	sides = make([]ask.Contender, len(targets))
 	var group ask.Group
 	for i := range targets {

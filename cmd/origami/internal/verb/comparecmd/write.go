@@ -14,6 +14,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
+	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
@@ -324,7 +325,7 @@ func (g *grid) hierarchy() {
 		if h.SharedMemory == 0 {
 			return ""
 		}
-		return digits.IEC(unit.Bytes(h.SharedMemory)) + " per CTA"
+		return limit.Size(h.SharedMemory).String() + " per CTA"
 	})
 }
 
@@ -332,7 +333,7 @@ func (g *grid) hierarchy() {
 func levelCell(l *ask.MemoryLevel) string {
 	var words []string
 	if l.Capacity > 0 {
-		capacity := digits.IEC(unit.Bytes(l.Capacity))
+		capacity := limit.Size(l.Capacity).String()
 		if l.Partitions > 1 {
 			capacity = fmt.Sprintf("%d × %s", l.Partitions, capacity)
 		}

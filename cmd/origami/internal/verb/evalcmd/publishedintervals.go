@@ -86,8 +86,8 @@ func leftOut(lines []*publishedIntervals) (folds, sources, devices score.Ungroup
 	return folds, sources, devices
 }
 
-// checked finds the uncertainty of the times of a line. Its ranges are those of its sources, widened as a new time
-// needs it.
+// checked finds the uncertainty of the times of a line. Its ranges hold the errors of its sources, and are widened as a
+// new time needs it.
 func (l *publishedIntervals) checked(kernel string, widening float64) arch.UncertaintyRecord {
 	groups := l.bySource()
 	var names []string
@@ -156,7 +156,7 @@ func (l *publishedIntervals) byTiming() (series []*publishedIntervals) {
 	return series
 }
 
-// byFold are the times of a series in five parts, those of the same N and K together.
+// byFold divides the times of a series into five parts. Times of the same N and K stay together.
 func (l *publishedIntervals) byFold() (groups []score.Group) {
 	part := fmt.Sprint(l.Device, l.DTypes, l.Scheme, l.Releases, l.Timing)
 	for i, times := range grouped(l.times, func(t *publishedTime) [2]int { return [...]int{t.problem.N, t.problem.K} }) {

@@ -66,7 +66,7 @@ func New(f *session.Factory) *cobra.Command {
 	return cmd
 }
 
-// answers are those of the files, or of the commands that answer the question of the flags. The error says what a
+// answers reads the answers of files, or asks the commands that answer the question of the flags. The error says what a
 // command had no answer for.
 func answers(ctx context.Context, f *session.Factory, flags *pflag.FlagSet, files []string) ([]page.Answer, error) {
 	if len(files) > 0 {
@@ -111,7 +111,7 @@ func answers(ctx context.Context, f *session.Factory, flags *pflag.FlagSet, file
 	return out, ctx.Err()
 }
 
-// answered is what a command answers with --json and those of the flags that it knows.
+// answered asks a command, with --json and the flags that it knows.
 func answered(ctx context.Context, f *session.Factory, verb string, make func(*session.Factory) *cobra.Command,
 	words map[string]string,
 ) (page.Answer, error) {

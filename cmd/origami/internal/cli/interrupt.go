@@ -60,7 +60,7 @@ func untilSignal() (ctx context.Context, stop func()) {
 // stderr it takes for ever.
 const (
 	untilKill    = 100 * time.Millisecond
-	untilExit    = 150 * time.Millisecond
+	untilExit    = time.Second
 	untilWritten = time.Second
 )
 

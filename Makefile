@@ -270,6 +270,9 @@ RACE = $(shell grep -rlE --include='*.go' '\bgo func|^\s*go [a-z]|\bsync\.[MPRW]
 race: ## their tests under the race detector, in random order
 	go test -race -shuffle=on -vet=off -timeout 10m -skip '^(TestLibrary|TestCandidatesAndBands)$$' $(RACE)
 
+# With -trimpath, Go shares cgo's output between checkouts, and the output names the files of the first one. The flag
+# keeps them apart.
+lint: export CGO_CPPFLAGS += -I$(CURDIR)
 lint: tools ## golangci-lint, go vet among it, and module tidiness
 	golangci-lint run
 	go mod tidy -diff

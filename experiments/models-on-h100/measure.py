@@ -1,5 +1,5 @@
 """Whole models with oi.enable(kernels=True) and with og.use() beside torch.compile alone, on a Hopper GPU.
-OUT=folder python3 measure.py [word ...]: the models whose names have one of the words."""
+OUT=folder python3 measure.py [word ...]: the models whose names have one of the words. Names of Hugging Face's end in HF."""
 import copy, json, math, os, statistics, sys, tempfile, time
 HERE = os.path.dirname(os.path.abspath(__file__))
 os.environ.setdefault("ORIGAMI_LIB", os.path.join(HERE, "liborigami.so"))
@@ -111,6 +111,50 @@ class Line(torch.nn.Module):
         return torch._scaled_mm(q, self.weight.t(), scale, self.scale, out_dtype=torch.bfloat16, use_fast_accum=self.fast)
 
 
+class Hugging(torch.nn.Module):
+    """A model of transformers with random weights. Embeddings or images go in, hidden states come out."""
+
+    def __init__(self, kind, layers, **sizes):
+        super().__init__()
+        import transformers
+
+        config = transformers.AutoConfig.for_model(kind, num_hidden_layers=layers, attn_implementation="sdpa", **sizes)
+        if hasattr(config, "use_cache"):
+            config.use_cache = False
+        self.vision = hasattr(config, "image_size")
+        self.model = transformers.AutoModel.from_config(config).eval()
+
+    def forward(self, x, _):
+        return (self.model(pixel_values=x) if self.vision else self.model(inputs_embeds=x))[0]
+
+
+def hugging():
+    """Decoders while they prefill and, with one token of each sequence, decode; encoders; vision models."""
+    qwen3 = dict(hidden_size=2048, intermediate_size=6144, num_attention_heads=16, num_key_value_heads=8, head_dim=128, vocab_size=1024)
+    llama = dict(hidden_size=3072, intermediate_size=8192, num_attention_heads=24, num_key_value_heads=8, head_dim=128, vocab_size=1024)
+    text = [
+        ("Qwen3 1.7B prefill", "qwen3", 4, qwen3, 1, 1024), ("Qwen3 1.7B decode", "qwen3", 6, qwen3, 64, 1),
+        ("Llama 3.2 3B prefill", "llama", 4, llama, 1, 2048), ("Llama 3.2 3B decode", "llama", 6, llama, 16, 1),
+        ("Granite 3 2B prefill", "granite", 4, dict(hidden_size=2048, intermediate_size=8192, num_attention_heads=32,
+                                                     num_key_value_heads=8, vocab_size=1024), 1, 1024),
+        ("StarCoder2 3B prefill", "starcoder2", 4, dict(hidden_size=3072, intermediate_size=12288, num_attention_heads=24,
+                                                        num_key_value_heads=2, vocab_size=1024), 1, 1024),
+        ("RoBERTa large", "roberta", 6, dict(hidden_size=1024, intermediate_size=4096, num_attention_heads=16, vocab_size=1024,
+                                          max_position_embeddings=514), 8, 512),
+        ("ModernBERT large", "modernbert", 6, dict(hidden_size=1024, intermediate_size=2624, num_attention_heads=16, vocab_size=1024,
+                                                   pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2), 8, 512),
+    ]
+    for name, kind, layers, sizes, batch, tokens in text:
+        yield (f"{name}, {batch} x {tokens}, HF", lambda k=kind, n=layers, s=sizes: Hugging(k, n, **s),
+               lambda b=batch, t=tokens, w=sizes["hidden_size"]: (torch.randn(b, t, w), None), batch * tokens, False)
+    large = dict(hidden_size=1024, intermediate_size=4096, num_attention_heads=16)
+    for name, kind, batch, patch in (("CLIP ViT-L/14", "clip_vision_model", 16, 14), ("ViT-L/16", "vit", 32, 16),
+                                     ("BEiT large", "beit", 16, 16)):
+        tokens = (224 // patch) ** 2 + 1
+        yield (f"{name}, {batch} x {tokens}, HF", lambda k=kind, p=patch: Hugging(k, 6, patch_size=p, image_size=224, **large),
+               lambda b=batch: (torch.randn(b, 3, 224, 224), None), batch * tokens, False)
+
+
 def quantized(model, fast):
     for one in list(model.modules()):
         for name, child in list(one.named_children()):
@@ -136,6 +180,7 @@ def cases():
             torch.randn(t, 4096), None if t == 3000 else torch.randn(t, 8, 256, 128)), t, False
     yield ("GPT-2 large training, 2 x 1024", lambda: Stack(Encoder(1280, 20) for _ in range(12)),
            lambda: (torch.randn(2, 1024, 1280), True), 2 * 1024, True)
+    yield from hugging()
 
 
 def graph(step):

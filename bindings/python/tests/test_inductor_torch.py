@@ -4,6 +4,8 @@ there: tensors are fake, and the device's properties are an H200's. Without torc
 import concurrent.futures
 import contextlib
 import contextvars
+import functools
+import importlib
 import os
 import pathlib
 import pickle
@@ -648,6 +650,82 @@ class Generated(Lowered):
             self.assertEqual(graph(True), [])
             self.assertEqual(graph(False, torch.float32), [])
         self.assertIsNone(config.pre_grad_custom_pass)
+
+
+class Pinned(Lowered):
+    """A file with Inductor's lookup table, which a program without origami imports."""
+
+    PRODUCTS = (
+        (torch.mm, dict(m=16, n=4096, k=4096, dtype="bf16", trans_b=True), Cublas.SLOW),
+        (torch.mm, dict(m=2048, n=12288, k=1024, dtype="bf16", trans_b=True), Cublas.FAST),
+        (torch.addmm, dict(m=16, n=4096, k=4096, dtype="bf16", trans_b=True, bias=True), (((4096,),), *Cublas.SLOW)),
+        (torch.addmm, dict(m=2048, n=12288, k=1024, dtype="bf16", trans_b=True, bias=True), (((12288,),), *Cublas.FAST)),
+    )
+
+    def setUp(self):
+        super().setUp()
+        from torch._inductor.choices import InductorChoices
+
+        self.enterContext(V.set_choices_handler(InductorChoices()))
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.enterContext(mock.patch.object(sys, "path", [str(self.folder), *sys.path]))
+        self.enterContext(mock.patch.multiple(  # which ask the driver
+            "torch._inductor.lookup_table.choices.LookupTableChoices",
+            _get_lookup_table=lambda _: config.lookup_table.table or {}, _get_device_key=lambda *_: "NVIDIA H200"))
+        names = "max_autotune_gemm", "max_autotune_gemm_backends", "inductor_choices_class", "lookup_table.table"
+        for name in names:
+            self.enterContext(config.patch({name: functools.reduce(getattr, name.split("."), config)}))
+
+    def pinned(self, name, wanted, check):
+        """Calls a function with the file in force."""
+        file = self.folder / f"{name}.py"
+        self.assertEqual(oi.pin(file, *wanted[:1], **(wanted[1] if wanted else {})), 4)
+        self.assertNotIn("import origami", file.read_text())
+        module = importlib.import_module(name)
+        oi.disable()
+        module.enable()
+        with V.set_choices_handler(config.inductor_choices_class()):
+            check(module)
+
+    def chosen(self):
+        """The only kernel of each product."""
+        return [[c.name if extern(c) else given(c) for c in choices]
+                for function, _, shapes in self.PRODUCTS for _, choices in self.lower(function, *shapes)]
+
+    def wanted_kernels(self, bias):
+        blocks, = self.wanted(1, m=16, n=4096, k=4096, dtype="bf16", trans_b=True)
+        return [[blocks], ["mm"], [blocks], [bias]]
+
+    BIAS = "addmm" if _versions.number(torch.__version__) >= (2, 12) else "bias_addmm"
+
+    def test_problems(self):
+        def check(module):
+            self.assertEqual(self.chosen(), self.wanted_kernels(self.BIAS))
+            self.assertRegex(next(iter(module.TABLE)), r"^NVIDIA H200\+\(\(torch.bfloat16, \[16, 4096\], \[4096, 1\]\), .*\+mm$")
+            (_, (other,)), = self.lower(torch.mm, ((17, 4096),), ((4096, 4096),))
+            self.assertTrue(extern(other))
+
+        self.pinned("of_problems", ([one for _, one, _ in self.PRODUCTS], {"model": self.model}), check)
+
+    def test_what_was_compiled(self):
+        oi.enable(model=self.model)
+        self.chosen()
+        self.pinned("of_compiled", (), lambda module: self.assertEqual(self.chosen(), self.wanted_kernels(self.BIAS)))
+
+    def test_keys_of_caches(self):
+        keys = set()
+        for name, problems in (("one", self.PRODUCTS[:1]), ("two", self.PRODUCTS[:2])):
+            oi.pin(self.folder / f"{name}.py", [one for _, one, _ in problems], model=self.model)
+            importlib.import_module(name).enable()
+            keys.add(pickle.dumps(config.save_config_portable(ignore_private_configs=False)))
+        self.assertEqual(len(keys), 2)
+
+    def test_what_has_no_table(self):
+        for problems, why in ((None, "nothing was compiled"), ([dict(m=512, n=4096, k=4097)], "aten=False"),
+                              ([dict(m=16, n=4096, k=4096, dtype="fp8")], "has scales"), ([dict(m=1, n=1, k=1, lda=2)], "has 'lda'")):
+            with self.assertRaisesRegex(oi.Error, why):
+                oi.pin(self.folder / "none.py", problems, model=self.model)
+        self.assertEqual(oi.pin(self.folder / "some.py", [dict(m=512, n=4096, k=4097)], model=self.model, aten=False), 1)
 
 
 class FailsOpen(Lowered):

@@ -25,9 +25,10 @@ import sys
 from origami_gemm.errors import Error
 from origami_gemm.inductor import _settings, _state, _versions
 from origami_gemm.inductor._report import Report, Row
+from origami_gemm.inductor._table import write as pin
 from origami_gemm.lib import Model
 
-__all__ = ["Enabled", "Report", "Row", "clear", "disable", "enable", "report"]
+__all__ = ["Enabled", "Report", "Row", "clear", "disable", "enable", "pin", "report"]
 
 log = logging.getLogger("origami_gemm.inductor")
 
@@ -87,8 +88,9 @@ def report() -> Report:
 
 
 def clear() -> None:
-    """Forgets what report() gives."""
+    """Forgets what report() and pin() give."""
     _state.recorder.clear()
+    _state.pinned.clear()
 
 
 # What Inductor's settings were before enable(), by name.

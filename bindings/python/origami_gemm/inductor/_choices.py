@@ -10,7 +10,6 @@ import dataclasses
 import logging
 import weakref
 
-import torch
 from torch._inductor import config
 from torch._inductor.choices import InductorChoices
 from torch._inductor.ir import TritonTemplateBuffer
@@ -18,12 +17,13 @@ from torch._inductor.kernel.bmm import bmm_template
 from torch._inductor.kernel.mm import (mm_template, persistent_tma_mm_template,
                                        scaled_mm_device_tma_epilogue_scaling_template)
 from torch._inductor.kernel_template_choice import KernelTemplateChoice
+from torch._inductor.lookup_table.choices import LookupTableChoices
 from torch._inductor.select_algorithm import ExternKernelChoice
 from torch._inductor.virtualized import V
 
 import origami_gemm.triton
 from origami_gemm.errors import Error
-from origami_gemm.inductor import _cublas, _nodes, _problem, _state, _versions
+from origami_gemm.inductor import _cublas, _nodes, _pinned, _problem, _state, _table, _versions
 from origami_gemm.inductor._problem import NotUnderstood
 from origami_gemm.inductor._report import Row
 
@@ -60,7 +60,7 @@ def extended(handler, key):
         mine = {"uuid": _uuid} if type(handler) is InductorChoices or hasattr(handler, "uuid") else {}
         kind = type("Origami" + type(handler).__name__, (Picks, type(handler)), mine)
     new = kind.__new__(kind)
-    new.__dict__.update(vars(handler), _origami_key=key, _held=None)
+    new.__dict__.update(vars(handler), _origami_key=key, _origami_held=None)
     return new
 
 
@@ -84,11 +84,11 @@ class Picks:
         if op_name not in OPERATIONS:
             return _untimed(own())
         held = []
-        if op_name == "addmm" and _versions.asks_in_parts():
-            if _more_follow(kernel_inputs, templates):
-                self._held = kernel_inputs.nodes()[1:], own()
+        if op_name == "addmm" and _pinned.in_parts(_versions.PARTS):
+            if _pinned.more_follow(kernel_inputs, templates):
+                self._origami_held = kernel_inputs.nodes()[1:], own()
                 return []
-            if templates and not any(isinstance(t, ExternKernelChoice) or t in TILED for t in templates):
+            if _pinned.between(templates):
                 return own()
             held = self._released(kernel_inputs)
         asked = settings, kernel_inputs, templates, op_name, kwarg_overrides or {}, held
@@ -107,7 +107,7 @@ class Picks:
 
     def _released(self, kernel_inputs):
         """The choices of cuBLAS for the product that were held until the other templates are asked for."""
-        (operands, choices), self._held = self._held or ((), []), None
+        (operands, choices), self._origami_held = self._origami_held or ((), []), None
         return choices if [*map(id, operands)] == [*map(id, kernel_inputs.nodes()[1:])] else []
 
     def _generated(self, settings, kernel_inputs, templates, op_name, overrides, held):
@@ -172,12 +172,16 @@ class Picks:
         if settings.top == 1 and all(a.cublas_is_faster() for a in asked):
             rows = [Row(op_name, a.problem, (), a.ranked[0][0], 1, dynamic, a.hint, cublas_seconds=a.cublas)
                     for a in asked]
+            _pin(kernel_inputs, op_name, externs[0])
             return externs[:1], rows
         choices, rows = list(externs), []
         layout = kernel_inputs.output_layout(flexible=False)
         for a in asked:
             built, picks, runner_up = _built(a, layout)
             choices += built
+            if a.hint is None:
+                what = _table.chosen(picks[0].seconds, a.cublas, settings.aten if externs else False)
+                _pin(kernel_inputs, op_name, {"pick": built[0], "aten": choices[0]}.get(what))
             tma = tuple(choice.template in PERSISTENT for choice in built)
             rows.append(Row(op_name, a.problem, picks, runner_up, len(externs), dynamic, a.hint,
                             cublas_seconds=a.cublas, tma=tma))
@@ -278,12 +282,14 @@ def _instructions(nodes):
     return sum(c.num_ops + sum(INSTRUCTIONS.get(op, 0) for op in c.used_ops) for c in counts)
 
 
-def _more_follow(kernel_inputs, templates):
-    """Whether addmm asks for cuBLAS and will ask for the other templates. Inductor's tuned_addmm says when."""
-    tunes = config.max_autotune or config.max_autotune_gemm
-    fp32 = kernel_inputs.dtype(1) == torch.float32 and torch.backends.cuda.matmul.fp32_precision == "bfx9"
-    empty = 0 in kernel_inputs.output_layout().size
-    return tunes and not fp32 and not empty and all(isinstance(t, ExternKernelChoice) for t in templates)
+def _pin(kernel_inputs, op_name, choice):
+    """Keeps what a product gets where nothing is timed, for _table.write."""
+    try:
+        key = LookupTableChoices().make_lookup_key(kernel_inputs, op_name, include_device=True)
+        if choice and key and (entry := _table.kept(choice)):
+            _state.pinned[key] = [entry]
+    except Exception as e:  # the graph needs no table
+        log.debug("%s has no entry in a table: %s", op_name, e)
 
 
 def _untimed(choices):

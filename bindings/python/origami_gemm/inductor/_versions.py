@@ -12,6 +12,10 @@ import typing
 CHECKED = ((2, 10), (2, 11), (2, 12), (2, 13), (2, 14), (2, 15))
 
 
+# The versions whose addmm asks for cuBLAS by itself and then, always, for the other templates. Only their sources tell.
+PARTS = ((2, 12), CHECKED[-1])
+
+
 class Difference(typing.NamedTuple):
     """since is the first version in which pattern, a regular expression, is found in a file of torch/_inductor."""
 
@@ -66,11 +70,6 @@ def registers():
 
     return getattr(choices, "register_inductor_choices", None) and (
         choices.register_inductor_choices, choices.unregister_inductor_choices)
-
-
-def asks_in_parts() -> bool:
-    """Whether addmm asks for cuBLAS by itself and then, always, for the other templates. Only the sources tell."""
-    return (2, 12) <= number(torch_version()) <= CHECKED[-1]
 
 
 def torch_version() -> str:

@@ -34,6 +34,10 @@ from origami_gemm.errors import ArgumentTypeError, Error
 
 API_VERSION = 5
 
+# What an interval rests on: measured times of the device, of another kind of problem on it, of others of its
+# architecture, or none of these.
+Evidence = typing.Literal["checked", "related", "sister", "unchecked"]
+
 KINDS = {1: "internal", 2: "input", 3: "plugin", 4: "device"}
 
 
@@ -61,8 +65,9 @@ class Pick(Mapping):
 
     What is null in JSON is 0. xcds and chunk are 0 if the GPU has one die. bound is what limits the kernel. cycles and
     seconds are no times if Model.description has "ranks_only": such a model puts configurations in order.
-    interval_seconds has the level Model.description["interval_level"]; it is None if the model was not checked on such
-    problems. axes has the values on the kernel family's named axes, "name=value,name=value"; it is often empty."""
+    interval is the low and the high end of seconds, with the probability Model.description["interval_level"]. evidence says
+    what it rests on, and outside what of the problem no measured time covers. axes has the values on the kernel family's
+    named axes, "name=value,name=value"; it is often empty."""
 
     block_m: int
     block_n: int
@@ -76,11 +81,14 @@ class Pick(Mapping):
     bound: str
     cycles: float
     seconds: float
-    interval_seconds: tuple | None
+    interval: tuple[float, float] | None
     axes: str
 
     # 2·m·n·k·batch ÷ seconds ÷ 10¹². 0 if the model only ranks
     tflops: float = 0.0
+    # None for a kernel of bands()
+    evidence: Evidence | None = None
+    outside: tuple[str, ...] = ()
     # what is predicted to be faster, the largest gain first: with select(advice=True)
     advice: tuple[Advice, ...] = ()
 
@@ -173,8 +181,8 @@ class Model:
     characterization has the times of a pass over them. Both are a path (the file may be gzipped) or the text of such a
     file.
 
-    Opening takes milliseconds. select() takes some tens of microseconds for a new problem, and a dict lookup for a
-    known one.
+    Opening takes some milliseconds, a new problem about half of one, and a known problem a dict lookup. docs/performance.md
+    has the figures.
     """
 
     def __init__(self, arch: str, device: str | None = None, *, model: str | None = None, kernel: str | None = None,
@@ -341,7 +349,8 @@ class Model:
         interval = predicted.get("interval_seconds")
         xcds, chunk = (mapping["xcds"], mapping["chunk"]) if mapping else (0, 0)
         return Pick(*_numbers(config), xcds, chunk, predicted["bound"], predicted["cycles"], predicted["seconds"],
-                    interval and tuple(interval), _axes(config), 0.0 if self._ranks_only else predicted["tflops"])
+                    interval and tuple(interval), _axes(config), 0.0 if self._ranks_only else predicted["tflops"],
+                    answer.get("evidence"), tuple(answer.get("outside", ())))
 
     def _ask(self, question, problem=None, **more):
         if self._closed and self._library.usable():

@@ -19,11 +19,9 @@ Python's own TypeError.
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 import json
 import operator
 import os
-import pathlib
 import threading
 import typing
 from collections.abc import Mapping, Sequence
@@ -31,6 +29,14 @@ from collections.abc import Mapping, Sequence
 from origami_gemm._arguments import alignments, as_json, content, flag, group_rows, shown, whole
 from origami_gemm._dtypes import named
 from origami_gemm.errors import ArgumentTypeError, Error
+
+if typing.TYPE_CHECKING:
+    import dataclasses
+    import pathlib
+
+    record = dataclasses.dataclass(frozen=True, slots=True)
+else:
+    from origami_gemm._records import record
 
 API_VERSION = 5
 
@@ -41,7 +47,7 @@ Evidence = typing.Literal["checked", "related", "sister", "unchecked"]
 KINDS = {1: "internal", 2: "input", 3: "plugin", 4: "device"}
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class Advice:
     """A change that is predicted to save time. gain is the time of the same work now ÷ after the change, seconds the
     predicted time after it. problem, kernel and config are the product, the kernel family and the configuration then.
@@ -59,7 +65,7 @@ class Advice:
         return f"{self.do}: {self.gain:.3g} times as fast"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class Pick(Mapping):
     """A kernel configuration, and what the model predicts for it. It is a mapping too: dict(pick) has its fields.
 
@@ -116,10 +122,10 @@ def _notation(config, axes):
     return " ".join([*parts, *axes])
 
 
-_FIELDS = tuple(field.name for field in dataclasses.fields(Pick))
+_FIELDS = Pick.__match_args__
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class Regret:
     """What a model's uncertainty means for a pick: how much slower it is expected to be than the fastest other candidate,
     as a fraction of that candidate's time, and how many leading candidates are worth measuring. 1 means that the pick can
@@ -129,7 +135,7 @@ class Regret:
     worth_measuring: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class Band:
     """The sizes M from m_low to m_high, and the kernel for them, or None where the vendor's library is taken. Of the pick,
     the configuration and the time for m_high are known; select(candidates=[pick]) predicts the rest. The regret is how
@@ -149,7 +155,7 @@ class Band:
     one_price: float | None = None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class Same:
     """What the kernels for all M have in common, and what that costs: how much slower kernels are than the fastest of the
     family for each M, as a fraction, predicted. one is the single kernel that costs least for all M, or None; its times
@@ -244,7 +250,7 @@ class Model:
             pick = self._remember(key, self._ask("select", _problem(*key), brief=True))
         if flag("advice", advice):
             found = self._ask("select", _problem(*key), advice=True).get("advice", ())
-            pick = dataclasses.replace(pick, advice=tuple(Advice(**one) for one in found))
+            pick = Pick(**{**pick, "advice": tuple(Advice(**one) for one in found)})
         return pick
 
     def answer(self, m: int, n: int, k: int, **problem) -> dict:
@@ -331,10 +337,10 @@ class Model:
         """Closes the model: it answers no new questions. Previous answers remain."""
         self._closed = True
 
-    def __enter__(self):
+    def __enter__(self) -> Model:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _remember(self, key, answer):
@@ -681,7 +687,7 @@ os.register_at_fork(after_in_child=_in_child)
 def load(path=None):
     """The library at a path, or at one of the usual places. It is loaded once."""
     try:
-        path = pathlib.Path(path) if path else _find()
+        path = os.fspath(path) if path else _find()
     except TypeError:
         raise ArgumentTypeError(f"library is {shown(path)}; give the path of liborigami.so") from None
     with _loading:
@@ -691,13 +697,14 @@ def load(path=None):
 
 
 def _find():
-    here = pathlib.Path(__file__).resolve().parent
+    here = os.path.dirname(os.path.realpath(__file__))
     named = os.environ.get("ORIGAMI_LIB")
     if named:
-        return pathlib.Path(named)
-    places = [here / "liborigami.so", here.parents[2] / "bin" / "liborigami.so"]
+        return named
+    places = [here, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(here))), "bin")]
     for place in places:
-        if place.exists():
-            return place
-    raise Error(f"no liborigami.so in {' or '.join(str(p.parent) for p in places)}; build it with `make lib`, "
+        path = os.path.join(place, "liborigami.so")
+        if os.path.exists(path):
+            return path
+    raise Error(f"no liborigami.so in {' or '.join(places)}; build it with `make lib`, "
                 "or set ORIGAMI_LIB to its path", "device")

@@ -51,7 +51,7 @@ class Settings:
 @functools.cache
 def _content() -> str:
     """What the package and the library are, in a few letters."""
-    digest = hashlib.sha256(load().path.read_bytes())
+    digest = hashlib.sha256(pathlib.Path(load().path).read_bytes())
     for file in sorted(pathlib.Path(__file__).parent.glob("*.py")):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]

@@ -416,11 +416,10 @@ PROGRAM = shutil.which("origami", path=os.pathsep.join((str(CLIENT.parents[1] / 
 
 @unittest.skipUnless(PROGRAM, "needs origami: make build")
 class Pasted(Lowered):
-    """What `origami select --format inductor` prints, where docs/inductor.md says that it is pasted."""
+    """What `origami select --format inductor` prints, in Inductor's own list (docs/inductor.md)."""
 
     def paste(self, heuristic, *arguments):
-        from torch._inductor.template_heuristics import triton as heuristics
-
+        heuristics = importlib.import_module(_versions.template_parameters().__module__.removesuffix("params") + "triton")
         command = [PROGRAM, "--in-process", "--arch", "sm90@h200", "select", "--format", "inductor", *arguments]
         lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         configurations = eval(f"[\n{lines}]", {"GemmConfig": heuristics.GemmConfig})
@@ -771,8 +770,7 @@ class FailsOpen(Lowered):
             self.left("ZeroDivisionError: oh", torch.mm, ((512, 1024),), ((1024, 768),))
 
     def test_a_template_with_other_parameters(self):
-        from torch._inductor.template_heuristics import triton as heuristics
-
+        heuristics = importlib.import_module(_versions.template_parameters().__module__.removesuffix("params") + "triton")
         real = heuristics.MMTemplateConfigMixin._convert_config_to_template_kwargs
 
         def convert(self, *args):

@@ -52,7 +52,7 @@ LIB_LINK    := -extldflags=-Wl,-soname,$(LIB_SONAME)
 endif
 
 .DEFAULT_GOAL := build
-.PHONY: help build install lib wheel wheel-ready wheel-test release release-lint image publish rehearse version cuda cuda-ready cuda-test triton python-test python-ready cluster-test site site-ready site-test test test-all race golden golden-v3 golden-arm64 lint proto
+.PHONY: help build install lib wheel wheel-ready wheel-test release release-lint image publish rehearse version cuda cuda-ready cuda-test triton python-test torch-sources torch-test python-ready cluster-test site site-ready site-test test test-all race golden golden-v3 golden-arm64 lint proto
 .PHONY: generate budgets intervals checked scores verify ptxas assemble fuzz soak hostile many-gpus bench hashes tools clean
 
 help: ## this list
@@ -210,6 +210,13 @@ python-test: $(TOOLS)/python/ready ## the Python client, the plugin SDK and its 
 	cd sdk/python && PYTHONPATH=.:$(TOOLS)/python python3 -m unittest discover -s tests
 	cd plugins/triton && PYTHONPATH=.:$(CURDIR)/sdk/python:$(CURDIR)/bindings/python:$(TOOLS)/python python3 -m unittest discover -s tests
 	ORIGAMI_REQUIRE_PYTHON=1 go test -count=1 -run Python ./sdk/host ./cmd/origami
+torch-sources: ## what the Python package uses of Inductor, in the sources of each PyTorch of its table, and of the newest (TORCH="2.14.0 newest")
+	python3 bindings/python/tests/torch_sources.py $(TORCH)
+torch-test: lib build ## torch.compile with TORCH=2.14.0, or the newest, in an environment of its own, without a GPU (5 GB of disk)
+	rm -rf $(BIN)/torch && python3 -m venv $(BIN)/torch
+	$(BIN)/torch/bin/pip install --quiet --disable-pip-version-check --no-compile 'torch$(if $(TORCH),==$(TORCH))'
+	cd bindings/python && PYTHONPATH=. ORIGAMI_REQUIRE_TORCH=1 $(BIN)/torch/bin/python -m unittest tests.test_inductor_torch tests.test_torch
+	rm -rf $(BIN)/torch
 cluster-test: build $(TOOLS)/cluster/ready ## tuning over Ray and Slurm on clusters of this machine, with every fault: half an hour (Debian with munge, slurmctld and slurmd)
 	cd bindings/python && ORIGAMI_TEST_ALL=1 ORIGAMI_REQUIRE_RAY=1 PYTHONPATH=.:$(TOOLS)/cluster python3 -m unittest -v tests.test_ray tests.test_slurm
 $(TOOLS)/cluster/ready: Makefile

@@ -64,12 +64,15 @@ type Brief struct {
 	Config    gemm.Config `json:"config"`
 	Predicted *Predicted  `json:"predicted"`
 	Mapping   *Mapping    `json:"mapping,omitempty"`
+	// what the interval rests on, as in an Answer
+	Evidence arch.Evidence `json:"evidence"`
+	Outside  []string      `json:"outside"`
 }
 
 // Brief returns an entry that can be used as a plain value.
 func (a *Ranking) Brief(e *Entry) Brief {
 	pick := a.Pick(e)
-	return Brief{e.Rank, pick.Config, pick.Predicted, pick.Mapping}
+	return Brief{e.Rank, pick.Config, pick.Predicted, pick.Mapping, a.Scope(e).Evidence, append([]string{}, a.Outside(e)...)}
 }
 
 // rank is the entry's rank, nil if it has none.

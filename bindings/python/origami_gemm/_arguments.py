@@ -1,11 +1,8 @@
 """Checks of what a caller passes. What is wrong with it is an Error."""
 
-import gzip
 import json
 import operator
 import os
-import pathlib
-import zlib
 
 from origami_gemm.errors import ArgumentTypeError, Error
 
@@ -14,9 +11,12 @@ def content(file):
     """The text of a file, given as a path or as the text."""
     if not isinstance(file, os.PathLike):
         return file
-    path = pathlib.Path(file)
+    import gzip  # it takes longer than all else that a pick needs
+    import zlib
+
+    path = os.fspath(file)
     try:
-        with gzip.open(path, "rt") if path.suffix == ".gz" else open(path) as text:
+        with gzip.open(path, "rt") if str(path).endswith(".gz") else open(path) as text:
             return text.read()
     except (OSError, EOFError, UnicodeError, zlib.error, ValueError) as e:
         raise Error(f"{path}: it cannot be read ({e})") from e

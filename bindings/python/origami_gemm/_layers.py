@@ -22,10 +22,14 @@ from origami_gemm.errors import Error
 
 log = logging.getLogger("origami_gemm.torch")
 
-# The kernel family of an architecture. Others, and others than this one, run if the environment variable KERNEL names the
-# family: "mma" is for Ampere, Ada and everything after, and was measured on Hopper only.
+# The kernel family of an architecture, on its devices of which times were compared. Others, and others than this one, run
+# if the environment variable KERNEL names the family: "mma" is for Ampere, Ada and everything after, and was measured on
+# Hopper only.
 FAMILIES = {"sm90": "wgmma"}
 KERNEL = "ORIGAMI_TORCH_KERNEL"
+# A product and a kernel that every measured device has times for.
+USUAL = {"m": 4096, "n": 4096, "k": 4096, "dtype": "bf16", "trans_b": True, "candidates": [
+    {"block_m": 128, "block_n": 256, "block_k": 64, "num_warps": 12, "num_stages": 4, "axes": "cluster=2"}]}
 MOST_M = 1 << 24
 # The sizes M that the order of sums of an invariant layer is chosen for, all of the same weight.
 ORDERED = [1 << i for i in range(14)]
@@ -121,6 +125,10 @@ class Device:
                     return
                 gpu = {"arch": arch, "live": {"name": driver.name(ordinal), "attributes": attributes}}
                 models = tuple(lib.Model(**gpu, kernel=kernel) for kernel in (family, "library"))
+                if not os.environ.get(KERNEL) and models[0].select(**USUAL).evidence not in ("checked", "related"):
+                    self.why = (f"no times of {gpu['live']['name']} were compared, so that no kernel runs on it unasked; "
+                                f"{KERNEL}={family} tries them, and prepare() and use(model, m=…) then time each beside cuBLAS")
+                    return
             self.own, self.library = models
             self._family = self.own.description["kernel"]
         except (Error, OSError, RuntimeError) as e:

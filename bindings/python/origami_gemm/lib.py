@@ -19,11 +19,9 @@ Python's own TypeError.
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 import json
 import operator
 import os
-import pathlib
 import threading
 import typing
 from collections.abc import Mapping, Sequence
@@ -32,12 +30,24 @@ from origami_gemm._arguments import alignments, as_json, content, flag, group_ro
 from origami_gemm._dtypes import named
 from origami_gemm.errors import ArgumentTypeError, Error
 
+if typing.TYPE_CHECKING:
+    import dataclasses
+    import pathlib
+
+    record = dataclasses.dataclass(frozen=True, slots=True)
+else:
+    from origami_gemm._records import record
+
 API_VERSION = 5
+
+# What an interval rests on: measured times of the device, of another kind of problem on it, of others of its
+# architecture, or none of these.
+Evidence = typing.Literal["checked", "related", "sister", "unchecked"]
 
 KINDS = {1: "internal", 2: "input", 3: "plugin", 4: "device"}
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class Advice:
     """A change that is predicted to save time. gain is the time of the same work now ÷ after the change, seconds the
     predicted time after it. problem, kernel and config are the product, the kernel family and the configuration then.
@@ -55,14 +65,15 @@ class Advice:
         return f"{self.do}: {self.gain:.3g} times as fast"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class Pick(Mapping):
     """A kernel configuration, and what the model predicts for it. It is a mapping too: dict(pick) has its fields.
 
     What is null in JSON is 0. xcds and chunk are 0 if the GPU has one die. bound is what limits the kernel. cycles and
     seconds are no times if Model.description has "ranks_only": such a model puts configurations in order.
-    interval_seconds has the level Model.description["interval_level"]; it is None if the model was not checked on such
-    problems. axes has the values on the kernel family's named axes, "name=value,name=value"; it is often empty."""
+    interval is the low and the high end of seconds, with the probability Model.description["interval_level"]. evidence says
+    what it rests on, and outside what of the problem no measured time covers. axes has the values on the kernel family's
+    named axes, "name=value,name=value"; it is often empty."""
 
     block_m: int
     block_n: int
@@ -76,11 +87,14 @@ class Pick(Mapping):
     bound: str
     cycles: float
     seconds: float
-    interval_seconds: tuple | None
+    interval: tuple[float, float] | None
     axes: str
 
     # 2·m·n·k·batch ÷ seconds ÷ 10¹². 0 if the model only ranks
     tflops: float = 0.0
+    # None for a kernel of bands()
+    evidence: Evidence | None = None
+    outside: tuple[str, ...] = ()
     # what is predicted to be faster, the largest gain first: with select(advice=True)
     advice: tuple[Advice, ...] = ()
 
@@ -108,10 +122,10 @@ def _notation(config, axes):
     return " ".join([*parts, *axes])
 
 
-_FIELDS = tuple(field.name for field in dataclasses.fields(Pick))
+_FIELDS = Pick.__match_args__
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class Regret:
     """What a model's uncertainty means for a pick: how much slower it is expected to be than the fastest other candidate,
     as a fraction of that candidate's time, and how many leading candidates are worth measuring. 1 means that the pick can
@@ -121,7 +135,7 @@ class Regret:
     worth_measuring: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class Band:
     """The sizes M from m_low to m_high, and the kernel for them, or None where the vendor's library is taken. Of the pick,
     the configuration and the time for m_high are known; select(candidates=[pick]) predicts the rest. The regret is how
@@ -141,7 +155,7 @@ class Band:
     one_price: float | None = None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@record
 class Same:
     """What the kernels for all M have in common, and what that costs: how much slower kernels are than the fastest of the
     family for each M, as a fraction, predicted. one is the single kernel that costs least for all M, or None; its times
@@ -173,8 +187,8 @@ class Model:
     characterization has the times of a pass over them. Both are a path (the file may be gzipped) or the text of such a
     file.
 
-    Opening takes milliseconds. select() takes some tens of microseconds for a new problem, and a dict lookup for a
-    known one.
+    Opening takes some milliseconds, a new problem about half of one, and a known problem a dict lookup. docs/performance.md
+    has the figures.
     """
 
     def __init__(self, arch: str, device: str | None = None, *, model: str | None = None, kernel: str | None = None,
@@ -236,7 +250,7 @@ class Model:
             pick = self._remember(key, self._ask("select", _problem(*key), brief=True))
         if flag("advice", advice):
             found = self._ask("select", _problem(*key), advice=True).get("advice", ())
-            pick = dataclasses.replace(pick, advice=tuple(Advice(**one) for one in found))
+            pick = Pick(**{**pick, "advice": tuple(Advice(**one) for one in found)})
         return pick
 
     def answer(self, m: int, n: int, k: int, **problem) -> dict:
@@ -323,10 +337,10 @@ class Model:
         """Closes the model: it answers no new questions. Previous answers remain."""
         self._closed = True
 
-    def __enter__(self):
+    def __enter__(self) -> Model:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _remember(self, key, answer):
@@ -341,7 +355,8 @@ class Model:
         interval = predicted.get("interval_seconds")
         xcds, chunk = (mapping["xcds"], mapping["chunk"]) if mapping else (0, 0)
         return Pick(*_numbers(config), xcds, chunk, predicted["bound"], predicted["cycles"], predicted["seconds"],
-                    interval and tuple(interval), _axes(config), 0.0 if self._ranks_only else predicted["tflops"])
+                    interval and tuple(interval), _axes(config), 0.0 if self._ranks_only else predicted["tflops"],
+                    answer.get("evidence"), tuple(answer.get("outside", ())))
 
     def _ask(self, question, problem=None, **more):
         if self._closed and self._library.usable():
@@ -672,7 +687,7 @@ os.register_at_fork(after_in_child=_in_child)
 def load(path=None):
     """The library at a path, or at one of the usual places. It is loaded once."""
     try:
-        path = pathlib.Path(path) if path else _find()
+        path = os.fspath(path) if path else _find()
     except TypeError:
         raise ArgumentTypeError(f"library is {shown(path)}; give the path of liborigami.so") from None
     with _loading:
@@ -682,13 +697,14 @@ def load(path=None):
 
 
 def _find():
-    here = pathlib.Path(__file__).resolve().parent
+    here = os.path.dirname(os.path.realpath(__file__))
     named = os.environ.get("ORIGAMI_LIB")
     if named:
-        return pathlib.Path(named)
-    places = [here / "liborigami.so", here.parents[2] / "bin" / "liborigami.so"]
+        return named
+    places = [here, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(here))), "bin")]
     for place in places:
-        if place.exists():
-            return place
-    raise Error(f"no liborigami.so in {' or '.join(str(p.parent) for p in places)}; build it with `make lib`, "
+        path = os.path.join(place, "liborigami.so")
+        if os.path.exists(path):
+            return path
+    raise Error(f"no liborigami.so in {' or '.join(places)}; build it with `make lib`, "
                 "or set ORIGAMI_LIB to its path", "device")

@@ -2,6 +2,9 @@
 torch, liborigami or a GPU the tests skip, or fail if ORIGAMI_REQUIRE_GPU=1."""
 
 import os
+import subprocess
+import sys
+import tempfile
 import unittest
 
 try:
@@ -120,6 +123,33 @@ class Compiled(unittest.TestCase):
                                     if not isinstance(plan, str)), oi.report())
         _layers.registry.clear()
         _layers.registry._devices[0] = layer
+
+    def test_pinned(self):
+        """A process without origami has the kernels of the table, and times none."""
+        function = "lambda a, b, c: torch.addmm(c, a, b)"
+        arguments = normal(16, 4096), normal(4096, 4096).t(), normal(4096)
+        oi.enable(aten=False)
+        self.check(eval(function), *arguments)
+        pick = oi.report()[0].picks[0]
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(oi.pin(f"{folder}/pinned.py"), 1)
+            torch.save(arguments, f"{folder}/arguments")
+            program = f"""
+import pinned, sys, torch
+from torch._dynamo.utils import counters
+from torch._inductor.utils import run_and_get_code
+pinned.enable()
+a, b, c = torch.load("{folder}/arguments")
+function = {function}
+got, code = run_and_get_code(torch.compile(function), a, b, c)
+want = function(a, b, c)
+assert (got - want).float().norm() / want.float().norm() < 1e-2
+assert "BLOCK_M : tl.constexpr = {pick.block_m}" in "".join(code), code
+print(counters["inductor"]["select_algorithm_autotune"], any(name.startswith("origami") for name in sys.modules))
+"""
+            done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                                  env={**os.environ, "PYTHONPATH": folder, "TORCHINDUCTOR_CACHE_DIR": f"{folder}/cache"})
+        self.assertEqual(done.stdout, "0 False\n", done.stderr)
 
     def test_dynamic_sizes(self):
         oi.enable(aten=False)

@@ -168,6 +168,17 @@ print(L.Layer(layer.key, L.Device(3)).plan(7))
                                            "ORIGAMI_TORCH_KERNEL=mma runs unmeasured ones"])
         self.assertIn("failed with", out[2])
 
+    def test_a_hopper_that_was_not_measured(self):
+        out, _ = printed(self, """
+import os
+L._cuda.Driver.name = lambda *_: "NVIDIA H800"
+print(L.Layer(layer.key, L.Device(0)).plan(7))
+os.environ["ORIGAMI_TORCH_KERNEL"] = "wgmma"
+print(L.Device(0).why, L.Device(0).own.description["device"])
+""")
+        self.assertRegex(out[0], "no times of NVIDIA H800 were compared, .*; ORIGAMI_TORCH_KERNEL=wgmma tries them")
+        self.assertEqual(out[1], "None h800")
+
     def test_kernels_of_another_family(self):
         """On an Ada, whose kernels nobody has measured, if the environment says so. They add to what C holds."""
         out, _ = printed(self, """

@@ -52,7 +52,7 @@ def said(pick):
         "cycles": pick.cycles,
         "seconds": pick.seconds,
         "bound": pick.bound,
-        "interval": list(pick.interval_seconds or ()),
+        "interval": list(pick.interval or ()),
         "mapping": {"xcds": pick.xcds, "chunk": pick.chunk},
     }
 
@@ -194,7 +194,7 @@ class SameAsCommandLine(unittest.TestCase):
         [want] = cli("--arch", "sm90", "select", "--groups", "120,33,0,512", "-n", 4096, "-k", 2048)
         pick = model.select(665, 4096, 2048, groups=groups)
         self.assertEqual(said(pick), expected(want))
-        self.assertIsNotNone(pick.interval_seconds)  # of other generations: no data set has groups
+        self.assertIsNotNone(pick.interval)  # of other generations: no data set has groups
         self.assertIsNone(model.expected_regret(665, 4096, 2048, groups=tuple(groups)))
         self.assertEqual(model.rank(665, 4096, 2048, groups=iter(groups), top=1), [pick])
         one = {"m": 665, "n": 4096, "k": 2048}

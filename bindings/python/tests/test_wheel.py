@@ -70,12 +70,13 @@ class Wheel(unittest.TestCase):
 
     def test_plugins_of_the_command_start(self):
         self.assertIn("nvidia", self.run_("origami", "plugin", "ls"))
+        self.assertIn("nvidia", self.run_("python", "-m", "origami_gemm", "plugin", "ls"))
 
     def test_contents(self):
         with zipfile.ZipFile(self.wheel) as archive:
             names = archive.namelist()
             command = archive.getinfo(f"origami_gemm-{self.version}.data/scripts/origami")
-        for name in ("origami_gemm/py.typed", "origami_gemm/liborigami.so", "origami_gemm/triton.py", "origami_gemm/torch/__init__.py"):
+        for name in ("origami_gemm/py.typed", "origami_gemm/SKILL.md", "origami_gemm/liborigami.so", "origami_gemm/triton.py", "origami_gemm/torch/__init__.py"):
             self.assertIn(name, names)
         licenses = [pathlib.PurePath(name).name for name in names if "dist-info/licenses/" in name]
         self.assertEqual(sorted(licenses), ["LICENSE", "LICENSES-third-party.txt", "NOTICE"])

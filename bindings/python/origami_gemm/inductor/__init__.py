@@ -6,9 +6,9 @@
     ...
     print(oi.report())
 
-The pick is made through Inductor's own extension point, torch._inductor.config.inductor_choices_class. What is not
-understood (an unknown version of PyTorch, a layout, a type, a device) is left to Inductor, with one line in the log of
-`origami_gemm.inductor`. ORIGAMI_INDUCTOR=1 in the environment (or top=4,aten=0) enables it without a line of code.
+The pick is made through Inductor's own extension points, register_inductor_choices where it is there, and otherwise
+torch._inductor.config.inductor_choices_class. What is not understood (another interface, a layout, a type, a device) is
+left to Inductor, with one line in the log of `origami_gemm.inductor`. ORIGAMI_INDUCTOR=1 in the environment (or top=4,aten=0) enables it without a line of code.
 docs/inductor.md says more.
 """
 
@@ -23,17 +23,17 @@ import os
 import sys
 
 from origami_gemm.errors import Error
-from origami_gemm.inductor import _settings, _state
+from origami_gemm.inductor import _settings, _state, _versions
 from origami_gemm.inductor._report import Report, Row
+from origami_gemm.inductor._table import write as pin
 from origami_gemm.lib import Model
 
-__all__ = ["Enabled", "Report", "Row", "clear", "disable", "enable", "report"]
+__all__ = ["Enabled", "Report", "Row", "clear", "disable", "enable", "pin", "report"]
 
 log = logging.getLogger("origami_gemm.inductor")
 
-# The versions of PyTorch whose sources were read, and with which the tests were run.
-VERSIONS = ((2, 10), (2, 11))
 ARGUMENTS = ("template_choices", "kernel_inputs", "templates", "op_name", "kwarg_overrides")
+NAME = "origami_gemm"  # among the handlers that Inductor composes
 
 
 class Enabled:
@@ -88,8 +88,9 @@ def report() -> Report:
 
 
 def clear() -> None:
-    """Forgets what report() gives."""
+    """Forgets what report() and pin() give."""
     _state.recorder.clear()
+    _state.pinned.clear()
 
 
 # What Inductor's settings were before enable(), by name.
@@ -103,24 +104,33 @@ def _install(settings):
     config = _inductor_config()
     if config is None:
         return
-    for name, value in _before.items():
-        setattr(config, name, value)
-    _before.clear()
+    _restore(config)
     triton = settings is not None and not (settings.kernels and settings.top == 1)
     forced = triton and not (config.max_autotune or config.max_autotune_gemm)
     _fuse_activations(settings is not None and settings.kernels)
-    if settings is not None:
-        # Part of the keys of Inductor's caches: kernels of other settings are not taken from there.
-        changes = {"inductor_choices_class": functools.partial(_handler, settings.key(), config.inductor_choices_class)}
-        if forced:
-            others = [name for name in config.max_autotune_gemm_backends.split(",") if name.strip().upper() != "CPP"]
-            changes |= {"max_autotune_gemm": True, "max_autotune_gemm_backends": ",".join(others)}
-        for name, value in changes.items():
-            _before[name] = getattr(config, name)
-            setattr(config, name, value)
+    composed = _versions.registers()
+    key = settings and settings.key()
+    changes = {}
+    if forced:
+        others = [name for name in config.max_autotune_gemm_backends.split(",") if name.strip().upper() != "CPP"]
+        changes |= {"max_autotune_gemm": True, "max_autotune_gemm_backends": ",".join(others)}
+    if settings is not None and not composed:
+        changes["inductor_choices_class"] = functools.partial(_handler, key, config.inductor_choices_class)
+    for name, value in changes.items():
+        _before[name] = getattr(config, name)
+        setattr(config, name, value)
     _state.state = _state.State(settings, forced)
-    if settings is not None and "torch._inductor.choices" in sys.modules:  # threads may have handlers
-        _renew()
+    if composed:
+        _compose(key, *composed)
+    elif settings is not None and "torch._inductor.choices" in sys.modules:  # threads may have handlers
+        _renew(key)
+
+
+def _restore(config):
+    """Gives Inductor's settings the values that they had."""
+    for name, value in _before.items():
+        setattr(config, name, value)
+    _before.clear()
 
 
 def _fuse_activations(wanted):
@@ -132,56 +142,82 @@ def _fuse_activations(wanted):
 
 
 def _inductor_config():
-    """Inductor's settings. None, and a line in the log, if this PyTorch is not known."""
+    """Inductor's settings. None, and a line in the log, if this PyTorch has nothing to extend."""
+    first, last = (".".join(map(str, _versions.CHECKED[i])) for i in (0, -1))
     try:
         import torch
     except ImportError as e:
-        known = " or ".join(f"{major}.{minor}" for major, minor in VERSIONS)
-        raise Error(f"PyTorch cannot be imported ({e}); install torch {known}, whose compiler origami_gemm.inductor "
-                    "extends", "device") from e
-    version = tuple(map(int, torch.__version__.split("+")[0].split(".")[:2]))
-    if version not in VERSIONS:
-        known = ", ".join(f"{major}.{minor}" for major, minor in VERSIONS)
-        log.warning("PyTorch %s is not known (%s is): Inductor uses its own list", torch.__version__, known)
+        raise Error(f"PyTorch cannot be imported ({e}); install torch {first} to {last}, whose compiler "
+                    "origami_gemm.inductor extends", "device") from e
+    version = _versions.number(torch.__version__)
+    if version < _versions.CHECKED[0]:
+        log.warning("PyTorch %s is older than %s: Inductor uses its own list", torch.__version__, first)
         return None
+    if version > _versions.CHECKED[-1]:
+        log.info("PyTorch %s is newer than %s, the newest whose sources were compared: it is tried", torch.__version__,
+                 last)
     if torch.version.hip:
         log.warning("the picks were checked on NVIDIA GPUs only: Inductor uses its own list on ROCm")
         return None
-    from torch._inductor import config
-
+    try:
+        from torch._inductor import config
+    except ImportError as e:
+        log.warning("this PyTorch cannot be extended (%s): Inductor uses its own list", e)
+        return None
     return config
 
 
 def _handler(key, base):
-    """Inductor's handler of choices for a thread, as inductor_choices_class makes it. key is for Inductor's caches."""
+    """Inductor's handler of choices for a thread, as its factories make it. key is for Inductor's caches."""
     from torch._inductor.choices import InductorChoices
 
-    return _extended(base() if base else InductorChoices())
+    return _extended(base() if base else InductorChoices(), key)
 
 
 _renewed = itertools.count()
 
 
-def _renew():
+def _renew(key):
     """Makes all threads use extended handlers. A thread keeps the handler of its first graph, under a key. That of
     autograd, which compiles backward graphs, may be older than enable(). Under a new key, each makes another one."""
     from torch._inductor import virtualized
 
-    mine = _extended(virtualized.V.choices)
+    mine = _extended(virtualized.V.choices, key)
     virtualized._choices._key = f"__torchinductor_choices_{next(_renewed)}"
     virtualized.V.set_choices_handler(mine)
 
 
-def _extended(handler):
+def _compose(key, register, unregister):
+    """Registers a handler, or takes it away without a key. A handler that this thread alone uses stays, extended."""
+    from torch._inductor import config, virtualized
+    from torch._inductor.choices import InductorChoices
+
+    before = virtualized.V.choices
+    if key is not None and _extended(InductorChoices(), key).__class__ is InductorChoices:
+        return
+    virtualized._choices._key = f"__torchinductor_choices_{next(_renewed)}"
+    register(NAME, functools.partial(_handler, key, None)) if key is not None else unregister(NAME)
+    known = ("torch._inductor.choices", "origami_gemm.inductor._choices", "builtins")
+    if config.inductor_choices_class is None and any(c.__module__ not in known for c in type(before).__mro__):
+        virtualized.V.set_choices_handler(_extended(before, key))
+
+
+def _extended(handler, key):
+    """A handler that asks the model, or the same where this PyTorch has no such handlers: then nothing is changed."""
     try:
         given = tuple(inspect.signature(handler._finalize_template_configs).parameters)
         if given != ARGUMENTS:
             raise Error(f"_finalize_template_configs takes {', '.join(given)}")
         from origami_gemm.inductor._choices import extended
 
-        return extended(handler)
+        return extended(handler, key)
     except Exception as e:
         log.warning("this PyTorch cannot be extended (%s): Inductor uses its own list", e)
+        if _state.state.forced:
+            from torch._inductor import config
+
+            _restore(config)
+            _state.state = _state.State()
         return handler
 
 

@@ -11,23 +11,25 @@ import logging
 import weakref
 
 from torch._inductor import config
+from torch._inductor.choices import InductorChoices
 from torch._inductor.ir import TritonTemplateBuffer
 from torch._inductor.kernel.bmm import bmm_template
 from torch._inductor.kernel.mm import (mm_template, persistent_tma_mm_template,
                                        scaled_mm_device_tma_epilogue_scaling_template)
 from torch._inductor.kernel_template_choice import KernelTemplateChoice
+from torch._inductor.lookup_table.choices import LookupTableChoices
 from torch._inductor.select_algorithm import ExternKernelChoice
-from torch._inductor.template_heuristics.params import DictKernelTemplateParams
 from torch._inductor.virtualized import V
 
 import origami_gemm.triton
 from origami_gemm.errors import Error
-from origami_gemm.inductor import _cublas, _nodes, _problem, _state
+from origami_gemm.inductor import _cublas, _nodes, _pinned, _problem, _state, _table, _versions
 from origami_gemm.inductor._problem import NotUnderstood
 from origami_gemm.inductor._report import Row
 
 log = logging.getLogger("origami_gemm.inductor")
 
+DictKernelTemplateParams = _versions.template_parameters()
 OPERATIONS = ("mm", "addmm", "bmm", "baddbmm", "scaled_mm")
 TILED = mm_template, bmm_template
 PERSISTENT = persistent_tma_mm_template, scaled_mm_device_tma_epilogue_scaling_template
@@ -49,14 +51,23 @@ INSTRUCTIONS = {"erf": 27, "tanh": 21, "log1p": 28, "expm1": 18, "exp": 8, "sigm
                 "reciprocal": 6, "pow": 80, "sin": 80, "cos": 80}
 
 
-def extended(handler):
-    """A handler like the given one that asks the model."""
+def extended(handler, key):
+    """A handler like the given one that asks the model. key is for Inductor's caches."""
     if isinstance(handler, Picks):
-        return handler
-    kind = type("Origami" + type(handler).__name__, (Picks, type(handler)), {})
+        kind = type(handler)
+    else:
+        # Without a uuid of its own, Inductor must not keep what another handler decides.
+        mine = {"uuid": _uuid} if type(handler) is InductorChoices or hasattr(handler, "uuid") else {}
+        kind = type("Origami" + type(handler).__name__, (Picks, type(handler)), mine)
     new = kind.__new__(kind)
-    new.__dict__.update(vars(handler))
+    new.__dict__.update(vars(handler), _origami_key=key, _origami_held=None)
     return new
+
+
+def _uuid(self):
+    """What tells Inductor's caches this handler from others."""
+    others = getattr(super(Picks, self), "uuid", None)
+    return (self._origami_key, others() if others else None)
 
 
 class Picks:
@@ -72,7 +83,15 @@ class Picks:
             return own()
         if op_name not in OPERATIONS:
             return _untimed(own())
-        asked = settings, kernel_inputs, templates, op_name, kwarg_overrides or {}
+        held = []
+        if op_name == "addmm" and _pinned.in_parts(_versions.PARTS):
+            if _pinned.more_follow(kernel_inputs, templates):
+                self._origami_held = kernel_inputs.nodes()[1:], own()
+                return []
+            if _pinned.between(templates):
+                return own()
+            held = self._released(kernel_inputs)
+        asked = settings, kernel_inputs, templates, op_name, kwarg_overrides or {}, held
         try:
             choices, rows = self._generated(*asked) if settings.kernels else self._picks(*asked)
         except Exception as e:  # Inductor's own list is right, whatever is wrong here
@@ -80,24 +99,30 @@ class Picks:
             row = Row(op_name, _known(kernel_inputs), reason=str(e) if expected else f"{type(e).__name__}: {e}")
             log.log(logging.WARNING if _state.recorder.add(row) else logging.INFO, "%s", row)
             log.debug("why nothing was picked", exc_info=not expected)
-            return _untimed(own())
+            return _untimed(held + own())
         for row in rows:
             _state.recorder.add(row)
             log.info("%s", row)
         return choices
 
-    def _generated(self, settings, kernel_inputs, templates, op_name, overrides):
+    def _released(self, kernel_inputs):
+        """The choices of cuBLAS for the product that were held until the other templates are asked for."""
+        (operands, choices), self._origami_held = self._origami_held or ((), []), None
+        return choices if [*map(id, operands)] == [*map(id, kernel_inputs.nodes()[1:])] else []
+
+    def _generated(self, settings, kernel_inputs, templates, op_name, overrides, held):
         """The choices with a generated kernel among them, and the rows of the report. With top=1, the generated kernel or
         cuBLAS; otherwise both, with the picks for Triton's template, to be timed."""
         from origami_gemm.inductor import _kernels
 
-        externs = self._externs(kernel_inputs, templates, op_name, overrides)
+        externs = held or self._externs(kernel_inputs, templates, op_name, overrides)
         if not externs:
             raise NotUnderstood("cuBLAS is not among Inductor's choices")
-        choice, row = _kernels.offered(externs[-1], op_name)
+        own = [choice for choice in externs if choice.template.name == op_name]  # beside it is a function for bias
+        choice, row = _kernels.offered((own or externs)[-1], op_name)
         if settings.top == 1:
             return [choice or externs[0]], [row]
-        choices, rows = self._picks(settings, kernel_inputs, templates, op_name, overrides)
+        choices, rows = self._picks(settings, kernel_inputs, templates, op_name, overrides, held)
         return ([choice] if choice else []) + choices, [row, *rows]
 
     def _externs(self, kernel_inputs, templates, op_name, overrides):
@@ -115,7 +140,7 @@ class Picks:
             log.debug("the size of an epilogue is not known: %s", e)
             return True
 
-    def _picks(self, settings, kernel_inputs, templates, op_name, overrides):
+    def _picks(self, settings, kernel_inputs, templates, op_name, overrides, held):
         """The choices for an operation, and the rows of the report."""
         if not any(t in TILED for t in templates):
             raise NotUnderstood("Inductor offers no kernel of its Triton template for it")
@@ -132,7 +157,9 @@ class Picks:
         if op_name == "scaled_mm" and not _whole_scales(kernel_inputs):
             raise NotUnderstood("its scales are of blocks, which are multiplied inside the loop")
         model = settings.model or origami_gemm.triton.model_of_gpu(kernel_inputs.device().index)
-        externs = self._externs(kernel_inputs, templates, op_name, overrides) if settings.aten else []
+        externs = held or self._externs(kernel_inputs, templates, op_name, overrides)
+        if not settings.aten:
+            externs = []
         if not externs:
             _nodes.fix_strides(kernel_inputs)
         weighed = settings.aten == "auto" and externs and _library_knows(op_name, kernel_inputs)
@@ -145,12 +172,16 @@ class Picks:
         if settings.top == 1 and all(a.cublas_is_faster() for a in asked):
             rows = [Row(op_name, a.problem, (), a.ranked[0][0], 1, dynamic, a.hint, cublas_seconds=a.cublas)
                     for a in asked]
+            _pin(kernel_inputs, op_name, externs[0])
             return externs[:1], rows
         choices, rows = list(externs), []
         layout = kernel_inputs.output_layout(flexible=False)
         for a in asked:
             built, picks, runner_up = _built(a, layout)
             choices += built
+            if a.hint is None:
+                what = _table.chosen(picks[0].seconds, a.cublas, settings.aten if externs else False)
+                _pin(kernel_inputs, op_name, {"pick": built[0], "aten": choices[0]}.get(what))
             tma = tuple(choice.template in PERSISTENT for choice in built)
             rows.append(Row(op_name, a.problem, picks, runner_up, len(externs), dynamic, a.hint,
                             cublas_seconds=a.cublas, tma=tma))
@@ -249,6 +280,16 @@ def _instructions(nodes):
     """About how many instructions per element an epilogue takes."""
     counts = [node.node.data.inner_fn_opcount() for node in nodes if not node.is_template()]
     return sum(c.num_ops + sum(INSTRUCTIONS.get(op, 0) for op in c.used_ops) for c in counts)
+
+
+def _pin(kernel_inputs, op_name, choice):
+    """Keeps what a product gets where nothing is timed, for _table.write."""
+    try:
+        key = LookupTableChoices().make_lookup_key(kernel_inputs, op_name, include_device=True)
+        if choice and key and (entry := _table.kept(choice)):
+            _state.pinned[key] = [entry]
+    except Exception as e:  # the graph needs no table
+        log.debug("%s has no entry in a table: %s", op_name, e)
 
 
 def _untimed(choices):

@@ -44,7 +44,7 @@ def seconds(model, problem: dict) -> float | None:
     except Error as e:
         log.debug("the time of cuBLAS is not known: %s", e)
         return None
-    return answer.seconds if answer and answer.interval_seconds else None
+    return answer.seconds if answer and answer.interval else None
 
 
 def _library(model):

@@ -56,10 +56,10 @@ class Row:
             return self.reason
         first = self.picks[0]
         text = f"predicted {_time(first.seconds)}"
-        if first.interval_seconds:
-            low, high = first.interval_seconds
+        if first.interval:
+            low, high = first.interval
             text += f" ({_time(low)} to {_time(high)})"
-        text += f", {first.bound} bound"
+        text += f", {first.bound} bound" + (f", {first.evidence}" if first.evidence not in (None, "checked") else "")
         if self.cublas_seconds is not None:
             text += f"; cuBLAS {_time(self.cublas_seconds)}"
         if self.runner_up and first.seconds:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import os
+import functools
+import hashlib
+import pathlib
 
 from origami_gemm import __version__, _arguments
 from origami_gemm.errors import ArgumentTypeError, Error
@@ -39,10 +41,20 @@ class Settings:
             raise ArgumentTypeError(f"model is {_arguments.shown(self.model)}; give an origami_gemm.Model")
 
     def key(self) -> str:
-        """A text that is another one if other kernels may be picked: Inductor's caches are looked up with it."""
-        library = load().path
-        changed = os.stat(library).st_mtime_ns
-        return f"origami-gemm {__version__} {changed} top={self.top} aten={self.aten} kernels={self.kernels} {self.model or ''}"
+        """A text that is another one if other kernels may be picked: Inductor's caches are looked up with it. Equal
+        installations have equal keys, so that machines can share a cache."""
+        model = hashlib.sha256(_arguments.as_json(self.model._request)).hexdigest()[:16] if self.model else ""
+        return (f"origami-gemm {__version__} {_content()} top={self.top} aten={self.aten} kernels={self.kernels} "
+                f"{self.model or ''}{model}")
+
+
+@functools.cache
+def _content() -> str:
+    """What the package and the library are, in a few letters."""
+    digest = hashlib.sha256(pathlib.Path(load().path).read_bytes())
+    for file in sorted(pathlib.Path(__file__).parent.glob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def parse(text: str) -> Settings | None:

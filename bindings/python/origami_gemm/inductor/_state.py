@@ -19,3 +19,5 @@ class State:
 
 state = State()
 recorder = Recorder()
+# The products that were compiled, as entries of Inductor's lookup table.
+pinned: dict[str, list[dict]] = {}

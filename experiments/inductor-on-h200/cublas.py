@@ -77,7 +77,7 @@ class Product:
         ranking = (p for p in model.rank(**problem, top=1 << 14) if p.split_k == 1)
         pick = next(p for p in ranking if tuple(getattr(p, n) for n in NAMES) in kernels)
         self.pick = kernels[tuple(getattr(pick, n) for n in NAMES)]
-        self.predicted = _cublas.seconds(model, problem)
+        self.predicted = _cublas.seconds(model, problem, pick)
         self.ratio = self.predicted / pick.seconds if self.predicted else None
 
     def taken(self, limit):

@@ -97,8 +97,8 @@ class Compiled(unittest.TestCase):
             return torch._scaled_mm(a, b.t(), *scales, out_dtype=torch.bfloat16)
 
         for name, function, arguments in (
-            ("extern_kernels.origami_gemm_mm(", torch.mm, (normal(512, 1024), normal(768, 1024).t())),
-            ("extern_kernels.origami_gemm_mm(", torch.mm, (normal(512, 1024).t(), normal(512, 768))),
+            ("extern_kernels.origami_gemm_mm(", torch.mm, (normal(64, 4096), normal(4096, 4096).t())),
+            ("extern_kernels.origami_gemm_mm(", torch.mm, (normal(4096, 64).t(), normal(4096, 4096))),
             ("extern_kernels.origami_gemm_addmm(", torch.addmm, (normal(768), normal(16, 1024), normal(1024, 768))),
             ("extern_kernels.origami_gemm_addmm(", lambda c, a, b: torch.addmm(c, a, b, beta=2, alpha=3),
              (normal(64, 768), normal(64, 1024), normal(1024, 768))),

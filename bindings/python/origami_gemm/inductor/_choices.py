@@ -166,8 +166,9 @@ class Picks:
         asked = []
         for hint in (None, *config.multi_kernel_hints):
             problem = _nodes.problem(kernel_inputs, base.extra_kwargs.get("ALLOW_TF32", False), hint)
-            cublas = _cublas.seconds(model, problem) if weighed else None
-            asked.append(_Asked(hint, problem, *_ranked(model, settings.top, problem, bases), cublas))
+            ranked, wanted = _ranked(model, settings.top, problem, bases)
+            cublas = _cublas.seconds(model, problem, ranked[0][0]) if weighed and ranked else None
+            asked.append(_Asked(hint, problem, ranked, wanted, cublas))
         dynamic = _nodes.dynamic(kernel_inputs)
         if settings.top == 1 and all(a.cublas_is_faster() for a in asked):
             rows = [Row(op_name, a.problem, (), a.ranked[0][0], 1, dynamic, a.hint, cublas_seconds=a.cublas)

@@ -25,10 +25,14 @@ ALIGNED = 16
 _libraries = weakref.WeakKeyDictionary()  # by the model of the picks
 
 
-def seconds(model, problem: dict) -> float | None:
-    """The time of cuBLAS for a problem (a dict of Model.rank's arguments), comparable with those of the picks of model.
+# What an answer of either model rests on where the two are compared: times of the device.
+KNOWN = ("checked", "related")
+
+
+def seconds(model, problem: dict, pick) -> float | None:
+    """The time of cuBLAS for a problem (a dict of Model.rank's arguments), comparable with that of the model's best pick.
     None outside of what both models were checked on."""
-    if problem["dtype"] not in TYPES or problem.get("batch", 1) > 1:
+    if pick.evidence not in KNOWN or problem["dtype"] not in TYPES or problem.get("batch", 1) > 1:
         return None
     if problem["n"] % ALIGNED or problem["k"] % ALIGNED or min(problem.get("align") or (ALIGNED,)) < ALIGNED:
         return None
@@ -44,14 +48,14 @@ def seconds(model, problem: dict) -> float | None:
     except Error as e:
         log.debug("the time of cuBLAS is not known: %s", e)
         return None
-    return answer.seconds if answer and answer.interval else None
+    return answer.seconds if answer and answer.evidence in KNOWN and answer.interval else None
 
 
 def _library(model):
-    """The model of the vendor's library on the device of another model, in the same timing. None if the times of that one
-    are no better known than from data sheets."""
+    """The model of the vendor's library on the device of another model, in the same timing. None if the other one has no
+    times."""
     if model not in _libraries:
-        known = model.description.get("rung") == "characterized" and not model.description.get("ranks_only")
+        known = not model.description.get("ranks_only")
         try:
             _libraries[model] = model.sibling("library") if known else None
         except Error as e:

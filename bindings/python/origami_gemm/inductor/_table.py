@@ -28,7 +28,8 @@ def write(path, problems=None, *, model=None, aten="auto") -> int:
         raise Error(f'aten is {_arguments.shown(aten)}; give "auto" or False')
     if problems is None:
         table = dict(_state.pinned)
-        missing = "nothing was compiled with a pick since enable()"
+        missing = ("no product was compiled since enable() whose time with cuBLAS is known; compile first, and give "
+                   "enable(aten=False) for the picks whatever cuBLAS takes")
     elif model is None:
         raise Error('there is no model; give one, as in model=Model("h200")')
     else:
@@ -68,7 +69,7 @@ def _entry(model, problem, aten):
         raise Error(f"a product of {dtype} is not dense alone: it has scales; compile the model and leave problems out")
     problem = {"trans_a": False, "trans_b": False, **problem}
     best = next(((p, c) for p in picks if (c := _problem.configuration(p, dtype))), None)
-    what = best and chosen(best[0].seconds, _cublas.seconds(model, {**problem, "dtype": dtype}), aten)
+    what = best and chosen(best[0].seconds, _cublas.seconds(model, {**problem, "dtype": dtype}, best[0]), aten)
     if not what:
         return None
     op = ("baddbmm" if bias else "bmm") if batch > 1 else "addmm" if bias else "mm"

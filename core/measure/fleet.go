@@ -13,7 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// Fleet measures with several GPUs at once. Each GPU has an executor of its own, so that none suffers from the kernels
+// Fleet measures with one GPU or with several at once. Each GPU has an executor of its own, so that none suffers from the kernels
 // of another. All candidates of a problem are measured on one GPU, since their times are compared with each other.
 //
 // The same known kernels are timed on all GPUs before anything else, then on each now and then, and at the end. What a
@@ -34,6 +34,9 @@ type Fleet struct {
 	// while others are left, and why. Neither is called twice at the same time.
 	Done  func(dataset.Measurement)
 	Aside func(g *GPU, why error)
+	// Alone means that one GPU measures and nothing vouches for it: what it measures is kept at once, and an error of its
+	// executor ends the fleet.
+	Alone bool
 	// Joining means that more GPUs may Join, until NoMore: if none is left, the work waits for one.
 	Joining bool
 
@@ -115,8 +118,10 @@ func (f *Fleet) Begin(ctx context.Context) error {
 	for _, g := range f.GPUs {
 		f.prepare(g)
 	}
-	if err := f.compare(ctx); err != nil {
-		return err
+	if !f.Alone {
+		if err := f.compare(ctx); err != nil {
+			return err
+		}
 	}
 	f.ctx, f.stop = context.WithCancel(ctx)
 	context.AfterFunc(f.ctx, func() {
@@ -390,13 +395,18 @@ func (g *GPU) done(m dataset.Measurement) {
 // finish notes the outcome of a running job. The caller holds the fleet.
 func (g *GPU) finish(o Outcome) {
 	g.running = slices.DeleteFunc(g.running, func(j Job) bool { return j == o.Job })
-	g.heldJobs = append(g.heldJobs, o.Job)
+	if !g.fleet.Alone {
+		g.heldJobs = append(g.heldJobs, o.Job)
+	}
 	g.fleet.outcomes = append(g.fleet.outcomes, o)
 	g.fleet.news.Broadcast()
 }
 
 // keep holds measurements back, and checks the GPU when it is time to. One that is lent is checked between its jobs.
 func (g *GPU) keep(ctx context.Context, ms []dataset.Measurement) error {
+	if g.fleet.Alone {
+		return g.fleet.store(ms)
+	}
 	for i := range ms {
 		ms[i].GPU = g.Name
 	}
@@ -483,7 +493,7 @@ func (f *Fleet) failed(ctx context.Context, g *GPU, err error) {
 	switch kind := diag.KindOf(err); {
 	case ctx.Err() != nil, f.end != nil:
 		return
-	case kind != diag.Plugin && kind != diag.Device:
+	case f.Alone, kind != diag.Plugin && kind != diag.Device:
 		f.end = err
 	default:
 		f.setAside(g, err)

@@ -112,10 +112,10 @@ func (c crew) Start(tasks []tune.Task) int {
 	return len(tasks)
 }
 
-func (c crew) Wait(ctx context.Context) (results []tune.Result, err error) {
+func (c crew) Wait(ctx context.Context) (results []tune.Measured, err error) {
 	outcomes, err := c.Fleet.Wait(ctx)
 	for _, o := range outcomes {
-		results = append(results, tune.Result{Task: c.tasks[o.Job], Time: o.Median})
+		results = append(results, tune.Measured{Task: c.tasks[o.Job], Time: o.Median})
 	}
 	return results, err
 }
@@ -173,13 +173,10 @@ func TestTuneBudget(t *testing.T) {
 			for j, limit := range limits {
 				x := &tune.Tuner{Prior: tune.PriorOf(a.Describe()), Sizes: sizes, Regret: limit, Batch: 8,
 					Most: budget * len(sizes)}
-				x.Measure = func(_ context.Context, tasks []tune.Task) (times []unit.Seconds, err error) {
-					for _, task := range tasks {
-						m, _ := d.Candidate(sizes[task.Size].Problem, sizes[task.Size].Candidates[task.Candidate].Config)
-						times = append(times, m.Median)
-					}
-					return times, nil
-				}
+				x.Executor = tune.Lookup(func(task tune.Task) (unit.Seconds, bool) {
+					m, _ := d.Candidate(sizes[task.Size].Problem, sizes[task.Size].Candidates[task.Candidate].Config)
+					return m.Median, true
+				})
 				if err := x.Run(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -271,8 +268,8 @@ func tunedBy(
 	if err := f.Begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	x := &tune.Tuner{Prior: tune.PriorOf(a.Describe()), Sizes: plan, Regret: 0.01, Batch: 8 * gpus}
-	x.Team = crew{f, x, map[measure.Job]tune.Task{}}
+	x := &tune.Tuner{Prior: tune.PriorOf(a.Describe()), Sizes: plan, Regret: 0.01, Batch: 8 * gpus, Unordered: true}
+	x.Executor = crew{f, x, map[measure.Job]tune.Task{}}
 	begun := time.Now()
 	if err := x.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -313,8 +310,8 @@ func TestEverythingWithSeveral(t *testing.T) {
 			if err := f.Begin(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			x := &tune.Tuner{Prior: tune.PriorOf(a.Describe()), Sizes: plan, Batch: 8 * gpus}
-			x.Team = crew{f, x, map[measure.Job]tune.Task{}}
+			x := &tune.Tuner{Prior: tune.PriorOf(a.Describe()), Sizes: plan, Batch: 8 * gpus, Unordered: true}
+			x.Executor = crew{f, x, map[measure.Job]tune.Task{}}
 			if err := x.Everything(t.Context()); err != nil {
 				t.Fatal(err)
 			}

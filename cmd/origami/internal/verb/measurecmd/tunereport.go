@@ -112,16 +112,16 @@ func (s *tuning) report(ctx context.Context, t *tune.Tuner) error {
 
 // keepOutcome writes the outcome beside the measurements that it comes from. A folder with all candidates has none.
 func (s *tuning) keepOutcome(rows []tuned, sum *summary) error {
-	if s.o.Executor == "" {
+	if s.recording == nil {
 		return nil
 	}
 	if s.o.Strategy == all {
-		if err := os.Remove(filepath.Join(s.folder, datastore.TuneFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return diag.Inputf("it cannot be removed: %v", err).At("%s", s.folder)
+		if err := os.Remove(filepath.Join(s.recording.folder, datastore.TuneFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return diag.Inputf("it cannot be removed: %v", err).At("%s", s.recording.folder)
 		}
 		return nil
 	}
-	text, err := json.MarshalIndent(map[string]any{"tune": 1, "file": filepath.Base(s.o.file), "summary": sum,
+	text, err := json.MarshalIndent(map[string]any{"tune": 1, "file": s.o.name(), "summary": sum,
 		"sizes": rows}, "", " ")
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func (s *tuning) rows(t *tune.Tuner) []tuned {
 		}
 		time := p.Time
 		if time == 0 {
-			time, _ = s.time(t, tune.Task{Size: i, Candidate: p.Candidate})
+			time = s.time(t, tune.Task{Size: i, Candidate: p.Candidate})
 		}
 		if time > 0 {
 			known := float64(time/s.best[i]) - 1
@@ -211,7 +211,7 @@ func (s *tuning) summarise(t *tune.Tuner, rows []tuned, sum *summary) {
 	if s.o.Strategy == all {
 		return
 	}
-	time := func(task tune.Task) unit.Seconds { v, _ := s.time(t, task); return v }
+	time := func(task tune.Task) unit.Seconds { return s.time(t, task) }
 	for _, p := range t.Curve(time, s.best) {
 		sum.Curve = append(sum.Curve, point(p))
 	}
@@ -231,7 +231,7 @@ func (s *tuning) heading(sum *summary) {
 	}
 	table.Line(streams, "measured", "%d of %d, %s of brute force%s", sum.Measurements, sum.BruteForce,
 		share(sum.Measurements), took)
-	if s.data != nil && s.sweep == nil && s.o.Executor == "" {
+	if s.recording == nil {
 		table.Line(streams, "times", "recorded in %s", s.data.Name)
 	}
 	if sum.Repeats > 0 {

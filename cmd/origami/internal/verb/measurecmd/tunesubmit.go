@@ -42,16 +42,16 @@ func (o *TuneOptions) submitted() error {
 
 // job prints the job that tunes all parts.
 func (s *tuning) job() error {
-	if s.share.Of > len(s.bests) {
-		return noPart(len(s.bests), s.share.Of, s.share)
+	if s.o.shard.Of > len(s.work.problems) {
+		return noPart(len(s.work.problems), s.o.shard.Of, s.o.shard)
 	}
 	words := jobWords(s.o.Factory.Args)
 	var text string
 	var err error
 	if s.o.Submit == slurm {
-		text, err = slurmScript(words, s.share, s.o.Share.GPUs)
+		text, err = slurmScript(words, s.o.shard, s.o.Share.GPUs)
 	} else {
-		text, err = manifest(words, s.share, s.o.Share.GPUs, s.arch.Describe())
+		text, err = manifest(words, s.o.shard, s.o.Share.GPUs, s.arch.Describe())
 	}
 	if err != nil {
 		return err

@@ -201,7 +201,7 @@ func (o *BenchOptions) recorded(ctx context.Context, d *arch.Description, list [
 		}
 		return datastore.Shipped(d, o.Factory.Settings.Kernel, "--records")
 	})
-	if err == nil && o.warm() && !data.WarmL2 {
+	if err == nil && o.warmL2 && !data.WarmL2 {
 		err = diag.Inputf("the measurements were made with a cold L2").At("--timing alone").
 			Do("leave it out, or measure with --executor")
 	}

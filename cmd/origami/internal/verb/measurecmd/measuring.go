@@ -29,17 +29,16 @@ type measuring struct {
 	// Lent is a socket that GPUs of other machines are brought to.
 	Lent string
 
+	warmL2  bool // --timing alone leaves the L2 warm
 	shard   measure.Shard
 	gpus    []*measure.GPU
 	lenders *session.Lenders
 }
 
-// warm reports whether what is measured leaves the L2 warm: with --timing alone.
-func (m *measuring) warm() bool { return m.Factory.Settings.Timing == string(timing.Alone) }
-
 // beside opens the model in the timing of what is measured: events, or alone.
 func (m *measuring) beside(open func() (arch.Architecture, error)) (arch.Architecture, error) {
-	conditions := dataset.Conditions{WarmL2: m.warm()}
+	m.warmL2 = m.Factory.Settings.Timing == string(timing.Alone)
+	conditions := dataset.Conditions{WarmL2: m.warmL2}
 	return m.Factory.Beside(conditions.Timing(), nil, open)
 }
 
@@ -48,14 +47,14 @@ func (m *measuring) alone() bool { return m.Lent == "" && !m.Share.On() }
 
 // open finds the GPUs, and returns the least memory that one has.
 func (m *measuring) open(ctx context.Context, a arch.Architecture) (memory unit.Bytes, err error) {
-	switch warm := m.warm(); {
+	switch {
 	case m.Lent != "":
-		m.lenders, m.gpus, memory, err = m.Factory.Borrow(ctx, a, m.Lent, m.Executor, warm)
+		m.lenders, m.gpus, memory, err = m.Factory.Borrow(ctx, a, m.Lent, m.Executor, m.warmL2)
 	case m.Share.On():
-		m.gpus, memory, err = m.Factory.Sweeps(ctx, a, m.Executor, m.Share.GPUs, warm)
+		m.gpus, memory, err = m.Factory.Sweeps(ctx, a, m.Executor, m.Share.GPUs, m.warmL2)
 	default:
 		one := &measure.GPU{}
-		if one.Sweep, memory, err = m.Factory.Sweep(ctx, a, m.Executor, warm); err == nil {
+		if one.Sweep, memory, err = m.Factory.Sweep(ctx, a, m.Executor, m.warmL2); err == nil {
 			m.gpus = []*measure.GPU{one}
 		}
 	}

@@ -43,8 +43,8 @@ type Fleet struct {
 	mu sync.Mutex
 	// changed wakes GPUs and Wait, news Wait alone: an outcome is nothing to the other GPUs, of which there may be many.
 	changed, news sync.Cond
-	ctx           context.Context // ends with the fleet
-	known         []knownKernel   // those of all GPUs
+	ctx           context.Context       // ends with the fleet
+	known         []dataset.Measurement // those of all GPUs
 	// waiting are the jobs of the problems that no GPU has begun, free is how many there are. order are these problems,
 	// the first ones first. owners are the GPUs that the others are measured on.
 	waiting  map[gemm.Problem][]Job
@@ -80,7 +80,8 @@ type GPU struct {
 	heldJobs []Job
 	// storing means that what was confirmed is being kept, while the GPU goes on.
 	storing bool
-	known   []knownKernel
+	// known are the known kernels with the times that they should take, which were checked last at that time.
+	known   []dataset.Measurement
 	checked time.Time
 	aside   bool
 }

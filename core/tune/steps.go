@@ -9,6 +9,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // Everything measures every candidate of every size: brute force.
@@ -16,7 +17,7 @@ func (t *Tuner) Everything(ctx context.Context) error {
 	t.unlearning = true
 	t.reset(t.Known)
 	defer t.finish()
-	return t.measure(ctx, t.everything(), func() int {
+	return t.measure(ctx, t.everything(t.all()), func() int {
 		if len(t.Log) == 0 {
 			return len(t.Sizes)
 		}
@@ -36,12 +37,12 @@ func (t *Tuner) together() int {
 	return max(2, t.Batch/4)
 }
 
-// everything lists all candidates, in stretches of several sizes in turns, so that each GPU has a size.
-func (t *Tuner) everything() (list []Measured) {
-	for first := 0; first < len(t.Sizes); first += t.together() {
+// everything lists all candidates of sizes, in stretches of several sizes in turns, so that each GPU has a size.
+func (t *Tuner) everything(sizes []int) (list []Measured) {
+	for some := range slices.Chunk(sizes, t.together()) {
 		for from, more := 0, true; more; from += stretch {
 			more = false
-			for s := first; s < min(first+t.together(), len(t.Sizes)); s++ {
+			for _, s := range some {
 				n := len(t.Sizes[s].Candidates)
 				for i := from; i < min(n, from+stretch); i++ {
 					list = append(list, Measured{Task: Task{s, i}})
@@ -77,8 +78,7 @@ func (t *Tuner) InSteps(ctx context.Context, f *File, axes []gemm.Axis) error {
 	defer t.finish()
 	for i := range f.Types {
 		for j := range f.Types[i].Sets {
-			w := &walk{t: t, axes: axes, at: map[int]map[gemm.Config]int{}}
-			if err := w.set(ctx, &f.Types[i].Sets[j]); err != nil {
+			if err := (&walk{t: t, axes: axes}).set(ctx, &f.Types[i].Sets[j]); err != nil {
 				return err
 			}
 		}
@@ -90,8 +90,6 @@ func (t *Tuner) InSteps(ctx context.Context, f *File, axes []gemm.Axis) error {
 type walk struct {
 	t    *Tuner
 	axes []gemm.Axis
-	// at has the places of the candidates of a size, without launch orders.
-	at map[int]map[gemm.Config]int
 	// branches are the configurations that go on.
 	branches []gemm.Config
 }
@@ -103,13 +101,7 @@ func (w *walk) set(ctx context.Context, s *Set) error {
 		return nil
 	}
 	if len(s.Steps) == 0 || len(s.Configs) > 0 {
-		var list []Measured
-		for _, size := range sizes {
-			for i := range w.t.Sizes[size].Candidates {
-				list = append(list, Measured{Task: Task{size, i}})
-			}
-		}
-		return w.t.measure(ctx, list, noneOpen)
+		return w.t.measure(ctx, w.t.everything(sizes), nil)
 	}
 	if err := w.begin(s, sizes); err != nil {
 		return err
@@ -126,9 +118,6 @@ func (w *walk) set(ctx context.Context, s *Set) error {
 	_, err := w.times(ctx, w.branches, sizes)
 	return err
 }
-
-// noneOpen is how many sizes wait for more measurements: steps do not say.
-func noneOpen() int { return 0 }
 
 // sizes returns the places of problems that are tuned, by their work.
 func (w *walk) sizes(problems []gemm.Problem) (out []int) {
@@ -257,44 +246,28 @@ func (w *walk) times(ctx context.Context, configs []gemm.Config, sizes []int) ([
 	var list []Measured
 	for _, c := range configs {
 		for _, s := range sizes {
-			if i, there := w.candidates(s)[c]; there {
-				list = append(list, Measured{Task: Task{s, i}})
-			}
+			at := slices.IndexFunc(w.t.Sizes[s].Candidates, func(x Candidate) bool {
+				x.Config.GroupM = 0 // the launch order is no parameter
+				return x.Config == c
+			})
+			list = append(list, Measured{Task: Task{s, at}})
 		}
 	}
-	if err := w.t.measure(ctx, list, noneOpen); err != nil {
+	there := slices.DeleteFunc(slices.Clone(list), func(m Measured) bool { return m.Candidate < 0 })
+	if err := w.t.measure(ctx, there, nil); err != nil {
 		return nil, err
 	}
-	logs := map[Task]float64{}
+	times := map[Task]unit.Seconds{}
 	for _, m := range w.t.Log {
-		if m.Time > 0 {
-			logs[m.Task] = math.Log(float64(m.Time))
-		}
+		times[m.Task] = m.Time
 	}
 	scores := make([]float64, len(configs))
-	for i, c := range configs {
-		for _, s := range sizes {
-			time := math.Inf(1)
-			if at, there := w.candidates(s)[c]; there {
-				if v, measured := logs[Task{s, at}]; measured {
-					time = v
-				}
-			}
-			scores[i] += time
+	for i := range list {
+		log := math.Inf(1)
+		if time := times[list[i].Task]; time > 0 {
+			log = math.Log(float64(time))
 		}
+		scores[i/len(sizes)] += log
 	}
 	return scores, nil
-}
-
-// candidates returns the places of a size's candidates, without launch orders.
-func (w *walk) candidates(s int) map[gemm.Config]int {
-	if w.at[s] == nil {
-		w.at[s] = map[gemm.Config]int{}
-		for i := range w.t.Sizes[s].Candidates {
-			c := w.t.Sizes[s].Candidates[i].Config
-			c.GroupM = 0
-			w.at[s][c] = i
-		}
-	}
-	return w.at[s]
 }

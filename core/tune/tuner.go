@@ -169,11 +169,16 @@ const (
 func (t *Tuner) Run(ctx context.Context) error {
 	t.reset(t.Known)
 	defer t.finish()
+	return t.optimise(ctx, t.all())
+}
+
+// all are the places of the sizes.
+func (t *Tuner) all() []int {
 	sizes := make([]int, len(t.Sizes))
 	for i := range sizes {
 		sizes[i] = i
 	}
-	return t.optimise(ctx, sizes)
+	return sizes
 }
 
 // reset begins with what is known.
@@ -243,7 +248,8 @@ func (t *Tuner) optimise(ctx context.Context, sizes []int) error {
 	return nil
 }
 
-// run measures what next proposes, at most so many at once, until it proposes nothing. open is how many sizes are open.
+// run measures what next proposes, at most so many at once, until it proposes nothing. open, if known, is how
+// many sizes are open.
 func (t *Tuner) run(ctx context.Context, next func(most int) []Measured, open func() int, most int) error {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -273,7 +279,7 @@ func (t *Tuner) run(ctx context.Context, next func(most int) []Measured, open fu
 		if err != nil || !waiting && len(results) == 0 {
 			return err
 		}
-		if t.Progress != nil && len(batch) > 0 {
+		if t.Progress != nil && open != nil && len(batch) > 0 {
 			t.Progress(open())
 		}
 	}
@@ -498,11 +504,7 @@ func (t *Tuner) leading(s int) (b *posterior, left []int, means []float64) {
 
 // finish enters the reasons, and the expected regret of all sizes by all that is known.
 func (t *Tuner) finish() {
-	sizes := make([]int, len(t.Picks))
-	for s := range sizes {
-		sizes[s] = s
-	}
-	for s, e := range t.expectAll(sizes) {
+	for s, e := range t.expectAll(t.all()) {
 		p := &t.Picks[s]
 		p.Expected = e.regret
 		switch {

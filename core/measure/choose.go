@@ -1,7 +1,9 @@
 package measure
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/stats"
@@ -26,6 +28,27 @@ func Noise(a, b *dataset.Measurement) float64 {
 		}
 	}
 	return apart * math.Sqrt(sum)
+}
+
+// Tie is a measurement whose time noise cannot tell from that of a pick, and the share that this noise is.
+type Tie struct {
+	dataset.Measurement
+	Noise float64
+}
+
+// Ties returns what is tied with a pick, the fastest first. noise is by what share two times may differ by chance.
+func Ties(pick *dataset.Measurement, others []dataset.Measurement, noise func(a, b *dataset.Measurement) float64) (
+	ties []Tie,
+) {
+	for i := range others {
+		m := &others[i]
+		if n := noise(pick, m); m.Status == dataset.OK && !m.Null && m.Config != pick.Config &&
+			float64(m.Median/pick.Median)-1 <= n {
+			ties = append(ties, Tie{*m, n})
+		}
+	}
+	slices.SortStableFunc(ties, func(a, b Tie) int { return cmp.Compare(a.Median, b.Median) })
+	return ties
 }
 
 // Choose returns the index of the measurement to use of a block that was measured in turns, −1 if none has a time.

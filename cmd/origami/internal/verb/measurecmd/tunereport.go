@@ -75,15 +75,7 @@ type summary struct {
 	// the mean and the worst, if all candidates are recorded
 	Known      *float64 `json:"known_regret,omitempty"`
 	KnownWorst *float64 `json:"known_regret_worst,omitempty"`
-	Unfinished int      `json:"unfinished"`      // how many sizes stopped before the limit
-	Curve      []point  `json:"curve,omitempty"` // the known regret after so many measurements
-}
-
-// point is a point of the curve of regret, in JSON.
-type point struct {
-	Measurements int     `json:"measurements"`         // of all sizes
-	Mean         float64 `json:"mean" unit:"fraction"` // the known regret
-	Worst        float64 `json:"worst" unit:"fraction"`
+	Unfinished int      `json:"unfinished"` // how many sizes stopped before the limit
 }
 
 // report writes the outcome.
@@ -208,13 +200,6 @@ func (s *tuning) summarise(t *tune.Tuner, rows []tuned, sum *summary) {
 		worst = max(worst, v)
 	}
 	sum.Known, sum.KnownWorst = &mean, &worst
-	if s.o.Strategy == all {
-		return
-	}
-	time := func(task tune.Task) unit.Seconds { return s.time(t, task) }
-	for _, p := range t.Curve(time, s.best) {
-		sum.Curve = append(sum.Curve, point(p))
-	}
 }
 
 // heading prints the summary as text.
@@ -253,14 +238,6 @@ func (s *tuning) heading(sum *summary) {
 	if sum.Unfinished > 0 {
 		table.Line(streams, "unfinished", "%s", digits.Plural(sum.Unfinished, "size", "sizes"))
 	}
-	if len(sum.Curve) == 0 {
-		return
-	}
-	streams.Printf("\n")
-	_ = show.Write(streams, table.Table, sum.Curve, // an error of the screen shows when it is flushed
-		show.Key[point]("measurements"),
-		show.Text("of brute force", func(p *point) string { return share(p.Measurements) }),
-		show.Key[point]("mean", "regret"), show.Key[point]("worst", "worst size"))
 }
 
 func rounded(seconds float64) time.Duration {

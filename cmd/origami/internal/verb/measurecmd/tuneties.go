@@ -1,7 +1,6 @@
 package measurecmd
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -62,16 +61,13 @@ func (s *tuning) repeatTies(ctx context.Context, t *tune.Tuner) error {
 			spent += len(block)
 			continue
 		}
-		var configs []gemm.Config
-		for _, m := range s.beside(t, i) {
-			if configs == nil {
-				configs = append(configs, t.Sizes[i].Candidates[t.Picks[i].Candidate].Config)
+		ties := s.recordedTies(t, i)
+		ties = ties[:min(mostRepeated, len(ties))]
+		if arms := len(ties) + 2; len(ties) > 0 && (s.o.Most == 0 || spent+arms <= s.o.Most) { // with pick and null arm
+			again[i] = []gemm.Config{t.Sizes[i].Candidates[t.Picks[i].Candidate].Config}
+			for _, m := range ties {
+				again[i] = append(again[i], m.Config)
 			}
-			configs = append(configs, m.Config)
-		}
-		configs = configs[:min(1+mostRepeated, len(configs))]
-		if arms := len(configs) + 1; len(configs) > 1 && (s.o.Most == 0 || spent+arms <= s.o.Most) { // with the null arm
-			again[i] = configs
 			spent += arms
 		}
 	}
@@ -115,46 +111,36 @@ func (s *tuning) block(t *tune.Tuner, i int) []dataset.Measurement {
 	return nil
 }
 
-// beside returns the measurements of a size whose times the noise cannot tell from that of the pick, the fastest first.
-func (s *tuning) beside(t *tune.Tuner, i int) (list []dataset.Measurement) {
+// recordedTies returns what is tied with the pick of a size, by times that were measured one after the other.
+func (s *tuning) recordedTies(t *tune.Tuner, i int) []measure.Tie {
 	if t.Picks[i].Time == 0 {
 		return nil
 	}
-	size := &t.Sizes[i]
-	pick, there := s.recordedAt(t, tune.Task{Size: i, Candidate: t.Picks[i].Candidate})
-	if !there {
-		return nil
+	at := func(task tune.Task) dataset.Measurement {
+		m, _ := s.recordedAt(t, task)
+		m.Config = t.Sizes[i].Candidates[task.Candidate].Config // in the launch order of the candidate
+		return m
 	}
+	pick := at(tune.Task{Size: i, Candidate: t.Picks[i].Candidate})
+	var others []dataset.Measurement
 	for _, m := range t.Log {
-		if m.Size != i || m.Time <= 0 || m.Candidate == t.Picks[i].Candidate {
-			continue
-		}
-		other, there := s.recordedAt(t, m.Task)
-		other.Config = size.Candidates[m.Candidate].Config
-		if there && float64(other.Median/pick.Median)-1 <= measure.Noise(&pick, &other) {
-			list = append(list, other)
+		if m.Size == i && m.Time > 0 {
+			others = append(others, at(m.Task))
 		}
 	}
-	slices.SortStableFunc(list, func(a, b dataset.Measurement) int { return cmp.Compare(a.Median, b.Median) })
-	return list
+	return measure.Ties(&pick, others, measure.Noise)
 }
 
 // ties lists what is as fast as the pick of a size, as far as is known.
 func (s *tuning) ties(t *tune.Tuner, i int) []tied {
-	out := []tied{}
-	if block := s.blocks[i]; block != nil {
+	ties, block := s.recordedTies(t, i), s.blocks[i]
+	if block != nil {
 		choice, noise := measure.Choose(block)
-		for j := range block {
-			m := &block[j]
-			if m.Status == dataset.OK && !m.Null && j != choice && float64(m.Median/block[choice].Median)-1 <= noise {
-				out = append(out, tied{m.Config.String(), float64(m.Median), ask.Number(noise), true})
-			}
-		}
-		return out
+		ties = measure.Ties(&block[choice], block, func(_, _ *dataset.Measurement) float64 { return noise })
 	}
-	for _, m := range s.beside(t, i) {
-		pick, _ := s.recordedAt(t, tune.Task{Size: i, Candidate: t.Picks[i].Candidate})
-		out = append(out, tied{m.Config.String(), float64(m.Median), ask.Number(measure.Noise(&pick, &m)), false})
+	out := []tied{}
+	for _, m := range ties {
+		out = append(out, tied{m.Config.String(), float64(m.Median), ask.Number(m.Noise), block != nil})
 	}
 	return out
 }

@@ -52,15 +52,15 @@ func NewTune(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tune [FILE] --arch ARCH",
 		Short: "Find the fastest kernels of many sizes with few measurements",
-		Long: "Find the fastest kernel of each problem, asked for as `select` is: by -m, -n and -k, or --problems.\n" +
+		Long: "Find the fastest kernel of each problem, asked for as in `select`: by -m, -n and -k, or --problems.\n" +
 			"FILE is a list of problems too, or a tuning file (YAML: problem types, sets of candidates, and\n" +
 			"their sizes). Only candidates whose expected improvement is worth it are measured. A size is\n" +
-			"finished when its expected regret, time of the pick ÷ time of the fastest candidate − 1, is\n" +
-			"below --regret. With --executor a GPU is measured: every result is\n" +
-			"checked, and its times are written to the folder of --records at once, so that the same command\n" +
-			"continues a run that ended early. Otherwise the times are a data set's; if it has all candidates,\n" +
-			"the regret is known and shown. --shard tunes a part of the sizes; `records merge` puts the parts\n" +
-			"together. docs/tuning.md has the file and the method.",
+			"finished when its expected regret, time of the pick ÷ time of the fastest candidate − 1, is below\n" +
+			"--regret. With --executor a GPU is measured: every result is checked, and its times are written to\n" +
+			"the folder of --records at once, so that the same command continues a run that ended early.\n" +
+			"Otherwise the times are a data set's; if it has all candidates, the regret is known and shown.\n" +
+			"--shard tunes a part of the sizes; `records merge` puts the parts together. docs/tuning.md has the\n" +
+			"file and the method.",
 		Example: `  origami tune sizes.yaml --arch sm90@h200 --dry-run
   origami tune --arch sm90@h200 --dtype bf16 --trans-b --problems m=16:16:16:5632,n=4096,k=4096 --dry-run
   origami tune shapes.csv --arch sm90@h200 --executor triton --records ./tuned --budget 10m --output h200.json

@@ -58,10 +58,10 @@ func NewTune(f *session.Factory) *cobra.Command {
 			"the regret is known and shown. --shard tunes a part of the sizes; `records merge` puts the parts\n" +
 			"together. docs/tuning.md has the file and the method.",
 		Example: `  origami tune sizes.yaml --arch sm90@h200 --dry-run
-  origami tune shapes.csv --arch sm90@h200 --executor triton --records ./tuned --budget 10m --output h200.json
+  origami tune shapes.csv --arch sm90@h200 --executor triton --records ./tuned --budget 10m --output h200.yaml
   origami tune sizes.yaml --arch sm90@h200 --records ./my-sweep --json
   origami tune sizes.yaml --arch sm90@h200 --executor cuda --records ./tuned --shard auto/16 --submit slurm --dry-run
-  origami select --arch sm90@h200 --logic h200.json -m 4096 -n 4096 -k 4096`,
+  origami select --arch sm90@h200 --logic h200.yaml -m 4096 -n 4096 -k 4096`,
 		Args: session.OneArgument("FILE", "a list of problems or a tuning file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.file = args[0]
@@ -229,7 +229,7 @@ func (s *tuning) writeLogics(t *tune.Tuner) error {
 			return err
 		}
 		l.Arch, l.Device, l.Family, l.Source = d.Arch, d.Device, s.kernel, "origami tune "+filepath.Base(s.o.file)
-		text, err := l.JSON()
+		text, err := l.Map()
 		if err != nil {
 			return err
 		}

@@ -40,7 +40,7 @@ type Parts struct {
 // model that ranks the file's kernels.
 const (
 	gridBased  = "GridBased"
-	prediction = "Prediction"
+	Prediction = "Prediction"
 )
 
 // advice is what to do about a file that is refused.
@@ -81,7 +81,7 @@ func Read(name string, text []byte) (*Logic, error) {
 	case len(l.Kernels) > 0 && l.Kernels[0].Config.BlockM > 0: // they were written by origami
 		l.Device, _ = l.Parts.Schedule.(string)
 		l.Parts, l.Unit = nil, logic.BuildUnit
-	case l.Parts.Library == prediction:
+	case l.Parts.Library == Prediction:
 		for i := range l.Kernels {
 			l.Kernels[i].Config = configOf(l.Kernels[i].Parameters)
 		}
@@ -137,7 +137,7 @@ func (t *Parts) tail() {
 		case !ok:
 		case t.Metric == "" && (strings.HasSuffix(s, "Efficiency") || strings.HasPrefix(s, "Experimental")):
 			t.Metric = s
-		case s == "Equality" || s == gridBased || s == "Range" || s == "FreeSize" || s == prediction:
+		case s == "Equality" || s == gridBased || s == "Range" || s == "FreeSize" || s == Prediction:
 			t.Library = s
 		}
 	}

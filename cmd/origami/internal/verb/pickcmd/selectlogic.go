@@ -173,6 +173,9 @@ func (o *SelectOptions) checkLogic(l *tensile.Logic, d *arch.Description) error 
 		}
 		return diag.Inputf("the logic is for %s, and the problem for %s", on, d.ID()).At("%s", place).
 			Do("use a logic for the device, or --arch %s", on)
+	case l.Parts != nil && l.Parts.Library == tensile.Prediction && !known(l):
+		return diag.Inputf("its kernels are for a model to choose among, and none says its tile").At("%s", place).
+			Do("give a file with MacroTile0, MacroTile1, DepthU and WorkGroup")
 	case l.Parts == nil && named != "" && named != l.Family:
 		return diag.Inputf("the logic has %s kernels, and --kernel is %s", l.Family, named).At("%s", place).
 			Do("leave --kernel out")

@@ -54,11 +54,7 @@ func (s *Sweep) Repeat(ctx context.Context, p gemm.Problem, configs []gemm.Confi
 	for i, c := range configs {
 		entries[i] = dataset.Measurement{Problem: p, Config: c}
 	}
-	take := s.takeTurns
-	if l, is := s.Executor.(*Lent); is {
-		take = func(ctx context.Context, arms []arm) ([]dataset.Measurement, error) { return l.takeTurns(ctx, s, arms) }
-	}
-	block, err := take(ctx, s.arms(entries))
+	block, err := s.takeTurns(ctx, s.arms(entries))
 	if err != nil {
 		return err
 	}

@@ -34,14 +34,11 @@ type Fleet struct {
 	// while others are left, and why. Neither is called twice at the same time.
 	Done  func(dataset.Measurement)
 	Aside func(g *GPU, why error)
-	// Joining means that more GPUs may Join, until NoMore: if none is left, the work waits for one.
-	Joining bool
 
 	mu sync.Mutex
 	// changed wakes GPUs and Wait, news Wait alone: an outcome is nothing to the other GPUs, of which there may be many.
 	changed, news sync.Cond
 	ctx           context.Context // ends with the fleet
-	known         []knownKernel   // those of all GPUs
 	// waiting are the jobs of the problems that no GPU has begun, free is how many there are. order are these problems,
 	// the first ones first. owners are the GPUs that the others are measured on.
 	waiting  map[gemm.Problem][]Job
@@ -99,12 +96,8 @@ type Outcome struct {
 }
 
 // taken is how many configurations of problems that no GPU has begun a GPU takes at once: enough to compile ahead, few
-// enough to leave some to others. Of its own problems it takes all, since no other GPU may. One that is lent takes
-// more, so that it seldom waits for the way here and back.
-const (
-	taken     = 8
-	takenAway = 256
-)
+// enough to leave some to others. Of its own problems it takes all, since no other GPU may.
+const taken = 8
 
 // Begin times the known kernels on all GPUs, sets those aside that are not like the others, and lets the others wait
 // for work. It is an error if none is left.
@@ -113,7 +106,8 @@ func (f *Fleet) Begin(ctx context.Context) error {
 	f.waiting, f.owners = map[gemm.Problem][]Job{}, map[gemm.Problem]*GPU{}
 	f.turns = map[gemm.Problem][]gemm.Config{}
 	for _, g := range f.GPUs {
-		f.prepare(g)
+		g.fleet, g.Done = f, g.done
+		g.Data = dataset.New(f.Data.Name, f.Data.Conditions)
 	}
 	if err := f.compare(ctx); err != nil {
 		return err
@@ -126,33 +120,11 @@ func (f *Fleet) Begin(ctx context.Context) error {
 	})
 	for _, g := range f.GPUs {
 		if !g.aside {
-			f.start(g)
+			g.Keep = func(ms ...dataset.Measurement) error { return g.keep(f.ctx, ms) }
+			f.workers.Go(func() { g.work(f.ctx) })
 		}
 	}
 	return nil
-}
-
-// prepare gives a GPU to the fleet.
-func (f *Fleet) prepare(g *GPU) {
-	g.fleet, g.Done = f, g.done
-	g.Data = dataset.New(f.Data.Name, f.Data.Conditions)
-}
-
-// start lets a GPU wait for work.
-func (f *Fleet) start(g *GPU) {
-	g.Keep = func(ms ...dataset.Measurement) error { return g.keep(f.ctx, ms) }
-	f.workers.Go(func() { g.work(f.ctx) })
-}
-
-// NoMore means that no GPU will Join any more.
-func (f *Fleet) NoMore() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.Joining = false
-	if len(f.healthy()) == 0 && f.end == nil {
-		f.end = noneLeft(f.GPUs, f.last)
-	}
-	f.tell()
 }
 
 // Close stops the GPUs and waits for them. What is held back is checked, and kept, only by Wait.
@@ -294,17 +266,8 @@ func (f *Fleet) take(ctx context.Context, g *GPU) ([]Job, bool) {
 // choose takes what a GPU does next: a whole problem, or configurations of the problems that are its own, and then its
 // share of those that no GPU has begun.
 func (f *Fleet) choose(g *GPU) []Job {
-	jobs, most := g.next(nil), taken
-	if g.lent() {
-		most = takenAway
-	}
-	healthy := 0
-	for _, other := range f.GPUs {
-		if !other.aside {
-			healthy++
-		}
-	}
-	for share := (f.free + healthy - 1) / healthy; share > 0 && len(f.order) > 0 && len(jobs) < most; {
+	jobs, healthy := g.next(nil), len(f.healthy())
+	for share := (f.free + healthy - 1) / healthy; share > 0 && len(f.order) > 0 && len(jobs) < taken; {
 		p := f.order[0]
 		list := f.waiting[p]
 		if len(jobs) > 0 && (jobs[0].Whole || list[0].Whole) {
@@ -333,11 +296,6 @@ func (g *GPU) holds() bool { return len(g.held)+len(g.heldJobs) > 0 }
 
 // due reports whether it is time to check the GPU.
 func (g *GPU) due() bool { return time.Since(g.checked) >= g.fleet.Interval }
-
-func (g *GPU) lent() bool {
-	_, is := g.Executor.(*Lent)
-	return is
-}
 
 // run does some jobs.
 func (g *GPU) run(ctx context.Context, jobs []Job) error {
@@ -395,7 +353,7 @@ func (g *GPU) finish(o Outcome) {
 	g.fleet.news.Broadcast()
 }
 
-// keep holds measurements back, and checks the GPU when it is time to. One that is lent is checked between its jobs.
+// keep holds measurements back, and checks the GPU when it is time to.
 func (g *GPU) keep(ctx context.Context, ms []dataset.Measurement) error {
 	for i := range ms {
 		ms[i].GPU = g.Name
@@ -403,7 +361,7 @@ func (g *GPU) keep(ctx context.Context, ms []dataset.Measurement) error {
 	g.fleet.mu.Lock()
 	g.held = append(g.held, ms...)
 	g.fleet.mu.Unlock()
-	if g.lent() || !g.due() {
+	if !g.due() {
 		return nil
 	}
 	return g.confirm(ctx)
@@ -507,7 +465,7 @@ func (f *Fleet) setAside(g *GPU, why error) {
 		f.leave(j)
 	}
 	f.order = append(f.order, later...)
-	if f.last = why; len(f.healthy()) == 0 && !f.Joining {
+	if f.last = why; len(f.healthy()) == 0 {
 		f.end = noneLeft(f.GPUs, why)
 	} else if f.Aside != nil {
 		f.Aside(g, why)

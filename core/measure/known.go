@@ -66,9 +66,6 @@ func KnownFrom(list []dataset.Measurement, predicted []unit.Seconds) []dataset.M
 // may have ended the executor's process.
 func (s *Sweep) measureKnown(ctx context.Context, like dataset.Measurement, isNew bool) (dataset.Measurement, error) {
 	todo := dataset.Measurement{Problem: like.Problem, Config: like.Config, GPU: like.GPU}
-	if l, is := s.Executor.(*Lent); is {
-		return l.measureKnown(ctx, s, todo, isNew)
-	}
 	for {
 		b := s.compile(ctx, &todo)
 		m, err := s.measure(ctx, todo, b, 0)
@@ -212,7 +209,6 @@ func (f *Fleet) takeAlike(times [][]dataset.Measurement, errs []error) (checks [
 	}
 	for i, g := range f.GPUs {
 		if !g.aside {
-			f.known = g.known
 			checks = append(checks, g.begin(times[i])...)
 		}
 	}
@@ -228,38 +224,6 @@ func (g *GPU) begin(times []dataset.Measurement) (checks []dataset.Measurement) 
 		checks = append(checks, *m)
 	}
 	return checks
-}
-
-// Join adds a GPU while others measure, or wait for one. It is an error, and the GPU is not used, if one of the known
-// kernels does not run, is wrong, or is not as fast as recorded.
-func (f *Fleet) Join(g *GPU) error {
-	f.prepare(g)
-	times, err := f.tryKnown(f.ctx, g)
-	if err != nil {
-		return err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var ratios []float64
-	for _, k := range f.known {
-		m := find(times, &k.todo)
-		if m == nil {
-			return diag.Inputf("the known kernel %s of %s does not run", k.todo.Label(), k.todo.Problem)
-		}
-		g.known = append(g.known, knownKernel{todo: k.todo})
-		ratios = append(ratios, float64(m.Median/medianOf(f.Data.Checks(), &k.todo)))
-	}
-	if r := stats.Median(ratios); !within(r) {
-		return unlike(r, "the recorded ones")
-	}
-	if f.ctx.Err() != nil {
-		return f.ctx.Err()
-	}
-	g.held = g.begin(times)
-	f.GPUs = append(f.GPUs, g)
-	f.start(g)
-	f.changed.Broadcast()
-	return nil
 }
 
 // unlike says that a GPU is not like others.

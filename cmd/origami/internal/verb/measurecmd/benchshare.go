@@ -19,10 +19,10 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// gpus returns a sweep on the executor's device, or on each GPU of --gpus. The caller closes the executors.
+// gpus returns a sweep on the executor's device, or on each GPU that the flags name. The caller closes the executors.
 func (o *BenchOptions) gpus(ctx context.Context, a arch.Architecture) (_ []*measure.GPU, memory unit.Bytes, err error) {
 	if o.Share.On() {
-		return o.Factory.Sweeps(ctx, a, o.Executor, o.Share.GPUs, o.WarmL2)
+		return o.Factory.Sweeps(ctx, a, o.Executor, &o.Share, o.WarmL2)
 	}
 	sweep, memory, err := o.Factory.Sweep(ctx, a, o.Executor, o.WarmL2)
 	return []*measure.GPU{{Sweep: sweep}}, memory, err

@@ -26,7 +26,6 @@ import (
 type TuneOptions struct {
 	Factory                            *session.Factory
 	Executor, Records, Logic, Strategy string
-	Submit, Lent                       string
 	Regret                             string
 	Budget                             time.Duration
 	Most                               int
@@ -60,7 +59,8 @@ func NewTune(f *session.Factory) *cobra.Command {
 		Example: `  origami tune sizes.yaml --arch sm90@h200 --dry-run
   origami tune shapes.csv --arch sm90@h200 --executor triton --records ./tuned --budget 10m --output h200.yaml
   origami tune sizes.yaml --arch sm90@h200 --records ./my-sweep --json
-  origami tune sizes.yaml --arch sm90@h200 --executor cuda --records ./tuned --shard auto/16 --submit slurm --dry-run
+  origami tune sizes.yaml --arch sm90@h200 --executor cuda --records ./tuned --shard auto/16
+  origami tune sizes.yaml --arch sm90@h200 --executor cuda --records ./tuned --remote 'ssh node1 origami lend cuda'
   origami select --arch sm90@h200 --logic h200.yaml -m 4096 -n 4096 -k 4096`,
 		Args: session.OneArgument("FILE", "a list of problems or a tuning file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -81,11 +81,7 @@ func NewTune(f *session.Factory) *cobra.Command {
 	flags.IntVar(&o.Most, "max-measurements", 0, "make at most `N` measurements, earlier runs included")
 	flags.StringVarP(&o.Logic, "output", "o", "", "write the picks as a library logic to this `FILE`")
 	flags.BoolVar(&o.DryRun, "dry-run", false, "print what would be measured, and measure nothing")
-	flags.StringVar(&o.Submit, "submit", "",
-		"with --dry-run and --shard auto/N, print a job for a `SCHEDULER` instead: slurm or kubernetes")
 	o.Share.Register(flags)
-	flags.StringVar(&o.Lent, "lent", "", "measure with GPUs that are brought to a Unix `SOCKET`, as origami_gemm.ray does")
-	_ = flags.MarkHidden("lent") // it exists: the line above added it
 	flags.BoolVar(&o.RetryFailed, "retry-failed", false,
 		"with --executor, measure again what has failed")
 	return cmd
@@ -94,9 +90,6 @@ func NewTune(f *session.Factory) *cobra.Command {
 // Tune answers.
 func Tune(ctx context.Context, o *TuneOptions) error {
 	if err := o.check(); err != nil {
-		return err
-	}
-	if err := o.submitted(); err != nil {
 		return err
 	}
 	if err := session.Writable(o.Logic); err != nil {
@@ -147,10 +140,6 @@ func (o *TuneOptions) check() error {
 	case o.Share.Shard != "" && o.Strategy == inSteps:
 		return diag.Inputf("its steps at one size decide what is measured at the others").At("--strategy %s", inSteps).
 			Do("leave --shard out, or use --strategy %s or %s", byModel, all)
-	}
-	if o.Lent != "" && (o.Executor == "" || o.Share.On()) {
-		return diag.Inputf("it brings all GPUs that measure").At("--lent %s", o.Lent).
-			Do("add --executor, and leave --gpus and --shard out")
 	}
 	return o.Share.Check(o.Executor != "" || o.DryRun)
 }

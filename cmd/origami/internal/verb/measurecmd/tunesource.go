@@ -8,12 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
-	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
@@ -34,14 +32,12 @@ type tuning struct {
 	data   *dataset.Dataset
 	// gpus are what measures, and sweep is the first one's; without them it is a replay. share is the part of the sizes
 	// that is measured, work what it is a part of.
-	// lenders bring GPUs of other machines.
-	gpus    []*measure.GPU
-	sweep   *measure.Sweep
-	fleet   *measure.Fleet
-	lenders *session.Lenders
-	store   *datastore.Store
-	share   measure.Shard
-	work    string
+	gpus  []*measure.GPU
+	sweep *measure.Sweep
+	fleet *measure.Fleet
+	store *datastore.Store
+	share measure.Shard
+	work  string
 	// merged is the folder that shards are merged into, the folder itself without any.
 	merged string
 	// blocks are what was measured again in turns to decide ties, by size. repeats counts these measurements.
@@ -70,12 +66,8 @@ func (o *TuneOptions) open(ctx context.Context, a arch.Architecture, file *tune.
 		return nil, err
 	}
 	if o.Executor != "" && !o.DryRun {
-		if o.Lent != "" {
-			if s.lenders, s.gpus, memory, err = o.Factory.Borrow(ctx, a, o.Lent, o.Executor, o.WarmL2); err == nil {
-				s.sweep = s.gpus[0].Sweep
-			}
-		} else if o.Share.On() {
-			if s.gpus, memory, err = o.Factory.Sweeps(ctx, a, o.Executor, o.Share.GPUs, o.WarmL2); err == nil {
+		if o.Share.On() {
+			if s.gpus, memory, err = o.Factory.Sweeps(ctx, a, o.Executor, &o.Share, o.WarmL2); err == nil {
 				s.sweep = s.gpus[0].Sweep
 			}
 		} else {
@@ -272,10 +264,7 @@ func (s *tuning) tune(ctx context.Context) (*tune.Tuner, error) {
 	d := s.arch.Describe()
 	t := &tune.Tuner{Sizes: s.plan.Sizes, Prior: tune.PriorOf(d), Unchecked: unchecked(d, s.kernel), Regret: s.o.regret,
 		Most: s.o.Most, Batch: batch}
-	switch {
-	case s.o.Submit != "":
-		return t, s.job()
-	case s.o.DryRun:
+	if s.o.DryRun {
 		return t, s.dryRun(ctx, t)
 	}
 	if t.Unchecked && s.o.Strategy == byModel {
@@ -298,16 +287,8 @@ func (s *tuning) tune(ctx context.Context) (*tune.Tuner, error) {
 		if s.gpus != nil {
 			fleet := datastore.NewFleet(s.store, s.gpus, s.o.RetryFailed, s.bests, s.predicted, bar,
 				func(dataset.Measurement) { s.fresh++ })
-			fleet.Joining = s.lenders != nil
 			if err := fleet.Begin(ctx); err != nil {
 				return t, datastore.Stopped(ctx, err, s.data.Len(), s.folder)
-			}
-			if s.lenders != nil {
-				joining, over := context.WithCancel(ctx)
-				var ended sync.WaitGroup
-				ended.Go(func() { s.lenders.Join(joining, fleet, s.gpus[0], bar.Warn) })
-				defer ended.Wait()
-				defer over()
 			}
 			s.fleet = fleet
 			t.Batch *= len(s.gpus)
@@ -375,12 +356,7 @@ func (s *tuning) close() error {
 		s.store = nil
 	}
 	for _, g := range s.gpus {
-		if s.lenders == nil {
-			err = errors.Join(err, g.Executor.Close())
-		}
-	}
-	if s.lenders != nil {
-		err = errors.Join(err, s.lenders.Close())
+		err = errors.Join(err, g.Executor.Close())
 	}
 	if s.sweep != nil && s.gpus == nil {
 		err = errors.Join(err, s.sweep.Executor.Close())

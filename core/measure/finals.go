@@ -50,11 +50,7 @@ func (s *Sweep) finals(ctx context.Context, p gemm.Problem, candidates []gemm.Co
 
 // Repeat measures configurations that were measured already again, in turns, and keeps the block.
 func (s *Sweep) Repeat(ctx context.Context, p gemm.Problem, configs []gemm.Config) error {
-	take := s.takeTurns
-	if l, is := s.Executor.(*Lent); is {
-		take = func(ctx context.Context, arms []arm) ([]dataset.Measurement, error) { return l.takeTurns(ctx, s, arms) }
-	}
-	block, err := take(ctx, s.arms(entriesOf(p, configs)))
+	block, err := s.takeTurns(ctx, s.arms(entriesOf(p, configs)))
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,9 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// Fleet measures with one GPU or with several at once. Each GPU has an executor of its own, so that none suffers from the kernels
-// of another. All candidates of a problem are measured on one GPU, since their times are compared with each other.
+// Fleet measures with one GPU or with several at once. Each GPU has an executor of its own, so that none suffers from
+// the kernels of another. All candidates of a problem are measured on one GPU, since their times are compared with each
+// other.
 //
 // The same known kernels are timed on all GPUs before anything else, then on each now and then, and at the end. What a
 // GPU measured in between is held back until its known kernels are as fast as before and right. Then it is kept. If
@@ -37,14 +38,11 @@ type Fleet struct {
 	// Alone means that one GPU measures and nothing vouches for it: what it measures is kept at once, and an error of its
 	// executor ends the fleet.
 	Alone bool
-	// Joining means that more GPUs may Join, until NoMore: if none is left, the work waits for one.
-	Joining bool
 
 	mu sync.Mutex
 	// changed wakes GPUs and Wait, news Wait alone: an outcome is nothing to the other GPUs, of which there may be many.
 	changed, news sync.Cond
-	ctx           context.Context       // ends with the fleet
-	known         []dataset.Measurement // those of all GPUs
+	ctx           context.Context // ends with the fleet
 	// waiting are the jobs of the problems that no GPU has begun, free is how many there are. order are these problems,
 	// the first ones first. owners are the GPUs that the others are measured on.
 	waiting  map[gemm.Problem][]Job
@@ -58,8 +56,8 @@ type Fleet struct {
 	confirmed []dataset.Measurement
 	storers   []*GPU
 	storing   bool
-	// settling means that nothing is left to do but to check what is held back.
-	settling bool
+	// draining means that nothing is left to do but to check what is held back.
+	draining bool
 	end      error
 	last     error // why a GPU was set aside last
 	workers  sync.WaitGroup
@@ -103,12 +101,8 @@ type Outcome struct {
 }
 
 // taken is how many configurations of problems that no GPU has begun a GPU takes at once: enough to compile ahead, few
-// enough to leave some to others. Of its own problems it takes all, since no other GPU may. One that is lent takes
-// more, so that it seldom waits for the way here and back.
-const (
-	taken     = 8
-	takenAway = 256
-)
+// enough to leave some to others. Of its own problems it takes all, since no other GPU may.
+const taken = 8
 
 // Begin times the known kernels on all GPUs, sets those aside that are not like the others, and lets the others wait
 // for work. It is an error if none is left.
@@ -117,7 +111,8 @@ func (f *Fleet) Begin(ctx context.Context) error {
 	f.waiting, f.owners = map[gemm.Problem][]Job{}, map[gemm.Problem]*GPU{}
 	f.turns = map[gemm.Problem][]gemm.Config{}
 	for _, g := range f.GPUs {
-		f.prepare(g)
+		g.fleet, g.Done = f, g.done
+		g.Data = dataset.New(f.Data.Name, f.Data.Conditions)
 	}
 	if !f.Alone {
 		if err := f.compare(ctx); err != nil {
@@ -132,33 +127,11 @@ func (f *Fleet) Begin(ctx context.Context) error {
 	})
 	for _, g := range f.GPUs {
 		if !g.aside {
-			f.start(g)
+			g.Keep = func(ms ...dataset.Measurement) error { return g.keep(f.ctx, ms) }
+			f.workers.Go(func() { g.work(f.ctx) })
 		}
 	}
 	return nil
-}
-
-// prepare gives a GPU to the fleet.
-func (f *Fleet) prepare(g *GPU) {
-	g.fleet, g.Done = f, g.done
-	g.Data = dataset.New(f.Data.Name, f.Data.Conditions)
-}
-
-// start lets a GPU wait for work.
-func (f *Fleet) start(g *GPU) {
-	g.Keep = func(ms ...dataset.Measurement) error { return g.keep(f.ctx, ms) }
-	f.workers.Go(func() { g.work(f.ctx) })
-}
-
-// NoMore means that no GPU will Join any more.
-func (f *Fleet) NoMore() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.Joining = false
-	if len(f.healthy()) == 0 && f.end == nil {
-		f.end = noneLeft(f.GPUs, f.last)
-	}
-	f.tell()
 }
 
 // Close stops the GPUs and waits for them. What is held back is checked, and kept, only by Wait.
@@ -192,7 +165,7 @@ func (f *Fleet) healthy() []*GPU {
 func (f *Fleet) Add(jobs ...Job) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.settling = false
+	f.draining = false
 	for _, j := range jobs {
 		if g := f.owners[j.Problem]; g != nil {
 			g.own = append(g.own, j)
@@ -248,7 +221,7 @@ func (f *Fleet) Wait(ctx context.Context) ([]Outcome, error) {
 		switch {
 		case busy:
 		case held:
-			f.settling = true
+			f.draining = true
 			f.tell()
 		case !f.storing:
 			return nil, nil
@@ -291,7 +264,7 @@ func (f *Fleet) take(ctx context.Context, g *GPU) ([]Job, bool) {
 		if g.running = f.choose(g); len(g.running) > 0 {
 			return g.running, true
 		}
-		if f.settling && g.holds() {
+		if f.draining && g.holds() {
 			return nil, true
 		}
 	}
@@ -300,17 +273,8 @@ func (f *Fleet) take(ctx context.Context, g *GPU) ([]Job, bool) {
 // choose takes what a GPU does next: a whole problem, or configurations of the problems that are its own, and then its
 // share of those that no GPU has begun.
 func (f *Fleet) choose(g *GPU) []Job {
-	jobs, most := g.next(nil), taken
-	if g.lent() {
-		most = takenAway
-	}
-	healthy := 0
-	for _, other := range f.GPUs {
-		if !other.aside {
-			healthy++
-		}
-	}
-	for share := (f.free + healthy - 1) / healthy; share > 0 && len(f.order) > 0 && len(jobs) < most; {
+	jobs, healthy := g.next(nil), len(f.healthy())
+	for share := (f.free + healthy - 1) / healthy; share > 0 && len(f.order) > 0 && len(jobs) < taken; {
 		p := f.order[0]
 		list := f.waiting[p]
 		if len(jobs) > 0 && (jobs[0].Whole || list[0].Whole) {
@@ -339,11 +303,6 @@ func (g *GPU) holds() bool { return len(g.held)+len(g.heldJobs) > 0 }
 
 // due reports whether it is time to check the GPU.
 func (g *GPU) due() bool { return time.Since(g.checked) >= g.fleet.Interval }
-
-func (g *GPU) lent() bool {
-	_, is := g.Executor.(*Lent)
-	return is
-}
 
 // run does some jobs.
 func (g *GPU) run(ctx context.Context, jobs []Job) error {
@@ -403,7 +362,7 @@ func (g *GPU) finish(o Outcome) {
 	g.fleet.news.Broadcast()
 }
 
-// keep holds measurements back, and checks the GPU when it is time to. One that is lent is checked between its jobs.
+// keep holds measurements back, and checks the GPU when it is time to.
 func (g *GPU) keep(ctx context.Context, ms []dataset.Measurement) error {
 	if g.fleet.Alone {
 		return g.fleet.store(ms)
@@ -414,7 +373,7 @@ func (g *GPU) keep(ctx context.Context, ms []dataset.Measurement) error {
 	g.fleet.mu.Lock()
 	g.held = append(g.held, ms...)
 	g.fleet.mu.Unlock()
-	if g.lent() || !g.due() {
+	if !g.due() {
 		return nil
 	}
 	return g.confirm(ctx)
@@ -513,12 +472,12 @@ func (f *Fleet) setAside(g *GPU, why error) {
 		}
 	}
 	later := f.order
-	f.order, f.settling = nil, false
+	f.order, f.draining = nil, false
 	for _, j := range again {
 		f.leave(j)
 	}
 	f.order = append(f.order, later...)
-	if f.last = why; len(f.healthy()) == 0 && !f.Joining {
+	if f.last = why; len(f.healthy()) == 0 {
 		f.end = noneLeft(f.GPUs, why)
 	} else if f.Aside != nil {
 		f.Aside(g, why)

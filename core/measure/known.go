@@ -60,9 +60,6 @@ func KnownFrom(list []dataset.Measurement, predicted []unit.Seconds) []dataset.M
 // may have ended the executor's process.
 func (s *Sweep) measureKnown(ctx context.Context, like dataset.Measurement, isNew bool) (dataset.Measurement, error) {
 	todo := dataset.Measurement{Problem: like.Problem, Config: like.Config, GPU: like.GPU}
-	if l, is := s.Executor.(*Lent); is {
-		return l.measureKnown(ctx, s, todo, isNew)
-	}
 	for {
 		m, err := s.attempt(ctx, &entry{todo: todo}, nil, 0)
 		m.Phase = dataset.Check
@@ -231,41 +228,10 @@ func (f *Fleet) takeAlike(errs []error) (checks []dataset.Measurement, err error
 		return nil, noneLeft(f.GPUs, f.last)
 	}
 	for _, g := range f.healthy() {
-		f.known, g.checked = g.known, time.Now()
+		g.checked = time.Now()
 		checks = append(checks, g.known...)
 	}
 	return checks, nil
-}
-
-// Join adds a GPU while others measure, or wait for one. It is an error, and the GPU is not used, if one of the known
-// kernels does not run, is wrong, or is not as fast as recorded.
-func (f *Fleet) Join(g *GPU) error {
-	f.prepare(g)
-	times, err := f.tryKnown(f.ctx, g)
-	if err != nil {
-		return err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	g.known = nil
-	for i := range f.known {
-		m := find(times, &f.known[i])
-		if m == nil {
-			return diag.Inputf("the known kernel %s of %s does not run", f.known[i].Label(), f.known[i].Problem)
-		}
-		g.known = append(g.known, *m)
-	}
-	if r := ratio(g.known, f.Data.Checks()); !within(r) {
-		return unlike(r, "the recorded ones")
-	}
-	if f.ctx.Err() != nil {
-		return f.ctx.Err()
-	}
-	g.held, g.checked = slices.Clone(g.known), time.Now()
-	f.GPUs = append(f.GPUs, g)
-	f.start(g)
-	f.changed.Broadcast()
-	return nil
 }
 
 // unlike says that a GPU is not like others.

@@ -136,9 +136,6 @@ type entry struct {
 // If the executor's process ends, the next ones are tried alone, as many as may have been compiled at the time. What
 // that says about them is judge's to decide.
 func (s *Sweep) measureAll(ctx context.Context, todo []dataset.Measurement, best map[gemm.Problem]unit.Seconds) error {
-	if l, is := s.Executor.(*Lent); is {
-		return l.measureAll(ctx, s, todo, best)
-	}
 	var ahead *pipeline
 	defer func() { ahead.stop() }()
 	queue := make([]entry, len(todo))

@@ -341,7 +341,8 @@ func BenchmarkDecision(b *testing.B) {
 	}
 }
 
-// crew is an executor of several GPUs that measures in a world. Results come in any order, and some of them are corrected at the end.
+// crew is an executor of several GPUs that measures in a world. Results come in any order, and some of them are
+// corrected at the end.
 type crew struct {
 	w       *world
 	random  *rand.Rand
@@ -378,8 +379,8 @@ func (c *crew) Wait(context.Context) ([]Measured, error) {
 	return []Measured{r}, nil
 }
 
-// With several GPUs, whatever the order in which they work, and although some of their results are replaced, what comes out
-// follows from the measurements: with all of them known, nothing more is measured.
+// With several GPUs, whatever the order in which they work, and although some of their results are replaced, what comes
+// out follows from the measurements: with all of them known, nothing more is measured.
 func TestUnordered(t *testing.T) {
 	w := newWorld(6, 20, 64)
 	for seed := range uint64(2) {

@@ -65,14 +65,23 @@ func (f *Factory) sweepOn(
 		return nil, 0, err
 	}
 	family := families[0]
+	var manifest exec.Manifest
+	if known, is := x.(interface {
+		Manifest(context.Context) (exec.Manifest, error)
+	}); is {
+		if manifest, err = known.Manifest(ctx); err != nil {
+			return nil, 0, err
+		}
+		if manifest.Name != executor && executor != "" {
+			return nil, 0, diag.Inputf("it is the executor %s", manifest.Name).At("--executor %s", executor).
+				Do("name the same executor")
+		}
+	}
 	conditions := dataset.Conditions{
 		Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, DriverName: device.Name,
 		Kernel: family, WarmL2: warmL2,
 		Input: exec.InputNormal, Executor: executor,
-		ExecutorVersion: dataset.Text(f.pluginVersion(executor), dataset.MaxName),
-	}
-	if lent, is := x.(*measure.Lent); is {
-		conditions.ExecutorVersion = lent.Version
+		ExecutorVersion: dataset.Text(manifest.Version, dataset.MaxName),
 	}
 	data := dataset.New("", conditions)
 	data.Software = strings.TrimSpace(executor + " " + conditions.ExecutorVersion)

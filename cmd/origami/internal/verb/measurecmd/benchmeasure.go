@@ -206,13 +206,13 @@ func (o *BenchOptions) fill(
 		return err
 	}
 	defer func() {
-		r.end()
+		r.Close()
 		if closed := r.store.Close(); err == nil {
 			err = closed
 		}
 	}()
 	g.data = r.store.Data
-	if !o.alone() { // the longest goes first, so that none is left over at the end
+	if !r.Alone { // the longest goes first, so that none is left over at the end
 		slices.SortStableFunc(mine, func(a, b int) int { return cmp.Compare(w.costs[b], w.costs[a]) })
 	}
 	costs, all, done := map[gemm.Problem]unit.Seconds{}, unit.Seconds(0), unit.Seconds(0)
@@ -237,6 +237,7 @@ func (o *BenchOptions) fill(
 		for i := range outcomes {
 			done += costs[outcomes[i].Job.Problem]
 		}
-		working(bar, done, all)
+		const scale = 1000
+		bar.Set(int64(scale*done), int64(scale*all))
 	}
 }

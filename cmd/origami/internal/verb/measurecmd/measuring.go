@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/timing"
@@ -26,13 +24,10 @@ type measuring struct {
 	// RetryFailed measures again what has failed.
 	RetryFailed bool
 	Share       session.ShareFlags
-	// Lent is a socket that GPUs of other machines are brought to.
-	Lent string
 
-	warmL2  bool // --timing alone leaves the L2 warm
-	shard   measure.Shard
-	gpus    []*measure.GPU
-	lenders *session.Lenders
+	warmL2 bool // --timing alone leaves the L2 warm
+	shard  measure.Shard
+	gpus   []*measure.GPU
 }
 
 // beside opens the model in the timing of what is measured: events, or alone.
@@ -42,30 +37,21 @@ func (m *measuring) beside(open func() (arch.Architecture, error)) (arch.Archite
 	return m.Factory.Beside(conditions.Timing(), nil, open)
 }
 
-// alone reports whether one GPU measures, for which no other vouches.
-func (m *measuring) alone() bool { return m.Lent == "" && !m.Share.On() }
-
 // open finds the GPUs, and returns the least memory that one has.
 func (m *measuring) open(ctx context.Context, a arch.Architecture) (memory unit.Bytes, err error) {
-	switch {
-	case m.Lent != "":
-		m.lenders, m.gpus, memory, err = m.Factory.Borrow(ctx, a, m.Lent, m.Executor, m.warmL2)
-	case m.Share.On():
-		m.gpus, memory, err = m.Factory.Sweeps(ctx, a, m.Executor, m.Share.GPUs, m.warmL2)
-	default:
-		one := &measure.GPU{}
-		if one.Sweep, memory, err = m.Factory.Sweep(ctx, a, m.Executor, m.warmL2); err == nil {
-			m.gpus = []*measure.GPU{one}
-		}
+	if m.Share.On() {
+		m.gpus, memory, err = m.Factory.Sweeps(ctx, a, m.Executor, &m.Share, m.warmL2)
+		return memory, err
+	}
+	one := &measure.GPU{}
+	if one.Sweep, memory, err = m.Factory.Sweep(ctx, a, m.Executor, m.warmL2); err == nil {
+		m.gpus = []*measure.GPU{one}
 	}
 	return memory, err
 }
 
 // close ends the executors.
 func (m *measuring) close() (err error) {
-	if m.lenders != nil {
-		return m.lenders.Close()
-	}
 	for _, g := range m.gpus {
 		err = errors.Join(err, g.Executor.Close())
 	}
@@ -99,8 +85,6 @@ type recording struct {
 	store *datastore.Store
 	// folder is a shard's, in the folder that shards are merged into, which is the folder itself without shards.
 	folder, merged string
-	joining        sync.WaitGroup
-	noMore         context.CancelFunc
 }
 
 // record opens a folder, and lets GPUs measure into it. done is told of each measurement.
@@ -114,18 +98,13 @@ func (m *measuring) record(
 		return nil, err
 	}
 	r.Fleet = datastore.NewFleet(r.store, gpus, m.RetryFailed, w.best, w.times, bar, done)
-	if r.Alone = m.alone(); r.Alone {
+	if r.Alone = !m.Share.On(); r.Alone {
 		r.Keep = r.store.Append
 	}
-	r.Joining = m.lenders != nil
 	if err := r.Begin(ctx); err != nil {
 		err = r.stopped(ctx, err)
 		_ = r.store.Close() // the error says more
 		return nil, err
-	}
-	if m.lenders != nil {
-		ctx, r.noMore = context.WithCancel(ctx)
-		r.joining.Go(func() { m.lenders.Join(ctx, r.Fleet, gpus[0], bar.Warn) })
 	}
 	return r, nil
 }
@@ -133,15 +112,6 @@ func (m *measuring) record(
 // stopped adds to the error that ended measuring what is kept.
 func (r *recording) stopped(ctx context.Context, err error) error {
 	return datastore.Stopped(ctx, err, r.store.Data.Len(), r.folder)
-}
-
-// end ends measuring. The folder stays locked until the store is closed.
-func (r *recording) end() {
-	r.Close()
-	if r.noMore != nil {
-		r.noMore()
-		r.joining.Wait()
-	}
 }
 
 // finish notes that a shard has measured all of its part.
@@ -157,18 +127,6 @@ func (m *measuring) place(c dataset.Conditions, suffix string) string {
 	folder := datastore.DefaultFolder(c) + suffix
 	m.Factory.Streams.Note("measurements are kept in " + folder)
 	return folder
-}
-
-// noPart says that there are fewer problems than parts.
-func noPart(problems, part int, s measure.Shard) error {
-	return diag.Inputf("there are %d sizes, and so no size for part %d", problems, part).At("--shard %s", s).
-		Do("use at most %d parts", problems)
-}
-
-// working shows how far measuring is: the cost of what is done ÷ the cost of all.
-func working(bar *table.Bar, done, all unit.Seconds) {
-	const scale = 1000
-	bar.Set(int64(scale*done), int64(scale*all))
 }
 
 // rate is a number of measurements, and how many per second.

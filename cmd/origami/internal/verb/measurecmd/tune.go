@@ -28,15 +28,15 @@ import (
 // TuneOptions are what the command line says.
 type TuneOptions struct {
 	measuring
-	Query                   session.ProblemFlags
-	Logic, Strategy, Submit string
-	Regret                  string
-	Budget                  time.Duration
-	Most                    int
-	DryRun                  bool
-	file                    string
-	stated                  string // a flag that says what is tuned
-	regret                  float64
+	Query           session.ProblemFlags
+	Logic, Strategy string
+	Regret          string
+	Budget          time.Duration
+	Most            int
+	DryRun          bool
+	file            string
+	stated          string // a flag that says what is tuned
+	regret          float64
 }
 
 // The strategies.
@@ -63,10 +63,11 @@ func NewTune(f *session.Factory) *cobra.Command {
 			"file and the method.",
 		Example: `  origami tune sizes.yaml --arch sm90@h200 --dry-run
   origami tune --arch sm90@h200 --dtype bf16 --trans-b --problems m=16:16:16:5632,n=4096,k=4096 --dry-run
-  origami tune shapes.csv --arch sm90@h200 --executor triton --records ./tuned --budget 10m --output h200.json
+  origami tune shapes.csv --arch sm90@h200 --executor triton --records ./tuned --budget 10m --output h200.yaml
   origami tune sizes.yaml --arch sm90@h200 --records ./my-sweep --json
-  origami tune sizes.yaml --arch sm90@h200 --executor cuda --records ./tuned --shard auto/16 --submit slurm --dry-run
-  origami select --arch sm90@h200 --logic h200.json -m 4096 -n 4096 -k 4096`,
+  origami tune sizes.yaml --arch sm90@h200 --executor cuda --records ./tuned --shard auto/16
+  origami tune sizes.yaml --arch sm90@h200 --executor cuda --records ./tuned --remote 'ssh node1 origami lend cuda'
+  origami select --arch sm90@h200 --logic h200.yaml -m 4096 -n 4096 -k 4096`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			return session.NoArguments(cmd, args[min(1, len(args)):])
 		},
@@ -97,11 +98,7 @@ func NewTune(f *session.Factory) *cobra.Command {
 	flags.IntVar(&o.Most, "max-measurements", 0, "make at most `N` measurements, earlier runs included")
 	flags.StringVarP(&o.Logic, "output", "o", "", "write the picks as a library logic to this `FILE`")
 	flags.BoolVar(&o.DryRun, "dry-run", false, "print what would be measured, and measure nothing")
-	flags.StringVar(&o.Submit, "submit", "",
-		"with --dry-run and --shard auto/N, print a job for a `SCHEDULER` instead: slurm or kubernetes")
 	o.Share.Register(flags)
-	flags.StringVar(&o.Lent, "lent", "", "measure with GPUs that are brought to a Unix `SOCKET`, as origami_gemm.ray does")
-	_ = flags.MarkHidden("lent") // it exists: the line above added it
 	flags.BoolVar(&o.RetryFailed, "retry-failed", false,
 		"with --executor, measure again what has failed")
 	return cmd
@@ -110,9 +107,6 @@ func NewTune(f *session.Factory) *cobra.Command {
 // Tune answers.
 func Tune(ctx context.Context, o *TuneOptions) (err error) {
 	if err := o.check(); err != nil {
-		return err
-	}
-	if err := o.submitted(); err != nil {
 		return err
 	}
 	if err := session.Writable(o.Logic); err != nil {
@@ -130,9 +124,6 @@ func Tune(ctx context.Context, o *TuneOptions) (err error) {
 			err = closed
 		}
 	}()
-	if s.o.Submit != "" {
-		return s.job()
-	}
 	t := &tune.Tuner{Sizes: s.plan.Sizes, Prior: tune.PriorOf(s.arch.Describe()), Regret: o.regret, Most: o.Most,
 		Unchecked: unchecked(s.arch.Describe(), s.kernel)}
 	if o.DryRun {
@@ -168,10 +159,6 @@ func (o *TuneOptions) check() error {
 	case o.Share.Shard != "" && o.Strategy == inSteps:
 		return diag.Inputf("its steps at one size decide what is measured at the others").At("--strategy %s", inSteps).
 			Do("leave --shard out, or use --strategy %s or %s", byModel, all)
-	}
-	if o.Lent != "" && (o.Executor == "" || o.Share.On()) {
-		return diag.Inputf("it brings all GPUs that measure").At("--lent %s", o.Lent).
-			Do("add --executor, and leave --gpus and --shard out")
 	}
 	return o.Share.Check(o.Executor != "" || o.DryRun)
 }
@@ -267,7 +254,7 @@ func (s *tuning) writeLogics(t *tune.Tuner) error {
 			return err
 		}
 		l.Arch, l.Device, l.Family, l.Source = d.Arch, d.Device, s.kernel, "origami tune "+s.o.name()
-		text, err := l.JSON()
+		text, err := l.Map()
 		if err != nil {
 			return err
 		}

@@ -72,7 +72,7 @@ func (s *tuning) repeatTies(ctx context.Context, t *tune.Tuner) error {
 		}
 	}
 	together := batch * len(s.o.gpus) // so few that a budget of time is held
-	if s.o.alone() {
+	if s.recording.Alone {
 		together = 1
 	}
 	for some := range slices.Chunk(slices.Sorted(maps.Keys(again)), together) {

@@ -126,7 +126,8 @@ func (s *tuning) takePart() error {
 		s.plan.Sizes = append(s.plan.Sizes, sizes[i])
 	}
 	if len(s.plan.Sizes) == 0 {
-		return noPart(len(sizes), s.o.shard.Index, s.o.shard)
+		return diag.Inputf("there are %d sizes, and so no size for part %d", len(sizes), s.o.shard.Index).
+			At("--shard %s", s.o.shard).Do("use at most %d parts", len(sizes))
 	}
 	return nil
 }
@@ -228,7 +229,7 @@ func (s *tuning) tune(ctx context.Context, t *tune.Tuner) error {
 			for _, m := range known {
 				x.past[m.Task] = m.Time
 			}
-			if t.Executor = x; !o.alone() {
+			if t.Executor = x; !s.recording.Alone {
 				t.Unordered, t.Batch = true, batch*len(o.gpus)
 			}
 		}
@@ -240,7 +241,7 @@ func (s *tuning) tune(ctx context.Context, t *tune.Tuner) error {
 	err := s.run(ctx, t)
 	s.took = time.Since(s.begun)
 	if s.recording != nil {
-		if s.recording.end(); err != nil {
+		if s.recording.Close(); err != nil {
 			err = s.recording.stopped(ctx, err)
 		}
 	}
@@ -348,7 +349,7 @@ func (s *tuning) spent() bool { return s.o.Budget > 0 && time.Since(s.begun) > s
 
 // Wait implements tune.Executor. The results of one GPU are those of all that was begun, in that order.
 func (x *executor) Wait(ctx context.Context) ([]tune.Measured, error) {
-	results, one := x.ready, x.s.o.alone()
+	results, one := x.ready, x.s.recording.Alone
 	x.ready = nil
 	for len(results) == 0 || one && len(results) < len(x.begun) {
 		outcomes, err := x.s.recording.Wait(ctx)

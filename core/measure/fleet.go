@@ -51,11 +51,7 @@ type Fleet struct {
 	owners   map[gemm.Problem]*GPU
 	turns    map[gemm.Problem][]gemm.Config
 	outcomes []Outcome
-	// confirmed is to be stored, and storers are the GPUs that measured it. What comes while something is stored is
-	// stored together: a disk takes as long for many GPUs as for one.
-	confirmed []dataset.Measurement
-	storers   []*GPU
-	storing   bool
+	storing  sync.Mutex // held while something is stored
 	// draining means that nothing is left to do but to check what is held back.
 	draining bool
 	end      error
@@ -76,8 +72,6 @@ type GPU struct {
 	// held is what was measured since the last check, heldJobs what was done with it.
 	held     []dataset.Measurement
 	heldJobs []Job
-	// storing means that what was confirmed is being kept, while the GPU goes on.
-	storing bool
 	// known are the known kernels with the times that they should take, which were checked last at that time.
 	known   []dataset.Measurement
 	checked time.Time
@@ -223,7 +217,7 @@ func (f *Fleet) Wait(ctx context.Context) ([]Outcome, error) {
 		case held:
 			f.draining = true
 			f.tell()
-		case !f.storing:
+		default:
 			return nil, nil
 		}
 		f.news.Wait()
@@ -379,50 +373,24 @@ func (g *GPU) keep(ctx context.Context, ms []dataset.Measurement) error {
 	return g.confirm(ctx)
 }
 
-// confirm checks the GPU, and lets what was held back be kept while it goes on.
+// confirm checks the GPU, and keeps what was held back.
 func (g *GPU) confirm(ctx context.Context) error {
 	checks, err := g.check(ctx)
 	if err != nil {
 		return err
 	}
 	f := g.fleet
+	f.storing.Lock()
+	err = f.store(append(slices.Clip(g.held), checks...)) // nobody else changes what a GPU holds while it works
+	f.storing.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for g.storing && f.end == nil {
-		f.changed.Wait()
+	if err != nil && f.end == nil {
+		f.end = err
 	}
-	if f.end != nil {
-		return f.end
-	}
-	f.confirmed, f.storers = append(append(f.confirmed, g.held...), checks...), append(f.storers, g)
-	g.held, g.heldJobs, g.checked, g.storing = nil, nil, time.Now(), true
-	if !f.storing {
-		f.storing = true
-		f.workers.Go(f.storeConfirmed)
-	}
-	return nil
-}
-
-// storeConfirmed stores what was confirmed, until nothing is left.
-func (f *Fleet) storeConfirmed() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for len(f.confirmed) > 0 && f.end == nil {
-		ms, waiting := f.confirmed, f.storers
-		f.confirmed, f.storers = nil, nil
-		f.mu.Unlock()
-		err := f.store(ms)
-		f.mu.Lock()
-		if err != nil && f.end == nil {
-			f.end = err
-		}
-		for _, g := range waiting {
-			g.storing = false
-		}
-		f.changed.Broadcast()
-	}
-	f.storing = false
+	g.held, g.heldJobs, g.checked = nil, nil, time.Now()
 	f.tell()
+	return f.end
 }
 
 // store keeps measurements and adds them to the data.

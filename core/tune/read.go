@@ -23,7 +23,8 @@ const (
 const (
 	// mostNodes bounds the values of a file.
 	mostNodes = 1 << 20
-	// mostSizes bounds the sizes of a file: what is found out about each is held in memory, 40 KB with the most candidates.
+	// mostSizes bounds the sizes of a file: what is found out about each is held in memory, 40 KB with the most
+	// candidates.
 	mostSizes = 1 << 14
 )
 

@@ -1,7 +1,7 @@
-// Package tune finds the fastest kernel of each of many sizes with few measurements, by Bayesian optimisation. The prior
-// is a model's predicted times with Gaussian errors that similar kernels at similar sizes share; the acquisition function
-// is the expected improvement (Jones, Schonlau and Welch, J. Global Optimization 13, 1998). It also has the way of
-// Tensile, parameter by parameter, and brute force, to compare with.
+// Package tune finds the fastest kernel of each of many sizes with few measurements, by Bayesian optimisation. The
+// prior is a model's predicted times, with Gaussian errors that similar kernels at similar sizes share. The acquisition
+// function is the expected improvement (Jones, Schonlau and Welch, J. Global Optimization 13, 1998). It also has the
+// way of Tensile, parameter by parameter, and brute force, to compare with.
 package tune
 
 import (
@@ -415,9 +415,10 @@ func (t *Tuner) expectAll(sizes []int) []expectation {
 	return out
 }
 
-// expect draws the true times of the leading candidates of a size from the posterior. The expected improvement of a
-// candidate is the mean, over the draws in which it is the fastest, of pick's time ÷ its time − 1; the expected regret is
-// their sum. Without a measurement, the pick is the candidate with the least expected time.
+// expect draws the true times of the leading candidates of a size from the posterior. The improvement of the fastest
+// candidate of a draw is the pick's time ÷ its time − 1, if that is positive, and of all others 0. The expected
+// improvement of a candidate is the mean over the draws, and the expected regret is the sum over the candidates.
+// Without a measurement, the pick is the candidate with the least expected time.
 func (t *Tuner) expect(s int) expectation {
 	b, left, means := t.leading(s)
 	if len(left) == 0 {

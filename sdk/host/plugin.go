@@ -184,7 +184,11 @@ func (p *program) startFault(ctx context.Context, started *process, err error) e
 	case started == nil:
 		return fault(p.name, "start", FaultStart, nil, err, "it cannot be started: %v", err)
 	case ctx.Err() != nil:
-		return fault(p.name, "start", FaultStart, started, err, "it was not ready after %v", p.startTimeout())
+		late := fault(p.name, "start", FaultStart, started, err, "it was not ready after %v", p.startTimeout())
+		if d := (*diag.Error)(nil); p.remote && errors.As(late, &d) {
+			d.Kind = diag.Device
+		}
+		return late
 	case started.exitedWithin(dyingTime) && started.diedByItself():
 		return fault(p.name, "start", FaultStart, started, err, "it ended before it was ready")
 	default:

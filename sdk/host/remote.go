@@ -29,8 +29,9 @@ import (
 // line of the plugin's handshake. All further bytes are the connection to the plugin, with the TLS of any other one. The
 // key is a secret, so the command must keep to itself what it passes on, as ssh does.
 
-// remoteStart is the least time limit for the start of a command: it may have to log in, or to wait for a GPU.
-const remoteStart = 2 * time.Minute
+// remoteStart is the least time limit for the start of a command: it may have to log in, or to wait for a GPU. One that
+// takes longer has no device: trying again and again would hold up what others could do.
+const remoteStart = time.Minute
 
 // Remote returns the executor at the other end of a shell command, where Lend runs. It is as an executor of this
 // machine: what ends the command ends the plugin, and the next call starts the command again.
@@ -78,7 +79,7 @@ func (h *Host) Lend(ctx context.Context, name string, in io.Reader, out io.Write
 	certificate, err1 := from.ReadSlice('\n')
 	pem, err2 := base64.StdEncoding.DecodeString(string(certificate))
 	key, err3 := from.ReadSlice('\n')
-	if err := errors.Join(err1, err2, err3); err != nil {
+	if err := errors.Join(err1, err2, err3); err != nil || len(pem) == 0 {
 		return diag.Inputf("what comes from the other end is no certificate with a key").
 			Do("call this command at the end of a pipe, as `origami tune --remote 'ssh NODE origami lend %s'` does", name)
 	}

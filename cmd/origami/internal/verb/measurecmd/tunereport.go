@@ -108,7 +108,8 @@ func (s *tuning) keepOutcome(rows []tuned, sum *summary) error {
 		return nil
 	}
 	if s.o.Strategy == all {
-		if err := os.Remove(filepath.Join(s.recording.folder, datastore.TuneFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err := os.Remove(filepath.Join(s.recording.folder, datastore.TuneFile))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return diag.Inputf("it cannot be removed: %v", err).At("%s", s.recording.folder)
 		}
 		return nil

@@ -108,7 +108,8 @@ func (m *measurer) measure(ctx context.Context, a *ask.Ranking) error {
 			n = 0 // the pick stays whatever its time is
 		}
 	}
-	measured := &ask.Measurements{Executor: m.executor, Device: m.sweep.Data.DriverName, Auto: m.count == 0, Noise: math.NaN()}
+	measured := &ask.Measurements{Executor: m.executor, Device: m.sweep.Data.DriverName, Auto: m.count == 0,
+		Noise: math.NaN()}
 	a.Measured = measured
 	if n == 0 {
 		return nil

@@ -205,40 +205,33 @@ func (s *tuning) summarise(t *tune.Tuner, rows []tuned, sum *summary) {
 
 // heading prints the summary as text.
 func (s *tuning) heading(sum *summary) {
-	streams := s.o.Factory.Streams
-	share := func(n int) string { return digits.Percent(float64(n) / float64(sum.BruteForce)) }
-	table.Lines(streams, table.DeviceLines(s.arch.Describe())...)
-	table.Lines(streams, table.ModelLine(s.arch.Describe(), s.kernel))
+	streams, d := s.o.Factory.Streams, s.arch.Describe()
+	line := func(holds bool, label, format string, args ...any) {
+		if holds {
+			table.Line(streams, label, format, args...)
+		}
+	}
+	table.Lines(streams, table.DeviceLines(d)...)
+	table.Lines(streams, table.ModelLine(d, s.kernel))
 	took := ""
 	if sum.Fresh > 0 {
 		rate := float64(sum.Fresh) / sum.FreshSeconds
 		took = fmt.Sprintf("; %d of them in %v, where brute force would take about %v", sum.Fresh, rounded(sum.FreshSeconds),
 			rounded(float64(sum.BruteForce)/rate))
 	}
-	table.Line(streams, "measured", "%d of %d, %s of brute force%s", sum.Measurements, sum.BruteForce,
-		share(sum.Measurements), took)
-	if s.recording == nil {
-		table.Line(streams, "times", "recorded in %s", s.data.Name)
-	}
-	if sum.Repeats > 0 {
-		table.Line(streams, "repeated", "%d in turns, to decide ties", sum.Repeats)
-	}
-	if sum.Tied > 0 {
-		table.Line(streams, "ties", "at %s another kernel is as fast, within the noise",
-			digits.Plural(sum.Tied, "size", "sizes"))
-	}
-	table.Line(streams, "kernels", "%d for %s", sum.Kernels, digits.Plural(sum.Sizes, "size", "sizes"))
-	if s.o.Strategy == byModel {
-		table.Line(streams, "regret", "%s expected, as a geometric mean; the limit of a size is %s",
-			digits.Percent(float64(sum.Expected)), digits.Percent(sum.Regret))
-	}
+	line(true, "measured", "%d of %d, %s of brute force%s", sum.Measurements, sum.BruteForce,
+		digits.Percent(float64(sum.Measurements)/float64(sum.BruteForce)), took)
+	line(s.recording == nil, "times", "recorded in %s", s.data.Name)
+	line(sum.Repeats > 0, "repeated", "%d in turns, to decide ties", sum.Repeats)
+	line(sum.Tied > 0, "ties", "at %s another kernel is as fast, within the noise", digits.Plural(sum.Tied, "size", "sizes"))
+	line(true, "kernels", "%d for %s", sum.Kernels, digits.Plural(sum.Sizes, "size", "sizes"))
+	line(s.o.Strategy == byModel, "regret", "%s expected, as a geometric mean; the limit of a size is %s",
+		digits.Percent(float64(sum.Expected)), digits.Percent(sum.Regret))
 	if sum.Known != nil {
-		table.Line(streams, "known", "%s, as a geometric mean; %s at the worst size", digits.Percent(*sum.Known),
+		line(true, "known", "%s, as a geometric mean; %s at the worst size", digits.Percent(*sum.Known),
 			digits.Percent(*sum.KnownWorst))
 	}
-	if sum.Unfinished > 0 {
-		table.Line(streams, "unfinished", "%s", digits.Plural(sum.Unfinished, "size", "sizes"))
-	}
+	line(sum.Unfinished > 0, "unfinished", "%s", digits.Plural(sum.Unfinished, "size", "sizes"))
 }
 
 func rounded(seconds float64) time.Duration {

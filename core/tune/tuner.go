@@ -273,10 +273,8 @@ func (t *Tuner) run(ctx context.Context, next func(most int) []Measured, open fu
 			}
 			t.over = t.over || begun < len(tasks)
 		}
-		waiting := len(t.pending) > 0
 		results, err := t.Executor.Wait(ctx)
-		t.enter(results)
-		if err != nil || !waiting && len(results) == 0 {
+		if t.enter(results); err != nil || len(results) == 0 {
 			return err
 		}
 		if t.Progress != nil && open != nil && len(batch) > 0 {

@@ -18,7 +18,7 @@ const AssumedNoise = steady
 const apart = 1.645
 
 // Noise returns by what share the times of two configurations may differ by chance that were measured at other times.
-// It is that of their samples and of the moment. 3183 pairs in the shipped sets were measured apart and then in turns:
+// Both the samples and the moment make noise. 3183 pairs in the shipped sets were measured apart and then in turns:
 // the ratios of 70 % changed by less than this, and of 48 % by less than their samples alone say.
 func Noise(a, b *dataset.Measurement) float64 {
 	sum := AssumedNoise * AssumedNoise
@@ -30,7 +30,7 @@ func Noise(a, b *dataset.Measurement) float64 {
 	return apart * math.Sqrt(sum)
 }
 
-// Tie is a measurement whose time noise cannot tell from that of a pick, and the share that this noise is.
+// Tie is a measurement that is tied with a pick: its time is longer by no more than the noise, a share of the time.
 type Tie struct {
 	dataset.Measurement
 	Noise float64

@@ -224,8 +224,8 @@ func (b *process) observe(s int, c *Candidate, t unit.Seconds) {
 	b.seen[s] = append(b.seen[s], o)
 }
 
-// mostObserved bounds the observations that a prediction takes into account: those of the size, and then those of the
-// nearest sizes.
+// mostObserved bounds the observations that a prediction takes into account: first the size's own, then the nearest
+// sizes'.
 const mostObserved = 128
 
 // near lists the observations that a prediction at a size takes into account, with the likeness of their sizes.

@@ -61,8 +61,8 @@ func (m *measuring) close() (err error) {
 // work is what is measured into a folder. Each shard is a part of it.
 type work struct {
 	name string // what asks for it
-	// problems are those of all shards. costs are about how long they take, and best is the best prediction of those that
-	// have one, with its time.
+	// problems are the problems of all shards, and costs about how long each takes. best are the best predictions of the
+	// problems that have one, and times their times.
 	problems []gemm.Problem
 	costs    []unit.Seconds
 	best     []dataset.Measurement
@@ -119,7 +119,7 @@ func (r *recording) finish() error {
 	return datastore.FinishShard(r.m.Factory.Streams, r.merged, r.m.shard, r.work)
 }
 
-// place is the folder of the records: that of --records, or one that is named after what is measured.
+// place is the folder of the records: --records, or a new folder that is named after what is measured.
 func (m *measuring) place(c dataset.Conditions, suffix string) string {
 	if m.Records != "" {
 		return m.Records

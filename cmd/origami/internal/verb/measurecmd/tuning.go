@@ -90,7 +90,7 @@ func (s *tuning) fill(ctx context.Context, file *tune.File, memory unit.Bytes) (
 		top = 0
 	}
 	if s.known || s.o.DryRun {
-		mapped = 1 // the launch orders are those of the records, or do not matter
+		mapped = 1 // the records have the launch orders, or they do not matter
 	}
 	if s.plan, err = tune.NewPlan(ctx, s.arch, s.kernel, file, top, mapped); err != nil {
 		return err
@@ -347,7 +347,7 @@ func (x *executor) Start(tasks []tune.Task) int {
 // spent reports whether the time of the budget is over.
 func (s *tuning) spent() bool { return s.o.Budget > 0 && time.Since(s.begun) > s.o.Budget }
 
-// Wait implements tune.Executor. The results of one GPU are those of all that was begun, in that order.
+// Wait implements tune.Executor. One GPU's results come together, in the order in which their tasks were begun.
 func (x *executor) Wait(ctx context.Context) ([]tune.Measured, error) {
 	results, one := x.ready, x.s.recording.Alone
 	x.ready = nil

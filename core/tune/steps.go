@@ -76,9 +76,13 @@ func (t *Tuner) InSteps(ctx context.Context, f *File, axes []gemm.Axis) error {
 	t.unlearning = true
 	t.reset(t.Known)
 	defer t.finish()
+	w := &walk{t: t, axes: axes, sizeOf: map[gemm.Problem]int{}, at: map[int]map[gemm.Config]int{}}
+	for s := range t.Sizes {
+		w.sizeOf[t.Sizes[s].Problem] = s
+	}
 	for i := range f.Types {
 		for j := range f.Types[i].Sets {
-			if err := (&walk{t: t, axes: axes}).set(ctx, &f.Types[i].Sets[j]); err != nil {
+			if err := w.set(ctx, &f.Types[i].Sets[j]); err != nil {
 				return err
 			}
 		}
@@ -90,6 +94,10 @@ func (t *Tuner) InSteps(ctx context.Context, f *File, axes []gemm.Axis) error {
 type walk struct {
 	t    *Tuner
 	axes []gemm.Axis
+	// sizeOf are the places of sizes, and at the places of a size's candidates, from 1 and without
+	// launch orders.
+	sizeOf map[gemm.Problem]int
+	at     map[int]map[gemm.Config]int
 	// branches are the configurations that go on.
 	branches []gemm.Config
 }
@@ -121,9 +129,8 @@ func (w *walk) set(ctx context.Context, s *Set) error {
 
 // sizes returns the places of problems that are tuned, by their work.
 func (w *walk) sizes(problems []gemm.Problem) (out []int) {
-	for i := range problems {
-		s := slices.IndexFunc(w.t.Sizes, func(s Size) bool { return s.Problem == problems[i] })
-		if s >= 0 {
+	for _, p := range problems {
+		if s, there := w.sizeOf[p]; there {
 			out = append(out, s)
 		}
 	}
@@ -243,14 +250,19 @@ func (w *walk) keepFastest(ctx context.Context, all []gemm.Config, sizes []int, 
 // times measures configurations at some sizes, and returns the sums of the logarithms of their times: +Inf for a
 // configuration that has no time at some size.
 func (w *walk) times(ctx context.Context, configs []gemm.Config, sizes []int) ([]float64, error) {
+	for _, s := range sizes {
+		if w.at[s] == nil {
+			w.at[s] = map[gemm.Config]int{}
+			for i, c := range w.t.Sizes[s].Candidates {
+				c.Config.GroupM = 0
+				w.at[s][c.Config] = i + 1
+			}
+		}
+	}
 	var list []Measured
 	for _, c := range configs {
 		for _, s := range sizes {
-			at := slices.IndexFunc(w.t.Sizes[s].Candidates, func(x Candidate) bool {
-				x.Config.GroupM = 0 // the launch order is no parameter
-				return x.Config == c
-			})
-			list = append(list, Measured{Task: Task{s, at}})
+			list = append(list, Measured{Task: Task{s, w.at[s][c] - 1}})
 		}
 	}
 	there := slices.DeleteFunc(slices.Clone(list), func(m Measured) bool { return m.Candidate < 0 })

@@ -110,7 +110,7 @@ func (s *tuning) sets() []set {
 			p := typ.Problem
 			p.M, p.N, p.K, p.Batch = 1, 1, 1, 1
 			out = append(out, set{Type: p.String()[len("1x1x1 "):], Name: typ.Sets[j].Name, Sizes: len(typ.Sets[j].Sizes),
-				BruteForce: s.plan.Usable[i][j]})
+				BruteForce: typ.Sets[j].Usable})
 		}
 	}
 	return out

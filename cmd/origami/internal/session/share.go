@@ -152,14 +152,14 @@ func alike(g, first *measure.GPU) error {
 func (f *Factory) remoteSweep(ctx context.Context, a arch.Architecture, executor, command string, warmL2 bool) (
 	_ *measure.GPU, memory unit.Bytes, err error,
 ) {
-	x, err := f.host.Remote(ctx, executor, command)
+	x, version, err := f.host.Remote(ctx, executor, command)
 	if err != nil {
 		return nil, 0, err
 	}
 	at, device, err := findDevice(ctx, x, executor, a.Describe())
 	if err == nil {
 		var s *measure.Sweep
-		if s, memory, err = f.sweepOn(ctx, a, x, executor, at, device, warmL2); err == nil {
+		if s, memory, err = f.sweepOn(ctx, a, x, executor, version, at, device, warmL2); err == nil {
 			s.Ahead = remoteAhead
 			return &measure.GPU{Sweep: s}, memory, nil
 		}
@@ -220,7 +220,7 @@ func (f *Factory) localSweeps(
 	}
 	list := make([]*measure.GPU, len(numbers))
 	for i, n := range numbers {
-		s, bytes, err := f.sweepOn(ctx, a, all[i], executor, n, devices[n], warmL2)
+		s, bytes, err := f.sweepOn(ctx, a, all[i], executor, f.pluginVersion(executor), n, devices[n], warmL2)
 		if err != nil {
 			return nil, 0, err
 		}

@@ -33,15 +33,27 @@ import (
 // takes longer has no device: trying again and again would hold up what others could do.
 const remoteStart = time.Minute
 
-// Remote returns the executor at the other end of a shell command, where Lend runs. It is as an executor of this
-// machine: what ends the command ends the plugin, and the next call starts the command again.
-func (h *Host) Remote(ctx context.Context, name, command string) (coreexec.Executor, error) {
+// Remote returns the executor at the other end of a shell command, where Lend runs, and its version. It is as an executor
+// of this machine: what ends the command ends the plugin, and the next call starts the command again.
+func (h *Host) Remote(ctx context.Context, name, command string) (_ coreexec.Executor, version string, err error) {
 	p := &program{name: fmt.Sprintf("%s at the end of %q", name, printable.Cut(command, 64)), path: "/bin/sh",
 		args: []string{"-c", command}, remote: true, host: h}
 	h.mu.Lock()
 	h.own = append(h.own, p)
 	h.mu.Unlock()
-	return p.open(ctx, p.name)
+	x, err := p.open(ctx, p.name)
+	if err != nil {
+		return nil, "", err
+	}
+	m, err := x.(*executor).Manifest(ctx)
+	if err == nil && m.Name != name {
+		err = diag.Inputf("its executor is %s, and not %s", m.Name, name).Do("name the same executor")
+	}
+	if err != nil {
+		_ = x.Close() // the error says more
+		return nil, "", err
+	}
+	return x, m.Version, nil
 }
 
 // startTimeout limits a start of the program.
@@ -81,7 +93,7 @@ func (h *Host) Lend(ctx context.Context, name string, in io.Reader, out io.Write
 	key, err3 := from.ReadSlice('\n')
 	if err := errors.Join(err1, err2, err3); err != nil || len(pem) == 0 {
 		return diag.Inputf("what comes from the other end is no certificate with a key").
-			Do("call this command at the end of a pipe, as `origami tune --remote 'ssh NODE origami lend %s'` does", name)
+			Do("let a host at the other end of a pipe call it, as for `ssh NODE origami lend %s`", name)
 	}
 	file, err := f.program.checked()
 	if err != nil {

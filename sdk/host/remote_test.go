@@ -102,9 +102,12 @@ func TestRemote(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			command := lenderOf(t, x.mode)
 			h := newHost(t, host.Options{RunTimeout: 3 * time.Second})
-			executor, err := h.Remote(t.Context(), "far", command)
+			executor, version, err := h.Remote(t.Context(), executorPrefix+x.mode, command)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if version == "" {
+				t.Error("it has no version")
 			}
 			before := starts(t, executorPrefix+x.mode)
 			works(t, executor)
@@ -136,7 +139,7 @@ func TestRemoteThatIsNone(t *testing.T) {
 		"echo '1|1|unix|/nowhere|grpc|'; exit 1": "",
 		"true":                                   "it ended before it was ready",
 	} {
-		x, err := h.Remote(t.Context(), "far", command)
+		x, _, err := h.Remote(t.Context(), "far", command)
 		if x != nil || diag.KindOf(err) != diag.Plugin || !strings.Contains(err.Error(), says) ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %s", command, err, says)

@@ -31,8 +31,8 @@ type Host interface {
 	Executor(ctx context.Context, name string) (exec.Executor, error)
 	// OwnExecutor is Executor in a process of its own.
 	OwnExecutor(ctx context.Context, name string) (exec.Executor, error)
-	// Remote returns the executor of that name at the other end of a shell command, where Lend runs.
-	Remote(ctx context.Context, name, command string) (exec.Executor, error)
+	// Remote returns the executor of that name at the other end of a shell command, where Lend runs, and its version.
+	Remote(ctx context.Context, name, command string) (_ exec.Executor, version string, err error)
 	Lend(ctx context.Context, name string, in io.Reader, out io.Writer) error
 	// Close ends the plugins.
 	Close() error
@@ -81,8 +81,9 @@ func (h InProcess) OwnExecutor(ctx context.Context, name string) (exec.Executor,
 }
 
 // Remote implements Host.
-func (h InProcess) Remote(ctx context.Context, name, _ string) (exec.Executor, error) {
-	return h.Executor(ctx, name)
+func (h InProcess) Remote(ctx context.Context, name, _ string) (x exec.Executor, version string, err error) {
+	x, err = h.Executor(ctx, name)
+	return x, "", err
 }
 
 // Lend implements Host.

@@ -166,6 +166,16 @@ func (f *Factory) Executor(ctx context.Context, name string) (exec.Executor, err
 	return f.host.Executor(ctx, name)
 }
 
+// pluginVersion returns the version of the plugin of that name, empty for an unknown plugin.
+func (f *Factory) pluginVersion(name string) string {
+	for _, p := range f.host.Known() {
+		if p.Name == name {
+			return p.Version
+		}
+	}
+	return ""
+}
+
 // Tunable opens a target as a model whose constants can be fitted.
 func (f *Factory) Tunable(ctx context.Context, t *models.Found) (fit.Tunable, error) {
 	a, err := f.Open(ctx, t)

@@ -152,14 +152,14 @@ func alike(g, first *measure.GPU) error {
 func (f *Factory) remoteSweep(ctx context.Context, a arch.Architecture, executor, command string, warmL2 bool) (
 	_ *measure.GPU, memory unit.Bytes, err error,
 ) {
-	x, err := f.host.Remote(ctx, executor, command)
+	x, version, err := f.host.Remote(ctx, executor, command)
 	if err != nil {
 		return nil, 0, err
 	}
 	at, device, err := findDevice(ctx, x, executor, a.Describe())
 	if err == nil {
 		var s *measure.Sweep
-		if s, memory, err = f.sweepOn(ctx, a, x, executor, at, device, warmL2); err == nil {
+		if s, memory, err = f.sweepOn(ctx, a, x, executor, version, at, device, warmL2); err == nil {
 			s.Ahead = remoteAhead
 			return &measure.GPU{Sweep: s}, memory, nil
 		}
@@ -183,8 +183,7 @@ func (f *Factory) Lend(ctx context.Context, executor string, in io.Reader, out i
 func (f *Factory) localSweeps(
 	ctx context.Context, a arch.Architecture, executor, gpus string, warmL2 bool,
 ) (_ []*measure.GPU, memory unit.Bytes, err error) {
-	// Each takes a while to start, so all that are surely needed start at once.
-	all, err := f.ownExecutors(ctx, executor, expected(gpus))
+	all, err := f.ownExecutors(ctx, executor, 1)
 	defer func() {
 		if err != nil {
 			for _, x := range all {
@@ -195,8 +194,7 @@ func (f *Factory) localSweeps(
 	if err != nil {
 		return nil, 0, err
 	}
-	d := a.Describe()
-	at, _, err := findDevice(ctx, all[0], executor, d)
+	at, _, err := findDevice(ctx, all[0], executor, a.Describe())
 	if err != nil {
 		return nil, 0, err
 	}
@@ -208,19 +206,13 @@ func (f *Factory) localSweeps(
 	if err != nil {
 		return nil, 0, err
 	}
-	for _, x := range all[min(len(numbers), len(all)):] {
-		if err := x.Close(); err != nil {
-			return nil, 0, err
-		}
-	}
-	all = all[:min(len(numbers), len(all))]
-	others, err := f.ownExecutors(ctx, executor, len(numbers)-len(all))
+	others, err := f.ownExecutors(ctx, executor, len(numbers)-1)
 	if all = append(all, others...); err != nil {
 		return nil, 0, err
 	}
 	list := make([]*measure.GPU, len(numbers))
 	for i, n := range numbers {
-		s, bytes, err := f.sweepOn(ctx, a, all[i], executor, n, devices[n], warmL2)
+		s, bytes, err := f.sweepOn(ctx, a, all[i], executor, f.pluginVersion(executor), n, devices[n], warmL2)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -231,15 +223,6 @@ func (f *Factory) localSweeps(
 		list[i] = &measure.GPU{Name: strconv.Itoa(n), Sweep: s}
 	}
 	return list, memory, nil
-}
-
-// expected is how many GPUs a text names, as far as it says: who writes all has two at least.
-func expected(gpus string) int {
-	const several, most = 2, 64 // of a wrong text, not too many
-	if gpus == "all" {
-		return several
-	}
-	return min(1+strings.Count(gpus, ","), most)
 }
 
 // ownExecutors opens executors in processes of their own, all at once. Those that are open are returned with the first

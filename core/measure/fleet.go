@@ -86,12 +86,11 @@ type Job struct {
 	Whole, Turns bool
 }
 
-// Outcome is what came of a job: the measurement of its configuration, or an error of kind Input that says why the
-// problem has no candidates. A job whose measurement was dropped has a second outcome, which replaces the first.
+// Outcome is what came of a job: the measurement of its configuration. A job whose measurement was dropped has a second
+// outcome, which replaces the first.
 type Outcome struct {
 	Job
 	dataset.Measurement
-	Err error
 }
 
 // taken is how many configurations of problems that no GPU has begun a GPU takes at once: enough to compile ahead, few
@@ -138,19 +137,13 @@ func (f *Fleet) Close() {
 	}
 }
 
-// Healthy returns the GPUs that are not set aside.
-func (f *Fleet) Healthy() (gpus []*GPU) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.healthy()
-}
-
 // tell says that something has changed.
 func (f *Fleet) tell() {
 	f.changed.Broadcast()
 	f.news.Broadcast()
 }
 
+// healthy returns the GPUs that are not set aside.
 func (f *Fleet) healthy() []*GPU {
 	return slices.DeleteFunc(slices.Clone(f.GPUs), func(g *GPU) bool { return g.aside })
 }
@@ -309,12 +302,12 @@ func (g *GPU) run(ctx context.Context, jobs []Job) error {
 			do = func(ctx context.Context, p gemm.Problem) error { return g.Repeat(ctx, p, configs) }
 		}
 		err := do(ctx, jobs[0].Problem)
-		if err != nil && diag.KindOf(err) != diag.Input {
+		if err != nil && diag.KindOf(err) != diag.Input { // a problem without candidates has no measurements
 			return err
 		}
 		g.fleet.mu.Lock()
 		defer g.fleet.mu.Unlock()
-		g.finish(Outcome{Job: jobs[0], Err: err})
+		g.finish(Outcome{Job: jobs[0]})
 		return nil
 	}
 	wanted := make([]dataset.Measurement, len(jobs))

@@ -202,6 +202,6 @@ type LogicPick struct {
 	File string `json:"file"`
 	// what answered: `exact`, `range`, `nearest` or `model`
 	Layer logic.Layer `json:"layer"`
-	// the name of the kernel, empty if the logic leaves the answer to the model
+	// the name of the kernel, empty if the logic leaves the answer to the model and its kernels have no names
 	Kernel string `json:"kernel"`
 }

@@ -22,7 +22,7 @@ SWEEP = "random2-fp16"
 EXPERIMENTS = {
     "advice-on-h100": ("H100, torch", 'python3 $HERE/measure.py origami $OUT/result.jsonl "$@"'),
     "deepbench-on-h200": ("nothing", f"""cd {DATA}/grids
-        for t in fp16 tf32; do origami --arch sm90@h200 logic gain --records deepbench-$t/h200-nn \\
+        for t in fp16 tf32; do origami --arch sm90@h200 logic eval --records deepbench-$t/h200-nn \\
             --records deepbench-$t/h200-nt --records deepbench-$t/h200-tn; done"""),
     "epilogues-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
     "experts-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
@@ -80,7 +80,7 @@ EXPERIMENTS = {
         cd {DATA}/grids
         origami tune slides/tune.yaml --arch sm90@h200 --records slides/h200 --max-measurements 729"""),
     "slides-on-h200-again": ("nothing", f"""cd {DATA}/grids
-        origami logic eval slides/h200-tuned.json --arch sm90@h200 --records slides/h200-again"""),
+        origami logic eval slides/h200-tuned.yaml --arch sm90@h200 --records slides/h200-again"""),
     "timings-on-h200": ("H200, torch, triton", """python3 $HERE/prepare.py $OUT --origami $(command -v origami)
         python3 $HERE/measure.py $OUT $OUT/result.jsonl "$@" """),
     "timings-table": ("nothing", "python3 $ROOT/experiments/timings-on-h200/table.py"),

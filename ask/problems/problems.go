@@ -130,6 +130,9 @@ func unknownColumn(name, at string) error {
 	return nil
 }
 
+// Has reports whether the file has a column.
+func (f *File) Has(column string) bool { return slices.Contains(f.header, column) }
+
 // Next returns the next row. With brief, a row that is no problem has no reason: the first rows' reasons are enough.
 func (f *File) Next(brief bool) Row {
 	p, bad, err := f.next(brief)

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"net"
@@ -17,15 +21,20 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/internal/testing/exectest"
 	"github.com/origami-gemm/origami/plugins/nvidia"
+	"github.com/origami-gemm/origami/sdk/wire"
 )
 
 // The sweep whose times are replayed: a grid of sizes × 100 kernels, on one H200.
@@ -112,7 +121,7 @@ func (r *replay) time(p gemm.Problem, c gemm.Config) unit.Seconds {
 	return unit.Seconds(r.predicted(p, c) * float64(m.Median) / r.predicted(q, c))
 }
 
-// gpu returns a GPU that lends. Its times vary by 1 %.
+// gpu returns a GPU. Its times vary by 1 %.
 func (r *replay) gpu(seed int) *exectest.Executor {
 	return &exectest.Executor{
 		Device: exec.Device{Name: "NVIDIA H200", Arch: "sm90", Kernels: []string{"triton"}},
@@ -126,47 +135,87 @@ func (r *replay) gpu(seed int) *exectest.Executor {
 	}
 }
 
-// lendMany is `lend-many N SOCKET`: N GPUs that lend, whose kernels take no time. A GPU that is given back is lent
-// again. Opening one takes $OPENING.
-func lendMany() int {
-	n, err := strconv.Atoi(os.Args[1])
-	if err != nil {
-		panic(err)
-	}
+// replayMany is `replay-many SOCKET`: at each connection to the socket it is the other end of --remote, with a GPU whose
+// kernels take no time. Opening one takes $OPENING.
+func replayMany() int {
 	opening, _ := time.ParseDuration(os.Getenv("OPENING"))
 	r, err := newReplay(context.Background())
 	if err != nil {
 		panic(err)
 	}
-	listener, err := net.Listen("unix", os.Args[2])
+	listener, err := net.Listen("unix", os.Args[1])
 	if err != nil {
 		panic(err)
 	}
-	free := make(chan int, n)
-	for i := range n {
-		free <- i
-	}
-	for {
-		i := <-free
+	for i := 0; ; i++ {
 		conn, err := listener.Accept()
 		if err != nil {
 			panic(err)
 		}
-		more := len(free)
 		go func() {
-			defer func() { free <- i }()
-			defer func() { _ = conn.Close() }()
-			_, _ = fmt.Fprintf(conn, "{\"more\":%d}\n", more)
-			x := r.gpu(i)
-			_ = measure.Lend(context.Background(), conn, "node/"+strconv.Itoa(i),
-				func(context.Context, measure.Wanted) (*measure.Sweep, measure.Lending, error) {
-					time.Sleep(opening)
-					env, err := x.Environment(context.Background(), 0)
-					return &measure.Sweep{Arch: r.model, Executor: x, Ahead: 1, Host: "simulated"},
-						measure.Lending{Device: x.Device, Version: "1", Environment: env}, err
-				})
+			time.Sleep(opening)
+			_ = lendReplay(conn, r.gpu(i)) // the other end may be killed
+			_ = conn.Close()
 		}()
 	}
+}
+
+// lendReplay does what `origami lend` does with an executor of this process.
+func lendReplay(conn net.Conn, x *exectest.Executor) error {
+	from := bufio.NewReader(conn)
+	line, err := from.ReadString('\n')
+	certificate, err1 := base64.StdEncoding.DecodeString(line)
+	identity, err2 := wire.ReadIdentity(string(certificate), from)
+	if err := errors.Join(err, err1, err2); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(conn, "1|%d|unix|/replay|grpc|\n", wire.ProtocolVersion); err != nil {
+		return err
+	}
+	ends := make(chan net.Conn, 1)
+	ends <- &buffered{conn, from}
+	s := grpc.NewServer(append(wire.ServerOptions(), grpc.Creds(credentials.NewTLS(identity.TLS())))...)
+	wire.ExecutorService(replaying{x}).Register(s)
+	health := health.NewServer()
+	health.SetServingStatus("plugin", healthpb.HealthCheckResponse_SERVING)
+	healthpb.RegisterHealthServer(s, health)
+	return s.Serve(&once{ends: ends})
+}
+
+// replaying provides an executor that is open.
+type replaying struct{ x exec.Executor }
+
+func (replaying) Manifest() exec.Manifest { return exec.Manifest{Name: "replay", Version: "1"} }
+
+func (r replaying) Open(context.Context) (exec.Executor, error) { return r.x, nil }
+
+// buffered is a connection of which something was read.
+type buffered struct {
+	net.Conn
+	io.Reader
+}
+
+func (b *buffered) Read(p []byte) (int, error) { return b.Reader.Read(p) }
+
+// once is a listener with one connection.
+type once struct{ ends chan net.Conn }
+
+func (o *once) Accept() (net.Conn, error) { return <-o.ends, nil }
+func (o *once) Close() error              { return nil }
+func (o *once) Addr() net.Addr            { return &net.UnixAddr{} }
+
+// pass is `pass SOCKET`: it passes bytes on between its standard streams and a socket.
+func pass() int {
+	conn, err := net.Dial("unix", os.Args[1])
+	if err != nil {
+		return 1
+	}
+	go func() {
+		_, _ = io.Copy(conn, os.Stdin)
+		os.Exit(0)
+	}()
+	_, _ = io.Copy(os.Stdout, conn)
+	return 0
 }
 
 // sizesFile writes a tuning file: random sizes within the range of the recorded sweep, and the sweep's first kernels.
@@ -210,7 +259,7 @@ func peak(pid int) int {
 	return kib >> 10
 }
 
-// TestManyGPUs tunes with GPUs that are lent, 1,000 by default, and shows what the process that chooses and writes
+// TestManyGPUs tunes with GPUs at the end of commands, 1,000 by default, and shows what the process that chooses and writes
 // costs. $GPUS, $SIZES, $KERNELS, $STRATEGY and $MOST say what is tuned. After $KILL seconds the process is killed, and
 // begun again. $PROFILES is a folder for its CPU profiles, $OPENING how long a GPU takes to begin.
 func TestManyGPUs(t *testing.T) {
@@ -234,7 +283,8 @@ func TestManyGPUs(t *testing.T) {
 		return cmd
 	}
 	socket := filepath.Join(work, "socket")
-	lenders := as("lend-many", strconv.Itoa(number("GPUS", 1000)), socket)
+	lenders := as("replay-many", socket)
+	_ = as("pass") // it is linked now
 	if err := lenders.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -252,8 +302,11 @@ func TestManyGPUs(t *testing.T) {
 	for size(socket) < 0 {
 		time.Sleep(10 * time.Millisecond)
 	}
-	args := []string{"--arch", "sm90@h200", "--in-process", "tune", file, "--executor", "replay",
-		"--records", filepath.Dir(log), "--lent", socket, "--strategy", "all", "--json"}
+	args := []string{"--arch", "sm90@h200", "tune", file, "--executor", "replay",
+		"--records", filepath.Dir(log), "--strategy", "all", "--json"}
+	for range number("GPUS", 1000) {
+		args = append(args, "--remote", "exec "+filepath.Join(programs, "pass")+" "+socket)
+	}
 	if s := os.Getenv("STRATEGY"); s != "" {
 		args = append(args, "--strategy", s)
 	}

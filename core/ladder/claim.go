@@ -42,6 +42,18 @@ const (
 
 var verdicts = [...]string{"unknown", "false", "nearly", "true"}
 
+// verdict is True, or else Nearly, or else False.
+func verdict(holds, nearly bool) Verdict {
+	switch {
+	case holds:
+		return True
+	case nearly:
+		return Nearly
+	default:
+		return False
+	}
+}
+
 // String returns the verdict as it is shown.
 func (v Verdict) String() string { return verdicts[v] }
 
@@ -164,14 +176,8 @@ func (j *Judged) value(e *Entry) {
 		j.Evidence = "the model has no number for it"
 		return
 	}
-	switch off := max(v/j.Is, j.Is/v); {
-	case off <= about:
-		j.Verdict = True
-	case off <= near:
-		j.Verdict = Nearly
-	default:
-		j.Verdict = False
-	}
+	off := max(v/j.Is, j.Is/v)
+	j.Verdict = verdict(off <= about, off <= near)
 	j.Evidence = fmt.Sprintf("it is %.3g %s", v, j.Unit)
 }
 
@@ -192,14 +198,7 @@ func (j *Judged) limited(e *Entry, claimed Cost, costs []Cost, clock float64) {
 		j.Evidence = "the model has no numbers for it"
 		return
 	}
-	switch {
-	case share >= limits || most.Name == claimed.Name:
-		j.Verdict = True
-	case share >= partly:
-		j.Verdict = Nearly
-	default:
-		j.Verdict = False
-	}
+	j.Verdict = verdict(share >= limits || most.Name == claimed.Name, share >= partly)
 	j.Evidence = fmt.Sprintf("%s is busy for %.0f %% of the %s time", claimed.Name, 100*math.Min(share, 1), kind)
 	if most.Name != claimed.Name {
 		j.Evidence += fmt.Sprintf("; the model's largest cost is %s, %.0f %%", most.Name, 100*math.Min(mostShare, 1))

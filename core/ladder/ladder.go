@@ -17,7 +17,7 @@ type Rung struct {
 	Config    gemm.Config
 	// Label says what its time is of, where another rung is the same kernel without a part of it.
 	Label string
-	// Operands is the type of its operands, if it is not that of the ladder.
+	// Operands is the type of its operands, if the ladder's problems have another.
 	Operands gemm.DType
 	// Instead is the name of the rung that computes what this one cannot. It is empty if there is none.
 	Instead string
@@ -31,7 +31,7 @@ func (r *Rung) Problem(p gemm.Problem) gemm.Problem {
 	return p.Canonical()
 }
 
-// Library is the rung of a vendor's library. Its kernel is unknown: a prediction is that of the fastest of the family.
+// Library is the rung of a vendor's library. Its kernel is unknown: the prediction is of the fastest kernel of the family.
 const Library = "library"
 
 // Time is a published time of a rung.
@@ -57,7 +57,7 @@ type Provider interface {
 
 // Ladder is the rungs of a kernel family, and what is published of them.
 type Ladder struct {
-	// Family is the kernel family, Types those of its problems.
+	// Family is the kernel family, Types are the types of its problems.
 	Family string
 	Types  gemm.Types
 	// Device is the device that the claims are about, as "arch@device".

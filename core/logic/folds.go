@@ -22,6 +22,14 @@ const (
 	BySize Way = "measured sizes"
 )
 
+// Regret is how much slower chosen kernels are than the fastest ones measured.
+type Regret struct {
+	// Sizes are those with a time, Unanswered those for which the chosen kernel has none.
+	Sizes, Unanswered int
+	// Mean is the geometric mean of time ÷ fastest time − 1, Worst the largest. Both are NaN without sizes.
+	Mean, Worst float64
+}
+
 // Trial is what a way of answering is worth with so many kernels.
 type Trial struct {
 	// Most is the cap on the kernels, 0 for none. Kernels is how many the libraries have on average.
@@ -56,31 +64,31 @@ func Best(trials []Trial) (Trial, bool) {
 // the fastest of all kernels of the table. done is told of each library, of len(most) times the number of parts.
 func Trials(t *Table, most []int, o Options, parts int, done func(libraries int)) ([]Trial, error) {
 	var trials []Trial
+	ways := []Way{BySize, ByNearest, ByRanges}
+	if o.Model != nil {
+		ways = append(ways, ByModel)
+	}
 	for _, n := range most {
 		o.Most = n
-		ways := []Way{BySize, ByNearest, ByRanges}
-		if o.Model != nil {
-			ways = append(ways, ByModel)
+		sums := map[Way]*tally{}
+		for _, way := range ways {
+			sums[way] = &tally{}
 		}
-		sums := make([]tally, len(ways))
 		kernels, used := 0, 0
 		for f := range min(parts, len(t.Sizes)) {
 			p := deal(t, o.Model, f, parts)
 			if len(p.built.Sizes) == 0 {
 				continue
 			}
-			r, err := p.library(o)
+			kept, err := p.answer(o, sums)
 			if err != nil {
 				return nil, err
 			}
-			kernels, used = kernels+len(r.kept), used+1
-			for i, way := range ways {
-				r.answer(way, &sums[i])
-			}
+			kernels, used = kernels+kept, used+1
 			done(1)
 		}
-		for i, way := range ways {
-			trials = append(trials, Trial{n, float64(kernels) / float64(used), way, sums[i].regret()})
+		for _, way := range ways {
+			trials = append(trials, Trial{n, float64(kernels) / float64(used), way, sums[way].regret()})
 		}
 	}
 	if o.Model != nil {
@@ -136,51 +144,42 @@ func deal(t *Table, model *Predictions, f, parts int) *part {
 	return p
 }
 
-// library is a logic, and what it was built from.
-type library struct {
-	*part
-	logic *Logic
-	kept  []int // the kernels of the logic in the table
-}
-
-func (p *part) library(o Options) (*library, error) {
+// answer builds a library, adds the regrets of each way, and returns how many kernels the library has.
+func (p *part) answer(o Options, sums map[Way]*tally) (kernels int, err error) {
 	o.Ranges, o.Fallback, o.Model = true, Nearest, p.model
-	kept, err := p.built.choose(&o)
+	kept, err := p.built.choose(&o) // the kernels of the library in the table
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	l, err := p.built.with(kept, &o)
-	return &library{p, l, kept}, err
-}
-
-// answer adds the regrets of a way.
-func (r *library) answer(way Way, sum *tally) {
-	if way == BySize {
-		for i, s := range r.built.Sizes {
-			k, _ := r.logic.Lookup(s)
-			sum.add(r.built.Times[i], r.kept[k])
-		}
-		return
+	if err != nil {
+		return 0, err
 	}
-	for i, s := range r.asked.Sizes {
-		k := -1
-		switch way {
-		case ByNearest:
-			k = r.kept[r.logic.Exact[r.logic.nearest(s, false)].Kernel]
-		case ByRanges:
-			at, _ := r.logic.Lookup(s)
-			k = r.kept[at]
-		case ByModel:
-			k = r.fastest(i)
-		case BySize, ByModelOfAll:
+	add := func(way Way, times []float64, k int) {
+		if k >= 0 {
+			k = kept[k]
 		}
-		sum.add(r.asked.Times[i], k)
+		sums[way].add(times, k)
 	}
-}
-
-// fastest returns the kernel of the library that the model says is the fastest at an asked size.
-func (r *library) fastest(i int) int {
-	return slices.MinFunc(r.kept, func(a, b int) int { return cmp.Compare(r.predicted[i][a], r.predicted[i][b]) })
+	for i, s := range p.built.Sizes {
+		k, _ := l.Lookup(s)
+		add(BySize, p.built.Times[i], k)
+	}
+	for i, s := range p.asked.Sizes {
+		nearest := l.nearest(s)
+		if nearest >= 0 {
+			nearest = l.Exact[nearest].Kernel
+		}
+		add(ByNearest, p.asked.Times[i], nearest)
+		k, _ := l.Lookup(s)
+		add(ByRanges, p.asked.Times[i], k)
+		if p.predicted != nil {
+			sums[ByModel].add(p.asked.Times[i], slices.MinFunc(kept, func(a, b int) int {
+				return cmp.Compare(p.predicted[i][a], p.predicted[i][b])
+			}))
+		}
+	}
+	return len(kept), nil
 }
 
 // tally adds up regrets.

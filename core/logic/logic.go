@@ -142,16 +142,16 @@ func (l *Logic) Lookup(s Size) (int, Layer) {
 	if k, ok := l.exact[s]; ok {
 		return int(k), LayerExact
 	}
-	return l.LookupRange(s)
+	return l.LookupOther(s)
 }
 
-// LookupRange is Lookup without the exact sizes.
-func (l *Logic) LookupRange(s Size) (int, Layer) {
+// LookupOther is Lookup as if the size were none of the exact sizes.
+func (l *Logic) LookupOther(s Size) (int, Layer) {
 	if k := l.inRange(s); k >= 0 {
 		return k, LayerRange
 	}
 	if l.Fallback == Nearest {
-		if i := l.nearest(s, false); i >= 0 {
+		if i := l.nearest(s); i >= 0 {
 			return l.Exact[i].Kernel, LayerNearest
 		}
 	}
@@ -178,13 +178,13 @@ func (l *Logic) inRange(s Size) int {
 	}
 }
 
-// nearest returns the place of the nearest exact size, −1 if there is none. others leaves out the size itself.
-func (l *Logic) nearest(s Size, others bool) int {
+// nearest returns the place of the nearest exact size that is not the size itself, −1 if there is none.
+func (l *Logic) nearest(s Size) int {
 	at, best, least := logsOf(s), -1, math.Inf(1)
 	for i := range l.logs {
 		x := &l.logs[i]
 		a, b, c := x[0]-at[0], x[1]-at[1], x[2]-at[2]
-		if d := a*a + b*b + c*c; d < least && (!others || l.Exact[i].Size != s) {
+		if d := a*a + b*b + c*c; d < least && l.Exact[i].Size != s {
 			best, least = i, d
 		}
 	}

@@ -1,7 +1,9 @@
 package measure
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/stats"
@@ -16,7 +18,7 @@ const AssumedNoise = steady
 const apart = 1.645
 
 // Noise returns by what share the times of two configurations may differ by chance that were measured at other times.
-// It is that of their samples and of the moment. 3183 pairs in the shipped sets were measured apart and then in turns:
+// Both the samples and the moment make noise. 3183 pairs in the shipped sets were measured apart and then in turns:
 // the ratios of 70 % changed by less than this, and of 48 % by less than their samples alone say.
 func Noise(a, b *dataset.Measurement) float64 {
 	sum := AssumedNoise * AssumedNoise
@@ -26,6 +28,27 @@ func Noise(a, b *dataset.Measurement) float64 {
 		}
 	}
 	return apart * math.Sqrt(sum)
+}
+
+// Tie is a measurement that is tied with a pick: its time is longer by no more than the noise, a share of the time.
+type Tie struct {
+	dataset.Measurement
+	Noise float64
+}
+
+// Ties returns what is tied with a pick, the fastest first. noise is by what share two times may differ by chance.
+func Ties(pick *dataset.Measurement, others []dataset.Measurement, noise func(a, b *dataset.Measurement) float64) (
+	ties []Tie,
+) {
+	for i := range others {
+		m := &others[i]
+		if n := noise(pick, m); m.Status == dataset.OK && !m.Null && m.Config != pick.Config &&
+			float64(m.Median/pick.Median)-1 <= n {
+			ties = append(ties, Tie{*m, n})
+		}
+	}
+	slices.SortStableFunc(ties, func(a, b Tie) int { return cmp.Compare(a.Median, b.Median) })
+	return ties
 }
 
 // Choose returns the index of the measurement to use of a block that was measured in turns, −1 if none has a time.

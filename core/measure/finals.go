@@ -50,15 +50,7 @@ func (s *Sweep) finals(ctx context.Context, p gemm.Problem, candidates []gemm.Co
 
 // Repeat measures configurations that were measured already again, in turns, and keeps the block.
 func (s *Sweep) Repeat(ctx context.Context, p gemm.Problem, configs []gemm.Config) error {
-	entries := make([]dataset.Measurement, len(configs))
-	for i, c := range configs {
-		entries[i] = dataset.Measurement{Problem: p, Config: c}
-	}
-	take := s.takeTurns
-	if l, is := s.Executor.(*Lent); is {
-		take = func(ctx context.Context, arms []arm) ([]dataset.Measurement, error) { return l.takeTurns(ctx, s, arms) }
-	}
-	block, err := take(ctx, s.arms(entries))
+	block, err := s.takeTurns(ctx, s.arms(entriesOf(p, configs)))
 	if err != nil {
 		return err
 	}
@@ -71,15 +63,19 @@ func (s *Sweep) Repeat(ctx context.Context, p gemm.Problem, configs []gemm.Confi
 func (s *Sweep) MeasureInTurns(ctx context.Context, p gemm.Problem, configs []gemm.Config) (
 	[]dataset.Measurement, error,
 ) {
-	entries := make([]dataset.Measurement, len(configs))
-	for i, c := range configs {
-		entries[i] = dataset.Measurement{Problem: p, Config: c}
-	}
-	arms := s.arms(entries)
+	arms := s.arms(entriesOf(p, configs))
 	for i := range configs {
 		arms[i].unchecked = true
 	}
 	return s.takeTurns(ctx, arms)
+}
+
+func entriesOf(p gemm.Problem, configs []gemm.Config) []dataset.Measurement {
+	entries := make([]dataset.Measurement, len(configs))
+	for i, c := range configs {
+		entries[i] = dataset.Measurement{Problem: p, Config: c}
+	}
+	return entries
 }
 
 // takeTurns takes samples of the arms in turns until there are enough.

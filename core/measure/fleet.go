@@ -13,8 +13,9 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// Fleet measures with several GPUs at once. Each GPU has an executor of its own, so that none suffers from the kernels
-// of another. All candidates of a problem are measured on one GPU, since their times are compared with each other.
+// Fleet measures with one GPU or with several at once. Each GPU has an executor of its own, so that none suffers from
+// the kernels of another. All candidates of a problem are measured on one GPU, since their times are compared with each
+// other.
 //
 // The same known kernels are timed on all GPUs before anything else, then on each now and then, and at the end. What a
 // GPU measured in between is held back until its known kernels are as fast as before and right. Then it is kept. If
@@ -34,14 +35,14 @@ type Fleet struct {
 	// while others are left, and why. Neither is called twice at the same time.
 	Done  func(dataset.Measurement)
 	Aside func(g *GPU, why error)
-	// Joining means that more GPUs may Join, until NoMore: if none is left, the work waits for one.
-	Joining bool
+	// Alone means that one GPU measures and nothing vouches for it: what it measures is kept at once, and an error of its
+	// executor ends the fleet.
+	Alone bool
 
 	mu sync.Mutex
 	// changed wakes GPUs and Wait, news Wait alone: an outcome is nothing to the other GPUs, of which there may be many.
 	changed, news sync.Cond
 	ctx           context.Context // ends with the fleet
-	known         []knownKernel   // those of all GPUs
 	// waiting are the jobs of the problems that no GPU has begun, free is how many there are. order are these problems,
 	// the first ones first. owners are the GPUs that the others are measured on.
 	waiting  map[gemm.Problem][]Job
@@ -50,13 +51,9 @@ type Fleet struct {
 	owners   map[gemm.Problem]*GPU
 	turns    map[gemm.Problem][]gemm.Config
 	outcomes []Outcome
-	// confirmed is to be stored, and storers are the GPUs that measured it. What comes while something is stored is
-	// stored together: a disk takes as long for many GPUs as for one.
-	confirmed []dataset.Measurement
-	storers   []*GPU
-	storing   bool
-	// settling means that nothing is left to do but to check what is held back.
-	settling bool
+	storing  sync.Mutex // held while something is stored
+	// draining means that nothing is left to do but to check what is held back.
+	draining bool
 	end      error
 	last     error // why a GPU was set aside last
 	workers  sync.WaitGroup
@@ -75,9 +72,8 @@ type GPU struct {
 	// held is what was measured since the last check, heldJobs what was done with it.
 	held     []dataset.Measurement
 	heldJobs []Job
-	// storing means that what was confirmed is being kept, while the GPU goes on.
-	storing bool
-	known   []knownKernel
+	// known are the known kernels with the times that they should take, which were checked last at that time.
+	known   []dataset.Measurement
 	checked time.Time
 	aside   bool
 }
@@ -90,21 +86,16 @@ type Job struct {
 	Whole, Turns bool
 }
 
-// Outcome is what came of a job: the measurement of its configuration, or an error of kind Input that says why the
-// problem has no candidates. A job whose measurement was dropped has a second outcome, which replaces the first.
+// Outcome is what came of a job: the measurement of its configuration. A job whose measurement was dropped has a second
+// outcome, which replaces the first.
 type Outcome struct {
 	Job
 	dataset.Measurement
-	Err error
 }
 
 // taken is how many configurations of problems that no GPU has begun a GPU takes at once: enough to compile ahead, few
-// enough to leave some to others. Of its own problems it takes all, since no other GPU may. One that is lent takes
-// more, so that it seldom waits for the way here and back.
-const (
-	taken     = 8
-	takenAway = 256
-)
+// enough to leave some to others. Of its own problems it takes all, since no other GPU may.
+const taken = 8
 
 // Begin times the known kernels on all GPUs, sets those aside that are not like the others, and lets the others wait
 // for work. It is an error if none is left.
@@ -113,10 +104,13 @@ func (f *Fleet) Begin(ctx context.Context) error {
 	f.waiting, f.owners = map[gemm.Problem][]Job{}, map[gemm.Problem]*GPU{}
 	f.turns = map[gemm.Problem][]gemm.Config{}
 	for _, g := range f.GPUs {
-		f.prepare(g)
+		g.fleet, g.Done = f, g.done
+		g.Data = dataset.New(f.Data.Name, f.Data.Conditions)
 	}
-	if err := f.compare(ctx); err != nil {
-		return err
+	if !f.Alone {
+		if err := f.compare(ctx); err != nil {
+			return err
+		}
 	}
 	f.ctx, f.stop = context.WithCancel(ctx)
 	context.AfterFunc(f.ctx, func() {
@@ -126,33 +120,11 @@ func (f *Fleet) Begin(ctx context.Context) error {
 	})
 	for _, g := range f.GPUs {
 		if !g.aside {
-			f.start(g)
+			g.Keep = func(ms ...dataset.Measurement) error { return g.keep(f.ctx, ms) }
+			f.workers.Go(func() { g.work(f.ctx) })
 		}
 	}
 	return nil
-}
-
-// prepare gives a GPU to the fleet.
-func (f *Fleet) prepare(g *GPU) {
-	g.fleet, g.Done = f, g.done
-	g.Data = dataset.New(f.Data.Name, f.Data.Conditions)
-}
-
-// start lets a GPU wait for work.
-func (f *Fleet) start(g *GPU) {
-	g.Keep = func(ms ...dataset.Measurement) error { return g.keep(f.ctx, ms) }
-	f.workers.Go(func() { g.work(f.ctx) })
-}
-
-// NoMore means that no GPU will Join any more.
-func (f *Fleet) NoMore() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.Joining = false
-	if len(f.healthy()) == 0 && f.end == nil {
-		f.end = noneLeft(f.GPUs, f.last)
-	}
-	f.tell()
 }
 
 // Close stops the GPUs and waits for them. What is held back is checked, and kept, only by Wait.
@@ -165,19 +137,13 @@ func (f *Fleet) Close() {
 	}
 }
 
-// Healthy returns the GPUs that are not set aside.
-func (f *Fleet) Healthy() (gpus []*GPU) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.healthy()
-}
-
 // tell says that something has changed.
 func (f *Fleet) tell() {
 	f.changed.Broadcast()
 	f.news.Broadcast()
 }
 
+// healthy returns the GPUs that are not set aside.
 func (f *Fleet) healthy() []*GPU {
 	return slices.DeleteFunc(slices.Clone(f.GPUs), func(g *GPU) bool { return g.aside })
 }
@@ -186,7 +152,7 @@ func (f *Fleet) healthy() []*GPU {
 func (f *Fleet) Add(jobs ...Job) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.settling = false
+	f.draining = false
 	for _, j := range jobs {
 		if g := f.owners[j.Problem]; g != nil {
 			g.own = append(g.own, j)
@@ -242,9 +208,9 @@ func (f *Fleet) Wait(ctx context.Context) ([]Outcome, error) {
 		switch {
 		case busy:
 		case held:
-			f.settling = true
+			f.draining = true
 			f.tell()
-		case !f.storing:
+		default:
 			return nil, nil
 		}
 		f.news.Wait()
@@ -285,7 +251,7 @@ func (f *Fleet) take(ctx context.Context, g *GPU) ([]Job, bool) {
 		if g.running = f.choose(g); len(g.running) > 0 {
 			return g.running, true
 		}
-		if f.settling && g.holds() {
+		if f.draining && g.holds() {
 			return nil, true
 		}
 	}
@@ -294,17 +260,8 @@ func (f *Fleet) take(ctx context.Context, g *GPU) ([]Job, bool) {
 // choose takes what a GPU does next: a whole problem, or configurations of the problems that are its own, and then its
 // share of those that no GPU has begun.
 func (f *Fleet) choose(g *GPU) []Job {
-	jobs, most := g.next(nil), taken
-	if g.lent() {
-		most = takenAway
-	}
-	healthy := 0
-	for _, other := range f.GPUs {
-		if !other.aside {
-			healthy++
-		}
-	}
-	for share := (f.free + healthy - 1) / healthy; share > 0 && len(f.order) > 0 && len(jobs) < most; {
+	jobs, healthy := g.next(nil), len(f.healthy())
+	for share := (f.free + healthy - 1) / healthy; share > 0 && len(f.order) > 0 && len(jobs) < taken; {
 		p := f.order[0]
 		list := f.waiting[p]
 		if len(jobs) > 0 && (jobs[0].Whole || list[0].Whole) {
@@ -334,11 +291,6 @@ func (g *GPU) holds() bool { return len(g.held)+len(g.heldJobs) > 0 }
 // due reports whether it is time to check the GPU.
 func (g *GPU) due() bool { return time.Since(g.checked) >= g.fleet.Interval }
 
-func (g *GPU) lent() bool {
-	_, is := g.Executor.(*Lent)
-	return is
-}
-
 // run does some jobs.
 func (g *GPU) run(ctx context.Context, jobs []Job) error {
 	if jobs[0].Whole {
@@ -350,12 +302,12 @@ func (g *GPU) run(ctx context.Context, jobs []Job) error {
 			do = func(ctx context.Context, p gemm.Problem) error { return g.Repeat(ctx, p, configs) }
 		}
 		err := do(ctx, jobs[0].Problem)
-		if err != nil && diag.KindOf(err) != diag.Input {
+		if err != nil && diag.KindOf(err) != diag.Input { // a problem without candidates has no measurements
 			return err
 		}
 		g.fleet.mu.Lock()
 		defer g.fleet.mu.Unlock()
-		g.finish(Outcome{Job: jobs[0], Err: err})
+		g.finish(Outcome{Job: jobs[0]})
 		return nil
 	}
 	wanted := make([]dataset.Measurement, len(jobs))
@@ -390,69 +342,48 @@ func (g *GPU) done(m dataset.Measurement) {
 // finish notes the outcome of a running job. The caller holds the fleet.
 func (g *GPU) finish(o Outcome) {
 	g.running = slices.DeleteFunc(g.running, func(j Job) bool { return j == o.Job })
-	g.heldJobs = append(g.heldJobs, o.Job)
+	if !g.fleet.Alone {
+		g.heldJobs = append(g.heldJobs, o.Job)
+	}
 	g.fleet.outcomes = append(g.fleet.outcomes, o)
 	g.fleet.news.Broadcast()
 }
 
-// keep holds measurements back, and checks the GPU when it is time to. One that is lent is checked between its jobs.
+// keep holds measurements back, and checks the GPU when it is time to.
 func (g *GPU) keep(ctx context.Context, ms []dataset.Measurement) error {
+	if g.fleet.Alone {
+		return g.fleet.store(ms)
+	}
 	for i := range ms {
 		ms[i].GPU = g.Name
 	}
 	g.fleet.mu.Lock()
 	g.held = append(g.held, ms...)
 	g.fleet.mu.Unlock()
-	if g.lent() || !g.due() {
+	if !g.due() {
 		return nil
 	}
 	return g.confirm(ctx)
 }
 
-// confirm checks the GPU, and lets what was held back be kept while it goes on.
+// confirm checks the GPU, and keeps what was held back.
 func (g *GPU) confirm(ctx context.Context) error {
 	checks, err := g.check(ctx)
 	if err != nil {
 		return err
 	}
 	f := g.fleet
+	f.storing.Lock()
+	err = f.store(append(slices.Clip(g.held), checks...)) // nobody else changes what a GPU holds while it works
+	f.storing.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for g.storing && f.end == nil {
-		f.changed.Wait()
+	if err != nil && f.end == nil {
+		f.end = err
 	}
-	if f.end != nil {
-		return f.end
-	}
-	f.confirmed, f.storers = append(append(f.confirmed, g.held...), checks...), append(f.storers, g)
-	g.held, g.heldJobs, g.checked, g.storing = nil, nil, time.Now(), true
-	if !f.storing {
-		f.storing = true
-		f.workers.Go(f.storeConfirmed)
-	}
-	return nil
-}
-
-// storeConfirmed stores what was confirmed, until nothing is left.
-func (f *Fleet) storeConfirmed() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for len(f.confirmed) > 0 && f.end == nil {
-		ms, waiting := f.confirmed, f.storers
-		f.confirmed, f.storers = nil, nil
-		f.mu.Unlock()
-		err := f.store(ms)
-		f.mu.Lock()
-		if err != nil && f.end == nil {
-			f.end = err
-		}
-		for _, g := range waiting {
-			g.storing = false
-		}
-		f.changed.Broadcast()
-	}
-	f.storing = false
+	g.held, g.heldJobs, g.checked = nil, nil, time.Now()
 	f.tell()
+	return f.end
 }
 
 // store keeps measurements and adds them to the data.
@@ -483,7 +414,7 @@ func (f *Fleet) failed(ctx context.Context, g *GPU, err error) {
 	switch kind := diag.KindOf(err); {
 	case ctx.Err() != nil, f.end != nil:
 		return
-	case kind != diag.Plugin && kind != diag.Device:
+	case f.Alone, kind != diag.Plugin && kind != diag.Device:
 		f.end = err
 	default:
 		f.setAside(g, err)
@@ -502,12 +433,12 @@ func (f *Fleet) setAside(g *GPU, why error) {
 		}
 	}
 	later := f.order
-	f.order, f.settling = nil, false
+	f.order, f.draining = nil, false
 	for _, j := range again {
 		f.leave(j)
 	}
 	f.order = append(f.order, later...)
-	if f.last = why; len(f.healthy()) == 0 && !f.Joining {
+	if f.last = why; len(f.healthy()) == 0 {
 		f.end = noneLeft(f.GPUs, why)
 	} else if f.Aside != nil {
 		f.Aside(g, why)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,22 +82,6 @@ type machine struct {
 	log   log
 	full  bool
 	aside []string
-	// lent means that the cards are lent by other machines, over these connections.
-	lent  bool
-	lines []*line
-}
-
-// line is a connection on which everything may be lost.
-type line struct {
-	net.Conn
-	stopped atomic.Bool
-}
-
-func (l *line) Write(b []byte) (int, error) {
-	if l.stopped.Load() {
-		return len(b), nil
-	}
-	return l.Conn.Write(b)
 }
 
 func newMachine(cards int) *machine {
@@ -119,7 +101,7 @@ func (m *machine) fleet(t testing.TB) *measure.Fleet {
 	}}
 	f.Aside = func(g *measure.GPU, why error) { m.aside = append(m.aside, g.Name+": "+diag.Line(why)) }
 	for i, c := range m.cards {
-		f.GPUs = append(f.GPUs, m.gpu(t, i, c))
+		f.GPUs = append(f.GPUs, m.gpu(i, c))
 	}
 	for _, p := range work {
 		f.Known = append(f.Known, dataset.Measurement{Problem: p, Config: gemm.Config{BlockM: 16, BlockN: 16, BlockK: 16,
@@ -129,31 +111,9 @@ func (m *machine) fleet(t testing.TB) *measure.Fleet {
 }
 
 // gpu is a card that a fleet measures with.
-func (m *machine) gpu(t testing.TB, i int, c *card) *measure.GPU {
-	s := &measure.Sweep{Arch: wide{}, Executor: c, Ahead: 1, Pause: sleep, Host: "a test"}
-	g := &measure.GPU{Name: strconv.Itoa(i), Sweep: s}
-	if !m.lent {
-		return g
-	}
-	here, other := net.Pipe()
-	there := &line{Conn: other}
-	go func() {
-		_, _ = io.WriteString(there, `{"more":0}`+"\n")
-		_ = measure.Lend(t.Context(), there, g.Name, func(context.Context, measure.Wanted) (
-			*measure.Sweep, measure.Lending, error,
-		) {
-			return s, measure.Lending{Device: c.Device}, nil
-		})
-		_ = there.Close()
-	}()
-	x, err := measure.Borrow(t.Context(), here, measure.Wanted{Arch: "toy"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = x.Close() })
-	m.lines = append(m.lines, there)
-	g.Sweep = &measure.Sweep{Arch: wide{}, Executor: x}
-	return g
+func (m *machine) gpu(i int, c *card) *measure.GPU {
+	return &measure.GPU{Name: strconv.Itoa(i),
+		Sweep: &measure.Sweep{Arch: wide{}, Executor: c, Ahead: 1, Pause: sleep, Host: "a test"}}
 }
 
 // work is problems of different lengths.
@@ -295,11 +255,7 @@ func TestFleetFaults(t *testing.T) {
 		{"5 % fast", pace(950), "5.0 % shorter"},
 		{"impossibly fast", pace(1), "99.9 % shorter"},
 	}
-	for _, kind := range []struct{ whole, lent bool }{{}, {whole: true}, {lent: true}} {
-		if raceDetector && kind.lent {
-			continue // TestFleetOfLent has its goroutines
-		}
-		whole := kind.whole
+	for _, whole := range []bool{false, true} {
 		var undisturbed map[string]string
 		synctest.Test(t, func(t *testing.T) {
 			m := newMachine(1)
@@ -310,14 +266,13 @@ func TestFleetFaults(t *testing.T) {
 		})
 		for _, fault := range faults {
 			moments := []int64{40, 150, 330}
-			if raceDetector || kind.lent {
+			if raceDetector {
 				moments = moments[1:2]
 			}
 			for _, moment := range moments {
-				t.Run(fmt.Sprintf("%s/%v/%d", fault.name, kind, moment), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/%v/%d", fault.name, whole, moment), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						m := newMachine(3)
-						m.lent = kind.lent
 						var once sync.Once
 						m.cards[1].at = func(runs int64) {
 							if runs >= moment {
@@ -496,145 +451,53 @@ func TestFleetAllAside(t *testing.T) {
 	})
 }
 
-// GPUs that are lent come and go. What is recorded is what one GPU measures, and one that is slower than recorded does
-// not join.
-func TestFleetOfLent(t *testing.T) {
-	var undisturbed map[string]string
+// What is measured again in turns is so on one GPU, whatever happens to another one.
+func TestFleetRepeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMachine(1)
-		if _, err := through(t, m.fleet(t), jobs(t, false)); err != nil {
-			t.Fatal(err)
-		}
-		undisturbed = m.log.lines(t)
-	})
-	for name, leave := range map[string]func(*line){
-		"gone":   func(l *line) { _ = l.Close() },
-		"silent": func(l *line) { l.stopped.Store(true) },
-	} {
-		moments := []int64{40, 150, 330}
-		if raceDetector {
-			moments = moments[1:2]
-		}
-		for _, moment := range moments {
-			t.Run(fmt.Sprintf("%s/%d", name, moment), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					m := newMachine(1)
-					m.lent = true
-					f := m.fleet(t)
-					f.Joining = true
-					left := make(chan struct{})
-					m.cards[0].at = func(runs int64) {
-						if runs == moment {
-							close(left)
-							leave(m.lines[0])
-						}
-					}
-					joined := make(chan error, 2)
-					go func() {
-						<-left
-						time.Sleep(2 * time.Minute) // no GPU is left meanwhile
-						slow := newCard()
-						slow.pace.Store(1060)
-						joined <- f.Join(m.gpu(t, 1, slow))
-						joined <- f.Join(m.gpu(t, 2, newCard()))
-					}()
-					if _, err := through(t, f, jobs(t, false)); err != nil {
-						t.Fatal(err)
-					}
-					if err := <-joined; err == nil || !strings.Contains(err.Error(), "1.06 times the recorded ones") {
-						t.Error(err)
-					}
-					if err := <-joined; err != nil {
-						t.Error(err)
-					}
-					if diff := cmp.Diff(undisturbed, m.log.lines(t)); diff != "" || len(m.aside) != 1 {
-						t.Error(m.aside, diff)
-					}
-				})
-			})
-		}
-	}
-	// Without another one, the run ends, and what was confirmed is kept.
-	synctest.Test(t, func(t *testing.T) {
-		m := newMachine(1)
-		m.lent = true
-		f := m.fleet(t)
-		f.Joining = true
-		m.cards[0].at = func(runs int64) {
-			if runs == 150 {
-				_ = m.lines[0].Close()
-				go func() {
-					time.Sleep(time.Second)
-					f.NoMore()
-				}()
+		m := newMachine(3)
+		m.cards[1].at = func(runs int64) {
+			if err := goneDevice(); runs == 500 {
+				m.cards[1].dead.Store(&err)
 			}
 		}
-		if _, err := through(t, f, jobs(t, false)); err == nil || !strings.Contains(err.Error(), "GPU 0 is gone") {
-			t.Error(err)
-		}
-		again := newMachine(1)
-		again.log = m.log
-		if _, err := through(t, again.fleet(t), jobs(t, false)); err != nil {
+		f := m.fleet(t)
+		if err := f.Begin(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(undisturbed, again.log.lines(t)); diff != "" {
-			t.Error(diff)
+		defer f.Close()
+		list := jobs(t, false)
+		pair := []gemm.Config{list[0].Config, list[1].Config}
+		wait := func() {
+			for {
+				if done, err := f.Wait(t.Context()); err != nil || len(done) == 0 {
+					if err != nil {
+						t.Fatal(err)
+					}
+					return
+				}
+			}
+		}
+		f.Add(list...)
+		wait()
+		for _, p := range work {
+			f.Repeat(p, pair)
+		}
+		wait()
+		data := m.log.read(t)
+		for _, p := range work {
+			blocks := data.Finals(p)
+			if len(blocks) != 1 || len(blocks[0]) != 3 || !blocks[0][2].Null || blocks[0][0].Config != pair[0] {
+				t.Fatalf("%s: %v", p, blocks)
+			}
+			for _, r := range blocks[0] {
+				if r.GPU != blocks[0][0].GPU || r.Status != dataset.OK {
+					t.Errorf("%s of %s is %s on GPU %s, and the first is on GPU %s", r.Label(), p, r.Status, r.GPU,
+						blocks[0][0].GPU)
+				}
+			}
+		}
+		if data.Len() != 24*(14+3) || len(m.aside) != 1 {
+			t.Errorf("%d measurements, set aside: %v", data.Len(), m.aside)
 		}
 	})
-}
-
-// What is measured again in turns is so on one GPU, here and where GPUs are lent, whatever happens to another one.
-func TestFleetRepeats(t *testing.T) {
-	for _, lent := range []bool{false, true} {
-		t.Run(fmt.Sprintf("lent=%v", lent), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				m := newMachine(3)
-				m.lent = lent
-				m.cards[1].at = func(runs int64) {
-					if err := goneDevice(); runs == 500 {
-						m.cards[1].dead.Store(&err)
-					}
-				}
-				f := m.fleet(t)
-				if err := f.Begin(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				defer f.Close()
-				list := jobs(t, false)
-				pair := []gemm.Config{list[0].Config, list[1].Config}
-				wait := func() {
-					for {
-						if done, err := f.Wait(t.Context()); err != nil || len(done) == 0 {
-							if err != nil {
-								t.Fatal(err)
-							}
-							return
-						}
-					}
-				}
-				f.Add(list...)
-				wait()
-				for _, p := range work {
-					f.Repeat(p, pair)
-				}
-				wait()
-				data := m.log.read(t)
-				for _, p := range work {
-					blocks := data.Finals(p)
-					if len(blocks) != 1 || len(blocks[0]) != 3 || !blocks[0][2].Null || blocks[0][0].Config != pair[0] {
-						t.Fatalf("%s: %v", p, blocks)
-					}
-					for _, r := range blocks[0] {
-						if r.GPU != blocks[0][0].GPU || r.Status != dataset.OK {
-							t.Errorf("%s of %s is %s on GPU %s, and the first is on GPU %s", r.Label(), p, r.Status, r.GPU,
-								blocks[0][0].GPU)
-						}
-					}
-				}
-				if data.Len() != 24*(14+3) || len(m.aside) != 1 {
-					t.Errorf("%d measurements, set aside: %v", data.Len(), m.aside)
-				}
-			})
-		})
-	}
 }

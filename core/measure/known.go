@@ -37,12 +37,6 @@ const (
 	overPeak = 0.9
 )
 
-// knownKernel is a kernel that is timed again and again, and the time that it should take on the GPU.
-type knownKernel struct {
-	todo dataset.Measurement
-	time unit.Seconds
-}
-
 // KnownFrom orders the best predictions of problems by how well they serve as known kernels: those whose predicted
 // times are nearest to a time that is quick and precise to measure. The order depends on the list alone.
 func KnownFrom(list []dataset.Measurement, predicted []unit.Seconds) []dataset.Measurement {
@@ -66,18 +60,8 @@ func KnownFrom(list []dataset.Measurement, predicted []unit.Seconds) []dataset.M
 // may have ended the executor's process.
 func (s *Sweep) measureKnown(ctx context.Context, like dataset.Measurement, isNew bool) (dataset.Measurement, error) {
 	todo := dataset.Measurement{Problem: like.Problem, Config: like.Config, GPU: like.GPU}
-	if l, is := s.Executor.(*Lent); is {
-		return l.measureKnown(ctx, s, todo, isNew)
-	}
 	for {
-		b := s.compile(ctx, &todo)
-		m, err := s.measure(ctx, todo, b, 0)
-		if b.kernel != nil {
-			_ = b.kernel.Close()
-		}
-		if err == nil {
-			m.Environment, err = s.environment(ctx)
-		}
+		m, err := s.attempt(ctx, &entry{todo: todo}, nil, 0)
 		m.Phase = dataset.Check
 		switch {
 		case err == nil:
@@ -95,20 +79,24 @@ func (s *Sweep) measureKnown(ctx context.Context, like dataset.Measurement, isNe
 }
 
 // check times the known kernels. It is an error of kind Device if one of them is wrong, or if they are not as fast as
-// they should be.
+// they were.
 func (g *GPU) check(ctx context.Context) ([]dataset.Measurement, error) {
 	for attempt := 0; ; attempt++ {
-		checks, ratio, err := g.timeKnown(ctx)
-		if err != nil {
-			return nil, err
+		var checks []dataset.Measurement
+		for _, k := range g.known {
+			m, err := g.again(ctx, k)
+			if err != nil {
+				return nil, err
+			}
+			m.GPU = g.Name
+			checks = append(checks, m)
 		}
-		if within(ratio) {
+		switch r := ratio(checks, g.known); {
+		case within(r):
 			return checks, nil
-		}
-		if attempt == rechecks {
-			return nil, g.off(ratio, checks)
-		}
-		if g.Pause != nil {
+		case attempt == rechecks:
+			return nil, off(r, checks)
+		case g.Pause != nil:
 			if err := g.Pause(ctx, recheckPause); err != nil {
 				return nil, err
 			}
@@ -118,18 +106,42 @@ func (g *GPU) check(ctx context.Context) ([]dataset.Measurement, error) {
 
 func within(ratio float64) bool { return ratio < 1+offBy && ratio > 1-offBy }
 
-// timeKnown times the known kernels, and returns the median of their times ÷ those that they should take.
-func (g *GPU) timeKnown(ctx context.Context) (checks []dataset.Measurement, ratio float64, err error) {
+// ratio is the median of times of known kernels ÷ their times in a reference, 1 if that has none of them.
+func ratio(times, reference []dataset.Measurement) float64 {
 	var ratios []float64
-	for _, k := range g.known {
-		m, err := g.again(ctx, k.todo)
-		if err != nil {
-			return nil, 0, err
+	for i := range times {
+		if t := medianOf(reference, &times[i]); t > 0 {
+			ratios = append(ratios, float64(times[i].Median/t))
 		}
-		m.GPU = g.Name
-		checks, ratios = append(checks, m), append(ratios, float64(m.Median/k.time))
 	}
-	return checks, stats.Median(ratios), nil
+	if ratios == nil {
+		return 1
+	}
+	return stats.Median(ratios)
+}
+
+// medianOf returns the median of the medians of a kernel's times, 0 without any.
+func medianOf(list []dataset.Measurement, k *dataset.Measurement) unit.Seconds {
+	var all []unit.Seconds
+	for i := range list {
+		if list[i].Status == dataset.OK && list[i].Problem == k.Problem && list[i].Config == k.Config {
+			all = append(all, list[i].Median)
+		}
+	}
+	if all == nil {
+		return 0
+	}
+	return stats.Median(all)
+}
+
+// find returns the measurement of the same configuration, nil if there is none.
+func find(list []dataset.Measurement, like *dataset.Measurement) *dataset.Measurement {
+	for i := range list {
+		if list[i].Problem == like.Problem && list[i].Config == like.Config {
+			return &list[i]
+		}
+	}
+	return nil
 }
 
 // again times a known kernel that has run before. It is an error if it has no time now.
@@ -147,7 +159,7 @@ func notRight(m *dataset.Measurement) error {
 }
 
 // off says that a GPU is not as fast as it should be, and why, as far as is known.
-func (g *GPU) off(ratio float64, checks []dataset.Measurement) error {
+func off(ratio float64, checks []dataset.Measurement) error {
 	direction, share := "longer", ratio-1
 	if ratio < 1 {
 		direction, share = "shorter", 1-ratio
@@ -177,25 +189,25 @@ func slowed(checks []dataset.Measurement) string {
 
 // compare times the known kernels on all GPUs at once, and decides which of them belong together.
 func (f *Fleet) compare(ctx context.Context) error {
-	times := make([][]dataset.Measurement, len(f.GPUs))
 	errs := make([]error, len(f.GPUs))
 	var all sync.WaitGroup
 	for i, g := range f.GPUs {
-		all.Go(func() { times[i], errs[i] = f.tryKnown(ctx, g) })
+		all.Go(func() { g.known, errs[i] = f.tryKnown(ctx, g) })
 	}
 	all.Wait()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	checks, err := f.takeAlike(times, errs)
+	checks, err := f.takeAlike(errs)
 	if err != nil {
 		return err
 	}
 	return f.store(checks)
 }
 
-// takeAlike sets GPUs aside that failed or are not like the others, and returns the checks of those that are left.
-func (f *Fleet) takeAlike(times [][]dataset.Measurement, errs []error) (checks []dataset.Measurement, err error) {
+// takeAlike sets GPUs aside that failed or are not like the others, and returns the checks of the others. The known
+// kernels that ran on all of them are left.
+func (f *Fleet) takeAlike(errs []error) (checks []dataset.Measurement, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i, g := range f.GPUs {
@@ -203,63 +215,23 @@ func (f *Fleet) takeAlike(times [][]dataset.Measurement, errs []error) (checks [
 			f.setAside(g, errs[i])
 		}
 	}
-	f.chooseKnown(times)
-	if err := f.judge(times); err != nil {
+	gpus := f.healthy()
+	for _, g := range gpus {
+		g.known = slices.DeleteFunc(g.known, func(m dataset.Measurement) bool {
+			return slices.ContainsFunc(gpus, func(other *GPU) bool { return find(other.known, &m) == nil })
+		})
+	}
+	if err := f.judge(gpus); err != nil {
 		return nil, err
 	}
 	if len(f.healthy()) == 0 {
 		return nil, noneLeft(f.GPUs, f.last)
 	}
-	for i, g := range f.GPUs {
-		if !g.aside {
-			f.known = g.known
-			checks = append(checks, g.begin(times[i])...)
-		}
+	for _, g := range f.healthy() {
+		g.checked = time.Now()
+		checks = append(checks, g.known...)
 	}
 	return checks, nil
-}
-
-// begin takes times of the known kernels as those that they should take, and returns them. The caller holds the fleet.
-func (g *GPU) begin(times []dataset.Measurement) (checks []dataset.Measurement) {
-	g.checked = time.Now()
-	for j := range g.known {
-		m := find(times, &g.known[j].todo)
-		g.known[j].time = m.Median
-		checks = append(checks, *m)
-	}
-	return checks
-}
-
-// Join adds a GPU while others measure, or wait for one. It is an error, and the GPU is not used, if one of the known
-// kernels does not run, is wrong, or is not as fast as recorded.
-func (f *Fleet) Join(g *GPU) error {
-	f.prepare(g)
-	times, err := f.tryKnown(f.ctx, g)
-	if err != nil {
-		return err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var ratios []float64
-	for _, k := range f.known {
-		m := find(times, &k.todo)
-		if m == nil {
-			return diag.Inputf("the known kernel %s of %s does not run", k.todo.Label(), k.todo.Problem)
-		}
-		g.known = append(g.known, knownKernel{todo: k.todo})
-		ratios = append(ratios, float64(m.Median/medianOf(f.Data.Checks(), &k.todo)))
-	}
-	if r := stats.Median(ratios); !within(r) {
-		return unlike(r, "the recorded ones")
-	}
-	if f.ctx.Err() != nil {
-		return f.ctx.Err()
-	}
-	g.held = g.begin(times)
-	f.GPUs = append(f.GPUs, g)
-	f.start(g)
-	f.changed.Broadcast()
-	return nil
 }
 
 // unlike says that a GPU is not like others.
@@ -326,107 +298,45 @@ func (s *Sweep) leastTime(p *gemm.Problem) unit.Seconds {
 	return unit.Seconds(p.Flops() / float64(peak))
 }
 
-// chooseKnown leaves the known kernels that ran on all GPUs that are left.
-func (f *Fleet) chooseKnown(times [][]dataset.Measurement) {
-	for i, g := range f.GPUs {
-		g.known = nil
-		for _, m := range times[i] {
-			everywhere := !g.aside
-			for j, other := range f.GPUs {
-				everywhere = everywhere && (other.aside || find(times[j], &m) != nil)
-			}
-			if everywhere {
-				g.known = append(g.known, knownKernel{todo: dataset.Measurement{Problem: m.Problem, Config: m.Config}})
-			}
-		}
-	}
-}
-
-// find returns the measurement of the same configuration, nil if there is none.
-func find(list []dataset.Measurement, like *dataset.Measurement) *dataset.Measurement {
-	for i := range list {
-		if list[i].Problem == like.Problem && list[i].Config == like.Config {
-			return &list[i]
-		}
-	}
-	return nil
-}
-
 // judge sets the GPUs aside whose times differ from the others'. They are compared with the recorded times of the known
 // kernels, or without these with the median of at least three GPUs. Of two that differ, the one that the driver slows
 // down is set aside. If nothing says which of them is right, it is an error.
-func (f *Fleet) judge(times [][]dataset.Measurement) error {
-	gpus := f.healthy()
-	if len(gpus) == 0 {
+func (f *Fleet) judge(gpus []*GPU) error {
+	switch {
+	case len(gpus) == 0:
 		return nil
-	}
-	of := func(g *GPU) []dataset.Measurement { return times[slices.Index(f.GPUs, g)] }
-	known := gpus[0].known // as of all others
-	if len(known) == 0 {
+	case len(gpus[0].known) == 0:
 		return diag.Inputf("no known kernel runs on all GPUs").Do("name GPUs of one kind")
 	}
-	medians := func(list []dataset.Measurement) (out []unit.Seconds) {
-		for _, k := range known {
-			out = append(out, medianOf(list, &k.todo))
-		}
-		return out
-	}
-	ratio := func(g *GPU, to []unit.Seconds) float64 {
-		ratios := []float64{}
-		for i, k := range known {
-			if to[i] > 0 {
-				ratios = append(ratios, float64(find(of(g), &k.todo).Median/to[i]))
-			}
-		}
-		if len(ratios) == 0 {
-			return 1
-		}
-		return stats.Median(ratios)
-	}
-	others, reference := "the recorded ones", medians(f.Data.Checks())
-	if reference[0] == 0 {
+	others, reference := "the recorded ones", f.Data.Checks()
+	if medianOf(reference, &gpus[0].known[0]) == 0 {
 		if len(gpus) == 2 {
-			return f.judgeTwo(gpus[0], gpus[1], ratio(gpus[0], medians(of(gpus[1]))), of)
+			return f.judgeTwo(gpus[0], gpus[1])
 		}
-		var all []dataset.Measurement
+		others, reference = "the other GPUs", nil
 		for _, g := range gpus {
-			all = append(all, of(g)...)
+			reference = append(reference, g.known...)
 		}
-		others, reference = "the other GPUs", medians(all)
 	}
 	for _, g := range gpus {
-		if r := ratio(g, reference); !within(r) {
+		if r := ratio(g.known, reference); !within(r) {
 			f.setAside(g, unlike(r, others))
 		}
 	}
 	return nil
 }
 
-// medianOf returns the median of the medians of a kernel's times, 0 without any.
-func medianOf(list []dataset.Measurement, k *dataset.Measurement) unit.Seconds {
-	var all []unit.Seconds
-	for i := range list {
-		if list[i].Status == dataset.OK && list[i].Problem == k.Problem && list[i].Config == k.Config {
-			all = append(all, list[i].Median)
-		}
+// judgeTwo decides between two GPUs.
+func (f *Fleet) judgeTwo(slow, fast *GPU) error {
+	r := ratio(slow.known, fast.known)
+	if r < 1 {
+		slow, fast, r = fast, slow, 1/r
 	}
-	if all == nil {
-		return 0
-	}
-	return stats.Median(all)
-}
-
-// judgeTwo decides between two GPUs. ratio is a's times ÷ b's.
-func (f *Fleet) judgeTwo(a, b *GPU, ratio float64, of func(*GPU) []dataset.Measurement) error {
-	slow, fast := a, b
-	if ratio < 1 {
-		slow, fast, ratio = b, a, 1/ratio
-	}
-	if within(ratio) {
+	if within(r) {
 		return nil
 	}
-	what := fmt.Sprintf("known kernels take %.3g times as long on GPU %s as on GPU %s", ratio, slow.Name, fast.Name)
-	if reasons := slowed(of(slow)); reasons != "" {
+	what := fmt.Sprintf("known kernels take %.3g times as long on GPU %s as on GPU %s", r, slow.Name, fast.Name)
+	if reasons := slowed(slow.known); reasons != "" {
 		f.setAside(slow, &diag.Error{Kind: diag.Device, What: what + ": the driver reports " + reasons,
 			Fix: "see how the GPU is cooled"})
 		return nil

@@ -39,10 +39,8 @@ type Sweep struct {
 	// Data holds the measurements so far. A new measurement is added to it after Keep has stored it durably.
 	Data *dataset.Dataset
 	Keep func(...dataset.Measurement) error
-	// Begin, if set, is called with the number of candidates and libraries of a problem and the number of them that are
-	// still to be measured. Done, if set, is called after each measurement.
-	Begin func(p gemm.Problem, all, todo int)
-	Done  func(dataset.Measurement)
+	// Done, if set, is called after each measurement.
+	Done func(dataset.Measurement)
 	// Pause waits before the executor is tried again, or until the context ends; nil means not to wait. Retry, if set,
 	// is called before each pause with the failure, the pause, and which of how many attempts is next.
 	Pause func(context.Context, time.Duration) error
@@ -76,9 +74,6 @@ func (s *Sweep) Run(ctx context.Context, p gemm.Problem) error {
 		if m, there := s.Data.FindLibrary(p, name); !there || s.again(&m) {
 			todo = append(todo, dataset.Measurement{Problem: p, Library: name})
 		}
-	}
-	if s.Begin != nil {
-		s.Begin(p, len(candidates)+len(s.Libraries), len(todo))
 	}
 	if err := s.measureAll(ctx, todo, best); err != nil {
 		return err
@@ -141,9 +136,6 @@ type entry struct {
 // If the executor's process ends, the next ones are tried alone, as many as may have been compiled at the time. What
 // that says about them is judge's to decide.
 func (s *Sweep) measureAll(ctx context.Context, todo []dataset.Measurement, best map[gemm.Problem]unit.Seconds) error {
-	if l, is := s.Executor.(*Lent); is {
-		return l.measureAll(ctx, s, todo, best)
-	}
 	var ahead *pipeline
 	defer func() { ahead.stop() }()
 	queue := make([]entry, len(todo))

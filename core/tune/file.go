@@ -3,6 +3,7 @@ package tune
 import (
 	"slices"
 
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
@@ -50,6 +51,11 @@ type Set struct {
 	Fixed, Initial []Axis
 	Steps          []Step
 	Sizes          []gemm.Problem
+	// Usable counts the candidates of all its sizes in a plan.
+	Usable int
+
+	space arch.Space
+	list  []gemm.Config // Configs
 }
 
 // Text is a text of a file, and where it stands.

@@ -8,72 +8,11 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/logic"
-	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Everything measures every candidate of every size: brute force.
-func (t *Tuner) Everything(ctx context.Context) error {
-	t.prepare()
-	t.blind = true
-	defer t.finish()
-	return t.measureAll(ctx, t.everything(), func() int {
-		if len(t.Log) == 0 {
-			return len(t.Sizes)
-		}
-		return len(t.Sizes) - t.Log[len(t.Log)-1].Size - 1
-	})
-}
-
-// stretch is the number of candidates that are measured in a row at one size. It is large, so that the operands and
-// expected results of a size are used often, and small enough that a budget is not overrun for long.
-const stretch = 128
-
-// together is how many sizes a team has begun at once: two for each of its members, which keep to a size.
-func (t *Tuner) together() int { return max(2, t.Batch/4) }
-
-// everything lists all candidates, one size after the other. A team gets stretches of several sizes in turns, so that
-// each member has a size.
-func (t *Tuner) everything() (batch []Measured) {
-	together, part := 1, math.MaxInt
-	if t.Team != nil {
-		together, part = t.together(), stretch
-	}
-	for first := 0; first < len(t.Sizes); first += together {
-		for from, more := 0, true; more; from += part {
-			more = false
-			for s := first; s < min(first+together, len(t.Sizes)); s++ {
-				n := len(t.Sizes[s].Candidates)
-				for i := from; i < n && i-from < part; i++ {
-					batch = append(batch, Measured{Task: Task{s, i}})
-				}
-				more = more || n-from > part
-			}
-		}
-	}
-	return batch
-}
-
-// measureAll makes measurements that do not depend on each other. open is how many sizes are still open.
-func (t *Tuner) measureAll(ctx context.Context, batch []Measured, open func() int) error {
-	for len(batch) > 0 && !t.over {
-		n := min(stretch, len(batch))
-		if t.Team != nil {
-			n = min(t.together()*stretch-len(t.flying), len(batch))
-		}
-		if err := t.measure(ctx, batch[:n]); err != nil {
-			return err
-		}
-		if batch = batch[n:]; t.Progress != nil {
-			t.Progress(open())
-		}
-	}
-	_, err := t.land(ctx)
-	return err
-}
-
-// Table returns the times of the kernels of a problem type at its sizes that have a pick. Where a kernel was not
+// table returns the times of the kernels of a problem type at its sizes that have a pick. Where a kernel was not
 // measured, its time is the expected one.
-func (t *Tuner) Table(kind int) *logic.Table {
+func (t *Tuner) table(kind int) *logic.Table {
 	table, places := &logic.Table{}, map[gemm.Config]int{}
 	for _, m := range t.Log {
 		c := t.Sizes[m.Size].Candidates[m.Candidate].Config
@@ -93,7 +32,7 @@ func (t *Tuner) Table(kind int) *logic.Table {
 		for i := range row {
 			row[i] = math.Inf(1)
 		}
-		b := t.belief.at(s)
+		b := t.process.at(s)
 		for i := range size.Candidates {
 			c := &size.Candidates[i]
 			if k, there := places[c.Config]; there && !t.done[s][i] {
@@ -113,7 +52,7 @@ func (t *Tuner) Table(kind int) *logic.Table {
 
 // Cap leaves a problem type the kernels that save the most, at most so many, and measures on with these alone.
 func (t *Tuner) Cap(ctx context.Context, kind, most int) error {
-	table := t.Table(kind)
+	table := t.table(kind)
 	if len(table.Sizes) == 0 {
 		return nil
 	}
@@ -126,16 +65,17 @@ func (t *Tuner) Cap(ctx context.Context, kind, most int) error {
 	for _, k := range l.Kernels {
 		kept = append(kept, k.Config)
 	}
-	var queue []int
+	var sizes []int
 	for s := range t.Sizes {
 		if t.Sizes[s].Type == kind {
-			t.restrict(s, kept)
-			queue = append(queue, s)
+			t.exclude(s, kept)
+			sizes = append(sizes, s)
 		}
 	}
-	err = t.settle(ctx, queue)
+	t.learn(t.Log)
+	err = t.optimise(ctx, sizes)
 	t.finish()
-	for _, s := range queue {
+	for _, s := range sizes {
 		// What is expected now is among the kernels that are left. All others count too.
 		if old, p := before[s], &t.Picks[s]; old.Time > 0 && p.Time > 0 {
 			p.Expected = float64(p.Time/old.Time)*(1+old.Expected) - 1
@@ -144,34 +84,20 @@ func (t *Tuner) Cap(ctx context.Context, kind, most int) error {
 	return err
 }
 
-// restrict leaves a size the candidates that are among some kernels. A kernel has one launch order.
-func (t *Tuner) restrict(s int, kept []gemm.Config) {
-	size, p := &t.Sizes[s], &t.Picks[s]
-	times := map[int]unit.Seconds{}
-	for _, m := range t.Log {
-		if m.Size == s {
-			times[m.Candidate] = m.Time
-		}
-	}
-	p.Candidate, p.Time = -1, 0
-	all := len(size.Candidates)
-	missing := slices.Clone(kept)
+// exclude leaves a size the candidates that are among some kernels. A kernel has one launch order.
+func (t *Tuner) exclude(s int, kept []gemm.Config) {
+	size := &t.Sizes[s]
+	all, missing := size.Candidates, slices.Clone(kept)
 	for i := range all {
-		c := &size.Candidates[i]
-		if !slices.Contains(kept, c.Config) {
-			t.done[s][i], t.barred[Task{s, i}] = true, true
-			continue
+		if !slices.Contains(kept, all[i].Config) {
+			t.excluded[Task{s, i}] = true
 		}
-		missing = slices.DeleteFunc(missing, func(k gemm.Config) bool { return k == c.Config })
-		if time := times[i]; time > 0 && (p.Time == 0 || time < p.Time) {
-			p.Candidate, p.Time = i, time
-		}
+		missing = slices.DeleteFunc(missing, func(k gemm.Config) bool { return k == all[i].Config })
 	}
 	for _, k := range missing {
-		for i := range all {
-			like := size.Candidates[i]
+		for _, like := range all {
 			if like.Config.GroupM = k.GroupM; like.Config == k {
-				size.Candidates, t.done[s] = append(size.Candidates, like), append(t.done[s], false)
+				size.Candidates = append(size.Candidates, like)
 				break
 			}
 		}
@@ -213,5 +139,5 @@ func (t *Tuner) Library(kind int) (*logic.Logic, error) {
 // ran reports whether a kernel was measured at some size, in any launch order.
 func (t *Tuner) ran(c gemm.Config) bool {
 	c.GroupM = 0
-	return t.failed[c] < 0
+	return t.failures[c] < 0
 }

@@ -17,15 +17,9 @@ type Plan struct {
 	Sizes []Size
 	// Unfit are the sizes that a set has no usable candidate for.
 	Unfit []Unfit
-	// Usable counts the candidates of all sizes of a set, by type and set.
-	Usable [][]int
 
-	places map[gemm.Problem]int
-	held   int            // the candidates of all sizes
-	spaces [][]arch.Space // of the sets, by type
-	listed [][][]gemm.Config
-	kernel string
-
+	places      map[gemm.Problem]int
+	held        int // the candidates of all sizes
 	top, mapped int
 }
 
@@ -45,14 +39,17 @@ const problemsAtOnce = 64
 // NewPlan asks a model for the candidates of each size: the best predictions of each set, or all if top is 0. mapped is
 // how many of a set get a launch order, 0 for all.
 func NewPlan(ctx context.Context, a arch.Architecture, kernel string, f *File, top, mapped int) (*Plan, error) {
-	p := &Plan{File: f, places: map[gemm.Problem]int{}, kernel: kernel, top: top, mapped: mapped}
-	if err := p.bind(a.Describe()); err != nil {
-		return nil, err
+	p := &Plan{File: f, places: map[gemm.Problem]int{}, top: top, mapped: mapped}
+	for i := range f.Types {
+		for j := range f.Types[i].Sets {
+			if err := f.Types[i].Sets[j].bind(kernel, a.Describe().Axes(kernel)); err != nil {
+				return nil, err
+			}
+		}
 	}
 	for i := range f.Types {
-		p.Usable = append(p.Usable, make([]int, len(f.Types[i].Sets)))
 		for j := range f.Types[i].Sets {
-			if err := p.rank(ctx, a, i, j); err != nil {
+			if err := p.rank(ctx, a, i, &f.Types[i].Sets[j]); err != nil {
 				return nil, err
 			}
 		}
@@ -68,59 +65,41 @@ func NewPlan(ctx context.Context, a arch.Architecture, kernel string, f *File, t
 	return p, nil
 }
 
-// bind checks the parameters and configurations of a file against the kernel family.
-func (p *Plan) bind(d *arch.Description) error {
-	axes := d.Axes(p.kernel)
-	for i := range p.File.Types {
-		var spaces []arch.Space
-		var lists [][]gemm.Config
-		for j := range p.File.Types[i].Sets {
-			s := &p.File.Types[i].Sets[j]
-			space, err := s.space(p.kernel, axes)
-			if err != nil {
-				return err
+// bind checks the parameters and configurations of a set against the kernel family.
+func (s *Set) bind(kernel string, axes []gemm.Axis) error {
+	s.space = arch.Space{Kernel: kernel}
+	widen := func(to *arch.Space, list []Axis) error {
+		for _, x := range list {
+			if _, err := to.Set(x.Name, x.Values, axes); err != nil {
+				return diag.Within(x.Where, err)
 			}
-			var list []gemm.Config
-			listed := map[gemm.Config]bool{}
-			for _, text := range s.Configs {
-				c, err := gemm.ParseConfig(text.Text, gemm.Config{Kernel: p.kernel, SplitK: 1}, axes...)
-				if err == nil {
-					err = c.Validate(axes...)
-				}
-				if err == nil && listed[c] {
-					err = diag.Inputf("the set lists %s twice", c).Do("leave one of them out")
-				}
-				if err != nil {
-					return diag.Within(text.Where, err)
-				}
-				list, listed[c] = append(list, c), true
-			}
-			spaces, lists = append(spaces, space), append(lists, list)
 		}
-		p.spaces, p.listed = append(p.spaces, spaces), append(p.listed, lists)
+		return nil
 	}
-	return nil
-}
-
-// space returns the product of the values of a set.
-func (s *Set) space(kernel string, declared []gemm.Axis) (arch.Space, error) {
-	space := arch.Space{Kernel: kernel}
-	all := slices.Clone(s.Fixed)
-	for i := range s.Steps {
+	err := widen(&s.space, s.Fixed)
+	for i := 0; i < len(s.Steps) && err == nil; i++ {
 		if s.Steps[i].Action != Join {
-			all = append(all, s.Steps[i].Axes...)
+			err = widen(&s.space, s.Steps[i].Axes)
 		}
 	}
-	for _, x := range append(all, s.Initial...) {
-		to := &space
-		if slices.ContainsFunc(s.Initial, func(y Axis) bool { return y.Where == x.Where }) {
-			to = &arch.Space{Kernel: kernel} // it is checked, and widens nothing
-		}
-		if _, err := to.Set(x.Name, x.Values, declared); err != nil {
-			return space, diag.Within(x.Where, err)
-		}
+	if err == nil {
+		err = widen(&arch.Space{Kernel: kernel}, s.Initial) // they are checked, and widen nothing
 	}
-	return space, nil
+	listed := map[gemm.Config]bool{}
+	for _, text := range s.Configs {
+		c, e := gemm.ParseConfig(text.Text, gemm.Config{Kernel: kernel, SplitK: 1}, axes...)
+		if e == nil {
+			e = c.Validate(axes...)
+		}
+		if e == nil && listed[c] {
+			e = diag.Inputf("the set lists %s twice", c).Do("leave one of them out")
+		}
+		if e != nil {
+			return diag.Within(text.Where, e)
+		}
+		s.list, listed[c] = append(s.list, c), true
+	}
+	return err
 }
 
 // mostHeld bounds the candidates of all sizes of a plan together, which are held in memory, some 200 bytes each: 4,096
@@ -128,14 +107,12 @@ func (s *Set) space(kernel string, declared []gemm.Axis) (arch.Space, error) {
 const mostHeld = 4096 * Considered
 
 // rank adds the candidates of a set to its sizes.
-func (p *Plan) rank(ctx context.Context, a arch.Architecture, at, set int) error {
-	s := &p.File.Types[at].Sets[set]
-	if list := p.listed[at][set]; len(list) > 0 {
-		a = arch.WithCandidates(a, list)
+func (p *Plan) rank(ctx context.Context, a arch.Architecture, kind int, s *Set) error {
+	if len(s.list) > 0 {
+		a = arch.WithCandidates(a, s.list)
 	}
 	for problems := range slices.Chunk(s.Sizes, problemsAtOnce) {
-		results, err := selector.Rank(ctx, a, selector.Request{Problems: problems, Space: p.spaces[at][set], Top: p.top,
-			Map: p.mapped})
+		results, err := selector.Rank(ctx, a, selector.Request{Problems: problems, Space: s.space, Top: p.top, Map: p.mapped})
 		if err != nil {
 			return err
 		}
@@ -145,24 +122,24 @@ func (p *Plan) rank(ctx context.Context, a arch.Architecture, at, set int) error
 				p.Unfit = append(p.Unfit, Unfit{s.Where, r.Err})
 				continue
 			}
-			p.Usable[at][set] += r.Feasible
+			s.Usable += r.Feasible
 			if p.held += len(r.Entries); p.held > mostHeld {
 				return diag.Inputf("up to this size the plan has more than %d candidates", mostHeld).At("%s", s.Where).
 					Do("tune fewer sizes at once: give several files, or take longer steps")
 			}
-			p.add(a.Describe(), at, s, problems[i], r)
+			p.add(a.Describe(), kind, s, problems[i], r)
 		}
 	}
 	return nil
 }
 
 // add adds ranked candidates to a size, those that it has from another set once.
-func (p *Plan) add(d *arch.Description, at int, s *Set, problem gemm.Problem, r *selector.Result) {
+func (p *Plan) add(d *arch.Description, kind int, s *Set, problem gemm.Problem, r *selector.Result) {
 	place, there := p.places[problem]
 	if !there {
 		place = len(p.Sizes)
 		p.places[problem] = place
-		p.Sizes = append(p.Sizes, Size{Problem: problem, Type: at})
+		p.Sizes = append(p.Sizes, Size{Problem: problem, Type: kind})
 	}
 	size := &p.Sizes[place]
 	have := map[gemm.Config]bool{}

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,15 +13,26 @@ import (
 	"github.com/origami-gemm/origami/core/yamlnode"
 )
 
-// advice is what to do about a file that is no tuning file.
-const advice = "write problems, with sets of candidates and their sizes; docs/tuning.md describes the file"
+// What to do about a file that is no tuning file, and how sizes are written.
+const (
+	advice   = "write problems, with sets of candidates and their sizes; docs/tuning.md describes the file"
+	sizeForm = "write `exact: [m, n, k]`, or `range: [[16, 16, 16, 5632], [64, 64, 4096], [3104]]`; with a batch, " +
+		"it stands before k"
+)
+
+const (
+	// mostNodes bounds the values of a file.
+	mostNodes = 1 << 20
+	// mostSizes bounds the sizes of a file: what is found out about each is held in memory, 40 KB with the most
+	// candidates.
+	mostSizes = 1 << 14
+)
 
 // file reads the nodes of a tuning file. Its methods end with a panic of a mistake where the file is wrong, which Read
 // recovers, as the parser of text/template does.
 type file struct {
 	*yamlnode.File
-	// left is how many sizes may still be added.
-	left  int
+	left  int // how many sizes may still be added
 	named func(name string) (gemm.Problem, error)
 }
 
@@ -40,8 +52,13 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// mostNodes bounds the values of a file.
-const mostNodes = 1 << 20
+// at returns a value of a node, and ends the reading there if there is an error.
+func at[T any](f *file, n *yaml.Node, v T, err error) T {
+	if err != nil {
+		check(f.At(n, "%v", err))
+	}
+	return v
+}
 
 // Read reads a tuning file. Nothing of a bad file is returned, and its error has the line. named returns a GEMM of no
 // size with the types and the layout of the problem type of a name.
@@ -64,50 +81,46 @@ func Read(name string, text []byte, named func(string) (gemm.Problem, error)) (o
 			out, err = nil, m.error
 		}
 	}()
-	return f.read(root), nil
-}
-
-func (f *file) read(root *yaml.Node) *File {
-	fields := f.fields(root, "the file", "kernel", "problems")
-	out := &File{}
-	if n := fields["kernel"]; n != nil {
-		out.Kernel = f.text(n, "kernel")
-	}
-	if fields["problems"] == nil {
+	out = &File{}
+	keys := f.object(root, "the file", fields{
+		"kernel":   func(n *yaml.Node) { out.Kernel = f.text(n, "kernel") },
+		"problems": func(n *yaml.Node) { f.each(n, "problems", func(n *yaml.Node) { f.addType(out, n) }) },
+	})
+	if keys["problems"] == nil {
 		check(f.At(root, "the key problems is missing").Do(advice))
 	}
-	for _, n := range f.some(fields["problems"], "problems") {
-		t := f.problemType(n)
-		if slices.ContainsFunc(out.Types, func(o Type) bool { return o.Problem == t.Problem }) {
-			check(f.At(n, "the problem type is there twice").Do("give it all its sets in one place"))
-		}
-		out.Types = append(out.Types, t)
-	}
-	return out
+	return out, nil
 }
 
-// fields returns the values of a mapping with these keys.
-func (f *file) fields(n *yaml.Node, what string, keys ...string) map[string]*yaml.Node {
-	fields := must(f.Fields(n, what))
+// fields are what reads the values of the keys of a mapping.
+type fields map[string]func(*yaml.Node)
+
+// object reads a mapping in the order of the file, and returns its values.
+func (f *file) object(n *yaml.Node, what string, read fields) map[string]*yaml.Node {
+	values := must(f.Fields(n, what))
 	for i := 0; i < len(n.Content); i += 2 {
-		if key := n.Content[i]; !slices.Contains(keys, key.Value) {
-			err := f.At(key, "%s has no key %q", what, key.Value)
+		key := n.Content[i]
+		if read[key.Value] == nil {
+			err, keys := f.At(key, "%s has no key %q", what, key.Value), slices.Sorted(maps.Keys(read))
 			if near := diag.Nearest(key.Value, keys, 1); len(near) > 0 {
 				check(err.Do("did you mean %s?", near[0]))
 			}
 			check(err.Do("its keys are %s", strings.Join(keys, ", ")))
 		}
+		read[key.Value](values[key.Value])
 	}
-	return fields
+	return values
 }
 
-// some returns the elements of a list that is not empty.
-func (f *file) some(n *yaml.Node, what string) []*yaml.Node {
+// each reads the elements of a list that is not empty.
+func (f *file) each(n *yaml.Node, what string, read func(*yaml.Node)) {
 	nodes := must(f.List(n, what))
 	if len(nodes) == 0 {
 		check(f.At(n, "%s is empty", what).Do(advice))
 	}
-	return nodes
+	for _, x := range nodes {
+		read(x)
+	}
 }
 
 // text reads a scalar as it is written.
@@ -118,63 +131,261 @@ func (f *file) text(n *yaml.Node, what string) string {
 	return n.Value
 }
 
-// problemType reads a problem type with its sets.
-func (f *file) problemType(n *yaml.Node) (t Type) {
-	fields := f.fields(n, "a problem type", "type", "dtype", "out_dtype", "trans_a", "trans_b", "most", "sets")
-	t.Problem = f.layout(n, fields)
-	if n := fields["most"]; n != nil {
-		t.Most = must(f.Whole(n, "most", 1))
+func (f *file) where(n *yaml.Node) string { return f.At(n, "").Where }
+
+// addType reads a problem type with its sets.
+func (f *file) addType(out *File, n *yaml.Node) {
+	var t Type
+	var trans [2]bool
+	var sets *yaml.Node
+	flag := func(i int, key string) func(*yaml.Node) {
+		return func(n *yaml.Node) {
+			if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" || n.Decode(&trans[i]) != nil {
+				check(f.At(n, "%s is %s", key, yamlnode.Kind(n)).Do("write true or false"))
+			}
+		}
 	}
-	if fields["sets"] == nil {
+	own := fields{
+		"dtype": func(n *yaml.Node) {
+			v, err := gemm.ParseDType(f.text(n, "dtype"))
+			t.Problem.DType = at(f, n, v, err)
+		},
+		"out_dtype": func(n *yaml.Node) {
+			v, err := gemm.ParseOutput(f.text(n, "out_dtype"))
+			t.Problem.Out = at(f, n, v, err)
+		},
+		"trans_a": flag(0, "trans_a"), "trans_b": flag(1, "trans_b"),
+	}
+	all := maps.Clone(own)
+	maps.Copy(all, fields{
+		"type": func(n *yaml.Node) {
+			p, err := f.named(f.text(n, "type"))
+			t.Problem = at(f, n, p, err)
+		},
+		"most": func(n *yaml.Node) { t.Most = must(f.Whole(n, "most", 1)) },
+		"sets": func(n *yaml.Node) { sets = n },
+	})
+	keys := f.object(n, "a problem type", all)
+	for key := range own {
+		if keys["type"] != nil && keys[key] != nil {
+			check(f.At(keys[key], "type says what %s does", key).Do("leave one of them out"))
+		}
+	}
+	switch {
+	case keys["type"] == nil && keys["dtype"] == nil:
+		check(f.At(n, "a problem type has neither type nor dtype").
+			Do("write dtype: fp16, or type: Cijk_Ailk_Bljk_HHS_BH"))
+	case sets == nil:
 		check(f.At(n, "a problem type has no sets").Do(advice))
+	case keys["type"] == nil:
+		t.Problem.SetTrans(trans[0], trans[1])
 	}
-	for _, x := range f.some(fields["sets"], "sets") {
+	f.each(sets, "sets", func(x *yaml.Node) {
 		s := f.set(x, t.Problem)
 		if slices.ContainsFunc(t.Sets, func(o Set) bool { return o.Name == s.Name }) {
 			check(f.At(x, "two sets of the problem type are called %q", s.Name).Do("give each a name of its own"))
 		}
 		t.Sets = append(t.Sets, s)
+	})
+	if slices.ContainsFunc(out.Types, func(o Type) bool { return o.Problem == t.Problem }) {
+		check(f.At(n, "the problem type is there twice").Do("give it all its sets in one place"))
 	}
-	return t
+	out.Types = append(out.Types, t)
 }
 
-// layout reads the types and the layout: a name, or each by itself.
-func (f *file) layout(at *yaml.Node, fields map[string]*yaml.Node) (p gemm.Problem) {
-	own := []string{"dtype", "out_dtype", "trans_a", "trans_b"}
-	if n := fields["type"]; n != nil {
-		for _, key := range own {
-			if fields[key] != nil {
-				check(f.At(fields[key], "type says what %s does", key).Do("leave one of them out"))
+// set reads a set of candidates.
+func (f *file) set(n *yaml.Node, base gemm.Problem) Set {
+	s := Set{Where: f.where(n)}
+	one := func(x *yaml.Node, name string) []string { return []string{f.text(x, name)} }
+	keys := f.object(n, "a set", fields{
+		"name": func(n *yaml.Node) { s.Name = f.text(n, "name") },
+		"configs": func(n *yaml.Node) {
+			f.each(n, "configs", func(x *yaml.Node) {
+				s.Configs = append(s.Configs, Text{f.text(x, "a configuration"), f.where(x)})
+			})
+		},
+		"fixed":   func(n *yaml.Node) { s.Fixed = f.axes(n, "fixed", one) },
+		"initial": func(n *yaml.Node) { s.Initial = f.axes(n, "initial", one) },
+		"steps": func(n *yaml.Node) {
+			for _, x := range must(f.List(n, "steps")) {
+				s.Steps = append(s.Steps, f.step(x, base))
+			}
+		},
+		"sizes": func(n *yaml.Node) { s.Sizes = f.sizes(n, base) },
+	})
+	for _, key := range []string{"fixed", "initial", "steps"} {
+		if keys["configs"] != nil && keys[key] != nil {
+			check(f.At(keys[key], "a set with configs has %s too", key).Do("leave one of them out"))
+		}
+	}
+	if len(s.Sizes) == 0 {
+		if keys["sizes"] != nil {
+			n = keys["sizes"]
+		}
+		check(f.At(n, "a set has no sizes").Do(sizeForm))
+	}
+	s.check()
+	return s
+}
+
+// check ends the reading if the steps of a set contradict each other.
+func (s *Set) check() {
+	taken := map[string]bool{}
+	for _, x := range s.Fixed {
+		taken[x.Name] = true
+	}
+	for _, step := range s.Steps {
+		for _, p := range step.Sizes {
+			if !slices.Contains(s.Sizes, p) {
+				check(diag.Inputf("a step is measured at %s, which is no size of its set", p).At("%s", step.Where).
+					Do("add the size to the set, or take one of its sizes"))
 			}
 		}
-		p, err := f.named(f.text(n, "type"))
-		f.checkAt(n, err)
-		return p
-	}
-	if fields["dtype"] == nil {
-		check(f.At(at, "a problem type has neither type nor dtype").
-			Do("write dtype: fp16, or type: Cijk_Ailk_Bljk_HHS_BH"))
-	}
-	var err error
-	p.DType, err = gemm.ParseDType(f.text(fields["dtype"], "dtype"))
-	f.checkAt(fields["dtype"], err)
-	if n := fields["out_dtype"]; n != nil {
-		p.Out, err = gemm.ParseOutput(f.text(n, "out_dtype"))
-		f.checkAt(n, err)
-	}
-	var trans [2]bool
-	for i, key := range own[2:] {
-		if n := fields[key]; n != nil && (n.Kind != yaml.ScalarNode || n.Tag != "!!bool" || n.Decode(&trans[i]) != nil) {
-			check(f.At(n, "%s is %s", key, yamlnode.Kind(n)).Do("write true or false"))
+		for _, a := range step.Axes {
+			switch {
+			case step.Action == Join && !taken[a.Name]:
+				check(diag.Inputf("branches are joined by %s, which no step before has", a.Name).At("%s", a.Where).
+					Do("fork by it before"))
+			case step.Action != Join && taken[a.Name]:
+				check(diag.Inputf("%s has its values already", a.Name).At("%s", a.Where).Do("leave one of them out"))
+			}
+			taken[a.Name] = true
 		}
 	}
-	p.SetTrans(trans[0], trans[1])
-	return p
 }
 
-// checkAt ends the reading if there is an error about a node.
-func (f *file) checkAt(n *yaml.Node, err error) {
-	if err != nil {
-		check(f.At(n, "%v", err))
+// axes reads parameters in the order of the file.
+func (f *file) axes(n *yaml.Node, what string, values func(*yaml.Node, string) []string) (out []Axis) {
+	must(f.Fields(n, what))
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		name := parameter(key.Value)
+		if name == "group_m" {
+			check(f.At(key, "%s is not searched: the launch order is chosen after the configuration", key.Value).
+				Do("leave it out, or list whole configurations under configs"))
+		}
+		out = append(out, Axis{name, f.where(key), values(yamlnode.Resolve(n.Content[i+1]), name)})
 	}
+	return out
+}
+
+// parameter returns the name of a parameter that may be written short.
+func parameter(name string) string {
+	for _, x := range gemm.Fields() {
+		if x.Key != "" && x.Key == name {
+			return x.Name
+		}
+	}
+	return name
+}
+
+// step reads one step.
+func (f *file) step(n *yaml.Node, base gemm.Problem) Step {
+	s := Step{Where: f.where(n)}
+	action := func(a Action, read func(*yaml.Node) []Axis) func(*yaml.Node) {
+		return func(x *yaml.Node) {
+			if s.Action != "" {
+				check(f.At(n, "a step has %s and %s", min(s.Action, a), max(s.Action, a)).Do("make two steps of it"))
+			}
+			s.Action, s.Axes = a, read(x)
+		}
+	}
+	lists := func(a Action) func(*yaml.Node) {
+		return action(a, func(n *yaml.Node) []Axis {
+			return f.axes(n, string(a), func(x *yaml.Node, name string) (out []string) {
+				f.each(x, name, func(v *yaml.Node) {
+					text := f.text(v, name)
+					if slices.Contains(out, text) {
+						check(f.At(v, "%s has the value %s twice", name, text).Do("leave one of them out"))
+					}
+					out = append(out, text)
+				})
+				return out
+			})
+		})
+	}
+	f.object(n, "a step", fields{
+		string(Each): lists(Each), string(Fork): lists(Fork),
+		string(Join): action(Join, func(n *yaml.Node) (axes []Axis) {
+			f.each(n, "join", func(y *yaml.Node) {
+				axes = append(axes, Axis{Name: parameter(f.text(y, "a parameter")), Where: f.where(y)})
+			})
+			return axes
+		}),
+		"sizes": func(x *yaml.Node) { s.Sizes = f.sizes(x, base) },
+	})
+	if len(s.Axes) == 0 {
+		check(f.At(n, "a step has no parameters").Do("write each, fork or join, with parameters"))
+	}
+	return s
+}
+
+// sizes reads a list of exact sizes and ranges.
+func (f *file) sizes(n *yaml.Node, base gemm.Problem) (out []gemm.Problem) {
+	seen := map[gemm.Problem]bool{}
+	for _, e := range must(f.List(n, "sizes")) {
+		var indices [][]int
+		keys := f.object(e, "a size", fields{
+			"exact": func(n *yaml.Node) { indices = [][]int{must(f.Integers(n, "a size", 1))} },
+			"range": func(n *yaml.Node) { indices = f.ranges(n) },
+		})
+		if len(keys) != 1 {
+			check(f.At(e, "a size has %d keys", len(keys)).Do(sizeForm))
+		}
+		for _, v := range indices {
+			if len(v) != 3 && len(v) != 4 {
+				check(f.At(e, "a size has %d numbers", len(v)).Do(sizeForm))
+			}
+			p := base
+			p.M, p.N, p.K, p.Batch = v[0], v[1], v[len(v)-1], 1
+			if len(v) == 4 {
+				p.Batch = v[2]
+			}
+			at(f, e, p, p.Validate())
+			if p = p.Canonical(); seen[p] {
+				continue
+			}
+			seen[p] = true
+			if f.left--; f.left < 0 {
+				f.tooMany(e)
+			}
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (f *file) tooMany(n *yaml.Node) {
+	check(f.At(n, "there are more than %d sizes", mostSizes).Do("take longer steps, or several files"))
+}
+
+// ranges reads the values of each index and returns all combinations, the last index fastest.
+func (f *file) ranges(n *yaml.Node) [][]int {
+	out := [][]int{nil}
+	for i, x := range must(f.List(n, "a range")) {
+		var values []int
+		same := -1
+		if x.Kind != yaml.ScalarNode {
+			steps, err := gemm.Steps(must(f.Integers(x, "an index of a range", 0))...)
+			check(diag.Within(f.where(x), err))
+			values = steps
+		} else if same = must(f.Whole(x, "the index to follow", 0)); same >= i {
+			check(f.At(x, "index %d cannot follow index %d", i, same).Do("a bare number is the place of an earlier index"))
+		}
+		var longer [][]int
+		for _, before := range out {
+			v := values
+			if same >= 0 {
+				v = []int{before[same]}
+			}
+			for _, value := range v {
+				longer = append(longer, append(before[:i:i], value))
+			}
+			if len(longer) > mostSizes {
+				f.tooMany(n)
+			}
+		}
+		out = longer
+	}
+	return out
 }

@@ -12,19 +12,76 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
+// Everything measures every candidate of every size: brute force.
+func (t *Tuner) Everything(ctx context.Context) error {
+	t.unlearning = true
+	t.reset(t.Known)
+	defer t.finish()
+	return t.measure(ctx, t.everything(t.all()), func() int {
+		if len(t.Log) == 0 {
+			return len(t.Sizes)
+		}
+		return len(t.Sizes) - t.Log[len(t.Log)-1].Size - 1
+	})
+}
+
+// stretch is the number of candidates that are measured in a row at one size. It is large, so that the operands and
+// expected results of a size are used often, and small enough that a budget is not overrun for long.
+const stretch = 128
+
+// together is how many sizes are begun at once: two for each GPU, which keeps to a size.
+func (t *Tuner) together() int {
+	if !t.Unordered {
+		return 1
+	}
+	return max(2, t.Batch/4)
+}
+
+// everything lists all candidates of sizes, in stretches of several sizes in turns, so that each GPU has a size.
+func (t *Tuner) everything(sizes []int) (list []Measured) {
+	for some := range slices.Chunk(sizes, t.together()) {
+		for from, more := 0, true; more; from += stretch {
+			more = false
+			for _, s := range some {
+				n := len(t.Sizes[s].Candidates)
+				for i := from; i < min(n, from+stretch); i++ {
+					list = append(list, Measured{Task: Task{s, i}})
+				}
+				more = more || n-from > stretch
+			}
+		}
+	}
+	return list
+}
+
+// measure makes the measurements of a list that were not made yet. They do not depend on each other.
+func (t *Tuner) measure(ctx context.Context, list []Measured, open func() int) error {
+	asked := map[Task]bool{}
+	list = slices.DeleteFunc(list, func(m Measured) bool {
+		again := t.done[m.Size][m.Candidate] || asked[m.Task]
+		asked[m.Task] = true
+		return again
+	})
+	return t.run(ctx, func(most int) (batch []Measured) {
+		most = min(max(most, 0), len(list))
+		batch, list = list[:most], list[most:]
+		return batch
+	}, open, t.together()*stretch)
+}
+
 // InSteps tunes as Tensile does: each set goes through its steps, and what is left of its candidates is measured at all
 // its sizes. The sizes must have all their candidates. A parameter that is nowhere in a set has the value of the best
 // prediction at the set's median size. axes are those that the kernel family declares.
 func (t *Tuner) InSteps(ctx context.Context, f *File, axes []gemm.Axis) error {
-	t.prepare()
-	t.blind = true
+	t.unlearning = true
+	t.reset(t.Known)
 	defer t.finish()
+	w := &walk{t: t, axes: axes, sizeOf: map[gemm.Problem]int{}, at: map[int]map[gemm.Config]int{}}
+	for s := range t.Sizes {
+		w.sizeOf[t.Sizes[s].Problem] = s
+	}
 	for i := range f.Types {
 		for j := range f.Types[i].Sets {
-			w := &walk{t: t, axes: axes, places: map[gemm.Problem]int{}, at: map[int]map[gemm.Config]int{}}
-			for s := range t.Sizes {
-				w.places[t.Sizes[s].Problem] = s
-			}
 			if err := w.set(ctx, &f.Types[i].Sets[j]); err != nil {
 				return err
 			}
@@ -35,11 +92,12 @@ func (t *Tuner) InSteps(ctx context.Context, f *File, axes []gemm.Axis) error {
 
 // walk goes through the steps of a set.
 type walk struct {
-	t      *Tuner
-	axes   []gemm.Axis
-	places map[gemm.Problem]int
-	// at has the places of the candidates of a size, without launch orders.
-	at map[int]map[gemm.Config]int
+	t    *Tuner
+	axes []gemm.Axis
+	// sizeOf are the places of sizes, and at the places of a size's candidates, from 1 and without
+	// launch orders.
+	sizeOf map[gemm.Problem]int
+	at     map[int]map[gemm.Config]int
 	// branches are the configurations that go on.
 	branches []gemm.Config
 }
@@ -51,27 +109,17 @@ func (w *walk) set(ctx context.Context, s *Set) error {
 		return nil
 	}
 	if len(s.Steps) == 0 || len(s.Configs) > 0 {
-		return w.all(ctx, sizes)
+		return w.t.measure(ctx, w.t.everything(sizes), nil)
 	}
 	if err := w.begin(s, sizes); err != nil {
 		return err
 	}
 	for i := range s.Steps {
-		step := &s.Steps[i]
-		at := w.sizes(step.Sizes)
+		at := w.sizes(s.Steps[i].Sizes)
 		if len(at) == 0 {
 			at = sizes[len(sizes)/2:][:1]
 		}
-		var err error
-		switch step.Action {
-		case Each:
-			err = w.each(ctx, step, at)
-		case Fork:
-			err = w.fork(step)
-		case Join:
-			err = w.join(ctx, step, at)
-		}
-		if err != nil {
+		if err := w.step(ctx, &s.Steps[i], at); err != nil {
 			return err
 		}
 	}
@@ -80,10 +128,9 @@ func (w *walk) set(ctx context.Context, s *Set) error {
 }
 
 // sizes returns the places of problems that are tuned, by their work.
-func (w *walk) sizes(problems []gemm.Problem) []int {
-	var out []int
+func (w *walk) sizes(problems []gemm.Problem) (out []int) {
 	for _, p := range problems {
-		if s, there := w.places[p]; there {
+		if s, there := w.sizeOf[p]; there {
 			out = append(out, s)
 		}
 	}
@@ -93,67 +140,47 @@ func (w *walk) sizes(problems []gemm.Problem) []int {
 	return out
 }
 
-// all measures all candidates of sizes, for a set without steps.
-func (w *walk) all(ctx context.Context, sizes []int) error {
-	for _, size := range sizes {
-		var batch []Measured
-		for i := range w.t.Sizes[size].Candidates {
-			batch = append(batch, Measured{Task: Task{size, i}})
+// begin makes the first branch.
+func (w *walk) begin(s *Set, sizes []int) error {
+	c := w.t.Sizes[sizes[len(sizes)/2]].Candidates[0].Config
+	c.GroupM = 0
+	var axes []Axis
+	for i := range s.Steps {
+		if s.Steps[i].Action != Join {
+			axes = append(axes, s.Steps[i].Axes...)
 		}
-		if err := w.measure(ctx, batch); err != nil {
+	}
+	for _, x := range slices.Concat(axes, s.Fixed, s.Initial) {
+		if err := w.assign(&c, x, x.Values[0]); err != nil {
 			return err
 		}
 	}
+	w.branches = []gemm.Config{c}
 	return nil
 }
 
-// begin makes the first branch.
-func (w *walk) begin(s *Set, sizes []int) error {
-	median := &w.t.Sizes[sizes[len(sizes)/2]]
-	c := median.Candidates[0].Config
-	c.GroupM = 0
-	w.branches = []gemm.Config{c}
-	for i := range s.Steps {
-		if s.Steps[i].Action == Join {
-			continue
-		}
-		for _, x := range s.Steps[i].Axes {
-			if err := w.assign(&w.branches[0], x, x.Values[0]); err != nil {
-				return err
-			}
-		}
-	}
-	for _, x := range append(slices.Clone(s.Fixed), s.Initial...) {
-		if err := w.assign(&w.branches[0], x, x.Values[0]); err != nil {
-			return err
-		}
-	}
-	return nil
+// number is the place of a parameter among the numbers of a configuration, −1 for a named axis.
+func number(name string) int {
+	return slices.IndexFunc(gemm.Fields(), func(f gemm.Field) bool { return f.Name == name })
 }
 
 // assign gives a configuration a value.
 func (w *walk) assign(c *gemm.Config, x Axis, value string) error {
-	fields := gemm.Fields()
-	i := slices.IndexFunc(fields, func(f gemm.Field) bool { return f.Name == x.Name })
+	i := number(x.Name)
 	if i < 0 {
 		return diag.Within(x.Where, c.SetAxis(w.axes, x.Name, value))
 	}
 	n, err := strconv.Atoi(value)
-	if err != nil {
-		return diag.Within(x.Where, err)
-	}
 	v := c.Numbers()
 	v[i] = n
 	c.SetNumbers(v)
-	return nil
+	return diag.Within(x.Where, err)
 }
 
 // value returns what a configuration has for a parameter.
 func (w *walk) value(c *gemm.Config, name string) string {
-	for i, f := range gemm.Fields() {
-		if f.Name == name {
-			return strconv.Itoa(c.Numbers()[i])
-		}
+	if i := number(name); i >= 0 {
+		return strconv.Itoa(c.Numbers()[i])
 	}
 	x, err := gemm.FindAxis(w.axes, name)
 	if err != nil {
@@ -162,138 +189,97 @@ func (w *walk) value(c *gemm.Config, name string) string {
 	return x.Value(c.Axes)
 }
 
-// each chooses the values of the parameters, one after the other, in every branch.
-func (w *walk) each(ctx context.Context, step *Step, sizes []int) error {
-	for _, x := range step.Axes {
-		all, err := w.variants(x)
-		if err != nil {
-			return err
-		}
-		scores, err := w.times(ctx, all, sizes)
-		if err != nil {
-			return err
-		}
-		n := len(x.Values)
-		for i := range w.branches {
-			w.branches[i] = all[i*n+fastest(scores[i*n:(i+1)*n])]
-		}
-	}
-	return nil
-}
-
-// variants are all branches with each value of a parameter.
-func (w *walk) variants(x Axis) (all []gemm.Config, err error) {
-	for _, b := range w.branches {
-		for _, v := range x.Values {
-			if err := w.assign(&b, x, v); err != nil {
-				return nil, err
+// step does a step at some sizes.
+func (w *walk) step(ctx context.Context, step *Step, sizes []int) error {
+	if step.Action == Join {
+		return w.keepFastest(ctx, w.branches, sizes, func(i int) (key string) {
+			for _, x := range step.Axes {
+				key += w.value(&w.branches[i], x.Name) + ","
 			}
-			all = append(all, b)
-		}
+			return key
+		})
 	}
-	return all, nil
-}
-
-// fork makes a branch of each combination of values.
-func (w *walk) fork(step *Step) (err error) {
 	for _, x := range step.Axes {
-		if w.branches, err = w.variants(x); err != nil {
+		var all []gemm.Config
+		for _, b := range w.branches {
+			for _, v := range x.Values {
+				if err := w.assign(&b, x, v); err != nil {
+					return err
+				}
+				all = append(all, b)
+			}
+		}
+		if step.Action == Fork {
+			w.branches = all
+			continue
+		}
+		branch := func(i int) string { return strconv.Itoa(i / len(x.Values)) }
+		if err := w.keepFastest(ctx, all, sizes, branch); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// join keeps the fastest of the branches that have equal values.
-func (w *walk) join(ctx context.Context, step *Step, sizes []int) error {
-	scores, err := w.times(ctx, w.branches, sizes)
+// keepFastest leaves the fastest of the configurations with equal keys, in the order of the keys.
+func (w *walk) keepFastest(ctx context.Context, all []gemm.Config, sizes []int, key func(i int) string) error {
+	scores, err := w.times(ctx, all, sizes)
 	if err != nil {
 		return err
 	}
 	best := map[string]int{}
 	var order []string
-	for i := range w.branches {
-		key := ""
-		for _, x := range step.Axes {
-			key += w.value(&w.branches[i], x.Name) + ","
-		}
-		old, there := best[key]
+	for i := range all {
+		k := key(i)
+		old, there := best[k]
 		if !there {
-			order = append(order, key)
+			order = append(order, k)
 		}
 		if !there || scores[i] < scores[old] {
-			best[key] = i
+			best[k] = i
 		}
 	}
-	var left []gemm.Config
-	for _, key := range order {
-		left = append(left, w.branches[best[key]])
+	left := make([]gemm.Config, len(order))
+	for i, k := range order {
+		left[i] = all[best[k]]
 	}
 	w.branches = left
 	return nil
 }
 
-func fastest(scores []float64) int { return slices.Index(scores, slices.Min(scores)) }
-
 // times measures configurations at some sizes, and returns the sums of the logarithms of their times: +Inf for a
 // configuration that has no time at some size.
 func (w *walk) times(ctx context.Context, configs []gemm.Config, sizes []int) ([]float64, error) {
-	tasks := make([]Task, 0, len(configs)*len(sizes))
+	for _, s := range sizes {
+		if w.at[s] == nil {
+			w.at[s] = map[gemm.Config]int{}
+			for i, c := range w.t.Sizes[s].Candidates {
+				c.Config.GroupM = 0
+				w.at[s][c.Config] = i + 1
+			}
+		}
+	}
+	var list []Measured
 	for _, c := range configs {
 		for _, s := range sizes {
-			task := Task{s, -1}
-			if i, there := w.candidates(s)[c]; there {
-				task.Candidate = i
-			}
-			tasks = append(tasks, task)
+			list = append(list, Measured{Task: Task{s, w.at[s][c] - 1}})
 		}
 	}
-	var batch []Measured
-	for _, task := range tasks {
-		if task.Candidate >= 0 {
-			batch = append(batch, Measured{Task: task})
-		}
-	}
-	if err := w.measure(ctx, batch); err != nil {
+	there := slices.DeleteFunc(slices.Clone(list), func(m Measured) bool { return m.Candidate < 0 })
+	if err := w.t.measure(ctx, there, nil); err != nil {
 		return nil, err
 	}
-	known := map[Task]unit.Seconds{}
+	times := map[Task]unit.Seconds{}
 	for _, m := range w.t.Log {
-		known[m.Task] = m.Time
+		times[m.Task] = m.Time
 	}
 	scores := make([]float64, len(configs))
-	for i := range tasks {
-		time := math.Inf(1)
-		if v := known[tasks[i]]; v > 0 {
-			time = math.Log(float64(v))
+	for i := range list {
+		log := math.Inf(1)
+		if time := times[list[i].Task]; time > 0 {
+			log = math.Log(float64(time))
 		}
-		scores[i/len(sizes)] += time
+		scores[i/len(sizes)] += log
 	}
 	return scores, nil
-}
-
-// candidates returns the places of a size's candidates, without launch orders.
-func (w *walk) candidates(s int) map[gemm.Config]int {
-	if w.at[s] == nil {
-		w.at[s] = map[gemm.Config]int{}
-		for i := range w.t.Sizes[s].Candidates {
-			c := w.t.Sizes[s].Candidates[i].Config
-			c.GroupM = 0
-			w.at[s][c] = i
-		}
-	}
-	return w.at[s]
-}
-
-// measure measures what was not measured yet.
-func (w *walk) measure(ctx context.Context, batch []Measured) error {
-	var todo []Measured
-	asked := map[Task]bool{}
-	for _, m := range batch {
-		if !w.t.done[m.Size][m.Candidate] && !asked[m.Task] {
-			asked[m.Task] = true
-			todo = append(todo, m)
-		}
-	}
-	return w.t.measureAll(ctx, todo, func() int { return 0 })
 }

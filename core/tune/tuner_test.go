@@ -58,19 +58,39 @@ func newWorld(seed uint64, sizes, candidates int) *world {
 
 // tuner returns a tuner of the world. calls counts the measurements that were made on it, others than those in cache.
 func (w *world) tuner(cache map[Task]unit.Seconds, calls *int) *Tuner {
-	t := &Tuner{Sizes: w.sizes, Prior: shipped, Regret: 0.01, Batch: 4}
-	t.Measure = func(_ context.Context, tasks []Task) ([]unit.Seconds, error) {
-		var times []unit.Seconds
-		for _, task := range tasks {
+	return &Tuner{Sizes: w.sizes, Prior: shipped, Regret: 0.01, Batch: 4,
+		Executor: Lookup(func(task Task) (unit.Seconds, bool) {
 			if _, there := cache[task]; !there {
 				*calls++
 				cache[task] = w.times[task.Size][task.Candidate]
 			}
-			times = append(times, cache[task])
+			return cache[task], true
+		})}
+}
+
+// broken is an executor that is gone after some measurements.
+type broken struct {
+	Executor
+	gone func() bool
+}
+
+var errGone = errors.New("gone")
+
+func (b broken) Start(tasks []Task) int {
+	for i := range tasks {
+		if b.gone() {
+			return i
 		}
-		return times, nil
+		b.Executor.Start(tasks[i : i+1])
 	}
-	return t
+	return len(tasks)
+}
+
+func (b broken) Wait(ctx context.Context) (results []Measured, err error) {
+	if results, err = b.Executor.Wait(ctx); b.gone() {
+		err = errGone
+	}
+	return results, err
 }
 
 // regret returns the geometric mean of the regret of picks.
@@ -120,20 +140,12 @@ func TestContinued(t *testing.T) {
 	if err := whole.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	gone := errors.New("gone")
 	for stop := 1; stop < calls; stop += 13 {
 		again, cache := 0, map[Task]unit.Seconds{}
-		broken := w.tuner(cache, &again)
-		measure := broken.Measure
-		broken.Measure = func(ctx context.Context, tasks []Task) ([]unit.Seconds, error) {
-			if left := stop - again; left < len(tasks) {
-				times, _ := measure(ctx, tasks[:left])
-				return times, gone
-			}
-			return measure(ctx, tasks)
-		}
-		if err := broken.Run(t.Context()); !errors.Is(err, gone) || len(broken.Log) != stop {
-			t.Fatalf("stopped after %d: %v, %d", stop, err, len(broken.Log))
+		ended := w.tuner(cache, &again)
+		ended.Executor = broken{ended.Executor, func() bool { return again == stop }}
+		if err := ended.Run(t.Context()); !errors.Is(err, errGone) || len(ended.Log) != stop {
+			t.Fatalf("stopped after %d: %v, %d", stop, err, len(ended.Log))
 		}
 		next := w.tuner(cache, &again)
 		if err := next.Run(t.Context()); err != nil {
@@ -285,13 +297,9 @@ func TestSteps(t *testing.T) {
 		}
 		x.Sizes = append(x.Sizes, s)
 	}
-	x.Measure = func(_ context.Context, tasks []Task) ([]unit.Seconds, error) {
-		var times []unit.Seconds
-		for _, task := range tasks {
-			times = append(times, slow(&x.Sizes[task.Size].Candidates[task.Candidate].Config))
-		}
-		return times, nil
-	}
+	x.Executor = Lookup(func(task Task) (unit.Seconds, bool) {
+		return slow(&x.Sizes[task.Size].Candidates[task.Candidate].Config), true
+	})
 	if err := x.InSteps(t.Context(), f, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -306,12 +314,12 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// A measured residual is believed at its place, halfway between like configurations, and hardly far away.
-func TestBelief(t *testing.T) {
+// A measured residual is expected at its place, halfway between like configurations, and hardly far away.
+func TestPosterior(t *testing.T) {
 	w := newWorld(7, 1, 128)
 	far := w.sizes[0]
 	far.Problem = gemm.New(1<<20, 16, 16)
-	b := newBelief([]Size{w.sizes[0], far}, shipped, false)
+	b := newProcess([]Size{w.sizes[0], far}, shipped, false)
 	c := w.sizes[0].Candidates[0]
 	b.observe(0, &c, c.Predicted*unit.Seconds(math.Exp(0.2)))
 	like := c.Config
@@ -329,11 +337,12 @@ func BenchmarkDecision(b *testing.B) {
 		b.Fatal(err)
 	}
 	for i := 0; b.Loop(); i++ {
-		x.weigh(i % len(w.sizes))
+		x.expect(i % len(w.sizes))
 	}
 }
 
-// crew is a team that measures in a world. Results come in any order, and some of them are corrected at the end.
+// crew is an executor of several GPUs that measures in a world. Results come in any order, and some of them are
+// corrected at the end.
 type crew struct {
 	w       *world
 	random  *rand.Rand
@@ -349,11 +358,11 @@ func (c *crew) Start(tasks []Task) int {
 	return len(tasks)
 }
 
-func (c *crew) Wait(context.Context) ([]Result, error) {
+func (c *crew) Wait(context.Context) ([]Measured, error) {
 	if len(c.begun) == 0 {
-		var corrected []Result
+		var corrected []Measured
 		for task := range c.wrong {
-			corrected = append(corrected, Result{task, c.w.times[task.Size][task.Candidate]})
+			corrected = append(corrected, Measured{Task: task, Time: c.w.times[task.Size][task.Candidate]})
 		}
 		clear(c.wrong)
 		return corrected, nil
@@ -362,22 +371,21 @@ func (c *crew) Wait(context.Context) ([]Result, error) {
 	task := c.begun[i]
 	c.begun = append(c.begun[:i], c.begun[i+1:]...)
 	c.results++
-	r := Result{task, c.w.times[task.Size][task.Candidate]}
+	r := Measured{Task: task, Time: c.w.times[task.Size][task.Candidate]}
 	if c.results%10 == 0 { // by a GPU that turns out to be too fast
 		c.wrong[task] = true
 		r.Time /= 2
 	}
-	return []Result{r}, nil
+	return []Measured{r}, nil
 }
 
-// With a team, whatever the order in which it works, and although some of its results are replaced, what comes out
-// follows from the measurements: with all of them known, nothing more is measured.
-func TestTeam(t *testing.T) {
+// With several GPUs, whatever the order in which they work, and although some of their results are replaced, what comes
+// out follows from the measurements: with all of them known, nothing more is measured.
+func TestUnordered(t *testing.T) {
 	w := newWorld(6, 20, 64)
 	for seed := range uint64(2) {
-		x := &Tuner{Sizes: w.sizes, Prior: shipped, Regret: 0.01, Batch: 12}
 		c := &crew{w: w, random: rand.New(rand.NewPCG(seed, 1)), wrong: map[Task]bool{}}
-		x.Team = c
+		x := &Tuner{Sizes: w.sizes, Prior: shipped, Regret: 0.01, Batch: 12, Executor: c, Unordered: true}
 		if err := x.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -391,18 +399,18 @@ func TestTeam(t *testing.T) {
 			}
 			known[m.Task] = true
 		}
-		again := &Tuner{Sizes: w.sizes, Prior: shipped, Regret: 0.01, Batch: 12}
+		again := &Tuner{Sizes: w.sizes, Prior: shipped, Regret: 0.01, Batch: 12, Unordered: true}
 		for s := range w.sizes {
 			for i := range w.sizes[s].Candidates {
 				if task := (Task{s, i}); known[task] {
-					again.Known = append(again.Known, Result{task, w.times[s][i]})
+					again.Known = append(again.Known, Measured{Task: task, Time: w.times[s][i]})
 				}
 			}
 		}
-		again.Measure = func(_ context.Context, tasks []Task) ([]unit.Seconds, error) {
-			t.Errorf("%d more are measured", len(tasks))
-			return nil, nil
-		}
+		again.Executor = Lookup(func(task Task) (unit.Seconds, bool) {
+			t.Errorf("%+v is measured", task)
+			return 0, false
+		})
 		if err := again.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -410,8 +418,8 @@ func TestTeam(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	x := &Tuner{Sizes: w.sizes, Prior: shipped, Regret: 0.01, Batch: 16}
-	x.Team = &crew{w: w, random: rand.New(rand.NewPCG(9, 1)), wrong: map[Task]bool{}}
+	x := &Tuner{Sizes: w.sizes, Prior: shipped, Regret: 0.01, Batch: 16, Unordered: true,
+		Executor: &crew{w: w, random: rand.New(rand.NewPCG(9, 1)), wrong: map[Task]bool{}}}
 	if err := x.Everything(t.Context()); err != nil || len(x.Log) != 20*64 || w.regret(x.Picks) != 0 {
 		t.Error(err, len(x.Log), w.regret(x.Picks))
 	}

@@ -88,14 +88,14 @@ def tune(name, n, gpus, limit, fault=None, at=7.0, step=128, most=None):
     """most is how many GPUs of a Ray cluster measure, which is started before and stopped after."""
     folder = f"{WORK}/{name}"
     shutil.rmtree(folder, ignore_errors=True)
-    command = [ORIGAMI] if not most else [sys.executable, "-m", "origami_gemm.ray"]
-    command += ["tune", plan(n, step), "--arch", ARCH, "--strategy", "all", "--executor", "cuda", "--records", folder,
+    command = [ORIGAMI, "tune", plan(n, step), "--arch", ARCH, "--strategy", "all", "--executor", "cuda", "--records", folder,
                 "--output", f"{WORK}/{name}.json"] + (["--gpus", gpus] if gpus else [])
     if not most:
         return run(name, command, folder, limit, fault, at)
     c = cluster(environment(name))
     try:
-        return run(name, command + ["--address", "127.0.0.1:6379", "--most-gpus", str(most)], folder, limit, fault, at)
+        gpu = f"{sys.executable} {os.path.abspath("docs/many-gpus/ray_gpu.py")} cuda --address 127.0.0.1:6379"
+        return run(name, command + ["--remote", gpu] * most, folder, limit, fault, at)
     finally:
         c.terminate()
         c.wait(30)

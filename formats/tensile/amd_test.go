@@ -112,7 +112,7 @@ func checkFile(t *testing.T, name string, text []byte) (ranges bool, refused str
 			list := thresholds[depth]
 			size[index] = max(1, list[random.IntN(len(list))]+random.IntN(3)-1)
 		}
-		got, layer := l.LookupRange(size)
+		got, layer := l.LookupOther(size)
 		want := transcribed(rules, size, 0)
 		if want < 0 && layer == logic.LayerModel {
 			continue

@@ -1,15 +1,19 @@
 // Package tensile reads and writes library logic in the files of AMD's libraries: the list of Tensile and rocBLAS, and
-// the mapping of hipBLASLt. A file of origami is a third form of the same, in JSON. Problem types have Tensile's names.
+// the mapping of hipBLASLt. Kernels of origami have their configuration in these files as a text beside Tensile's
+// parameters. Problem types have Tensile's names.
 package tensile
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/origami-gemm/origami/core/contract"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/logic"
 	"github.com/origami-gemm/origami/core/yamlnode"
 )
@@ -24,17 +28,20 @@ type Logic struct {
 
 // Parts are the parts of a file that are passed through.
 type Parts struct {
-	Version  any            `json:"version"`
-	Schedule any            `json:"schedule"`
-	Arch     any            `json:"arch"`
-	Devices  any            `json:"devices"`
-	Problem  map[string]any `json:"problem"`
+	Version, Schedule, Arch, Devices any
+	Problem                          map[string]any
 	// Library is the library's type, as Equality, Metric its measure.
-	Library string `json:"library"`
-	Metric  string `json:"metric"`
+	Library, Metric string
 	// Tail are the parts behind the range logic.
-	Tail []any `json:"tail"`
+	Tail []any
 }
+
+// The library's types that say what answers for a size that the file does not have: the row of the nearest size, or a
+// model that ranks the file's kernels.
+const (
+	gridBased  = "GridBased"
+	Prediction = "Prediction"
+)
 
 // advice is what to do about a file that is refused.
 const advice = "give a library logic as Tensile, hipBLASLt or origami write it"
@@ -45,7 +52,7 @@ const mostNodes = 1_000_000
 // file reads the nodes of a logic.
 type file struct{ *yamlnode.File }
 
-// Read reads a logic: origami's JSON, Tensile's list, or hipBLASLt's mapping. Nothing of a bad file is returned.
+// Read reads a logic: Tensile's list, or hipBLASLt's mapping. Nothing of a bad file is returned.
 func Read(name string, text []byte) (*Logic, error) {
 	f := &file{yamlnode.New(name, mostNodes)}
 	root, err := f.Parse(text, advice)
@@ -62,21 +69,22 @@ func Read(name string, text []byte) (*Logic, error) {
 		if fields, err = f.Fields(root, "the file"); err != nil {
 			return nil, err
 		}
-		switch {
-		case fields[schemaKey] != nil:
-			l, err = f.own(fields)
-		case fields["ProblemType"] != nil && fields["Solutions"] != nil:
-			l, err = f.tensile(root, fields)
-		default:
-			err = f.At(root, "the file is no library logic").Do(advice)
+		if fields["ProblemType"] == nil || fields["Solutions"] == nil {
+			return nil, f.At(root, "the file is no library logic").Do(advice)
 		}
+		l, err = f.tensile(root, fields)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if len(l.Kernels) > 0 && l.Kernels[0].Config.BlockM > 0 && l.Parts != nil { // it was written by origami
+	switch {
+	case len(l.Kernels) > 0 && l.Kernels[0].Config.BlockM > 0: // they were written by origami
 		l.Device, _ = l.Parts.Schedule.(string)
 		l.Parts, l.Unit = nil, logic.BuildUnit
+	case l.Parts.Library == Prediction:
+		for i := range l.Kernels {
+			l.Kernels[i].Config = configOf(l.Kernels[i].Parameters)
+		}
 	}
 	if err := l.Prepare(); err != nil {
 		return nil, diag.Within(name, err)
@@ -129,7 +137,7 @@ func (t *Parts) tail() {
 		case !ok:
 		case t.Metric == "" && (strings.HasSuffix(s, "Efficiency") || strings.HasPrefix(s, "Experimental")):
 			t.Metric = s
-		case s == "Equality" || s == "GridBased" || s == "Range" || s == "FreeSize" || s == "Prediction":
+		case s == "Equality" || s == gridBased || s == "Range" || s == "FreeSize" || s == Prediction:
 			t.Library = s
 		}
 	}
@@ -138,7 +146,7 @@ func (t *Parts) tail() {
 // judge says what the metric and the library's type mean for speeds and other sizes.
 func (l *Logic) judge() {
 	l.Unit, l.Fallback = l.Parts.unit(l.Arch), logic.Model
-	if l.Parts.Library == "GridBased" {
+	if l.Parts.Library == gridBased {
 		l.Fallback = logic.Nearest // its rows serve their neighbours too
 	}
 }
@@ -354,6 +362,44 @@ func (f *file) configured(l *Logic, n *yaml.Node) error {
 		l.Family, k.Config, k.Parameters = family, c, nil
 	}
 	return nil
+}
+
+// parseConfig reads a configuration. Values on named axes are taken as they are: the family checks them when it is
+// asked.
+func parseConfig(text, family string) (gemm.Config, error) {
+	var axes []gemm.Axis
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' }) {
+		name, value, named := strings.Cut(word, "=")
+		if named && !slices.ContainsFunc(gemm.Fields(), func(x gemm.Field) bool { return x.Key == name }) {
+			axes = append(axes, gemm.Axis{Name: name, Type: gemm.Enumeration, Values: []string{value}})
+		}
+	}
+	return gemm.ParseConfig(text, gemm.Config{Kernel: family}, axes...)
+}
+
+// configOf is the configuration of family tensile that a solution of a Prediction library is. Its tile is empty if the
+// solution does not say it. Rows of C here are the columns of Tensile's.
+func configOf(s map[string]any) gemm.Config {
+	number := func(key string) int { v, _ := s[key].(int); return v }
+	c := gemm.Config{Kernel: "tensile", BlockM: number("MacroTile1"), BlockN: number("MacroTile0"),
+		BlockK: number("DepthU"), SplitK: max(1, number("GlobalSplitU")), GroupM: max(0, number("WorkGroupMapping")),
+		NumStages: 1} // matrix instructions take their operands from one buffer in LDS
+	threads := 1
+	group, _ := s["WorkGroup"].([]any)
+	for _, side := range group {
+		n, _ := side.(int)
+		threads *= n
+	}
+	c.NumWarps = max(1, threads/max(1, cmp.Or(number("WavefrontSize"), 64)))
+	if number("StreamK") > 0 {
+		streamK := gemm.Axis{Name: "stream_k", Type: gemm.Enumeration, Values: []string{"0", "1"}, Default: "0"}
+		c.SplitK = 1
+		_ = c.SetAxis([]gemm.Axis{streamK}, streamK.Name, "1") // the axis has the value
+	}
+	if c.ValidateNumbers() != nil {
+		return gemm.Config{}
+	}
+	return c
 }
 
 // solutionName returns the name of a solution, or its macro tile with its place.

@@ -1,32 +1,19 @@
 package tensile
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/logic"
+	"github.com/origami-gemm/origami/core/printable"
 )
-
-// namedAxes returns the parts of a configuration's text that are no numbers of every family.
-func namedAxes(text string) []gemm.AxisValue {
-	var out []gemm.AxisValue
-	for _, word := range strings.Split(text, ",")[1:] {
-		key, value, _ := strings.Cut(word, "=")
-		if !slices.ContainsFunc(gemm.Fields(), func(x gemm.Field) bool { return x.Key == key }) {
-			out = append(out, gemm.AxisValue{Name: key, Value: value})
-		}
-	}
-	return out
-}
 
 // Classic returns the logic as Tensile's list. Kernels that are not Tensile's have the parameters that it has names
 // for, and their configuration as text. Such a list is for programs that map sizes to kernels: Tensile cannot build
-// them.
+// them. A comment says what the logic was built from.
 func (l *Logic) Classic() ([]byte, error) {
 	t := l.Parts
 	if t == nil {
@@ -34,7 +21,7 @@ func (l *Logic) Classic() ([]byte, error) {
 	}
 	parts := []any{t.Version, t.Schedule, t.Arch, t.Devices, t.Problem, l.solutionMaps(), l.order(), l.exactPairs(),
 		l.rangePairs()}
-	return yaml.Marshal(forPython(append(parts, t.Tail...)))
+	return l.text(append(parts, t.Tail...))
 }
 
 // Map returns the logic as hipBLASLt's mapping.
@@ -54,7 +41,15 @@ func (l *Logic) Map() ([]byte, error) {
 		}
 	}
 	m["DefaultSolution"], m["Solutions"] = base, solutions
-	return yaml.Marshal(forPython(m))
+	return l.text(m)
+}
+
+func (l *Logic) text(v any) ([]byte, error) {
+	text, err := yaml.Marshal(forPython(v))
+	if l.Parts == nil {
+		text = append([]byte("# "+printable.Line(l.Source)+"\n"), text...)
+	}
+	return text, err
 }
 
 // forPython returns a value whose numbers PyYAML reads as numbers: by YAML 1.1, which it follows, 1e-06 is a text and
@@ -134,7 +129,12 @@ func (l *Logic) exactPairs() any {
 	}
 	out := make([]any, len(l.Exact))
 	for i := range l.Exact {
-		out[i] = l.pair(&l.Exact[i], math.Inf(1))
+		e := &l.Exact[i]
+		sizes := slices.Concat(e.Size[:], e.LD)
+		if len(l.Type.C) == 2 {
+			sizes = slices.Delete(sizes, logic.B, logic.B+1)
+		}
+		out[i] = flow([]any{sizes, []any{e.Kernel, e.Speed}})
 	}
 	return out
 }
@@ -144,6 +144,28 @@ func (l *Logic) rangePairs() any {
 		return nil
 	}
 	return pairs(l.Ranges)
+}
+
+// pairs are rules as Tensile writes them.
+func pairs(rules []logic.Rule) []any {
+	out := make([]any, len(rules))
+	for i := range rules {
+		r := &rules[i]
+		if r.Rules == nil {
+			out[i] = flow([]any{r.Most, r.Kernel})
+		} else {
+			out[i] = []any{r.Most, pairs(r.Rules)}
+		}
+	}
+	return out
+}
+
+// flow returns numbers that are written in one line.
+func flow(numbers []any) *yaml.Node {
+	n := &yaml.Node{}
+	_ = n.Encode(forPython(numbers)) // numbers can be written
+	n.Style = yaml.FlowStyle
+	return n
 }
 
 // The keys of kernels that are not Tensile's.
@@ -187,7 +209,11 @@ func (l *Logic) asTensile() *Parts {
 			p[key] = slices.Index(names, l.Type.Types[i])
 		}
 	}
+	library := "Equality"
+	if l.Fallback == logic.Nearest {
+		library = gridBased
+	}
 	return &Parts{Version: map[string]any{"MinimumRequiredVersion": "4.33.0"}, Schedule: l.Device, Arch: l.Arch,
-		Devices: []string{l.Device}, Problem: p, Library: "Equality", Metric: "DeviceEfficiency",
-		Tail: []any{nil, "DeviceEfficiency", "Equality"}}
+		Devices: []string{l.Device}, Problem: p, Library: library, Metric: "DeviceEfficiency",
+		Tail: []any{nil, "DeviceEfficiency", library}}
 }

@@ -10,6 +10,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -112,10 +113,10 @@ func (c crew) Start(tasks []tune.Task) int {
 	return len(tasks)
 }
 
-func (c crew) Wait(ctx context.Context) (results []tune.Result, err error) {
+func (c crew) Wait(ctx context.Context) (results []tune.Measured, err error) {
 	outcomes, err := c.Fleet.Wait(ctx)
 	for _, o := range outcomes {
-		results = append(results, tune.Result{Task: c.tasks[o.Job], Time: o.Median})
+		results = append(results, tune.Measured{Task: c.tasks[o.Job], Time: o.Median})
 	}
 	return results, err
 }
@@ -173,13 +174,10 @@ func TestTuneBudget(t *testing.T) {
 			for j, limit := range limits {
 				x := &tune.Tuner{Prior: tune.PriorOf(a.Describe()), Sizes: sizes, Regret: limit, Batch: 8,
 					Most: budget * len(sizes)}
-				x.Measure = func(_ context.Context, tasks []tune.Task) (times []unit.Seconds, err error) {
-					for _, task := range tasks {
-						m, _ := d.Candidate(sizes[task.Size].Problem, sizes[task.Size].Candidates[task.Candidate].Config)
-						times = append(times, m.Median)
-					}
-					return times, nil
-				}
+				x.Executor = tune.Lookup(func(task tune.Task) (unit.Seconds, bool) {
+					m, _ := d.Candidate(sizes[task.Size].Problem, sizes[task.Size].Candidates[task.Candidate].Config)
+					return m.Median, true
+				})
 				if err := x.Run(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -197,6 +195,53 @@ func TestTuneBudget(t *testing.T) {
 				budgets[at[0]], before, budgets[at[0]-1])
 		}
 		t.Logf("%d of each, limit %v: %.4f", budgets[at[0]], limits[at[1]], r)
+	}
+}
+
+// Kernels whose times vary as those of a GPU do, by samples of a recorded sweep, are tuned 60 times. With the same
+// samples in the same order, each size has the same winner every time, and the same others are named as tied.
+func TestSameWinner(t *testing.T) {
+	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
+	d, err := dataset.Read("random", os.DirFS("data/sweeps/random-fp16/h200-test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes := replayedPlan(t, a, d, d.Problems()[:8])
+	tuned := func() (picks []tune.Pick, tied [][]gemm.Config) {
+		random, all := rand.New(rand.NewPCG(1, 2)), make([][]dataset.Measurement, len(sizes))
+		x := &tune.Tuner{Prior: tune.PriorOf(a.Describe()), Sizes: sizes, Regret: 0.01, Batch: 2,
+			Executor: tune.Lookup(func(task tune.Task) (unit.Seconds, bool) {
+				m, _ := d.Candidate(sizes[task.Size].Problem, sizes[task.Size].Candidates[task.Candidate].Config)
+				samples := make([]exec.Sample, len(m.Samples))
+				for i := range samples { // as many again, some of them twice
+					samples[i] = exec.Sample{Time: m.Samples[random.IntN(len(m.Samples))]}
+				}
+				m.SetSamples(samples)
+				all[task.Size] = append(all[task.Size], m)
+				return m.Median, true
+			})}
+		if err := x.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for s, p := range x.Picks {
+			tied = append(tied, nil)
+			at := slices.IndexFunc(all[s], func(m dataset.Measurement) bool {
+				return m.Config == sizes[s].Candidates[p.Candidate].Config
+			})
+			for _, tie := range measure.Ties(&all[s][at], all[s], measure.Noise) {
+				tied[s] = append(tied[s], tie.Config)
+			}
+		}
+		return x.Picks, tied
+	}
+	picks, tied := tuned()
+	if n := len(slices.Concat(tied...)); n == 0 {
+		t.Error("nothing is tied")
+	}
+	for run := range 59 {
+		if again, ties := tuned(); !slices.Equal(picks, again) || !slices.EqualFunc(tied, ties, slices.Equal) {
+			t.Fatalf("run %d: %v tied with %v, and before %v with %v", run+2, again, ties, picks, tied)
+		}
 	}
 }
 
@@ -271,8 +316,8 @@ func tunedBy(
 	if err := f.Begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	x := &tune.Tuner{Prior: tune.PriorOf(a.Describe()), Sizes: plan, Regret: 0.01, Batch: 8 * gpus}
-	x.Team = crew{f, x, map[measure.Job]tune.Task{}}
+	x := &tune.Tuner{Prior: tune.PriorOf(a.Describe()), Sizes: plan, Regret: 0.01, Batch: 8 * gpus, Unordered: true}
+	x.Executor = crew{f, x, map[measure.Job]tune.Task{}}
 	begun := time.Now()
 	if err := x.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -313,8 +358,8 @@ func TestEverythingWithSeveral(t *testing.T) {
 			if err := f.Begin(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			x := &tune.Tuner{Prior: tune.PriorOf(a.Describe()), Sizes: plan, Batch: 8 * gpus}
-			x.Team = crew{f, x, map[measure.Job]tune.Task{}}
+			x := &tune.Tuner{Prior: tune.PriorOf(a.Describe()), Sizes: plan, Batch: 8 * gpus, Unordered: true}
+			x.Executor = crew{f, x, map[measure.Job]tune.Task{}}
 			if err := x.Everything(t.Context()); err != nil {
 				t.Fatal(err)
 			}

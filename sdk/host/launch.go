@@ -3,6 +3,7 @@ package host
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,6 +67,7 @@ type launcher struct {
 	passed *io.PipeWriter
 	first  *io.PipeReader // the first line of the standard output
 	silent bool           // there was none, once first has ended
+	rest   io.Reader      // of a remote program: the standard output from behind that line, nil once it is a connection
 
 	process          *process // nil before Start has succeeded
 	network, address string   // of the socket, once the plugin has said so
@@ -82,7 +84,7 @@ func (l *launcher) client(sockets string) *plugin.Client {
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Logger: options.Logger, TLSConfig: l.identity.TLS(),
 		SkipHostEnv: true, UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: sockets},
 		// A launch ends its process earlier.
-		StartTimeout: 2 * options.StartTimeout,
+		StartTimeout: 2 * l.program.startTimeout(),
 		SyncStdout:   l.log, SyncStderr: l.log, PluginLogBufferSize: 2 * lineLength,
 		GRPCDialOptions: append(wire.DialOptions(), grpc.WithContextDialer(l.dial),
 			grpc.WithIdleTimeout(0)), // a connection that was closed for want of use could not be opened again
@@ -99,9 +101,15 @@ func (l *launcher) Start(context.Context) error {
 	l.cmd = exec.Command(l.program.path, l.program.args...)
 	l.cmd.Env = append(env, wire.EnvHostCertificate+"="+l.identity.Certificate, wire.EnvWatch+"=stdin",
 		wire.EnvLogLevel+"="+l.log.level.String())
+	line := l.identity.KeyLine()
+	if l.program.remote {
+		l.cmd.Env = os.Environ() // the user's command, which may ask an agent for a key
+		certificate := base64.StdEncoding.EncodeToString([]byte(l.identity.Certificate))
+		line = append([]byte(certificate+"\n"), line...)
+	}
 	first, passed := io.Pipe()
 	l.first = first
-	process, err := start(l.cmd, l.file, l.identity.KeyLine(), l.log, func(r io.Reader) { l.passFirstLine(passed, r) })
+	process, err := start(l.cmd, l.file, line, l.log, func(r io.Reader) { l.passFirstLine(passed, r) })
 	if err != nil {
 		return err
 	}
@@ -143,8 +151,13 @@ func (l *launcher) passFirstLine(to *io.PipeWriter, r io.Reader) {
 	stdout := bufio.NewReaderSize(r, handshakeLength)
 	line, _, err := stdout.ReadLine()
 	if l.silent = err != nil; !l.silent {
+		if l.program.remote {
+			l.rest = stdout
+		}
 		_, _ = fmt.Fprintf(to, "%s\n", line)
-		l.log.readFrom(stdout)
+		if !l.program.remote {
+			l.log.readFrom(stdout)
+		}
 	}
 	_ = to.Close()
 }
@@ -182,7 +195,7 @@ func (l *launcher) Kill(context.Context) error {
 // PluginToHost and HostToPlugin implement runner.Runner. The host takes the address of the plugin's socket.
 func (l *launcher) PluginToHost(network, address string) (string, string, error) {
 	inside := network == "unix" && filepath.Dir(address) == filepath.Clean(l.folder)
-	if runtime.GOOS != "windows" && !inside {
+	if runtime.GOOS != "windows" && !inside && !l.program.remote {
 		return "", "", fmt.Errorf("it listens at %s %s, outside of the folder that it was given", network, address)
 	}
 	l.network, l.address = network, address
@@ -202,7 +215,16 @@ func (l *launcher) dial(ctx context.Context, _ string) (net.Conn, error) {
 		return nil, errors.New("the process has ended")
 	default:
 	}
-	conn, err := new(net.Dialer).DialContext(ctx, l.network, l.address)
+	var conn net.Conn
+	var err error
+	switch {
+	case !l.program.remote:
+		conn, err = new(net.Dialer).DialContext(ctx, l.network, l.address)
+	case l.rest == nil:
+		err = errors.New("the connection has ended")
+	default:
+		conn, l.rest = &streams{l.rest, l.process}, nil
+	}
 	if err == nil {
 		go func() {
 			<-l.process.exited

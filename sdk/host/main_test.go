@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 		runHost(folder(os.Args[2]), os.Args[3])
 		os.Exit(0)
 	}
+	if len(os.Args) > 3 && os.Args[1] == asLender {
+		runLender(os.Args[2], os.Args[3])
+	}
 	if len(os.Args) > 3 && os.Args[1] == asPythonHost {
 		runPythonHost(os.Args[2], os.Args[3])
 	}

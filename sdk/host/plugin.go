@@ -29,6 +29,7 @@ type program struct {
 	path     string
 	args     []string
 	checksum []byte // nil for a built-in
+	remote   bool   // the plugin is at the other end of the program's standard streams
 	host     *Host
 
 	mu       sync.Mutex
@@ -120,7 +121,7 @@ func (p *program) launch() (*session, error) {
 	if file != nil {
 		defer func() { _ = file.Close() }()
 	}
-	ctx, cancel := context.WithTimeout(p.host.ctx, p.host.options.StartTimeout)
+	ctx, cancel := context.WithTimeout(p.host.ctx, p.startTimeout())
 	defer cancel()
 	identity, err := wire.NewIdentity()
 	if err != nil {
@@ -183,8 +184,11 @@ func (p *program) startFault(ctx context.Context, started *process, err error) e
 	case started == nil:
 		return fault(p.name, "start", FaultStart, nil, err, "it cannot be started: %v", err)
 	case ctx.Err() != nil:
-		return fault(p.name, "start", FaultStart, started, err, "it was not ready after %v",
-			p.host.options.StartTimeout)
+		late := fault(p.name, "start", FaultStart, started, err, "it was not ready after %v", p.startTimeout())
+		if d := (*diag.Error)(nil); p.remote && errors.As(late, &d) {
+			d.Kind = diag.Device
+		}
+		return late
 	case started.exitedWithin(dyingTime) && started.diedByItself():
 		return fault(p.name, "start", FaultStart, started, err, "it ended before it was ready")
 	default:

@@ -14,6 +14,8 @@ import (
 type process struct {
 	cmd *exec.Cmd
 	log *output
+	// stdin and stdout are this side of its standard streams.
+	stdin, stdout *os.File
 
 	exited chan struct{} // closed when the process has ended and its streams have been read
 
@@ -64,6 +66,7 @@ func start(cmd *exec.Cmd, file *binary, line []byte, log *output, read func(io.R
 		return nil, err
 	}
 	closeAll(stdinR, stdoutW, stderrW)
+	p.stdin, p.stdout = stdinW, stdoutR
 	living.Store(p, nil)
 
 	var drained sync.WaitGroup

@@ -1,5 +1,5 @@
-"""The job that `origami tune --submit slurm` writes, under Slurm on this machine: munge, slurmctld and slurmd, which Debian has,
-run as this user in a folder, with two GPUs that take recorded times (replay.py). And the job of `--submit kubernetes`, held
+"""docs/many-gpus/tune.sbatch under Slurm on this machine: munge, slurmctld and slurmd, which Debian has,
+run as this user in a folder, with two GPUs that take recorded times (replay.py). And docs/many-gpus/tune-job.yaml, held
 against the schema of Kubernetes. They take minutes: `make cluster-test` runs them, and has what they need but Slurm."""
 
 import contextlib
@@ -7,6 +7,7 @@ import getpass
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import signal
 import socket
@@ -14,9 +15,10 @@ import subprocess
 import time
 import unittest
 
-from tests.test_ray import ALL, ARGUMENTS, KEYS, World, processes, read
+from tests.test_ray import ALL, ARGUMENTS, CHECKOUT, KEYS, World, processes, read
 
 PARTS = 4
+PAGES = CHECKOUT / "docs" / "many-gpus"
 DAEMONS = ("munged", "slurmctld", "slurmd")
 
 
@@ -110,9 +112,9 @@ class Job(unittest.TestCase):
         run("origami", "tune", WORLD.plan, *ARGUMENTS, "--records", alone)
         undisturbed = read(alone)
         self.assertEqual(len(undisturbed), KEYS)
-        script = run("origami", "tune", WORLD.plan, *ARGUMENTS, "--records", folder, "--shard", f"auto/{PARTS}",
-                     "--submit", "slurm", "--dry-run")
-        (WORLD.folder / "job.sh").write_text(script)
+        script = (PAGES / "tune.sbatch").read_text().replace("16", str(PARTS))
+        command = shlex.join(["origami", "tune", str(WORLD.plan), *ARGUMENTS, "--records", str(folder)])
+        (WORLD.folder / "job.sh").write_text(script[:script.index("exec")] + f"exec {command} --shard auto/{PARTS}\n")
         with slurm(WORLD.folder / "cluster"):
             job = run("sbatch", "--parsable", "job.sh").strip()
             self.assertEqual(len(states(job)), PARTS)
@@ -153,9 +155,7 @@ class Job(unittest.TestCase):
         import kubernetes_validate
         import yaml
 
-        text = run("origami", "tune", WORLD.plan, *ARGUMENTS, "--records", "tuned", "--shard", f"auto/{PARTS}", "--submit",
-                   "kubernetes", "--dry-run")
-        manifest = yaml.safe_load(text)
+        manifest = yaml.safe_load((PAGES / "tune-job.yaml").read_text())
         kubernetes_validate.validate(manifest, "1.37", strict=True)
         manifest["spec"]["completion"] = 4
         with self.assertRaises(kubernetes_validate.ValidationError):

@@ -40,8 +40,6 @@ type input struct {
 	stdin string
 	// env is one more variable, as NAME=value.
 	env string
-	// lender is what somebody sends who lends a GPU.
-	lender func(io.Writer)
 	// questions are asked of a server, all at once. It is then ended.
 	questions []question
 	// lie is what the plugin does that the command uses.
@@ -73,7 +71,7 @@ func TestInputs(t *testing.T) {
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "input\tbytes\tpeak MB\tseconds\texit\tstderr")
-	for _, h := range slices.Concat(tables, texts, oneLiners, logics, models, lent, pages, answers, streams, executors) {
+	for _, h := range slices.Concat(tables, texts, oneLiners, logics, models, remote, pages, answers, streams, executors) {
 		t.Run(h.name, func(t *testing.T) {
 			if h.slow && os.Getenv("ORIGAMI_TEST_ALL") != "1" {
 				t.Skip("ORIGAMI_TEST_ALL=1 gives it")
@@ -142,7 +140,6 @@ func (h *input) run(t *testing.T, bin, dir string) (m measured, stderr string) {
 	}
 	defer out.Close()
 	cmd.Stderr = out
-	defer h.listen(t, dir)()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

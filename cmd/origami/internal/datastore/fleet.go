@@ -34,9 +34,6 @@ func NewFleet(
 	f.Done = telling(bar, done)
 	f.Aside = func(g *measure.GPU, why error) {
 		bar.Warn(fmt.Sprintf("GPU %s is set aside, and its work is for others: %s", g.Name, diag.Line(why)))
-		if lent, is := g.Executor.(*measure.Lent); is {
-			_ = lent.Close() // it is given back
-		}
 	}
 	return f
 }

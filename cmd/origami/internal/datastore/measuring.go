@@ -13,7 +13,6 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -24,19 +23,6 @@ func DefaultFolder(c dataset.Conditions) string {
 		name += "-warm"
 	}
 	return name + "-" + time.Now().Format(time.DateOnly)
-}
-
-// Continue opens the folder that a sweep continues, or begins it. The caller closes it.
-func Continue(
-	ctx context.Context, s *iostreams.Streams, sweep *measure.Sweep, folder string,
-) (*Store, error) {
-	kept, err := Open(ctx, folder, sweep.Data)
-	if err != nil {
-		return nil, err
-	}
-	kept.warnOfTorn(s)
-	sweep.Data, sweep.Keep = kept.Data, kept.Append
-	return kept, nil
 }
 
 // warnOfTorn says that the last line was cut off.
@@ -67,11 +53,6 @@ func LeftOut(m *dataset.Measurement) (string, bool) {
 		return "", false
 	}
 	return fmt.Sprintf("%s of %s is left out: %s: %s", m.Label(), m.Problem, Words(m.Status), m.Detail), true
-}
-
-// Watch has a sweep tell a bar what is left out and repeated, and done of each measurement.
-func Watch(sweep *measure.Sweep, bar *table.Bar, done func(dataset.Measurement)) {
-	sweep.Done, sweep.Retry = telling(bar, done), retrying(bar)
 }
 
 // retrying tells a bar what is repeated.

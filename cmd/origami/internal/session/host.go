@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"io"
 
 	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/core/arch"
@@ -30,6 +31,9 @@ type Host interface {
 	Executor(ctx context.Context, name string) (exec.Executor, error)
 	// OwnExecutor is Executor in a process of its own.
 	OwnExecutor(ctx context.Context, name string) (exec.Executor, error)
+	// Remote returns the executor of that name at the other end of a shell command, where Lend runs, and its version.
+	Remote(ctx context.Context, name, command string) (_ exec.Executor, version string, err error)
+	Lend(ctx context.Context, name string, in io.Reader, out io.Writer) error
 	// Close ends the plugins.
 	Close() error
 }
@@ -74,6 +78,18 @@ func (h InProcess) Executor(context.Context, string) (exec.Executor, error) {
 // OwnExecutor implements Host.
 func (h InProcess) OwnExecutor(ctx context.Context, name string) (exec.Executor, error) {
 	return h.Executor(ctx, name)
+}
+
+// Remote implements Host.
+func (h InProcess) Remote(ctx context.Context, name, _ string) (x exec.Executor, version string, err error) {
+	x, err = h.Executor(ctx, name)
+	return x, "", err
+}
+
+// Lend implements Host.
+func (h InProcess) Lend(ctx context.Context, name string, _ io.Reader, _ io.Writer) error {
+	_, err := h.Executor(ctx, name)
+	return err
 }
 
 // Close implements Host.

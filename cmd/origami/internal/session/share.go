@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"runtime"
 	"slices"
 	"strconv"
@@ -13,14 +14,18 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// ShareFlags say which part of a work is done, and by which GPUs of this machine.
-type ShareFlags struct{ GPUs, Shard string }
+// ShareFlags say which part of a work is done, and by which GPUs.
+type ShareFlags struct {
+	GPUs, Shard string
+	Remote      []string
+}
 
 // Register adds the flags.
 func (s *ShareFlags) Register(flags *pflag.FlagSet) {
@@ -28,15 +33,17 @@ func (s *ShareFlags) Register(flags *pflag.FlagSet) {
 		"measure with several GPUs of this machine: all, or their `NUMBERS`, as in 0,1")
 	flags.StringVar(&s.Shard, "shard", "",
 		"do part `I/N` of the work in a folder of its own; auto/N: I from a Slurm array or an indexed job")
+	flags.StringArrayVar(&s.Remote, "remote", nil,
+		"measure with the GPU at the end of a `COMMAND`, as in 'ssh node1 origami lend cuda'; may be repeated")
 }
 
 // On reports whether the work is shared.
-func (s *ShareFlags) On() bool { return s.GPUs != "" || s.Shard != "" }
+func (s *ShareFlags) On() bool { return s.GPUs != "" || s.Shard != "" || len(s.Remote) > 0 }
 
 // Check reports a flag that measures where nothing is measured.
 func (s *ShareFlags) Check(measures bool) error {
 	if s.On() && !measures {
-		return diag.Inputf("--gpus and --shard are about measuring").Do("add --executor")
+		return diag.Inputf("--gpus, --remote and --shard are about measuring").Do("add --executor")
 	}
 	return nil
 }
@@ -83,16 +90,100 @@ func (s *ShareFlags) Part(getenv func(string) string) (measure.Shard, error) {
 		At("--shard %s", s.Shard).Do("write the part as in 2/%d", n)
 }
 
-// Sweeps is Sweep for each GPU that gpus names: "all", numbers, or nothing for the first one. Each has an executor in a
-// process of its own, and the same conditions. The caller closes the executors.
+// Sweeps is Sweep for each GPU of the flags. Each has an executor in a process of its own, and the same conditions. A
+// GPU of another machine that cannot be used, or is unlike the first one, is left out with a warning. The caller closes
+// the executors.
 func (f *Factory) Sweeps(
-	ctx context.Context, a arch.Architecture, executor, gpus string, warmL2 bool,
-) (_ []*measure.GPU, memory unit.Bytes, err error) {
+	ctx context.Context, a arch.Architecture, executor string, share *ShareFlags, warmL2 bool,
+) (gpus []*measure.GPU, memory unit.Bytes, err error) {
 	if err := f.connect(ctx); err != nil {
 		return nil, 0, err
 	}
-	// Each takes a while to start, so all that are surely needed start at once.
-	all, err := f.ownExecutors(ctx, executor, expected(gpus))
+	if share.GPUs != "" || len(share.Remote) == 0 {
+		if gpus, memory, err = f.localSweeps(ctx, a, executor, share.GPUs, warmL2); err != nil {
+			return nil, 0, err
+		}
+	}
+	remote, sizes, errs := make([]*measure.GPU, len(share.Remote)), make([]unit.Bytes, len(share.Remote)),
+		make([]error, len(share.Remote))
+	var all sync.WaitGroup
+	for i, command := range share.Remote {
+		all.Go(func() { remote[i], sizes[i], errs[i] = f.remoteSweep(ctx, a, executor, command, warmL2) })
+	}
+	all.Wait()
+	for i, g := range remote {
+		if errs[i] == nil && len(gpus) > 0 {
+			errs[i] = alike(g, gpus[0])
+		}
+		if errs[i] != nil {
+			if g != nil {
+				_ = g.Executor.Close() // the warning says more
+			}
+			if ctx.Err() == nil {
+				f.Streams.Warn(fmt.Sprintf("--remote %q is left out: %s", share.Remote[i], diag.Line(errs[i])))
+			}
+			continue
+		}
+		g.Name = dataset.Text(fmt.Sprintf("%d %s", i+1, share.Remote[i]), dataset.MaxName)
+		gpus = append(gpus, g)
+		if memory == 0 || sizes[i] < memory {
+			memory = sizes[i]
+		}
+	}
+	if len(gpus) == 0 {
+		return nil, 0, cmp.Or(ctx.Err(), cmp.Or(errs...))
+	}
+	return gpus, memory, nil
+}
+
+// alike returns an error if the measurements of two GPUs cannot be compared.
+func alike(g, first *measure.GPU) error {
+	what := g.Data.Difference(first.Data.Conditions)
+	if what == "" && g.Data.Software != first.Data.Software {
+		what = fmt.Sprintf("it has %s, and GPU %s has %s", g.Data.Software, first.Name, first.Data.Software)
+	}
+	if what == "" {
+		return nil
+	}
+	return diag.Inputf("%s", what).Do("install one driver and one executor on all machines")
+}
+
+// remoteSweep is Sweep on the executor at the end of a command.
+func (f *Factory) remoteSweep(ctx context.Context, a arch.Architecture, executor, command string, warmL2 bool) (
+	_ *measure.GPU, memory unit.Bytes, err error,
+) {
+	x, version, err := f.host.Remote(ctx, executor, command)
+	if err != nil {
+		return nil, 0, err
+	}
+	at, device, err := findDevice(ctx, x, executor, a.Describe())
+	if err == nil {
+		var s *measure.Sweep
+		if s, memory, err = f.sweepOn(ctx, a, x, executor, version, at, device, warmL2); err == nil {
+			s.Ahead = remoteAhead
+			return &measure.GPU{Sweep: s}, memory, nil
+		}
+	}
+	_ = x.Close() // the error says more
+	return nil, 0, err
+}
+
+// remoteAhead is Sweep.Ahead on a machine whose processors are not known.
+const remoteAhead = maxAhead / 2
+
+// Lend runs an executor plugin for another machine (see host.Lend).
+func (f *Factory) Lend(ctx context.Context, executor string, in io.Reader, out io.Writer) error {
+	if err := f.connect(ctx); err != nil {
+		return err
+	}
+	return f.host.Lend(ctx, executor, in, out)
+}
+
+// localSweeps are the sweeps on the GPUs that gpus names: "all", numbers, or nothing for the first one.
+func (f *Factory) localSweeps(
+	ctx context.Context, a arch.Architecture, executor, gpus string, warmL2 bool,
+) (_ []*measure.GPU, memory unit.Bytes, err error) {
+	all, err := f.ownExecutors(ctx, executor, 1)
 	defer func() {
 		if err != nil {
 			for _, x := range all {
@@ -103,8 +194,7 @@ func (f *Factory) Sweeps(
 	if err != nil {
 		return nil, 0, err
 	}
-	d := a.Describe()
-	at, _, err := findDevice(ctx, all[0], executor, d)
+	at, _, err := findDevice(ctx, all[0], executor, a.Describe())
 	if err != nil {
 		return nil, 0, err
 	}
@@ -116,19 +206,13 @@ func (f *Factory) Sweeps(
 	if err != nil {
 		return nil, 0, err
 	}
-	for _, x := range all[min(len(numbers), len(all)):] {
-		if err := x.Close(); err != nil {
-			return nil, 0, err
-		}
-	}
-	all = all[:min(len(numbers), len(all))]
-	others, err := f.ownExecutors(ctx, executor, len(numbers)-len(all))
+	others, err := f.ownExecutors(ctx, executor, len(numbers)-1)
 	if all = append(all, others...); err != nil {
 		return nil, 0, err
 	}
 	list := make([]*measure.GPU, len(numbers))
 	for i, n := range numbers {
-		s, bytes, err := f.sweepOn(ctx, a, all[i], executor, n, devices[n], warmL2)
+		s, bytes, err := f.sweepOn(ctx, a, all[i], executor, f.pluginVersion(executor), n, devices[n], warmL2)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -139,15 +223,6 @@ func (f *Factory) Sweeps(
 		list[i] = &measure.GPU{Name: strconv.Itoa(n), Sweep: s}
 	}
 	return list, memory, nil
-}
-
-// expected is how many GPUs a text names, as far as it says: who writes all has two at least.
-func expected(gpus string) int {
-	const several, most = 2, 64 // of a wrong text, not too many
-	if gpus == "all" {
-		return several
-	}
-	return min(1+strings.Count(gpus, ","), most)
 }
 
 // ownExecutors opens executors in processes of their own, all at once. Those that are open are returned with the first

@@ -41,12 +41,13 @@ func (f *Factory) Sweep(
 	if err != nil {
 		return nil, 0, err
 	}
-	return f.sweepOn(ctx, a, x, executor, at, device, warmL2)
+	return f.sweepOn(ctx, a, x, executor, f.pluginVersion(executor), at, device, warmL2)
 }
 
 // sweepOn prepares a sweep on a device of an executor.
 func (f *Factory) sweepOn(
-	ctx context.Context, a arch.Architecture, x exec.Executor, executor string, at int, device exec.Device, warmL2 bool,
+	ctx context.Context, a arch.Architecture, x exec.Executor, executor, version string, at int, device exec.Device,
+	warmL2 bool,
 ) (_ *measure.Sweep, memory unit.Bytes, err error) {
 	d := a.Describe()
 	device.Name = dataset.Text(device.Name, dataset.MaxName)
@@ -69,10 +70,7 @@ func (f *Factory) sweepOn(
 		Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, DriverName: device.Name,
 		Kernel: family, WarmL2: warmL2,
 		Input: exec.InputNormal, Executor: executor,
-		ExecutorVersion: dataset.Text(f.pluginVersion(executor), dataset.MaxName),
-	}
-	if lent, is := x.(*measure.Lent); is {
-		conditions.ExecutorVersion = lent.Version
+		ExecutorVersion: dataset.Text(version, dataset.MaxName),
 	}
 	data := dataset.New("", conditions)
 	data.Software = strings.TrimSpace(executor + " " + conditions.ExecutorVersion)

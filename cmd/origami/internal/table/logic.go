@@ -14,5 +14,9 @@ var layers = map[logic.Layer]string{
 
 // LogicLine says which part of a library logic answered.
 func LogicLine(s *iostreams.Streams, p *ask.LogicPick) {
-	Line(s, "logic", "%s, answered by %s", p.File, layers[p.Layer])
+	by := layers[p.Layer]
+	if p.Layer == logic.LayerModel && p.Kernel != "" {
+		by = "the model among its kernels: " + p.Kernel
+	}
+	Line(s, "logic", "%s, answered by %s", p.File, by)
 }

@@ -2,112 +2,14 @@ package logiccmd
 
 import (
 	"context"
-	"math"
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/logic"
 	"github.com/origami-gemm/origami/formats/tensile"
 )
-
-// measured are the flags that name measured times.
-type measured struct {
-	factory *session.Factory
-	query   session.ProblemFlags
-	records string
-}
-
-func (m *measured) register(cmd *cobra.Command) {
-	session.Register(cmd.Flags(), &m.query.Types)
-	cmd.Flags().StringVar(&m.records, "records", "", "`FOLDER` of a data set; the shipped one otherwise")
-}
-
-// sample is the measured times of one type and layout, and where they come from.
-type sample struct {
-	times *logic.Table
-	model arch.Architecture
-	data  *dataset.Dataset
-	base  gemm.Problem // without sizes
-}
-
-// sample reads the times.
-func (m *measured) sample(ctx context.Context) (*sample, error) {
-	open := func() (arch.Architecture, error) { return m.factory.Architecture(ctx) }
-	a, err := open()
-	if err != nil {
-		return nil, err
-	}
-	d, kernel := a.Describe(), m.factory.Settings.Kernel
-	var data *dataset.Dataset
-	if m.records == "" {
-		data, err = datastore.Shipped(d, kernel, "--records")
-	} else {
-		data, err = datastore.Folder(ctx, d, kernel, "--records", m.records)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if a, err = m.factory.Beside(data.Timing(), a, open); err != nil {
-		return nil, err
-	}
-	base, err := m.query.Base(m.factory.Settings.DType)
-	if err != nil {
-		return nil, err
-	}
-	t := tableOf(data, base)
-	if len(t.Sizes) == 0 {
-		return nil, diag.Inputf("%s has no measured problems like %s", data.Name, like(base)).
-			Do("use --dtype, --trans-a and --trans-b as its problems have them")
-	}
-	return &sample{t, a, data, base}, nil
-}
-
-func like(p gemm.Problem) string {
-	p.M, p.N, p.K, p.Batch = 64, 64, 64, 1
-	return p.String()[len("64x64x64 "):]
-}
-
-// tableOf returns the times of all configurations at the plain problems of a type and layout.
-func tableOf(data *dataset.Dataset, base gemm.Problem) *logic.Table {
-	t, places := &logic.Table{}, map[gemm.Config]int{}
-	var rows []map[int]float64
-	for _, p := range data.Problems() {
-		if !p.Plain() || p.DType != base.DType || p.TransA() != base.TransA() || p.TransB() != base.TransB() {
-			continue
-		}
-		row := map[int]float64{}
-		list, times := data.Times(p)
-		for _, c := range list {
-			k, ok := places[c]
-			if !ok {
-				k = len(t.Kernels)
-				places[c] = k
-				t.Kernels = append(t.Kernels, logic.Kernel{Name: c.String(), Config: c})
-			}
-			row[k] = times[c]
-		}
-		if len(row) > 0 {
-			t.Sizes, rows = append(t.Sizes, logic.SizeOf(&p)), append(rows, row)
-		}
-	}
-	for _, row := range rows {
-		times := make([]float64, len(t.Kernels))
-		for k := range times {
-			times[k] = math.Inf(1)
-			if v, ok := row[k]; ok {
-				times[k] = v
-			}
-		}
-		t.Times = append(t.Times, times)
-	}
-	return t
-}
 
 type buildOptions struct {
 	measured
@@ -124,10 +26,10 @@ func newBuild(f *session.Factory) *cobra.Command {
 			"what answers at other sizes: the model, the nearest size, or ranges found by recursive splitting;\n" +
 			"without --fallback and --ranges what loses least on sizes left out. --most limits the kernels to\n" +
 			"a set that loses least together. --loss lets a range have a kernel that is slower by that share at\n" +
-			"each of its sizes. With --output, the regret against the fastest kernels is printed, also on sizes\n" +
-			"left out.",
-		Example: "  origami logic build --arch sm90@h200 --most 8 --output h200.json\n" +
-			"  origami logic build --arch sm90@h200 --records ./my-sweep --fallback nearest > mine.json",
+			"each of its sizes. The logic is hipBLASLt's mapping. With --output, what it loses on sizes left out\n" +
+			"is printed.",
+		Example: "  origami logic build --arch sm90@h200 --most 8 --output h200.yaml\n" +
+			"  origami logic build --arch sm90@h200 --records ./my-sweep --fallback nearest > mine.yaml",
 		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
@@ -152,42 +54,40 @@ func (o *buildOptions) run(ctx context.Context) error {
 	if err := session.Writable(o.output); err != nil {
 		return err
 	}
-	x, err := o.sample(ctx)
+	base, takes, err := o.like()
 	if err != nil {
 		return err
 	}
-	trials, err := o.leaveOut(ctx, x, logic.Folds, []int{o.Most}, &o.Options)
+	x, err := o.sample(ctx, takes)
+	if err != nil {
+		return err
+	}
+	trials, err := o.leaveOut(ctx, x, base, logic.Folds, []int{o.Most}, &o.Options)
 	if err != nil {
 		return err
 	}
 	if o.choose(trials); o.Fallback == logic.Nearest {
 		o.Model = nil // nobody asks it
 	}
-	d := x.model.Describe()
-	built, err := logic.Build(x.times, o.Options)
+	built, err := logic.Build(x.table(), o.Options)
 	if err != nil {
 		return err
 	}
+	d := x.model.Describe()
 	l := &tensile.Logic{Logic: built}
-	l.Arch, l.Device, l.Family, l.Source = d.Arch, d.Device, x.data.Kernel, x.data.Name
-	x.base.M, x.base.N, x.base.K = 1, 1, 1
-	if l.Type, err = tensile.TypeOf(&x.base); err != nil {
+	l.Arch, l.Device, l.Family, l.Source = d.Arch, d.Device, x.kernel, x.name
+	base.M, base.N, base.K = 1, 1, 1
+	if l.Type, err = tensile.TypeOf(&base); err != nil {
 		return err
 	}
-	text, err := l.JSON()
+	text, err := l.Map()
 	if err != nil {
 		return err
 	}
 	if err := write(o.factory, o.output, text); err != nil || o.output == "" {
 		return err
 	}
-	rows := regrets(l, x.times)
-	for i := range trials {
-		if t := &trials[i]; t.Way != logic.BySize {
-			rows = append(rows, regret{"sizes left out, by " + string(t.Way), slowerOf(t.Regret)})
-		}
-	}
-	return report(o.factory, l, rows)
+	return report(o.factory, l, trials)
 }
 
 // choose takes what loses least on sizes left out, unless the flags say what answers.

@@ -17,51 +17,26 @@ func New(f *session.Factory) *cobra.Command {
 		Short: "Map sizes to kernels, as libraries do",
 		Long: "A library logic maps the sizes of GEMMs to kernels: exact sizes first, then ranges, then the nearest\n" +
 			"size or a model. It is built from measured times, or read from a file of Tensile or hipBLASLt.",
-		Example: "  origami logic build --arch sm90@h200 --most 8 --output h200.json\n" +
-			"  origami select --arch sm90@h200 --logic h200.json -m 4096 -n 4096 -k 4096",
+		Example: "  origami logic build --arch sm90@h200 --most 8 --output h200.yaml\n" +
+			"  origami select --arch sm90@h200 --logic h200.yaml -m 4096 -n 4096 -k 4096",
 		Args: session.OnlySubcommands,
 		RunE: session.MissingSubcommand,
 	}
-	cmd.AddCommand(newBuild(f), newShow(f), newEval(f), newGain(f), newExport(f), newImport(f))
+	cmd.AddCommand(newBuild(f), newShow(f), newEval(f), newExport(f))
 	return cmd
 }
 
 var oneFile = session.OneArgument("FILE", "a library logic")
-
-func newImport(f *session.Factory) *cobra.Command {
-	var output string
-	cmd := &cobra.Command{
-		Use:   "import FILE",
-		Short: "Read a library logic of Tensile or hipBLASLt",
-		Long: "Read a library logic of Tensile (a YAML list) or hipBLASLt (a list or a mapping), and write it as JSON.\n" +
-			"What no GEMM is, and what is wrong, is refused with its line. Decision trees are left out.",
-		Example: "  origami logic import vega10_Cijk_Ailk_Bjlk_SB.yaml --output vega10.json",
-		Args:    oneFile,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := session.ReadLogic(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			text, err := l.JSON()
-			if err != nil {
-				return err
-			}
-			return write(f, output, text)
-		},
-	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this `FILE`, not to stdout")
-	return cmd
-}
 
 func newExport(f *session.Factory) *cobra.Command {
 	var output, form, name string
 	cmd := &cobra.Command{
 		Use:   "export FILE --to FORM",
 		Short: "Write a library logic as source, or in Tensile's forms",
-		Long: "Write a library logic as a package in Go, as a header in C, as Tensile's list (classic), as hipBLASLt's\n" +
-			"mapping (map), or as JSON. Source needs nothing besides itself.",
-		Example: "  origami logic export h200.json --to c --name h200_logic --output h200_logic.h\n" +
-			"  origami logic export h200.json --to classic",
+		Long: "Write a library logic as a package in Go, as a header in C, as Tensile's list (classic), or as\n" +
+			"hipBLASLt's mapping (map). Source needs nothing besides itself.",
+		Example: "  origami logic export h200.yaml --to c --name h200_logic --output h200_logic.h\n" +
+			"  origami logic export h200.yaml --to classic",
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := session.ReadLogic(cmd.Context(), args[0])
@@ -75,7 +50,7 @@ func newExport(f *session.Factory) *cobra.Command {
 			return write(f, output, text)
 		},
 	}
-	cmd.Flags().StringVar(&form, "to", "", "the `FORM`: go, c, classic, map or json")
+	cmd.Flags().StringVar(&form, "to", "", "the `FORM`: go, c, classic or map")
 	cmd.Flags().StringVar(&name, "name", "logic", "`NAME` of the Go package, or prefix of the names in C")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this `FILE`, not to stdout")
 	return cmd
@@ -91,12 +66,10 @@ func export(l *tensile.Logic, form, name string) ([]byte, error) {
 		return l.Classic()
 	case "map":
 		return l.Map()
-	case "json":
-		return l.JSON()
 	case "":
-		return nil, diag.Inputf("--to is missing").Do("use one of go, c, classic, map, json")
+		return nil, diag.Inputf("--to is missing").Do("use one of go, c, classic, map")
 	}
-	return nil, diag.Inputf("there is no form %q", form).At("--to").Do("use one of go, c, classic, map, json")
+	return nil, diag.Inputf("there is no form %q", form).At("--to").Do("use one of go, c, classic, map")
 }
 
 func write(f *session.Factory, output string, text []byte) error {

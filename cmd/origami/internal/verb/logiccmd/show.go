@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
@@ -64,8 +63,8 @@ type summaryJSON struct {
 	Library  string `json:"library_type,omitempty"` // of a file of Tensile
 	Metric   string `json:"metric,omitempty"`
 
-	// but for `show`, how much slower its kernels are than the fastest
-	Regret []regret `json:"regret,omitempty"`
+	// of `build`: what such libraries lose on sizes left out, as of `logic eval --folds`
+	Regret []trial `json:"regret,omitempty"`
 }
 
 func summary(l *tensile.Logic) *summaryJSON {
@@ -99,41 +98,12 @@ func heading(f *session.Factory, l *tensile.Logic) {
 	}
 }
 
-// regret is how much slower the kernels of a layer are than the fastest.
-type regret struct {
-	Layer string `json:"layer"` // how it answers
-	slower
-}
-
-// slower is a time ÷ the time of the fastest kernel − 1, over sizes.
-type slower struct {
-	Sizes      int        `json:"sizes"` // how many, and how many have no answer
-	Unanswered int        `json:"unanswered"`
-	Mean       ask.Number `json:"mean" unit:"fraction"` // the mean and the largest
-	Worst      ask.Number `json:"worst" unit:"fraction"`
-}
-
-func slowerOf(r logic.Regret) slower {
-	return slower{r.Sizes, r.Unanswered, ask.Number(r.Mean), ask.Number(r.Worst)}
-}
-
-func regrets(l *tensile.Logic, t *logic.Table) []regret {
-	return []regret{{"as it is used", slowerOf(l.Regret(t, logic.Whole))},
-		{"ranges alone", slowerOf(l.Regret(t, logic.RangesOnly))},
-		{"nearest other size", slowerOf(l.Regret(t, logic.NearestOther))}}
-}
-
-// slowerColumns are what people see of a regret.
-func slowerColumns[T any](first ...show.Column[T]) []show.Column[T] {
-	return append(first, show.Key[T]("sizes"), show.Key[T]("unanswered"), show.Key[T]("mean", "mean regret"),
-		show.Key[T]("worst", "worst regret"))
-}
-
-func report(f *session.Factory, l *tensile.Logic, list []regret) error {
+// report shows a logic that was written, with what libraries like it lose.
+func report(f *session.Factory, l *tensile.Logic, trials []logic.Trial) error {
 	s := summary(l)
-	s.Regret = list
+	s.Regret = trialsOf(trials)
 	return show.Answer(f.Streams, f.Format(), s, func() {
 		heading(f, l)
 		f.Streams.Printf("\n")
-	}, list, slowerColumns(show.Key[regret]("layer"))...)
+	}, s.Regret, trialColumns()...)
 }

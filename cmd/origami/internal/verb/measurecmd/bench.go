@@ -21,25 +21,18 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/score"
-	"github.com/origami-gemm/origami/core/timing"
 )
 
 // BenchOptions are what the command line says.
 type BenchOptions struct {
-	Factory  *session.Factory
-	Query    session.ProblemFlags
-	Executor string
-	Records  string
-	WarmL2   bool
-	Report   string
-	// RetryFailed measures again what has failed.
-	RetryFailed bool
-	Share       session.ShareFlags
+	measuring
+	Query  session.ProblemFlags
+	Report string
 }
 
 // NewBench returns the command.
 func NewBench(f *session.Factory) *cobra.Command {
-	o := &BenchOptions{Factory: f}
+	o := &BenchOptions{measuring: measuring{Factory: f}}
 	cmd := &cobra.Command{
 		Use:   "bench --arch ARCH",
 		Short: "Compare a model's picks with measurements, three ways",
@@ -86,10 +79,7 @@ func Bench(ctx context.Context, o *BenchOptions) error {
 	if err != nil {
 		return err
 	}
-	o.WarmL2 = warm(o.Factory)
-	a, err := beside(o.Factory, func() (arch.Architecture, error) {
-		return o.Factory.Searched(ctx, &o.Query)
-	})
+	a, err := o.beside(func() (arch.Architecture, error) { return o.Factory.Searched(ctx, &o.Query) })
 	if err != nil {
 		return err
 	}
@@ -121,15 +111,6 @@ func Bench(ctx context.Context, o *BenchOptions) error {
 		return nil
 	})
 	return cmp.Or(err, list.Failures.Err())
-}
-
-// warm reports whether what is measured leaves the L2 warm: with --timing alone.
-func warm(f *session.Factory) bool { return f.Settings.Timing == string(timing.Alone) }
-
-// beside opens the model in the timing of what is measured: events, or alone.
-func beside(f *session.Factory, open func() (arch.Architecture, error)) (arch.Architecture, error) {
-	conditions := dataset.Conditions{WarmL2: warm(f)}
-	return f.Beside(conditions.Timing(), nil, open)
 }
 
 // compare scores the problems of a group against its data set, and writes the outcome.
@@ -220,7 +201,7 @@ func (o *BenchOptions) recorded(ctx context.Context, d *arch.Description, list [
 		}
 		return datastore.Shipped(d, o.Factory.Settings.Kernel, "--records")
 	})
-	if err == nil && o.WarmL2 && !data.WarmL2 {
+	if err == nil && o.warmL2 && !data.WarmL2 {
 		err = diag.Inputf("the measurements were made with a cold L2").At("--timing alone").
 			Do("leave it out, or measure with --executor")
 	}

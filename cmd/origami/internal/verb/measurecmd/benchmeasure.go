@@ -1,20 +1,24 @@
 package measurecmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
+	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -30,21 +34,19 @@ type group struct {
 func (o *BenchOptions) measure(
 	ctx context.Context, a arch.Architecture, list []problems.Problem,
 ) (groups []group, err error) {
-	shard, err := o.Share.Part(o.Factory.Getenv)
-	if err != nil {
+	if o.shard, err = o.Share.Part(o.Factory.Getenv); err != nil {
 		return nil, err
 	}
-	gpus, memory, err := o.gpus(ctx, a)
+	memory, err := o.open(ctx, a)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
-		for _, g := range gpus {
-			if closed := g.Executor.Close(); err == nil {
-				err = closed
-			}
+		if closed := o.close(); err == nil {
+			err = closed
 		}
 	}()
+	gpus := o.gpus
 	gpus[0].Data.Source = "origami bench --executor " + o.Executor
 	if err := o.offerCalibration(ctx, a.Describe()); err != nil {
 		return nil, err
@@ -62,13 +64,8 @@ func (o *BenchOptions) measure(
 		for j, gpu := range gpus {
 			of[j] = &measure.GPU{Name: gpu.Name, Sweep: ofFamily(gpu.Sweep, g.kernel)}
 		}
-		folder, fitting := o.place(g, of[0].Data.Conditions, families[0], memory)
-		if o.Share.On() {
-			err = o.fillShared(ctx, g, of, shard, folder, fitting)
-		} else if err = o.fill(ctx, of[0].Sweep, folder, fitting); err == nil {
-			g.data, err = dataset.Read(folder, datastore.Files(ctx, folder))
-		}
-		if err != nil {
+		folder, fitting := o.folder(g, of[0].Data.Conditions, families[0], memory)
+		if err := o.fill(ctx, g, of, folder, fitting); err != nil {
 			return nil, err
 		}
 	}
@@ -94,12 +91,16 @@ func (o *BenchOptions) offerCalibration(ctx context.Context, d *arch.Description
 	return nil
 }
 
-// place returns the folder of a group, and its problems that fit into the device's memory.
-func (o *BenchOptions) place(
+// folder returns the folder of a group, and its problems that fit into the device's memory. A family other than the
+// first one has a folder beside it.
+func (o *BenchOptions) folder(
 	g *group, c dataset.Conditions, first string, memory unit.Bytes,
 ) (folder string, fitting []problems.Problem) {
-	folder = o.folder(c, first)
+	folder = filepath.Clean(o.place(c, ""))
 	if g.kernel != first {
+		if o.Records != "" {
+			folder += "-" + g.kernel
+		}
 		o.Factory.Streams.Note(fmt.Sprintf("there is no %s kernel for %s; %s measured with %s, in %s", first,
 			some(g.problems), isAre(len(g.problems)), g.kernel, folder))
 	}
@@ -147,20 +148,6 @@ func ofFamily(sweep *measure.Sweep, kernel string) *measure.Sweep {
 	return &one
 }
 
-// folder returns where the measurements are kept. Those of a family other than the first one have a folder beside it.
-func (o *BenchOptions) folder(c dataset.Conditions, first string) string {
-	switch {
-	case o.Records == "":
-		folder := datastore.DefaultFolder(c)
-		o.Factory.Streams.Note("measurements are kept in " + folder)
-		return folder
-	case c.Kernel == first:
-		return filepath.Clean(o.Records)
-	default:
-		return filepath.Clean(o.Records) + "-" + c.Kernel
-	}
-}
-
 // some names problems: the first, and how many others.
 func some(problems []problems.Problem) string {
 	if len(problems) == 1 {
@@ -176,36 +163,81 @@ func isAre(n int) string {
 	return "they are"
 }
 
-// fill measures the candidates that the folder does not have yet.
+// fill measures the candidates of a shard's problems that its folder, and the folder that shards are merged into, do
+// not have yet. It leaves the shard's problems in the group.
 func (o *BenchOptions) fill(
-	ctx context.Context, sweep *measure.Sweep, folder string, problems []problems.Problem,
+	ctx context.Context, g *group, gpus []*measure.GPU, folder string, list []problems.Problem,
 ) (err error) {
-	kept, err := datastore.Continue(ctx, o.Factory.Streams, sweep, folder)
+	w := &work{name: fmt.Sprintf("bench %s %v", g.kernel, gpus[0].Space)}
+	clock := gpus[0].Arch.Describe().Clock
+	for _, p := range list {
+		entries, err := selector.RankOne(ctx, gpus[0].Arch, p.Problem, selector.Request{Space: gpus[0].Space})
+		if err != nil && diag.KindOf(err) != diag.Input { // of one problem, the answer reports it
+			return err
+		}
+		cost := unit.Seconds(0)
+		for _, e := range entries {
+			cost += measure.Cost(e.Estimate.Cycles.At(clock))
+		}
+		if w.add(p.Problem, cost); len(entries) > 0 {
+			w.predict(p.Problem, entries[0].Config, entries[0].Estimate.Cycles.At(clock))
+		}
+	}
+	mine := o.shard.Part(w.costs)
+	if o.shard.Of > 0 {
+		if g.problems = nil; len(mine) == 0 {
+			o.Factory.Streams.Note(fmt.Sprintf("%d problems are fewer than the parts of --shard %s: it has none", len(list),
+				o.shard))
+			return nil
+		}
+		for _, i := range mine {
+			g.problems = append(g.problems, list[i])
+		}
+	}
+	bar := table.NewBar(o.Factory.Streams, "measuring")
+	defer bar.Stop()
+	fresh, begun := 0, time.Now()
+	r, err := o.record(ctx, gpus, folder, w, bar, func(m dataset.Measurement) {
+		if fresh++; bar.Shown() {
+			bar.SetMessage(rate(fresh, time.Since(begun).Seconds()) + ", " + m.Problem.String())
+		}
+	})
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if closed := kept.Close(); err == nil {
+		r.Close()
+		if closed := r.store.Close(); err == nil {
 			err = closed
 		}
 	}()
-	sweep.RetryFailed = o.RetryFailed
-	progress := newProgress(o.Factory.Streams, sweep, problems)
-	defer progress.Stop()
-	sweep.Begin = progress.begin
-	datastore.Watch(sweep, progress.Bar, progress.done)
-	for _, p := range problems {
-		err := sweep.Run(ctx, p.Problem)
-		if err != nil && diag.KindOf(err) != diag.Input { // the answer reports each problem without a time
-			return datastore.Stopped(ctx, err, kept.Data.Len(), folder)
-		}
-		if err := kept.Sync(); err != nil {
-			return err
-		}
+	g.data = r.store.Data
+	if !r.Alone { // the longest goes first, so that none is left over at the end
+		slices.SortStableFunc(mine, func(a, b int) int { return cmp.Compare(w.costs[b], w.costs[a]) })
 	}
-	return nil
+	costs, all, done := map[gemm.Problem]unit.Seconds{}, unit.Seconds(0), unit.Seconds(0)
+	jobs := make([]measure.Job, len(mine))
+	for j, i := range mine {
+		jobs[j] = measure.Job{Problem: list[i].Canonical(), Whole: true}
+		costs[jobs[j].Problem] = w.costs[i]
+		all += w.costs[i]
+	}
+	r.Add(jobs...)
+	for {
+		outcomes, err := r.Wait(ctx)
+		if err == nil && len(outcomes) > 0 {
+			err = r.store.Sync()
+		}
+		switch {
+		case err != nil:
+			return r.stopped(ctx, err)
+		case len(outcomes) == 0:
+			return r.finish()
+		}
+		for i := range outcomes {
+			done += costs[outcomes[i].Job.Problem]
+		}
+		const scale = 1000
+		bar.Set(int64(scale*done), int64(scale*all))
+	}
 }
-
-// weight is what it costs to measure a configuration of a problem, in 10⁹ operations: its arithmetic, and about 10¹²
-// operations' worth of compiling and checking. Problems differ by a factor of 10⁶, so counting them would mislead.
-func weight(p gemm.Problem) int64 { return int64(p.Flops()/1e9) + 1000 }

@@ -178,15 +178,15 @@ func (w *writer) below(s *score.ComparisonSummary) []string {
 		width = max(width, len("of "+name))
 	}
 	var lines []string
-	line := func(label, format string, args ...any) {
-		lines = append(lines, fmt.Sprintf("%-*s %s", width, label, fmt.Sprintf(format, args...)))
-	}
-	quantiles := func(label string, v stats.Quantiles) {
-		if v.Count > 0 {
-			line(label, "median %s, geomean %s, p10 %s, worst %s over %s", digits.Percent(v.Median),
-				digits.Percent(v.Geomean),
-				digits.Percent(v.P10), digits.Percent(v.Worst), digits.Plural(v.Count, "problem", "problems"))
+	line := func(holds bool, label, format string, args ...any) {
+		if holds {
+			lines = append(lines, fmt.Sprintf("%-*s %s", width, label, fmt.Sprintf(format, args...)))
 		}
+	}
+	problems := func(n int) string { return digits.Plural(n, "problem", "problems") }
+	quantiles := func(label string, v stats.Quantiles) {
+		line(v.Count > 0, label, "median %s, geomean %s, p10 %s, worst %s over %s", digits.Percent(v.Median),
+			digits.Percent(v.Geomean), digits.Percent(v.P10), digits.Percent(v.Worst), problems(v.Count))
 	}
 	quantiles("of best", s.Efficiency)
 	var others []float64
@@ -210,39 +210,23 @@ func (w *writer) below(s *score.ComparisonSummary) []string {
 				others = append(others, r.Libraries[i].Versus)
 			}
 		}
-		if marked > 0 && len(others) > 0 {
-			line("*", "in %s %s takes at least 1.1 times as long as the fastest kernel; geomean %s without them",
-				digits.Plural(marked, "problem", "problems"), libraries[i], digits.Percent(stats.QuantilesOf(others).Geomean))
-		}
+		line(marked > 0 && len(others) > 0, "*",
+			"in %s %s takes at least 1.1 times as long as the fastest kernel; geomean %s without them", problems(marked),
+			libraries[i], digits.Percent(stats.QuantilesOf(others).Geomean))
 	}
-	if s.PassedOver > 0 {
-		line("passed over", "in %s the model's first choices have no time (they do not compile, or are not recorded); "+
-			"\"after N\" counts them",
-			digits.Plural(s.PassedOver, "problem", "problems"))
-	}
-	if !math.IsNaN(s.TauMean) {
-		line("tau", "mean %.3f, worst %.3f", s.TauMean, s.TauWorst)
-	}
-	if s.Finals > 0 {
-		line("finals", "the times of %s are from runs in turns; the sweep's rank and correlate",
-			digits.Plural(s.Finals, "problem", "problems"))
-	}
-	if !math.IsNaN(s.Noise) {
-		line("noise floor", "median %s between two measurements of the same pick", digits.Percent(s.Noise))
-	}
-	if s.Wrong+s.Failed > 0 {
-		line("left out", "%s", leftOut(s.Wrong, s.Failed))
-	}
-	if s.NotBuilt > 0 {
-		line("not built", "%s", digits.Plural(s.NotBuilt, "candidate", "candidates"))
-	}
-	if missing := w.unfinished(s); missing != "" {
-		line("unfinished", "%s", missing)
-	}
-	if s.ClockMoved > 0 {
-		line("clock", "it moved by more than 2 %% during %s", digits.Plural(s.ClockMoved, "measurement",
-			"measurements"))
-	}
+	left, missing := leftOut(s.Wrong, s.Failed), w.unfinished(s)
+	line(s.PassedOver > 0, "passed over", "in %s the model's first choices have no time (they do not compile, or are not "+
+		"recorded); \"after N\" counts them", problems(s.PassedOver))
+	line(!math.IsNaN(s.TauMean), "tau", "mean %.3f, worst %.3f", s.TauMean, s.TauWorst)
+	line(s.Finals > 0, "finals", "the times of %s are from runs in turns; the sweep's rank and correlate",
+		problems(s.Finals))
+	line(!math.IsNaN(s.Noise), "noise floor", "median %s between two measurements of the same pick",
+		digits.Percent(s.Noise))
+	line(left != "", "left out", "%s", left)
+	line(s.NotBuilt > 0, "not built", "%s", digits.Plural(s.NotBuilt, "candidate", "candidates"))
+	line(missing != "", "unfinished", "%s", missing)
+	line(s.ClockMoved > 0, "clock", "it moved by more than 2 %% during %s", digits.Plural(s.ClockMoved, "measurement",
+		"measurements"))
 	return lines
 }
 

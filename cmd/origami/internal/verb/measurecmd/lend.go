@@ -1,43 +1,24 @@
 package measurecmd
 
 import (
-	"context"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/core/exec"
-	"github.com/origami-gemm/origami/core/measure"
 )
 
-// NewLend returns the command at whose other end is `tune --lent`.
+// NewLend returns the command at the other end of --remote.
 func NewLend(f *session.Factory) *cobra.Command {
 	return &cobra.Command{
-		Use:   "lend NAME",
-		Short: "Lend the GPU of this machine",
-		Long: "Measure with the GPU of this machine what `origami tune` on another one asks for, over standard input and\n" +
-			"output. NAME is the GPU's name in the records. origami_gemm.ray calls this command.",
-		Hidden: true,
-		Args:   session.OneArgument("NAME", "the GPU's name in the records"),
+		Use:   "lend EXECUTOR",
+		Short: "Lend the GPU of this machine to another one",
+		Long: "Run an executor plugin of this machine for `origami tune --remote` or `bench --remote` on another one, over\n" +
+			"standard input and output. The plugin must be trusted here. It ends with the connection.",
+		Example: "  origami tune sizes.yaml --arch sm90@h200 --executor cuda --records ./tuned --remote 'ssh node1 origami lend cuda'",
+		Args:    session.OneArgument("EXECUTOR", "an executor plugin, as in cuda"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var x exec.Executor
-			err := measure.Lend(cmd.Context(), struct {
-				io.Reader
-				io.WriteCloser
-			}{os.Stdin, os.Stdout}, args[0],
-				func(ctx context.Context, w measure.Wanted) (*measure.Sweep, measure.Lending, error) {
-					s, lending, err := f.Lend(ctx, w)
-					if err == nil {
-						x = s.Executor
-					}
-					return s, lending, err
-				})
-			if x != nil {
-				_ = x.Close() // what matters was sent
-			}
-			return err
+			return f.Lend(cmd.Context(), args[0], os.Stdin, os.Stdout)
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package measurecmd
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"path/filepath"
@@ -12,8 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/ask/problems"
+	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -24,16 +27,16 @@ import (
 
 // TuneOptions are what the command line says.
 type TuneOptions struct {
-	Factory                            *session.Factory
-	Executor, Records, Logic, Strategy string
-	Submit, Lent                       string
-	Regret                             string
-	Budget                             time.Duration
-	Most                               int
-	WarmL2, RetryFailed, DryRun        bool
-	Share                              session.ShareFlags
-	file                               string
-	regret                             float64
+	measuring
+	Query           session.ProblemFlags
+	Logic, Strategy string
+	Regret          string
+	Budget          time.Duration
+	Most            int
+	DryRun          bool
+	file            string
+	stated          string // a flag that says what is tuned
+	regret          float64
 }
 
 // The strategies.
@@ -45,32 +48,46 @@ const (
 
 // NewTune returns the command.
 func NewTune(f *session.Factory) *cobra.Command {
-	o := &TuneOptions{Factory: f}
+	o := &TuneOptions{measuring: measuring{Factory: f}}
 	cmd := &cobra.Command{
-		Use:   "tune FILE --arch ARCH",
+		Use:   "tune [FILE] --arch ARCH",
 		Short: "Find the fastest kernels of many sizes with few measurements",
-		Long: "Find the fastest kernel of each size of a list (CSV, TSV or JSON Lines with m, n and k) or of a\n" +
-			"tuning file (YAML: problem types, sets of candidates, and their sizes), measuring only candidates\n" +
-			"whose chance is worth it. A size is finished when its expected regret, time of the pick ÷ time of\n" +
-			"the fastest candidate − 1, is below --regret. With --executor a GPU is measured: every result is\n" +
-			"checked, and its times are written to the folder of --records at once, so that the same command\n" +
-			"continues a run that ended early. Otherwise the times are a data set's; if it has all candidates,\n" +
-			"the regret is known and shown. --shard tunes a part of the sizes; `records merge` puts the parts\n" +
-			"together. docs/tuning.md has the file and the method.",
+		Long: "Find the fastest kernel of each problem, asked for as in `select`: by -m, -n and -k, or --problems.\n" +
+			"FILE is a list of problems too, or a tuning file (YAML: problem types, sets of candidates, and\n" +
+			"their sizes). Only candidates whose expected improvement is worth it are measured. A size is\n" +
+			"finished when its expected regret, time of the pick ÷ time of the fastest candidate − 1, is below\n" +
+			"--regret. With --executor a GPU is measured: every result is checked, and its times are written to\n" +
+			"the folder of --records at once, so that the same command continues a run that ended early.\n" +
+			"Otherwise the times are a data set's; if it has all candidates, the regret is known and shown.\n" +
+			"--shard tunes a part of the sizes; `records merge` puts the parts together. docs/tuning.md has the\n" +
+			"file and the method.",
 		Example: `  origami tune sizes.yaml --arch sm90@h200 --dry-run
-  origami tune shapes.csv --arch sm90@h200 --executor triton --records ./tuned --budget 10m --output h200.json
+  origami tune --arch sm90@h200 --dtype bf16 --trans-b --problems m=16:16:16:5632,n=4096,k=4096 --dry-run
+  origami tune shapes.csv --arch sm90@h200 --executor triton --records ./tuned --budget 10m --output h200.yaml
   origami tune sizes.yaml --arch sm90@h200 --records ./my-sweep --json
-  origami tune sizes.yaml --arch sm90@h200 --executor cuda --records ./tuned --shard auto/16 --submit slurm --dry-run
-  origami select --arch sm90@h200 --logic h200.json -m 4096 -n 4096 -k 4096`,
-		Args: session.OneArgument("FILE", "a list of problems or a tuning file"),
+  origami tune sizes.yaml --arch sm90@h200 --executor cuda --records ./tuned --shard auto/16
+  origami tune sizes.yaml --arch sm90@h200 --executor cuda --records ./tuned --remote 'ssh node1 origami lend cuda'
+  origami select --arch sm90@h200 --logic h200.yaml -m 4096 -n 4096 -k 4096`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			return session.NoArguments(cmd, args[min(1, len(args)):])
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.file = args[0]
+			o.file = strings.Join(args, "")
+			for _, f := range question.Fields(&o.Query.Asked) {
+				if f.Key != "kernel" && cmd.Flags().Changed(f.Flag()) {
+					o.stated = f.Flag()
+				}
+			}
+			if o.file == "" && !o.Query.Asks() {
+				return diag.Inputf("it is not said what to tune").Do("give a FILE, --problems, or -m, -n and -k")
+			}
 			return Tune(cmd.Context(), o)
 		},
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.String("kernel", "", "kernel `FAMILY`; the file's, or the architecture's first otherwise")
+	session.Register(flags, &o.Query.Product, "m", "n", "k", "batch", "trans_a", "trans_b", "dtype", "out_dtype", "kernel")
+	session.Register(flags, &o.Query.Search)
+	o.Query.RegisterProblems(flags)
 	flags.StringVar(&o.Executor, "executor", "", "measure with the executor plugin `NAME`, as in cuda or triton")
 	flags.StringVar(&o.Records, "records", "",
 		"`FOLDER` of a data set, the shipped one otherwise; with --executor, where to write and continue it")
@@ -81,50 +98,45 @@ func NewTune(f *session.Factory) *cobra.Command {
 	flags.IntVar(&o.Most, "max-measurements", 0, "make at most `N` measurements, earlier runs included")
 	flags.StringVarP(&o.Logic, "output", "o", "", "write the picks as a library logic to this `FILE`")
 	flags.BoolVar(&o.DryRun, "dry-run", false, "print what would be measured, and measure nothing")
-	flags.StringVar(&o.Submit, "submit", "",
-		"with --dry-run and --shard auto/N, print a job for a `SCHEDULER` instead: slurm or kubernetes")
 	o.Share.Register(flags)
-	flags.StringVar(&o.Lent, "lent", "", "measure with GPUs that are brought to a Unix `SOCKET`, as origami_gemm.ray does")
-	_ = flags.MarkHidden("lent") // it exists: the line above added it
 	flags.BoolVar(&o.RetryFailed, "retry-failed", false,
 		"with --executor, measure again what has failed")
 	return cmd
 }
 
 // Tune answers.
-func Tune(ctx context.Context, o *TuneOptions) error {
+func Tune(ctx context.Context, o *TuneOptions) (err error) {
 	if err := o.check(); err != nil {
-		return err
-	}
-	if err := o.submitted(); err != nil {
 		return err
 	}
 	if err := session.Writable(o.Logic); err != nil {
 		return err
 	}
-	file, err := o.read(ctx)
-	if err != nil {
+	if o.shard, err = o.Share.Part(o.Factory.Getenv); err != nil {
 		return err
 	}
-	o.WarmL2 = warm(o.Factory)
-	a, err := beside(o.Factory, func() (arch.Architecture, error) { return o.Factory.Architecture(ctx) })
-	if err != nil {
+	s := &tuning{o: o, blocks: map[int][]dataset.Measurement{}}
+	if err := s.open(ctx); err != nil {
 		return err
 	}
-	s, err := o.open(ctx, a, file)
-	if err != nil {
-		return err
-	}
-	t, err := s.tune(ctx)
-	if err == nil && !o.DryRun {
-		if err = s.report(ctx, t); err == nil {
-			err = s.finishShare(t)
+	defer func() {
+		if closed := s.close(); err == nil {
+			err = closed
 		}
+	}()
+	t := &tune.Tuner{Sizes: s.plan.Sizes, Prior: tune.PriorOf(s.arch.Describe()), Regret: o.regret, Most: o.Most,
+		Unchecked: unchecked(s.arch.Describe(), s.kernel)}
+	if o.DryRun {
+		return s.dryRun(ctx, t)
 	}
-	if closed := s.close(); err == nil {
-		err = closed
+	if err := s.tune(ctx, t); err != nil {
+		return err
 	}
-	return err
+	if err := s.report(ctx, t); err != nil || s.recording == nil ||
+		slices.ContainsFunc(t.Picks, func(p tune.Pick) bool { return p.Why == tune.Budget }) {
+		return err
+	}
+	return s.recording.finish()
 }
 
 // check reports flags that contradict each other.
@@ -148,17 +160,23 @@ func (o *TuneOptions) check() error {
 		return diag.Inputf("its steps at one size decide what is measured at the others").At("--strategy %s", inSteps).
 			Do("leave --shard out, or use --strategy %s or %s", byModel, all)
 	}
-	if o.Lent != "" && (o.Executor == "" || o.Share.On()) {
-		return diag.Inputf("it brings all GPUs that measure").At("--lent %s", o.Lent).
-			Do("add --executor, and leave --gpus and --shard out")
-	}
 	return o.Share.Check(o.Executor != "" || o.DryRun)
 }
 
-// read reads the tuning file, and takes the kernel family from it, or a list of problems.
+// read reads what is tuned: a tuning file, which may name the kernel family, or problems as `select` takes them.
 func (o *TuneOptions) read(ctx context.Context) (*tune.File, error) {
-	if slices.Contains([]string{".csv", ".tsv", ".jsonl"}, strings.ToLower(filepath.Ext(o.file))) {
-		return o.readList(ctx)
+	switch ext := strings.ToLower(filepath.Ext(o.file)); {
+	case o.file == "":
+		return o.readProblems(ctx)
+	case slices.Contains([]string{".csv", ".tsv", ".json", ".jsonl"}, ext):
+		if o.Query.Problems != "" {
+			return nil, diag.Inputf("%s and --problems contradict each other", o.file).Do("leave one of them out")
+		}
+		o.Query.Problems = o.file
+		return o.readProblems(ctx)
+	}
+	if o.stated != "" {
+		return nil, diag.Inputf("a tuning file says what --%s does", o.stated).At("%s", o.file).Do("leave one of them out")
 	}
 	text, err := session.ReadText(ctx, o.file, limit.Text, "give a tuning file, as docs/tuning.md describes it")
 	if err != nil {
@@ -178,31 +196,38 @@ func (o *TuneOptions) read(ctx context.Context) (*tune.File, error) {
 	return file, nil
 }
 
-// readList reads a list of problems, as --problems of other commands takes it.
-func (o *TuneOptions) readList(ctx context.Context) (*tune.File, error) {
-	flags := session.ProblemFlags{Problems: o.file}
-	err := flags.Batch.Set("1") // of a row without one
+// readProblems reads the problem or the list that the flags name. A type or layout that nothing states is said.
+func (o *TuneOptions) readProblems(ctx context.Context) (*tune.File, error) {
+	list, err := o.Query.Read(ctx, o.Factory)
 	if err != nil {
 		return nil, err
 	}
-	list, err := flags.List(ctx, o.Factory)
+	defer list.Close()
+	rows, err := list.List()
 	if err == nil {
 		err = list.Failures.Err()
 	}
 	if err != nil {
 		return nil, err
 	}
-	sizes := problems.Shapes(list.Problems)
-	for i, p := range sizes {
-		if p.BeyondProduct() || p.Groups != (gemm.Groups{}) {
-			return nil, diag.Inputf("A·B of matrices is tuned, and the problem is %s", p).At("%s", list.Problems[i].Where).
+	for i := range rows {
+		if p := &rows[i]; p.BeyondProduct() || p.Groups != (gemm.Groups{}) {
+			return nil, diag.Inputf("A·B of matrices is tuned, and the problem is %s", p.Problem).At("%s", p.Where).
 				Do("leave the row out")
 		}
 	}
-	if len(sizes) == 0 {
-		return nil, diag.Inputf("there are no problems").At("%s", o.file).Do("give a row with m, n and k for each")
+	q := &o.Query.Types
+	var assumed []string
+	if q.DType == "" && o.Factory.Settings.Source("dtype") == "default" && !list.Has("dtype") {
+		assumed = append(assumed, "fp16, for want of --dtype or a column dtype")
 	}
-	return tune.Of(sizes, o.file), nil
+	if !q.TransA && !q.TransB && !list.Has("trans_a") && !list.Has("trans_b") {
+		assumed = append(assumed, "row-major, for want of --trans-a, --trans-b or columns of these names")
+	}
+	if assumed != nil {
+		o.Factory.Streams.Note("what is tuned is " + strings.Join(assumed, ", and "))
+	}
+	return tune.Of(problems.Shapes(rows), cmp.Or(o.Query.Problems, "-m -n -k")), nil
 }
 
 // unchecked reports whether the model states no error for the kernels.
@@ -228,8 +253,8 @@ func (s *tuning) writeLogics(t *tune.Tuner) error {
 		if l.Type, err = tensile.TypeOf(&p); err != nil {
 			return err
 		}
-		l.Arch, l.Device, l.Family, l.Source = d.Arch, d.Device, s.kernel, "origami tune "+filepath.Base(s.o.file)
-		text, err := l.JSON()
+		l.Arch, l.Device, l.Family, l.Source = d.Arch, d.Device, s.kernel, "origami tune "+s.o.name()
+		text, err := l.Map()
 		if err != nil {
 			return err
 		}
@@ -245,6 +270,11 @@ func (s *tuning) writeLogics(t *tune.Tuner) error {
 			digits.Plural(len(l.Kernels), "kernel", "kernels") + " in " + name)
 	}
 	return nil
+}
+
+// name is a short name of what is tuned.
+func (o *TuneOptions) name() string {
+	return filepath.Base(cmp.Or(o.file, o.Query.Problems, "problem"))
 }
 
 // geomean is the geometric mean of 1 + v, less 1. It is NaN of nothing.

@@ -110,7 +110,7 @@ func (s *tuning) sets() []set {
 			p := typ.Problem
 			p.M, p.N, p.K, p.Batch = 1, 1, 1, 1
 			out = append(out, set{Type: p.String()[len("1x1x1 "):], Name: typ.Sets[j].Name, Sizes: len(typ.Sets[j].Sizes),
-				BruteForce: s.plan.Usable[i][j]})
+				BruteForce: typ.Sets[j].Usable})
 		}
 	}
 	return out
@@ -126,50 +126,40 @@ func bruteForce(s *tune.Size) (t unit.Seconds) {
 
 // walk goes through the steps with the predicted times.
 func (s *tuning) walk(ctx context.Context, t *tune.Tuner, plan *planned) error {
-	var spent unit.Seconds
-	t.Measure = func(_ context.Context, tasks []tune.Task) ([]unit.Seconds, error) {
-		times := make([]unit.Seconds, len(tasks))
-		for i, task := range tasks {
-			times[i] = t.Sizes[task.Size].Candidates[task.Candidate].Predicted
-			spent += measure.Cost(times[i])
-		}
-		return times, nil
-	}
-	if err := t.InSteps(ctx, s.plan.File, s.arch.Describe().Axes(s.kernel)); err != nil {
-		return err
-	}
+	t.Executor = tune.Lookup(func(task tune.Task) (unit.Seconds, bool) {
+		time := t.Sizes[task.Size].Candidates[task.Candidate].Predicted
+		plan.ExpectedSeconds += float64(measure.Cost(time))
+		return time, true
+	})
+	plan.ExpectedSeconds = 0
+	err := t.InSteps(ctx, s.plan.File, s.arch.Describe().Axes(s.kernel))
 	plan.Expected = len(t.Log)
-	plan.ExpectedSeconds = float64(spent)
-	return nil
+	return err
 }
 
 // simulate tunes some of the sizes with made-up times, and extrapolates.
 func (s *tuning) simulate(ctx context.Context, t *tune.Tuner, plan *planned) error {
 	all := t.Sizes
-	order := rand.New(rand.NewPCG(1, 2)).Perm(len(all))
-	some := order[:min(sampled, len(order))]
 	t.Sizes = nil
-	for _, i := range some {
+	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(len(all))[:min(sampled, len(all))] {
 		t.Sizes = append(t.Sizes, all[i])
 	}
 	var spent unit.Seconds
-	t.Measure = func(_ context.Context, tasks []tune.Task) ([]unit.Seconds, error) {
-		times := make([]unit.Seconds, len(tasks))
-		for i, task := range tasks {
-			c := &t.Sizes[task.Size].Candidates[task.Candidate]
-			kernel := c.Config
-			kernel.GroupM = 0
-			shared := draw(kernel.String()) * simulatedShared
-			alone := draw(kernel.String()+t.Sizes[task.Size].Problem.String()) * simulatedAlone
-			times[i] = c.Predicted * unit.Seconds(math.Exp(shared+alone))
-			spent += measure.Cost(times[i])
-		}
-		return times, nil
-	}
+	t.Executor = tune.Lookup(func(task tune.Task) (unit.Seconds, bool) {
+		c := &t.Sizes[task.Size].Candidates[task.Candidate]
+		kernel := c.Config
+		kernel.GroupM = 0
+		shared := draw(kernel.String()) * simulatedShared
+		alone := draw(kernel.String()+t.Sizes[task.Size].Problem.String()) * simulatedAlone
+		time := c.Predicted * unit.Seconds(math.Exp(shared+alone))
+		spent += measure.Cost(time)
+		return time, true
+	})
+	t.Batch = min(batch, (len(t.Sizes)+3)/4)
 	if err := t.Run(ctx); err != nil {
 		return err
 	}
-	factor := float64(len(all)) / float64(len(some))
+	factor := float64(len(all)) / float64(len(t.Sizes))
 	plan.Expected = int(math.Ceil(float64(len(t.Log)) * factor))
 	if t.Most > 0 {
 		plan.Expected = min(plan.Expected, t.Most)

@@ -75,15 +75,7 @@ type summary struct {
 	// the mean and the worst, if all candidates are recorded
 	Known      *float64 `json:"known_regret,omitempty"`
 	KnownWorst *float64 `json:"known_regret_worst,omitempty"`
-	Unfinished int      `json:"unfinished"`      // how many sizes stopped before the limit
-	Curve      []point  `json:"curve,omitempty"` // the known regret after so many measurements
-}
-
-// point is a point of the curve of regret, in JSON.
-type point struct {
-	Measurements int     `json:"measurements"`         // of all sizes
-	Mean         float64 `json:"mean" unit:"fraction"` // the known regret
-	Worst        float64 `json:"worst" unit:"fraction"`
+	Unfinished int      `json:"unfinished"` // how many sizes stopped before the limit
 }
 
 // report writes the outcome.
@@ -112,16 +104,17 @@ func (s *tuning) report(ctx context.Context, t *tune.Tuner) error {
 
 // keepOutcome writes the outcome beside the measurements that it comes from. A folder with all candidates has none.
 func (s *tuning) keepOutcome(rows []tuned, sum *summary) error {
-	if s.o.Executor == "" {
+	if s.recording == nil {
 		return nil
 	}
 	if s.o.Strategy == all {
-		if err := os.Remove(filepath.Join(s.folder, datastore.TuneFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return diag.Inputf("it cannot be removed: %v", err).At("%s", s.folder)
+		err := os.Remove(filepath.Join(s.recording.folder, datastore.TuneFile))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return diag.Inputf("it cannot be removed: %v", err).At("%s", s.recording.folder)
 		}
 		return nil
 	}
-	text, err := json.MarshalIndent(map[string]any{"tune": 1, "file": filepath.Base(s.o.file), "summary": sum,
+	text, err := json.MarshalIndent(map[string]any{"tune": 1, "file": s.o.name(), "summary": sum,
 		"sizes": rows}, "", " ")
 	if err != nil {
 		return err
@@ -155,7 +148,7 @@ func (s *tuning) rows(t *tune.Tuner) []tuned {
 		}
 		time := p.Time
 		if time == 0 {
-			time, _ = s.time(t, tune.Task{Size: i, Candidate: p.Candidate})
+			time = s.time(t, tune.Task{Size: i, Candidate: p.Candidate})
 		}
 		if time > 0 {
 			known := float64(time/s.best[i]) - 1
@@ -208,59 +201,37 @@ func (s *tuning) summarise(t *tune.Tuner, rows []tuned, sum *summary) {
 		worst = max(worst, v)
 	}
 	sum.Known, sum.KnownWorst = &mean, &worst
-	if s.o.Strategy == all {
-		return
-	}
-	time := func(task tune.Task) unit.Seconds { v, _ := s.time(t, task); return v }
-	for _, p := range t.Curve(time, s.best) {
-		sum.Curve = append(sum.Curve, point(p))
-	}
 }
 
 // heading prints the summary as text.
 func (s *tuning) heading(sum *summary) {
-	streams := s.o.Factory.Streams
-	share := func(n int) string { return digits.Percent(float64(n) / float64(sum.BruteForce)) }
-	table.Lines(streams, table.DeviceLines(s.arch.Describe())...)
-	table.Lines(streams, table.ModelLine(s.arch.Describe(), s.kernel))
+	streams, d := s.o.Factory.Streams, s.arch.Describe()
+	line := func(holds bool, label, format string, args ...any) {
+		if holds {
+			table.Line(streams, label, format, args...)
+		}
+	}
+	table.Lines(streams, table.DeviceLines(d)...)
+	table.Lines(streams, table.ModelLine(d, s.kernel))
 	took := ""
 	if sum.Fresh > 0 {
 		rate := float64(sum.Fresh) / sum.FreshSeconds
 		took = fmt.Sprintf("; %d of them in %v, where brute force would take about %v", sum.Fresh, rounded(sum.FreshSeconds),
 			rounded(float64(sum.BruteForce)/rate))
 	}
-	table.Line(streams, "measured", "%d of %d, %s of brute force%s", sum.Measurements, sum.BruteForce,
-		share(sum.Measurements), took)
-	if s.data != nil && s.sweep == nil && s.o.Executor == "" {
-		table.Line(streams, "times", "recorded in %s", s.data.Name)
-	}
-	if sum.Repeats > 0 {
-		table.Line(streams, "repeated", "%d in turns, to decide ties", sum.Repeats)
-	}
-	if sum.Tied > 0 {
-		table.Line(streams, "ties", "at %s another kernel is as fast, within the noise",
-			digits.Plural(sum.Tied, "size", "sizes"))
-	}
-	table.Line(streams, "kernels", "%d for %s", sum.Kernels, digits.Plural(sum.Sizes, "size", "sizes"))
-	if s.o.Strategy == byModel {
-		table.Line(streams, "regret", "%s expected, as a geometric mean; the limit of a size is %s",
-			digits.Percent(float64(sum.Expected)), digits.Percent(sum.Regret))
-	}
+	line(true, "measured", "%d of %d, %s of brute force%s", sum.Measurements, sum.BruteForce,
+		digits.Percent(float64(sum.Measurements)/float64(sum.BruteForce)), took)
+	line(s.recording == nil, "times", "recorded in %s", s.data.Name)
+	line(sum.Repeats > 0, "repeated", "%d in turns, to decide ties", sum.Repeats)
+	line(sum.Tied > 0, "ties", "at %s another kernel is as fast, within the noise", digits.Plural(sum.Tied, "size", "sizes"))
+	line(true, "kernels", "%d for %s", sum.Kernels, digits.Plural(sum.Sizes, "size", "sizes"))
+	line(s.o.Strategy == byModel, "regret", "%s expected, as a geometric mean; the limit of a size is %s",
+		digits.Percent(float64(sum.Expected)), digits.Percent(sum.Regret))
 	if sum.Known != nil {
-		table.Line(streams, "known", "%s, as a geometric mean; %s at the worst size", digits.Percent(*sum.Known),
+		line(true, "known", "%s, as a geometric mean; %s at the worst size", digits.Percent(*sum.Known),
 			digits.Percent(*sum.KnownWorst))
 	}
-	if sum.Unfinished > 0 {
-		table.Line(streams, "unfinished", "%s", digits.Plural(sum.Unfinished, "size", "sizes"))
-	}
-	if len(sum.Curve) == 0 {
-		return
-	}
-	streams.Printf("\n")
-	_ = show.Write(streams, table.Table, sum.Curve, // an error of the screen shows when it is flushed
-		show.Key[point]("measurements"),
-		show.Text("of brute force", func(p *point) string { return share(p.Measurements) }),
-		show.Key[point]("mean", "regret"), show.Key[point]("worst", "worst size"))
+	line(sum.Unfinished > 0, "unfinished", "%s", digits.Plural(sum.Unfinished, "size", "sizes"))
 }
 
 func rounded(seconds float64) time.Duration {

@@ -1,11 +1,10 @@
 package measurecmd
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
-	"time"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/core/dataset"
@@ -34,22 +33,18 @@ func (s *tuning) repeat(ctx context.Context, t *tune.Tuner) error {
 	if s.known {
 		return nil
 	}
-	if s.sweep != nil && (s.o.Most > 0 || s.o.Budget > 0) {
+	if s.recording != nil && (s.o.Most > 0 || s.o.Budget > 0) {
 		if err := s.repeatTies(ctx, t); err != nil {
 			return err
 		}
 	}
 	for i := range t.Picks {
-		p, size := &t.Picks[i], &t.Sizes[i]
-		if p.Time == 0 {
-			continue
-		}
 		block := s.block(t, i)
 		s.repeats += len(block)
 		if choice, _ := measure.Choose(block); choice >= 0 {
 			s.blocks[i] = block
-			p.Time = block[choice].Median
-			p.Candidate = slices.IndexFunc(size.Candidates, func(c tune.Candidate) bool {
+			t.Picks[i].Time = block[choice].Median
+			t.Picks[i].Candidate = slices.IndexFunc(t.Sizes[i].Candidates, func(c tune.Candidate) bool {
 				return c.Config == block[choice].Config
 			})
 		}
@@ -59,48 +54,40 @@ func (s *tuning) repeat(ctx context.Context, t *tune.Tuner) error {
 
 // repeatTies measures what was not repeated yet, as far as the budget goes.
 func (s *tuning) repeatTies(ctx context.Context, t *tune.Tuner) error {
-	spent, begun := len(t.Log), 0
+	spent := len(t.Log)
+	again := map[int][]gemm.Config{}
 	for i := range t.Picks {
-		p, size := &t.Picks[i], &t.Sizes[i]
-		if p.Time == 0 {
-			continue
-		}
 		if block := s.block(t, i); block != nil {
 			spent += len(block)
 			continue
 		}
-		configs := []gemm.Config{size.Candidates[p.Candidate].Config}
-		for _, m := range s.beside(t, i) {
-			configs = append(configs, m.Config)
-		}
-		configs = configs[:min(1+mostRepeated, len(configs))]
-		arms := len(configs) + 1 // with the null arm
-		if len(configs) == 1 || s.o.Most > 0 && spent+arms > s.o.Most ||
-			s.o.Budget > 0 && time.Since(s.begun) > s.o.Budget {
-			continue
-		}
-		spent += arms
-		if s.fleet == nil {
-			if err := s.sweep.Repeat(ctx, size.Problem, configs); err != nil {
-				return err
+		ties := s.recordedTies(t, i)
+		ties = ties[:min(mostRepeated, len(ties))]
+		if arms := len(ties) + 2; len(ties) > 0 && (s.o.Most == 0 || spent+arms <= s.o.Most) { // with pick and null arm
+			again[i] = []gemm.Config{t.Sizes[i].Candidates[t.Picks[i].Candidate].Config}
+			for _, m := range ties {
+				again[i] = append(again[i], m.Config)
 			}
-			continue
-		}
-		s.fleet.Repeat(size.Problem, configs)
-		if begun++; begun%(batch*len(s.gpus)) == 0 { // so few that a budget of time is held
-			if err := s.settled(ctx); err != nil {
-				return err
-			}
+			spent += arms
 		}
 	}
-	return s.settled(ctx)
-}
-
-// settled waits until all that GPUs repeat is confirmed.
-func (s *tuning) settled(ctx context.Context) error {
-	for s.fleet != nil {
-		if done, err := s.fleet.Wait(ctx); err != nil || len(done) == 0 {
-			return err
+	together := batch * len(s.o.gpus) // so few that a budget of time is held
+	if s.recording.Alone {
+		together = 1
+	}
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(again)), together) {
+		if s.spent() {
+			return nil
+		}
+		for _, i := range some {
+			s.recording.Repeat(t.Sizes[i].Problem, again[i])
+		}
+		for {
+			if done, err := s.recording.Wait(ctx); err != nil {
+				return err
+			} else if len(done) == 0 {
+				break
+			}
 		}
 	}
 	return nil
@@ -108,6 +95,9 @@ func (s *tuning) settled(ctx context.Context) error {
 
 // block returns the last block of measurements in turns of a size that is about its pick, nil without one.
 func (s *tuning) block(t *tune.Tuner, i int) []dataset.Measurement {
+	if t.Picks[i].Time == 0 {
+		return nil
+	}
 	size := &t.Sizes[i]
 	pick := size.Candidates[t.Picks[i].Candidate].Config
 	for _, block := range slices.Backward(s.data.Finals(size.Problem)) {
@@ -121,46 +111,36 @@ func (s *tuning) block(t *tune.Tuner, i int) []dataset.Measurement {
 	return nil
 }
 
-// beside returns the measurements of a size whose times the noise cannot tell from that of the pick, the fastest first.
-func (s *tuning) beside(t *tune.Tuner, i int) (list []dataset.Measurement) {
-	size := &t.Sizes[i]
-	pick, there := s.recordedAt(t, tune.Task{Size: i, Candidate: t.Picks[i].Candidate})
-	if !there {
+// recordedTies returns what is tied with the pick of a size, by times that were measured one after the other.
+func (s *tuning) recordedTies(t *tune.Tuner, i int) []measure.Tie {
+	if t.Picks[i].Time == 0 {
 		return nil
 	}
+	at := func(task tune.Task) dataset.Measurement {
+		m, _ := s.recordedAt(t, task)
+		m.Config = t.Sizes[i].Candidates[task.Candidate].Config // in the launch order of the candidate
+		return m
+	}
+	pick := at(tune.Task{Size: i, Candidate: t.Picks[i].Candidate})
+	var others []dataset.Measurement
 	for _, m := range t.Log {
-		if m.Size != i || m.Time <= 0 || m.Candidate == t.Picks[i].Candidate {
-			continue
-		}
-		other, there := s.recordedAt(t, m.Task)
-		other.Config = size.Candidates[m.Candidate].Config
-		if there && float64(other.Median/pick.Median)-1 <= measure.Noise(&pick, &other) {
-			list = append(list, other)
+		if m.Size == i && m.Time > 0 {
+			others = append(others, at(m.Task))
 		}
 	}
-	slices.SortStableFunc(list, func(a, b dataset.Measurement) int { return cmp.Compare(a.Median, b.Median) })
-	return list
+	return measure.Ties(&pick, others, measure.Noise)
 }
 
 // ties lists what is as fast as the pick of a size, as far as is known.
 func (s *tuning) ties(t *tune.Tuner, i int) []tied {
-	out := []tied{}
-	if t.Picks[i].Time == 0 {
-		return out
-	}
-	if block := s.blocks[i]; block != nil {
+	ties, block := s.recordedTies(t, i), s.blocks[i]
+	if block != nil {
 		choice, noise := measure.Choose(block)
-		for j := range block {
-			m := &block[j]
-			if m.Status == dataset.OK && !m.Null && j != choice && float64(m.Median/block[choice].Median)-1 <= noise {
-				out = append(out, tied{m.Config.String(), float64(m.Median), ask.Number(noise), true})
-			}
-		}
-		return out
+		ties = measure.Ties(&block[choice], block, func(_, _ *dataset.Measurement) float64 { return noise })
 	}
-	pick, _ := s.recordedAt(t, tune.Task{Size: i, Candidate: t.Picks[i].Candidate})
-	for _, m := range s.beside(t, i) {
-		out = append(out, tied{m.Config.String(), float64(m.Median), ask.Number(measure.Noise(&pick, &m)), false})
+	out := []tied{}
+	for _, m := range ties {
+		out = append(out, tied{m.Config.String(), float64(m.Median), ask.Number(m.Noise), block != nil})
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package pickcmd
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
@@ -38,12 +39,12 @@ func (o *SelectOptions) runLogic(ctx context.Context) error {
 	foreign := newForeignWriter(o, list.Labels(), l)
 	err = o.each(ctx, library.rankings, list, ask.Question{Kernel: o.family(l), Regret: o.Regret},
 		func(one *ask.Ranking, write func(*ask.Ranking) error) error {
-			if len(one.Entries) == 0 || l.Parts != nil && foreign.rowwise() {
+			if len(one.Entries) == 0 || !known(l) && foreign.rowwise() {
 				return foreign.write(one)
 			}
 			return write(one)
 		})
-	if foreign.many && foreign.format == table.Table && l.Parts != nil {
+	if foreign.many && foreign.format == table.Table && !known(l) {
 		_ = foreign.stream.Close() // an error of the screen shows when it is flushed
 	}
 	return err
@@ -53,24 +54,37 @@ func (o *SelectOptions) runLogic(ctx context.Context) error {
 type library struct {
 	*tensile.Logic
 	file string
-	// model has all candidates. own has only the kernels of the library, unless they are Tensile's.
+	// model has all candidates. own has only the kernels of the library, unless no model here knows them.
 	model, own arch.Architecture
+	names      map[gemm.Config]string // of Tensile's kernels that a model knows
 }
 
 func newLibrary(l *tensile.Logic, file string, model arch.Architecture) *library {
-	b := &library{l, file, model, model}
-	if l.Parts == nil {
-		list := make([]gemm.Config, len(l.Kernels))
-		for i := range l.Kernels {
-			list[i] = l.Kernels[i].Config
+	b := &library{l, file, model, model, map[gemm.Config]string{}}
+	var list []gemm.Config
+	for i := range l.Kernels {
+		k := &l.Kernels[i]
+		if k.Config.BlockM == 0 {
+			continue
 		}
+		list = append(list, k.Config)
+		if _, there := b.names[k.Config]; !there && l.Parts != nil {
+			b.names[k.Config] = k.Name
+		}
+	}
+	if list != nil {
 		b.own = arch.WithCandidates(model, list)
 	}
 	return b
 }
 
+// known reports whether a model here may know kernels of a logic.
+func known(l *tensile.Logic) bool {
+	return slices.ContainsFunc(l.Kernels, func(k logic.Kernel) bool { return k.Config.BlockM > 0 })
+}
+
 // rankings are session.Rankings. The first entry has the logic's kernel, and the second the model's pick. Where the
-// logic leaves the answer to the model, it ranks the kernels of the library. A kernel of Tensile has no entry.
+// logic leaves the answer to the model, it ranks the kernels of the library. A kernel that no model knows has no entry.
 func (b *library) rankings(ctx context.Context, q ask.Question) ([]ask.Ranking, error) {
 	answers := make([]ask.Ranking, len(q.Problems))
 	var named, left []int
@@ -95,6 +109,15 @@ func (b *library) rankings(ctx context.Context, q ask.Question) ([]ask.Ranking, 
 	}
 	if err := some(ctx, b.own, q, answers, left); err != nil {
 		return nil, err
+	}
+	for _, i := range left {
+		if e := answers[i].Entries; len(e) > 0 {
+			c := e[0].Config
+			if _, listed := b.names[c]; !listed {
+				c.GroupM = 0 // the file leaves the launch order open
+			}
+			answers[i].Logic.Kernel = b.names[c]
+		}
 	}
 	q.Regret = false // it is of the model's pick
 	if err := some(ctx, b.model, q, answers, named); err != nil {
@@ -133,7 +156,7 @@ func some(ctx context.Context, a arch.Architecture, q ask.Question, answers []as
 
 // family is the kernel family to ask about: the logic's, unless its kernels are Tensile's.
 func (o *SelectOptions) family(l *tensile.Logic) string {
-	if o.Factory.Settings.Kernel == "" && l.Parts == nil {
+	if o.Factory.Settings.Kernel == "" && known(l) {
 		return l.Family
 	}
 	return o.Factory.Settings.Kernel
@@ -150,6 +173,9 @@ func (o *SelectOptions) checkLogic(l *tensile.Logic, d *arch.Description) error 
 		}
 		return diag.Inputf("the logic is for %s, and the problem for %s", on, d.ID()).At("%s", place).
 			Do("use a logic for the device, or --arch %s", on)
+	case l.Parts != nil && l.Parts.Library == tensile.Prediction && !known(l):
+		return diag.Inputf("its kernels are for a model to choose among, and none says its tile").At("%s", place).
+			Do("give a file with MacroTile0, MacroTile1, DepthU and WorkGroup")
 	case l.Parts == nil && named != "" && named != l.Family:
 		return diag.Inputf("the logic has %s kernels, and --kernel is %s", l.Family, named).At("%s", place).
 			Do("leave --kernel out")

@@ -36,11 +36,19 @@ func (o *SelectOptions) runMeasured(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m, err := o.measurer(ctx, side.Model)
-	if err != nil {
+	m := &measurer{executor: o.Executor}
+	if m.count, err = o.count(); err != nil {
 		return err
 	}
-	defer m.close()
+	if m.sweep, _, err = o.Factory.Sweep(ctx, side.Model, o.Executor, false); err != nil {
+		return err
+	}
+	defer func() { _ = m.sweep.Executor.Close() }() // the measurements are done
+	d, kernel := side.Model.Describe(), m.sweep.Space.Kernel
+	if m.count == 0 && !d.HasSigma(kernel) {
+		return howMany("the %s model of %s does not say how far its times for %s are from measured ones", d.Model, d.ID(),
+			kernel)
+	}
 	families, err := o.Factory.FamiliesToMeasure(ctx, m.sweep)
 	if err != nil {
 		return err
@@ -61,64 +69,47 @@ func (o *SelectOptions) runMeasured(ctx context.Context) error {
 	})
 }
 
+// count is how many candidates to measure, 0 for as many as are worth it.
+func (o *SelectOptions) count() (int, error) {
+	switch n, err := strconv.Atoi(o.Measure); {
+	case o.Measure == "":
+		return 0, diag.Inputf("nothing is to be measured").At("--executor").Do("add --measure auto")
+	case o.Measure == auto:
+		return 0, nil
+	case err != nil || n < 1 || n > measure.RegretCandidates:
+		return 0, diag.Inputf("%q is neither auto nor a whole number from 1 to %d", o.Measure, measure.RegretCandidates).
+			At("--measure").Do("write auto, or how many candidates to measure")
+	default:
+		return n, nil
+	}
+}
+
+// howMany is the error of a model that cannot say how many candidates are worth measuring.
+func howMany(format string, args ...any) error {
+	return diag.Inputf(format, args...).At("--measure auto").Do("say how many candidates to measure, as in --measure 8")
+}
+
 // measurer measures the leading candidates of answers and puts what they turn out to be into them.
 type measurer struct {
-	// count is how many to measure, 0 for as many as are worth it.
 	count    int
 	executor string
-	device   string
 	sweep    *measure.Sweep
 }
-
-// measurer opens the executor.
-func (o *SelectOptions) measurer(ctx context.Context, a arch.Architecture) (*measurer, error) {
-	m := &measurer{executor: o.Executor}
-	switch o.Measure {
-	case "":
-		return nil, diag.Inputf("nothing is to be measured").At("--executor").Do("add --measure auto")
-	case auto:
-	default:
-		n, err := strconv.Atoi(o.Measure)
-		if err != nil || n < 1 || n > measure.RegretCandidates {
-			return nil, diag.Inputf("%q is neither auto nor a whole number from 1 to %d", o.Measure,
-				measure.RegretCandidates).
-				At("--measure").Do("write auto, or how many candidates to measure")
-		}
-		m.count = n
-	}
-	var err error
-	if m.sweep, _, err = o.Factory.Sweep(ctx, a, o.Executor, false); err != nil {
-		return nil, err
-	}
-	m.device = m.sweep.Data.DriverName
-	if m.count == 0 && !a.Describe().HasSigma(m.sweep.Space.Kernel) {
-		m.close()
-		d := a.Describe()
-		return nil, diag.Inputf("the %s model of %s does not say how far its times for %s are from measured ones",
-			d.Model,
-			d.ID(), m.sweep.Space.Kernel).
-			At("--measure auto").Do("say how many candidates to measure, as in --measure 8")
-	}
-	return m, nil
-}
-
-// close ignores the error: the measurements are done.
-func (m *measurer) close() { _ = m.sweep.Executor.Close() }
 
 // measure measures the first candidates of an answer, if that is worth it, and puts the one to use first.
 func (m *measurer) measure(ctx context.Context, a *ask.Ranking) error {
 	n := m.count
 	if n == 0 {
 		if a.Regret == nil {
-			return diag.Inputf("the %s model was not checked on the likes of %s: %s", a.Arch.Model, a.Problem,
-				strings.Join(a.Outside(&a.Entries[0]), "; ")).
-				At("--measure auto").Do("say how many candidates to measure, as in --measure 8")
+			return howMany("the %s model was not checked on the likes of %s: %s", a.Arch.Model, a.Problem,
+				strings.Join(a.Outside(&a.Entries[0]), "; "))
 		}
 		if n = a.Regret.WorthMeasuring; n < 2 {
 			n = 0 // the pick stays whatever its time is
 		}
 	}
-	measured := &ask.Measurements{Executor: m.executor, Device: m.device, Auto: m.count == 0, Noise: math.NaN()}
+	measured := &ask.Measurements{Executor: m.executor, Device: m.sweep.Data.DriverName, Auto: m.count == 0,
+		Noise: math.NaN()}
 	a.Measured = measured
 	if n == 0 {
 		return nil

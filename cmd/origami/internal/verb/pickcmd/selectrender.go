@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
+	"github.com/origami-gemm/origami/core/logic"
 )
 
 // row is a configuration of a ranking in a table. One without a rank cannot be used.
@@ -192,7 +193,7 @@ func (w *selectWriter) card(a *ask.Ranking) {
 	}
 	line("why", "%s", a.Why(best))
 	switch {
-	case a.Logic != nil && a.Logic.Kernel != "":
+	case a.Logic != nil && a.Logic.Layer != logic.LayerModel:
 		line("model", "%s", beside(best, &a.Entries[1]))
 	case len(a.Entries) > 1 && a.Measured == nil && w.top == 1:
 		second := &a.Entries[1]
@@ -209,7 +210,7 @@ func (w *selectWriter) card(a *ask.Ranking) {
 			advice = fmt.Sprintf("measure the first %d", r.WorthMeasuring)
 		}
 		line("unmeasured", "expected regret %s, %s", percent(r.Expected), advice)
-	case w.regret && (a.Logic == nil || a.Logic.Kernel == ""):
+	case w.regret && (a.Logic == nil || a.Logic.Layer == logic.LayerModel):
 		line("unmeasured", "expected regret unknown: the model states no error")
 	}
 	if w.top > 1 {

@@ -44,7 +44,7 @@ type shownJSON struct {
 
 // gpuRow is what one GPU measured under one driver.
 type gpuRow struct {
-	GPU          string    `json:"gpu"`          // its number, behind its node with Ray; empty if there was one
+	GPU          string    `json:"gpu"`          // its number, with --remote and its command; empty if there was one
 	Driver       string    `json:"driver"`       // the driver's version
 	Measurements int       `json:"measurements"` // how many, checks not included
 	From         time.Time `json:"from"`         // the first and the last measurement

@@ -12,7 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Prior is what is known before measurements. A predicted time is wrong by a factor. Its logarithm is the residual
+// Prior is what is known before any measurement. A predicted time is wrong by a factor, whose logarithm is the residual
 // log(measured ÷ predicted). Residuals are a Gaussian process over sizes s and configurations c, with the covariance
 //
 //	k((s,c),(s',c')) = nearSizes · S + oneSize · [s=s'] + pair · [s=s', c=c'] +
@@ -22,8 +22,7 @@ import (
 // says something of the same size, of similar configurations at all sizes, and most of similar configurations at nearby
 // sizes.
 //
-// Prior is what is known before any measurement: the variances, and the distances, in powers of two, at which S and C
-// have fallen to exp(−½).
+// Its fields are the variances, and the distances, in powers of two, at which S and C have fallen to exp(−½).
 type Prior struct {
 	// Errors that all configurations share at nearby sizes and at one size, which do not change the choice; errors of a
 	// configuration at all sizes; errors shared by similar configurations at nearby sizes and at one size; errors of one
@@ -66,13 +65,13 @@ const (
 	mostSquare = 25
 )
 
-// point is a size as the belief sees it.
+// point is a size as the process sees it.
 type point struct {
 	kind int // number of the problem type
 	log  [4]float64
 }
 
-// features is a configuration as the belief sees it.
+// features is a configuration as the process sees it.
 type features struct {
 	log  [6]float64
 	axes string
@@ -91,8 +90,8 @@ type observed struct {
 	residual     float64
 }
 
-// belief is what measurements say of the errors of predicted times.
-type belief struct {
+// process is what measurements say of the errors of predicted times.
+type process struct {
 	Prior
 	// points are the sizes, seen the observations of each.
 	points []point
@@ -106,9 +105,9 @@ type belief struct {
 	surprise, count float64
 }
 
-// newBelief returns what is known before any measurement.
-func newBelief(sizes []Size, prior Prior, unchecked bool) *belief {
-	b := &belief{Prior: prior, seen: make([][]observed, len(sizes)),
+// newProcess returns what is known before any measurement.
+func newProcess(sizes []Size, prior Prior, unchecked bool) *process {
+	b := &process{Prior: prior, seen: make([][]observed, len(sizes)),
 		numbers: map[features]int{}, surprise: prior.scale * startCount, count: startCount}
 	if unchecked {
 		b.surprise = uncheckedScale * startCount
@@ -126,7 +125,7 @@ func newBelief(sizes []Size, prior Prior, unchecked bool) *belief {
 
 // number returns the number of a configuration, which does not depend on its launch order. All that are asked for are
 // candidates of the sizes, in some launch order.
-func (b *belief) number(c *gemm.Config) int {
+func (b *process) number(c *gemm.Config) int {
 	f := featuresOf(c)
 	n, there := b.numbers[f]
 	if !there {
@@ -137,10 +136,10 @@ func (b *belief) number(c *gemm.Config) int {
 	return n
 }
 
-func (b *belief) likeSizes(s, t int) float64 { return b.likeAt(s, t, b.apart(s, t)) }
+func (b *process) likeSizes(s, t int) float64 { return b.likeAt(s, t, b.apart(s, t)) }
 
 // apart is the square of the distance of two sizes.
-func (b *belief) apart(s, t int) (d float64) {
+func (b *process) apart(s, t int) (d float64) {
 	x, y := &b.points[s], &b.points[t]
 	for i := range x.log {
 		d += (x.log[i] - y.log[i]) * (x.log[i] - y.log[i])
@@ -148,7 +147,7 @@ func (b *belief) apart(s, t int) (d float64) {
 	return d
 }
 
-func (b *belief) likeAt(s, t int, apart float64) float64 {
+func (b *process) likeAt(s, t int, apart float64) float64 {
 	like := math.Exp(-apart / (2 * b.size * b.size))
 	if b.points[s].kind != b.points[t].kind {
 		like *= b.kind
@@ -156,7 +155,7 @@ func (b *belief) likeAt(s, t int, apart float64) float64 {
 	return like
 }
 
-func (b *belief) likeConfigs(x, y int) float64 {
+func (b *process) likeConfigs(x, y int) float64 {
 	if row := b.alike[x]; row != nil {
 		return row[y]
 	}
@@ -166,7 +165,7 @@ func (b *belief) likeConfigs(x, y int) float64 {
 	return b.compare(&b.configs[x], &b.configs[y])
 }
 
-func (b *belief) compare(x, y *features) float64 {
+func (b *process) compare(x, y *features) float64 {
 	l := &b.Prior
 	scale := [6]float64{l.tile, l.tile, l.deep, l.warps, l.stages, l.split}
 	d := 0.0
@@ -182,7 +181,7 @@ func (b *belief) compare(x, y *features) float64 {
 }
 
 // covariance returns the covariance of two residuals, without the noise of measuring. like is likeSizes of their sizes.
-func (b *belief) covariance(s, c, t, d int, like float64) float64 {
+func (b *process) covariance(s, c, t, d int, like float64) float64 {
 	v := &b.Prior
 	k := float64(v.nearSizes * like)
 	shared := v.allSizes + float64(v.nearBoth*like)
@@ -197,7 +196,7 @@ func (b *belief) covariance(s, c, t, d int, like float64) float64 {
 }
 
 // observe adds a measurement.
-func (b *belief) observe(s int, c *Candidate, t unit.Seconds) {
+func (b *process) observe(s int, c *Candidate, t unit.Seconds) {
 	o := observed{s, b.number(&c.Config), math.Log(float64(t / c.Predicted))}
 	if b.alike[o.config] == nil {
 		row := make([]float64, len(b.configs))
@@ -225,12 +224,12 @@ func (b *belief) observe(s int, c *Candidate, t unit.Seconds) {
 	b.seen[s] = append(b.seen[s], o)
 }
 
-// mostObserved bounds the observations that a prediction takes into account: those of the size, and then those of the
-// nearest sizes.
+// mostObserved bounds the observations that a prediction takes into account: first the size's own, then the nearest
+// sizes'.
 const mostObserved = 128
 
 // near lists the observations that a prediction at a size takes into account, with the likeness of their sizes.
-func (b *belief) near(s int) (list []observed, like []float64) {
+func (b *process) near(s int) (list []observed, like []float64) {
 	type distant struct {
 		size        int
 		apart, like float64
@@ -269,9 +268,9 @@ func (b *belief) near(s int) (list []observed, like []float64) {
 	return list, like
 }
 
-// conditional is a belief at one size, given what was observed near it.
-type conditional struct {
-	b       *belief
+// posterior is the process at one size, given what was observed near it.
+type posterior struct {
+	b       *process
 	size    int
 	list    []observed
 	like    []float64
@@ -280,8 +279,8 @@ type conditional struct {
 	row     []float64
 }
 
-func (b *belief) at(s int) *conditional {
-	c := &conditional{b: b, size: s}
+func (b *process) at(s int) *posterior {
+	c := &posterior{b: b, size: s}
 	c.list, c.like = b.near(s)
 	n := len(c.list)
 	k := linalg.Lower(n)
@@ -310,7 +309,7 @@ func (b *belief) at(s int) *conditional {
 }
 
 // crossed fills row with the covariances of a configuration with the observations.
-func (c *conditional) crossed(config int, row []float64) {
+func (c *posterior) crossed(config int, row []float64) {
 	for i := range c.list {
 		o := &c.list[i]
 		row[i] = c.b.covariance(c.size, config, o.size, o.config, c.like[i])
@@ -318,7 +317,7 @@ func (c *conditional) crossed(config int, row []float64) {
 }
 
 // mean returns the expected residual of a configuration.
-func (c *conditional) mean(config *gemm.Config) float64 {
+func (c *posterior) mean(config *gemm.Config) float64 {
 	c.crossed(c.b.number(config), c.row)
 	sum := 0.0
 	for i, w := range c.weights {
@@ -328,7 +327,7 @@ func (c *conditional) mean(config *gemm.Config) float64 {
 }
 
 // joint returns the lower triangular root of the covariance of some configurations, by rows.
-func (c *conditional) joint(configs []*gemm.Config) [][]float64 {
+func (c *posterior) joint(configs []*gemm.Config) [][]float64 {
 	n := len(configs)
 	rows, all := make([][]float64, n), make([]int, n)
 	for i := range configs {

@@ -1,0 +1,135 @@
+package measurecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/measure"
+	"github.com/origami-gemm/origami/core/timing"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// measuring is what the command line says of measuring, and the GPUs that measure.
+type measuring struct {
+	Factory *session.Factory
+	// Executor measures into the folder Records. Without one, the records stand in for it.
+	Executor, Records string
+	// RetryFailed measures again what has failed.
+	RetryFailed bool
+	Share       session.ShareFlags
+
+	warmL2 bool // --timing alone leaves the L2 warm
+	shard  measure.Shard
+	gpus   []*measure.GPU
+}
+
+// beside opens the model in the timing of what is measured: events, or alone.
+func (m *measuring) beside(open func() (arch.Architecture, error)) (arch.Architecture, error) {
+	m.warmL2 = m.Factory.Settings.Timing == string(timing.Alone)
+	conditions := dataset.Conditions{WarmL2: m.warmL2}
+	return m.Factory.Beside(conditions.Timing(), nil, open)
+}
+
+// open finds the GPUs, and returns the least memory that one has.
+func (m *measuring) open(ctx context.Context, a arch.Architecture) (memory unit.Bytes, err error) {
+	if m.Share.On() {
+		m.gpus, memory, err = m.Factory.Sweeps(ctx, a, m.Executor, &m.Share, m.warmL2)
+		return memory, err
+	}
+	one := &measure.GPU{}
+	if one.Sweep, memory, err = m.Factory.Sweep(ctx, a, m.Executor, m.warmL2); err == nil {
+		m.gpus = []*measure.GPU{one}
+	}
+	return memory, err
+}
+
+// close ends the executors.
+func (m *measuring) close() (err error) {
+	for _, g := range m.gpus {
+		err = errors.Join(err, g.Executor.Close())
+	}
+	return err
+}
+
+// work is what is measured into a folder. Each shard is a part of it.
+type work struct {
+	name string // what asks for it
+	// problems are the problems of all shards, and costs about how long each takes. best are the best predictions of the
+	// problems that have one, and times their times.
+	problems []gemm.Problem
+	costs    []unit.Seconds
+	best     []dataset.Measurement
+	times    []unit.Seconds
+}
+
+func (w *work) add(p gemm.Problem, cost unit.Seconds) {
+	w.problems, w.costs = append(w.problems, p), append(w.costs, cost)
+}
+
+func (w *work) predict(p gemm.Problem, c gemm.Config, t unit.Seconds) {
+	w.best, w.times = append(w.best, dataset.Measurement{Problem: p, Config: c}), append(w.times, t)
+}
+
+// recording is a fleet that measures into a folder.
+type recording struct {
+	*measure.Fleet
+	m     *measuring
+	work  string
+	store *datastore.Store
+	// folder is a shard's, in the folder that shards are merged into, which is the folder itself without shards.
+	folder, merged string
+}
+
+// record opens a folder, and lets GPUs measure into it. done is told of each measurement.
+func (m *measuring) record(
+	ctx context.Context, gpus []*measure.GPU, folder string, w *work, bar *table.Bar, done func(dataset.Measurement),
+) (*recording, error) {
+	r := &recording{m: m, work: datastore.Work(w.name, w.problems), folder: datastore.ShardFolder(folder, m.shard),
+		merged: folder}
+	var err error
+	if r.store, err = datastore.ContinueShard(ctx, m.Factory.Streams, gpus[0].Data, folder, m.shard, r.work); err != nil {
+		return nil, err
+	}
+	r.Fleet = datastore.NewFleet(r.store, gpus, m.RetryFailed, w.best, w.times, bar, done)
+	if r.Alone = !m.Share.On(); r.Alone {
+		r.Keep = r.store.Append
+	}
+	if err := r.Begin(ctx); err != nil {
+		err = r.stopped(ctx, err)
+		_ = r.store.Close() // the error says more
+		return nil, err
+	}
+	return r, nil
+}
+
+// stopped adds to the error that ended measuring what is kept.
+func (r *recording) stopped(ctx context.Context, err error) error {
+	return datastore.Stopped(ctx, err, r.store.Data.Len(), r.folder)
+}
+
+// finish notes that a shard has measured all of its part.
+func (r *recording) finish() error {
+	return datastore.FinishShard(r.m.Factory.Streams, r.merged, r.m.shard, r.work)
+}
+
+// place is the folder of the records: --records, or a new folder that is named after what is measured.
+func (m *measuring) place(c dataset.Conditions, suffix string) string {
+	if m.Records != "" {
+		return m.Records
+	}
+	folder := datastore.DefaultFolder(c) + suffix
+	m.Factory.Streams.Note("measurements are kept in " + folder)
+	return folder
+}
+
+// rate is a number of measurements, and how many per second.
+func rate(n int, seconds float64) string {
+	return fmt.Sprintf("%d measured, %.1f/s", n, float64(n)/max(seconds, 1e-3))
+}

@@ -1,0 +1,160 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/sdk/host"
+)
+
+// asLender makes the test binary the other end of a remote executor, with a lock file and the plugin's mode.
+const asLender = "as-lender"
+
+func runLender(lock, mode string) {
+	h := host.New(host.Options{LockFile: lock})
+	ctx, stop := h.CloseOnSignal(context.Background())
+	err := h.Lend(ctx, executorPrefix+mode, os.Stdin, os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, diag.Line(err))
+		os.Exit(3)
+	}
+	os.Exit(0)
+}
+
+// lenderOf returns the command at whose other end an executor plugin of a mode is.
+func lenderOf(t testing.TB, mode string) string {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", shortDir(t))
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, lock := filepath.Join(dir, host.Prefix+executorPrefix+mode), filepath.Join(dir, "lock")
+	if err := os.Symlink(self, path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := host.Trust(t.Context(), lock, path); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s %s %s %s", self, asLender, lock, mode)
+}
+
+// lenders are the processes of lenders of a mode, each with a shell.
+func lenders(t testing.TB, mode string) (pids []int) {
+	t.Helper()
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		text, _ := os.ReadFile(dir + "/cmdline")
+		environ, _ := os.ReadFile(dir + "/environ")
+		args := strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
+		if len(args) > 3 && args[1] == asLender && args[3] == mode && strings.Contains(string(environ), os.TempDir()) {
+			pid, _ := strconv.Atoi(filepath.Base(dir))
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// An executor at the other end of a command is as one of this machine: what ends it, on either side, is one error, and
+// the next call starts it again. Nothing is left of it when it is closed.
+func TestRemote(t *testing.T) {
+	signal := func(s syscall.Signal) func(*testing.T, exec.Executor, string) error {
+		return func(t *testing.T, x exec.Executor, mode string) error {
+			k := kernelOf(t, x)
+			for _, pid := range lenders(t, mode) {
+				_ = syscall.Kill(pid, s)
+			}
+			if s != syscall.SIGSTOP && !eventually(func() bool { return len(lenders(t, mode)) == 0 }) {
+				t.Error("a lender lives on")
+			}
+			_, err := k.Check(t.Context())
+			return err
+		}
+	}
+	call := func(name string) func(*testing.T, exec.Executor, string) error {
+		return func(t *testing.T, x exec.Executor, _ string) error { return executorCalls[name](t.Context(), x) }
+	}
+	for name, x := range map[string]struct {
+		mode  string
+		fails func(*testing.T, exec.Executor, string) error
+		want  error
+		says  string
+	}{
+		"the plugin dies":       {"panic.Check", call("Check"), exec.ErrDied, "boom in Check"},
+		"the plugin hangs":      {"hang.Measure", call("Measure"), exec.ErrHung, "did not answer Measure within"},
+		"the device is lost":    {"lost.Check", call("Check"), exec.ErrDied, "illegal memory access"},
+		"the other end dies":    {"fine", signal(syscall.SIGKILL), exec.ErrDied, "died during Check"},
+		"the other end is gone": {"fine", signal(syscall.SIGTERM), exec.ErrDied, "died during Check"},
+		"the line is silent":    {"fine", signal(syscall.SIGSTOP), exec.ErrHung, "did not answer Check within"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			command := lenderOf(t, x.mode)
+			h := newHost(t, host.Options{RunTimeout: 3 * time.Second})
+			executor, version, err := h.Remote(t.Context(), executorPrefix+x.mode, command)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if version == "" {
+				t.Error("it has no version")
+			}
+			before := starts(t, executorPrefix+x.mode)
+			works(t, executor)
+			err = x.fails(t, executor, x.mode)
+			if !errors.Is(err, x.want) || !strings.Contains(err.Error(), x.says) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v, want %v: %s", err, x.want, x.says)
+			}
+			works(t, executor)
+			if n := starts(t, executorPrefix+x.mode) - before; n != 2 { // once to be asked who it is
+				t.Errorf("started %d times more, want twice", n)
+			}
+			if err := executor.Close(); err != nil {
+				t.Error(err)
+			}
+			noneAlive(t, executorPrefix+x.mode)
+			if !eventually(func() bool { return len(lenders(t, x.mode)) == 0 }) {
+				t.Errorf("lenders live on: %v", lenders(t, x.mode))
+			}
+		})
+	}
+}
+
+// A command that brings no executor says why, in one line.
+func TestRemoteThatIsNone(t *testing.T) {
+	h := newHost(t, host.Options{})
+	for command, says := range map[string]string{
+		"echo connection refused >&2; exit 255":  "connection refused",
+		"echo welcome; sleep 100":                "it does not start as a plugin",
+		"echo '1|1|unix|/nowhere|grpc|'; exit 1": "",
+		"true":                                   "it ended before it was ready",
+	} {
+		x, _, err := h.Remote(t.Context(), "far", command)
+		if x != nil || diag.KindOf(err) != diag.Plugin || !strings.Contains(err.Error(), says) ||
+			strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %s", command, err, says)
+		}
+	}
+}
+
+// Whoever calls a lender without a host at the other end is told how it is called.
+func TestLendToNobody(t *testing.T) {
+	lenderOf(t, "fine")
+	h := executorsOf(t, host.Options{}, "fine")
+	for _, in := range []string{"", "GET / HTTP/1.1\n\n", strings.Repeat("x", 1<<20), "bm9uZQ==\n"} {
+		err := h.Lend(t.Context(), executorPrefix+"fine", strings.NewReader(in), &strings.Builder{})
+		if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "no certificate with a key") {
+			t.Errorf("%.20q: %v", in, err)
+		}
+	}
+}

@@ -58,7 +58,7 @@ type Fleet struct {
 
 // GPU is a GPU of a fleet: a sweep on it, whose Data and Keep are the fleet's to set.
 type GPU struct {
-	// Name is the number of the GPU on its machine.
+	// Name is what records call the GPU: its number on its machine, or where it is.
 	Name string
 	*Sweep
 
@@ -131,19 +131,13 @@ func (f *Fleet) Close() {
 	}
 }
 
-// Healthy returns the GPUs that are not set aside.
-func (f *Fleet) Healthy() (gpus []*GPU) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.healthy()
-}
-
 // tell says that something has changed.
 func (f *Fleet) tell() {
 	f.changed.Broadcast()
 	f.news.Broadcast()
 }
 
+// healthy returns the GPUs that are not set aside. The caller holds the fleet.
 func (f *Fleet) healthy() []*GPU {
 	return slices.DeleteFunc(slices.Clone(f.GPUs), func(g *GPU) bool { return g.aside })
 }

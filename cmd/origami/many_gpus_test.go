@@ -138,8 +138,8 @@ func (r *replay) gpu(seed int) *exectest.Executor {
 	}
 }
 
-// replayMany is `replay-many SOCKET`: at each connection to the socket it is the other end of --remote, with a GPU whose
-// kernels take no time. Opening one takes $OPENING.
+// replayMany is `replay-many SOCKET`: at each connection to the socket it is the other end of --remote, with a GPU
+// whose kernels take no time. Opening one takes $OPENING.
 func replayMany() int {
 	opening, _ := time.ParseDuration(os.Getenv("OPENING"))
 	r, err := newReplay(context.Background())
@@ -262,8 +262,8 @@ func peak(pid int) int {
 	return kib >> 10
 }
 
-// TestManyGPUs tunes with GPUs at the end of commands, 100 by default, and shows what the process that chooses and writes
-// costs. $GPUS, $SIZES, $KERNELS, $STRATEGY and $MOST say what is tuned. After $KILL seconds the process is killed, and
+// TestManyGPUs tunes with GPUs at the end of commands, 100 by default, and shows what the process that chooses and
+// writes costs. $GPUS, $SIZES, $KERNELS, $STRATEGY and $MOST say what is tuned. After $KILL seconds the process is killed, and
 // begun again. $PROFILES is a folder for its CPU profiles, $OPENING how long a GPU takes to begin.
 func TestManyGPUs(t *testing.T) {
 	if os.Getenv("ORIGAMI_MANY_GPUS") == "" {

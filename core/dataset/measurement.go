@@ -80,8 +80,8 @@ type Measurement struct {
 	Environment *exec.Environment
 	// Host is the software that measured.
 	Host string
-	// GPU is the number of the GPU on its machine, where measurements of several GPUs may meet, behind the name of its
-	// machine if it is lent; empty otherwise.
+	// GPU is the number of the GPU on its machine, where measurements of several GPUs may meet, or where it is if it is
+	// another machine's; empty otherwise.
 	GPU string
 }
 

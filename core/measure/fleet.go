@@ -62,7 +62,7 @@ type Fleet struct {
 
 // GPU is a GPU of a fleet: a sweep on it, whose Data and Keep are the fleet's to set.
 type GPU struct {
-	// Name is the number of the GPU on its machine.
+	// Name is what records call the GPU: its number on its machine, or where it is.
 	Name string
 	*Sweep
 

@@ -116,15 +116,15 @@ def run(program, *arguments):
 
 def origami(program, scratch, flags, built, folders, n):
     """The losses of a library of origami and of the model's picks among all kernels, by size."""
-    file = scratch / "library.json"
+    file = scratch / "library.yaml"
     records = ["--records", built] if built else []
     run(program, "logic", "build", *flags, *records, "--most", n, "--output", file)
     asked = [a for f in folders for a in ("--records", f)]
-    text = run(program, "--format", "csv", "logic", "gain", file, *asked)
+    text = run(program, "--format", "csv", "logic", "eval", file, *asked)
     rows = list(csv.DictReader(io.StringIO(text)))
     own = f"the kernel of {file}"
-    return ([math.log(float(r[own]) / float(r["seconds"])) for r in rows],
-            [math.log(float(r["the model's pick"]) / float(r["seconds"])) for r in rows])
+    return tuple([math.log(float(r["seconds." + choice]) / float(r["seconds.fastest"])) for r in rows]
+                 for choice in (own, "the model's pick"))
 
 
 def greedy(t, n):

@@ -26,15 +26,15 @@ import (
 
 // An executor plugin of another machine is at the other end of the standard streams of a command, as of
 // `ssh node origami lend cuda`. To it go two lines: the host's certificate and its key, in base64. It answers with the
-// line of the plugin's handshake. All further bytes are the connection to the plugin, with the TLS of any other one. The
-// key is a secret, so the command must keep to itself what it passes on, as ssh does.
+// line of the plugin's handshake. All further bytes are the connection to the plugin, with the TLS of any other one.
+// The key is a secret, so the command must keep to itself what it passes on, as ssh does.
 
 // remoteStart is the least time limit for the start of a command: it may have to log in, or to wait for a GPU. One that
 // takes longer has no device: trying again and again would hold up what others could do.
 const remoteStart = time.Minute
 
-// Remote returns the executor at the other end of a shell command, where Lend runs, and its version. It is as an executor
-// of this machine: what ends the command ends the plugin, and the next call starts the command again.
+// Remote returns the executor at the other end of a shell command, where Lend runs, and its version. It is as an
+// executor of this machine: what ends the command ends the plugin, and the next call starts the command again.
 func (h *Host) Remote(ctx context.Context, name, command string) (_ coreexec.Executor, version string, err error) {
 	p := &program{name: fmt.Sprintf("%s at the end of %q", name, printable.Cut(command, 64)), path: "/bin/sh",
 		args: []string{"-c", command}, remote: true, host: h}
@@ -80,8 +80,8 @@ func (s *streams) SetDeadline(t time.Time) error {
 	return errors.Join(s.SetReadDeadline(t), s.SetWriteDeadline(t))
 }
 
-// Lend runs the executor plugin of this name, which this machine trusts, for a host at the other end of two streams (see
-// Remote), until either ends. What the plugin logs goes to the standard error.
+// Lend runs the executor plugin of this name, which this machine trusts, for a host at the other end of two streams
+// (see Remote), until either ends. What the plugin logs goes to the standard error.
 func (h *Host) Lend(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 	f, err := h.findExecutor(ctx, name)
 	if err != nil {

@@ -77,12 +77,11 @@ func (e *comparisonEmitter) params() {
 // clearVerdict makes the CTA's verdict in shared memory a new one.
 func (e *comparisonEmitter) clearVerdict() {
 	e.Comment("the CTA's verdict")
-	e.shared, e.isThread0, e.tid = e.B32(), e.Pred(), e.Special(ptx.TidX)
-	e.MovU32(e.shared, e.SharedVar("verdict_of_cta", VerdictBytes, 8))
-	e.none, e.never = e.B32(), e.B64()
-	e.MovB32(e.none, ptx.Int(0))
-	e.MovB64(e.never, ptx.Int(-1))
-	e.SetpEqS32(e.isThread0, e.tid, ptx.Int(0))
+	e.tid = e.Special(ptx.TidX)
+	e.shared = e.MovU32(e.B32(), e.SharedVar("verdict_of_cta", VerdictBytes, 8))
+	e.none = e.MovB32(e.B32(), ptx.Int(0))
+	e.never = e.MovB64(e.B64(), ptx.Int(-1))
+	e.isThread0 = e.SetpEqS32(e.Pred(), e.tid, ptx.Int(0))
 	e.If(e.isThread0).StSharedB32(ptx.Shared(e.shared, 0), e.none)
 	e.If(e.isThread0).StSharedB32(ptx.Shared(e.shared, wrongAt), e.none)
 	e.If(e.isThread0).StSharedB64(ptx.Shared(e.shared, firstAt), e.never)
@@ -102,53 +101,46 @@ func (e *comparisonEmitter) place() {
 
 	size := e.out.Bytes()
 	pitch := e.B64() // elements of C from one chosen row to the next
-	e.base = e.B64()
 	e.MulLoS64(pitch, e.Wide(e.Param32(e.pRowStep)), e.Param64(e.pLdc))
 	batch := e.Wide(e.Special(ptx.CtaidZ))
-	e.got, e.gotStep, e.gotWrap = e.B64(), e.B64(), e.B64()
-	e.MulLoS64(e.got, batch, e.Param64(e.pStrideC))
+	e.got = e.MulLoS64(e.B64(), batch, e.Param64(e.pStrideC))
 	e.MadLoS64(e.got, e.Unsigned(e.row), pitch, e.got)
 	e.AddS64(e.got, e.got, e.Unsigned(e.column))
 	e.MulLoS64(e.got, e.got, ptx.Int(size))
-	e.CvtaToGlobalU64(e.base, e.Param64(e.pGot))
+	e.base = e.CvtaToGlobalU64(e.B64(), e.Param64(e.pGot))
 	e.AddS64(e.got, e.got, e.base)
-	e.MadLoS64(e.gotStep, e.Unsigned(e.rowStep), pitch, e.Unsigned(e.columnStep))
+	e.gotStep = e.MadLoS64(e.B64(), e.Unsigned(e.rowStep), pitch, e.Unsigned(e.columnStep))
 	e.MulLoS64(e.gotStep, e.gotStep, ptx.Int(size))
-	e.MulLoS64(e.gotWrap, e.Unsigned(e.n), ptx.Int(-1))
+	e.gotWrap = e.MulLoS64(e.B64(), e.Unsigned(e.n), ptx.Int(-1))
 	e.AddS64(e.gotWrap, e.gotWrap, pitch)
 	e.MulLoS64(e.gotWrap, e.gotWrap, ptx.Int(size))
-	e.index, e.want, e.wantStep = e.B64(), e.B64(), e.B64()
-	e.MulLoS64(e.index, batch, e.Unsigned(e.rows))
+	e.index = e.MulLoS64(e.B64(), batch, e.Unsigned(e.rows))
 	e.MadLoS64(e.index, e.index, e.Unsigned(e.n), e.Unsigned(at))
-	e.CvtaToGlobalU64(e.want, e.Param64(e.pWant))
+	e.want = e.CvtaToGlobalU64(e.B64(), e.Param64(e.pWant))
 	e.MadLoS64(e.want, e.index, ptx.Int(4), e.want)
-	e.MulWideU32(e.wantStep, threads, ptx.Int(4))
+	e.wantStep = e.MulWideU32(e.B64(), threads, ptx.Int(4))
 	e.step = e.Unsigned(threads)
 }
 
 // divide returns the row and the column of an element in the chosen rows.
 func (e *comparisonEmitter) divide(index ptx.Operand) (row, column ptx.Operand) {
-	row, column = e.B32(), e.B32()
-	e.DivU32(row, index, e.n)
-	e.MulLoS32(column, row, e.n)
+	row = e.DivU32(e.B32(), index, e.n)
+	column = e.MulLoS32(e.B32(), row, e.n)
 	e.SubS32(column, index, column)
 	return row, column
 }
 
 // compareAll is the loop over the thread's elements.
 func (e *comparisonEmitter) compareAll() {
-	e.tolerance, e.scale = e.F32(), e.F32()
-	e.LdParamF32(e.tolerance, e.pTolerance)
-	e.LdParamF32(e.scale, e.pScale)
-	e.maximum, e.wrong, e.firstWrong = e.B32(), e.B32(), e.B64()
-	e.MovB32(e.maximum, e.none)
-	e.MovB32(e.wrong, e.none)
-	e.MovB64(e.firstWrong, e.never)
+	e.tolerance = e.LdParamF32(e.F32(), e.pTolerance)
+	e.scale = e.LdParamF32(e.F32(), e.pScale)
+	e.maximum = e.MovB32(e.B32(), e.none)
+	e.wrong = e.MovB32(e.B32(), e.none)
+	e.firstWrong = e.MovB64(e.B64(), e.never)
 
-	loop, compared, done := e.Label("loop"), e.Label("compared"), e.Pred()
+	loop, compared := e.Label("loop"), e.Label("compared")
 	e.Place(loop)
-	e.SetpGeU32(done, e.row, e.rows)
-	e.If(done).Bra(compared)
+	e.If(e.SetpGeU32(e.Pred(), e.row, e.rows)).Bra(compared)
 	// All loads of a turn come before the first use.
 	var got, want [comparedPerTurn]ptx.Operand
 	for i := range got {
@@ -164,16 +156,14 @@ func (e *comparisonEmitter) compareAll() {
 // load reads the thread's next element of C and of the reference, and moves on. Beyond the last row both are zero,
 // which is no error.
 func (e *comparisonEmitter) load() (got, want ptx.Operand) {
-	inside, wrap := e.Pred(), e.Pred()
-	e.SetpLtU32(inside, e.row, e.rows)
+	inside := e.SetpLtU32(e.Pred(), e.row, e.rows)
 	switch e.out {
 	case gemm.FP32:
 		got, want = e.Element(ptx.Global(e.got, 0), gemm.FP32, inside), e.Element(ptx.Global(e.want, 0), gemm.FP32, inside)
 	case gemm.INT32:
 		got, want = e.loadInteger(e.got, inside), e.loadInteger(e.want, inside)
 	default:
-		got = e.B16()
-		e.MovB16(got, ptx.Int(0))
+		got = e.MovB16(e.B16(), ptx.Int(0))
 		e.If(inside).LdGlobalB16(got, ptx.Global(e.got, 0))
 		want = e.Element(ptx.Global(e.want, 0), gemm.FP32, inside)
 	}
@@ -181,7 +171,7 @@ func (e *comparisonEmitter) load() (got, want ptx.Operand) {
 	e.AddS32(e.column, e.column, e.columnStep)
 	e.AddS64(e.got, e.got, e.gotStep)
 	e.AddS64(e.want, e.want, e.wantStep)
-	e.SetpGeU32(wrap, e.column, e.n)
+	wrap := e.SetpGeU32(e.Pred(), e.column, e.n)
 	e.If(wrap).SubS32(e.column, e.column, e.n)
 	e.If(wrap).AddS32(e.row, e.row, ptx.Int(1))
 	e.If(wrap).AddS64(e.got, e.got, e.gotWrap)
@@ -190,8 +180,7 @@ func (e *comparisonEmitter) load() (got, want ptx.Operand) {
 
 // loadInteger reads an int32, zero outside.
 func (e *comparisonEmitter) loadInteger(from, inside ptx.Operand) ptx.Operand {
-	d := e.B32()
-	e.MovB32(d, ptx.Int(0))
+	d := e.MovB32(e.B32(), ptx.Int(0))
 	e.If(inside).LdGlobalB32(d, ptx.Global(from, 0))
 	return d
 }
@@ -204,8 +193,7 @@ func (e *comparisonEmitter) difference(got, want ptx.Operand) (diff, size ptx.Op
 	case gemm.FP32:
 		e.SubF32(diff, got, want)
 	case gemm.INT32:
-		integer := e.B32()
-		e.SubS32(integer, got, want)
+		integer := e.SubS32(e.B32(), got, want)
 		e.CvtF32S32(diff, integer)
 		e.CvtF32S32(size, want)
 		return diff, size
@@ -220,17 +208,16 @@ func (e *comparisonEmitter) difference(got, want ptx.Operand) (diff, size ptx.Op
 
 // compare adds one element to the thread's verdict.
 func (e *comparisonEmitter) compare(got, want ptx.Operand) {
-	word, isWrong := e.B32(), e.Pred()
 	diff, size := e.difference(got, want)
 	e.AbsF32(diff, diff)
 	e.AbsF32(size, size)
 	e.AddF32(size, size, e.scale)
 	e.DivFullF32(diff, diff, size)
 	// The bits of floats that are not negative have the same order as the floats, with NaN above all.
-	e.MovB32Bits(word, diff)
+	word := e.MovB32Bits(e.B32(), diff)
 	e.AndB32(word, word, ptx.Int(math.MaxInt32))
 	e.MaxU32(e.maximum, e.maximum, word)
-	e.SetpGtuF32(isWrong, diff, e.tolerance)
+	isWrong := e.SetpGtuF32(e.Pred(), diff, e.tolerance)
 	e.If(isWrong).AddS32(e.wrong, e.wrong, ptx.Int(1))
 	e.If(isWrong).MinU64(e.firstWrong, e.firstWrong, e.index)
 	e.AddS64(e.index, e.index, e.step)
@@ -239,8 +226,7 @@ func (e *comparisonEmitter) compare(got, want ptx.Operand) {
 // reduce combines the verdicts of the threads in shared memory, and of the CTAs in global memory.
 func (e *comparisonEmitter) reduce() {
 	e.Comment("one verdict per CTA, then one of all")
-	some, total, infinity := e.Pred(), e.B64(), e.B32()
-	e.SetpNeS32(some, e.wrong, ptx.Int(0))
+	some := e.SetpNeS32(e.Pred(), e.wrong, ptx.Int(0))
 	e.RedSharedMaxU32(ptx.Shared(e.shared, 0), e.maximum)
 	e.If(some).RedSharedAddU32(ptx.Shared(e.shared, wrongAt), e.wrong)
 	e.If(some).RedSharedMinU64(ptx.Shared(e.shared, firstAt), e.firstWrong)
@@ -248,9 +234,9 @@ func (e *comparisonEmitter) reduce() {
 	e.LdSharedB32(e.maximum, ptx.Shared(e.shared, 0))
 	e.LdSharedB32(e.wrong, ptx.Shared(e.shared, wrongAt))
 	e.LdSharedB64(e.firstWrong, ptx.Shared(e.shared, firstAt))
-	e.MovB32(infinity, ptx.Int(math.Float32bits(float32(math.Inf(1)))))
+	infinity := e.MovB32(e.B32(), ptx.Int(math.Float32bits(float32(math.Inf(1)))))
 	e.MinU32(e.maximum, e.maximum, infinity)
-	e.CvtU64U32(total, e.wrong)
+	total := e.CvtU64U32(e.B64(), e.wrong)
 	e.CvtaToGlobalU64(e.base, e.Param64(e.pVerdict))
 	e.If(e.isThread0).RedGlobalMaxU32(ptx.Global(e.base, 0), e.maximum)
 	e.SetpNeS32(some, e.wrong, ptx.Int(0))

@@ -69,41 +69,36 @@ func (e *referenceEmitter) kernel() {
 	pN, pK := e.Param("n", ptx.U32), e.Param("k", ptx.U32)
 
 	end, nextRow := e.Label("end"), e.Label("next_row")
-	e.done = e.Pred()
 	row, rows, n := e.Special(ptx.CtaidY), e.Param32(pRows), e.Param32(pN)
 	column := e.Mad(e.Special(ptx.CtaidX), verifyThreads, e.Special(ptx.TidX))
-	e.SetpGeU32(e.done, column, n)
+	e.done = e.SetpGeU32(e.Pred(), column, n)
 	e.If(e.done).Bra(end)
 
 	e.Comment("the first elements of the row of A and the column of B, and the bytes to the next along K")
 	e.batch = e.Wide(e.Special(ptx.CtaidZ))
 	firstB, stepB := e.first(e.b, e.Wide(column))
-	zero := e.F32()
-	e.sum, e.x, e.y = e.F64(), e.F64(), e.F64()
-	e.MovF32(zero, ptx.Float(0))
+	e.x, e.y = e.F64(), e.F64()
+	zero := e.MovF32(e.F32(), ptx.Float(0))
 
 	e.Place(nextRow)
-	index := e.B64()
-	e.MulWideU32(index, row, e.Param32(pRowStep))
+	index := e.MulWideU32(e.B64(), row, e.Param32(pRowStep))
 	fromA, stepA := e.first(e.a, index)
-	fromB := e.B64()
 	e.left = e.Param32(pK)
-	e.MovB64(fromB, firstB)
-	e.CvtF64F32(e.sum, zero)
+	fromB := e.MovB64(e.B64(), firstB)
+	e.sum = e.CvtF64F32(e.F64(), zero)
 	// Several elements along K at a time keep as many loads in flight. The rest is summed one by one.
 	e.sumProducts(8, fromA, stepA, fromB, stepB)
 	e.sumProducts(1, fromA, stepA, fromB, stepB)
 
 	e.Comment("want[batch][row][column]")
-	to, at, rounded := e.B64(), e.B64(), e.F32()
-	e.MadLoS64(at, e.batch, e.Wide(rows), e.Wide(row))
+	rounded := e.F32()
+	at := e.MadLoS64(e.B64(), e.batch, e.Wide(rows), e.Wide(row))
 	e.MadLoS64(at, at, e.Wide(n), e.Wide(column))
 	e.ShlB64(at, at, ptx.Int(2))
-	e.CvtaToGlobalU64(to, e.Param64(pWant))
+	to := e.CvtaToGlobalU64(e.B64(), e.Param64(pWant))
 	e.AddS64(to, to, at)
 	if e.dtype.Integer() {
-		integer := e.B32()
-		e.CvtS32F64(integer, e.sum)
+		integer := e.CvtS32F64(e.B32(), e.sum)
 		e.StGlobalB32(ptx.Global(to, 0), integer)
 	} else {
 		e.CvtF32F64(rounded, e.sum)
@@ -119,8 +114,8 @@ func (e *referenceEmitter) kernel() {
 // first returns the address of an operand's first element along K in a row of A or a column of B, and the bytes from
 // there to the next element along K.
 func (e *referenceEmitter) first(o storedOperand, index ptx.Operand) (address, step ptx.Operand) {
-	address, step = e.B64(), e.B64()
-	e.MulLoS64(address, e.batch, e.Param64(o.stride))
+	step = e.B64()
+	address = e.MulLoS64(e.B64(), e.batch, e.Param64(o.stride))
 	if o.alongK {
 		e.MovB64(step, ptx.Int(e.dtype.Bytes()))
 		e.MadLoS64(address, index, e.Param64(o.ld), address)
@@ -129,8 +124,7 @@ func (e *referenceEmitter) first(o storedOperand, index ptx.Operand) (address, s
 		e.AddS64(address, address, index)
 	}
 	e.ShlB64(address, address, ptx.Int(asm.Log2(e.dtype.Bytes())))
-	base := e.B64()
-	e.CvtaToGlobalU64(base, e.Param64(o.address))
+	base := e.CvtaToGlobalU64(e.B64(), e.Param64(o.address))
 	e.AddS64(address, address, base)
 	return address, step
 }

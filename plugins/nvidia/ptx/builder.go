@@ -215,13 +215,17 @@ func (b *Builder) guarded(p Operand, negate bool) *Builder {
 	return b
 }
 
-// emit appends an instruction. A pass checks the operands, when the whole kernel is known.
-func (b *Builder) emit(op int16, operands ...Operand) {
+// emit appends an instruction and returns its first operand. A pass checks the operands, when the whole kernel is known.
+func (b *Builder) emit(op int16, operands ...Operand) (first Operand) {
 	b.code = append(b.code, instruction{
 		op: op, first: uint32(len(b.operands)), n: uint8(len(operands)), guard: b.guard, negate: b.negate,
 	})
 	b.operands = append(b.operands, operands...)
 	b.guard, b.negate = 0, false
+	if len(operands) > 0 {
+		return operands[0]
+	}
+	return Operand{}
 }
 
 // describe names what an operand is, for errors.

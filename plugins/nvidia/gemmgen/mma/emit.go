@@ -180,13 +180,11 @@ func (e *emitter) setup() {
 	if e.s.Config.SplitK > 1 {
 		e.Comment("this split's part of K")
 		per := e.Param32(e.p.kPerSplit)
-		begin = e.B32()
-		e.MulLoS32(begin, e.Special(ptx.CtaidY), per)
+		begin = e.MulLoS32(e.B32(), e.Special(ptx.CtaidY), per)
 		e.SubS32(e.k, e.k, begin)
 		e.MinS32(e.k, e.k, per)
 	}
-	e.smem = e.B32()
-	e.MovU32(e.smem, e.DynamicShared("smem", 128))
+	e.smem = e.MovU32(e.B32(), e.DynamicShared("smem", 128))
 	e.copyA = e.newCopier(g.a, e.p.a, e.m0, e.m, begin)
 	e.copyB = e.newCopier(g.b, e.p.b, e.n0, e.n, begin)
 	e.fragA, e.fragB = e.readers()

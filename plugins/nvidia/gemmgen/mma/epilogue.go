@@ -11,9 +11,7 @@ import (
 func (e *emitter) epilogue() {
 	e.Comment("epilogue")
 	if e.g.warpsK > 1 {
-		idle := e.Pred()
-		e.SetpNeS32(idle, e.warpK, ptx.Int(0))
-		e.If(idle).Bra(e.exit)
+		e.If(e.SetpNeS32(e.Pred(), e.warpK, ptx.Int(0))).Bra(e.exit)
 	}
 	w := e.newWriter()
 	alpha, beta, readC := e.sums.param(e.p.alpha), e.sums.param(e.p.beta), e.Pred()
@@ -76,8 +74,7 @@ func (e *emitter) newWriter() *writer {
 	}
 	staged, active := row, ptx.Operand{}
 	if w.rowStep > 16 {
-		active = e.Pred()
-		e.SetpLtS32(active, row, ptx.Int(16))
+		active = e.SetpLtS32(e.Pred(), row, ptx.Int(16))
 		staged = e.And(row, 15) // idle lanes read too, and the last warp's part is the end of shared memory
 	}
 	w.gather = e.Mad(staged, g.stagingStride*4, base)
@@ -101,8 +98,7 @@ func (e *emitter) newWriter() *writer {
 func (w *writer) bound(row, column, active ptx.Operand) {
 	w.rowsLeft, w.columnsLeft = w.Sub(w.m, row), w.Sub(w.n, column)
 	above := func(columns int) ptx.Operand {
-		p := w.Pred()
-		w.SetpGtS32(p, w.columnsLeft, ptx.Int(columns))
+		p := w.SetpGtS32(w.Pred(), w.columnsLeft, ptx.Int(columns))
 		if active != (ptx.Operand{}) {
 			w.AndPred(p, p, active)
 		}
@@ -115,8 +111,8 @@ func (w *writer) bound(row, column, active ptx.Operand) {
 			continue
 		}
 		w.inRow = append(w.inRow, above(last))
-		begun, ended := above(first), w.Pred()
-		w.SetpLtS32(ended, w.columnsLeft, ptx.Int(last+1))
+		begun := above(first)
+		ended := w.SetpLtS32(w.Pred(), w.columnsLeft, ptx.Int(last+1))
 		w.AndPred(ended, ended, begun)
 		w.atEdge = append(w.atEdge, ended)
 	}
@@ -124,15 +120,14 @@ func (w *writer) bound(row, column, active ptx.Operand) {
 
 // loadBias reads the lane's part of the bias: at most 8 elements, as a lane has the same columns in all rows.
 func (w *writer) loadBias(column ptx.Operand) {
-	first, at := w.B64(), w.B64()
-	w.CvtaToGlobalU64(first, w.Param64(w.p.bias))
-	w.ShlB64(at, w.Wide(column), ptx.Int(asm.Log2(w.s.Out.Bytes())))
+	first := w.CvtaToGlobalU64(w.B64(), w.Param64(w.p.bias))
+	at := w.ShlB64(w.B64(), w.Wide(column), ptx.Int(asm.Log2(w.s.Out.Bytes())))
 	w.AddS64(first, first, at)
 	for i := range w.across {
 		v := w.Regs(w.width, w.F32)
 		for j, x := range v {
-			inside, place := w.Pred(), 32*i*w.width+j
-			w.SetpGtS32(inside, w.columnsLeft, ptx.Int(place))
+			place := 32*i*w.width + j
+			inside := w.SetpGtS32(w.Pred(), w.columnsLeft, ptx.Int(place))
 			w.MovF32(x, ptx.Float(0))
 			w.AddElement(x, ptx.Global(first, place*w.s.Out.Bytes()), w.s.Out, inside)
 		}
@@ -144,14 +139,12 @@ func (w *writer) loadBias(column ptx.Operand) {
 func (w *writer) point(row, column ptx.Operand) {
 	size := w.s.Out.Bytes()
 	ldc := w.Param64(w.p.c.ld)
-	index := w.B64()
-	w.pointer, w.rowStride = w.B64(), w.B64()
-	w.MadLoS64(index, w.Wide(row), ldc, w.Wide(column))
+	index := w.MadLoS64(w.B64(), w.Wide(row), ldc, w.Wide(column))
 	w.MadLoS64(index, w.Wide(w.Special(ptx.CtaidZ)), w.Param64(w.p.c.stride), index)
 	w.ShlB64(index, index, ptx.Int(asm.Log2(size)))
-	w.CvtaToGlobalU64(w.pointer, w.Param64(w.p.c.address))
+	w.pointer = w.CvtaToGlobalU64(w.B64(), w.Param64(w.p.c.address))
 	w.AddS64(w.pointer, w.pointer, index)
-	w.MulLoS64(w.rowStride, ldc, ptx.Int(size*min(w.rowStep, 16)))
+	w.rowStride = w.MulLoS64(w.B64(), ldc, ptx.Int(size*min(w.rowStep, 16)))
 }
 
 // sumBytes is the size of a sum. Outputs of that size are the sums' type.
@@ -189,14 +182,12 @@ func (w *writer) tile(tag string, alpha, beta ptx.Operand) {
 
 // pass writes as many rows as the warp stores at once, and moves on.
 func (w *writer) pass(from, alpha, beta ptx.Operand) {
-	inside := w.Pred()
-	w.SetpGtS32(inside, w.rowsLeft, ptx.Int(0))
+	inside := w.SetpGtS32(w.Pred(), w.rowsLeft, ptx.Int(0))
 	if w.s.Nested {
 		w.lookUpRow()
 	}
 	for i := range w.across {
-		valid := w.Pred()
-		w.AndPred(valid, inside, w.inRow[i])
+		valid := w.AndPred(w.Pred(), inside, w.inRow[i])
 		w.store(place{i, valid, w.elementsAtEdge(i, inside)}, from, alpha, beta)
 	}
 	if !w.s.Nested {
@@ -219,11 +210,9 @@ func (w *writer) elementsAtEdge(store int, inside ptx.Operand) (elements []ptx.O
 	if !w.s.RaggedC {
 		return nil
 	}
-	ended := w.Pred()
-	w.AndPred(ended, inside, w.atEdge[store])
+	ended := w.AndPred(w.Pred(), inside, w.atEdge[store])
 	for j := range w.width {
-		p := w.Pred()
-		w.SetpGtS32(p, w.columnsLeft, ptx.Int(32*store*w.width+j))
+		p := w.SetpGtS32(w.Pred(), w.columnsLeft, ptx.Int(32*store*w.width+j))
 		w.AndPred(p, p, ended)
 		elements = append(elements, p)
 	}

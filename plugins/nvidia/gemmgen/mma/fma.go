@@ -86,14 +86,12 @@ func (e *emitter) newVectorB(column ptx.Operand) vector {
 // reads two elements from k on, in a row further on by a multiple of 8, which has the same swizzle.
 func (e *emitter) newRow(t tile, row ptx.Operand) func(k, rows int, to []ptx.Operand) {
 	shift, mask, _ := t.swizzle()
-	offset, chunk := e.B32(), e.B32()
-	e.MulLoS32(chunk, e.warpK, ptx.Int(2*e.g.steps))
-	e.XorB32(offset, chunk, e.And(e.Shr(row, shift), mask))
+	chunk := e.MulLoS32(e.B32(), e.warpK, ptx.Int(2*e.g.steps))
+	offset := e.XorB32(e.B32(), chunk, e.And(e.Shr(row, shift), mask))
 	offset = e.Mad(row, t.rowBytes(), e.Shl(offset, 4))
 	return func(k, rows int, to []ptx.Operand) {
 		chunk, within := k*t.size/chunkBytes, k*t.size%chunkBytes
-		at := e.B32()
-		e.XorB32(at, offset, ptx.Int(chunk%8*chunkBytes))
+		at := e.XorB32(e.B32(), offset, ptx.Int(chunk%8*chunkBytes))
 		from := ptx.Shared(e.Add(at, e.readStage), t.at+rows*t.rowBytes()+chunk/8*128+within)
 		e.LdSharedV2F32(e.Vec(to...), from)
 	}

@@ -27,9 +27,9 @@ type instruction struct {
 	// round says that operands in memory are fp32 and are rounded when they are read.
 	round bool
 	// emit is the matrix instruction. It is nil for fp32, whose products are summed by FMA.
-	emit func(k *ptx.Builder, d, a, b, c ptx.Operand)
+	emit func(k *ptx.Builder, d, a, b, c ptx.Operand) ptx.Operand
 	// widen is the instruction that converts two fp8 numbers to fp16. It is nil for other types.
-	widen func(k *ptx.Builder, d, a ptx.Operand)
+	widen func(k *ptx.Builder, d, a ptx.Operand) ptx.Operand
 }
 
 // widened reports whether fp8 operands are converted to fp16 in registers, and multiplied as such.
@@ -71,11 +71,11 @@ type sums struct {
 	integer bool
 	// register returns a new register, parameter reads a kernel's parameter into one, and move copies one or zero.
 	register        func() ptx.Operand
-	parameter, move func(d, a ptx.Operand)
+	parameter, move func(d, a ptx.Operand) ptx.Operand
 	zero            ptx.Operand
-	add, multiply   func(d, a, b ptx.Operand)
-	multiplyAdd     func(d, a, b, c ptx.Operand) // d = a·b + c
-	differ          func(p, a, b ptx.Operand)
+	add, multiply   func(d, a, b ptx.Operand) ptx.Operand
+	multiplyAdd     func(d, a, b, c ptx.Operand) ptx.Operand // d = a·b + c
+	differ          func(p, a, b ptx.Operand) ptx.Operand
 }
 
 func newSums(b asm.Builder, integer bool) sums {

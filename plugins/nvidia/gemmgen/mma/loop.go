@@ -15,8 +15,7 @@ func (e *emitter) mainLoop() {
 	e.Comment("pipeline prologue")
 	drained := e.Label("drained")
 	if e.s.Config.SplitK > 1 {
-		some := e.Pred()
-		e.SetpGtS32(some, e.k, ptx.Int(0))
+		some := e.SetpGtS32(e.Pred(), e.k, ptx.Int(0))
 		e.IfNot(some).BraUni(drained) // a split without a part of K contributes zeros
 	}
 	blocks := e.fillPipeline()
@@ -39,16 +38,14 @@ func (e *emitter) mainLoop() {
 // fillPipeline issues the copies of the first S−1 blocks. It returns the number of blocks along K.
 func (e *emitter) fillPipeline() (blocks ptx.Operand) {
 	s, blockK := e.s.Config.NumStages, e.s.Config.BlockK
-	blocks = e.B32()
 	firstK := e.B32() // indices along K in the first block, the only one that may be short
-	e.AddS32(blocks, e.k, ptx.Int(blockK-1))
+	blocks = e.AddS32(e.B32(), e.k, ptx.Int(blockK-1))
 	e.ShrU32(blocks, blocks, ptx.Int(asm.Log2(blockK)))
 	e.toCopy = e.Add(blocks, ptx.Int(-1))
 	e.MadLoS32(firstK, e.toCopy, ptx.Int(-blockK), e.k)
-	e.writeStage, e.readStage, e.stagesEnd = e.B32(), e.B32(), e.B32()
-	e.MovB32(e.writeStage, e.smem)
-	e.MovB32(e.readStage, e.smem)
-	e.AddS32(e.stagesEnd, e.smem, ptx.Int(s*e.g.stageBytes))
+	e.writeStage = e.MovB32(e.B32(), e.smem)
+	e.readStage = e.MovB32(e.B32(), e.smem)
+	e.stagesEnd = e.AddS32(e.B32(), e.smem, ptx.Int(s*e.g.stageBytes))
 	if e.shortLast {
 		e.left = e.k
 		firstK = e.k
@@ -147,8 +144,7 @@ func (e *emitter) tight() bool {
 }
 
 func (e *emitter) beginCopy() (more ptx.Operand) {
-	more = e.Pred()
-	e.SetpGtS32(more, e.toCopy, ptx.Int(0))
+	more = e.SetpGtS32(e.Pred(), e.toCopy, ptx.Int(0))
 	return more
 }
 
@@ -163,9 +159,8 @@ func (e *emitter) endCopy() {
 
 // nextStage moves the address of a stage on, from the last stage to the first.
 func (e *emitter) nextStage(stage ptx.Operand) {
-	wrap := e.Pred()
 	e.AddS32(stage, stage, ptx.Int(e.g.stageBytes))
-	e.SetpEqS32(wrap, stage, e.stagesEnd)
+	wrap := e.SetpEqS32(e.Pred(), stage, e.stagesEnd)
 	e.SelpB32(stage, e.smem, stage, wrap)
 }
 

@@ -26,8 +26,7 @@ func (e *emitter) nestedParams(p *params) {
 
 // table returns the address of a table's entry. An invalid index is 0.
 func (e *emitter) table(parameter, index ptx.Operand) ptx.Operand {
-	at := e.B64()
-	e.CvtaToGlobalU64(at, e.Param64(parameter))
+	at := e.CvtaToGlobalU64(e.B64(), e.Param64(parameter))
 	if index != (ptx.Operand{}) {
 		e.MadWideU32(at, index, ptx.Int(offsetBytes), at)
 	}
@@ -36,16 +35,14 @@ func (e *emitter) table(parameter, index ptx.Operand) ptx.Operand {
 
 // offsetAt reads an entry of a table, some entries behind an address.
 func (e *emitter) offsetAt(table ptx.Operand, entry int) ptx.Operand {
-	d := e.B64()
-	e.LdGlobalB64(d, ptx.Global(table, entry*offsetBytes))
+	d := e.LdGlobalB64(e.B64(), ptx.Global(table, entry*offsetBytes))
 	return d
 }
 
 // plus returns the sum of addresses and offsets.
 func (e *emitter) plus(first ptx.Operand, rest ...ptx.Operand) ptx.Operand {
 	for _, x := range rest {
-		d := e.B64()
-		e.AddS64(d, first, x)
+		d := e.AddS64(e.B64(), first, x)
 		first = d
 	}
 	return first
@@ -53,8 +50,7 @@ func (e *emitter) plus(first ptx.Operand, rest ...ptx.Operand) ptx.Operand {
 
 // matrix returns the address of the CTA's matrix of the batch.
 func (e *emitter) matrix(p *matrixParams) ptx.Operand {
-	base := e.B64()
-	e.CvtaToGlobalU64(base, e.Param64(p.address))
+	base := e.CvtaToGlobalU64(e.B64(), e.Param64(p.address))
 	return e.plus(base, e.offsetAt(e.table(p.tables.batch, e.Special(ptx.CtaidZ)), 0))
 }
 
@@ -99,8 +95,7 @@ func (c *copier) advanceNested(k ptx.Operand) {
 func (c *copier) nestedSource(row0 ptx.Operand) func(at ptx.Operand, row, position int) ptx.Operand {
 	e, rows := c.e, map[int]ptx.Operand{}
 	if c.t.kRows {
-		first := e.B64()
-		e.MadWideU32(first, row0, ptx.Int(offsetBytes), c.nested.along)
+		first := e.MadWideU32(e.B64(), row0, ptx.Int(offsetBytes), c.nested.along)
 		return func(_ ptx.Operand, row, position int) ptx.Operand {
 			if rows[row] == (ptx.Operand{}) {
 				rows[row] = e.offsetAt(first, row)
@@ -114,8 +109,7 @@ func (c *copier) nestedSource(row0 ptx.Operand) func(at ptx.Operand, row, positi
 	}
 	return func(at ptx.Operand, row, position int) ptx.Operand {
 		if rows[row] == (ptx.Operand{}) {
-			entry := e.B64()
-			e.MadWideU32(entry, at, ptx.Int(offsetBytes), c.nested.across)
+			entry := e.MadWideU32(e.B64(), at, ptx.Int(offsetBytes), c.nested.across)
 			rows[row] = e.offsetAt(entry, 0)
 		}
 		return e.plus(starts[position], rows[row])
@@ -145,9 +139,8 @@ func (w *writer) lookUp(row, column ptx.Operand) {
 
 // lookUpRow finds the places of the stores in the next row, and moves on.
 func (w *writer) lookUpRow() {
-	at, entry := w.B32(), w.B64()
-	w.MinS32(at, w.nested.row, w.nested.last)
-	w.MadWideU32(entry, at, ptx.Int(offsetBytes), w.nested.rows)
+	at := w.MinS32(w.B32(), w.nested.row, w.nested.last)
+	entry := w.MadWideU32(w.B64(), at, ptx.Int(offsetBytes), w.nested.rows)
 	start := w.plus(w.pointer, w.offsetAt(entry, 0))
 	w.nested.places = w.nested.places[:0]
 	for _, column := range w.nested.columns {

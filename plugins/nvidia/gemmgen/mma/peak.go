@@ -49,9 +49,9 @@ func emitRate(name string, d gemm.DType, warps, tilesM, tilesN, times int, t tar
 	b.Header("%s with %s operands in registers", i.name, d)
 	b.Begin(32*warps, 1)
 	in, counters, turns := b.Param("in", ptx.U64), b.Param("counters", ptx.U64), b.Param("turns", ptx.U32)
-	from, offset, left := b.Param64(in), b.B64(), b.Param32(turns)
+	from, left := b.Param64(in), b.Param32(turns)
 	b.CvtaToGlobalU64(from, from)
-	b.MulWideU32(offset, b.Special(ptx.TidX), ptx.Int(PeakInputBytes))
+	offset := b.MulWideU32(b.B64(), b.Special(ptx.TidX), ptx.Int(PeakInputBytes))
 	b.AddS64(from, from, offset)
 	load := func(n, size int) []ptx.Operand {
 		vectors := make([]ptx.Operand, n)
@@ -87,8 +87,7 @@ func emitRate(name string, d gemm.DType, warps, tilesM, tilesN, times int, t tar
 	watch.Stop()
 	bits := acc[0]
 	if !i.integer {
-		bits = b.B32()
-		b.MovB32Bits(bits, acc[0])
+		bits = b.MovB32Bits(b.B32(), acc[0])
 	}
 	watch.Keep(bits)
 	b.Ret()

@@ -12,8 +12,7 @@ func (e *emitter) reduceWarps() {
 	e.Comment("sum over the K slices of the warps")
 	slice := 32 * g.warpsM * g.warpsN // threads
 	receive, received := e.Label("receive"), e.Label("received")
-	isFirst := e.Pred()
-	e.SetpEqS32(isFirst, e.warpK, ptx.Int(0))
+	isFirst := e.SetpEqS32(e.Pred(), e.warpK, ptx.Int(0))
 	at := e.Mad(e.And(e.tid, slice-1), 4, e.smem)
 	e.If(isFirst).Bra(receive)
 	registers := 4 * len(e.acc)

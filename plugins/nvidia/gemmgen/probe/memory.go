@@ -136,10 +136,9 @@ func (s *stream) readStripes(b asm.Builder, slab, count ptx.Operand) {
 
 // at returns the address of the thread's first bytes of slab mod count, where slabs begin so many bytes apart.
 func (s *stream) at(b asm.Builder, slab, count ptx.Operand, apart int) ptx.Operand {
-	quotient, at := b.B32(), b.B64()
-	b.DivU32(quotient, slab, count)
+	quotient := b.DivU32(b.B32(), slab, count)
 	b.MulLoS32(quotient, quotient, count)
-	b.MadWideU32(at, b.Sub(slab, quotient), ptx.Int(apart), s.base)
+	at := b.MadWideU32(b.B64(), b.Sub(slab, quotient), ptx.Int(apart), s.base)
 	return at
 }
 
@@ -212,49 +211,42 @@ func Chase(t target.Target) (*ptx.Kernel, error) {
 	log2, turns := b.Param("log2", ptx.U32), b.Param("turns", ptx.U32)
 	base, bits, left, tid := b.Param64(in), b.Param32(log2), b.Param32(turns), b.Special(ptx.TidX)
 	b.CvtaToGlobalU64(base, base)
-	mask, half, count := b.B32(), b.B32(), b.B32()
-	b.MovB32(count, ptx.Int(1))
+	count := b.MovB32(b.B32(), ptx.Int(1))
 	b.ShlB32(count, count, bits)
-	b.AddS32(mask, count, ptx.Int(-1))
-	b.ShrU32(half, b.Add(bits, ptx.Int(1)), ptx.Int(1))
+	mask := b.AddS32(b.B32(), count, ptx.Int(-1))
+	half := b.ShrU32(b.B32(), b.Add(bits, ptx.Int(1)), ptx.Int(1))
 	// line returns the address of the i-th line of the order: a mixture of the bits of i that can be undone, so that
 	// different i have different lines.
 	line := func(i ptx.Operand) ptx.Operand {
 		x := b.And(i, -1)
 		for _, odd := range []int{0x2c1b3c6d, 0x297a2d39} {
-			shifted := b.B32()
 			b.MulLoS32(x, x, ptx.Int(odd))
 			b.AndB32(x, x, mask)
-			b.ShrU32(shifted, x, half)
+			shifted := b.ShrU32(b.B32(), x, half)
 			b.XorB32(x, x, shifted)
 		}
-		at := b.B64()
-		b.MadWideU32(at, x, ptx.Int(LineBytes), base)
+		at := b.MadWideU32(b.B64(), x, ptx.Int(LineBytes), base)
 		return at
 	}
-	write, i, writes := b.Label("write"), b.B32(), b.Pred()
-	b.MovB32(i, tid)
+	write := b.Label("write")
+	i := b.MovB32(b.B32(), tid)
 	b.Place(write)
-	next := b.B32()
-	b.AndB32(next, b.Add(i, ptx.Int(1)), mask)
+	next := b.AndB32(b.B32(), b.Add(i, ptx.Int(1)), mask)
 	b.StGlobalB64(ptx.Global(line(i), 0), line(next))
 	b.AddS32(i, i, ptx.Int(ChaseThreads))
-	b.SetpLtU32(writes, i, count)
-	b.If(writes).Bra(write)
-	done, others := b.Label("done"), b.Pred()
+	b.If(b.SetpLtU32(b.Pred(), i, count)).Bra(write)
+	done := b.Label("done")
 	b.MovB32(i, ptx.Int(0))
 	at := line(i)
 	watch := b.Start(counters)
-	b.SetpNeS32(others, tid, ptx.Int(0))
-	b.If(others).Bra(done)
+	b.If(b.SetpNeS32(b.Pred(), tid, ptx.Int(0))).Bra(done)
 	follow := b.Label("follow")
 	b.Place(follow)
 	for range ChaseTurn {
 		b.LdGlobalB64(at, ptx.Global(at, 0))
 	}
 	b.If(b.CountDown(left)).Bra(follow)
-	kept := b.B32()
-	b.CvtU32U64(kept, at)
+	kept := b.CvtU32U64(b.B32(), at)
 	watch.Keep(kept)
 	watch.StopThread(tid)
 	b.Place(done)

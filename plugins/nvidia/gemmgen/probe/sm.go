@@ -51,8 +51,7 @@ func FMA(t target.Target) (*ptx.Kernel, error) {
 	for _, r := range sums[1:] {
 		b.AddF32(sums[0], sums[0], r)
 	}
-	bits := b.B32()
-	b.MovB32Bits(bits, sums[0])
+	bits := b.MovB32Bits(b.B32(), sums[0])
 	watch.Keep(bits)
 	b.Ret()
 	return b.Build(t)
@@ -98,11 +97,9 @@ func Loads(p LoadPattern, t target.Target) (*ptx.Kernel, error) {
 	from, tid := b.from, b.Special(ptx.TidX)
 	b.CvtaToGlobalU64(from, from)
 	memory := b.SharedVar("memory", LoadsBytes, 128)
-	shared := b.B32()
-	b.MovU32(shared, memory)
+	shared := b.MovU32(b.B32(), memory)
 	own := b.Regs(4, b.B32)
-	wide := b.B64()
-	b.MadWideU32(wide, tid, ptx.Int(16), from)
+	wide := b.MadWideU32(b.B64(), tid, ptx.Int(16), from)
 	for i := range loadsEach {
 		b.LdGlobalV4B32(b.Vec(own...), ptx.Global(wide, i*16*LoadsThreads))
 		for j, r := range own {
@@ -114,8 +111,7 @@ func Loads(p LoadPattern, t target.Target) (*ptx.Kernel, error) {
 		index = b.And(tid, -32)
 	}
 	// The offset moves by a cache line, so that no load can be taken out of the loop or merged with another.
-	offset := b.B32()
-	b.MulLoS32(offset, index, ptx.Int(p.Bytes))
+	offset := b.MulLoS32(b.B32(), index, ptx.Int(p.Bytes))
 	sums := b.Regs(4, b.B32)
 	for _, r := range sums {
 		b.MovB32(r, ptx.Int(0))
@@ -202,8 +198,7 @@ func Wgmma(d gemm.DType, warpgroups int, wait bool, t target.Target) (*ptx.Kerne
 	b.MovU32(smem, b.DynamicShared("smem", 1024))
 	copyIn(b.Builder, b.from, smem, tid, warpgroups)
 	b.FenceProxyAsyncShared()
-	group := b.B32()
-	b.ShflSyncIdxB32(group, b.Shr(tid, 7), ptx.Int(0)) // the same in all lanes, as the assembler then knows
+	group := b.ShflSyncIdxB32(b.B32(), b.Shr(tid, 7), ptx.Int(0)) // the same in all lanes, as the assembler then knows
 	sums := make([]ptx.Operand, wgmmaN/2)
 	for i := range sums {
 		if integer {
@@ -215,12 +210,10 @@ func Wgmma(d gemm.DType, warpgroups int, wait bool, t target.Target) (*ptx.Kerne
 		}
 	}
 	base := b.Shr(b.And(smem, 0x3FFFF), 4)
-	high, always := b.B32(), b.Pred()
-	b.MovB32(high, ptx.Int(descriptorHigh))
-	b.SetpEqS32(always, tid, tid)
+	high := b.MovB32(b.B32(), ptx.Int(descriptorHigh))
+	always := b.SetpEqS32(b.Pred(), tid, tid)
 	descriptor := func(at ptx.Operand, step int) ptx.Operand {
-		d := b.B64()
-		b.MovB64Pack(d, b.Vec(b.Add(at, ptx.Int(descriptorLow+2*step)), high))
+		d := b.MovB64Pack(b.B64(), b.Vec(b.Add(at, ptx.Int(descriptorLow+2*step)), high))
 		return d
 	}
 	atA := b.Mad(group, wgmmaM*wgmmaRow/16, base)
@@ -244,13 +237,11 @@ func Wgmma(d gemm.DType, warpgroups int, wait bool, t target.Target) (*ptx.Kerne
 	b.If(b.CountDown(b.left)).BraUni(loop)
 	b.WgmmaWaitGroupSyncAligned(ptx.Int(0))
 	watch.Stop()
-	kept := b.B32()
-	b.MovB32(kept, ptx.Int(0))
+	kept := b.MovB32(b.B32(), ptx.Int(0))
 	for _, r := range sums {
 		bits := r
 		if !integer {
-			bits = b.B32()
-			b.MovB32Bits(bits, r)
+			bits = b.MovB32Bits(b.B32(), r)
 		}
 		b.XorB32(kept, kept, bits)
 	}
@@ -262,8 +253,8 @@ func Wgmma(d gemm.DType, warpgroups int, wait bool, t target.Target) (*ptx.Kerne
 // copyIn copies the operands to shared memory.
 func copyIn(b asm.Builder, from, smem, tid ptx.Operand, warpgroups int) {
 	words := b.Regs(2, b.B32)
-	at, to := b.B64(), b.Mad(tid, 8, smem)
-	b.MadWideU32(at, tid, ptx.Int(8), from)
+	to := b.Mad(tid, 8, smem)
+	at := b.MadWideU32(b.B64(), tid, ptx.Int(8), from)
 	for done := 0; done < WgmmaBytes(warpgroups); done += 8 * WarpgroupThreads * warpgroups {
 		b.LdGlobalV2B32(b.Vec(words...), ptx.Global(at, done))
 		b.StSharedV2B32(ptx.Shared(to, done), b.Vec(words...))
@@ -274,7 +265,7 @@ func copyIn(b asm.Builder, from, smem, tid ptx.Operand, warpgroups int) {
 var wgmmaTypes = map[gemm.DType]string{gemm.FP16: "f16", gemm.BF16: "bf16", gemm.FP8: "e4m3", gemm.FP8E5M2: "e5m2"}
 
 // wgmmaOf returns the multiplication of a type, nil if there is none, and whether its sums are int32.
-func wgmmaOf(b *ptx.Builder, d gemm.DType) (multiply func(sums, a, bDesc, add ptx.Operand), integer bool) {
+func wgmmaOf(b *ptx.Builder, d gemm.DType) (multiply func(sums, a, bDesc, add ptx.Operand) ptx.Operand, integer bool) {
 	switch operands := wgmmaTypes[d]; {
 	case d == gemm.TF32:
 		return b.WgmmaM64N256K8F32TF32, false
@@ -283,10 +274,12 @@ func wgmmaOf(b *ptx.Builder, d gemm.DType) (multiply func(sums, a, bDesc, add pt
 	case operands == "":
 		return nil, false
 	case d.Bytes() == 1:
-		return func(sums, a, bDesc, add ptx.Operand) { b.Wgmma8(wgmmaN, operands, sums, a, bDesc, add) }, false
+		return func(sums, a, bDesc, add ptx.Operand) ptx.Operand {
+			return b.Wgmma8(wgmmaN, operands, sums, a, bDesc, add)
+		}, false
 	default:
-		return func(sums, a, bDesc, add ptx.Operand) {
-			b.Wgmma(wgmmaN, operands, sums, a, bDesc, add, ptx.Int(0), ptx.Int(0))
+		return func(sums, a, bDesc, add ptx.Operand) ptx.Operand {
+			return b.Wgmma(wgmmaN, operands, sums, a, bDesc, add, ptx.Int(0), ptx.Int(0))
 		}, false
 	}
 }

@@ -31,8 +31,7 @@ func (e *emitter) newCopier(t *tile, p matrixParams, first, limit ptx.Operand) *
 	c := &copier{emitter: e, t: t, to: e.B32()}
 	c.line, c.element = lineAndElement(e.Builder, t, e.thread)
 	if t.partial() {
-		c.active = e.Pred()
-		e.SetpLtS32(c.active, e.thread, ptx.Int(t.chunks()))
+		c.active = e.SetpLtS32(e.Pred(), e.thread, ptx.Int(t.chunks()))
 	}
 	lineStep, elementStep := t.word(1, 0)*wordBytes, t.word(0, 1)*wordBytes
 	c.to = e.Add(e.Mad(c.line, lineStep, e.Mad(c.element, elementStep, e.And(c.line, 0))), ptx.Int(t.at))
@@ -45,8 +44,8 @@ func (e *emitter) newCopier(t *tile, p matrixParams, first, limit ptx.Operand) *
 		}
 		e.MadLoS64(base, e.Wide(e.begin), along, base)
 	}
-	c.rowBytesWide, c.rowBytes = wide, e.B32()
-	e.CvtU32U64(c.rowBytes, wide)
+	c.rowBytesWide = wide
+	c.rowBytes = e.CvtU32U64(e.B32(), wide)
 	if t.alongK() {
 		c.last = e.Add(limit, ptx.Int(-1))
 		c.line = e.Add(c.line, first)
@@ -58,8 +57,7 @@ func (e *emitter) newCopier(t *tile, p matrixParams, first, limit ptx.Operand) *
 			e.AddS32(element, element, first)
 			e.MinS32(element, element, e.Add(limit, ptx.Int(-t.width)))
 		}
-		pointer := e.B64()
-		e.MadLoS64(pointer, e.Wide(element), ptx.Int(wordBytes), base)
+		pointer := e.MadLoS64(e.B64(), e.Wide(element), ptx.Int(wordBytes), base)
 		c.pointers = append(c.pointers, pointer)
 	}
 	if e.g.staging == stagingRegisters {
@@ -106,8 +104,7 @@ func (c *copier) copy(stage, k, guard ptx.Operand) {
 		if c.t.alongK() {
 			c.MinS32(line, line, c.last)
 		}
-		from := c.B64()
-		c.MadWideU32(from, line, c.rowBytes, c.pointers[position])
+		from := c.MadWideU32(c.B64(), line, c.rowBytes, c.pointers[position])
 		if c.g.staging == stagingAsync {
 			c.async(ptx.Shared(to, c.t.word(lines, further)*wordBytes), ptx.Global(from, 0), inside, run)
 			continue
@@ -131,8 +128,7 @@ func (c *copier) async(to, from, inside, guard ptx.Operand) {
 	bytes := c.t.width * wordBytes
 	size := ptx.Operand{}
 	if inside != (ptx.Operand{}) {
-		size = c.B32()
-		c.SelpB32(size, ptx.Int(bytes), ptx.Int(0), inside)
+		size = c.SelpB32(c.B32(), ptx.Int(bytes), ptx.Int(0), inside)
 	}
 	c.CopyAsync(bytes, to, from, size, guard)
 }
@@ -269,10 +265,10 @@ func (r *reader) multiplyStep(o operands) {
 
 // firstBlock returns the number of blocks along K and how many indices the first one has.
 func (e *emitter) firstBlock() (blocks, first ptx.Operand) {
-	blocks, first = e.Shr(e.Add(e.k, ptx.Int(e.g.blockK-1)), asm.Log2(e.g.blockK)), e.B32()
+	blocks = e.Shr(e.Add(e.k, ptx.Int(e.g.blockK-1)), asm.Log2(e.g.blockK))
 	if e.s.splits() {
 		e.MaxS32(blocks, blocks, ptx.Int(1))
 	}
-	e.MadLoS32(first, e.Add(blocks, ptx.Int(-1)), ptx.Int(-e.g.blockK), e.k)
+	first = e.MadLoS32(e.B32(), e.Add(blocks, ptx.Int(-1)), ptx.Int(-e.g.blockK), e.k)
 	return blocks, first
 }

@@ -145,12 +145,10 @@ func (e *emitter) clearSums() {
 // matrix returns the address of the CTA's matrix of the batch, in the global window, and the distance of its lines in
 // bytes.
 func (e *emitter) matrix(p matrixParams, bytes int) (address, line ptx.Operand) {
-	address, line = e.B64(), e.B64()
-	e.CvtaToGlobalU64(address, e.Param64(p.address))
-	offset := e.B64()
-	e.MulLoS64(offset, e.Wide(e.Special(ptx.CtaidZ)), e.Param64(p.stride))
+	address = e.CvtaToGlobalU64(e.B64(), e.Param64(p.address))
+	offset := e.MulLoS64(e.B64(), e.Wide(e.Special(ptx.CtaidZ)), e.Param64(p.stride))
 	e.MadLoS64(address, offset, ptx.Int(bytes), address)
-	e.MulLoS64(line, e.Param64(p.ld), ptx.Int(bytes))
+	line = e.MulLoS64(e.B64(), e.Param64(p.ld), ptx.Int(bytes))
 	return address, line
 }
 
@@ -180,13 +178,11 @@ func (e *emitter) epilogue() {
 	e.LdParamF32(w.alpha, e.p.alpha)
 	e.LdParamF32(w.beta, e.p.beta)
 	for j := 0; j < e.g.threadN; j += e.g.storeC {
-		inside := e.Pred()
-		e.SetpGtS32(inside, w.columnsLeft, ptx.Int(e.g.columnAt(j)))
+		inside := e.SetpGtS32(e.Pred(), w.columnsLeft, ptx.Int(e.g.columnAt(j)))
 		w.inColumns = append(w.inColumns, inside)
 	}
-	readsC, withC := e.Pred(), e.Label("with_c")
-	e.SetpNeuF32(readsC, w.beta, ptx.Float(0))
-	e.If(readsC).BraUni(withC)
+	withC := e.Label("with_c")
+	e.If(e.SetpNeuF32(e.Pred(), w.beta, ptx.Float(0))).BraUni(withC)
 	w.rows(false)
 	e.BraUni(e.exit)
 	e.Place(withC)
@@ -207,12 +203,10 @@ type writer struct {
 // rows writes the rows of the thread, and adds to C if it is to.
 func (w *writer) rows(adds bool) {
 	for i, sums := range w.sums {
-		row, inside := w.B64(), w.Pred()
-		w.MadLoS64(row, w.line, ptx.Int(w.g.rowAt(i)), w.at)
-		w.SetpGtS32(inside, w.rowsLeft, ptx.Int(w.g.rowAt(i)))
+		row := w.MadLoS64(w.B64(), w.line, ptx.Int(w.g.rowAt(i)), w.at)
+		inside := w.SetpGtS32(w.Pred(), w.rowsLeft, ptx.Int(w.g.rowAt(i)))
 		for j, inColumns := range w.inColumns {
-			valid := w.Pred()
-			w.AndPred(valid, inside, inColumns)
+			valid := w.AndPred(w.Pred(), inside, inColumns)
 			first := j * w.g.storeC
 			w.store(ptx.Global(row, w.g.columnAt(first)*wordBytes), sums[first:first+w.g.storeC], valid, adds)
 		}

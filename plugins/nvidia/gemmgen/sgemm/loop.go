@@ -52,9 +52,8 @@ func (s *stages) store(guard ptx.Operand) {
 
 // next moves an address to the next stage.
 func (s *stages) next(stage ptx.Operand) {
-	wrapped, p := s.B32(), s.Pred()
-	s.AddS32(wrapped, stage, ptx.Int(s.g.stageBytes))
-	s.SetpGeU32(p, wrapped, s.end)
+	wrapped := s.AddS32(s.B32(), stage, ptx.Int(s.g.stageBytes))
+	p := s.SetpGeU32(s.Pred(), wrapped, s.end)
 	s.SelpB32(stage, s.smem, wrapped, p)
 }
 
@@ -183,9 +182,8 @@ func (e *emitter) directLoop() {
 
 // loopOver emits a loop of so many turns, which may be none.
 func (e *emitter) loopOver(name string, turns ptx.Operand, body func()) {
-	loop, done, some := e.Label(name), e.Label(name+"_done"), e.Pred()
-	e.SetpGtS32(some, turns, ptx.Int(0))
-	e.IfNot(some).BraUni(done)
+	loop, done := e.Label(name), e.Label(name+"_done")
+	e.IfNot(e.SetpGtS32(e.Pred(), turns, ptx.Int(0))).BraUni(done)
 	e.Place(loop)
 	body()
 	e.If(e.CountDown(turns)).BraUni(loop)
@@ -207,13 +205,13 @@ func (e *emitter) newLines(
 	last := e.Add(limit, ptx.Int(-1))
 	across := line
 	if !alongK {
-		l.step, across = line, e.B64()
-		e.MovB64(across, ptx.Int(wordBytes))
+		l.step = line
+		across = e.MovB64(e.B64(), ptx.Int(wordBytes))
 	}
 	for i := range n {
-		index, pointer := e.Add(first, ptx.Int(at(i))), e.B64()
+		index := e.Add(first, ptx.Int(at(i)))
 		e.MinS32(index, index, last)
-		e.MadLoS64(pointer, e.Wide(index), across, base)
+		pointer := e.MadLoS64(e.B64(), e.Wide(index), across, base)
 		l.pointers = append(l.pointers, pointer)
 	}
 	return l

@@ -12,8 +12,7 @@ import (
 func (e *emitter) part() {
 	e.Comment("this split's part of K")
 	per := e.Param32(e.p.kPerSplit)
-	e.begin = e.B32()
-	e.MulLoS32(e.begin, e.Special(ptx.CtaidY), per)
+	e.begin = e.MulLoS32(e.B32(), e.Special(ptx.CtaidY), per)
 	e.SubS32(e.k, e.k, e.begin)
 	e.MinS32(e.k, e.k, per)
 	e.MaxS32(e.k, e.k, ptx.Int(0))

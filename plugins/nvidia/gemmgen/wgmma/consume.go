@@ -44,13 +44,12 @@ func (o operand) offset(tile, step int) int {
 
 // descriptor returns the descriptor of a tile whose address in units of 16 bytes, with operand.low added, is at.
 func (e *emitter) descriptor(o operand, at ptx.Operand, offset int) ptx.Operand {
-	d, high := e.B64(), e.B32()
-	e.MovB32(high, ptx.Int(o.high))
+	high := e.MovB32(e.B32(), ptx.Int(o.high))
 	low := at
 	if offset > 0 {
 		low = e.Add(at, ptx.Int(offset))
 	}
-	e.MovB64Pack(d, e.Vec(low, high))
+	d := e.MovB64Pack(e.B64(), e.Vec(low, high))
 	return d
 }
 
@@ -63,11 +62,10 @@ func (e *emitter) consume() {
 	thread := e.And(e.tid, warpgroup-1)
 	consumer := e.Add(e.group, ptx.Int(-1))
 	// The first threads of the warpgroup tell the CTAs of the cluster, one each, that a stage is free.
-	tells, remote := e.Pred(), e.empty
-	e.SetpLtS32(tells, thread, ptx.Int(e.g.cluster))
+	remote := e.empty
+	tells := e.SetpLtS32(e.Pred(), thread, ptx.Int(e.g.cluster))
 	if e.g.cluster > 1 {
-		remote = e.B32()
-		e.MapaSharedClusterU32(remote, e.empty, e.And(thread, e.g.cluster-1))
+		remote = e.MapaSharedClusterU32(e.B32(), e.empty, e.And(thread, e.g.cluster-1))
 	}
 	c := e.s.Config
 	a := newOperand(e.s.AMajor == gemm.MajorK, c.BlockM, c.BlockK)
@@ -89,8 +87,8 @@ func (e *emitter) consume() {
 		parts = e.newSums()
 	}
 	r := e.newRing(0)
-	always, never := e.Pred(), e.Pred()
-	e.SetpEqS32(always, thread, thread)
+	never := e.Pred()
+	always := e.SetpEqS32(e.Pred(), thread, thread)
 	if e.g.parts > 0 {
 		e.SetpNeS32(never, thread, thread)
 	}
@@ -103,14 +101,14 @@ func (e *emitter) consume() {
 	}
 	steps := c.BlockK * e.s.DType.Bytes() / stepBytes
 	e.eachTile("consume", func(t tile) {
-		left, loop := e.B32(), e.Label("consume_block")
-		later, frees := e.Pred(), e.Pred()
-		e.MovB32(left, t.blocks)
+		loop := e.Label("consume_block")
+		frees := e.Pred()
+		left := e.MovB32(e.B32(), t.blocks)
 		if e.g.parts > 0 {
 			e.zero(sums)
 		}
 		e.Place(loop)
-		e.SetpNeS32(later, left, t.blocks)
+		later := e.SetpNeS32(e.Pred(), left, t.blocks)
 		e.wait(e.Mad(r.stage, barrierBytes, e.full), r.parity)
 		stageA, stageB := e.Mad(r.stage, e.g.stageBytes/16, baseA), e.Mad(r.stage, e.g.stageBytes/16, baseB)
 		e.WgmmaFenceSyncAligned()
@@ -221,8 +219,7 @@ func (e *emitter) multiply(sums []ptx.Operand, a, b, add ptx.Operand, transA, tr
 // store writes the warpgroup's tiles. If these are not of Cᵀ, thread t of a warpgroup has, of each 8 columns, two
 // neighbours of row t/4 mod 8 of its warp's 16 rows, and the two 8 rows below.
 func (e *emitter) store(t tile, thread, consumer ptx.Operand, sums [][]ptx.Operand, tiles storesTiles) {
-	alpha := e.F32()
-	e.LdParamF32(alpha, e.p.alpha)
+	alpha := e.LdParamF32(e.F32(), e.p.alpha)
 	if e.s.scales() {
 		e.scale(t, thread, consumer, sums, alpha)
 	}
@@ -238,9 +235,8 @@ func (e *emitter) store(t tile, thread, consumer ptx.Operand, sums [][]ptx.Opera
 		w.each(sums, w.single)
 		return
 	}
-	edge, stored, ragged := e.Label("edge"), e.Label("stored"), e.Pred()
-	e.SetpLtS32(ragged, e.Sub(e.Param32(e.p.n), t.n0), ptx.Int(e.g.blockC))
-	e.If(ragged).Bra(edge)
+	edge, stored := e.Label("edge"), e.Label("stored")
+	e.If(e.SetpLtS32(e.Pred(), e.Sub(e.Param32(e.p.n), t.n0), ptx.Int(e.g.blockC))).Bra(edge)
 	w.rows(sums, w.pair)
 	e.BraUni(stored)
 	e.Place(edge)

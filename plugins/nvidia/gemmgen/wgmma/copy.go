@@ -7,8 +7,7 @@ import (
 
 // mapAddress returns the generic address of a tensor map among the parameters.
 func (e *emitter) mapAddress(name ptx.Operand) ptx.Operand {
-	d := e.B64()
-	e.MovB64Name(d, name)
+	d := e.MovB64Name(e.B64(), name)
 	e.CvtaParamU64(d, d)
 	return d
 }

@@ -114,9 +114,8 @@ func (e *emitter) kernel() {
 		e.p.cMap = e.MapParam("c_map")
 	}
 	e.setup()
-	consume, done, copies := e.Label("consume"), e.Label("done"), e.Pred()
-	e.SetpNeS32(copies, e.group, ptx.Int(0))
-	e.If(copies).Bra(consume)
+	consume, done := e.Label("consume"), e.Label("done")
+	e.If(e.SetpNeS32(e.Pred(), e.group, ptx.Int(0))).Bra(consume)
 	e.produce()
 	e.BraUni(done)
 	e.Place(consume)
@@ -136,11 +135,9 @@ func (e *emitter) splits() bool { return e.s.Config.SplitK > 1 }
 // setup finds which thread this is and makes the barriers.
 func (e *emitter) setup() {
 	e.tid = e.Special(ptx.TidX)
-	e.group = e.B32()
-	e.ShflSyncIdxB32(e.group, e.Shr(e.tid, 7), ptx.Int(0)) // the same in all lanes, as the assembler then knows
+	e.group = e.ShflSyncIdxB32(e.B32(), e.Shr(e.tid, 7), ptx.Int(0)) // the same in all lanes, as the assembler then knows
 	e.ranks()
-	e.smem = e.B32()
-	e.MovU32(e.smem, e.DynamicShared("smem", swizzleBytes))
+	e.smem = e.MovU32(e.B32(), e.DynamicShared("smem", swizzleBytes))
 	stages := e.s.Config.NumStages
 	e.full = e.Add(e.smem, ptx.Int(e.g.barriers))
 	e.empty = e.Add(e.full, ptx.Int(barrierBytes*stages))
@@ -156,8 +153,7 @@ func (e *emitter) setup() {
 
 // fetchMaps makes the thread that copies fetch the tensor maps ahead.
 func (e *emitter) fetchMaps() {
-	first := e.Pred()
-	e.SetpEqS32(first, e.tid, ptx.Int(0))
+	first := e.SetpEqS32(e.Pred(), e.tid, ptx.Int(0))
 	for _, tensors := range e.p.maps() {
 		at := e.mapAddress(tensors)
 		e.If(first).PrefetchTensormap(ptx.Global(at, 0))
@@ -167,8 +163,8 @@ func (e *emitter) fetchMaps() {
 // makeBarriers makes the barriers, those of each stage by one of the lanes of the second warp, which has nothing else
 // to do.
 func (e *emitter) makeBarriers() {
-	stage, mine := e.Add(e.tid, ptx.Int(-32)), e.Pred()
-	e.SetpLtU32(mine, stage, ptx.Int(e.s.Config.NumStages))
+	stage := e.Add(e.tid, ptx.Int(-32))
+	mine := e.SetpLtU32(e.Pred(), stage, ptx.Int(e.s.Config.NumStages))
 	full := e.Mad(stage, barrierBytes, e.full)
 	e.If(mine).MbarrierInitB64(ptx.Shared(full, 0), ptx.Int(1))
 	e.If(mine).MbarrierInitB64(ptx.Shared(full, barrierBytes*e.s.Config.NumStages), ptx.Int(e.g.consumers*e.g.cluster))
@@ -196,8 +192,7 @@ func (e *emitter) sharers() (ofA, ofB ptx.Operand) {
 			e.MovB16(d, ptx.Int(bits))
 			return d
 		}
-		all := e.B32()
-		e.MovB32(all, ptx.Int(bits))
+		all := e.MovB32(e.B32(), ptx.Int(bits))
 		e.ShlB32(all, all, shift)
 		e.MovB32Unpack(e.Vec(d, e.B16()), all)
 		return d
@@ -229,20 +224,19 @@ func (e *emitter) newRing(parity int) ring {
 
 // next moves to the next stage.
 func (e *emitter) next(r ring) {
-	wrap, flip := e.Pred(), e.B32()
 	e.AddS32(r.stage, r.stage, ptx.Int(1))
-	e.SetpEqS32(wrap, r.stage, ptx.Int(e.s.Config.NumStages))
+	wrap := e.SetpEqS32(e.Pred(), r.stage, ptx.Int(e.s.Config.NumStages))
 	e.SelpB32(r.stage, ptx.Int(0), r.stage, wrap)
-	e.SelpB32(flip, ptx.Int(1), ptx.Int(0), wrap)
+	flip := e.SelpB32(e.B32(), ptx.Int(1), ptx.Int(0), wrap)
 	e.XorB32(r.parity, r.parity, flip)
 }
 
 // wait waits until the phase of that parity of a barrier has ended.
 func (e *emitter) wait(barrier, parity ptx.Operand) {
-	again, ended := e.Label(fmt.Sprintf("wait%d", e.waits)), e.Pred()
+	again := e.Label(fmt.Sprintf("wait%d", e.waits))
 	e.waits++
 	e.Place(again)
-	e.MbarrierTryWaitParityB64(ended, ptx.Shared(barrier, 0), parity)
+	ended := e.MbarrierTryWaitParityB64(e.Pred(), ptx.Shared(barrier, 0), parity)
 	e.IfNot(ended).Bra(again)
 }
 
@@ -269,9 +263,8 @@ func (e *emitter) eachTile(role string, body func(t tile)) {
 	groupM := e.Param32(e.p.groupM)
 	shift := asm.Log2(e.g.cluster)
 	at, step := e.Shr(e.Special(ptx.CtaidX), shift), e.Shr(e.Special(ptx.NctaidX), shift)
-	perMatrix, perGroup := e.B32(), e.B32()
-	e.MulLoS32(perMatrix, tilesM, tilesN)
-	e.MulLoS32(perGroup, groupM, tilesN)
+	perMatrix := e.MulLoS32(e.B32(), tilesM, tilesN)
+	perGroup := e.MulLoS32(e.B32(), groupM, tilesN)
 	var s stream
 	if e.streams() {
 		s = e.newStream(at)
@@ -283,17 +276,17 @@ func (e *emitter) eachTile(role string, body func(t tile)) {
 		e.SetpGeU32(none, at, tiles)
 	}
 	e.If(none).Bra(end)
-	batch, left := e.B32(), e.B32()
+	batch := e.B32()
 	t := tile{batch: batch, k0: e.B32(), blocks: e.B32()}
 	in := at // the tile in its split
 	switch {
 	case e.streams():
 		in = e.streamed(s, at, &t)
 	case e.splits():
-		t.split, in = e.B32(), e.B32()
+		t.split = e.B32()
 		perSplit, each := e.Param32(e.p.perSplit), e.Param32(e.p.blocksPerSplit)
 		e.divide(t.split, at, perSplit)
-		e.MulLoS32(in, t.split, perSplit)
+		in = e.MulLoS32(e.B32(), t.split, perSplit)
 		e.SubS32(in, at, in)
 		e.MulLoS32(t.k0, t.split, each)
 		e.MinU32(t.blocks, e.Sub(e.Param32(e.p.kBlocks), t.k0), each)
@@ -303,18 +296,17 @@ func (e *emitter) eachTile(role string, body func(t tile)) {
 		e.LdParamU32(t.blocks, e.p.kBlocks)
 	}
 	e.divide(batch, in, perMatrix)
-	e.MulLoS32(left, batch, perMatrix)
+	left := e.MulLoS32(e.B32(), batch, perMatrix)
 	e.SubS32(left, in, left)
 	row, column := e.InGroups(e.divide, left, tilesM, groupM, perGroup)
-	t.m0, t.n0, t.row, t.column = e.B32(), e.B32(), row, column
-	e.MadLoS32(t.m0, row, ptx.Int(e.g.clusterM), e.rankM)
+	t.row, t.column = row, column
+	t.m0 = e.MadLoS32(e.B32(), row, ptx.Int(e.g.clusterM), e.rankM)
 	e.MulLoS32(t.m0, t.m0, ptx.Int(e.s.Config.BlockM))
-	e.MadLoS32(t.n0, column, ptx.Int(e.g.clusterN), e.rankN)
+	t.n0 = e.MadLoS32(e.B32(), column, ptx.Int(e.g.clusterN), e.rankN)
 	e.MulLoS32(t.n0, t.n0, ptx.Int(e.g.blockC))
 	if e.g.cluster > 1 {
 		m, n := e.Param32(e.p.m), e.Param32(e.p.n)
-		t.outside = e.Pred()
-		e.SetpGeU32(t.outside, t.m0, m)
+		t.outside = e.SetpGeU32(e.Pred(), t.m0, m)
 		e.IfNot(t.outside).SetpGeU32(t.outside, t.n0, n)
 	}
 	e.MinU32(t.m0, t.m0, e.Param32(e.p.lastM))
@@ -327,14 +319,14 @@ func (e *emitter) eachTile(role string, body func(t tile)) {
 
 // divide computes d = x / y. Most quotients of the first tiles are 0, which takes no division: those hold up the first
 // copies.
-func (e *emitter) divide(d, x, y ptx.Operand) {
-	zero, divided := e.Pred(), e.Label(fmt.Sprintf("divided%d", e.divisions))
+func (e *emitter) divide(d, x, y ptx.Operand) ptx.Operand {
+	divided := e.Label(fmt.Sprintf("divided%d", e.divisions))
 	e.divisions++
 	e.MovB32(d, ptx.Int(0))
-	e.SetpLtU32(zero, x, y)
-	e.If(zero).Bra(divided)
+	e.If(e.SetpLtU32(e.Pred(), x, y)).Bra(divided)
 	e.DivU32(d, x, y)
 	e.Place(divided)
+	return d
 }
 
 // produce copies operand tiles. One thread does, as far ahead as there are stages.
@@ -343,9 +335,8 @@ func (e *emitter) produce() {
 	if e.g.consumers > 1 {
 		e.SetmaxnregDecSyncAlignedU32(ptx.Int(registerSplits[e.g.consumers].producer))
 	}
-	idle, others := e.Label("idle"), e.Pred()
-	e.SetpNeS32(others, e.tid, ptx.Int(0))
-	e.If(others).Bra(idle)
+	idle := e.Label("idle")
+	e.If(e.SetpNeS32(e.Pred(), e.tid, ptx.Int(0))).Bra(idle)
 	mapA, mapB := e.mapAddress(e.p.a), e.mapAddress(e.p.b)
 	r := e.newRing(1)
 	allA, allB := e.sharers()
@@ -368,15 +359,14 @@ func (e *emitter) produce() {
 // alongK emits a loop over the blocks along K of a tile, in the order in which they are added to its sums. k is the
 // first index of a block.
 func (e *emitter) alongK(t tile, body func(k ptx.Operand)) {
-	k, left, loop := e.B32(), e.B32(), e.Label("produce_block")
+	loop := e.Label("produce_block")
 	first, end := e.skewed(t)
-	e.MovB32(k, first)
-	e.MovB32(left, t.blocks)
+	k := e.MovB32(e.B32(), first)
+	left := e.MovB32(e.B32(), t.blocks)
 	e.Place(loop)
 	body(k)
-	wrap := e.Pred()
 	e.AddS32(k, k, ptx.Int(e.s.Config.BlockK))
-	e.SetpEqS32(wrap, k, end)
+	wrap := e.SetpEqS32(e.Pred(), k, end)
 	e.SelpB32(k, t.k0, k, wrap)
 	e.If(e.CountDown(left)).Bra(loop)
 }
@@ -384,8 +374,8 @@ func (e *emitter) alongK(t tile, body func(k ptx.Operand)) {
 // skewed returns the index along K at which the copies of a tile begin, and the end of the tile's part of K, behind
 // which they go on at its beginning.
 func (e *emitter) skewed(t tile) (first, end ptx.Operand) {
-	whole, blocks := e.B32(), e.B32()
-	e.MulLoS32(blocks, e.Shr(e.Add(t.row, t.column), skewShift), e.Param32(e.p.skew))
+	whole := e.B32()
+	blocks := e.MulLoS32(e.B32(), e.Shr(e.Add(t.row, t.column), skewShift), e.Param32(e.p.skew))
 	e.divide(whole, blocks, t.blocks)
 	e.MulLoS32(whole, whole, t.blocks)
 	e.SubS32(blocks, blocks, whole)

@@ -44,9 +44,8 @@ func (e *emitter) first(t tile, thread, consumer ptx.Operand) (row, column ptx.O
 func (e *emitter) newWriterAt(base ptx.Operand, t tile, row, column, alpha ptx.Operand) *writer {
 	w := &writer{emitter: e, alpha: alpha, pointer: e.B64(), down: e.B64(),
 		rowsLeft: e.Sub(e.Param32(e.p.m), row), columnsLeft: e.Sub(e.Param32(e.p.n), column)}
-	index := e.B64()
 	w.ldc = e.Param64(e.p.ldc)
-	e.MadLoS64(index, e.Wide(row), w.ldc, e.Wide(column))
+	index := e.MadLoS64(e.B64(), e.Wide(row), w.ldc, e.Wide(column))
 	e.MadLoS64(index, e.Wide(t.batch), e.Param64(e.p.strideC), index)
 	e.ShlB64(index, index, ptx.Int(asm.Log2(e.s.Out.Bytes())))
 	e.CvtaToGlobalU64(w.pointer, e.Param64(base))
@@ -130,8 +129,8 @@ func (w *writer) add(sums [][]ptx.Operand) {
 	}
 	w.each(sums, func(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand) {
 		if w.s.TilesC && len(v) == 2 { // N is even
-			pair, h := w.B32(), []ptx.Operand{w.B16(), w.B16()}
-			w.MovB32(pair, ptx.Int(0))
+			h := []ptx.Operand{w.B16(), w.B16()}
+			pair := w.MovB32(w.B32(), ptx.Int(0))
 			w.If(w.inside(column, inside)).LdGlobalB32(pair, ptx.Global(at, column*w.s.Out.Bytes()))
 			for i := range v {
 				then(v[i], func() ptx.Operand {
@@ -155,8 +154,7 @@ func (w *writer) add(sums [][]ptx.Operand) {
 
 // inside returns whether a column is in C, and a row of which that is known.
 func (w *writer) inside(column int, row ptx.Operand) ptx.Operand {
-	valid := w.Pred()
-	w.SetpGtS32(valid, w.columnsLeft, ptx.Int(column))
+	valid := w.SetpGtS32(w.Pred(), w.columnsLeft, ptx.Int(column))
 	w.AndPred(valid, valid, row)
 	return valid
 }
@@ -281,8 +279,7 @@ func (e *emitter) vector(
 	left, bytes := e.Sub(size, at), d.Bytes()
 	if step != (ptx.Operand{}) {
 		step = e.Param32(step)
-		place := e.B32()
-		e.MulLoS32(place, at, step)
+		place := e.MulLoS32(e.B32(), at, step)
 		at = place
 	}
 	var first [2]ptx.Operand
@@ -295,19 +292,16 @@ func (e *emitter) vector(
 		}
 		distance := size
 		if step != (ptx.Operand{}) {
-			distance = e.B32()
-			e.MulLoS32(distance, size, step)
+			distance = e.MulLoS32(e.B32(), size, step)
 		}
 		e.MadWideU32(first[1], distance, ptx.Int(bytes), first[0])
 	}
 	return func(second, behind int) ptx.Operand {
-		inside := e.Pred()
-		e.SetpGtS32(inside, left, ptx.Int(behind))
+		inside := e.SetpGtS32(e.Pred(), left, ptx.Int(behind))
 		if step == (ptx.Operand{}) {
 			return e.Element(ptx.Global(first[second], behind*bytes), d, inside)
 		}
-		to := e.B64()
-		e.MadWideU32(to, step, ptx.Int(behind*bytes), first[second])
+		to := e.MadWideU32(e.B64(), step, ptx.Int(behind*bytes), first[second])
 		return e.Element(ptx.Global(to, 0), d, inside)
 	}
 }
@@ -330,19 +324,16 @@ func (e *emitter) value(sum, alpha ptx.Operand) ptx.Operand {
 func (w *writer) rows(
 	sums [][]ptx.Operand, write func(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand),
 ) {
-	at := w.B64()
-	w.AddS64(at, w.pointer, ptx.Int(0))
+	at := w.AddS64(w.B64(), w.pointer, ptx.Int(0))
 	for i := range sums {
 		for half := range 2 {
-			inside := w.Pred()
-			w.SetpGtS32(inside, w.rowsLeft, ptx.Int(i*tileM+half*8))
+			inside := w.SetpGtS32(w.Pred(), w.rowsLeft, ptx.Int(i*tileM+half*8))
 			for j := 0; j < len(sums[i]); j += 4 {
 				write(at, 2*j, inside, sums[i][j+2*half:j+2*half+2])
 			}
 			next := w.down
 			if half == 1 { // from row 8 to row 64
-				next = w.B64()
-				w.MulLoS64(next, w.down, ptx.Int((tileM-8)/8))
+				next = w.MulLoS64(w.B64(), w.down, ptx.Int((tileM-8)/8))
 			}
 			w.AddS64(at, at, next)
 		}

@@ -23,32 +23,28 @@ func (e *emitter) reduce(t tile, thread, consumer ptx.Operand, sums [][]ptx.Oper
 		p = e.splitParts(t)
 	}
 	warps := 4 * e.g.consumers
-	lane, warp := e.And(thread, 31), e.B32()
-	e.ShflSyncIdxB32(warp, e.Mad(consumer, 4, e.Shr(thread, 5)), ptx.Int(0))
+	lane := e.And(thread, 31)
+	warp := e.ShflSyncIdxB32(e.B32(), e.Mad(consumer, 4, e.Shr(thread, 5)), ptx.Int(0))
 
 	block := e.s.Config.BlockM * e.s.Config.BlockN * 4
 	base := e.B64() // the lane's part of the first block
 	e.CvtaToGlobalU64(base, e.Param64(e.p.partials))
 	e.MadWideU32(base, warp, ptx.Int(block/warps), base)
 	e.MadWideU32(base, lane, ptx.Int(16), base)
-	mine, from, next := e.B64(), e.B64(), e.B64()
-	e.MadWideU32(mine, p.mine, ptx.Int(block), base)
-	e.MadWideU32(from, p.first, ptx.Int(block), base)
-	e.MadWideU32(next, p.next, ptx.Int(block), base)
+	mine := e.MadWideU32(e.B64(), p.mine, ptx.Int(block), base)
+	from := e.MadWideU32(e.B64(), p.first, ptx.Int(block), base)
+	next := e.MadWideU32(e.B64(), p.next, ptx.Int(block), base)
 	e.eachFour(sums, func(v []ptx.Operand, at int) { e.StGlobalV4F32(ptx.Global(mine, at), e.Vec(v...)) })
 	e.FenceAcqRelGpu()
 	e.BarWarpSync(ptx.Int(-1))
 
-	counter, arrived, others := e.B64(), e.B32(), e.Pred()
-	e.CvtaToGlobalU64(counter, e.Param64(e.p.counters))
+	counter := e.CvtaToGlobalU64(e.B64(), e.Param64(e.p.counters))
 	e.MadWideU32(counter, e.Mad(p.tile, warps, warp), ptx.Int(4), counter)
-	isFirst := e.Pred()
-	e.SetpEqS32(isFirst, lane, ptx.Int(0))
-	e.MovB32(arrived, ptx.Int(0))
+	isFirst := e.SetpEqS32(e.Pred(), lane, ptx.Int(0))
+	arrived := e.MovB32(e.B32(), ptx.Int(0))
 	e.If(isFirst).AtomAddU32(arrived, ptx.Global(counter, 0), p.arrives)
 	e.ShflSyncIdxB32(arrived, arrived, ptx.Int(0))
-	e.SetpNeS32(others, e.Add(arrived, p.arrives), p.all)
-	e.If(others).Bra(done)
+	e.If(e.SetpNeS32(e.Pred(), e.Add(arrived, p.arrives), p.all)).Bra(done)
 	e.If(isFirst).StGlobalB32(ptx.Global(counter, 0), ptx.Int(0))
 	e.FenceAcqRelGpu()
 	e.BarWarpSync(ptx.Int(-1)) // a shuffle does not order memory: what lane 0 saw, the others must see

@@ -74,20 +74,19 @@ func (e *emitter) ended(s stream, at, none ptx.Operand) {
 // whole tile.
 func (e *emitter) streamed(s stream, at ptx.Operand, t *tile) ptx.Operand {
 	whole, blocks := e.Param32(e.p.whole), e.Param32(e.p.kBlocks)
-	in, next := e.B32(), e.B32()
-	t.shared, t.worker, t.partial = e.B32(), s.worker, e.Pred()
-	e.DivU32(t.shared, s.at, blocks)
+	t.worker = s.worker
+	t.shared = e.DivU32(e.B32(), s.at, blocks)
 	e.MulLoS32(t.k0, t.shared, blocks)
 	e.SubS32(t.k0, s.at, t.k0) // in blocks
 	e.MinU32(t.blocks, e.Sub(blocks, t.k0), e.Sub(s.end, s.at))
-	e.AddS32(next, s.at, t.blocks)
+	next := e.AddS32(e.B32(), s.at, t.blocks)
 	e.SelpB32(s.at, next, s.at, s.shares)
-	e.AddS32(in, whole, t.shared)
+	in := e.AddS32(e.B32(), whole, t.shared)
 	e.SelpB32(in, in, at, s.shares)
 	e.SelpB32(t.k0, t.k0, ptx.Int(0), s.shares)
 	e.MulLoS32(t.k0, t.k0, ptx.Int(e.s.Config.BlockK))
 	e.SelpB32(t.blocks, t.blocks, blocks, s.shares)
-	e.SetpNeS32(t.partial, t.blocks, blocks)
+	t.partial = e.SetpNeS32(e.Pred(), t.blocks, blocks)
 	return in
 }
 
@@ -106,16 +105,14 @@ type parts struct {
 // begins with, and 2w + 1, for the part that it ends with.
 func (e *emitter) streamParts(t tile) parts {
 	blocks, share := e.Param32(e.p.kBlocks), e.Param32(e.p.share)
-	begin, first, last, all := e.B32(), e.B32(), e.B32(), e.B32()
-	e.MulLoS32(begin, t.shared, blocks)
-	e.DivU32(first, begin, share)
-	e.DivU32(last, e.Add(e.Add(begin, blocks), ptx.Int(-1)), share)
-	e.MovB32(all, blocks)
+	begin := e.MulLoS32(e.B32(), t.shared, blocks)
+	first := e.DivU32(e.B32(), begin, share)
+	last := e.DivU32(e.B32(), e.Add(e.Add(begin, blocks), ptx.Int(-1)), share)
+	all := e.MovB32(e.B32(), blocks)
 	slot := func(worker ptx.Operand) ptx.Operand {
-		from, later, one := e.B32(), e.Pred(), e.B32()
-		e.MulLoS32(from, worker, share)
-		e.SetpLtU32(later, from, begin)
-		e.SelpB32(one, ptx.Int(1), ptx.Int(0), later)
+		from := e.MulLoS32(e.B32(), worker, share)
+		later := e.SetpLtU32(e.Pred(), from, begin)
+		one := e.SelpB32(e.B32(), ptx.Int(1), ptx.Int(0), later)
 		return e.Mad(e.Mad(worker, 2, one), e.g.cluster, e.rank)
 	}
 	return parts{
@@ -130,16 +127,14 @@ func (e *emitter) streamParts(t tile) parts {
 func (e *emitter) splitParts(t tile) parts {
 	splits := e.Param32(e.p.splits)
 	count := func(size ptx.Operand, block int) ptx.Operand {
-		d := e.B32()
-		e.DivU32(d, e.Add(e.Param32(size), ptx.Int(block-1)), ptx.Int(block))
+		d := e.DivU32(e.B32(), e.Add(e.Param32(size), ptx.Int(block-1)), ptx.Int(block))
 		return d
 	}
 	tilesM, tilesN := count(e.p.m, e.s.Config.BlockM), count(e.p.n, e.g.blockC)
-	slot, first, one := e.B32(), e.B32(), e.B32()
-	e.MadLoS32(slot, t.batch, tilesM, e.Mad(t.row, e.g.clusterM, e.rankM))
+	slot := e.MadLoS32(e.B32(), t.batch, tilesM, e.Mad(t.row, e.g.clusterM, e.rankM))
 	e.MadLoS32(slot, slot, tilesN, e.Mad(t.column, e.g.clusterN, e.rankN))
-	e.MulLoS32(first, slot, splits)
-	e.MovB32(one, ptx.Int(1))
+	first := e.MulLoS32(e.B32(), slot, splits)
+	one := e.MovB32(e.B32(), ptx.Int(1))
 	return parts{
 		tile: slot, mine: e.Add(first, t.split), first: first, next: e.Add(first, ptx.Int(1)), step: 1,
 		arrives: one, all: splits, count: splits,

@@ -33,19 +33,18 @@ func (e *emitter) newTiles(thread, consumer ptx.Operand) storesTiles {
 // newTileWriter returns the writer of a thread.
 func (e *emitter) newTileWriter(thread, consumer ptx.Operand) *tileWriter {
 	w := &tileWriter{emitter: e, mapC: e.mapAddress(e.p.cMap), first: e.Pred()}
-	lane, warp := e.And(thread, 31), e.B32()
-	e.ShflSyncIdxB32(warp, e.Shr(thread, 5), ptx.Int(0))
+	lane := e.And(thread, 31)
+	warp := e.ShflSyncIdxB32(e.B32(), e.Shr(thread, 5), ptx.Int(0))
 	w.row = e.Mad(consumer, tileM*e.g.tiles, e.Shl(warp, 4))
 	e.SetpEqS32(w.first, lane, ptx.Int(0))
 	w.buffer = e.Mad(e.Mad(consumer, 4, warp), 2*storeBytes, e.Add(e.smem, ptx.Int(e.g.staging)))
 	// Lanes 0-15 have the rows of the first 8 of 16 columns, lanes 16-31 the rows of the others. Of a row, chunk c of 8
 	// columns lies at chunk c xor (row mod 8).
-	row, chunk := e.And(lane, storeM-1), e.B32()
-	e.XorB32(chunk, e.Shr(lane, 4), e.And(row, 7))
+	row := e.And(lane, storeM-1)
+	chunk := e.XorB32(e.B32(), e.Shr(lane, 4), e.And(row, 7))
 	at := e.Mad(row, rowBytes, w.buffer)
 	for i := range w.lanes {
-		swizzled := e.B32()
-		e.XorB32(swizzled, chunk, ptx.Int(2*i))
+		swizzled := e.XorB32(e.B32(), chunk, ptx.Int(2*i))
 		w.lanes[i] = e.Mad(swizzled, 16, at)
 	}
 	return w

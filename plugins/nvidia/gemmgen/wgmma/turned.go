@@ -22,9 +22,9 @@ func (e *emitter) newTurnedTiles(thread, consumer ptx.Operand) *turnedTiles {
 	w.buffer = e.Mad(consumer, 2*turnedBytes, e.Add(e.smem, ptx.Int(e.g.staging)))
 	// Lanes 0-15 have the first 8 of 16 rows of C, lanes 16-31 the others. Of each 16, the first 8 have the first 8 of the
 	// warp's columns. Of a row, chunk c of 8 columns lies at chunk c xor (row mod 8).
-	lane, row, chunk := e.And(thread, 31), e.And(thread, 7), e.B32()
+	lane, row := e.And(thread, 31), e.And(thread, 7)
 	half := e.And(e.Shr(lane, 3), 1)
-	e.XorB32(chunk, e.Mad(e.Shr(thread, 5), 2, half), row)
+	chunk := e.XorB32(e.B32(), e.Mad(e.Shr(thread, 5), 2, half), row)
 	w.lane = e.Mad(chunk, 16, e.Mad(e.Mad(e.Shr(lane, 4), 8, row), rowBytes, w.buffer))
 	return w
 }
@@ -73,14 +73,12 @@ func (w *turnedTiles) store(t tile, sums [][]ptx.Operand, alpha ptx.Operand) {
 func (w *writer) rowsTurned(
 	sums [][]ptx.Operand, write func(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand),
 ) {
-	at, one, seven := w.B64(), w.B64(), w.B64()
-	w.AddS64(at, w.pointer, ptx.Int(0))
-	w.MulLoS64(one, w.ldc, ptx.Int(w.s.Out.Bytes()))
-	w.MulLoS64(seven, one, ptx.Int(7))
+	at := w.AddS64(w.B64(), w.pointer, ptx.Int(0))
+	one := w.MulLoS64(w.B64(), w.ldc, ptx.Int(w.s.Out.Bytes()))
+	seven := w.MulLoS64(w.B64(), one, ptx.Int(7))
 	for row := 0; row < w.s.Config.BlockM; row += 8 {
 		for i, next := range []ptx.Operand{one, seven} {
-			inside := w.Pred()
-			w.SetpGtS32(inside, w.rowsLeft, ptx.Int(row+i))
+			inside := w.SetpGtS32(w.Pred(), w.rowsLeft, ptx.Int(row+i))
 			for j := range sums {
 				for half := range 2 {
 					k := row/2 + 2*half + i

@@ -36,16 +36,14 @@ func (b Builder) Both(p, q ptx.Operand) ptx.Operand {
 	case q == (ptx.Operand{}):
 		return p
 	}
-	both := b.Pred()
-	b.AndPred(both, p, q)
+	both := b.AndPred(b.Pred(), p, q)
 	return both
 }
 
 // CountDown takes one from a register and returns whether it is still positive.
 func (b Builder) CountDown(left ptx.Operand) ptx.Operand {
-	more := b.Pred()
 	b.AddS32(left, left, ptx.Int(-1))
-	b.SetpGtS32(more, left, ptx.Int(0))
+	more := b.SetpGtS32(b.Pred(), left, ptx.Int(0))
 	return more
 }
 
@@ -70,78 +68,67 @@ func (b Builder) CopyAsync(bytes int, to, from, size, guard ptx.Operand) {
 
 // Special returns a special register.
 func (b Builder) Special(s ptx.Operand) ptx.Operand {
-	d := b.B32()
-	b.MovU32(d, s)
+	d := b.MovU32(b.B32(), s)
 	return d
 }
 
 // Param32 returns a 32-bit parameter of the kernel.
 func (b Builder) Param32(p ptx.Operand) ptx.Operand {
-	d := b.B32()
-	b.LdParamU32(d, p)
+	d := b.LdParamU32(b.B32(), p)
 	return d
 }
 
 // Param64 returns a 64-bit parameter of the kernel.
 func (b Builder) Param64(p ptx.Operand) ptx.Operand {
-	d := b.B64()
-	b.LdParamU64(d, p)
+	d := b.LdParamU64(b.B64(), p)
 	return d
 }
 
 // Shr returns a >> n, filled with zeros.
 func (b Builder) Shr(a ptx.Operand, n int) ptx.Operand {
-	d := b.B32()
-	b.ShrU32(d, a, ptx.Int(n))
+	d := b.ShrU32(b.B32(), a, ptx.Int(n))
 	return d
 }
 
 // Shl returns a << n.
 func (b Builder) Shl(a ptx.Operand, n int) ptx.Operand {
-	d := b.B32()
-	b.ShlB32(d, a, ptx.Int(n))
+	d := b.ShlB32(b.B32(), a, ptx.Int(n))
 	return d
 }
 
 // And returns a & mask.
 func (b Builder) And(a ptx.Operand, mask int) ptx.Operand {
-	d := b.B32()
-	b.AndB32(d, a, ptx.Int(mask))
+	d := b.AndB32(b.B32(), a, ptx.Int(mask))
 	return d
 }
 
 // Add returns x + y.
 func (b Builder) Add(x, y ptx.Operand) ptx.Operand {
-	d := b.B32()
-	b.AddS32(d, x, y)
+	d := b.AddS32(b.B32(), x, y)
 	return d
 }
 
 // Sub returns x - y.
 func (b Builder) Sub(x, y ptx.Operand) ptx.Operand {
-	d := b.B32()
-	b.SubS32(d, x, y)
+	d := b.SubS32(b.B32(), x, y)
 	return d
 }
 
 // Mad returns x·factor + y.
 func (b Builder) Mad(x ptx.Operand, factor int, y ptx.Operand) ptx.Operand {
-	d := b.B32()
-	b.MadLoS32(d, x, ptx.Int(factor), y)
+	d := b.MadLoS32(b.B32(), x, ptx.Int(factor), y)
 	return d
 }
 
 // Wide returns a, sign-extended to 64 bits.
 func (b Builder) Wide(a ptx.Operand) ptx.Operand {
-	d := b.B64()
-	b.CvtS64S32(d, a)
+	d := b.CvtS64S32(b.B64(), a)
 	return d
 }
 
 // Unsigned returns a, zero-extended to 64 bits.
 func (b Builder) Unsigned(a ptx.Operand) ptx.Operand {
-	d := b.B64()
-	b.CvtU64U32(d, a)
+	d := b.CvtU64U32(b.B64(), a)
 	return d
 }
 
@@ -152,16 +139,13 @@ var Elements = []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP32, gemm.TF32, gemm.FP8
 func (b Builder) LoadElement(from ptx.Operand, t gemm.DType) ptx.Operand {
 	switch t.Bytes() {
 	case 1:
-		h := b.B16()
-		b.LdGlobalB8(h, from)
+		h := b.LdGlobalB8(b.B16(), from)
 		return h
 	case 2:
-		h := b.B16()
-		b.LdGlobalB16(h, from)
+		h := b.LdGlobalB16(b.B16(), from)
 		return h
 	default:
-		f := b.F32()
-		b.LdGlobalF32(f, from)
+		f := b.LdGlobalF32(b.F32(), from)
 		return f
 	}
 }
@@ -185,13 +169,11 @@ func (b Builder) ToDouble(d, x ptx.Operand, t gemm.DType) {
 		b.MovB32Unpack(b.Vec(halves...), pair)
 		b.CvtF64F16(d, halves[0])
 	case gemm.INT8:
-		i := b.B32()
-		b.CvtS32S8(i, x)
+		i := b.CvtS32S8(b.B32(), x)
 		b.CvtF64S32(d, i)
 	case gemm.TF32:
-		word, f := b.B32(), b.F32()
-		b.CvtRnaTF32F32(word, x)
-		b.MovF32Bits(f, word)
+		word := b.CvtRnaTF32F32(b.B32(), x)
+		f := b.MovF32Bits(b.F32(), word)
 		b.CvtF64F32(d, f)
 	default:
 		b.CvtF64F32(d, x)
@@ -204,8 +186,7 @@ func (b Builder) ToFloat(d, h ptx.Operand, t gemm.DType) {
 		b.CvtF32F16(d, h)
 		return
 	}
-	word := b.B32()
-	b.CvtU32U16(word, h)
+	word := b.CvtU32U16(b.B32(), h)
 	b.ShlB32(word, word, ptx.Int(16))
 	b.MovF32Bits(d, word)
 }
@@ -240,8 +221,7 @@ func (b Builder) Element(from ptx.Operand, t gemm.DType, valid ptx.Operand) ptx.
 		b.If(valid).LdGlobalF32(x, from)
 		return x
 	}
-	h := b.B16()
-	b.MovB16(h, ptx.Int(0))
+	h := b.MovB16(b.B16(), ptx.Int(0))
 	b.If(valid).LdGlobalB16(h, from)
 	b.ToFloat(x, h, t)
 	return x
@@ -254,25 +234,24 @@ func Log2(v int) int { return bits.TrailingZeros(uint(v)) }
 // tiles are numbered column by column, then those of the next group, so that CTAs that run together share operand
 // tiles in L2.
 func (b Builder) Grouped(cta, tilesM, tilesN, groupM ptx.Operand) (row, column ptx.Operand) {
-	perGroup := b.B32()
-	b.MulLoS32(perGroup, groupM, tilesN)
+	perGroup := b.MulLoS32(b.B32(), groupM, tilesN)
 	return b.InGroups(b.DivU32, cta, tilesM, groupM, perGroup)
 }
 
 // InGroups is Grouped with a division of one's own, where the tiles of a whole group are known.
 func (b Builder) InGroups(
-	divide func(d, x, y ptx.Operand), cta, tilesM, groupM, perGroup ptx.Operand,
+	divide func(d, x, y ptx.Operand) ptx.Operand, cta, tilesM, groupM, perGroup ptx.Operand,
 ) (row, column ptx.Operand) {
-	group, first, rows, inGroup := b.B32(), b.B32(), b.B32(), b.B32()
-	row, column = b.B32(), b.B32()
+	group := b.B32()
+	column = b.B32()
 	divide(group, cta, perGroup)
-	b.MulLoS32(first, group, groupM)
-	b.SubS32(rows, tilesM, first)
+	first := b.MulLoS32(b.B32(), group, groupM)
+	rows := b.SubS32(b.B32(), tilesM, first)
 	b.MinU32(rows, rows, groupM)
-	b.MulLoS32(inGroup, group, perGroup)
+	inGroup := b.MulLoS32(b.B32(), group, perGroup)
 	b.SubS32(inGroup, cta, inGroup)
 	divide(column, inGroup, rows)
-	b.MulLoS32(row, column, rows)
+	row = b.MulLoS32(b.B32(), column, rows)
 	b.SubS32(row, inGroup, row)
 	b.AddS32(row, row, first)
 	return row, column

@@ -14,7 +14,7 @@ type Splits struct {
 	SumBytes int
 	Register func() ptx.Operand
 	Clear    func(ptx.Operand)
-	Add      func(d, a, b ptx.Operand)
+	Add      func(d, a, b ptx.Operand) ptx.Operand
 }
 
 // AddSplits sums over the splits of K, a thread's sums in groups of equal length. Every CTA writes its sums to the
@@ -32,8 +32,7 @@ func (b Builder) AddSplits(s *Splits, sums [][]ptx.Operand) {
 	group := 4 * len(sums[0])        // bytes
 	split, first := b.B64(), b.B64() // addresses of this split's block and of the tile's first
 	b.CvtaToGlobalU64(first, b.Param64(s.Partials))
-	index := b.B64()
-	b.MulWideU32(index, slot, count)
+	index := b.MulWideU32(b.B64(), slot, count)
 	b.MadLoS64(first, index, ptx.Int(s.SumBytes), first)
 	b.AddS64(first, first, b.Wide(b.Shl(b.And(s.Thread, s.Threads-1), Log2(group))))
 	b.MadLoS64(split, b.Wide(b.Special(ptx.CtaidY)), ptx.Int(s.SumBytes), first)
@@ -72,24 +71,19 @@ func (b Builder) AddSplits(s *Splits, sums [][]ptx.Operand) {
 // arriveLast increments the output tile's counter, at slot. The last split to arrive resets it and goes on; the other
 // CTAs go to the exit. All threads of the CTA come here, behind a barrier.
 func (b Builder) arriveLast(s *Splits, slot, splits ptx.Operand) {
-	counter, arrived, last := b.B64(), b.B32(), b.B32()
-	b.CvtaToGlobalU64(counter, b.Param64(s.Counters))
-	offset := b.B64()
-	b.MulWideU32(offset, slot, ptx.Int(4))
+	counter := b.CvtaToGlobalU64(b.B64(), b.Param64(s.Counters))
+	offset := b.MulWideU32(b.B64(), slot, ptx.Int(4))
 	b.AddS64(counter, counter, offset)
 	counted := b.Label("counted")
-	isThread0 := b.Pred()
-	b.SetpEqS32(isThread0, s.Thread, ptx.Int(0))
+	isThread0 := b.SetpEqS32(b.Pred(), s.Thread, ptx.Int(0))
 	b.IfNot(isThread0).Bra(counted)
-	b.AtomAddU32(arrived, ptx.Global(counter, 0), ptx.Int(1))
+	arrived := b.AtomAddU32(b.B32(), ptx.Global(counter, 0), ptx.Int(1))
 	b.StSharedB32(ptx.Shared(s.Smem, 0), arrived)
 	b.Place(counted)
 	b.BarSync(ptx.Int(0))
 	b.LdSharedB32(arrived, ptx.Shared(s.Smem, 0))
-	b.AddS32(last, splits, ptx.Int(-1))
-	isLast := b.Pred()
-	b.SetpEqS32(isLast, arrived, last)
-	b.IfNot(isLast).BraUni(s.Exit)
+	last := b.AddS32(b.B32(), splits, ptx.Int(-1))
+	b.IfNot(b.SetpEqS32(b.Pred(), arrived, last)).BraUni(s.Exit)
 	b.If(isThread0).StGlobalB32(ptx.Global(counter, 0), ptx.Int(0))
 	b.FenceAcqRelGpu()
 	b.BarSync(ptx.Int(0)) // all have read the arrival count in shared memory before it is overwritten

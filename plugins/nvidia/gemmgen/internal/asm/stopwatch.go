@@ -39,13 +39,12 @@ func (s Stopwatch) Stop() {
 // StopThread is Stop for one thread of the CTA. It counts where id is 0.
 func (s Stopwatch) StopThread(id ptx.Operand) {
 	b := s.b
-	cycles, nanoseconds, one, first := b.B64(), b.B64(), b.B64(), b.Pred()
-	b.MovU64(cycles, ptx.Clock64)
-	b.MovU64(nanoseconds, ptx.GlobalTimer)
+	cycles := b.MovU64(b.B64(), ptx.Clock64)
+	nanoseconds := b.MovU64(b.B64(), ptx.GlobalTimer)
 	b.SubS64(cycles, cycles, s.cycles)
 	b.SubS64(nanoseconds, nanoseconds, s.nanoseconds)
-	b.MovB64(one, ptx.Int(1))
-	b.SetpEqS32(first, id, ptx.Int(0))
+	one := b.MovB64(b.B64(), ptx.Int(1))
+	first := b.SetpEqS32(b.Pred(), id, ptx.Int(0))
 	for i, v := range []ptx.Operand{CounterCycles: cycles, CounterNanoseconds: nanoseconds, CounterCTAs: one} {
 		b.If(first).RedGlobalAddU64(ptx.Global(s.counters, 8*i), v)
 	}
@@ -53,7 +52,5 @@ func (s Stopwatch) StopThread(id ptx.Operand) {
 
 // Keep makes the assembler compute a 32-bit value: it is stored if it has one value of 2^32.
 func (s Stopwatch) Keep(v ptx.Operand) {
-	kept := s.b.Pred()
-	s.b.SetpEqS32(kept, v, ptx.Int(0x5eed1e55))
-	s.b.If(kept).StGlobalB32(ptx.Global(s.counters, 8*counterKept), v)
+	s.b.If(s.b.SetpEqS32(s.b.Pred(), v, ptx.Int(0x5eed1e55))).StGlobalB32(ptx.Global(s.counters, 8*counterKept), v)
 }

@@ -31,12 +31,7 @@ func EmitComparison(out gemm.DType, t target.Target) (*Comparison, error) {
 	e := &comparisonEmitter{Builder: asm.New("compare_" + out.String()), out: out}
 	e.Header("largest error, number and first index of wrong elements of C: %s", out)
 	e.Begin(verifyThreads, 1)
-	e.params()
-	e.clearVerdict()
-	e.place()
-	e.compareAll()
-	e.reduce()
-	e.Ret()
+	e.Emit(e.params, e.clearVerdict, e.place, e.compareAll, e.reduce)
 	k, err := e.Build(t)
 	if err != nil {
 		return nil, err
@@ -49,10 +44,6 @@ type comparisonEmitter struct {
 	asm.Builder
 	out gemm.DType
 
-	pGot, pWant, pVerdict      ptx.Operand // parameters
-	pLdc, pStrideC             ptx.Operand
-	pRows, pRowStep, pN        ptx.Operand
-	pTolerance, pScale         ptx.Operand
 	tid, isThread0             ptx.Operand
 	shared                     ptx.Operand // address of the CTA's verdict
 	none, never                ptx.Operand // what a verdict starts from: 0, and the largest index
@@ -68,10 +59,9 @@ type comparisonEmitter struct {
 }
 
 func (e *comparisonEmitter) params() {
-	e.pGot, e.pWant, e.pVerdict = e.Param("got", ptx.U64), e.Param("want", ptx.U64), e.Param("verdict", ptx.U64)
-	e.pLdc, e.pStrideC = e.Param("ldc", ptx.U64), e.Param("stride_c", ptx.U64)
-	e.pRows, e.pRowStep, e.pN = e.Param("rows", ptx.U32), e.Param("row_step", ptx.U32), e.Param("n", ptx.U32)
-	e.pTolerance, e.pScale = e.Param("tolerance", ptx.F32), e.Param("scale", ptx.F32)
+	e.Params(ptx.U64, "got", "want", "verdict", "ldc", "stride_c")
+	e.Params(ptx.U32, "rows", "row_step", "n")
+	e.Params(ptx.F32, "tolerance", "scale")
 }
 
 // clearVerdict makes the CTA's verdict in shared memory a new one.
@@ -93,21 +83,21 @@ func (e *comparisonEmitter) clearVerdict() {
 // columns pass the end.
 func (e *comparisonEmitter) place() {
 	e.Comment("the thread's first element, and the way to its next")
-	e.rows, e.n = e.Param32(e.pRows), e.Param32(e.pN)
+	e.rows, e.n = e.Param32("rows"), e.Param32("n")
 	at := e.Mad(e.Special(ptx.CtaidX), verifyThreads, e.tid)
 	threads := e.Shl(e.Special(ptx.NctaidX), asm.Log2(verifyThreads))
 	e.row, e.column = e.divide(at)
 	e.rowStep, e.columnStep = e.divide(threads)
 
 	size := e.out.Bytes()
-	pitch := e.B64() // elements of C from one chosen row to the next
-	e.MulLoS64(pitch, e.Wide(e.Param32(e.pRowStep)), e.Param64(e.pLdc))
+	// Elements of C from one chosen row to the next.
+	pitch := e.MulLoS64(e.B64(), e.Wide(e.Param32("row_step")), e.Param64("ldc"))
 	batch := e.Wide(e.Special(ptx.CtaidZ))
-	e.got = e.MulLoS64(e.B64(), batch, e.Param64(e.pStrideC))
+	e.got = e.MulLoS64(e.B64(), batch, e.Param64("stride_c"))
 	e.MadLoS64(e.got, e.Unsigned(e.row), pitch, e.got)
 	e.AddS64(e.got, e.got, e.Unsigned(e.column))
 	e.MulLoS64(e.got, e.got, ptx.Int(size))
-	e.base = e.CvtaToGlobalU64(e.B64(), e.Param64(e.pGot))
+	e.base = e.Pointer("got")
 	e.AddS64(e.got, e.got, e.base)
 	e.gotStep = e.MadLoS64(e.B64(), e.Unsigned(e.rowStep), pitch, e.Unsigned(e.columnStep))
 	e.MulLoS64(e.gotStep, e.gotStep, ptx.Int(size))
@@ -116,7 +106,7 @@ func (e *comparisonEmitter) place() {
 	e.MulLoS64(e.gotWrap, e.gotWrap, ptx.Int(size))
 	e.index = e.MulLoS64(e.B64(), batch, e.Unsigned(e.rows))
 	e.MadLoS64(e.index, e.index, e.Unsigned(e.n), e.Unsigned(at))
-	e.want = e.CvtaToGlobalU64(e.B64(), e.Param64(e.pWant))
+	e.want = e.Pointer("want")
 	e.MadLoS64(e.want, e.index, ptx.Int(4), e.want)
 	e.wantStep = e.MulWideU32(e.B64(), threads, ptx.Int(4))
 	e.step = e.Unsigned(threads)
@@ -132,10 +122,8 @@ func (e *comparisonEmitter) divide(index ptx.Operand) (row, column ptx.Operand) 
 
 // compareAll is the loop over the thread's elements.
 func (e *comparisonEmitter) compareAll() {
-	e.tolerance = e.LdParamF32(e.F32(), e.pTolerance)
-	e.scale = e.LdParamF32(e.F32(), e.pScale)
-	e.maximum = e.MovB32(e.B32(), e.none)
-	e.wrong = e.MovB32(e.B32(), e.none)
+	e.tolerance, e.scale = e.ParamF32("tolerance"), e.ParamF32("scale")
+	e.maximum, e.wrong = e.MovB32(e.B32(), e.none), e.MovB32(e.B32(), e.none)
 	e.firstWrong = e.MovB64(e.B64(), e.never)
 
 	loop, compared := e.Label("loop"), e.Label("compared")
@@ -181,29 +169,20 @@ func (e *comparisonEmitter) load() (got, want ptx.Operand) {
 // loadInteger reads an int32, zero outside.
 func (e *comparisonEmitter) loadInteger(from, inside ptx.Operand) ptx.Operand {
 	d := e.MovB32(e.B32(), ptx.Int(0))
-	e.If(inside).LdGlobalB32(d, ptx.Global(from, 0))
-	return d
+	return e.If(inside).LdGlobalB32(d, ptx.Global(from, 0))
 }
 
 // difference returns got − want and want as floats. The difference of integers is exact before it is rounded, so that
 // it is zero only for equal ones.
 func (e *comparisonEmitter) difference(got, want ptx.Operand) (diff, size ptx.Operand) {
-	diff, size = e.F32(), e.F32()
 	switch e.out {
-	case gemm.FP32:
-		e.SubF32(diff, got, want)
 	case gemm.INT32:
-		integer := e.SubS32(e.B32(), got, want)
-		e.CvtF32S32(diff, integer)
-		e.CvtF32S32(size, want)
-		return diff, size
+		return e.CvtF32S32(e.F32(), e.Sub(got, want)), e.CvtF32S32(e.F32(), want)
+	case gemm.FP32:
 	default:
-		x := e.F32()
-		e.ToFloat(x, got, e.out)
-		e.SubF32(diff, x, want)
+		got = e.ToFloat(got, e.out)
 	}
-	e.MovF32(size, want)
-	return diff, size
+	return e.SubF32(e.F32(), got, want), e.MovF32(e.F32(), want)
 }
 
 // compare adds one element to the thread's verdict.
@@ -237,7 +216,7 @@ func (e *comparisonEmitter) reduce() {
 	infinity := e.MovB32(e.B32(), ptx.Int(math.Float32bits(float32(math.Inf(1)))))
 	e.MinU32(e.maximum, e.maximum, infinity)
 	total := e.CvtU64U32(e.B64(), e.wrong)
-	e.CvtaToGlobalU64(e.base, e.Param64(e.pVerdict))
+	e.CvtaToGlobalU64(e.base, e.Param64("verdict"))
 	e.If(e.isThread0).RedGlobalMaxU32(ptx.Global(e.base, 0), e.maximum)
 	e.SetpNeS32(some, e.wrong, ptx.Int(0))
 	e.AndPred(some, some, e.isThread0)

@@ -2,6 +2,7 @@ package ptx
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx/internal/inst"
 )
@@ -106,9 +107,26 @@ func (b *Builder) Param(name string, t Type) Operand {
 	return Operand{form: inst.Param, id: uint32(len(b.params) - 1)}
 }
 
-// MapParam declares the next kernel parameter, a tensor map, and returns its name, for MovB64Name.
-func (b *Builder) MapParam(name string) Operand {
-	return Operand{form: inst.Name, id: b.Param(name, TensorMap).id}
+// Params declares the next kernel parameters, all of one type.
+func (b *Builder) Params(t Type, names ...string) {
+	for _, name := range names {
+		b.Param(name, t)
+	}
+}
+
+// ParamAt returns the address of a declared parameter, for LdParamU32 and the like.
+func (b *Builder) ParamAt(name string) Operand { return b.declared(inst.Param, name) }
+
+// ParamName returns the name of a declared parameter, for MovB64Name.
+func (b *Builder) ParamName(name string) Operand { return b.declared(inst.Name, name) }
+
+func (b *Builder) declared(form inst.Form, name string) Operand {
+	i := slices.IndexFunc(b.params, func(p Param) bool { return p.Name == name })
+	if i < 0 {
+		b.errorf("no parameter %s is declared", name)
+		return Operand{}
+	}
+	return Operand{form: form, id: uint32(i)}
 }
 
 // SharedVar declares a shared variable of a fixed size and returns its symbol, for MovU32.

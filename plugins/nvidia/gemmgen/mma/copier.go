@@ -38,9 +38,8 @@ type copier struct {
 	active ptx.Operand
 }
 
-// newCopier emits the set-up. first and limit are the CTA's first index and the matrix's size across K. begin is the
-// CTA's first index along K, invalid if it is zero.
-func (e *emitter) newCopier(t tile, p matrixParams, first, limit, begin ptx.Operand) *copier {
+// newCopier emits the set-up. first and limit are the CTA's first index and the matrix's size across K.
+func (e *emitter) newCopier(t tile, first, limit ptx.Operand) *copier {
 	e.Comment(fmt.Sprintf("copies of %s: %d rows of %d B, %d B at a time", t.name, t.rows, t.rowBytes(), t.align))
 	c := &copier{e: e, t: t, bytes: t.align}
 	threads, perRow := e.g.threads, t.rowBytes()/c.bytes
@@ -51,10 +50,10 @@ func (e *emitter) newCopier(t tile, p matrixParams, first, limit, begin ptx.Oper
 	var byte0 ptx.Operand
 	if perRow >= threads {
 		c.row0 = e.MovB32(e.B32(), ptx.Int(0))
-		byte0 = e.Shl(e.tid, asm.Log2(c.bytes))
+		byte0 = e.Shl(e.Thread, asm.Log2(c.bytes))
 	} else {
-		c.row0 = e.Shr(e.tid, asm.Log2(perRow))
-		byte0 = e.Shl(e.And(e.tid, perRow-1), asm.Log2(c.bytes))
+		c.row0 = e.Shr(e.Thread, asm.Log2(perRow))
+		byte0 = e.Shl(e.And(e.Thread, perRow-1), asm.Log2(c.bytes))
 	}
 	size := asm.Log2(t.size)
 	c.column = e.Shr(byte0, size)
@@ -75,20 +74,20 @@ func (e *emitter) newCopier(t tile, p matrixParams, first, limit, begin ptx.Oper
 	}
 
 	if e.s.Nested {
-		c.lookUp(p, first, limit, begin)
+		c.lookUp(first, limit)
 		return c
 	}
 
 	// The global addresses: base + size·(batch·stride + row·ld + column).
-	ld64 := e.Param64(p.ld)
-	start := e.CvtaToGlobalU64(e.B64(), e.Param64(p.address))
-	index := e.MulLoS64(e.B64(), e.Wide(e.Special(ptx.CtaidZ)), e.Param64(p.stride))
+	ld64, start := e.Param64("ld"+t.name), e.Pointer(t.name)
+	index := e.MulLoS64(e.B64(), e.Wide(e.Special(ptx.CtaidZ)), e.Param64("stride_"+t.name))
 	c.rowBytes = e.CvtU32U64(e.B32(), ld64)
 	e.ShlB32(c.rowBytes, c.rowBytes, ptx.Int(size))
-	if t.kRows && begin != (ptx.Operand{}) {
-		e.MadLoS64(index, e.Wide(begin), ld64, index)
-	} else if begin != (ptx.Operand{}) {
-		e.AddS64(index, index, e.Wide(begin))
+	switch split := e.FirstK != (ptx.Operand{}); {
+	case split && t.kRows:
+		e.MadLoS64(index, e.Wide(e.FirstK), ld64, index)
+	case split:
+		e.AddS64(index, index, e.Wide(e.FirstK))
 	}
 	if !t.kRows {
 		c.lastRow = e.Add(limit, ptx.Int(-1))
@@ -137,9 +136,7 @@ func (c *copier) below(k ptx.Operand) copySize {
 		if !c.t.kRows && c.t.ragged {
 			return c.inside(index, k)
 		}
-		p := e.SetpLtS32(e.Pred(), index, k)
-		size := e.SelpB32(e.B32(), c.whole(position), ptx.Int(0), p)
-		return size
+		return e.SelpB32(e.B32(), c.whole(position), ptx.Int(0), e.SetpLtS32(e.Pred(), index, k))
 	}
 	if c.t.kRows {
 		return within
@@ -221,24 +218,22 @@ func (c *copier) emit(row0, guard ptx.Operand, size copySize) {
 		return
 	}
 	e.loops++
-	loop := e.Label(fmt.Sprintf("copy_%s_%d", c.t.name, e.loops))
 	row := e.MovB32(e.B32(), row0)
 	left := e.MovB32(e.B32(), ptx.Int(c.copies/turn))
-	e.Place(loop)
-	c.copy(row, to, turn, guard, size)
-	e.AddS32(row, row, ptx.Int(8*c.rowStep))
-	for _, address := range to {
-		if address != (ptx.Operand{}) {
-			e.AddS32(address, address, ptx.Int(8*c.rowStep*c.t.rowBytes()))
+	e.Repeat(fmt.Sprintf("copy_%s_%d", c.t.name, e.loops), left, func() {
+		c.copy(row, to, turn, guard, size)
+		e.AddS32(row, row, ptx.Int(8*c.rowStep))
+		for _, address := range to {
+			if address != (ptx.Operand{}) {
+				e.AddS32(address, address, ptx.Int(8*c.rowStep*c.t.rowBytes()))
+			}
 		}
-	}
-	e.If(e.CountDown(left)).BraUni(loop)
+	})
 }
 
 // inRows returns the address of a copy in a row and at a position.
 func (c *copier) inRows(at ptx.Operand, _, position int) ptx.Operand {
-	from := c.e.MadWideU32(c.e.B64(), at, c.rowBytes, c.pointer[position])
-	return from
+	return c.e.MadWideU32(c.e.B64(), at, c.rowBytes, c.pointer[position])
 }
 
 // copy emits n copies from row0 on.

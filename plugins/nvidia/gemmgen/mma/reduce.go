@@ -13,7 +13,7 @@ func (e *emitter) reduceWarps() {
 	slice := 32 * g.warpsM * g.warpsN // threads
 	receive, received := e.Label("receive"), e.Label("received")
 	isFirst := e.SetpEqS32(e.Pred(), e.warpK, ptx.Int(0))
-	at := e.Mad(e.And(e.tid, slice-1), 4, e.smem)
+	at := e.Mad(e.And(e.Thread, slice-1), 4, e.Smem)
 	e.If(isFirst).Bra(receive)
 	registers := 4 * len(e.acc)
 	to := e.Mad(e.warpK, registers*slice*4, at)
@@ -23,12 +23,12 @@ func (e *emitter) reduceWarps() {
 	e.Place(receive)
 	e.BarSync(ptx.Int(0))
 	e.IfNot(isFirst).Bra(received)
-	x := []ptx.Operand{e.sums.register()}
+	x := []ptx.Operand{e.Sums.Register()}
 	for s := range g.warpsK - 1 {
 		for i := range registers {
 			sum := e.acc[i/4][i%4]
 			e.Load(x, ptx.Shared(at, (s*registers+i)*slice*4))
-			e.sums.add(sum, sum, x[0])
+			e.Sums.Add(sum, sum, x[0])
 		}
 	}
 	e.Place(received)
@@ -38,12 +38,9 @@ func (e *emitter) reduceWarps() {
 // reduceSplits sums over the splits of K. The four sums of an mma tile are a group.
 func (e *emitter) reduceSplits() {
 	g := e.g
-	splits := asm.Splits{Partials: e.p.partials, Counters: e.p.counters, TilesM: e.p.tilesM, TilesN: e.p.tilesN,
-		Thread: e.tid, Smem: e.smem, Exit: e.exit, Threads: 32 * g.warpsM * g.warpsN,
-		SumBytes: e.s.Config.BlockM * e.s.Config.BlockN * 4,
-		Register: e.sums.register, Clear: e.sums.clear, Add: e.sums.add}
+	splits := asm.Splits{Threads: 32 * g.warpsM * g.warpsN, SumBytes: 4 * e.s.Config.BlockM * e.s.Config.BlockN}
 	if g.warpsK > 1 {
 		splits.Slice = e.warpK
 	}
-	e.AddSplits(&splits, e.acc)
+	e.AddSplits(splits, e.acc)
 }

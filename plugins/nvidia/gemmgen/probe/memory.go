@@ -24,13 +24,14 @@ func newKernel(name string, threads int) asm.Builder {
 // parameter in has.
 type looped struct {
 	asm.Builder
-	from, counters, left ptx.Operand
+	from, left ptx.Operand
 }
 
 func newLooped(name string, threads int) looped {
 	b := newKernel(name, threads)
-	in, counters, turns := b.Param("in", ptx.U64), b.Param("counters", ptx.U64), b.Param("turns", ptx.U32)
-	return looped{b, b.Param64(in), counters, b.Param32(turns)}
+	b.Params(ptx.U64, "in", "counters")
+	b.Params(ptx.U32, "turns")
+	return looped{b, b.Param64("in"), b.Param32("turns")}
 }
 
 // StreamThreads threads of a CTA read slabs of SlabBytes, with streamLoads loads of each thread in flight.
@@ -55,13 +56,12 @@ func slabs(name string, cached bool, t target.Target) (*ptx.Kernel, error) {
 	b := newKernel(name, StreamThreads)
 	b.LaunchBounds(StreamThreads, slabsPerSM)
 	s := newStream(b, 8)
-	slabs := b.Param("slabs", ptx.U32)
-	watch := b.Start(s.counters)
+	b.Params(ptx.U32, "slabs")
+	watch, read := b.Start("counters"), s.read
 	if cached {
-		s.readStripes(b, b.Special(ptx.CtaidX), b.Param32(slabs))
-	} else {
-		s.read(b, b.Special(ptx.CtaidX), b.Param32(slabs))
+		read = s.readStripes
 	}
+	read(b, b.Special(ptx.CtaidX), b.Param32("slabs"))
 	watch.Stop()
 	return s.end(b, watch, t)
 }
@@ -72,34 +72,30 @@ func slabs(name string, cached bool, t target.Target) (*ptx.Kernel, error) {
 func Stream(t target.Target) (*ptx.Kernel, error) {
 	b := newKernel("stream", StreamThreads)
 	s := newStream(b, 16)
-	slabs, turns := b.Param("slabs", ptx.U32), b.Param("turns", ptx.U32)
-	count, left, slab, step := b.Param32(slabs), b.Param32(turns), b.Special(ptx.CtaidX), b.Special(ptx.NctaidX)
-	watch := b.Start(s.counters)
-	loop := b.Label("loop")
-	b.Place(loop)
-	s.read(b, slab, count)
-	b.AddS32(slab, slab, step)
-	b.If(b.CountDown(left)).BraUni(loop)
+	b.Params(ptx.U32, "slabs", "turns")
+	count, left, slab, step := b.Param32("slabs"), b.Param32("turns"), b.Special(ptx.CtaidX), b.Special(ptx.NctaidX)
+	watch := b.Start("counters")
+	b.Repeat("loop", left, func() {
+		s.read(b, slab, count)
+		b.AddS32(slab, slab, step)
+	})
 	watch.Stop()
 	return s.end(b, watch, t)
 }
 
 // stream is what the kernels that read slabs have in common.
 type stream struct {
-	width          int // bytes per thread and load
-	base, counters ptx.Operand
-	sums           []ptx.Operand
+	width int // bytes per thread and load
+	base  ptx.Operand
+	sums  []ptx.Operand
 }
 
 func newStream(b asm.Builder, width int) *stream {
-	in := b.Param("in", ptx.U64)
-	s := &stream{width: width, counters: b.Param("counters", ptx.U64), base: b.Param64(in), sums: b.Regs(width/4, b.B32)}
-	b.CvtaToGlobalU64(s.base, s.base)
-	b.MadWideU32(s.base, b.Special(ptx.TidX), ptx.Int(width), s.base)
-	for _, r := range s.sums {
-		b.MovB32(r, ptx.Int(0))
-	}
-	return s
+	b.Params(ptx.U64, "in", "counters")
+	base := b.Param64("in")
+	b.CvtaToGlobalU64(base, base)
+	b.MadWideU32(base, b.Special(ptx.TidX), ptx.Int(width), base)
+	return &stream{width, base, b.Zeros(width / 4)}
 }
 
 // read reads slab mod count.
@@ -175,7 +171,8 @@ const (
 // Parameters: a, b, c.
 func Triad(t target.Target) (*ptx.Kernel, error) {
 	b := newKernel("triad", TriadThreads)
-	params := []ptx.Operand{b.Param("a", ptx.U64), b.Param("b", ptx.U64), b.Param("c", ptx.U64)}
+	params := []string{"a", "b", "c"}
+	b.Params(ptx.U64, params...)
 	index := b.Mad(b.Special(ptx.CtaidX), TriadThreads, b.Special(ptx.TidX))
 	at := make([]ptx.Operand, len(params))
 	for i, p := range params {
@@ -184,12 +181,12 @@ func Triad(t target.Target) (*ptx.Kernel, error) {
 		b.MadWideU32(at[i], index, ptx.Int(16), at[i])
 	}
 	x, y := b.Regs(4, b.F32), b.Regs(4, b.F32)
-	b.LdGlobalV4F32(b.Vec(x...), ptx.Global(at[1], 0))
-	b.LdGlobalV4F32(b.Vec(y...), ptx.Global(at[2], 0))
+	b.Load(x, ptx.Global(at[1], 0))
+	b.Load(y, ptx.Global(at[2], 0))
 	for i := range x {
 		b.FmaF32(x[i], y[i], ptx.Float(3), x[i])
 	}
-	b.StGlobalV4F32(ptx.Global(at[0], 0), b.Vec(x...))
+	b.Store(ptx.Global(at[0], 0), x)
 	b.Ret()
 	return b.Build(t)
 }
@@ -207,9 +204,9 @@ const (
 // pointers, no line is read twice. Parameters: in, counters, log2, turns.
 func Chase(t target.Target) (*ptx.Kernel, error) {
 	b := newKernel("chase", ChaseThreads)
-	in, counters := b.Param("in", ptx.U64), b.Param("counters", ptx.U64)
-	log2, turns := b.Param("log2", ptx.U32), b.Param("turns", ptx.U32)
-	base, bits, left, tid := b.Param64(in), b.Param32(log2), b.Param32(turns), b.Special(ptx.TidX)
+	b.Params(ptx.U64, "in", "counters")
+	b.Params(ptx.U32, "log2", "turns")
+	base, bits, left, tid := b.Param64("in"), b.Param32("log2"), b.Param32("turns"), b.Special(ptx.TidX)
 	b.CvtaToGlobalU64(base, base)
 	count := b.MovB32(b.B32(), ptx.Int(1))
 	b.ShlB32(count, count, bits)
@@ -238,16 +235,14 @@ func Chase(t target.Target) (*ptx.Kernel, error) {
 	done := b.Label("done")
 	b.MovB32(i, ptx.Int(0))
 	at := line(i)
-	watch := b.Start(counters)
+	watch := b.Start("counters")
 	b.If(b.SetpNeS32(b.Pred(), tid, ptx.Int(0))).Bra(done)
-	follow := b.Label("follow")
-	b.Place(follow)
-	for range ChaseTurn {
-		b.LdGlobalB64(at, ptx.Global(at, 0))
-	}
-	b.If(b.CountDown(left)).Bra(follow)
-	kept := b.CvtU32U64(b.B32(), at)
-	watch.Keep(kept)
+	b.RepeatApart("follow", left, func() {
+		for range ChaseTurn {
+			b.LdGlobalB64(at, ptx.Global(at, 0))
+		}
+	})
+	watch.Keep(b.CvtU32U64(b.B32(), at))
 	watch.StopThread(tid)
 	b.Place(done)
 	b.Ret()

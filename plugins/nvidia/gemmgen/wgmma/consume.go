@@ -49,8 +49,7 @@ func (e *emitter) descriptor(o operand, at ptx.Operand, offset int) ptx.Operand 
 	if offset > 0 {
 		low = e.Add(at, ptx.Int(offset))
 	}
-	d := e.MovB64Pack(e.B64(), e.Vec(low, high))
-	return d
+	return e.MovB64Pack(e.B64(), e.Vec(low, high))
 }
 
 // consume multiplies and stores.
@@ -59,13 +58,12 @@ func (e *emitter) consume() {
 	if e.g.consumers > 1 {
 		e.SetmaxnregIncSyncAlignedU32(ptx.Int(registerSplits[e.g.consumers].consumer))
 	}
-	thread := e.And(e.tid, warpgroup-1)
-	consumer := e.Add(e.group, ptx.Int(-1))
+	e.thread, e.consumer = e.And(e.tid, warpgroup-1), e.Add(e.group, ptx.Int(-1))
 	// The first threads of the warpgroup tell the CTAs of the cluster, one each, that a stage is free.
 	remote := e.empty
-	tells := e.SetpLtS32(e.Pred(), thread, ptx.Int(e.g.cluster))
+	tells := e.SetpLtS32(e.Pred(), e.thread, ptx.Int(e.g.cluster))
 	if e.g.cluster > 1 {
-		remote = e.MapaSharedClusterU32(e.B32(), e.empty, e.And(thread, e.g.cluster-1))
+		remote = e.MapaSharedClusterU32(e.B32(), e.empty, e.And(e.thread, e.g.cluster-1))
 	}
 	c := e.s.Config
 	a := newOperand(e.s.AMajor == gemm.MajorK, c.BlockM, c.BlockK)
@@ -79,7 +77,7 @@ func (e *emitter) consume() {
 		firstTiles, apart = e.g.tilesC, e.g.blockC/tileM-e.g.tilesC
 	}
 	base := e.Shr(e.And(e.smem, sharedWindow), 4) // the bits above are the CTA's rank
-	baseA := e.Mad(consumer, firstTiles*a.tile, e.Add(base, ptx.Int(a.low+atA)))
+	baseA := e.Mad(e.consumer, firstTiles*a.tile, e.Add(base, ptx.Int(a.low+atA)))
 	baseB := e.Add(base, ptx.Int(b.low+atB))
 	sums := e.newSums()
 	parts := sums // what the tensor cores add to
@@ -87,44 +85,40 @@ func (e *emitter) consume() {
 		parts = e.newSums()
 	}
 	r := e.newRing(0)
-	never := e.Pred()
-	always := e.SetpEqS32(e.Pred(), thread, thread)
+	always, never := e.SetpEqS32(e.Pred(), e.thread, e.thread), ptx.Operand{}
 	if e.g.parts > 0 {
-		e.SetpNeS32(never, thread, thread)
+		never = e.SetpNeS32(e.Pred(), e.thread, e.thread)
 	}
-	tiles := e.newTiles(thread, consumer)
-	before := e.B32() // the barrier of the stage that the last block was in
-	e.MovB32(before, remote)
+	tiles := e.newTiles()
+	before := e.MovB32(e.B32(), remote) // the barrier of the stage that the last block was in
 	multiply := func(step, i int, stageA, db, add ptx.Operand) {
 		da := e.descriptor(a, stageA, a.offset(i+i/firstTiles*apart, step))
 		e.multiply(parts[i], da, db, add, a.transposed, b.transposed)
 	}
 	steps := c.BlockK * e.s.DType.Bytes() / stepBytes
 	e.eachTile("consume", func(t tile) {
-		loop := e.Label("consume_block")
-		frees := e.Pred()
 		left := e.MovB32(e.B32(), t.blocks)
 		if e.g.parts > 0 {
-			e.zero(sums)
+			e.Sums.Clear(sums)
 		}
-		e.Place(loop)
-		later := e.SetpNeS32(e.Pred(), left, t.blocks)
-		e.wait(e.Mad(r.stage, barrierBytes, e.full), r.parity)
-		stageA, stageB := e.Mad(r.stage, e.g.stageBytes/16, baseA), e.Mad(r.stage, e.g.stageBytes/16, baseB)
-		e.WgmmaFenceSyncAligned()
-		if e.g.parts > 0 {
-			e.promote(sums, parts, func(i int) {
-				for step := range steps {
-					add := always
-					if step == 0 {
-						add = never
+		e.RepeatApart("consume_block", left, func() {
+			later := e.SetpNeS32(e.Pred(), left, t.blocks)
+			e.wait(e.Mad(r.stage, barrierBytes, e.full), r.parity)
+			stageA, stageB := e.Mad(r.stage, e.g.stageBytes/16, baseA), e.Mad(r.stage, e.g.stageBytes/16, baseB)
+			e.WgmmaFenceSyncAligned()
+			if e.g.parts > 0 {
+				e.promote(sums, parts, func(i int) {
+					for step := range steps {
+						add := always
+						if step == 0 {
+							add = never
+						}
+						multiply(step, i, stageA, e.descriptor(b, stageB, b.offset(0, step)), add)
 					}
-					multiply(step, i, stageA, e.descriptor(b, stageB, b.offset(0, step)), add)
-				}
-			}, func() { e.free(e.Mad(r.stage, barrierBytes, remote), tells) })
-			e.next(r)
-			e.If(e.CountDown(left)).Bra(loop)
-		} else {
+				}, func() { e.free(e.Mad(r.stage, barrierBytes, remote), tells) })
+				e.next(r)
+				return
+			}
 			for step := range steps {
 				add := always
 				if step == 0 {
@@ -137,11 +131,11 @@ func (e *emitter) consume() {
 			}
 			e.WgmmaCommitGroupSyncAligned()
 			e.WgmmaWaitGroupSyncAligned(ptx.Int(1))
-			e.AndPred(frees, tells, later)
-			e.free(before, frees)
+			e.free(before, e.AndPred(e.Pred(), tells, later))
 			e.MadLoS32(before, r.stage, ptx.Int(barrierBytes), remote)
 			e.next(r)
-			e.If(e.CountDown(left)).Bra(loop)
+		})
+		if e.g.parts == 0 {
 			e.WgmmaWaitGroupSyncAligned(ptx.Int(0))
 			e.free(before, tells)
 		}
@@ -150,9 +144,9 @@ func (e *emitter) consume() {
 			e.If(t.outside).Bra(done)
 		}
 		if e.splits() || e.streams() {
-			e.reduce(t, thread, consumer, sums, done)
+			e.reduce(t, sums, done)
 		}
-		e.store(t, thread, consumer, sums, tiles)
+		e.store(t, sums, tiles)
 		e.Place(done)
 	})
 	if e.s.TilesC {
@@ -167,15 +161,6 @@ func (e *emitter) newSums() [][]ptx.Operand {
 		sums[i] = e.Regs(e.g.columns/2, e.F32)
 	}
 	return sums
-}
-
-// zero sets sums to zero.
-func (e *emitter) zero(sums [][]ptx.Operand) {
-	for _, tile := range sums {
-		for _, v := range tile {
-			e.MovF32(v, ptx.Float(0))
-		}
-	}
 }
 
 // promote multiplies a block into parts, and adds these to the sums. While the parts of a tile are added, the tensor
@@ -216,30 +201,29 @@ func (e *emitter) multiply(sums []ptx.Operand, a, b, add ptx.Operand, transA, tr
 	e.Wgmma(n, t, e.Vec(sums...), a, b, add, ptx.Int(transA), ptx.Int(transB))
 }
 
-// store writes the warpgroup's tiles. If these are not of Cᵀ, thread t of a warpgroup has, of each 8 columns, two
-// neighbours of row t/4 mod 8 of its warp's 16 rows, and the two 8 rows below.
-func (e *emitter) store(t tile, thread, consumer ptx.Operand, sums [][]ptx.Operand, tiles storesTiles) {
-	alpha := e.LdParamF32(e.F32(), e.p.alpha)
+// store writes the warpgroup's tiles, through the copy engine if the kernel has tiles.
+func (e *emitter) store(t tile, sums [][]ptx.Operand, tiles storesTiles) {
+	e.alpha = e.ParamF32("alpha")
 	if e.s.scales() {
-		e.scale(t, thread, consumer, sums, alpha)
+		e.scale(t, sums)
 	}
 	if e.finishes() {
-		sums = e.finish(t, thread, consumer, alpha, sums)
+		sums = e.finish(t, sums)
 	}
 	if e.s.TilesC {
-		tiles(t, sums, alpha)
+		tiles(t, sums)
 		return
 	}
-	w := e.newWriter(e.p.c, t, thread, consumer, alpha)
+	w := e.newWriter("c", t)
 	if !e.s.PairsC {
 		w.each(sums, w.single)
 		return
 	}
 	edge, stored := e.Label("edge"), e.Label("stored")
-	e.If(e.SetpLtS32(e.Pred(), e.Sub(e.Param32(e.p.n), t.n0), ptx.Int(e.g.blockC))).Bra(edge)
-	w.rows(sums, w.pair)
+	e.If(e.SetpLtS32(e.Pred(), e.Sub(e.Param32("n"), t.n0), ptx.Int(e.g.blockC))).Bra(edge)
+	w.each(sums, w.pair)
 	e.BraUni(stored)
 	e.Place(edge)
-	w.rows(sums, w.single)
+	w.each(sums, w.single)
 	e.Place(stored)
 }

@@ -6,10 +6,9 @@ import (
 )
 
 // mapAddress returns the generic address of a tensor map among the parameters.
-func (e *emitter) mapAddress(name ptx.Operand) ptx.Operand {
-	d := e.MovB64Name(e.B64(), name)
-	e.CvtaParamU64(d, d)
-	return d
+func (e *emitter) mapAddress(name string) ptx.Operand {
+	d := e.MovB64Name(e.B64(), e.ParamName(name))
+	return e.CvtaParamU64(d, d)
 }
 
 // copyA issues the copies of a block of A.

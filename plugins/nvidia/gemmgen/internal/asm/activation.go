@@ -65,16 +65,3 @@ func (b Builder) gelu(x ptx.Operand) {
 	b.MaxNaNF32(x, x, ptx.Float(0))
 	b.FmaF32(x, sum, size, x)
 }
-
-// AddElement adds an element of type t at an address to x, if valid.
-func (b Builder) AddElement(x, from ptx.Operand, t gemm.DType, valid ptx.Operand) {
-	v := b.MovF32(b.F32(), ptx.Float(0))
-	if t == gemm.FP32 {
-		b.If(valid).LdGlobalF32(v, from)
-	} else {
-		h := b.MovB16(b.B16(), ptx.Int(0))
-		b.If(valid).LdGlobalB16(h, from)
-		b.ToFloat(v, h, t)
-	}
-	b.AddF32(x, x, v)
-}

@@ -68,68 +68,80 @@ func (b Builder) CopyAsync(bytes int, to, from, size, guard ptx.Operand) {
 
 // Special returns a special register.
 func (b Builder) Special(s ptx.Operand) ptx.Operand {
-	d := b.MovU32(b.B32(), s)
-	return d
+	return b.MovU32(b.B32(), s)
 }
 
 // Param32 returns a 32-bit parameter of the kernel.
-func (b Builder) Param32(p ptx.Operand) ptx.Operand {
-	d := b.LdParamU32(b.B32(), p)
-	return d
-}
+func (b Builder) Param32(name string) ptx.Operand { return b.LdParamU32(b.B32(), b.ParamAt(name)) }
 
 // Param64 returns a 64-bit parameter of the kernel.
-func (b Builder) Param64(p ptx.Operand) ptx.Operand {
-	d := b.LdParamU64(b.B64(), p)
-	return d
-}
+func (b Builder) Param64(name string) ptx.Operand { return b.LdParamU64(b.B64(), b.ParamAt(name)) }
+
+// ParamF32 returns a parameter of the kernel that is a float.
+func (b Builder) ParamF32(name string) ptx.Operand { return b.LdParamF32(b.F32(), b.ParamAt(name)) }
+
+// Pointer returns the global address that a parameter of the kernel is.
+func (b Builder) Pointer(name string) ptx.Operand { return b.CvtaToGlobalU64(b.B64(), b.Param64(name)) }
 
 // Shr returns a >> n, filled with zeros.
-func (b Builder) Shr(a ptx.Operand, n int) ptx.Operand {
-	d := b.ShrU32(b.B32(), a, ptx.Int(n))
-	return d
-}
+func (b Builder) Shr(a ptx.Operand, n int) ptx.Operand { return b.ShrU32(b.B32(), a, ptx.Int(n)) }
 
 // Shl returns a << n.
-func (b Builder) Shl(a ptx.Operand, n int) ptx.Operand {
-	d := b.ShlB32(b.B32(), a, ptx.Int(n))
-	return d
-}
+func (b Builder) Shl(a ptx.Operand, n int) ptx.Operand { return b.ShlB32(b.B32(), a, ptx.Int(n)) }
 
 // And returns a & mask.
-func (b Builder) And(a ptx.Operand, mask int) ptx.Operand {
-	d := b.AndB32(b.B32(), a, ptx.Int(mask))
-	return d
-}
+func (b Builder) And(a ptx.Operand, mask int) ptx.Operand { return b.AndB32(b.B32(), a, ptx.Int(mask)) }
 
 // Add returns x + y.
-func (b Builder) Add(x, y ptx.Operand) ptx.Operand {
-	d := b.AddS32(b.B32(), x, y)
-	return d
-}
+func (b Builder) Add(x, y ptx.Operand) ptx.Operand { return b.AddS32(b.B32(), x, y) }
 
 // Sub returns x - y.
-func (b Builder) Sub(x, y ptx.Operand) ptx.Operand {
-	d := b.SubS32(b.B32(), x, y)
-	return d
-}
+func (b Builder) Sub(x, y ptx.Operand) ptx.Operand { return b.SubS32(b.B32(), x, y) }
+
+// Mul returns x·y.
+func (b Builder) Mul(x, y ptx.Operand) ptx.Operand { return b.MulLoS32(b.B32(), x, y) }
 
 // Mad returns x·factor + y.
 func (b Builder) Mad(x ptx.Operand, factor int, y ptx.Operand) ptx.Operand {
-	d := b.MadLoS32(b.B32(), x, ptx.Int(factor), y)
-	return d
+	return b.MadLoS32(b.B32(), x, ptx.Int(factor), y)
+}
+
+// At returns the address index·size + base in global memory.
+func (b Builder) At(index ptx.Operand, size int, base ptx.Operand) ptx.Operand {
+	return b.MadWideU32(b.B64(), index, ptx.Int(size), base)
 }
 
 // Wide returns a, sign-extended to 64 bits.
-func (b Builder) Wide(a ptx.Operand) ptx.Operand {
-	d := b.CvtS64S32(b.B64(), a)
-	return d
-}
+func (b Builder) Wide(a ptx.Operand) ptx.Operand { return b.CvtS64S32(b.B64(), a) }
 
 // Unsigned returns a, zero-extended to 64 bits.
-func (b Builder) Unsigned(a ptx.Operand) ptx.Operand {
-	d := b.CvtU64U32(b.B64(), a)
-	return d
+func (b Builder) Unsigned(a ptx.Operand) ptx.Operand { return b.CvtU64U32(b.B64(), a) }
+
+// Zeros returns n words that are zero.
+func (b Builder) Zeros(n int) []ptx.Operand {
+	return b.Regs(n, func() ptx.Operand { return b.MovB32(b.B32(), ptx.Int(0)) })
+}
+
+// FloatZeros returns n floats that are zero.
+func (b Builder) FloatZeros(n int) []ptx.Operand {
+	return b.Regs(n, func() ptx.Operand { return b.MovF32(b.F32(), ptx.Float(0)) })
+}
+
+// Repeat emits a loop: the body runs, and again while the number of turns that are left is positive. All threads of the
+// CTA have the same number.
+func (b Builder) Repeat(name string, left ptx.Operand, body func()) {
+	loop := b.Label(name)
+	b.Place(loop)
+	body()
+	b.If(b.CountDown(left)).BraUni(loop)
+}
+
+// RepeatApart is Repeat for a part of the CTA, whose threads may part.
+func (b Builder) RepeatApart(name string, left ptx.Operand, body func()) {
+	loop := b.Label(name)
+	b.Place(loop)
+	body()
+	b.If(b.CountDown(left)).Bra(loop)
 }
 
 // Elements are the types of operands that LoadElement and ToDouble read.
@@ -139,14 +151,11 @@ var Elements = []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP32, gemm.TF32, gemm.FP8
 func (b Builder) LoadElement(from ptx.Operand, t gemm.DType) ptx.Operand {
 	switch t.Bytes() {
 	case 1:
-		h := b.LdGlobalB8(b.B16(), from)
-		return h
+		return b.LdGlobalB8(b.B16(), from)
 	case 2:
-		h := b.LdGlobalB16(b.B16(), from)
-		return h
+		return b.LdGlobalB16(b.B16(), from)
 	default:
-		f := b.LdGlobalF32(b.F32(), from)
-		return f
+		return b.LdGlobalF32(b.F32(), from)
 	}
 }
 
@@ -156,103 +165,71 @@ func (b Builder) ToDouble(d, x ptx.Operand, t gemm.DType) {
 	case gemm.FP16:
 		b.CvtF64F16(d, x)
 	case gemm.BF16:
-		f := b.F32()
-		b.ToFloat(f, x, t)
-		b.CvtF64F32(d, f)
+		b.CvtF64F32(d, b.ToFloat(x, t))
 	case gemm.FP8, gemm.FP8E5M2:
-		pair, halves := b.B32(), b.Regs(2, b.B16)
+		pair, halves := b.CvtF16x2E5M2x2, b.Regs(2, b.B16)
 		if t == gemm.FP8 {
-			b.CvtF16x2E4M3x2(pair, x)
-		} else {
-			b.CvtF16x2E5M2x2(pair, x)
+			pair = b.CvtF16x2E4M3x2
 		}
-		b.MovB32Unpack(b.Vec(halves...), pair)
+		b.MovB32Unpack(b.Vec(halves...), pair(b.B32(), x))
 		b.CvtF64F16(d, halves[0])
 	case gemm.INT8:
-		i := b.CvtS32S8(b.B32(), x)
-		b.CvtF64S32(d, i)
+		b.CvtF64S32(d, b.CvtS32S8(b.B32(), x))
 	case gemm.TF32:
-		word := b.CvtRnaTF32F32(b.B32(), x)
-		f := b.MovF32Bits(b.F32(), word)
-		b.CvtF64F32(d, f)
+		b.CvtF64F32(d, b.MovF32Bits(b.F32(), b.CvtRnaTF32F32(b.B32(), x)))
 	default:
 		b.CvtF64F32(d, x)
 	}
 }
 
 // ToFloat widens a 16-bit element h of type t. A bf16 is the upper half of a float.
-func (b Builder) ToFloat(d, h ptx.Operand, t gemm.DType) {
+func (b Builder) ToFloat(h ptx.Operand, t gemm.DType) ptx.Operand { return b.toFloat(b.F32(), h, t) }
+
+func (b Builder) toFloat(d, h ptx.Operand, t gemm.DType) ptx.Operand {
 	if t == gemm.FP16 {
-		b.CvtF32F16(d, h)
-		return
+		return b.CvtF32F16(d, h)
 	}
 	word := b.CvtU32U16(b.B32(), h)
-	b.ShlB32(word, word, ptx.Int(16))
-	b.MovF32Bits(d, word)
+	return b.MovF32Bits(d, b.ShlB32(word, word, ptx.Int(16)))
 }
 
 // Half returns a float rounded to a 16-bit type.
 func (b Builder) Half(x ptx.Operand, t gemm.DType) ptx.Operand {
-	h := b.B16()
 	if t == gemm.FP16 {
-		b.CvtF16F32(h, x)
-	} else {
-		b.CvtBF16F32(h, x)
+		return b.CvtF16F32(b.B16(), x)
 	}
-	return h
+	return b.CvtBF16F32(b.B16(), x)
 }
 
 // Halves returns two floats rounded to a 16-bit type, the first in the lower half.
 func (b Builder) Halves(x, y ptx.Operand, t gemm.DType) ptx.Operand {
-	d := b.B32()
 	if t == gemm.FP16 {
-		b.CvtF16x2F32(d, y, x)
-	} else {
-		b.CvtBF16x2F32(d, y, x)
+		return b.CvtF16x2F32(b.B32(), y, x)
 	}
-	return d
+	return b.CvtBF16x2F32(b.B32(), y, x)
 }
 
 // Element returns an element of type t at an address as a float, zero if it is not valid.
 func (b Builder) Element(from ptx.Operand, t gemm.DType, valid ptx.Operand) ptx.Operand {
-	x := b.F32()
 	if t == gemm.FP32 {
-		b.MovF32(x, ptx.Float(0))
-		b.If(valid).LdGlobalF32(x, from)
-		return x
+		x := b.MovF32(b.F32(), ptx.Float(0))
+		return b.If(valid).LdGlobalF32(x, from)
 	}
 	h := b.MovB16(b.B16(), ptx.Int(0))
-	b.If(valid).LdGlobalB16(h, from)
-	b.ToFloat(x, h, t)
-	return x
+	return b.ToFloat(b.If(valid).LdGlobalB16(h, from), t)
 }
 
 // Log2 returns the exponent of a power of two.
 func Log2(v int) int { return bits.TrailingZeros(uint(v)) }
 
-// Grouped returns the row and the column of a CTA's output tile in the grouped launch order: the CTAs of groupM rows of
-// tiles are numbered column by column, then those of the next group, so that CTAs that run together share operand
-// tiles in L2.
-func (b Builder) Grouped(cta, tilesM, tilesN, groupM ptx.Operand) (row, column ptx.Operand) {
-	perGroup := b.MulLoS32(b.B32(), groupM, tilesN)
-	return b.InGroups(b.DivU32, cta, tilesM, groupM, perGroup)
-}
-
-// InGroups is Grouped with a division of one's own, where the tiles of a whole group are known.
-func (b Builder) InGroups(
-	divide func(d, x, y ptx.Operand) ptx.Operand, cta, tilesM, groupM, perGroup ptx.Operand,
-) (row, column ptx.Operand) {
-	group := b.B32()
-	column = b.B32()
-	divide(group, cta, perGroup)
-	first := b.MulLoS32(b.B32(), group, groupM)
-	rows := b.SubS32(b.B32(), tilesM, first)
-	b.MinU32(rows, rows, groupM)
-	inGroup := b.MulLoS32(b.B32(), group, perGroup)
-	b.SubS32(inGroup, cta, inGroup)
-	divide(column, inGroup, rows)
-	row = b.MulLoS32(b.B32(), column, rows)
-	b.SubS32(row, inGroup, row)
-	b.AddS32(row, row, first)
-	return row, column
+// AddElement adds an element of type t at an address to x, if valid.
+func (b Builder) AddElement(x, from ptx.Operand, t gemm.DType, valid ptx.Operand) {
+	v := b.MovF32(b.F32(), ptx.Float(0))
+	if t == gemm.FP32 {
+		b.If(valid).LdGlobalF32(v, from)
+	} else {
+		h := b.MovB16(b.B16(), ptx.Int(0))
+		b.toFloat(v, b.If(valid).LdGlobalB16(h, from), t)
+	}
+	b.AddF32(x, x, v)
 }

@@ -21,13 +21,11 @@ type Stopwatch struct {
 
 // Start waits for all threads of the CTA and reads the clocks. counters is the kernel's parameter with the address of
 // the counters.
-func (b Builder) Start(counters ptx.Operand) Stopwatch {
-	s := Stopwatch{b: b, counters: b.Param64(counters), cycles: b.B64(), nanoseconds: b.B64()}
-	b.CvtaToGlobalU64(s.counters, s.counters)
+func (b Builder) Start(counters string) Stopwatch {
+	at := b.Param64(counters)
+	b.CvtaToGlobalU64(at, at)
 	b.BarSync(ptx.Int(0))
-	b.MovU64(s.cycles, ptx.Clock64)
-	b.MovU64(s.nanoseconds, ptx.GlobalTimer)
-	return s
+	return Stopwatch{b, at, b.MovU64(b.B64(), ptx.Clock64), b.MovU64(b.B64(), ptx.GlobalTimer)}
 }
 
 // Stop waits for all threads of the CTA, reads the clocks again and counts the difference.

@@ -33,7 +33,8 @@ func TestInstructionText(t *testing.T) {
 	h := b.Regs(2, b.B16)  // %h19, %h20
 	p := b.Regs(3, b.Pred) // %p21-%p23
 	g := b.Regs(3, b.F64)  // %g24-%g26
-	tensors := b.MapParam("tensors")
+	b.Params(TensorMap, "tensors")
+	tensors := b.ParamName("tensors")
 	x, word, long, float := b.Label("x"), b.Param("word", U32), b.Param("long", U64), b.Param("float", F32)
 	smem := b.DynamicShared("smem", 16)
 	r2, r4, f2, f4, h2 := b.Vec(r[:2]...), b.Vec(r[:4]...), b.Vec(f[:2]...), b.Vec(f[:4]...), b.Vec(h...)

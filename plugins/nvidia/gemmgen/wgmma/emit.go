@@ -314,9 +314,9 @@ func (e *emitter) produce() {
 	}
 	idle := e.Label("idle")
 	e.If(e.SetpNeS32(e.Pred(), e.tid, ptx.Int(0))).Bra(idle)
-	mapA, mapB := e.mapAddress("a"), e.mapAddress("b")
+	a, b := e.newCopies()
 	r := e.newRing(1)
-	allA, allB := e.sharers()
+	a.all, b.all = e.sharers()
 	copied := e.Param32("copied")
 	e.eachTile("produce", func(t tile) {
 		e.alongK(t, func(k ptx.Operand) {
@@ -324,8 +324,8 @@ func (e *emitter) produce() {
 			e.wait(e.Mad(r.stage, barrierBytes, e.empty), r.parity)
 			e.MbarrierArriveExpectTxB64(ptx.Shared(barrier, 0), copied)
 			to := e.Mad(r.stage, e.g.stageBytes, e.smem)
-			e.copyA(mapA, to, barrier, k, t, allA)
-			e.copyB(mapB, to, barrier, k, t, allB)
+			e.copy(a, to, barrier, t.m0, k, t.batch)
+			e.copy(b, to, barrier, t.n0, k, t.batch)
 			e.next(r)
 		})
 	})

@@ -66,12 +66,16 @@ func Refused(c gemm.Config, reason arch.Reason, detail string) error {
 	return diag.Inputf("%s: %s", reason, detail).At("config %s", c).Do("choose a configuration that Check accepts")
 }
 
-// Wrong is the error of Emit for a text that its builder refuses.
-func Wrong(c gemm.Config, err error) error {
-	return &diag.Error{
-		Kind: diag.Internal, What: fmt.Sprintf("the generated kernel is wrong: %v", err), Where: "config " + c.String(),
-		Err: err,
+// Assemble builds the kernel of a configuration from its text.
+func Assemble(text *ptx.Builder, t target.Target, c gemm.Config, k Kernel) (*Kernel, error) {
+	var err error
+	if k.Kernel, err = text.Build(t); err != nil {
+		return nil, &diag.Error{
+			Kind: diag.Internal, What: fmt.Sprintf("the generated kernel is wrong: %v", err), Where: "config " + c.String(),
+			Err: err,
+		}
 	}
+	return &k, nil
 }
 
 // Kernel is an emitted kernel.

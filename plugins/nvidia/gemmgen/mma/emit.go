@@ -37,11 +37,9 @@ func (s Spec) Emit(t target.Target) (*gemmgen.Kernel, error) {
 		widened:   instructionOf(s.DType).widened(t),
 		shortLast: g.a.ragged && !g.a.kRows || g.b.ragged && !g.b.kRows}
 	e.kernel()
-	k, err := e.Build(t)
-	if err != nil {
-		return nil, gemmgen.Wrong(s.Config, err)
-	}
-	return &gemmgen.Kernel{Kernel: k, Key: s, Threads: r.Threads, SharedMemory: r.SharedMemory}, nil
+	return gemmgen.Assemble(b.Builder, t, s.Config, gemmgen.Kernel{
+		Key: s, Threads: r.Threads, SharedMemory: r.SharedMemory,
+	})
 }
 
 // emitter builds one kernel. Its fields are the values that more than one pass needs.

@@ -27,10 +27,11 @@ func (s Spec) Scratch(p gemm.Problem) unit.Bytes {
 	return unit.Bytes(2 * p.K * (p.M + p.N) * p.Batch)
 }
 
-// emitConversion generates the kernel that rounds A and B. CTAs with y = 0 have A, those with y = 1 have B, z is the
+// conversion generates the kernel that rounds A and B. CTAs with y = 0 have A, those with y = 1 have B, z is the
 // matrix of the batch. lines are the contiguous lines of a matrix, length is the length of each, which is even.
-func emitConversion(t target.Target) (*gemmgen.Kernel, error) {
-	e := asm.New(Name + "_convert_fp16")
+func (s Spec) conversion(t target.Target) (*gemmgen.Kernel, error) {
+	const name = Name + "_convert_fp16"
+	e := asm.New(name)
 	e.Header("A and B of fp32, rounded to fp16 and packed, for kernel family %s", Name)
 	e.Begin(convertThreads, 1)
 	for _, m := range []string{"a", "b"} {
@@ -68,11 +69,7 @@ func emitConversion(t target.Target) (*gemmgen.Kernel, error) {
 	convert("b")
 	e.Place(end)
 	e.Ret()
-	k, err := e.Build(t)
-	if err != nil {
-		return nil, &diag.Error{Kind: diag.Internal, What: "the generated conversion is wrong: " + err.Error(), Err: err}
-	}
-	return &gemmgen.Kernel{Kernel: k, Key: k.Name, Threads: convertThreads}, nil
+	return gemmgen.Assemble(e.Builder, t, s.Config, gemmgen.Kernel{Key: name, Threads: convertThreads})
 }
 
 // convert returns the launch of the conversion, and the matrices that it writes.

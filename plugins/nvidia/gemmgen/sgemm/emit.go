@@ -26,19 +26,16 @@ func (s Spec) Emit(t target.Target) (*gemmgen.Kernel, error) {
 	b := asm.New(s.name())
 	e := &emitter{CTA: asm.CTA{Builder: b, Sums: b.Sums(false)}, s: s, g: g}
 	e.kernel()
-	k, err := e.Build(t)
-	if err != nil {
-		return nil, gemmgen.Wrong(s.Config, err)
-	}
 	r := g.resources()
-	kernel := &gemmgen.Kernel{Kernel: k, Key: s, Threads: r.Threads, SharedMemory: r.SharedMemory}
+	k := gemmgen.Kernel{Key: s, Threads: r.Threads, SharedMemory: r.SharedMemory}
 	if s.converts() {
-		kernel.Rounds = gemm.FP16
-		if kernel.Before, err = emitConversion(t); err != nil {
+		var err error
+		if k.Before, err = s.conversion(t); err != nil {
 			return nil, err
 		}
+		k.Rounds = gemm.FP16
 	}
-	return kernel, nil
+	return gemmgen.Assemble(b.Builder, t, s.Config, k)
 }
 
 // emitter builds one kernel. Its fields are the values that more than one pass needs.

@@ -19,11 +19,9 @@ func (s Spec) Emit(t target.Target) (*gemmgen.Kernel, error) {
 	}
 	e := newEmitter(s.name(), s, g)
 	e.kernel()
-	k, err := e.Build(t)
-	if err != nil {
-		return nil, gemmgen.Wrong(s.Config, err)
-	}
-	return &gemmgen.Kernel{Kernel: k, Key: s, Threads: g.threads, SharedMemory: unit.Bytes(g.sharedBytes)}, nil
+	return gemmgen.Assemble(e.Builder.Builder, t, s.Config, gemmgen.Kernel{
+		Key: s, Threads: g.threads, SharedMemory: unit.Bytes(g.sharedBytes),
+	})
 }
 
 // emitter builds one kernel. Its fields are the values that more than one part of the kernel needs.

@@ -7,14 +7,13 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx/internal/inst"
 )
 
-// Load reads 1, 2 or 4 neighbours of a class of registers from global or shared memory: LdGlobalB32, LdSharedV2F32 and
-// the like.
+// Load reads 1, 2 or 4 neighbours of a class of registers from global or shared memory.
 func (b *Builder) Load(to []Operand, from Operand) {
 	d := b.neighbours(to)
 	b.access("ld", from, d, d, from)
 }
 
-// Store writes 1, 2 or 4 neighbours to global or shared memory: StGlobalB32, StSharedV2F32 and the like.
+// Store writes 1, 2 or 4 neighbours to global or shared memory.
 func (b *Builder) Store(to Operand, v []Operand) {
 	a := b.neighbours(v)
 	b.access("st", to, a, to, a)
@@ -35,7 +34,7 @@ func (b *Builder) access(kind string, at, v Operand, operands ...Operand) {
 	if v.vector > 0 {
 		opcode += "v" + strconv.Itoa(int(v.vector)) + "."
 	}
-	op, ok := accesses()[opcode+classes[classOf(v.form)].name]
+	op, ok := opcodes()[opcode+classes[classOf(v.form)].name]
 	if !ok || at.form != space {
 		b.errorf("there is no %s of %s at %s", opcode, describe(v), describe(at))
 		return
@@ -43,8 +42,8 @@ func (b *Builder) access(kind string, at, v Operand, operands ...Operand) {
 	b.emit(op, operands...)
 }
 
-// accesses are the rows of the table by opcode.
-var accesses = sync.OnceValue(func() map[string]int16 {
+// opcodes are the rows of the table by opcode.
+var opcodes = sync.OnceValue(func() map[string]int16 {
 	rows := map[string]int16{}
 	for i, row := range inst.Table() {
 		rows[row.Opcode] = int16(i)

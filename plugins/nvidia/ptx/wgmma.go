@@ -1,24 +1,23 @@
 package ptx
 
-import "github.com/origami-gemm/origami/plugins/nvidia/ptx/internal/inst"
+import "fmt"
 
-// Wgmma is the multiplication of a warpgroup with an extent of n along N, a multiple of 8 up to 256, for operands in
-// the PTX type f16 or bf16: WgmmaM64N16K16F32F16 and the like.
-func (b *Builder) Wgmma(n int, operands string, d, a, bDesc, add, transA, transB Operand) Operand {
-	return b.wgmma(n, operands, d, a, bDesc, add, transA, transB)
-}
+// wgmmaSteps are the indices along K of the multiplications of a warpgroup, by the PTX type of their operands.
+var wgmmaSteps = map[string]int{"f16": 16, "bf16": 16, "e4m3": 32, "e5m2": 32, "tf32": 8, "s8": 32}
 
-// Wgmma8 is the multiplication for operands in e4m3 or e5m2, which are contiguous along K: WgmmaM64N16K32F32E4M3 and
-// the like.
-func (b *Builder) Wgmma8(n int, operands string, d, a, bDesc, add Operand) Operand {
-	return b.wgmma(n, operands, d, a, bDesc, add)
-}
-
-func (b *Builder) wgmma(n int, operands string, all ...Operand) Operand {
-	op := inst.Wgmma(n, operands)
-	if op < 0 {
-		b.errorf("there is no wgmma for %s with an extent of %d along N", operands, n)
-		return Operand{}
+// Wgmma is the multiplication of a warpgroup with n columns, a multiple of 8 up to 256 (for tf32 and s8 only 256), for
+// operands of a PTX type: d = a · b, plus d if the predicate add is true. The descriptors of operands of 16 bits are
+// followed by whether a and b are transposed.
+func (b *Builder) Wgmma(n int, operands string, d, a, bDesc, add Operand, transposed ...Operand) {
+	sums := "f32"
+	if operands == "s8" {
+		sums = "s32"
 	}
-	return b.emit(int16(op), all...)
+	opcode := fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk%d.%s.%s.%s", n, wgmmaSteps[operands], sums, operands, operands)
+	op, ok := opcodes()[opcode]
+	if !ok {
+		b.errorf("there is no wgmma for %s with an extent of %d along N", operands, n)
+		return
+	}
+	b.emit(op, append([]Operand{d, a, bDesc, add}, transposed...)...)
 }

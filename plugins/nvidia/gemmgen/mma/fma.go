@@ -78,7 +78,7 @@ func (e *emitter) newRow(t tile, row ptx.Operand) func(k, rows int, to []ptx.Ope
 		chunk, within := k*t.size/chunkBytes, k*t.size%chunkBytes
 		at := e.XorB32(e.B32(), offset, ptx.Int(chunk%8*chunkBytes))
 		from := ptx.Shared(e.Add(at, e.readStage), t.at+rows*t.rowBytes()+chunk/8*128+within)
-		e.LdSharedV2F32(e.Vec(to...), from)
+		e.Load(to, from)
 	}
 }
 

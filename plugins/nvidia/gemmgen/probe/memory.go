@@ -122,7 +122,7 @@ func (s *stream) readStripes(b asm.Builder, slab, count ptx.Operand) {
 	at := s.at(b, slab, count, stripeBytes)
 	for from := 0; from < SlabBytes; from += streamLoads * s.width * StreamThreads {
 		s.loads(b, func(i int, to []ptx.Operand) {
-			b.LdGlobalV2B32(b.Vec(to...), ptx.Global(at, i%2*stripeBytes/2))
+			b.Load(to, ptx.Global(at, i%2*stripeBytes/2))
 			if i%2 == 1 {
 				b.MadWideU32(at, count, ptx.Int(stripeBytes), at)
 			}

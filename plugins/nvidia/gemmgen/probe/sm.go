@@ -170,8 +170,8 @@ func Wgmma(d gemm.DType, warpgroups int, wait bool, t target.Target) (*ptx.Kerne
 		name = "waited"
 	}
 	b := newLooped(fmt.Sprintf("wgmma_%d_%s_%s", warpgroups, name, d), WarpgroupThreads*warpgroups)
-	multiply, integer := wgmmaOf(b.Builder.Builder, d)
-	if multiply == nil {
+	operands, integer := wgmmaTypes[d], d == gemm.INT8
+	if operands == "" {
 		return nil, diag.Inputf("wgmma has no operands of %s", d).Do("use fp16, bf16, tf32, fp8, fp8_e5m2 or int8")
 	}
 	tid := b.Special(ptx.TidX)
@@ -180,6 +180,10 @@ func Wgmma(d gemm.DType, warpgroups int, wait bool, t target.Target) (*ptx.Kerne
 	copyIn(b.Builder, b.from, smem, tid, warpgroups)
 	b.FenceProxyAsyncShared()
 	group := b.ShflSyncIdxB32(b.B32(), b.Shr(tid, 7), ptx.Int(0)) // the same in all lanes, as the assembler then knows
+	var transposed []ptx.Operand                                  // neither is
+	if d.Bytes() == 2 {
+		transposed = []ptx.Operand{ptx.Int(0), ptx.Int(0)}
+	}
 	arithmetic := b.Sums(integer)
 	sums := arithmetic.Zeros(wgmmaN / 2)
 	base := b.Shr(b.And(smem, 0x3FFFF), 4)
@@ -194,7 +198,7 @@ func Wgmma(d gemm.DType, warpgroups int, wait bool, t target.Target) (*ptx.Kerne
 	b.Repeat("loop", b.left, func() {
 		b.WgmmaFenceSyncAligned()
 		for step := range WgmmaSteps {
-			multiply(b.Vec(sums...), descriptor(atA, step), descriptor(atB, step), always)
+			b.Wgmma(wgmmaN, operands, b.Vec(sums...), descriptor(atA, step), descriptor(atB, step), always, transposed...)
 			if wait {
 				b.WgmmaCommitGroupSyncAligned()
 				b.WgmmaWaitGroupSyncAligned(ptx.Int(0))
@@ -232,25 +236,7 @@ func copyIn(b asm.Builder, from, smem, tid ptx.Operand, warpgroups int) {
 	}
 }
 
-// wgmmaTypes are the operands in PTX of the multiplications that are given an extent along N.
-var wgmmaTypes = map[gemm.DType]string{gemm.FP16: "f16", gemm.BF16: "bf16", gemm.FP8: "e4m3", gemm.FP8E5M2: "e5m2"}
-
-// wgmmaOf returns the multiplication of a type, nil if there is none, and whether its sums are int32.
-func wgmmaOf(b *ptx.Builder, d gemm.DType) (multiply func(sums, a, bDesc, add ptx.Operand) ptx.Operand, integer bool) {
-	switch operands := wgmmaTypes[d]; {
-	case d == gemm.TF32:
-		return b.WgmmaM64N256K8F32TF32, false
-	case d == gemm.INT8:
-		return b.WgmmaM64N256K32S32S8, true
-	case operands == "":
-		return nil, false
-	case d.Bytes() == 1:
-		return func(sums, a, bDesc, add ptx.Operand) ptx.Operand {
-			return b.Wgmma8(wgmmaN, operands, sums, a, bDesc, add)
-		}, false
-	default:
-		return func(sums, a, bDesc, add ptx.Operand) ptx.Operand {
-			return b.Wgmma(wgmmaN, operands, sums, a, bDesc, add, ptx.Int(0), ptx.Int(0))
-		}, false
-	}
+// wgmmaTypes are the operands of the multiplications in PTX.
+var wgmmaTypes = map[gemm.DType]string{
+	gemm.FP16: "f16", gemm.BF16: "bf16", gemm.FP8: "e4m3", gemm.FP8E5M2: "e5m2", gemm.TF32: "tf32", gemm.INT8: "s8",
 }

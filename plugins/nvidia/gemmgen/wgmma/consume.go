@@ -193,12 +193,11 @@ func (e *emitter) free(barrier, tells ptx.Operand) {
 
 // multiply adds a tile of 64 rows times one of so many columns, 32 bytes along K each.
 func (e *emitter) multiply(sums []ptx.Operand, a, b, add ptx.Operand, transA, transB int) {
-	n, t := e.g.columns, operandTypes[e.s.DType]
-	if e.s.DType.Bytes() == 1 {
-		e.Wgmma8(n, t, e.Vec(sums...), a, b, add)
-		return
+	var transposed []ptx.Operand
+	if e.s.DType.Bytes() == 2 {
+		transposed = []ptx.Operand{ptx.Int(transA), ptx.Int(transB)}
 	}
-	e.Wgmma(n, t, e.Vec(sums...), a, b, add, ptx.Int(transA), ptx.Int(transB))
+	e.Wgmma(e.g.columns, operandTypes[e.s.DType], e.Vec(sums...), a, b, add, transposed...)
 }
 
 // store writes the warpgroup's tiles, through the copy engine if the kernel has tiles.

@@ -63,7 +63,7 @@ func slabs(name string, cached bool, t target.Target) (*ptx.Kernel, error) {
 	}
 	read(b, b.Special(ptx.CtaidX), b.Param32("slabs"))
 	watch.Stop()
-	return s.end(b, watch, t)
+	return end(b, watch, s.sums, t)
 }
 
 // Stream generates a kernel whose CTAs read one slab after the other, with 16 bytes per thread and load. CTA i reads
@@ -80,7 +80,7 @@ func Stream(t target.Target) (*ptx.Kernel, error) {
 		b.AddS32(slab, slab, step)
 	})
 	watch.Stop()
-	return s.end(b, watch, t)
+	return end(b, watch, s.sums, t)
 }
 
 // stream is what the kernels that read slabs have in common.
@@ -152,11 +152,12 @@ func (s *stream) loads(b asm.Builder, load func(i int, to []ptx.Operand)) {
 	}
 }
 
-func (s *stream) end(b asm.Builder, watch asm.Stopwatch, t target.Target) (*ptx.Kernel, error) {
-	for _, r := range s.sums[1:] {
-		b.XorB32(s.sums[0], s.sums[0], r)
+// end keeps the sums, and ends the kernel.
+func end(b asm.Builder, watch asm.Stopwatch, sums []ptx.Operand, t target.Target) (*ptx.Kernel, error) {
+	for _, r := range sums[1:] {
+		b.XorB32(sums[0], sums[0], r)
 	}
-	watch.Keep(s.sums[0])
+	watch.Keep(sums[0])
 	b.Ret()
 	return b.Build(t)
 }

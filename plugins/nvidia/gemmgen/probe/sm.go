@@ -129,12 +129,7 @@ func Loads(p LoadPattern, t target.Target) (*ptx.Kernel, error) {
 		}
 	})
 	watch.Stop()
-	for _, r := range sums[1:] {
-		b.XorB32(sums[0], sums[0], r)
-	}
-	watch.Keep(sums[0])
-	b.Ret()
-	return b.Build(t)
+	return end(b.Builder, watch, sums, t)
 }
 
 // A warpgroup of Wgmma has WarpgroupThreads threads and multiplies 64×256. The warpgroups of a CTA share the second

@@ -45,6 +45,7 @@ type emitter struct {
 	g geometry
 
 	row, column ptx.Operand     // the thread's first row and column in the CTA's tile
+	stages      *stages         // of operands in shared memory
 	blocks      ptx.Operand     // blocks along K that are not yet multiplied
 	acc         [][]ptx.Operand // the sums of the thread's rows
 }
@@ -66,6 +67,7 @@ func (e *emitter) kernel() {
 		asm.Only(e.s.splits(), e.part),
 		e.place,
 		asm.Only(e.g.staging == stagingNone, e.directLoop),
+		asm.Only(e.g.staging != stagingNone, e.stage),
 		asm.Only(e.g.staging != stagingNone, e.stagedLoop),
 		asm.Only(e.s.splits(), e.reduceSplits),
 		e.epilogue,

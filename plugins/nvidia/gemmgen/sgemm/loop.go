@@ -14,15 +14,20 @@ type stages struct {
 	reader      *reader
 }
 
-// stagedLoop multiplies blocks that pass through shared memory.
-func (e *emitter) stagedLoop() {
+// stage prepares the copies of operands to shared memory, and their reads from it.
+func (e *emitter) stage() {
 	e.Smem = e.MovU32(e.B32(), e.DynamicShared("smem", widest))
 	s := &stages{emitter: e, end: e.Add(e.Smem, ptx.Int(e.g.stages*e.g.stageBytes))}
 	s.a, s.b = e.newCopier(&e.g.a, e.M0, e.M), e.newCopier(&e.g.b, e.N0, e.N)
 	s.reader = e.newReader()
 	s.write, s.read = e.MovB32(e.B32(), e.Smem), e.MovB32(e.B32(), e.Smem)
 	s.reader.from(s.read)
-	var first ptx.Operand
+	e.stages = s
+}
+
+// stagedLoop multiplies blocks that pass through shared memory.
+func (e *emitter) stagedLoop() {
+	s, first := e.stages, ptx.Operand{}
 	e.blocks, first = e.firstBlock()
 	switch {
 	case e.g.stages == 1:

@@ -23,8 +23,8 @@
 //	tile walk    walk: CTA.Walk             walk: CTA.Walk           eachTile, by both roles
 //	part of K    CTA.PartOfK                part: CTA.PartOfK        eachTile
 //	staging      stage: copier              stage: copier            produce: copies
-//	fragments    fragments: reader          stage: reader            consume: operand
-//	loop         mainLoop                   stagedLoop, directLoop   consume
+//	fragments    fragments: reader          stage: reader            consume: multiplier
+//	loop         mainLoop                   stagedLoop, directLoop   multiplier.loop
 //	splits       reduceWarps, reduceSplits  reduceSplits             reduce, each warp by itself
 //	epilogue     epilogue: writer           epilogue: writer         store: scale, finish, writer, tileWriter
 //	edge         writer.bound               writer.inColumns         writer.inside, lastTile

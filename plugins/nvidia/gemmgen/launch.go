@@ -27,8 +27,8 @@ type Launch struct {
 	Before *Launch
 }
 
-// Start returns the launch of a kernel for a call, one CTA for each output tile, split and matrix. need is the key of the
-// program that the call needs, or an error. complete adds what a family has beside that, and returns the values of the
+// Start returns the launch of a kernel for a call, one CTA for each output tile, split and matrix. need returns the key
+// of the program that the call needs. complete adds what a family has beside that, and returns the values of the
 // parameters that it has alone; it may change the call.
 func Start(k *Kernel, call Call, c gemm.Config, need func() (any, *diag.Error),
 	complete func(l *Launch, call *Call, t Tiling) (map[string]uint64, *diag.Error),

@@ -83,7 +83,9 @@ func TestEpilogues(t *testing.T) {
 // TestAssemble: a text that the builder refuses is an internal error that names the configuration.
 func TestAssemble(t *testing.T) {
 	_, err := Assemble(ptx.New("empty"), target.Target{CC: 80}, gemm.Config{BlockM: 32}, Kernel{})
-	if err == nil || !strings.Contains(err.Error(), "the generated kernel is wrong") || !strings.Contains(err.Error(), "32x") {
-		t.Error(err)
+	for _, want := range []string{"the generated kernel is wrong", "config 32x"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }

@@ -63,8 +63,8 @@ func (b *Builder) Wgmma(n int, operands string, d, a, bDesc, add Operand, transp
 	if operands == "s8" {
 		sums = "s32"
 	}
-	opcode := fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk%d.%s.%s.%s", n, wgmmaSteps[operands], sums, operands, operands)
-	op, ok := opcodes()[opcode]
+	op, ok := opcodes()[fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk%d.%s.%s.%s", n, wgmmaSteps[operands], sums,
+		operands, operands)]
 	if !ok {
 		b.errorf("there is no wgmma for %s with an extent of %d along N", operands, n)
 		return

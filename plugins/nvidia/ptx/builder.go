@@ -233,7 +233,7 @@ func (b *Builder) guarded(p Operand, negate bool) *Builder {
 	return b
 }
 
-// emit appends an instruction and returns its first operand. A pass checks the operands, when the whole kernel is known.
+// emit appends an instruction and returns its first operand. A pass checks the operands, when the kernel is complete.
 func (b *Builder) emit(op int16, operands ...Operand) (first Operand) {
 	b.code = append(b.code, instruction{
 		op: op, first: uint32(len(b.operands)), n: uint8(len(operands)), guard: b.guard, negate: b.negate,

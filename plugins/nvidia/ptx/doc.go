@@ -13,9 +13,10 @@
 //	b.Ret()
 //	kernel, err := b.Build(target.Target{CC: 90})
 //
-// Instruction methods return the operand that they write, and no errors. Build collects the mistakes: it runs the passes listed in passes.go and
-// reports what they found. They catch wrong operand types and state spaces, misplaced labels, registers that are read
-// before they are written, barriers that only some threads reach, and instructions that the target lacks.
+// Instruction methods return the operand that they write, and no errors. Build collects the mistakes: it runs the
+// passes listed in passes.go and reports what they found. They catch wrong operand types and state spaces, misplaced
+// labels, registers that are read before they are written, barriers that only some threads reach, and instructions that
+// the target lacks.
 //
 // The directive .target is derived from the instructions, never chosen: it names the lowest target that has them all,
 // with the suffix of sm_90a or sm_100f where an instruction needs it.

@@ -126,7 +126,8 @@ func (e *emitter) newElements(t tile, warp ptx.Operand, size int, row, column pt
 	}
 	column = e.Mad(warp, size, column)
 	shift, mask, left := t.swizzle()
-	offset := e.XorB32(e.B32(), e.Shl(column, asm.Log2(t.size)), e.Shl(e.And(e.Shr(row, shift), mask), asm.Log2(chunkBytes)+left))
+	offset, swizzle := e.Shl(column, asm.Log2(t.size)), e.And(e.Shr(row, shift), mask)
+	offset = e.XorB32(e.B32(), offset, e.Shl(swizzle, asm.Log2(chunkBytes)+left))
 	offset = e.Mad(row, t.rowBytes(), offset)
 	return &elements{e: e, t: t, offset: e.positions(offset, mask+1), acrossFirst: acrossFirst}
 }

@@ -84,7 +84,7 @@ func (e *emitter) params() {
 		e.Params(ptx.U64, "partials", "counters")
 	}
 	if e.streams() {
-		// The first whole tiles are not shared. Each cluster has share blocks along K of the others, which have shared in all.
+		// The first whole tiles are not shared. The others have shared blocks along K in all, each cluster share of them.
 		e.Params(ptx.U32, "whole", "share", "shared")
 		e.Params(ptx.U64, "partials", "counters")
 	}

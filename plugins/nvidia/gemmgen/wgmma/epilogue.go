@@ -15,9 +15,9 @@ type element struct {
 	row, column int
 }
 
-// lines groups the sums of a thread by the number that each has, its row or its column, and calls f for each group in
-// the order of the numbers. A thread of a warpgroup has, of each tile of 64 rows and each 8 columns of a multiplication,
-// two neighbours in a row, and the two 8 rows below. Source: PTX ISA, the accumulator of wgmma, "D fragment".
+// lines groups the sums of a thread by their rows or columns, and calls f for each group in order. A thread of a
+// warpgroup has, of each 64 rows and 8 columns of a multiplication, two neighbours in a row, and the two 8 rows below.
+// Source: PTX ISA, the accumulator of wgmma, "D fragment".
 func (e *emitter) lines(sums [][]ptx.Operand, number func(element) int, f func(number int, of []element)) {
 	all := map[int][]element{}
 	for i, tile := range sums {

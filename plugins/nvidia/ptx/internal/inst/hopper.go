@@ -71,9 +71,9 @@ var hopper = sync.OnceValue(func() []Instruction {
 	}
 })
 
-// wgmma returns the multiplications of a warpgroup, 64 rows by n columns, from shared memory. They have no constructors:
-// Wgmma of the builder finds them. Operands of 16 bits may be contiguous along m or n, which the last two say; others are
-// contiguous along k.
+// wgmma returns the multiplications of a warpgroup, 64 rows by n columns, from shared memory. They have no
+// constructors: Wgmma of the builder finds them. Operands of 16 bits may be contiguous along m or n, which the last two
+// say; others are contiguous along k.
 func wgmma() (rows []Instruction) {
 	one := Operand{Literal: "1"} // a factor of a or b, which integers do not have
 	either := ops(one, one, src("transA", Int), src("transB", Int))

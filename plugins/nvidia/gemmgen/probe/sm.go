@@ -34,7 +34,7 @@ func FMA(t target.Target) (*ptx.Kernel, error) {
 	b.MadWideU32(from, b.Special(ptx.TidX), ptx.Int(8), from)
 	factor := b.Regs(2, b.F32)
 	b.Load(factor, ptx.Global(from, 0))
-	sums := b.FloatZeros(fmaChains)
+	sums := b.Sums(false).Zeros(fmaChains)
 	watch := b.Start("counters")
 	b.Repeat("loop", b.left, func() {
 		for range fmaTimes {
@@ -179,8 +179,7 @@ func Wgmma(d gemm.DType, warpgroups int, wait bool, t target.Target) (*ptx.Kerne
 	if d.Bytes() == 2 {
 		transposed = []ptx.Operand{ptx.Int(0), ptx.Int(0)}
 	}
-	arithmetic := b.Sums(integer)
-	sums := arithmetic.Zeros(wgmmaN / 2)
+	sums := b.Sums(integer).Zeros(wgmmaN / 2)
 	base := b.Shr(b.And(smem, 0x3FFFF), 4)
 	high := b.MovB32(b.B32(), ptx.Int(descriptorHigh))
 	always := b.SetpEqS32(b.Pred(), tid, tid)

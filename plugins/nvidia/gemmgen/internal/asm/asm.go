@@ -122,11 +122,6 @@ func (b Builder) Zeros(n int) []ptx.Operand {
 	return b.Regs(n, func() ptx.Operand { return b.MovB32(b.B32(), ptx.Int(0)) })
 }
 
-// FloatZeros returns n floats that are zero.
-func (b Builder) FloatZeros(n int) []ptx.Operand {
-	return b.Regs(n, func() ptx.Operand { return b.MovF32(b.F32(), ptx.Float(0)) })
-}
-
 // Repeat emits a loop: the body runs, and again while the number of turns that are left is positive. All threads of the
 // CTA have the same number.
 func (b Builder) Repeat(name string, left ptx.Operand, body func()) {

@@ -28,12 +28,12 @@ func (b Builder) Sums(integer bool) Sums {
 }
 
 // Zeros returns n sums that are zero.
-func (s *Sums) Zeros(n int) []ptx.Operand {
+func (s Sums) Zeros(n int) []ptx.Operand {
 	return s.b.Regs(n, func() ptx.Operand { return s.Move(s.Register(), s.Zero) })
 }
 
 // Clear makes sums zero.
-func (s *Sums) Clear(sums [][]ptx.Operand) {
+func (s Sums) Clear(sums [][]ptx.Operand) {
 	for _, of := range sums {
 		for _, sum := range of {
 			s.Move(sum, s.Zero)
@@ -42,13 +42,13 @@ func (s *Sums) Clear(sums [][]ptx.Operand) {
 }
 
 // Param returns a parameter of the kernel in the type of the sums.
-func (s *Sums) Param(name string) ptx.Operand { return s.parameter(s.Register(), s.b.ParamAt(name)) }
+func (s Sums) Param(name string) ptx.Operand { return s.parameter(s.Register(), s.b.ParamAt(name)) }
 
 // sumBytes is the size of a sum. Elements of that size have the type of the sums.
 const sumBytes = 4
 
 // Write rounds neighbours to elements of type t and writes them, if they are valid.
-func (s *Sums) Write(to ptx.Operand, v []ptx.Operand, t gemm.DType, valid ptx.Operand) {
+func (s Sums) Write(to ptx.Operand, v []ptx.Operand, t gemm.DType, valid ptx.Operand) {
 	b := s.b
 	switch {
 	case t.Bytes() == sumBytes:
@@ -65,7 +65,7 @@ func (s *Sums) Write(to ptx.Operand, v []ptx.Operand, t gemm.DType, valid ptx.Op
 }
 
 // Read returns n neighbours of type t, zeros if they are not valid.
-func (s *Sums) Read(from ptx.Operand, n int, t gemm.DType, valid ptx.Operand) []ptx.Operand {
+func (s Sums) Read(from ptx.Operand, n int, t gemm.DType, valid ptx.Operand) []ptx.Operand {
 	b := s.b
 	if t.Bytes() == sumBytes {
 		v := s.Zeros(n)

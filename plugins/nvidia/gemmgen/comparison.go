@@ -31,12 +31,7 @@ func EmitComparison(out gemm.DType, t target.Target) (*Comparison, error) {
 	e := &comparisonEmitter{Builder: asm.New("compare_" + out.String()), out: out}
 	e.Header("largest error, number and first index of wrong elements of C: %s", out)
 	e.Begin(verifyThreads, 1)
-	e.params()
-	e.clearVerdict()
-	e.place()
-	e.compareAll()
-	e.reduce()
-	e.Ret()
+	e.Emit(e.params, e.clearVerdict, e.place, e.compareAll, e.reduce)
 	k, err := e.Build(t)
 	if err != nil {
 		return nil, err
@@ -49,10 +44,6 @@ type comparisonEmitter struct {
 	asm.Builder
 	out gemm.DType
 
-	pGot, pWant, pVerdict      ptx.Operand // parameters
-	pLdc, pStrideC             ptx.Operand
-	pRows, pRowStep, pN        ptx.Operand
-	pTolerance, pScale         ptx.Operand
 	tid, isThread0             ptx.Operand
 	shared                     ptx.Operand // address of the CTA's verdict
 	none, never                ptx.Operand // what a verdict starts from: 0, and the largest index
@@ -68,21 +59,19 @@ type comparisonEmitter struct {
 }
 
 func (e *comparisonEmitter) params() {
-	e.pGot, e.pWant, e.pVerdict = e.Param("got", ptx.U64), e.Param("want", ptx.U64), e.Param("verdict", ptx.U64)
-	e.pLdc, e.pStrideC = e.Param("ldc", ptx.U64), e.Param("stride_c", ptx.U64)
-	e.pRows, e.pRowStep, e.pN = e.Param("rows", ptx.U32), e.Param("row_step", ptx.U32), e.Param("n", ptx.U32)
-	e.pTolerance, e.pScale = e.Param("tolerance", ptx.F32), e.Param("scale", ptx.F32)
+	e.Params(ptx.U64, "got", "want", "verdict", "ldc", "stride_c")
+	e.Params(ptx.U32, "rows", "row_step", "n")
+	e.Params(ptx.F32, "tolerance", "scale")
 }
 
 // clearVerdict makes the CTA's verdict in shared memory a new one.
 func (e *comparisonEmitter) clearVerdict() {
 	e.Comment("the CTA's verdict")
-	e.shared, e.isThread0, e.tid = e.B32(), e.Pred(), e.Special(ptx.TidX)
-	e.MovU32(e.shared, e.SharedVar("verdict_of_cta", VerdictBytes, 8))
-	e.none, e.never = e.B32(), e.B64()
-	e.MovB32(e.none, ptx.Int(0))
-	e.MovB64(e.never, ptx.Int(-1))
-	e.SetpEqS32(e.isThread0, e.tid, ptx.Int(0))
+	e.tid = e.Special(ptx.TidX)
+	e.shared = e.MovU32(e.B32(), e.SharedVar("verdict_of_cta", VerdictBytes, 8))
+	e.none = e.MovB32(e.B32(), ptx.Int(0))
+	e.never = e.MovB64(e.B64(), ptx.Int(-1))
+	e.isThread0 = e.SetpEqS32(e.Pred(), e.tid, ptx.Int(0))
 	e.If(e.isThread0).StSharedB32(ptx.Shared(e.shared, 0), e.none)
 	e.If(e.isThread0).StSharedB32(ptx.Shared(e.shared, wrongAt), e.none)
 	e.If(e.isThread0).StSharedB64(ptx.Shared(e.shared, firstAt), e.never)
@@ -94,61 +83,52 @@ func (e *comparisonEmitter) clearVerdict() {
 // columns pass the end.
 func (e *comparisonEmitter) place() {
 	e.Comment("the thread's first element, and the way to its next")
-	e.rows, e.n = e.Param32(e.pRows), e.Param32(e.pN)
+	e.rows, e.n = e.Param32("rows"), e.Param32("n")
 	at := e.Mad(e.Special(ptx.CtaidX), verifyThreads, e.tid)
 	threads := e.Shl(e.Special(ptx.NctaidX), asm.Log2(verifyThreads))
 	e.row, e.column = e.divide(at)
 	e.rowStep, e.columnStep = e.divide(threads)
 
 	size := e.out.Bytes()
-	pitch := e.B64() // elements of C from one chosen row to the next
-	e.base = e.B64()
-	e.MulLoS64(pitch, e.Wide(e.Param32(e.pRowStep)), e.Param64(e.pLdc))
+	// Elements of C from one chosen row to the next.
+	pitch := e.MulLoS64(e.B64(), e.Wide(e.Param32("row_step")), e.Param64("ldc"))
 	batch := e.Wide(e.Special(ptx.CtaidZ))
-	e.got, e.gotStep, e.gotWrap = e.B64(), e.B64(), e.B64()
-	e.MulLoS64(e.got, batch, e.Param64(e.pStrideC))
+	e.got = e.MulLoS64(e.B64(), batch, e.Param64("stride_c"))
 	e.MadLoS64(e.got, e.Unsigned(e.row), pitch, e.got)
 	e.AddS64(e.got, e.got, e.Unsigned(e.column))
 	e.MulLoS64(e.got, e.got, ptx.Int(size))
-	e.CvtaToGlobalU64(e.base, e.Param64(e.pGot))
+	e.base = e.Pointer("got")
 	e.AddS64(e.got, e.got, e.base)
-	e.MadLoS64(e.gotStep, e.Unsigned(e.rowStep), pitch, e.Unsigned(e.columnStep))
+	e.gotStep = e.MadLoS64(e.B64(), e.Unsigned(e.rowStep), pitch, e.Unsigned(e.columnStep))
 	e.MulLoS64(e.gotStep, e.gotStep, ptx.Int(size))
-	e.MulLoS64(e.gotWrap, e.Unsigned(e.n), ptx.Int(-1))
+	e.gotWrap = e.MulLoS64(e.B64(), e.Unsigned(e.n), ptx.Int(-1))
 	e.AddS64(e.gotWrap, e.gotWrap, pitch)
 	e.MulLoS64(e.gotWrap, e.gotWrap, ptx.Int(size))
-	e.index, e.want, e.wantStep = e.B64(), e.B64(), e.B64()
-	e.MulLoS64(e.index, batch, e.Unsigned(e.rows))
+	e.index = e.MulLoS64(e.B64(), batch, e.Unsigned(e.rows))
 	e.MadLoS64(e.index, e.index, e.Unsigned(e.n), e.Unsigned(at))
-	e.CvtaToGlobalU64(e.want, e.Param64(e.pWant))
+	e.want = e.Pointer("want")
 	e.MadLoS64(e.want, e.index, ptx.Int(4), e.want)
-	e.MulWideU32(e.wantStep, threads, ptx.Int(4))
+	e.wantStep = e.MulWideU32(e.B64(), threads, ptx.Int(4))
 	e.step = e.Unsigned(threads)
 }
 
 // divide returns the row and the column of an element in the chosen rows.
 func (e *comparisonEmitter) divide(index ptx.Operand) (row, column ptx.Operand) {
-	row, column = e.B32(), e.B32()
-	e.DivU32(row, index, e.n)
-	e.MulLoS32(column, row, e.n)
+	row = e.DivU32(e.B32(), index, e.n)
+	column = e.MulLoS32(e.B32(), row, e.n)
 	e.SubS32(column, index, column)
 	return row, column
 }
 
 // compareAll is the loop over the thread's elements.
 func (e *comparisonEmitter) compareAll() {
-	e.tolerance, e.scale = e.F32(), e.F32()
-	e.LdParamF32(e.tolerance, e.pTolerance)
-	e.LdParamF32(e.scale, e.pScale)
-	e.maximum, e.wrong, e.firstWrong = e.B32(), e.B32(), e.B64()
-	e.MovB32(e.maximum, e.none)
-	e.MovB32(e.wrong, e.none)
-	e.MovB64(e.firstWrong, e.never)
+	e.tolerance, e.scale = e.ParamF32("tolerance"), e.ParamF32("scale")
+	e.maximum, e.wrong = e.MovB32(e.B32(), e.none), e.MovB32(e.B32(), e.none)
+	e.firstWrong = e.MovB64(e.B64(), e.never)
 
-	loop, compared, done := e.Label("loop"), e.Label("compared"), e.Pred()
+	loop, compared := e.Label("loop"), e.Label("compared")
 	e.Place(loop)
-	e.SetpGeU32(done, e.row, e.rows)
-	e.If(done).Bra(compared)
+	e.If(e.SetpGeU32(e.Pred(), e.row, e.rows)).Bra(compared)
 	// All loads of a turn come before the first use.
 	var got, want [comparedPerTurn]ptx.Operand
 	for i := range got {
@@ -164,16 +144,14 @@ func (e *comparisonEmitter) compareAll() {
 // load reads the thread's next element of C and of the reference, and moves on. Beyond the last row both are zero,
 // which is no error.
 func (e *comparisonEmitter) load() (got, want ptx.Operand) {
-	inside, wrap := e.Pred(), e.Pred()
-	e.SetpLtU32(inside, e.row, e.rows)
+	inside := e.SetpLtU32(e.Pred(), e.row, e.rows)
 	switch e.out {
 	case gemm.FP32:
 		got, want = e.Element(ptx.Global(e.got, 0), gemm.FP32, inside), e.Element(ptx.Global(e.want, 0), gemm.FP32, inside)
 	case gemm.INT32:
 		got, want = e.loadInteger(e.got, inside), e.loadInteger(e.want, inside)
 	default:
-		got = e.B16()
-		e.MovB16(got, ptx.Int(0))
+		got = e.MovB16(e.B16(), ptx.Int(0))
 		e.If(inside).LdGlobalB16(got, ptx.Global(e.got, 0))
 		want = e.Element(ptx.Global(e.want, 0), gemm.FP32, inside)
 	}
@@ -181,7 +159,7 @@ func (e *comparisonEmitter) load() (got, want ptx.Operand) {
 	e.AddS32(e.column, e.column, e.columnStep)
 	e.AddS64(e.got, e.got, e.gotStep)
 	e.AddS64(e.want, e.want, e.wantStep)
-	e.SetpGeU32(wrap, e.column, e.n)
+	wrap := e.SetpGeU32(e.Pred(), e.column, e.n)
 	e.If(wrap).SubS32(e.column, e.column, e.n)
 	e.If(wrap).AddS32(e.row, e.row, ptx.Int(1))
 	e.If(wrap).AddS64(e.got, e.got, e.gotWrap)
@@ -190,47 +168,35 @@ func (e *comparisonEmitter) load() (got, want ptx.Operand) {
 
 // loadInteger reads an int32, zero outside.
 func (e *comparisonEmitter) loadInteger(from, inside ptx.Operand) ptx.Operand {
-	d := e.B32()
-	e.MovB32(d, ptx.Int(0))
-	e.If(inside).LdGlobalB32(d, ptx.Global(from, 0))
-	return d
+	d := e.MovB32(e.B32(), ptx.Int(0))
+	return e.If(inside).LdGlobalB32(d, ptx.Global(from, 0))
 }
 
 // difference returns got − want and want as floats. The difference of integers is exact before it is rounded, so that
 // it is zero only for equal ones.
 func (e *comparisonEmitter) difference(got, want ptx.Operand) (diff, size ptx.Operand) {
-	diff, size = e.F32(), e.F32()
 	switch e.out {
-	case gemm.FP32:
-		e.SubF32(diff, got, want)
 	case gemm.INT32:
-		integer := e.B32()
-		e.SubS32(integer, got, want)
-		e.CvtF32S32(diff, integer)
-		e.CvtF32S32(size, want)
-		return diff, size
+		return e.CvtF32S32(e.F32(), e.Sub(got, want)), e.CvtF32S32(e.F32(), want)
+	case gemm.FP32:
 	default:
-		x := e.F32()
-		e.ToFloat(x, got, e.out)
-		e.SubF32(diff, x, want)
+		got = e.ToFloat(got, e.out)
 	}
-	e.MovF32(size, want)
-	return diff, size
+	return e.SubF32(e.F32(), got, want), e.MovF32(e.F32(), want)
 }
 
 // compare adds one element to the thread's verdict.
 func (e *comparisonEmitter) compare(got, want ptx.Operand) {
-	word, isWrong := e.B32(), e.Pred()
 	diff, size := e.difference(got, want)
 	e.AbsF32(diff, diff)
 	e.AbsF32(size, size)
 	e.AddF32(size, size, e.scale)
 	e.DivFullF32(diff, diff, size)
 	// The bits of floats that are not negative have the same order as the floats, with NaN above all.
-	e.MovB32Bits(word, diff)
+	word := e.MovB32Bits(e.B32(), diff)
 	e.AndB32(word, word, ptx.Int(math.MaxInt32))
 	e.MaxU32(e.maximum, e.maximum, word)
-	e.SetpGtuF32(isWrong, diff, e.tolerance)
+	isWrong := e.SetpGtuF32(e.Pred(), diff, e.tolerance)
 	e.If(isWrong).AddS32(e.wrong, e.wrong, ptx.Int(1))
 	e.If(isWrong).MinU64(e.firstWrong, e.firstWrong, e.index)
 	e.AddS64(e.index, e.index, e.step)
@@ -239,8 +205,7 @@ func (e *comparisonEmitter) compare(got, want ptx.Operand) {
 // reduce combines the verdicts of the threads in shared memory, and of the CTAs in global memory.
 func (e *comparisonEmitter) reduce() {
 	e.Comment("one verdict per CTA, then one of all")
-	some, total, infinity := e.Pred(), e.B64(), e.B32()
-	e.SetpNeS32(some, e.wrong, ptx.Int(0))
+	some := e.SetpNeS32(e.Pred(), e.wrong, ptx.Int(0))
 	e.RedSharedMaxU32(ptx.Shared(e.shared, 0), e.maximum)
 	e.If(some).RedSharedAddU32(ptx.Shared(e.shared, wrongAt), e.wrong)
 	e.If(some).RedSharedMinU64(ptx.Shared(e.shared, firstAt), e.firstWrong)
@@ -248,10 +213,10 @@ func (e *comparisonEmitter) reduce() {
 	e.LdSharedB32(e.maximum, ptx.Shared(e.shared, 0))
 	e.LdSharedB32(e.wrong, ptx.Shared(e.shared, wrongAt))
 	e.LdSharedB64(e.firstWrong, ptx.Shared(e.shared, firstAt))
-	e.MovB32(infinity, ptx.Int(math.Float32bits(float32(math.Inf(1)))))
+	infinity := e.MovB32(e.B32(), ptx.Int(math.Float32bits(float32(math.Inf(1)))))
 	e.MinU32(e.maximum, e.maximum, infinity)
-	e.CvtU64U32(total, e.wrong)
-	e.CvtaToGlobalU64(e.base, e.Param64(e.pVerdict))
+	total := e.CvtU64U32(e.B64(), e.wrong)
+	e.CvtaToGlobalU64(e.base, e.Param64("verdict"))
 	e.If(e.isThread0).RedGlobalMaxU32(ptx.Global(e.base, 0), e.maximum)
 	e.SetpNeS32(some, e.wrong, ptx.Int(0))
 	e.AndPred(some, some, e.isThread0)

@@ -2,6 +2,7 @@ package gemmgen
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -66,12 +67,16 @@ func Refused(c gemm.Config, reason arch.Reason, detail string) error {
 	return diag.Inputf("%s: %s", reason, detail).At("config %s", c).Do("choose a configuration that Check accepts")
 }
 
-// Wrong is the error of Emit for a text that its builder refuses.
-func Wrong(c gemm.Config, err error) error {
-	return &diag.Error{
-		Kind: diag.Internal, What: fmt.Sprintf("the generated kernel is wrong: %v", err), Where: "config " + c.String(),
-		Err: err,
+// Assemble builds the kernel of a configuration from its text.
+func Assemble(text *ptx.Builder, t target.Target, c gemm.Config, k Kernel) (*Kernel, error) {
+	var err error
+	if k.Kernel, err = text.Build(t); err != nil {
+		return nil, &diag.Error{
+			Kind: diag.Internal, What: fmt.Sprintf("the generated kernel is wrong: %v", err), Where: "config " + c.String(),
+			Err: err,
+		}
 	}
+	return &k, nil
 }
 
 // Kernel is an emitted kernel.
@@ -98,3 +103,32 @@ type Scratcher interface {
 
 // ReasonStages rejects a pipeline depth that a family does not have.
 const ReasonStages arch.Reason = "stages"
+
+// EpilogueSuffix is an epilogue in the name of a kernel, empty for none.
+func EpilogueSuffix(e gemm.Epilogue) string {
+	if e == (gemm.Epilogue{}) {
+		return ""
+	}
+	return "_" + strings.ReplaceAll(e.String(), "+", "_")
+}
+
+// Formula is what a kernel with an epilogue computes, as its header says it.
+func Formula(e gemm.Epilogue) string {
+	sum := "alpha * A * B"
+	if e.Scales {
+		sum = "alpha * scale_a * scale_b * A * B"
+	}
+	if !e.Residual {
+		sum += " + beta * C"
+	}
+	if e.Bias {
+		sum += " + bias"
+	}
+	if e.Activation != gemm.Identity {
+		sum = gemm.Epilogue{Activation: e.Activation}.String() + "(" + sum + ")"
+	}
+	if e.Residual {
+		sum += " + R"
+	}
+	return "C = " + sum
+}

@@ -27,6 +27,52 @@ type Launch struct {
 	Before *Launch
 }
 
+// Start returns the launch of a kernel for a call, one CTA for each output tile, split and matrix. need returns the key
+// of the program that the call needs. complete adds what a family has beside that, and returns the values of the
+// parameters that it has alone; it may change the call.
+func Start(k *Kernel, call Call, c gemm.Config, need func() (any, *diag.Error),
+	complete func(l *Launch, call *Call, t Tiling) (map[string]uint64, *diag.Error),
+) (Launch, error) {
+	if err := call.Problem.Validate(); err != nil {
+		return Launch{}, err
+	}
+	start := func() (l Launch, err *diag.Error) {
+		key, err := need()
+		if err != nil {
+			return l, err
+		}
+		if key != k.Key {
+			return l, diag.Inputf("the kernel is not for %s with config %s", call.Problem, c).Do("emit a kernel for the call")
+		}
+		t, err := call.Tile(c)
+		if err != nil {
+			return l, err
+		}
+		l = Launch{
+			GridX: t.TilesM * t.TilesN, GridY: t.Splits, GridZ: t.Batch, Threads: k.Threads, SharedMemory: k.SharedMemory,
+		}
+		own, err := complete(&l, &call, t)
+		if err != nil {
+			return l, err
+		}
+		values := call.Params(t)
+		maps.Copy(values, own)
+		l.Params = Pack(k.Kernel, values)
+		return l, nil
+	}
+	l, err := start()
+	if err != nil {
+		return Launch{}, err.At("launch of %s", k.Name)
+	}
+	return l, nil
+}
+
+// Narrow is the error for a call whose rows of A, B and C are aligned to fewer bytes than a kernel needs.
+func Narrow(alignA, alignB, alignC, needA, needB, needC int) *diag.Error {
+	return diag.Inputf("rows of A, B and C are aligned to %d, %d and %d bytes, the kernel needs %d, %d and %d",
+		alignA, alignB, alignC, needA, needB, needC).Do("emit a kernel for the call")
+}
+
 // TensorMap describes a batch of matrices to the copies of tensor tiles. Each row of a tile is 128 bytes long, and is
 // written to shared memory in the 128-byte swizzle.
 type TensorMap struct {

@@ -29,10 +29,12 @@ func EmitReference(d gemm.DType, aMajor, bMajor gemm.Major, t target.Target) (*R
 		return nil, diag.Inputf("the reference multiplies no operands of type %s", d).
 			Do("use one of %s", gemm.TypeNames(Checked()))
 	}
-	e := &referenceEmitter{Builder: asm.New(fmt.Sprintf("reference_%s_%c%c", d, aMajor, bMajor)), dtype: d}
+	e := &referenceEmitter{
+		Builder: asm.New(fmt.Sprintf("reference_%s_%c%c", d, aMajor, bMajor)), dtype: d,
+		aAlongK: aMajor == gemm.MajorK, bAlongK: bMajor == gemm.MajorK,
+	}
 	e.Header("rows of A * B, summed in float64: %s, A %c-contiguous, B %c-contiguous", d, aMajor, bMajor)
 	e.Begin(verifyThreads, 1)
-	e.a.alongK, e.b.alongK = aMajor == gemm.MajorK, bMajor == gemm.MajorK
 	e.kernel()
 	k, err := e.Build(t)
 	if err != nil {
@@ -44,70 +46,50 @@ func EmitReference(d gemm.DType, aMajor, bMajor gemm.Major, t target.Target) (*R
 // referenceEmitter emits the kernel.
 type referenceEmitter struct {
 	asm.Builder
-	dtype gemm.DType
-	a, b  storedOperand
-	batch ptx.Operand // the matrix of the batch
-	left  ptx.Operand // indices along K that are not summed yet
-	done  ptx.Operand
-	sum   ptx.Operand
-	x, y  ptx.Operand // the operands of a product
-}
-
-// storedOperand is the parameters of A or B.
-type storedOperand struct {
-	address, ld, stride ptx.Operand
-	// alongK says that the operand is contiguous along K.
-	alongK bool
+	dtype            gemm.DType
+	aAlongK, bAlongK bool
+	batch            ptx.Operand // the matrix of the batch
+	left             ptx.Operand // indices along K that are not summed yet
+	done             ptx.Operand
+	sum              ptx.Operand
+	x, y             ptx.Operand // the operands of a product
 }
 
 func (e *referenceEmitter) kernel() {
-	e.a.address, e.b.address = e.Param("a", ptx.U64), e.Param("b", ptx.U64)
-	pWant := e.Param("want", ptx.U64)
-	e.a.ld, e.b.ld = e.Param("lda", ptx.U64), e.Param("ldb", ptx.U64)
-	e.a.stride, e.b.stride = e.Param("stride_a", ptx.U64), e.Param("stride_b", ptx.U64)
-	pRows, pRowStep := e.Param("rows", ptx.U32), e.Param("row_step", ptx.U32)
-	pN, pK := e.Param("n", ptx.U32), e.Param("k", ptx.U32)
+	e.Params(ptx.U64, "a", "b", "want", "lda", "ldb", "stride_a", "stride_b")
+	e.Params(ptx.U32, "rows", "row_step", "n", "k")
 
 	end, nextRow := e.Label("end"), e.Label("next_row")
-	e.done = e.Pred()
-	row, rows, n := e.Special(ptx.CtaidY), e.Param32(pRows), e.Param32(pN)
+	row, rows, n := e.Special(ptx.CtaidY), e.Param32("rows"), e.Param32("n")
 	column := e.Mad(e.Special(ptx.CtaidX), verifyThreads, e.Special(ptx.TidX))
-	e.SetpGeU32(e.done, column, n)
+	e.done = e.SetpGeU32(e.Pred(), column, n)
 	e.If(e.done).Bra(end)
 
 	e.Comment("the first elements of the row of A and the column of B, and the bytes to the next along K")
 	e.batch = e.Wide(e.Special(ptx.CtaidZ))
-	firstB, stepB := e.first(e.b, e.Wide(column))
-	zero := e.F32()
-	e.sum, e.x, e.y = e.F64(), e.F64(), e.F64()
-	e.MovF32(zero, ptx.Float(0))
+	firstB, stepB := e.first("b", e.bAlongK, e.Wide(column))
+	e.x, e.y = e.F64(), e.F64()
+	zero := e.MovF32(e.F32(), ptx.Float(0))
 
 	e.Place(nextRow)
-	index := e.B64()
-	e.MulWideU32(index, row, e.Param32(pRowStep))
-	fromA, stepA := e.first(e.a, index)
-	fromB := e.B64()
-	e.left = e.Param32(pK)
-	e.MovB64(fromB, firstB)
-	e.CvtF64F32(e.sum, zero)
+	fromA, stepA := e.first("a", e.aAlongK, e.MulWideU32(e.B64(), row, e.Param32("row_step")))
+	e.left = e.Param32("k")
+	fromB := e.MovB64(e.B64(), firstB)
+	e.sum = e.CvtF64F32(e.F64(), zero)
 	// Several elements along K at a time keep as many loads in flight. The rest is summed one by one.
 	e.sumProducts(8, fromA, stepA, fromB, stepB)
 	e.sumProducts(1, fromA, stepA, fromB, stepB)
 
 	e.Comment("want[batch][row][column]")
-	to, at, rounded := e.B64(), e.B64(), e.F32()
-	e.MadLoS64(at, e.batch, e.Wide(rows), e.Wide(row))
+	at := e.MadLoS64(e.B64(), e.batch, e.Wide(rows), e.Wide(row))
 	e.MadLoS64(at, at, e.Wide(n), e.Wide(column))
 	e.ShlB64(at, at, ptx.Int(2))
-	e.CvtaToGlobalU64(to, e.Param64(pWant))
+	to := e.Pointer("want")
 	e.AddS64(to, to, at)
 	if e.dtype.Integer() {
-		integer := e.B32()
-		e.CvtS32F64(integer, e.sum)
-		e.StGlobalB32(ptx.Global(to, 0), integer)
+		e.StGlobalB32(ptx.Global(to, 0), e.CvtS32F64(e.B32(), e.sum))
 	} else {
-		e.CvtF32F64(rounded, e.sum)
-		e.StGlobalF32(ptx.Global(to, 0), rounded)
+		e.StGlobalF32(ptx.Global(to, 0), e.CvtF32F64(e.F32(), e.sum))
 	}
 	e.AddS32(row, row, e.Special(ptx.NctaidY))
 	e.SetpLtU32(e.done, row, rows)
@@ -117,22 +99,18 @@ func (e *referenceEmitter) kernel() {
 }
 
 // first returns the address of an operand's first element along K in a row of A or a column of B, and the bytes from
-// there to the next element along K.
-func (e *referenceEmitter) first(o storedOperand, index ptx.Operand) (address, step ptx.Operand) {
-	address, step = e.B64(), e.B64()
-	e.MulLoS64(address, e.batch, e.Param64(o.stride))
-	if o.alongK {
-		e.MovB64(step, ptx.Int(e.dtype.Bytes()))
-		e.MadLoS64(address, index, e.Param64(o.ld), address)
+// there to the next element along K. alongK says that the operand is contiguous along K.
+func (e *referenceEmitter) first(name string, alongK bool, index ptx.Operand) (address, step ptx.Operand) {
+	address = e.MulLoS64(e.B64(), e.batch, e.Param64("stride_"+name))
+	if alongK {
+		step = e.MovB64(e.B64(), ptx.Int(e.dtype.Bytes()))
+		e.MadLoS64(address, index, e.Param64("ld"+name), address)
 	} else {
-		e.ShlB64(step, e.Param64(o.ld), ptx.Int(asm.Log2(e.dtype.Bytes())))
+		step = e.ShlB64(e.B64(), e.Param64("ld"+name), ptx.Int(asm.Log2(e.dtype.Bytes())))
 		e.AddS64(address, address, index)
 	}
 	e.ShlB64(address, address, ptx.Int(asm.Log2(e.dtype.Bytes())))
-	base := e.B64()
-	e.CvtaToGlobalU64(base, e.Param64(o.address))
-	e.AddS64(address, address, base)
-	return address, step
+	return e.AddS64(address, address, e.Pointer(name)), step
 }
 
 // sumProducts adds products to the sum, unroll of them per turn, while as many are left.

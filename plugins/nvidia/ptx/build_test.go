@@ -108,6 +108,11 @@ func refused(t *testing.T, mistakes []mistake) {
 
 func TestWrongOperands(t *testing.T) {
 	refused(t, []mistake{
+		{"a parameter that is not declared", func(b *ptx.Builder) {
+			b.Params(ptx.U32, "m", "n")
+			b.LdParamU32(b.B32(), b.ParamAt("k"))
+			b.Ret()
+		}, "no parameter k is declared"},
 		{"wrong register class", func(b *ptx.Builder) {
 			x, y := b.B32(), b.F32()
 			b.MovB32(x, ptx.Int(1))

@@ -2,6 +2,7 @@ package ptx
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx/internal/inst"
 )
@@ -106,9 +107,26 @@ func (b *Builder) Param(name string, t Type) Operand {
 	return Operand{form: inst.Param, id: uint32(len(b.params) - 1)}
 }
 
-// MapParam declares the next kernel parameter, a tensor map, and returns its name, for MovB64Name.
-func (b *Builder) MapParam(name string) Operand {
-	return Operand{form: inst.Name, id: b.Param(name, TensorMap).id}
+// Params declares the next kernel parameters, all of one type.
+func (b *Builder) Params(t Type, names ...string) {
+	for _, name := range names {
+		b.Param(name, t)
+	}
+}
+
+// ParamAt returns the address of a declared parameter, for LdParamU32 and the like.
+func (b *Builder) ParamAt(name string) Operand { return b.declared(inst.Param, name) }
+
+// ParamName returns the name of a declared parameter, for MovB64Name.
+func (b *Builder) ParamName(name string) Operand { return b.declared(inst.Name, name) }
+
+func (b *Builder) declared(form inst.Form, name string) Operand {
+	i := slices.IndexFunc(b.params, func(p Param) bool { return p.Name == name })
+	if i < 0 {
+		b.errorf("no parameter %s is declared", name)
+		return Operand{}
+	}
+	return Operand{form: form, id: uint32(i)}
 }
 
 // SharedVar declares a shared variable of a fixed size and returns its symbol, for MovU32.
@@ -215,13 +233,17 @@ func (b *Builder) guarded(p Operand, negate bool) *Builder {
 	return b
 }
 
-// emit appends an instruction. A pass checks the operands, when the whole kernel is known.
-func (b *Builder) emit(op int16, operands ...Operand) {
+// emit appends an instruction and returns its first operand. A pass checks the operands, when the kernel is complete.
+func (b *Builder) emit(op int16, operands ...Operand) (first Operand) {
 	b.code = append(b.code, instruction{
 		op: op, first: uint32(len(b.operands)), n: uint8(len(operands)), guard: b.guard, negate: b.negate,
 	})
 	b.operands = append(b.operands, operands...)
 	b.guard, b.negate = 0, false
+	if len(operands) > 0 {
+		return operands[0]
+	}
+	return Operand{}
 }
 
 // describe names what an operand is, for errors.

@@ -33,10 +33,11 @@ func TestInstructionText(t *testing.T) {
 	h := b.Regs(2, b.B16)  // %h19, %h20
 	p := b.Regs(3, b.Pred) // %p21-%p23
 	g := b.Regs(3, b.F64)  // %g24-%g26
-	tensors := b.MapParam("tensors")
+	b.Params(TensorMap, "tensors")
+	tensors := b.ParamName("tensors")
 	x, word, long, float := b.Label("x"), b.Param("word", U32), b.Param("long", U64), b.Param("float", F32)
 	smem := b.DynamicShared("smem", 16)
-	r2, r4, f2, f4, h2 := b.Vec(r[:2]...), b.Vec(r[:4]...), b.Vec(f[:2]...), b.Vec(f[:4]...), b.Vec(h...)
+	r2, r4, f4, h2 := b.Vec(r[:2]...), b.Vec(r[:4]...), b.Vec(f[:4]...), b.Vec(h...)
 	r8, f8 := b.Vec(r...), b.Vec(f...)
 	const eightWords, eightFloats = "{%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}",
 		"{%f11, %f12, %f13, %f14, %f15, %f16, %f17, %f18}"
@@ -52,7 +53,6 @@ func TestInstructionText(t *testing.T) {
 		{func() { b.MovU32(r[0], NctaidY) }, "mov.u32 %r0, %nctaid.y;"},
 		{func() { b.MovU32(r[0], smem) }, "mov.u32 %r0, smem;"},
 		{func() { b.MovB32Unpack(h2, r[0]) }, "mov.b32 {%h19, %h20}, %r0;"},
-		{func() { b.MovB32Pack(r[0], h2) }, "mov.b32 %r0, {%h19, %h20};"},
 		{func() { b.CvtaToGlobalU64(d[0], d[1]) }, "cvta.to.global.u64 %d8, %d9;"},
 		{func() { b.AddS32(r[0], r[1], Int(-4)) }, "add.s32 %r0, %r1, -4;"},
 		{func() { b.MovU64(d[0], Clock64) }, "mov.u64 %d8, %clock64;"},
@@ -79,10 +79,8 @@ func TestInstructionText(t *testing.T) {
 		{func() { b.MaxS32(r[0], r[1], Int(0)) }, "max.s32 %r0, %r1, 0;"},
 		{func() { b.MinU32(r[0], r[1], r[2]) }, "min.u32 %r0, %r1, %r2;"},
 		{func() { b.MaxU32(r[0], r[1], r[2]) }, "max.u32 %r0, %r1, %r2;"},
-		{func() { b.AbsS32(r[0], r[1]) }, "abs.s32 %r0, %r1;"},
 		{func() { b.MinU64(d[0], d[1], d[2]) }, "min.u64 %d8, %d9, %d10;"},
 		{func() { b.AndB32(r[0], r[1], Int(7)) }, "and.b32 %r0, %r1, 7;"},
-		{func() { b.OrB32(r[0], r[1], r[2]) }, "or.b32 %r0, %r1, %r2;"},
 		{func() { b.XorB32(r[0], r[1], Int(32)) }, "xor.b32 %r0, %r1, 32;"},
 		{func() { b.ShlB32(r[0], r[1], Int(4)) }, "shl.b32 %r0, %r1, 4;"},
 		{func() { b.ShrU32(r[0], r[1], Int(5)) }, "shr.u32 %r0, %r1, 5;"},
@@ -131,18 +129,18 @@ func TestInstructionText(t *testing.T) {
 		{func() { b.LdGlobalB16(h[0], Global(d[0], 2)) }, "ld.global.b16 %h19, [%d8+2];"},
 		{func() { b.LdGlobalB32(r[0], Global(d[0], -4)) }, "ld.global.b32 %r0, [%d8+-4];"},
 		{func() { b.LdGlobalB64(d[1], Global(d[0], 8)) }, "ld.global.b64 %d9, [%d8+8];"},
-		{func() { b.LdGlobalV2B32(r2, Global(d[0], 0)) }, "ld.global.v2.b32 {%r0, %r1}, [%d8];"},
-		{func() { b.LdGlobalV4B32(r4, Global(d[0], 0)) }, "ld.global.v4.b32 {%r0, %r1, %r2, %r3}, [%d8];"},
+		{func() { b.Load(r[:2], Global(d[0], 0)) }, "ld.global.v2.b32 {%r0, %r1}, [%d8];"},
+		{func() { b.Load(r[:4], Global(d[0], 0)) }, "ld.global.v4.b32 {%r0, %r1, %r2, %r3}, [%d8];"},
 		{func() { b.LdGlobalF32(f[0], Global(d[0], 0)) }, "ld.global.f32 %f11, [%d8];"},
-		{func() { b.LdGlobalV2F32(f2, Global(d[0], 0)) }, "ld.global.v2.f32 {%f11, %f12}, [%d8];"},
-		{func() { b.LdGlobalV4F32(f4, Global(d[0], 0)) }, "ld.global.v4.f32 {%f11, %f12, %f13, %f14}, [%d8];"},
+		{func() { b.Load(f[:2], Global(d[0], 0)) }, "ld.global.v2.f32 {%f11, %f12}, [%d8];"},
+		{func() { b.Load(f[:4], Global(d[0], 0)) }, "ld.global.v4.f32 {%f11, %f12, %f13, %f14}, [%d8];"},
 		{func() { b.StGlobalB16(Global(d[0], 0), h[0]) }, "st.global.b16 [%d8], %h19;"},
 		{func() { b.StGlobalB32(Global(d[0], 0), Int(0)) }, "st.global.b32 [%d8], 0;"},
-		{func() { b.StGlobalV2B32(Global(d[0], 0), r2) }, "st.global.v2.b32 [%d8], {%r0, %r1};"},
-		{func() { b.StGlobalV4B32(Global(d[0], 0), r4) }, "st.global.v4.b32 [%d8], {%r0, %r1, %r2, %r3};"},
+		{func() { b.Store(Global(d[0], 0), r[:2]) }, "st.global.v2.b32 [%d8], {%r0, %r1};"},
+		{func() { b.Store(Global(d[0], 0), r[:4]) }, "st.global.v4.b32 [%d8], {%r0, %r1, %r2, %r3};"},
 		{func() { b.StGlobalF32(Global(d[0], 0), f[0]) }, "st.global.f32 [%d8], %f11;"},
-		{func() { b.StGlobalV2F32(Global(d[0], 0), f2) }, "st.global.v2.f32 [%d8], {%f11, %f12};"},
-		{func() { b.StGlobalV4F32(Global(d[0], 0), f4) }, "st.global.v4.f32 [%d8], {%f11, %f12, %f13, %f14};"},
+		{func() { b.Store(Global(d[0], 0), f[:2]) }, "st.global.v2.f32 [%d8], {%f11, %f12};"},
+		{func() { b.Store(Global(d[0], 0), f[:4]) }, "st.global.v4.f32 [%d8], {%f11, %f12, %f13, %f14};"},
 		{func() { b.AtomAddU32(r[0], Global(d[0], 0), Int(1)) }, "atom.acq_rel.gpu.global.add.u32 %r0, [%d8], 1;"},
 		{func() { b.RedGlobalMaxU32(Global(d[0], 0), r[0]) }, "red.global.max.u32 [%d8], %r0;"},
 		{func() { b.RedGlobalAddU64(Global(d[0], 8), d[1]) }, "red.global.add.u64 [%d8+8], %d9;"},
@@ -150,17 +148,21 @@ func TestInstructionText(t *testing.T) {
 		{func() { b.FenceAcqRelGpu() }, "fence.acq_rel.gpu;"},
 		{func() { b.LdSharedB32(r[0], Shared(r[1], 4)) }, "ld.shared.b32 %r0, [%r1+4];"},
 		{func() { b.LdSharedF32(f[0], Shared(r[1], 0)) }, "ld.shared.f32 %f11, [%r1];"},
-		{func() { b.LdSharedV2F32(f2, Shared(r[1], 0)) }, "ld.shared.v2.f32 {%f11, %f12}, [%r1];"},
-		{func() { b.LdSharedV4F32(f4, Shared(r[1], 0)) }, "ld.shared.v4.f32 {%f11, %f12, %f13, %f14}, [%r1];"},
-		{func() { b.LdSharedV2B32(r2, Shared(r[4], 0)) }, "ld.shared.v2.b32 {%r0, %r1}, [%r4];"},
-		{func() { b.LdSharedV4B32(r4, Shared(r[4], 0)) }, "ld.shared.v4.b32 {%r0, %r1, %r2, %r3}, [%r4];"},
+		{func() { b.Load(f[:2], Shared(r[1], 0)) }, "ld.shared.v2.f32 {%f11, %f12}, [%r1];"},
+		{func() { b.Load(f[:4], Shared(r[1], 0)) }, "ld.shared.v4.f32 {%f11, %f12, %f13, %f14}, [%r1];"},
+		{func() { b.Load(r[:2], Shared(r[4], 0)) }, "ld.shared.v2.b32 {%r0, %r1}, [%r4];"},
+		{func() { b.Load(r[:4], Shared(r[4], 0)) }, "ld.shared.v4.b32 {%r0, %r1, %r2, %r3}, [%r4];"},
+		{func() { b.StGlobalB8(Global(d[0], 0), h[0]) }, "st.global.b8 [%d8], %h19;"},
+		{func() { b.LdSharedB8(h[0], Shared(r[1], 1)) }, "ld.shared.b8 %h19, [%r1+1];"},
+		{func() { b.LdSharedB16(h[0], Shared(r[1], 2)) }, "ld.shared.b16 %h19, [%r1+2];"},
+		{func() { b.Store(Shared(r[4], 0), r[:4]) }, "st.shared.v4.b32 [%r4], {%r0, %r1, %r2, %r3};"},
 		{func() { b.StSharedB8(Shared(r[1], 0), h[0]) }, "st.shared.b8 [%r1], %h19;"},
-		{func() { b.StSharedV2B32(Shared(r[4], 0), r2) }, "st.shared.v2.b32 [%r4], {%r0, %r1};"},
+		{func() { b.Store(Shared(r[4], 0), r[:2]) }, "st.shared.v2.b32 [%r4], {%r0, %r1};"},
 		{func() { b.StSharedB16(Shared(r[1], 0), h[0]) }, "st.shared.b16 [%r1], %h19;"},
 		{func() { b.StSharedB32(Shared(r[1], 0), r[0]) }, "st.shared.b32 [%r1], %r0;"},
 		{func() { b.StSharedF32(Shared(r[1], 0), f[0]) }, "st.shared.f32 [%r1], %f11;"},
-		{func() { b.StSharedV4F32(Shared(r[1], 16), f4) }, "st.shared.v4.f32 [%r1+16], {%f11, %f12, %f13, %f14};"},
-		{func() { b.StSharedV2F32(Shared(r[1], 8), f2) }, "st.shared.v2.f32 [%r1+8], {%f11, %f12};"},
+		{func() { b.Store(Shared(r[1], 16), f[:4]) }, "st.shared.v4.f32 [%r1+16], {%f11, %f12, %f13, %f14};"},
+		{func() { b.Store(Shared(r[1], 8), f[:2]) }, "st.shared.v2.f32 [%r1+8], {%f11, %f12};"},
 		{func() { b.LdSharedB64(d[0], Shared(r[1], 8)) }, "ld.shared.b64 %d8, [%r1+8];"},
 		{func() { b.StSharedB64(Shared(r[1], 8), d[0]) }, "st.shared.b64 [%r1+8], %d8;"},
 		{func() { b.RedSharedMaxU32(Shared(r[1], 0), r[0]) }, "red.shared.max.u32 [%r1], %r0;"},
@@ -298,23 +300,29 @@ func TestInstructionText(t *testing.T) {
 // TestWgmma: the multiplication of an extent and type is that instruction, with half as many sums per thread.
 func TestWgmma(t *testing.T) {
 	for n := 8; n <= 256; n += 8 {
-		for _, kind := range []string{"f16", "bf16", "e4m3", "e5m2"} {
-			b := New("k")
-			sums := b.Regs(n/2, b.F32)
-			k, end := 16, "1, 1, 0, 1;"
-			if kind[0] == 'e' {
-				b.Wgmma8(n, kind, b.Vec(sums...), b.B64(), b.B64(), b.Pred())
-				k, end = 32, "1, 1;"
-			} else {
-				b.Wgmma(n, kind, b.Vec(sums...), b.B64(), b.B64(), b.Pred(), Int(0), Int(1))
+		for _, kind := range []string{"f16", "bf16", "e4m3", "e5m2", "tf32", "s8"} {
+			if n < 256 && (kind == "tf32" || kind == "s8") {
+				continue
 			}
+			b := New("k")
+			register, k, sum, prefix, end := b.F32, 32, "f32", "f", ", 1, 1;"
+			var transposed []Operand
+			switch kind {
+			case "f16", "bf16":
+				k, end, transposed = 16, ", 1, 1, 0, 1;", []Operand{Int(0), Int(1)}
+			case "tf32":
+				k = 8
+			case "s8":
+				register, sum, prefix, end = b.B32, "s32", "r", ";"
+			}
+			b.Wgmma(n, kind, b.Vec(b.Regs(n/2, register)...), b.B64(), b.B64(), b.Pred(), transposed...)
 			a := &assembly{Builder: b}
 			a.verifyOperands()
 			if len(a.errs)+len(b.errs) > 0 {
 				t.Fatalf("%d: %v %v", n, a.errs, b.errs)
 			}
-			start := fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s.%s {%%f0, ", n, k, kind, kind)
-			end = fmt.Sprintf("%%f%d}, %%d%d, %%d%d, %%p%d, ", n/2-1, n/2, n/2+1, n/2+2) + end
+			start := fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk%d.%s.%s.%s {%%%s0, ", n, k, sum, kind, kind, prefix)
+			end = fmt.Sprintf("%%%s%d}, %%d%d, %%d%d, %%p%d", prefix, n/2-1, n/2, n/2+1, n/2+2) + end
 			if got := a.line(0); !strings.HasPrefix(got, start) || !strings.HasSuffix(got, end) {
 				t.Errorf("got %s", got)
 			}

@@ -3,6 +3,7 @@ package ptx
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx/internal/inst"
@@ -57,31 +58,13 @@ type assembly struct {
 	errs   []error
 }
 
-// classes are the register classes in the order of their declarations.
-var classes = [...]struct {
-	form         inst.Form
-	name, prefix string
-}{
-	{inst.Pred, "pred", "%p"}, {inst.B16, "b16", "%h"}, {inst.B32, "b32", "%r"},
-	{inst.B64, "b64", "%d"}, {inst.F32, "f32", "%f"}, {inst.F64, "f64", "%g"},
+// classes are the register classes, in the order of their forms, which is that of their declarations.
+var classes = [...]struct{ name, prefix string }{
+	{"pred", "%p"}, {"b16", "%h"}, {"b32", "%r"}, {"b64", "%d"}, {"f32", "%f"}, {"f64", "%g"},
 }
 
-func classOf(f inst.Form) int {
-	switch f {
-	case inst.Pred:
-		return 0
-	case inst.B16:
-		return 1
-	case inst.B32:
-		return 2
-	case inst.B64:
-		return 3
-	case inst.F32:
-		return 4
-	default:
-		return 5
-	}
-}
+// classOf is the place of a form among the classes, the last one for a form that is no register.
+func classOf(f inst.Form) int { return min(bits.TrailingZeros32(uint32(f)), len(classes)-1) }
 
 // Build checks the kernel and returns it, for any GPU whose target covers t. The target printed is the lowest that
 // has all instructions. An instruction that t lacks is an error.

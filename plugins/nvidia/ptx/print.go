@@ -1,6 +1,7 @@
 package ptx
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx/internal/inst"
@@ -11,51 +12,43 @@ func (a *assembly) print() {
 	k := &a.kernel
 	t := make([]byte, 0, 80*len(a.code)+4096)
 	for _, line := range a.header {
-		t = append(append(append(t, "// "...), line...), '\n')
+		t = fmt.Appendf(t, "// %s\n", line)
 	}
-	t = append(strconv.AppendInt(append(t, ".version "...), int64(k.PTX/10), 10), '.')
-	t = append(strconv.AppendInt(t, int64(k.PTX%10), 10), '\n')
-	t = append(append(append(t, ".target "...), k.Target.String()...), "\n.address_size 64\n\n"...)
+	t = fmt.Appendf(t, ".version %d.%d\n.target %s\n.address_size 64\n\n", k.PTX/10, k.PTX%10, k.Target)
 	for _, v := range a.shared {
+		linkage, size := "", ""
 		if v.bytes == 0 {
-			t = append(t, ".extern "...)
+			linkage = ".extern "
+		} else {
+			size = strconv.Itoa(v.bytes)
 		}
-		t = strconv.AppendInt(append(t, ".shared .align "...), int64(v.align), 10)
-		t = append(append(append(t, " .b8 "...), v.name...), '[')
-		if v.bytes > 0 {
-			t = strconv.AppendInt(t, int64(v.bytes), 10)
-		}
-		t = append(t, "];\n"...)
+		t = fmt.Appendf(t, "%s.shared .align %d .b8 %s[%s];\n", linkage, v.align, v.name, size)
 	}
-	t = append(append(append(t, ".visible .entry "...), a.name...), '(')
+	t = fmt.Appendf(t, ".visible .entry %s(", a.name)
 	for i, p := range a.params {
 		if i > 0 {
 			t = append(t, ',')
 		}
-		t = append(t, "\n\t.param ."...)
 		if p.Type == TensorMap {
-			t = append(t, "align 64 ."...)
+			t = fmt.Appendf(t, "\n\t.param .align 64 .%s %s[%d]", p.Type, p.Name, p.Type.Bytes())
+			continue
 		}
-		t = append(append(append(t, p.Type.String()...), ' '), p.Name...)
-		if p.Type == TensorMap {
-			t = append(strconv.AppendInt(append(t, '['), int64(p.Type.Bytes()), 10), ']')
-		}
+		t = fmt.Appendf(t, "\n\t.param .%s %s", p.Type, p.Name)
 	}
 	t = append(t, "\n)\n"...)
 	if a.maxThreads > 0 {
-		t = append(strconv.AppendInt(append(t, ".maxntid "...), int64(a.maxThreads), 10), ", 1, 1\n"...)
+		t = fmt.Appendf(t, ".maxntid %d, 1, 1\n", a.maxThreads)
 	}
 	if a.minCTAs > 0 {
-		t = append(strconv.AppendInt(append(t, ".minnctapersm "...), int64(a.minCTAs), 10), '\n')
+		t = fmt.Appendf(t, ".minnctapersm %d\n", a.minCTAs)
 	}
 	if a.cluster > 0 {
-		t = append(strconv.AppendInt(append(t, ".reqnctapercluster "...), int64(a.cluster), 10), ", 1, 1\n"...)
+		t = fmt.Appendf(t, ".reqnctapercluster %d, 1, 1\n", a.cluster)
 	}
 	t = append(t, "{\n"...)
 	for c, class := range classes {
 		if n := a.counts[c]; n > 0 {
-			t = append(append(append(append(t, "\t.reg ."...), class.name...), ' '), class.prefix...)
-			t = append(strconv.AppendInt(append(t, '<'), int64(n), 10), ">;\n"...)
+			t = fmt.Appendf(t, "\t.reg .%s %s<%d>;\n", class.name, class.prefix, n)
 		}
 	}
 	for i := range a.code {

@@ -6,1985 +6,989 @@ package ptx
 //
 // Operands: d: b16; a: b16 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MovB16(d, a Operand) { k.emit(0, d, a) }
+func (k *Builder) MovB16(d, a Operand) Operand { return k.emit(0, d, a) }
 
 // MovB32 is "mov.b32": d = a.
 //
 // Operands: d: b32; a: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MovB32(d, a Operand) { k.emit(1, d, a) }
+func (k *Builder) MovB32(d, a Operand) Operand { return k.emit(1, d, a) }
 
 // MovB64 is "mov.b64": d = a.
 //
 // Operands: d: b64; a: b64 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MovB64(d, a Operand) { k.emit(2, d, a) }
+func (k *Builder) MovB64(d, a Operand) Operand { return k.emit(2, d, a) }
 
 // MovF32 is "mov.f32": d = a.
 //
 // Operands: d: f32; a: f32 or float.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MovF32(d, a Operand) { k.emit(3, d, a) }
+func (k *Builder) MovF32(d, a Operand) Operand { return k.emit(3, d, a) }
 
 // MovU32 is "mov.u32": d = the special register, or the shared variable's address in the shared window.
 //
 // Operands: d: b32; a: special register or shared variable.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MovU32(d, a Operand) { k.emit(4, d, a) }
+func (k *Builder) MovU32(d, a Operand) Operand { return k.emit(4, d, a) }
 
 // MovU64 is "mov.u64": d = the special register.
 //
 // Operands: d: b64; a: 64-bit special register.
 // Needs sm_30, PTX 6.0.
-func (k *Builder) MovU64(d, a Operand) { k.emit(5, d, a) }
+func (k *Builder) MovU64(d, a Operand) Operand { return k.emit(5, d, a) }
 
 // MovB32Unpack is "mov.b32": d[0] = low half of a, d[1] = high half.
 //
 // Operands: d: {2 × b16}; a: b32.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MovB32Unpack(d, a Operand) { k.emit(6, d, a) }
-
-// MovB32Pack is "mov.b32": d = a[1]:a[0].
-//
-// Operands: d: b32; a: {2 × b16}.
-// Needs sm_10, PTX 1.0.
-func (k *Builder) MovB32Pack(d, a Operand) { k.emit(7, d, a) }
+func (k *Builder) MovB32Unpack(d, a Operand) Operand { return k.emit(6, d, a) }
 
 // CvtaToGlobalU64 is "cvta.to.global.u64": d = generic address a as a global one.
 //
 // Operands: d: b64; a: b64.
 // Needs sm_20, PTX 2.0.
-func (k *Builder) CvtaToGlobalU64(d, a Operand) { k.emit(8, d, a) }
+func (k *Builder) CvtaToGlobalU64(d, a Operand) Operand { return k.emit(7, d, a) }
 
 // AddS32 is "add.s32": d = a + b.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) AddS32(d, a, b Operand) { k.emit(9, d, a, b) }
+func (k *Builder) AddS32(d, a, b Operand) Operand { return k.emit(8, d, a, b) }
 
 // SubS64 is "sub.s64": d = a - b.
 //
 // Operands: d: b64; a: b64; b: b64 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SubS64(d, a, b Operand) { k.emit(10, d, a, b) }
+func (k *Builder) SubS64(d, a, b Operand) Operand { return k.emit(9, d, a, b) }
 
 // SubS32 is "sub.s32": d = a - b.
 //
 // Operands: d: b32; a: b32 or integer; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SubS32(d, a, b Operand) { k.emit(11, d, a, b) }
+func (k *Builder) SubS32(d, a, b Operand) Operand { return k.emit(10, d, a, b) }
 
 // MulLoS32 is "mul.lo.s32": d = low 32 bits of a * b.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MulLoS32(d, a, b Operand) { k.emit(12, d, a, b) }
+func (k *Builder) MulLoS32(d, a, b Operand) Operand { return k.emit(11, d, a, b) }
 
 // MadLoS32 is "mad.lo.s32": d = low 32 bits of a * b, plus c.
 //
 // Operands: d: b32; a: b32; b: b32 or integer; c: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MadLoS32(d, a, b, c Operand) { k.emit(13, d, a, b, c) }
+func (k *Builder) MadLoS32(d, a, b, c Operand) Operand { return k.emit(12, d, a, b, c) }
 
 // MulWideU32 is "mul.wide.u32": d = a * b in 64 bits, unsigned.
 //
 // Operands: d: b64; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MulWideU32(d, a, b Operand) { k.emit(14, d, a, b) }
+func (k *Builder) MulWideU32(d, a, b Operand) Operand { return k.emit(13, d, a, b) }
 
 // MadWideU32 is "mad.wide.u32": d = a * b + c in 64 bits, a and b unsigned.
 //
 // Operands: d: b64; a: b32; b: b32 or integer; c: b64.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MadWideU32(d, a, b, c Operand) { k.emit(15, d, a, b, c) }
+func (k *Builder) MadWideU32(d, a, b, c Operand) Operand { return k.emit(14, d, a, b, c) }
 
 // CvtS64S32 is "cvt.s64.s32": d = a, sign-extended.
 //
 // Operands: d: b64; a: b32.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) CvtS64S32(d, a Operand) { k.emit(16, d, a) }
+func (k *Builder) CvtS64S32(d, a Operand) Operand { return k.emit(15, d, a) }
 
 // CvtU64U32 is "cvt.u64.u32": d = a, zero-extended.
 //
 // Operands: d: b64; a: b32.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) CvtU64U32(d, a Operand) { k.emit(17, d, a) }
+func (k *Builder) CvtU64U32(d, a Operand) Operand { return k.emit(16, d, a) }
 
 // CvtU32U64 is "cvt.u32.u64": d = low half of a.
 //
 // Operands: d: b32; a: b64.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) CvtU32U64(d, a Operand) { k.emit(18, d, a) }
+func (k *Builder) CvtU32U64(d, a Operand) Operand { return k.emit(17, d, a) }
 
 // CvtU32U16 is "cvt.u32.u16": d = a, zero-extended.
 //
 // Operands: d: b32; a: b16.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) CvtU32U16(d, a Operand) { k.emit(19, d, a) }
+func (k *Builder) CvtU32U16(d, a Operand) Operand { return k.emit(18, d, a) }
 
 // CvtS32S8 is "cvt.s32.s8": d = low byte of a, sign-extended.
 //
 // Operands: d: b32; a: b16.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) CvtS32S8(d, a Operand) { k.emit(20, d, a) }
+func (k *Builder) CvtS32S8(d, a Operand) Operand { return k.emit(19, d, a) }
 
 // AddS64 is "add.s64": d = a + b.
 //
 // Operands: d: b64; a: b64; b: b64 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) AddS64(d, a, b Operand) { k.emit(21, d, a, b) }
+func (k *Builder) AddS64(d, a, b Operand) Operand { return k.emit(20, d, a, b) }
 
 // MulLoS64 is "mul.lo.s64": d = low 64 bits of a * b.
 //
 // Operands: d: b64; a: b64; b: b64 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MulLoS64(d, a, b Operand) { k.emit(22, d, a, b) }
+func (k *Builder) MulLoS64(d, a, b Operand) Operand { return k.emit(21, d, a, b) }
 
 // MadLoS64 is "mad.lo.s64": d = low 64 bits of a * b, plus c.
 //
 // Operands: d: b64; a: b64; b: b64 or integer; c: b64 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MadLoS64(d, a, b, c Operand) { k.emit(23, d, a, b, c) }
+func (k *Builder) MadLoS64(d, a, b, c Operand) Operand { return k.emit(22, d, a, b, c) }
 
 // DivU32 is "div.u32": d = a / b, unsigned.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) DivU32(d, a, b Operand) { k.emit(24, d, a, b) }
+func (k *Builder) DivU32(d, a, b Operand) Operand { return k.emit(23, d, a, b) }
 
 // MinS32 is "min.s32": d = the smaller of a and b, signed.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MinS32(d, a, b Operand) { k.emit(25, d, a, b) }
+func (k *Builder) MinS32(d, a, b Operand) Operand { return k.emit(24, d, a, b) }
 
 // MaxS32 is "max.s32": d = the larger of a and b, signed.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MaxS32(d, a, b Operand) { k.emit(26, d, a, b) }
+func (k *Builder) MaxS32(d, a, b Operand) Operand { return k.emit(25, d, a, b) }
 
 // MinU32 is "min.u32": d = the smaller of a and b, unsigned.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MinU32(d, a, b Operand) { k.emit(27, d, a, b) }
+func (k *Builder) MinU32(d, a, b Operand) Operand { return k.emit(26, d, a, b) }
 
 // MaxU32 is "max.u32": d = the larger of a and b, unsigned.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MaxU32(d, a, b Operand) { k.emit(28, d, a, b) }
-
-// AbsS32 is "abs.s32": d = |a|.
-//
-// Operands: d: b32; a: b32.
-// Needs sm_10, PTX 1.0.
-func (k *Builder) AbsS32(d, a Operand) { k.emit(29, d, a) }
+func (k *Builder) MaxU32(d, a, b Operand) Operand { return k.emit(27, d, a, b) }
 
 // MinU64 is "min.u64": d = the smaller of a and b, unsigned.
 //
 // Operands: d: b64; a: b64; b: b64.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MinU64(d, a, b Operand) { k.emit(30, d, a, b) }
+func (k *Builder) MinU64(d, a, b Operand) Operand { return k.emit(28, d, a, b) }
 
 // AndB32 is "and.b32": d = a & b.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) AndB32(d, a, b Operand) { k.emit(31, d, a, b) }
-
-// OrB32 is "or.b32": d = a | b.
-//
-// Operands: d: b32; a: b32; b: b32 or integer.
-// Needs sm_10, PTX 1.0.
-func (k *Builder) OrB32(d, a, b Operand) { k.emit(32, d, a, b) }
+func (k *Builder) AndB32(d, a, b Operand) Operand { return k.emit(29, d, a, b) }
 
 // XorB32 is "xor.b32": d = a ^ b.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) XorB32(d, a, b Operand) { k.emit(33, d, a, b) }
+func (k *Builder) XorB32(d, a, b Operand) Operand { return k.emit(30, d, a, b) }
 
 // ShlB32 is "shl.b32": d = a << b.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) ShlB32(d, a, b Operand) { k.emit(34, d, a, b) }
+func (k *Builder) ShlB32(d, a, b Operand) Operand { return k.emit(31, d, a, b) }
 
 // ShrU32 is "shr.u32": d = a >> b, filled with zeros.
 //
 // Operands: d: b32; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) ShrU32(d, a, b Operand) { k.emit(35, d, a, b) }
+func (k *Builder) ShrU32(d, a, b Operand) Operand { return k.emit(32, d, a, b) }
 
 // ShlB64 is "shl.b64": d = a << b.
 //
 // Operands: d: b64; a: b64; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) ShlB64(d, a, b Operand) { k.emit(36, d, a, b) }
+func (k *Builder) ShlB64(d, a, b Operand) Operand { return k.emit(33, d, a, b) }
 
 // SetpEqS32 is "setp.eq.s32": d = (a == b).
 //
 // Operands: d: pred; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SetpEqS32(d, a, b Operand) { k.emit(37, d, a, b) }
+func (k *Builder) SetpEqS32(d, a, b Operand) Operand { return k.emit(34, d, a, b) }
 
 // SetpNeS32 is "setp.ne.s32": d = (a != b).
 //
 // Operands: d: pred; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SetpNeS32(d, a, b Operand) { k.emit(38, d, a, b) }
+func (k *Builder) SetpNeS32(d, a, b Operand) Operand { return k.emit(35, d, a, b) }
 
 // SetpLtS32 is "setp.lt.s32": d = (a < b), signed.
 //
 // Operands: d: pred; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SetpLtS32(d, a, b Operand) { k.emit(39, d, a, b) }
+func (k *Builder) SetpLtS32(d, a, b Operand) Operand { return k.emit(36, d, a, b) }
 
 // SetpGtS32 is "setp.gt.s32": d = (a > b), signed.
 //
 // Operands: d: pred; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SetpGtS32(d, a, b Operand) { k.emit(40, d, a, b) }
+func (k *Builder) SetpGtS32(d, a, b Operand) Operand { return k.emit(37, d, a, b) }
 
 // SetpGeU32 is "setp.ge.u32": d = (a >= b), unsigned.
 //
 // Operands: d: pred; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SetpGeU32(d, a, b Operand) { k.emit(41, d, a, b) }
+func (k *Builder) SetpGeU32(d, a, b Operand) Operand { return k.emit(38, d, a, b) }
 
 // SetpLtU32 is "setp.lt.u32": d = (a < b), unsigned.
 //
 // Operands: d: pred; a: b32; b: b32 or integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SetpLtU32(d, a, b Operand) { k.emit(42, d, a, b) }
+func (k *Builder) SetpLtU32(d, a, b Operand) Operand { return k.emit(39, d, a, b) }
 
 // SetpGtuF32 is "setp.gtu.f32": d = (a > b), true for NaN.
 //
 // Operands: d: pred; a: f32; b: f32 or float.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SetpGtuF32(d, a, b Operand) { k.emit(43, d, a, b) }
+func (k *Builder) SetpGtuF32(d, a, b Operand) Operand { return k.emit(40, d, a, b) }
 
 // SetpNeuF32 is "setp.neu.f32": d = (a != b), true for NaN.
 //
 // Operands: d: pred; a: f32; b: f32 or float.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SetpNeuF32(d, a, b Operand) { k.emit(44, d, a, b) }
+func (k *Builder) SetpNeuF32(d, a, b Operand) Operand { return k.emit(41, d, a, b) }
 
 // AndPred is "and.pred": d = a && b.
 //
 // Operands: d: pred; a: pred; b: pred.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) AndPred(d, a, b Operand) { k.emit(45, d, a, b) }
+func (k *Builder) AndPred(d, a, b Operand) Operand { return k.emit(42, d, a, b) }
 
 // SelpB32 is "selp.b32": d = c ? a : b.
 //
 // Operands: d: b32; a: b32 or integer; b: b32 or integer; c: pred.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SelpB32(d, a, b, c Operand) { k.emit(46, d, a, b, c) }
+func (k *Builder) SelpB32(d, a, b, c Operand) Operand { return k.emit(43, d, a, b, c) }
 
 // AddF32 is "add.rn.f32": d = a + b.
 //
 // Operands: d: f32; a: f32; b: f32 or float.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) AddF32(d, a, b Operand) { k.emit(47, d, a, b) }
+func (k *Builder) AddF32(d, a, b Operand) Operand { return k.emit(44, d, a, b) }
 
 // SubF32 is "sub.rn.f32": d = a - b.
 //
 // Operands: d: f32; a: f32; b: f32 or float.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) SubF32(d, a, b Operand) { k.emit(48, d, a, b) }
+func (k *Builder) SubF32(d, a, b Operand) Operand { return k.emit(45, d, a, b) }
 
 // MulF32 is "mul.rn.f32": d = a * b.
 //
 // Operands: d: f32; a: f32; b: f32 or float.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MulF32(d, a, b Operand) { k.emit(49, d, a, b) }
+func (k *Builder) MulF32(d, a, b Operand) Operand { return k.emit(46, d, a, b) }
 
 // FmaF32 is "fma.rn.f32": d = a * b + c, rounded once.
 //
 // Operands: d: f32; a: f32; b: f32 or float; c: f32 or float.
 // Needs sm_20, PTX 2.0.
-func (k *Builder) FmaF32(d, a, b, c Operand) { k.emit(50, d, a, b, c) }
+func (k *Builder) FmaF32(d, a, b, c Operand) Operand { return k.emit(47, d, a, b, c) }
 
 // DivFullF32 is "div.full.f32": d = a / b, within 2 ulp.
 //
 // Operands: d: f32; a: f32; b: f32 or float.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) DivFullF32(d, a, b Operand) { k.emit(51, d, a, b) }
+func (k *Builder) DivFullF32(d, a, b Operand) Operand { return k.emit(48, d, a, b) }
 
 // AbsF32 is "abs.f32": d = |a|.
 //
 // Operands: d: f32; a: f32.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) AbsF32(d, a Operand) { k.emit(52, d, a) }
+func (k *Builder) AbsF32(d, a Operand) Operand { return k.emit(49, d, a) }
 
 // MinF32 is "min.f32": d = the smaller of a and b; of a number and NaN the number.
 //
 // Operands: d: f32; a: f32; b: f32 or float.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MinF32(d, a, b Operand) { k.emit(53, d, a, b) }
+func (k *Builder) MinF32(d, a, b Operand) Operand { return k.emit(50, d, a, b) }
 
 // MaxNaNF32 is "max.NaN.f32": d = the larger of a and b, NaN if one is.
 //
 // Operands: d: f32; a: f32; b: f32 or float.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) MaxNaNF32(d, a, b Operand) { k.emit(54, d, a, b) }
+func (k *Builder) MaxNaNF32(d, a, b Operand) Operand { return k.emit(51, d, a, b) }
 
 // Ex2ApproxFtzF32 is "ex2.approx.ftz.f32": d = 2^a, within 2^-22 of it; denormals are 0.
 //
 // Operands: d: f32; a: f32.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) Ex2ApproxFtzF32(d, a Operand) { k.emit(55, d, a) }
+func (k *Builder) Ex2ApproxFtzF32(d, a Operand) Operand { return k.emit(52, d, a) }
 
 // RcpApproxFtzF32 is "rcp.approx.ftz.f32": d = 1 / a, within 1 ulp; denormals are 0.
 //
 // Operands: d: f32; a: f32.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) RcpApproxFtzF32(d, a Operand) { k.emit(56, d, a) }
+func (k *Builder) RcpApproxFtzF32(d, a Operand) Operand { return k.emit(53, d, a) }
 
 // FmaF64 is "fma.rn.f64": d = a * b + c, rounded once.
 //
 // Operands: d: f64; a: f64; b: f64; c: f64.
 // Needs sm_13, PTX 1.4.
-func (k *Builder) FmaF64(d, a, b, c Operand) { k.emit(57, d, a, b, c) }
+func (k *Builder) FmaF64(d, a, b, c Operand) Operand { return k.emit(54, d, a, b, c) }
 
 // CvtF32F16 is "cvt.f32.f16": d = a.
 //
 // Operands: d: f32; a: b16.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) CvtF32F16(d, a Operand) { k.emit(58, d, a) }
+func (k *Builder) CvtF32F16(d, a Operand) Operand { return k.emit(55, d, a) }
 
 // CvtF16F32 is "cvt.rn.f16.f32": d = a, to nearest even.
 //
 // Operands: d: b16; a: f32.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) CvtF16F32(d, a Operand) { k.emit(59, d, a) }
+func (k *Builder) CvtF16F32(d, a Operand) Operand { return k.emit(56, d, a) }
 
 // CvtBF16F32 is "cvt.rn.bf16.f32": d = a, to nearest even.
 //
 // Operands: d: b16; a: f32.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CvtBF16F32(d, a Operand) { k.emit(60, d, a) }
+func (k *Builder) CvtBF16F32(d, a Operand) Operand { return k.emit(57, d, a) }
 
 // CvtF16x2F32 is "cvt.rn.f16x2.f32": d = hi:lo, to nearest even.
 //
 // Operands: d: b32; hi: f32; lo: f32.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CvtF16x2F32(d, hi, lo Operand) { k.emit(61, d, hi, lo) }
+func (k *Builder) CvtF16x2F32(d, hi, lo Operand) Operand { return k.emit(58, d, hi, lo) }
 
 // CvtBF16x2F32 is "cvt.rn.bf16x2.f32": d = hi:lo, to nearest even.
 //
 // Operands: d: b32; hi: f32; lo: f32.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CvtBF16x2F32(d, hi, lo Operand) { k.emit(62, d, hi, lo) }
+func (k *Builder) CvtBF16x2F32(d, hi, lo Operand) Operand { return k.emit(59, d, hi, lo) }
 
 // CvtF64F16 is "cvt.f64.f16": d = a.
 //
 // Operands: d: f64; a: b16.
 // Needs sm_13, PTX 1.4.
-func (k *Builder) CvtF64F16(d, a Operand) { k.emit(63, d, a) }
+func (k *Builder) CvtF64F16(d, a Operand) Operand { return k.emit(60, d, a) }
 
 // CvtF64F32 is "cvt.f64.f32": d = a.
 //
 // Operands: d: f64; a: f32.
 // Needs sm_13, PTX 1.4.
-func (k *Builder) CvtF64F32(d, a Operand) { k.emit(64, d, a) }
+func (k *Builder) CvtF64F32(d, a Operand) Operand { return k.emit(61, d, a) }
 
 // CvtF32F64 is "cvt.rn.f32.f64": d = a, to nearest even.
 //
 // Operands: d: f32; a: f64.
 // Needs sm_13, PTX 1.4.
-func (k *Builder) CvtF32F64(d, a Operand) { k.emit(65, d, a) }
+func (k *Builder) CvtF32F64(d, a Operand) Operand { return k.emit(62, d, a) }
 
 // CvtF16x2E4M3x2 is "cvt.rn.f16x2.e4m3x2": d = the two fp8 numbers of a, in e4m3.
 //
 // Operands: d: b32; a: b16.
 // Needs sm_89, PTX 8.1.
-func (k *Builder) CvtF16x2E4M3x2(d, a Operand) { k.emit(66, d, a) }
+func (k *Builder) CvtF16x2E4M3x2(d, a Operand) Operand { return k.emit(63, d, a) }
 
 // CvtF16x2E5M2x2 is "cvt.rn.f16x2.e5m2x2": d = the two fp8 numbers of a, in e5m2.
 //
 // Operands: d: b32; a: b16.
 // Needs sm_89, PTX 8.1.
-func (k *Builder) CvtF16x2E5M2x2(d, a Operand) { k.emit(67, d, a) }
+func (k *Builder) CvtF16x2E5M2x2(d, a Operand) Operand { return k.emit(64, d, a) }
 
 // CvtRnaTF32F32 is "cvt.rna.tf32.f32": d = a as tf32, to nearest, ties away from zero.
 //
 // Operands: d: b32; a: b32 or f32.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CvtRnaTF32F32(d, a Operand) { k.emit(68, d, a) }
+func (k *Builder) CvtRnaTF32F32(d, a Operand) Operand { return k.emit(65, d, a) }
 
 // CvtF32S32 is "cvt.rn.f32.s32": d = a, to nearest even.
 //
 // Operands: d: f32; a: b32.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) CvtF32S32(d, a Operand) { k.emit(69, d, a) }
+func (k *Builder) CvtF32S32(d, a Operand) Operand { return k.emit(66, d, a) }
 
 // CvtF64S32 is "cvt.rn.f64.s32": d = a.
 //
 // Operands: d: f64; a: b32.
 // Needs sm_13, PTX 1.4.
-func (k *Builder) CvtF64S32(d, a Operand) { k.emit(70, d, a) }
+func (k *Builder) CvtF64S32(d, a Operand) Operand { return k.emit(67, d, a) }
 
 // CvtS32F64 is "cvt.rni.s32.f64": d = a, to the nearest integer.
 //
 // Operands: d: b32; a: f64.
 // Needs sm_13, PTX 1.4.
-func (k *Builder) CvtS32F64(d, a Operand) { k.emit(71, d, a) }
+func (k *Builder) CvtS32F64(d, a Operand) Operand { return k.emit(68, d, a) }
 
 // MovF32Bits is "mov.b32": d = the float whose bits are a.
 //
 // Operands: d: f32; a: b32.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MovF32Bits(d, a Operand) { k.emit(72, d, a) }
+func (k *Builder) MovF32Bits(d, a Operand) Operand { return k.emit(69, d, a) }
 
 // MovB32Bits is "mov.b32": d = the bits of a.
 //
 // Operands: d: b32; a: f32.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MovB32Bits(d, a Operand) { k.emit(73, d, a) }
+func (k *Builder) MovB32Bits(d, a Operand) Operand { return k.emit(70, d, a) }
 
 // LdParamU32 is "ld.param.u32": d = a 32-bit parameter.
 //
 // Operands: d: b32; addr: [param].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdParamU32(d, addr Operand) { k.emit(74, d, addr) }
+func (k *Builder) LdParamU32(d, addr Operand) Operand { return k.emit(71, d, addr) }
 
 // LdParamU64 is "ld.param.u64": d = a 64-bit parameter.
 //
 // Operands: d: b64; addr: [param].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdParamU64(d, addr Operand) { k.emit(75, d, addr) }
+func (k *Builder) LdParamU64(d, addr Operand) Operand { return k.emit(72, d, addr) }
 
 // LdParamF32 is "ld.param.f32": d = a single-precision parameter.
 //
 // Operands: d: f32; addr: [param].
 // Needs sm_10, PTX 1.0.
-func (k *Builder) LdParamF32(d, addr Operand) { k.emit(76, d, addr) }
-
-// LdGlobalB8 is "ld.global.b8": d = the byte at addr, zero-extended.
-//
-// Operands: d: b16; addr: [global].
-// Needs sm_10, PTX 1.0.
-func (k *Builder) LdGlobalB8(d, addr Operand) { k.emit(77, d, addr) }
-
-// LdGlobalB16 is "ld.global.b16": d = 2 bytes at addr.
-//
-// Operands: d: b16; addr: [global].
-// Needs sm_10, PTX 1.0.
-func (k *Builder) LdGlobalB16(d, addr Operand) { k.emit(78, d, addr) }
-
-// LdGlobalB32 is "ld.global.b32": d = 4 bytes at addr.
-//
-// Operands: d: b32; addr: [global].
-// Needs sm_10, PTX 1.0.
-func (k *Builder) LdGlobalB32(d, addr Operand) { k.emit(79, d, addr) }
-
-// LdGlobalB64 is "ld.global.b64": d = 8 bytes at addr.
-//
-// Operands: d: b64; addr: [global].
-// Needs sm_10, PTX 1.0.
-func (k *Builder) LdGlobalB64(d, addr Operand) { k.emit(80, d, addr) }
-
-// LdGlobalV2B32 is "ld.global.v2.b32": d = 8 bytes at addr.
-//
-// Operands: d: {2 × b32}; addr: [global].
-// Needs sm_10, PTX 1.0.
-func (k *Builder) LdGlobalV2B32(d, addr Operand) { k.emit(81, d, addr) }
-
-// LdGlobalV4B32 is "ld.global.v4.b32": d = 16 bytes at addr.
-//
-// Operands: d: {4 × b32}; addr: [global].
-// Needs sm_10, PTX 1.0.
-func (k *Builder) LdGlobalV4B32(d, addr Operand) { k.emit(82, d, addr) }
+func (k *Builder) LdParamF32(d, addr Operand) Operand { return k.emit(73, d, addr) }
 
 // LdGlobalCgV2B32 is "ld.global.cg.v2.b32": d = 8 bytes at addr, past L1.
 //
 // Operands: d: {2 × b32}; addr: [global].
 // Needs sm_20, PTX 1.2.
-func (k *Builder) LdGlobalCgV2B32(d, addr Operand) { k.emit(83, d, addr) }
+func (k *Builder) LdGlobalCgV2B32(d, addr Operand) Operand { return k.emit(74, d, addr) }
 
 // LdGlobalCgV4B32 is "ld.global.cg.v4.b32": d = 16 bytes at addr, past L1.
 //
 // Operands: d: {4 × b32}; addr: [global].
 // Needs sm_20, PTX 1.2.
-func (k *Builder) LdGlobalCgV4B32(d, addr Operand) { k.emit(84, d, addr) }
-
-// LdGlobalF32 is "ld.global.f32": d = a float at addr.
-//
-// Operands: d: f32; addr: [global].
-// Needs sm_10, PTX 1.0.
-func (k *Builder) LdGlobalF32(d, addr Operand) { k.emit(85, d, addr) }
-
-// LdGlobalV2F32 is "ld.global.v2.f32": d = 2 floats at addr.
-//
-// Operands: d: {2 × f32}; addr: [global].
-// Needs sm_10, PTX 1.0.
-func (k *Builder) LdGlobalV2F32(d, addr Operand) { k.emit(86, d, addr) }
-
-// LdGlobalV4F32 is "ld.global.v4.f32": d = 4 floats at addr.
-//
-// Operands: d: {4 × f32}; addr: [global].
-// Needs sm_10, PTX 1.0.
-func (k *Builder) LdGlobalV4F32(d, addr Operand) { k.emit(87, d, addr) }
-
-// StGlobalB16 is "st.global.b16": 2 bytes at addr = a.
-//
-// Operands: addr: [global]; a: b16.
-// Needs sm_10, PTX 1.0.
-func (k *Builder) StGlobalB16(addr, a Operand) { k.emit(88, addr, a) }
-
-// StGlobalB32 is "st.global.b32": 4 bytes at addr = a.
-//
-// Operands: addr: [global]; a: b32 or integer.
-// Needs sm_10, PTX 1.0.
-func (k *Builder) StGlobalB32(addr, a Operand) { k.emit(89, addr, a) }
-
-// StGlobalV2B32 is "st.global.v2.b32": 8 bytes at addr = a.
-//
-// Operands: addr: [global]; a: {2 × b32}.
-// Needs sm_10, PTX 1.0.
-func (k *Builder) StGlobalV2B32(addr, a Operand) { k.emit(90, addr, a) }
-
-// StGlobalV4B32 is "st.global.v4.b32": 16 bytes at addr = a.
-//
-// Operands: addr: [global]; a: {4 × b32}.
-// Needs sm_10, PTX 1.0.
-func (k *Builder) StGlobalV4B32(addr, a Operand) { k.emit(91, addr, a) }
-
-// StGlobalB64 is "st.global.b64": 8 bytes at addr = a.
-//
-// Operands: addr: [global]; a: b64.
-// Needs sm_10, PTX 1.0.
-func (k *Builder) StGlobalB64(addr, a Operand) { k.emit(92, addr, a) }
-
-// StGlobalF32 is "st.global.f32": float at addr = a.
-//
-// Operands: addr: [global]; a: f32.
-// Needs sm_10, PTX 1.0.
-func (k *Builder) StGlobalF32(addr, a Operand) { k.emit(93, addr, a) }
-
-// StGlobalV2F32 is "st.global.v2.f32": 2 floats at addr = a.
-//
-// Operands: addr: [global]; a: {2 × f32}.
-// Needs sm_10, PTX 1.0.
-func (k *Builder) StGlobalV2F32(addr, a Operand) { k.emit(94, addr, a) }
-
-// StGlobalV4F32 is "st.global.v4.f32": 4 floats at addr = a.
-//
-// Operands: addr: [global]; a: {4 × f32}.
-// Needs sm_10, PTX 1.0.
-func (k *Builder) StGlobalV4F32(addr, a Operand) { k.emit(95, addr, a) }
+func (k *Builder) LdGlobalCgV4B32(d, addr Operand) Operand { return k.emit(75, d, addr) }
 
 // AtomAddU32 is "atom.acq_rel.gpu.global.add.u32": d = 4 bytes at addr, which become d + a; orders memory for the whole device.
 //
 // Operands: d: b32; addr: [global]; a: b32 or integer.
 // Needs sm_70, PTX 6.0.
-func (k *Builder) AtomAddU32(d, addr, a Operand) { k.emit(96, d, addr, a) }
+func (k *Builder) AtomAddU32(d, addr, a Operand) Operand { return k.emit(76, d, addr, a) }
 
 // RedGlobalMaxU32 is "red.global.max.u32": 4 bytes at addr become the larger of them and a, unsigned.
 //
 // Operands: addr: [global]; a: b32.
 // Needs sm_20, PTX 1.2.
-func (k *Builder) RedGlobalMaxU32(addr, a Operand) { k.emit(97, addr, a) }
+func (k *Builder) RedGlobalMaxU32(addr, a Operand) { k.emit(77, addr, a) }
 
 // RedGlobalAddU64 is "red.global.add.u64": 8 bytes at addr become their sum with a.
 //
 // Operands: addr: [global]; a: b64.
 // Needs sm_20, PTX 1.2.
-func (k *Builder) RedGlobalAddU64(addr, a Operand) { k.emit(98, addr, a) }
+func (k *Builder) RedGlobalAddU64(addr, a Operand) { k.emit(78, addr, a) }
 
 // RedGlobalMinU64 is "red.global.min.u64": 8 bytes at addr become the smaller of them and a, unsigned.
 //
 // Operands: addr: [global]; a: b64.
 // Needs sm_32, PTX 3.1.
-func (k *Builder) RedGlobalMinU64(addr, a Operand) { k.emit(99, addr, a) }
+func (k *Builder) RedGlobalMinU64(addr, a Operand) { k.emit(79, addr, a) }
 
 // FenceAcqRelGpu is "fence.acq_rel.gpu": orders this thread's memory accesses before and after it for the whole device.
 //
 // Needs sm_70, PTX 6.0.
-func (k *Builder) FenceAcqRelGpu() { k.emit(100) }
-
-// LdSharedB32 is "ld.shared.b32": d = 4 bytes at addr.
-//
-// Operands: d: b32; addr: [shared].
-// Needs sm_10, PTX 1.0.
-func (k *Builder) LdSharedB32(d, addr Operand) { k.emit(101, d, addr) }
-
-// LdSharedF32 is "ld.shared.f32": d = a float at addr.
-//
-// Operands: d: f32; addr: [shared].
-// Needs sm_10, PTX 1.0.
-func (k *Builder) LdSharedF32(d, addr Operand) { k.emit(102, d, addr) }
-
-// LdSharedV2F32 is "ld.shared.v2.f32": d = 2 floats at addr.
-//
-// Operands: d: {2 × f32}; addr: [shared].
-// Needs sm_10, PTX 1.0.
-func (k *Builder) LdSharedV2F32(d, addr Operand) { k.emit(103, d, addr) }
-
-// LdSharedV4F32 is "ld.shared.v4.f32": d = 4 floats at addr.
-//
-// Operands: d: {4 × f32}; addr: [shared].
-// Needs sm_10, PTX 1.0.
-func (k *Builder) LdSharedV4F32(d, addr Operand) { k.emit(104, d, addr) }
-
-// LdSharedV2B32 is "ld.shared.v2.b32": d = 8 bytes at addr.
-//
-// Operands: d: {2 × b32}; addr: [shared].
-// Needs sm_10, PTX 1.0.
-func (k *Builder) LdSharedV2B32(d, addr Operand) { k.emit(105, d, addr) }
-
-// LdSharedV4B32 is "ld.shared.v4.b32": d = 16 bytes at addr.
-//
-// Operands: d: {4 × b32}; addr: [shared].
-// Needs sm_10, PTX 1.0.
-func (k *Builder) LdSharedV4B32(d, addr Operand) { k.emit(106, d, addr) }
-
-// StSharedB8 is "st.shared.b8": byte at addr = low byte of a.
-//
-// Operands: addr: [shared]; a: b16.
-// Needs sm_10, PTX 1.0.
-func (k *Builder) StSharedB8(addr, a Operand) { k.emit(107, addr, a) }
-
-// StSharedB16 is "st.shared.b16": 2 bytes at addr = a.
-//
-// Operands: addr: [shared]; a: b16.
-// Needs sm_10, PTX 1.0.
-func (k *Builder) StSharedB16(addr, a Operand) { k.emit(108, addr, a) }
-
-// StSharedB32 is "st.shared.b32": 4 bytes at addr = a.
-//
-// Operands: addr: [shared]; a: b32.
-// Needs sm_10, PTX 1.0.
-func (k *Builder) StSharedB32(addr, a Operand) { k.emit(109, addr, a) }
-
-// StSharedV2B32 is "st.shared.v2.b32": 8 bytes at addr = a.
-//
-// Operands: addr: [shared]; a: {2 × b32}.
-// Needs sm_10, PTX 1.0.
-func (k *Builder) StSharedV2B32(addr, a Operand) { k.emit(110, addr, a) }
-
-// StSharedF32 is "st.shared.f32": float at addr = a.
-//
-// Operands: addr: [shared]; a: f32.
-// Needs sm_10, PTX 1.0.
-func (k *Builder) StSharedF32(addr, a Operand) { k.emit(111, addr, a) }
-
-// StSharedV2F32 is "st.shared.v2.f32": 2 floats at addr = a.
-//
-// Operands: addr: [shared]; a: {2 × f32}.
-// Needs sm_10, PTX 1.0.
-func (k *Builder) StSharedV2F32(addr, a Operand) { k.emit(112, addr, a) }
-
-// StSharedV4F32 is "st.shared.v4.f32": 4 floats at addr = a.
-//
-// Operands: addr: [shared]; a: {4 × f32}.
-// Needs sm_10, PTX 1.0.
-func (k *Builder) StSharedV4F32(addr, a Operand) { k.emit(113, addr, a) }
-
-// LdSharedB64 is "ld.shared.b64": d = 8 bytes at addr.
-//
-// Operands: d: b64; addr: [shared].
-// Needs sm_10, PTX 1.0.
-func (k *Builder) LdSharedB64(d, addr Operand) { k.emit(114, d, addr) }
-
-// StSharedB64 is "st.shared.b64": 8 bytes at addr = a.
-//
-// Operands: addr: [shared]; a: b64.
-// Needs sm_10, PTX 1.0.
-func (k *Builder) StSharedB64(addr, a Operand) { k.emit(115, addr, a) }
+func (k *Builder) FenceAcqRelGpu() { k.emit(80) }
 
 // RedSharedMaxU32 is "red.shared.max.u32": 4 bytes at addr become the larger of them and a, unsigned.
 //
 // Operands: addr: [shared]; a: b32.
 // Needs sm_20, PTX 1.2.
-func (k *Builder) RedSharedMaxU32(addr, a Operand) { k.emit(116, addr, a) }
+func (k *Builder) RedSharedMaxU32(addr, a Operand) { k.emit(81, addr, a) }
 
 // RedSharedAddU32 is "red.shared.add.u32": 4 bytes at addr become their sum with a.
 //
 // Operands: addr: [shared]; a: b32.
 // Needs sm_20, PTX 1.2.
-func (k *Builder) RedSharedAddU32(addr, a Operand) { k.emit(117, addr, a) }
+func (k *Builder) RedSharedAddU32(addr, a Operand) { k.emit(82, addr, a) }
 
 // RedSharedMinU64 is "red.shared.min.u64": 8 bytes at addr become the smaller of them and a, unsigned.
 //
 // Operands: addr: [shared]; a: b64.
 // Needs sm_32, PTX 3.1.
-func (k *Builder) RedSharedMinU64(addr, a Operand) { k.emit(118, addr, a) }
+func (k *Builder) RedSharedMinU64(addr, a Operand) { k.emit(83, addr, a) }
 
 // CpAsyncCaSharedGlobal4 is "cp.async.ca.shared.global": copies 4 bytes.
 //
 // Operands: dst: [shared]; src: [global]; 4.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncCaSharedGlobal4(dst, src Operand) { k.emit(119, dst, src) }
+func (k *Builder) CpAsyncCaSharedGlobal4(dst, src Operand) { k.emit(84, dst, src) }
 
 // CpAsyncCaSharedGlobal8 is "cp.async.ca.shared.global": copies 8 bytes.
 //
 // Operands: dst: [shared]; src: [global]; 8.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncCaSharedGlobal8(dst, src Operand) { k.emit(120, dst, src) }
+func (k *Builder) CpAsyncCaSharedGlobal8(dst, src Operand) { k.emit(85, dst, src) }
 
 // CpAsyncCgSharedGlobalL2128B16 is "cp.async.cg.shared.global.L2::128B": copies 16 bytes past L1, with a hint to fetch 128 bytes into L2.
 //
 // Operands: dst: [shared]; src: [global]; 16.
 // Needs sm_80, PTX 7.4.
-func (k *Builder) CpAsyncCgSharedGlobalL2128B16(dst, src Operand) { k.emit(121, dst, src) }
+func (k *Builder) CpAsyncCgSharedGlobalL2128B16(dst, src Operand) { k.emit(86, dst, src) }
 
 // CpAsyncCaSharedGlobal4Size is "cp.async.ca.shared.global": copies 4 bytes, of which size are read.
 //
 // Operands: dst: [shared]; src: [global]; 4; size: b32 or integer.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncCaSharedGlobal4Size(dst, src, size Operand) { k.emit(122, dst, src, size) }
+func (k *Builder) CpAsyncCaSharedGlobal4Size(dst, src, size Operand) { k.emit(87, dst, src, size) }
 
 // CpAsyncCaSharedGlobal8Size is "cp.async.ca.shared.global": copies 8 bytes, of which size are read.
 //
 // Operands: dst: [shared]; src: [global]; 8; size: b32 or integer.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncCaSharedGlobal8Size(dst, src, size Operand) { k.emit(123, dst, src, size) }
+func (k *Builder) CpAsyncCaSharedGlobal8Size(dst, src, size Operand) { k.emit(88, dst, src, size) }
 
 // CpAsyncCgSharedGlobalL2128B16Size is "cp.async.cg.shared.global.L2::128B": copies 16 bytes past L1, of which size are read, with a hint to fetch 128 bytes into L2.
 //
 // Operands: dst: [shared]; src: [global]; 16; size: b32 or integer.
 // Needs sm_80, PTX 7.4.
 func (k *Builder) CpAsyncCgSharedGlobalL2128B16Size(dst, src, size Operand) {
-	k.emit(124, dst, src, size)
+	k.emit(89, dst, src, size)
 }
 
 // CpAsyncCommitGroup is "cp.async.commit_group": closes the group of the copies issued since the last one.
 //
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncCommitGroup() { k.emit(125) }
+func (k *Builder) CpAsyncCommitGroup() { k.emit(90) }
 
 // CpAsyncWaitGroup is "cp.async.wait_group": waits until at most the n youngest groups are pending.
 //
 // Operands: n: integer.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncWaitGroup(n Operand) { k.emit(126, n) }
+func (k *Builder) CpAsyncWaitGroup(n Operand) { k.emit(91, n) }
 
 // CpAsyncWaitAll is "cp.async.wait_all": waits for all of this thread's copies.
 //
 // Needs sm_80, PTX 7.0.
-func (k *Builder) CpAsyncWaitAll() { k.emit(127) }
+func (k *Builder) CpAsyncWaitAll() { k.emit(92) }
 
 // LdmatrixX2 is "ldmatrix.sync.aligned.m8n8.x2.shared.b16": d = two 8×8 matrices of 16-bit elements, a row of 16 bytes per address of lanes 0-15.
 //
 // Operands: d: {2 × b32}; addr: [shared].
 // Needs sm_75, PTX 6.5.
-func (k *Builder) LdmatrixX2(d, addr Operand) { k.emit(128, d, addr) }
+func (k *Builder) LdmatrixX2(d, addr Operand) Operand { return k.emit(93, d, addr) }
 
 // LdmatrixX2Trans is "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16": LdmatrixX2 with each matrix transposed.
 //
 // Operands: d: {2 × b32}; addr: [shared].
 // Needs sm_75, PTX 6.5.
-func (k *Builder) LdmatrixX2Trans(d, addr Operand) { k.emit(129, d, addr) }
+func (k *Builder) LdmatrixX2Trans(d, addr Operand) Operand { return k.emit(94, d, addr) }
 
 // LdmatrixX4 is "ldmatrix.sync.aligned.m8n8.x4.shared.b16": d = four 8×8 matrices of 16-bit elements, a row of 16 bytes per address of lanes 0-31.
 //
 // Operands: d: {4 × b32}; addr: [shared].
 // Needs sm_75, PTX 6.5.
-func (k *Builder) LdmatrixX4(d, addr Operand) { k.emit(130, d, addr) }
+func (k *Builder) LdmatrixX4(d, addr Operand) Operand { return k.emit(95, d, addr) }
 
 // LdmatrixX4Trans is "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16": LdmatrixX4 with each matrix transposed.
 //
 // Operands: d: {4 × b32}; addr: [shared].
 // Needs sm_75, PTX 6.5.
-func (k *Builder) LdmatrixX4Trans(d, addr Operand) { k.emit(131, d, addr) }
+func (k *Builder) LdmatrixX4Trans(d, addr Operand) Operand { return k.emit(96, d, addr) }
 
 // MmaSyncM16N8K16F32F16 is "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32": d = a · b + c over a warp: a 16×16 and b 16×8 in fp16, c and d 16×8 in fp32.
 //
 // Operands: d: {4 × f32}; a: {4 × b32}; b: {2 × b32}; c: {4 × f32}.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) MmaSyncM16N8K16F32F16(d, a, b, c Operand) { k.emit(132, d, a, b, c) }
+func (k *Builder) MmaSyncM16N8K16F32F16(d, a, b, c Operand) Operand { return k.emit(97, d, a, b, c) }
 
 // MmaSyncM16N8K16F32BF16 is "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32": d = a · b + c over a warp: a 16×16 and b 16×8 in bf16, c and d 16×8 in fp32.
 //
 // Operands: d: {4 × f32}; a: {4 × b32}; b: {2 × b32}; c: {4 × f32}.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) MmaSyncM16N8K16F32BF16(d, a, b, c Operand) { k.emit(133, d, a, b, c) }
+func (k *Builder) MmaSyncM16N8K16F32BF16(d, a, b, c Operand) Operand { return k.emit(98, d, a, b, c) }
 
 // MmaSyncM16N8K32F32E4M3 is "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32": d = a · b + c over a warp: a 16×32 and b 32×8 in fp8 e4m3, c and d 16×8 in fp32.
 //
 // Operands: d: {4 × f32}; a: {4 × b32}; b: {2 × b32}; c: {4 × f32}.
 // Needs sm_89, PTX 8.4.
-func (k *Builder) MmaSyncM16N8K32F32E4M3(d, a, b, c Operand) { k.emit(134, d, a, b, c) }
+func (k *Builder) MmaSyncM16N8K32F32E4M3(d, a, b, c Operand) Operand { return k.emit(99, d, a, b, c) }
 
 // MmaSyncM16N8K32F32E5M2 is "mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32": d = a · b + c over a warp: a 16×32 and b 32×8 in fp8 e5m2, c and d 16×8 in fp32.
 //
 // Operands: d: {4 × f32}; a: {4 × b32}; b: {2 × b32}; c: {4 × f32}.
 // Needs sm_89, PTX 8.4.
-func (k *Builder) MmaSyncM16N8K32F32E5M2(d, a, b, c Operand) { k.emit(135, d, a, b, c) }
+func (k *Builder) MmaSyncM16N8K32F32E5M2(d, a, b, c Operand) Operand { return k.emit(100, d, a, b, c) }
 
 // MmaSyncM16N8K32S32S8 is "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32": d = a · b + c over a warp: a 16×32 and b 32×8 in int8, c and d 16×8 in int32.
 //
 // Operands: d: {4 × b32}; a: {4 × b32}; b: {2 × b32}; c: {4 × b32}.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) MmaSyncM16N8K32S32S8(d, a, b, c Operand) { k.emit(136, d, a, b, c) }
+func (k *Builder) MmaSyncM16N8K32S32S8(d, a, b, c Operand) Operand { return k.emit(101, d, a, b, c) }
 
 // MmaSyncM16N8K8F32TF32 is "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32": d = a · b + c over a warp: a 16×8 and b 8×8 in tf32, c and d 16×8 in fp32.
 //
 // Operands: d: {4 × f32}; a: {4 × b32}; b: {2 × b32}; c: {4 × f32}.
 // Needs sm_80, PTX 7.0.
-func (k *Builder) MmaSyncM16N8K8F32TF32(d, a, b, c Operand) { k.emit(137, d, a, b, c) }
+func (k *Builder) MmaSyncM16N8K8F32TF32(d, a, b, c Operand) Operand { return k.emit(102, d, a, b, c) }
 
 // BarSync is "bar.sync": waits for all threads of the CTA at barrier a.
 //
 // Operands: a: integer.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) BarSync(a Operand) { k.emit(138, a) }
+func (k *Builder) BarSync(a Operand) { k.emit(103, a) }
 
 // BarWarpSync is "bar.warp.sync": waits for the lanes of mask and orders their memory accesses.
 //
 // Operands: mask: b32 or integer.
 // Needs sm_30, PTX 6.0.
-func (k *Builder) BarWarpSync(mask Operand) { k.emit(139, mask) }
+func (k *Builder) BarWarpSync(mask Operand) { k.emit(104, mask) }
 
 // Bra is "bra": goes to target; lanes may part.
 //
 // Operands: target: label.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) Bra(target Operand) { k.emit(140, target) }
+func (k *Builder) Bra(target Operand) { k.emit(105, target) }
 
 // BraUni is "bra.uni": goes to target; all threads of the CTA agree.
 //
 // Operands: target: label.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) BraUni(target Operand) { k.emit(141, target) }
+func (k *Builder) BraUni(target Operand) { k.emit(106, target) }
 
 // Ret is "ret": ends the thread.
 //
 // Needs sm_10, PTX 1.0.
-func (k *Builder) Ret() { k.emit(142) }
+func (k *Builder) Ret() { k.emit(107) }
 
 // WgmmaFenceSyncAligned is "wgmma.fence.sync.aligned": orders the warpgroup's accesses to registers and shared memory before its next wgmma.mma_async.
 //
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaFenceSyncAligned() { k.emit(143) }
+func (k *Builder) WgmmaFenceSyncAligned() { k.emit(108) }
 
 // WgmmaCommitGroupSyncAligned is "wgmma.commit_group.sync.aligned": closes the group of the multiplications issued since the last one.
 //
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaCommitGroupSyncAligned() { k.emit(144) }
+func (k *Builder) WgmmaCommitGroupSyncAligned() { k.emit(109) }
 
 // WgmmaWaitGroupSyncAligned is "wgmma.wait_group.sync.aligned": waits until at most the n youngest groups are pending.
 //
 // Operands: n: integer.
 // Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaWaitGroupSyncAligned(n Operand) { k.emit(145, n) }
+func (k *Builder) WgmmaWaitGroupSyncAligned(n Operand) { k.emit(110, n) }
 
 // SetmaxnregIncSyncAlignedU32 is "setmaxnreg.inc.sync.aligned.u32": waits for registers, so that each thread of the warpgroup has n.
 //
 // Operands: n: integer.
 // Needs sm_90a or sm_100a or sm_100f or sm_110f or sm_120a or sm_120f, PTX 8.0.
-func (k *Builder) SetmaxnregIncSyncAlignedU32(n Operand) { k.emit(146, n) }
+func (k *Builder) SetmaxnregIncSyncAlignedU32(n Operand) { k.emit(111, n) }
 
 // SetmaxnregDecSyncAlignedU32 is "setmaxnreg.dec.sync.aligned.u32": gives up registers, so that each thread of the warpgroup has n.
 //
 // Operands: n: integer.
 // Needs sm_90a or sm_100a or sm_100f or sm_110f or sm_120a or sm_120f, PTX 8.0.
-func (k *Builder) SetmaxnregDecSyncAlignedU32(n Operand) { k.emit(147, n) }
+func (k *Builder) SetmaxnregDecSyncAlignedU32(n Operand) { k.emit(112, n) }
 
 // MovB64Pack is "mov.b64": d = a[1]:a[0].
 //
 // Operands: d: b64; a: {2 × b32}.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MovB64Pack(d, a Operand) { k.emit(148, d, a) }
+func (k *Builder) MovB64Pack(d, a Operand) Operand { return k.emit(113, d, a) }
 
 // MovB64Name is "mov.b64": d = the parameter's address in the parameter space.
 //
 // Operands: d: b64; a: parameter.
 // Needs sm_10, PTX 1.0.
-func (k *Builder) MovB64Name(d, a Operand) { k.emit(149, d, a) }
+func (k *Builder) MovB64Name(d, a Operand) Operand { return k.emit(114, d, a) }
 
 // PrefetchTensormap is "prefetch.tensormap": reads the tensor map at a generic address ahead of its use.
 //
 // Operands: addr: [global].
 // Needs sm_90, PTX 8.0.
-func (k *Builder) PrefetchTensormap(addr Operand) { k.emit(150, addr) }
+func (k *Builder) PrefetchTensormap(addr Operand) { k.emit(115, addr) }
 
 // CvtaParamU64 is "cvta.param.u64": d = address a in the parameter space as a generic one.
 //
 // Operands: d: b64; a: b64.
 // Needs sm_70, PTX 7.7.
-func (k *Builder) CvtaParamU64(d, a Operand) { k.emit(151, d, a) }
+func (k *Builder) CvtaParamU64(d, a Operand) Operand { return k.emit(116, d, a) }
 
 // ShflSyncIdxB32 is "shfl.sync.idx.b32": d = a of the lane numbered lane.
 //
 // Operands: d: b32; a: b32; lane: b32 or integer; 31; -1.
 // Needs sm_30, PTX 6.0.
-func (k *Builder) ShflSyncIdxB32(d, a, lane Operand) { k.emit(152, d, a, lane) }
+func (k *Builder) ShflSyncIdxB32(d, a, lane Operand) Operand { return k.emit(117, d, a, lane) }
 
 // MbarrierInitB64 is "mbarrier.init.shared::cta.b64": makes 8 bytes at addr a barrier whose phase ends after count arrivals.
 //
 // Operands: addr: [shared]; count: b32 or integer.
 // Needs sm_90, PTX 8.0.
-func (k *Builder) MbarrierInitB64(addr, count Operand) { k.emit(153, addr, count) }
+func (k *Builder) MbarrierInitB64(addr, count Operand) { k.emit(118, addr, count) }
 
 // MbarrierArriveB64 is "mbarrier.arrive.shared::cta.b64": arrives at the barrier at addr.
 //
 // Operands: _; addr: [shared].
 // Needs sm_90, PTX 8.0.
-func (k *Builder) MbarrierArriveB64(addr Operand) { k.emit(154, addr) }
+func (k *Builder) MbarrierArriveB64(addr Operand) { k.emit(119, addr) }
 
 // MbarrierArriveClusterB64 is "mbarrier.arrive.shared::cluster.b64": arrives at a barrier of any CTA of the cluster, at an address from mapa; orders no memory beyond its own CTA.
 //
 // Operands: _; addr: [shared].
 // Needs sm_90, PTX 8.0.
-func (k *Builder) MbarrierArriveClusterB64(addr Operand) { k.emit(155, addr) }
+func (k *Builder) MbarrierArriveClusterB64(addr Operand) { k.emit(120, addr) }
 
 // MbarrierArriveExpectTxB64 is "mbarrier.arrive.expect_tx.shared::cta.b64": arrives at the barrier at addr, whose phase then also waits for so many bytes of copies.
 //
 // Operands: _; addr: [shared]; bytes: b32 or integer.
 // Needs sm_90, PTX 8.0.
-func (k *Builder) MbarrierArriveExpectTxB64(addr, bytes Operand) { k.emit(156, addr, bytes) }
+func (k *Builder) MbarrierArriveExpectTxB64(addr, bytes Operand) { k.emit(121, addr, bytes) }
 
 // MbarrierTryWaitParityB64 is "mbarrier.try_wait.parity.shared::cta.b64": waits a while; d = the phase of that parity of the barrier at addr has ended.
 //
 // Operands: d: pred; addr: [shared]; parity: b32 or integer.
 // Needs sm_90, PTX 8.0.
-func (k *Builder) MbarrierTryWaitParityB64(d, addr, parity Operand) { k.emit(157, d, addr, parity) }
+func (k *Builder) MbarrierTryWaitParityB64(d, addr, parity Operand) Operand {
+	return k.emit(122, d, addr, parity)
+}
 
 // FenceMbarrierInit is "fence.mbarrier_init.release.cluster": makes this thread's new barriers visible to the cluster.
 //
 // Needs sm_90, PTX 8.0.
-func (k *Builder) FenceMbarrierInit() { k.emit(158) }
+func (k *Builder) FenceMbarrierInit() { k.emit(123) }
 
 // FenceProxyAsyncShared is "fence.proxy.async.shared::cta": orders this thread's accesses to shared memory with those of copies and of wgmma.
 //
 // Needs sm_90, PTX 8.0.
-func (k *Builder) FenceProxyAsyncShared() { k.emit(159) }
+func (k *Builder) FenceProxyAsyncShared() { k.emit(124) }
 
 // CpAsyncBulkTensor3D is "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes": copies the tile of the tensor map that begins at from; its bytes count at the barrier.
 //
 // Operands: to: [shared]; from: [tensor]; barrier: [shared].
 // Needs sm_90, PTX 8.0.
-func (k *Builder) CpAsyncBulkTensor3D(to, from, barrier Operand) { k.emit(160, to, from, barrier) }
+func (k *Builder) CpAsyncBulkTensor3D(to, from, barrier Operand) { k.emit(125, to, from, barrier) }
 
 // CpAsyncBulkTensor3DMulticast is "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster": CpAsyncBulkTensor3D to the same addresses of all CTAs of the cluster whose bits in ctas are set.
 //
 // Operands: to: [shared]; from: [tensor]; barrier: [shared]; ctas: b16.
 // Needs sm_90, PTX 8.0.
 func (k *Builder) CpAsyncBulkTensor3DMulticast(to, from, barrier, ctas Operand) {
-	k.emit(161, to, from, barrier, ctas)
+	k.emit(126, to, from, barrier, ctas)
 }
 
 // CpAsyncBulkTensor3DStore is "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group": copies a tile from shared memory to the tensor map's matrix, where it begins at to.
 //
 // Operands: to: [tensor]; from: [shared].
 // Needs sm_90, PTX 8.0.
-func (k *Builder) CpAsyncBulkTensor3DStore(to, from Operand) { k.emit(162, to, from) }
+func (k *Builder) CpAsyncBulkTensor3DStore(to, from Operand) { k.emit(127, to, from) }
 
 // CpAsyncBulkCommitGroup is "cp.async.bulk.commit_group": closes the group of this thread's copies to global memory since the last one.
 //
 // Needs sm_90, PTX 8.0.
-func (k *Builder) CpAsyncBulkCommitGroup() { k.emit(163) }
+func (k *Builder) CpAsyncBulkCommitGroup() { k.emit(128) }
 
 // CpAsyncBulkWaitGroupRead is "cp.async.bulk.wait_group.read": waits until at most the n youngest groups still read shared memory.
 //
 // Operands: n: integer.
 // Needs sm_90, PTX 8.0.
-func (k *Builder) CpAsyncBulkWaitGroupRead(n Operand) { k.emit(164, n) }
+func (k *Builder) CpAsyncBulkWaitGroupRead(n Operand) { k.emit(129, n) }
 
 // StmatrixX4 is "stmatrix.sync.aligned.m8n8.x4.shared.b16": writes four 8×8 matrices of 16-bit elements, a row of 16 bytes per address of lanes 0-31.
 //
 // Operands: addr: [shared]; a: {4 × b32}.
 // Needs sm_90, PTX 7.8.
-func (k *Builder) StmatrixX4(addr, a Operand) { k.emit(165, addr, a) }
+func (k *Builder) StmatrixX4(addr, a Operand) { k.emit(130, addr, a) }
 
 // StmatrixX4Trans is "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16": StmatrixX4 of the transposed matrices: a row of 16 bytes is a column.
 //
 // Operands: addr: [shared]; a: {4 × b32}.
 // Needs sm_90, PTX 7.8.
-func (k *Builder) StmatrixX4Trans(addr, a Operand) { k.emit(166, addr, a) }
+func (k *Builder) StmatrixX4Trans(addr, a Operand) { k.emit(131, addr, a) }
 
 // BarSyncThreads is "bar.sync": waits for so many threads of the CTA, whole warps, at barrier a.
 //
 // Operands: a: b32 or integer; threads: integer.
 // Needs sm_20, PTX 2.0.
-func (k *Builder) BarSyncThreads(a, threads Operand) { k.emit(167, a, threads) }
+func (k *Builder) BarSyncThreads(a, threads Operand) { k.emit(132, a, threads) }
 
 // MapaSharedClusterU32 is "mapa.shared::cluster.u32": d = the address that a has in the cluster's CTA of that rank.
 //
 // Operands: d: b32; a: b32; cta: b32 or integer.
 // Needs sm_90, PTX 7.8.
-func (k *Builder) MapaSharedClusterU32(d, a, cta Operand) { k.emit(168, d, a, cta) }
+func (k *Builder) MapaSharedClusterU32(d, a, cta Operand) Operand { return k.emit(133, d, a, cta) }
 
 // BarrierClusterArriveRelaxed is "barrier.cluster.arrive.relaxed": arrives at the barrier of the cluster; orders no memory.
 //
 // Needs sm_90, PTX 8.0.
-func (k *Builder) BarrierClusterArriveRelaxed() { k.emit(169) }
+func (k *Builder) BarrierClusterArriveRelaxed() { k.emit(134) }
 
 // BarrierClusterWait is "barrier.cluster.wait": waits until all threads of the cluster have arrived.
 //
 // Needs sm_90, PTX 7.8.
-func (k *Builder) BarrierClusterWait() { k.emit(170) }
-
-// WgmmaM64N8K16F32F16 is "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×8 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {4 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N8K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(171, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N8K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×8 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {4 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N8K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(172, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N8K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×8 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {4 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N8K32F32E4M3(d, a, b, add Operand) { k.emit(173, d, a, b, add) }
-
-// WgmmaM64N8K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n8k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×8 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {4 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N8K32F32E5M2(d, a, b, add Operand) { k.emit(174, d, a, b, add) }
-
-// WgmmaM64N16K16F32F16 is "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×16 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {8 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N16K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(175, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N16K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×16 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {8 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N16K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(176, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N16K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n16k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×16 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {8 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N16K32F32E4M3(d, a, b, add Operand) { k.emit(177, d, a, b, add) }
-
-// WgmmaM64N16K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n16k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×16 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {8 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N16K32F32E5M2(d, a, b, add Operand) { k.emit(178, d, a, b, add) }
-
-// WgmmaM64N24K16F32F16 is "wgmma.mma_async.sync.aligned.m64n24k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×24 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {12 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N24K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(179, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N24K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n24k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×24 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {12 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N24K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(180, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N24K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n24k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×24 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {12 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N24K32F32E4M3(d, a, b, add Operand) { k.emit(181, d, a, b, add) }
-
-// WgmmaM64N24K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n24k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×24 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {12 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N24K32F32E5M2(d, a, b, add Operand) { k.emit(182, d, a, b, add) }
-
-// WgmmaM64N32K16F32F16 is "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×32 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {16 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N32K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(183, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N32K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×32 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {16 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N32K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(184, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N32K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×32 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {16 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N32K32F32E4M3(d, a, b, add Operand) { k.emit(185, d, a, b, add) }
-
-// WgmmaM64N32K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n32k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×32 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {16 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N32K32F32E5M2(d, a, b, add Operand) { k.emit(186, d, a, b, add) }
-
-// WgmmaM64N40K16F32F16 is "wgmma.mma_async.sync.aligned.m64n40k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×40 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {20 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N40K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(187, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N40K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n40k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×40 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {20 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N40K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(188, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N40K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n40k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×40 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {20 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N40K32F32E4M3(d, a, b, add Operand) { k.emit(189, d, a, b, add) }
-
-// WgmmaM64N40K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n40k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×40 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {20 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N40K32F32E5M2(d, a, b, add Operand) { k.emit(190, d, a, b, add) }
-
-// WgmmaM64N48K16F32F16 is "wgmma.mma_async.sync.aligned.m64n48k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×48 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {24 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N48K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(191, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N48K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n48k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×48 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {24 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N48K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(192, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N48K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n48k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×48 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {24 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N48K32F32E4M3(d, a, b, add Operand) { k.emit(193, d, a, b, add) }
-
-// WgmmaM64N48K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n48k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×48 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {24 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N48K32F32E5M2(d, a, b, add Operand) { k.emit(194, d, a, b, add) }
-
-// WgmmaM64N56K16F32F16 is "wgmma.mma_async.sync.aligned.m64n56k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×56 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {28 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N56K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(195, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N56K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n56k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×56 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {28 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N56K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(196, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N56K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n56k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×56 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {28 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N56K32F32E4M3(d, a, b, add Operand) { k.emit(197, d, a, b, add) }
-
-// WgmmaM64N56K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n56k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×56 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {28 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N56K32F32E5M2(d, a, b, add Operand) { k.emit(198, d, a, b, add) }
-
-// WgmmaM64N64K16F32F16 is "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×64 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {32 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N64K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(199, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N64K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×64 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {32 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N64K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(200, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N64K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×64 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {32 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N64K32F32E4M3(d, a, b, add Operand) { k.emit(201, d, a, b, add) }
-
-// WgmmaM64N64K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n64k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×64 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {32 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N64K32F32E5M2(d, a, b, add Operand) { k.emit(202, d, a, b, add) }
-
-// WgmmaM64N72K16F32F16 is "wgmma.mma_async.sync.aligned.m64n72k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×72 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {36 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N72K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(203, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N72K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n72k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×72 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {36 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N72K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(204, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N72K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n72k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×72 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {36 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N72K32F32E4M3(d, a, b, add Operand) { k.emit(205, d, a, b, add) }
-
-// WgmmaM64N72K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n72k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×72 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {36 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N72K32F32E5M2(d, a, b, add Operand) { k.emit(206, d, a, b, add) }
-
-// WgmmaM64N80K16F32F16 is "wgmma.mma_async.sync.aligned.m64n80k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×80 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {40 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N80K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(207, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N80K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n80k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×80 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {40 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N80K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(208, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N80K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n80k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×80 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {40 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N80K32F32E4M3(d, a, b, add Operand) { k.emit(209, d, a, b, add) }
-
-// WgmmaM64N80K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n80k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×80 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {40 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N80K32F32E5M2(d, a, b, add Operand) { k.emit(210, d, a, b, add) }
-
-// WgmmaM64N88K16F32F16 is "wgmma.mma_async.sync.aligned.m64n88k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×88 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {44 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N88K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(211, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N88K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n88k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×88 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {44 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N88K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(212, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N88K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n88k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×88 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {44 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N88K32F32E4M3(d, a, b, add Operand) { k.emit(213, d, a, b, add) }
-
-// WgmmaM64N88K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n88k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×88 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {44 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N88K32F32E5M2(d, a, b, add Operand) { k.emit(214, d, a, b, add) }
-
-// WgmmaM64N96K16F32F16 is "wgmma.mma_async.sync.aligned.m64n96k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×96 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {48 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N96K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(215, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N96K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n96k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×96 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {48 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N96K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(216, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N96K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n96k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×96 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {48 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N96K32F32E4M3(d, a, b, add Operand) { k.emit(217, d, a, b, add) }
-
-// WgmmaM64N96K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n96k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×96 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {48 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N96K32F32E5M2(d, a, b, add Operand) { k.emit(218, d, a, b, add) }
-
-// WgmmaM64N104K16F32F16 is "wgmma.mma_async.sync.aligned.m64n104k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×104 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {52 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N104K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(219, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N104K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n104k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×104 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {52 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N104K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(220, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N104K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n104k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×104 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {52 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N104K32F32E4M3(d, a, b, add Operand) { k.emit(221, d, a, b, add) }
-
-// WgmmaM64N104K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n104k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×104 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {52 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N104K32F32E5M2(d, a, b, add Operand) { k.emit(222, d, a, b, add) }
-
-// WgmmaM64N112K16F32F16 is "wgmma.mma_async.sync.aligned.m64n112k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×112 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {56 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N112K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(223, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N112K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n112k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×112 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {56 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N112K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(224, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N112K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n112k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×112 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {56 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N112K32F32E4M3(d, a, b, add Operand) { k.emit(225, d, a, b, add) }
-
-// WgmmaM64N112K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n112k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×112 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {56 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N112K32F32E5M2(d, a, b, add Operand) { k.emit(226, d, a, b, add) }
-
-// WgmmaM64N120K16F32F16 is "wgmma.mma_async.sync.aligned.m64n120k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×120 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {60 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N120K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(227, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N120K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n120k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×120 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {60 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N120K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(228, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N120K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n120k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×120 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {60 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N120K32F32E4M3(d, a, b, add Operand) { k.emit(229, d, a, b, add) }
-
-// WgmmaM64N120K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n120k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×120 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {60 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N120K32F32E5M2(d, a, b, add Operand) { k.emit(230, d, a, b, add) }
-
-// WgmmaM64N128K16F32F16 is "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×128 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {64 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N128K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(231, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N128K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×128 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {64 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N128K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(232, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N128K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×128 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {64 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N128K32F32E4M3(d, a, b, add Operand) { k.emit(233, d, a, b, add) }
-
-// WgmmaM64N128K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n128k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×128 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {64 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N128K32F32E5M2(d, a, b, add Operand) { k.emit(234, d, a, b, add) }
-
-// WgmmaM64N136K16F32F16 is "wgmma.mma_async.sync.aligned.m64n136k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×136 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {68 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N136K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(235, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N136K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n136k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×136 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {68 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N136K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(236, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N136K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n136k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×136 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {68 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N136K32F32E4M3(d, a, b, add Operand) { k.emit(237, d, a, b, add) }
-
-// WgmmaM64N136K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n136k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×136 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {68 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N136K32F32E5M2(d, a, b, add Operand) { k.emit(238, d, a, b, add) }
-
-// WgmmaM64N144K16F32F16 is "wgmma.mma_async.sync.aligned.m64n144k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×144 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {72 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N144K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(239, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N144K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n144k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×144 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {72 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N144K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(240, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N144K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n144k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×144 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {72 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N144K32F32E4M3(d, a, b, add Operand) { k.emit(241, d, a, b, add) }
-
-// WgmmaM64N144K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n144k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×144 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {72 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N144K32F32E5M2(d, a, b, add Operand) { k.emit(242, d, a, b, add) }
-
-// WgmmaM64N152K16F32F16 is "wgmma.mma_async.sync.aligned.m64n152k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×152 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {76 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N152K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(243, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N152K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n152k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×152 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {76 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N152K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(244, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N152K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n152k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×152 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {76 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N152K32F32E4M3(d, a, b, add Operand) { k.emit(245, d, a, b, add) }
-
-// WgmmaM64N152K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n152k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×152 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {76 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N152K32F32E5M2(d, a, b, add Operand) { k.emit(246, d, a, b, add) }
-
-// WgmmaM64N160K16F32F16 is "wgmma.mma_async.sync.aligned.m64n160k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×160 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {80 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N160K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(247, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N160K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n160k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×160 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {80 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N160K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(248, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N160K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n160k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×160 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {80 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N160K32F32E4M3(d, a, b, add Operand) { k.emit(249, d, a, b, add) }
-
-// WgmmaM64N160K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n160k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×160 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {80 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N160K32F32E5M2(d, a, b, add Operand) { k.emit(250, d, a, b, add) }
-
-// WgmmaM64N168K16F32F16 is "wgmma.mma_async.sync.aligned.m64n168k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×168 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {84 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N168K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(251, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N168K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n168k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×168 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {84 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N168K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(252, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N168K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n168k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×168 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {84 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N168K32F32E4M3(d, a, b, add Operand) { k.emit(253, d, a, b, add) }
-
-// WgmmaM64N168K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n168k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×168 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {84 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N168K32F32E5M2(d, a, b, add Operand) { k.emit(254, d, a, b, add) }
-
-// WgmmaM64N176K16F32F16 is "wgmma.mma_async.sync.aligned.m64n176k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×176 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {88 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N176K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(255, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N176K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n176k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×176 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {88 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N176K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(256, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N176K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n176k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×176 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {88 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N176K32F32E4M3(d, a, b, add Operand) { k.emit(257, d, a, b, add) }
-
-// WgmmaM64N176K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n176k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×176 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {88 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N176K32F32E5M2(d, a, b, add Operand) { k.emit(258, d, a, b, add) }
-
-// WgmmaM64N184K16F32F16 is "wgmma.mma_async.sync.aligned.m64n184k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×184 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {92 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N184K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(259, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N184K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n184k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×184 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {92 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N184K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(260, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N184K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n184k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×184 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {92 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N184K32F32E4M3(d, a, b, add Operand) { k.emit(261, d, a, b, add) }
-
-// WgmmaM64N184K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n184k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×184 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {92 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N184K32F32E5M2(d, a, b, add Operand) { k.emit(262, d, a, b, add) }
-
-// WgmmaM64N192K16F32F16 is "wgmma.mma_async.sync.aligned.m64n192k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×192 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {96 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N192K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(263, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N192K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×192 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {96 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N192K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(264, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N192K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n192k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×192 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {96 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N192K32F32E4M3(d, a, b, add Operand) { k.emit(265, d, a, b, add) }
-
-// WgmmaM64N192K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n192k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×192 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {96 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N192K32F32E5M2(d, a, b, add Operand) { k.emit(266, d, a, b, add) }
-
-// WgmmaM64N200K16F32F16 is "wgmma.mma_async.sync.aligned.m64n200k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×200 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {100 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N200K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(267, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N200K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n200k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×200 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {100 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N200K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(268, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N200K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n200k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×200 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {100 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N200K32F32E4M3(d, a, b, add Operand) { k.emit(269, d, a, b, add) }
-
-// WgmmaM64N200K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n200k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×200 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {100 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N200K32F32E5M2(d, a, b, add Operand) { k.emit(270, d, a, b, add) }
-
-// WgmmaM64N208K16F32F16 is "wgmma.mma_async.sync.aligned.m64n208k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×208 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {104 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N208K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(271, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N208K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n208k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×208 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {104 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N208K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(272, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N208K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n208k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×208 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {104 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N208K32F32E4M3(d, a, b, add Operand) { k.emit(273, d, a, b, add) }
-
-// WgmmaM64N208K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n208k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×208 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {104 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N208K32F32E5M2(d, a, b, add Operand) { k.emit(274, d, a, b, add) }
-
-// WgmmaM64N216K16F32F16 is "wgmma.mma_async.sync.aligned.m64n216k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×216 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {108 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N216K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(275, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N216K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n216k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×216 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {108 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N216K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(276, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N216K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n216k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×216 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {108 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N216K32F32E4M3(d, a, b, add Operand) { k.emit(277, d, a, b, add) }
-
-// WgmmaM64N216K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n216k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×216 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {108 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N216K32F32E5M2(d, a, b, add Operand) { k.emit(278, d, a, b, add) }
-
-// WgmmaM64N224K16F32F16 is "wgmma.mma_async.sync.aligned.m64n224k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×224 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {112 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N224K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(279, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N224K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n224k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×224 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {112 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N224K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(280, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N224K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n224k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×224 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {112 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N224K32F32E4M3(d, a, b, add Operand) { k.emit(281, d, a, b, add) }
-
-// WgmmaM64N224K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n224k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×224 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {112 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N224K32F32E5M2(d, a, b, add Operand) { k.emit(282, d, a, b, add) }
-
-// WgmmaM64N232K16F32F16 is "wgmma.mma_async.sync.aligned.m64n232k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×232 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {116 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N232K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(283, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N232K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n232k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×232 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {116 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N232K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(284, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N232K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n232k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×232 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {116 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N232K32F32E4M3(d, a, b, add Operand) { k.emit(285, d, a, b, add) }
-
-// WgmmaM64N232K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n232k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×232 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {116 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N232K32F32E5M2(d, a, b, add Operand) { k.emit(286, d, a, b, add) }
-
-// WgmmaM64N240K16F32F16 is "wgmma.mma_async.sync.aligned.m64n240k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×240 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {120 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N240K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(287, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N240K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n240k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×240 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {120 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N240K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(288, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N240K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n240k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×240 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {120 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N240K32F32E4M3(d, a, b, add Operand) { k.emit(289, d, a, b, add) }
-
-// WgmmaM64N240K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n240k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×240 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {120 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N240K32F32E5M2(d, a, b, add Operand) { k.emit(290, d, a, b, add) }
-
-// WgmmaM64N248K16F32F16 is "wgmma.mma_async.sync.aligned.m64n248k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×248 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {124 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N248K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(291, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N248K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n248k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×248 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {124 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N248K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(292, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N248K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n248k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×248 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {124 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N248K32F32E4M3(d, a, b, add Operand) { k.emit(293, d, a, b, add) }
-
-// WgmmaM64N248K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n248k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×248 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {124 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N248K32F32E5M2(d, a, b, add Operand) { k.emit(294, d, a, b, add) }
-
-// WgmmaM64N256K16F32F16 is "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×256 in fp16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {128 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N256K16F32F16(d, a, b, add, transA, transB Operand) {
-	k.emit(295, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N256K16F32BF16 is "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16": d = a · b, plus d if add; descriptors of a 64×16 and b 16×256 in bf16; transposed operands are contiguous along m or n.
-//
-// Operands: d: {128 × f32}; a: b64; b: b64; add: pred; 1; 1; transA: integer; transB: integer.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N256K16F32BF16(d, a, b, add, transA, transB Operand) {
-	k.emit(296, d, a, b, add, transA, transB)
-}
-
-// WgmmaM64N256K32F32E4M3 is "wgmma.mma_async.sync.aligned.m64n256k32.f32.e4m3.e4m3": d = a · b, plus d if add; descriptors of a 64×32 and b 32×256 in fp8 e4m3, both contiguous along k.
-//
-// Operands: d: {128 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N256K32F32E4M3(d, a, b, add Operand) { k.emit(297, d, a, b, add) }
-
-// WgmmaM64N256K32F32E5M2 is "wgmma.mma_async.sync.aligned.m64n256k32.f32.e5m2.e5m2": d = a · b, plus d if add; descriptors of a 64×32 and b 32×256 in fp8 e5m2, both contiguous along k.
-//
-// Operands: d: {128 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N256K32F32E5M2(d, a, b, add Operand) { k.emit(298, d, a, b, add) }
-
-// WgmmaM64N256K8F32TF32 is "wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32": d = a · b, plus d if add; descriptors of a 64×8 and b 8×256 in tf32.
-//
-// Operands: d: {128 × f32}; a: b64; b: b64; add: pred; 1; 1.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N256K8F32TF32(d, a, b, add Operand) { k.emit(299, d, a, b, add) }
-
-// WgmmaM64N256K32S32S8 is "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8": d = a · b, plus d if add; descriptors of a 64×32 and b 32×256 in int8.
-//
-// Operands: d: {128 × b32}; a: b64; b: b64; add: pred.
-// Needs sm_90a, PTX 8.0.
-func (k *Builder) WgmmaM64N256K32S32S8(d, a, b, add Operand) { k.emit(300, d, a, b, add) }
+func (k *Builder) BarrierClusterWait() { k.emit(135) }
 
 // WmmaLoadARow is "wmma.load.a.sync.aligned.row.m16n16k16.global.f16": d = the lane's part of a 16×16 matrix in fp16, whose contiguous lines are stride elements apart.
 //
 // Operands: d: {8 × b32}; addr: [global]; stride: b32 or integer.
 // Needs sm_70, PTX 6.3.
-func (k *Builder) WmmaLoadARow(d, addr, stride Operand) { k.emit(301, d, addr, stride) }
+func (k *Builder) WmmaLoadARow(d, addr, stride Operand) Operand { return k.emit(266, d, addr, stride) }
 
 // WmmaLoadACol is "wmma.load.a.sync.aligned.col.m16n16k16.global.f16": d = the lane's part of a 16×16 matrix in fp16, whose contiguous lines are stride elements apart.
 //
 // Operands: d: {8 × b32}; addr: [global]; stride: b32 or integer.
 // Needs sm_70, PTX 6.3.
-func (k *Builder) WmmaLoadACol(d, addr, stride Operand) { k.emit(302, d, addr, stride) }
+func (k *Builder) WmmaLoadACol(d, addr, stride Operand) Operand { return k.emit(267, d, addr, stride) }
 
 // WmmaLoadBRow is "wmma.load.b.sync.aligned.row.m16n16k16.global.f16": d = the lane's part of a 16×16 matrix in fp16, whose contiguous lines are stride elements apart.
 //
 // Operands: d: {8 × b32}; addr: [global]; stride: b32 or integer.
 // Needs sm_70, PTX 6.3.
-func (k *Builder) WmmaLoadBRow(d, addr, stride Operand) { k.emit(303, d, addr, stride) }
+func (k *Builder) WmmaLoadBRow(d, addr, stride Operand) Operand { return k.emit(268, d, addr, stride) }
 
 // WmmaLoadBCol is "wmma.load.b.sync.aligned.col.m16n16k16.global.f16": d = the lane's part of a 16×16 matrix in fp16, whose contiguous lines are stride elements apart.
 //
 // Operands: d: {8 × b32}; addr: [global]; stride: b32 or integer.
 // Needs sm_70, PTX 6.3.
-func (k *Builder) WmmaLoadBCol(d, addr, stride Operand) { k.emit(304, d, addr, stride) }
+func (k *Builder) WmmaLoadBCol(d, addr, stride Operand) Operand { return k.emit(269, d, addr, stride) }
 
 // WmmaMmaRowRow is "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32": d = a · b + c over a warp: 16×16×16, a and b in fp16.
 //
 // Operands: d: {8 × f32}; a: {8 × b32}; b: {8 × b32}; c: {8 × f32}.
 // Needs sm_70, PTX 6.3.
-func (k *Builder) WmmaMmaRowRow(d, a, b, c Operand) { k.emit(305, d, a, b, c) }
+func (k *Builder) WmmaMmaRowRow(d, a, b, c Operand) Operand { return k.emit(270, d, a, b, c) }
 
 // WmmaMmaRowCol is "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32": d = a · b + c over a warp: 16×16×16, a and b in fp16.
 //
 // Operands: d: {8 × f32}; a: {8 × b32}; b: {8 × b32}; c: {8 × f32}.
 // Needs sm_70, PTX 6.3.
-func (k *Builder) WmmaMmaRowCol(d, a, b, c Operand) { k.emit(306, d, a, b, c) }
+func (k *Builder) WmmaMmaRowCol(d, a, b, c Operand) Operand { return k.emit(271, d, a, b, c) }
 
 // WmmaMmaColRow is "wmma.mma.sync.aligned.col.row.m16n16k16.f32.f32": d = a · b + c over a warp: 16×16×16, a and b in fp16.
 //
 // Operands: d: {8 × f32}; a: {8 × b32}; b: {8 × b32}; c: {8 × f32}.
 // Needs sm_70, PTX 6.3.
-func (k *Builder) WmmaMmaColRow(d, a, b, c Operand) { k.emit(307, d, a, b, c) }
+func (k *Builder) WmmaMmaColRow(d, a, b, c Operand) Operand { return k.emit(272, d, a, b, c) }
 
 // WmmaMmaColCol is "wmma.mma.sync.aligned.col.col.m16n16k16.f32.f32": d = a · b + c over a warp: 16×16×16, a and b in fp16.
 //
 // Operands: d: {8 × f32}; a: {8 × b32}; b: {8 × b32}; c: {8 × f32}.
 // Needs sm_70, PTX 6.3.
-func (k *Builder) WmmaMmaColCol(d, a, b, c Operand) { k.emit(308, d, a, b, c) }
+func (k *Builder) WmmaMmaColCol(d, a, b, c Operand) Operand { return k.emit(273, d, a, b, c) }
 
 // WmmaLoadCRow is "wmma.load.c.sync.aligned.row.m16n16k16.global.f32": d = the lane's part of a 16×16 matrix in fp32, whose rows are stride elements apart.
 //
 // Operands: d: {8 × f32}; addr: [global]; stride: b32 or integer.
 // Needs sm_70, PTX 6.3.
-func (k *Builder) WmmaLoadCRow(d, addr, stride Operand) { k.emit(309, d, addr, stride) }
+func (k *Builder) WmmaLoadCRow(d, addr, stride Operand) Operand { return k.emit(274, d, addr, stride) }
 
 // WmmaStoreDRow is "wmma.store.d.sync.aligned.row.m16n16k16.global.f32": the 16×16 matrix in fp32 at addr, whose rows are stride elements apart, = a.
 //
 // Operands: addr: [global]; a: {8 × f32}; stride: b32 or integer.
 // Needs sm_70, PTX 6.3.
-func (k *Builder) WmmaStoreDRow(addr, a, stride Operand) { k.emit(310, addr, a, stride) }
+func (k *Builder) WmmaStoreDRow(addr, a, stride Operand) { k.emit(275, addr, a, stride) }
+
+// LdGlobalB8 is "ld.global.b8": d = the value at addr.
+//
+// Operands: d: b16; addr: [global].
+// Needs sm_10, PTX 1.0.
+func (k *Builder) LdGlobalB8(d, addr Operand) Operand { return k.emit(276, d, addr) }
+
+// StGlobalB8 is "st.global.b8": the value at addr = a.
+//
+// Operands: addr: [global]; a: b16.
+// Needs sm_10, PTX 1.0.
+func (k *Builder) StGlobalB8(addr, a Operand) { k.emit(277, addr, a) }
+
+// LdGlobalB16 is "ld.global.b16": d = the value at addr.
+//
+// Operands: d: b16; addr: [global].
+// Needs sm_10, PTX 1.0.
+func (k *Builder) LdGlobalB16(d, addr Operand) Operand { return k.emit(278, d, addr) }
+
+// StGlobalB16 is "st.global.b16": the value at addr = a.
+//
+// Operands: addr: [global]; a: b16.
+// Needs sm_10, PTX 1.0.
+func (k *Builder) StGlobalB16(addr, a Operand) { k.emit(279, addr, a) }
+
+// LdGlobalB32 is "ld.global.b32": d = the value at addr.
+//
+// Operands: d: b32; addr: [global].
+// Needs sm_10, PTX 1.0.
+func (k *Builder) LdGlobalB32(d, addr Operand) Operand { return k.emit(280, d, addr) }
+
+// StGlobalB32 is "st.global.b32": the value at addr = a.
+//
+// Operands: addr: [global]; a: b32 or integer.
+// Needs sm_10, PTX 1.0.
+func (k *Builder) StGlobalB32(addr, a Operand) { k.emit(281, addr, a) }
+
+// LdGlobalB64 is "ld.global.b64": d = the value at addr.
+//
+// Operands: d: b64; addr: [global].
+// Needs sm_10, PTX 1.0.
+func (k *Builder) LdGlobalB64(d, addr Operand) Operand { return k.emit(286, d, addr) }
+
+// StGlobalB64 is "st.global.b64": the value at addr = a.
+//
+// Operands: addr: [global]; a: b64.
+// Needs sm_10, PTX 1.0.
+func (k *Builder) StGlobalB64(addr, a Operand) { k.emit(287, addr, a) }
+
+// LdGlobalF32 is "ld.global.f32": d = the value at addr.
+//
+// Operands: d: f32; addr: [global].
+// Needs sm_10, PTX 1.0.
+func (k *Builder) LdGlobalF32(d, addr Operand) Operand { return k.emit(288, d, addr) }
+
+// StGlobalF32 is "st.global.f32": the value at addr = a.
+//
+// Operands: addr: [global]; a: f32.
+// Needs sm_10, PTX 1.0.
+func (k *Builder) StGlobalF32(addr, a Operand) { k.emit(289, addr, a) }
+
+// LdSharedB8 is "ld.shared.b8": d = the value at addr.
+//
+// Operands: d: b16; addr: [shared].
+// Needs sm_10, PTX 1.0.
+func (k *Builder) LdSharedB8(d, addr Operand) Operand { return k.emit(294, d, addr) }
+
+// StSharedB8 is "st.shared.b8": the value at addr = a.
+//
+// Operands: addr: [shared]; a: b16.
+// Needs sm_10, PTX 1.0.
+func (k *Builder) StSharedB8(addr, a Operand) { k.emit(295, addr, a) }
+
+// LdSharedB16 is "ld.shared.b16": d = the value at addr.
+//
+// Operands: d: b16; addr: [shared].
+// Needs sm_10, PTX 1.0.
+func (k *Builder) LdSharedB16(d, addr Operand) Operand { return k.emit(296, d, addr) }
+
+// StSharedB16 is "st.shared.b16": the value at addr = a.
+//
+// Operands: addr: [shared]; a: b16.
+// Needs sm_10, PTX 1.0.
+func (k *Builder) StSharedB16(addr, a Operand) { k.emit(297, addr, a) }
+
+// LdSharedB32 is "ld.shared.b32": d = the value at addr.
+//
+// Operands: d: b32; addr: [shared].
+// Needs sm_10, PTX 1.0.
+func (k *Builder) LdSharedB32(d, addr Operand) Operand { return k.emit(298, d, addr) }
+
+// StSharedB32 is "st.shared.b32": the value at addr = a.
+//
+// Operands: addr: [shared]; a: b32 or integer.
+// Needs sm_10, PTX 1.0.
+func (k *Builder) StSharedB32(addr, a Operand) { k.emit(299, addr, a) }
+
+// LdSharedB64 is "ld.shared.b64": d = the value at addr.
+//
+// Operands: d: b64; addr: [shared].
+// Needs sm_10, PTX 1.0.
+func (k *Builder) LdSharedB64(d, addr Operand) Operand { return k.emit(304, d, addr) }
+
+// StSharedB64 is "st.shared.b64": the value at addr = a.
+//
+// Operands: addr: [shared]; a: b64.
+// Needs sm_10, PTX 1.0.
+func (k *Builder) StSharedB64(addr, a Operand) { k.emit(305, addr, a) }
+
+// LdSharedF32 is "ld.shared.f32": d = the value at addr.
+//
+// Operands: d: f32; addr: [shared].
+// Needs sm_10, PTX 1.0.
+func (k *Builder) LdSharedF32(d, addr Operand) Operand { return k.emit(306, d, addr) }
+
+// StSharedF32 is "st.shared.f32": the value at addr = a.
+//
+// Operands: addr: [shared]; a: f32.
+// Needs sm_10, PTX 1.0.
+func (k *Builder) StSharedF32(addr, a Operand) { k.emit(307, addr, a) }

@@ -19,11 +19,9 @@ func TestActivate(t *testing.T) {
 	}
 	for _, a := range []gemm.Activation{gemm.Identity, gemm.ReLU, gemm.GELU, gemm.GELUTanh, gemm.SiLU} {
 		b := asm.New("activate")
-		p := b.Param("x", ptx.U64)
-		at, x := b.B64(), b.F32()
-		b.CvtaToGlobalU64(at, b.Param64(p))
-		b.MadWideU32(at, b.Special(ptx.TidX), ptx.Int(4), at)
-		b.LdGlobalF32(x, ptx.Global(at, 0))
+		b.Params(ptx.U64, "x")
+		at := b.At(b.Special(ptx.TidX), 4, b.Pointer("x"))
+		x := b.LdGlobalF32(b.F32(), ptx.Global(at, 0))
 		b.Activate(x, a)
 		b.StGlobalF32(ptx.Global(at, 0), x)
 		b.Ret()

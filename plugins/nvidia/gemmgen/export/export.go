@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -299,15 +298,16 @@ func mapOf(m gemmgen.TensorMap, params []ptx.Param) TensorMap {
 	return one
 }
 
-// ctype is the C type of a parameter, pytype its type in ctypes.
-func ctype(t ptx.Type) string {
-	return map[ptx.Type]string{
-		ptx.U32: "uint32_t", ptx.S32: "int32_t", ptx.U64: "uint64_t", ptx.S64: "int64_t", ptx.F32: "float",
-	}[t]
+// types are the types of parameters in ctypes, and, with _t behind integers, in C.
+var types = map[ptx.Type]string{
+	ptx.U32: "uint32", ptx.S32: "int32", ptx.U64: "uint64", ptx.S64: "int64", ptx.F32: "float",
 }
 
-func pytype(t ptx.Type) string {
-	return fmt.Sprintf("ctypes.c_%s", map[ptx.Type]string{
-		ptx.U32: "uint32", ptx.S32: "int32", ptx.U64: "uint64", ptx.S64: "int64", ptx.F32: "float",
-	}[t])
+func pytype(t ptx.Type) string { return "ctypes.c_" + types[t] }
+
+func ctype(t ptx.Type) string {
+	if t == ptx.F32 {
+		return types[t]
+	}
+	return types[t] + "_t"
 }

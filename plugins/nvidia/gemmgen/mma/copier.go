@@ -38,9 +38,8 @@ type copier struct {
 	active ptx.Operand
 }
 
-// newCopier emits the set-up. first and limit are the CTA's first index and the matrix's size across K. begin is the
-// CTA's first index along K, invalid if it is zero.
-func (e *emitter) newCopier(t tile, p matrixParams, first, limit, begin ptx.Operand) *copier {
+// newCopier emits the set-up. first and limit are the CTA's first index and the matrix's size across K.
+func (e *emitter) newCopier(t tile, first, limit ptx.Operand) *copier {
 	e.Comment(fmt.Sprintf("copies of %s: %d rows of %d B, %d B at a time", t.name, t.rows, t.rowBytes(), t.align))
 	c := &copier{e: e, t: t, bytes: t.align}
 	threads, perRow := e.g.threads, t.rowBytes()/c.bytes
@@ -50,18 +49,16 @@ func (e *emitter) newCopier(t tile, p matrixParams, first, limit, begin ptx.Oper
 	// The thread's first row, and its first byte in it.
 	var byte0 ptx.Operand
 	if perRow >= threads {
-		c.row0 = e.B32()
-		e.MovB32(c.row0, ptx.Int(0))
-		byte0 = e.Shl(e.tid, asm.Log2(c.bytes))
+		c.row0 = e.MovB32(e.B32(), ptx.Int(0))
+		byte0 = e.Shl(e.Thread, asm.Log2(c.bytes))
 	} else {
-		c.row0 = e.Shr(e.tid, asm.Log2(perRow))
-		byte0 = e.Shl(e.And(e.tid, perRow-1), asm.Log2(c.bytes))
+		c.row0 = e.Shr(e.Thread, asm.Log2(perRow))
+		byte0 = e.Shl(e.And(e.Thread, perRow-1), asm.Log2(c.bytes))
 	}
 	size := asm.Log2(t.size)
 	c.column = e.Shr(byte0, size)
 	if t.rows < c.rowStep {
-		c.active = e.Pred()
-		e.SetpLtS32(c.active, c.row0, ptx.Int(t.rows))
+		c.active = e.SetpLtS32(e.Pred(), c.row0, ptx.Int(t.rows))
 	}
 
 	// The places in a stage.
@@ -72,27 +69,25 @@ func (e *emitter) newCopier(t tile, p matrixParams, first, limit, begin ptx.Oper
 			continue
 		}
 		row := e.Add(c.row0, ptx.Int(residue))
-		swizzled := e.B32()
-		e.XorB32(swizzled, byte0, e.Shl(e.And(e.Shr(row, shift), mask), asm.Log2(chunkBytes)+left))
+		swizzled := e.XorB32(e.B32(), byte0, e.Shl(e.And(e.Shr(row, shift), mask), asm.Log2(chunkBytes)+left))
 		c.offset[residue] = e.Mad(row, t.rowBytes(), swizzled)
 	}
 
 	if e.s.Nested {
-		c.lookUp(p, first, limit, begin)
+		c.lookUp(first, limit)
 		return c
 	}
 
 	// The global addresses: base + size·(batch·stride + row·ld + column).
-	ld64, index, start := e.Param64(p.ld), e.B64(), e.B64()
-	e.CvtaToGlobalU64(start, e.Param64(p.address))
-	e.MulLoS64(index, e.Wide(e.Special(ptx.CtaidZ)), e.Param64(p.stride))
-	c.rowBytes = e.B32()
-	e.CvtU32U64(c.rowBytes, ld64)
+	ld64, start := e.Param64("ld"+t.name), e.Pointer(t.name)
+	index := e.MulLoS64(e.B64(), e.Wide(e.Special(ptx.CtaidZ)), e.Param64("stride_"+t.name))
+	c.rowBytes = e.CvtU32U64(e.B32(), ld64)
 	e.ShlB32(c.rowBytes, c.rowBytes, ptx.Int(size))
-	if t.kRows && begin != (ptx.Operand{}) {
-		e.MadLoS64(index, e.Wide(begin), ld64, index)
-	} else if begin != (ptx.Operand{}) {
-		e.AddS64(index, index, e.Wide(begin))
+	switch split := e.FirstK != (ptx.Operand{}); {
+	case split && t.kRows:
+		e.MadLoS64(index, e.Wide(e.FirstK), ld64, index)
+	case split:
+		e.AddS64(index, index, e.Wide(e.FirstK))
 	}
 	if !t.kRows {
 		c.lastRow = e.Add(limit, ptx.Int(-1))
@@ -108,8 +103,7 @@ func (e *emitter) newCopier(t tile, p matrixParams, first, limit, begin ptx.Oper
 				e.MinS32(column, column, e.Add(limit, ptx.Int(-c.bytes/t.size)))
 			}
 		}
-		p := e.B64()
-		e.AddS64(p, index, e.Wide(column))
+		p := e.AddS64(e.B64(), index, e.Wide(column))
 		e.ShlB64(p, p, ptx.Int(size))
 		e.AddS64(p, p, start)
 		c.pointer = append(c.pointer, p)
@@ -142,10 +136,7 @@ func (c *copier) below(k ptx.Operand) copySize {
 		if !c.t.kRows && c.t.ragged {
 			return c.inside(index, k)
 		}
-		p, size := e.Pred(), e.B32()
-		e.SetpLtS32(p, index, k)
-		e.SelpB32(size, c.whole(position), ptx.Int(0), p)
-		return size
+		return e.SelpB32(e.B32(), c.whole(position), ptx.Int(0), e.SetpLtS32(e.Pred(), index, k))
 	}
 	if c.t.kRows {
 		return within
@@ -227,25 +218,22 @@ func (c *copier) emit(row0, guard ptx.Operand, size copySize) {
 		return
 	}
 	e.loops++
-	loop, row, left := e.Label(fmt.Sprintf("copy_%s_%d", c.t.name, e.loops)), e.B32(), e.B32()
-	e.MovB32(row, row0)
-	e.MovB32(left, ptx.Int(c.copies/turn))
-	e.Place(loop)
-	c.copy(row, to, turn, guard, size)
-	e.AddS32(row, row, ptx.Int(8*c.rowStep))
-	for _, address := range to {
-		if address != (ptx.Operand{}) {
-			e.AddS32(address, address, ptx.Int(8*c.rowStep*c.t.rowBytes()))
+	row := e.MovB32(e.B32(), row0)
+	left := e.MovB32(e.B32(), ptx.Int(c.copies/turn))
+	e.Repeat(fmt.Sprintf("copy_%s_%d", c.t.name, e.loops), left, func() {
+		c.copy(row, to, turn, guard, size)
+		e.AddS32(row, row, ptx.Int(8*c.rowStep))
+		for _, address := range to {
+			if address != (ptx.Operand{}) {
+				e.AddS32(address, address, ptx.Int(8*c.rowStep*c.t.rowBytes()))
+			}
 		}
-	}
-	e.If(e.CountDown(left)).BraUni(loop)
+	})
 }
 
 // inRows returns the address of a copy in a row and at a position.
 func (c *copier) inRows(at ptx.Operand, _, position int) ptx.Operand {
-	from := c.e.B64()
-	c.e.MadWideU32(from, at, c.rowBytes, c.pointer[position])
-	return from
+	return c.e.MadWideU32(c.e.B64(), at, c.rowBytes, c.pointer[position])
 }
 
 // copy emits n copies from row0 on.
@@ -275,11 +263,10 @@ func (c *copier) copy(
 			e.CopyAsync(c.bytes, target, source, bytes, guard)
 			continue
 		}
-		v, read := e.B16(), guard
-		e.MovB16(v, ptx.Int(0))
+		read := guard
+		v := e.MovB16(e.B16(), ptx.Int(0))
 		if size != nil {
-			read = e.Pred()
-			e.SetpGtS32(read, bytes, ptx.Int(0))
+			read = e.SetpGtS32(e.Pred(), bytes, ptx.Int(0))
 			if guard != (ptx.Operand{}) {
 				e.AndPred(read, read, guard)
 			}

@@ -7,25 +7,59 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
+// reduceWarps adds the sums of the warps that share an output tile to the sums of K slice 0, in the order of the
+// slices. Slices 1 and up pass their sums through shared memory, each register of a slice's threads side by side.
+func (e *emitter) reduceWarps() {
+	g := e.g
+	e.Comment("sum over the K slices of the warps")
+	slice := 32 * g.warpsM * g.warpsN // threads
+	receive, received := e.Label("receive"), e.Label("received")
+	isFirst := e.SetpEqS32(e.Pred(), e.warpK, ptx.Int(0))
+	at := e.Mad(e.And(e.Thread, slice-1), 4, e.Smem)
+	e.If(isFirst).Bra(receive)
+	registers := 4 * len(e.acc)
+	to := e.Mad(e.warpK, registers*slice*4, at)
+	for i := range registers {
+		e.Store(ptx.Shared(to, (i-registers)*slice*4), e.acc[i/4][i%4:][:1])
+	}
+	e.Place(receive)
+	e.BarSync(ptx.Int(0))
+	e.IfNot(isFirst).Bra(received)
+	x := []ptx.Operand{e.Sums.Register()}
+	for s := range g.warpsK - 1 {
+		for i := range registers {
+			sum := e.acc[i/4][i%4]
+			e.Load(x, ptx.Shared(at, (s*registers+i)*slice*4))
+			e.Sums.Add(sum, sum, x[0])
+		}
+	}
+	e.Place(received)
+	e.BarSync(ptx.Int(0))
+}
+
+// reduceSplits sums over the splits of K. The four sums of an mma tile are a group.
+func (e *emitter) reduceSplits() {
+	g := e.g
+	splits := asm.Splits{Threads: 32 * g.warpsM * g.warpsN, SumBytes: 4 * e.s.Config.BlockM * e.s.Config.BlockN}
+	if g.warpsK > 1 {
+		splits.Slice = e.warpK
+	}
+	e.AddSplits(splits, e.acc)
+}
+
 // epilogue writes C = activation(alpha·sums + beta·C + bias). C is not read when beta is zero.
 func (e *emitter) epilogue() {
 	e.Comment("epilogue")
 	if e.g.warpsK > 1 {
-		idle := e.Pred()
-		e.SetpNeS32(idle, e.warpK, ptx.Int(0))
-		e.If(idle).Bra(e.exit)
+		e.If(e.SetpNeS32(e.Pred(), e.warpK, ptx.Int(0))).Bra(e.Exit)
 	}
 	w := e.newWriter()
-	alpha, beta, readC := e.sums.param(e.p.alpha), e.sums.param(e.p.beta), e.Pred()
-	e.sums.differ(readC, beta, e.sums.zero)
-	withC := e.Label("with_c")
-	e.If(readC).BraUni(withC)
+	alpha, beta, withC := e.Sums.Param("alpha"), e.Sums.Param("beta"), e.Label("with_c")
+	e.If(e.Sums.Differ(e.Pred(), beta, e.Sums.Zero)).BraUni(withC)
 	w.tile("", alpha, ptx.Operand{})
-	e.BraUni(e.exit)
+	e.BraUni(e.Exit)
 	e.Place(withC)
 	w.tile("c_", alpha, beta)
-	e.Place(e.exit)
-	e.Ret()
 }
 
 // writer writes a warp's tile of C. Each warp passes its tile through a part of shared memory that no other warp
@@ -61,30 +95,27 @@ func (e *emitter) newWriter() *writer {
 	w.across, w.rowStep = max(1, perRow/32), max(1, 32/perRow)
 
 	// Sums 0 and 1 of a lane lie in row lane/4, columns 2·(lane mod 4) and the next, sums 2 and 3 eight rows below.
-	base := e.Mad(e.warp, g.stagingBytes, e.smem)
+	base := e.Mad(e.warp, g.stagingBytes, e.Smem)
 	w.scatter = e.Mad(e.Shr(e.lane, 2), g.stagingStride*4, base)
 	w.scatter = e.Mad(e.And(e.lane, 3), 8, w.scatter)
 
 	// The lane's first row and column in the staging area.
-	row, column := e.B32(), e.B32()
-	if perRow >= 32 {
-		e.MovB32(row, ptx.Int(0))
-		e.ShlB32(column, e.lane, ptx.Int(asm.Log2(w.width)))
+	var row, column ptx.Operand
+	if width := asm.Log2(w.width); perRow >= 32 {
+		row, column = e.MovB32(e.B32(), ptx.Int(0)), e.Shl(e.lane, width)
 	} else {
-		e.ShrU32(row, e.lane, ptx.Int(asm.Log2(perRow)))
-		e.ShlB32(column, e.And(e.lane, perRow-1), ptx.Int(asm.Log2(w.width)))
+		row, column = e.Shr(e.lane, asm.Log2(perRow)), e.Shl(e.And(e.lane, perRow-1), width)
 	}
 	staged, active := row, ptx.Operand{}
 	if w.rowStep > 16 {
-		active = e.Pred()
-		e.SetpLtS32(active, row, ptx.Int(16))
+		active = e.SetpLtS32(e.Pred(), row, ptx.Int(16))
 		staged = e.And(row, 15) // idle lanes read too, and the last warp's part is the end of shared memory
 	}
 	w.gather = e.Mad(staged, g.stagingStride*4, base)
 	w.gather = e.Mad(column, 4, w.gather)
 
-	row = e.Mad(e.warpM, g.warpM, e.Add(row, e.m0))
-	column = e.Mad(e.warpN, g.warpN, e.Add(column, e.n0))
+	row = e.Mad(e.warpM, g.warpM, e.Add(row, e.M0))
+	column = e.Mad(e.warpN, g.warpN, e.Add(column, e.N0))
 	w.bound(row, column, active)
 	if w.s.Epilogue.Bias {
 		w.loadBias(column)
@@ -99,10 +130,9 @@ func (e *emitter) newWriter() *writer {
 
 // bound finds which stores of a lane lie inside C, from its first row and column on. Inactive lanes store nothing.
 func (w *writer) bound(row, column, active ptx.Operand) {
-	w.rowsLeft, w.columnsLeft = w.Sub(w.m, row), w.Sub(w.n, column)
+	w.rowsLeft, w.columnsLeft = w.Sub(w.M, row), w.Sub(w.N, column)
 	above := func(columns int) ptx.Operand {
-		p := w.Pred()
-		w.SetpGtS32(p, w.columnsLeft, ptx.Int(columns))
+		p := w.SetpGtS32(w.Pred(), w.columnsLeft, ptx.Int(columns))
 		if active != (ptx.Operand{}) {
 			w.AndPred(p, p, active)
 		}
@@ -115,24 +145,21 @@ func (w *writer) bound(row, column, active ptx.Operand) {
 			continue
 		}
 		w.inRow = append(w.inRow, above(last))
-		begun, ended := above(first), w.Pred()
-		w.SetpLtS32(ended, w.columnsLeft, ptx.Int(last+1))
-		w.AndPred(ended, ended, begun)
-		w.atEdge = append(w.atEdge, ended)
+		begun := above(first)
+		ended := w.SetpLtS32(w.Pred(), w.columnsLeft, ptx.Int(last+1))
+		w.atEdge = append(w.atEdge, w.AndPred(ended, ended, begun))
 	}
 }
 
 // loadBias reads the lane's part of the bias: at most 8 elements, as a lane has the same columns in all rows.
 func (w *writer) loadBias(column ptx.Operand) {
-	first, at := w.B64(), w.B64()
-	w.CvtaToGlobalU64(first, w.Param64(w.p.bias))
-	w.ShlB64(at, w.Wide(column), ptx.Int(asm.Log2(w.s.Out.Bytes())))
-	w.AddS64(first, first, at)
+	first := w.Pointer("bias")
+	w.AddS64(first, first, w.ShlB64(w.B64(), w.Wide(column), ptx.Int(asm.Log2(w.s.Out.Bytes()))))
 	for i := range w.across {
 		v := w.Regs(w.width, w.F32)
 		for j, x := range v {
-			inside, place := w.Pred(), 32*i*w.width+j
-			w.SetpGtS32(inside, w.columnsLeft, ptx.Int(place))
+			place := 32*i*w.width + j
+			inside := w.SetpGtS32(w.Pred(), w.columnsLeft, ptx.Int(place))
 			w.MovF32(x, ptx.Float(0))
 			w.AddElement(x, ptx.Global(first, place*w.s.Out.Bytes()), w.s.Out, inside)
 		}
@@ -143,19 +170,14 @@ func (w *writer) loadBias(column ptx.Operand) {
 // point finds the address of an element of C.
 func (w *writer) point(row, column ptx.Operand) {
 	size := w.s.Out.Bytes()
-	ldc := w.Param64(w.p.c.ld)
-	index := w.B64()
-	w.pointer, w.rowStride = w.B64(), w.B64()
-	w.MadLoS64(index, w.Wide(row), ldc, w.Wide(column))
-	w.MadLoS64(index, w.Wide(w.Special(ptx.CtaidZ)), w.Param64(w.p.c.stride), index)
+	ldc := w.Param64("ldc")
+	index := w.MadLoS64(w.B64(), w.Wide(row), ldc, w.Wide(column))
+	w.MadLoS64(index, w.Wide(w.Special(ptx.CtaidZ)), w.Param64("stride_c"), index)
 	w.ShlB64(index, index, ptx.Int(asm.Log2(size)))
-	w.CvtaToGlobalU64(w.pointer, w.Param64(w.p.c.address))
+	w.pointer = w.Pointer("c")
 	w.AddS64(w.pointer, w.pointer, index)
-	w.MulLoS64(w.rowStride, ldc, ptx.Int(size*min(w.rowStep, 16)))
+	w.rowStride = w.MulLoS64(w.B64(), ldc, ptx.Int(size*min(w.rowStep, 16)))
 }
-
-// sumBytes is the size of a sum. Outputs of that size are the sums' type.
-const sumBytes = 4
 
 // unrolledStores is the most stores of an mma tile's rows that are unrolled. Narrower stores run in a loop.
 const unrolledStores = 8
@@ -179,24 +201,19 @@ func (w *writer) tile(tag string, alpha, beta ptx.Operand) {
 			}
 			continue
 		}
-		again := w.Label(fmt.Sprintf("rows_%s%d", tag, m))
 		w.MovB32(counter, ptx.Int(passes))
-		w.Place(again)
-		w.pass(from, alpha, beta)
-		w.If(w.CountDown(counter)).BraUni(again)
+		w.Repeat(fmt.Sprintf("rows_%s%d", tag, m), counter, func() { w.pass(from, alpha, beta) })
 	}
 }
 
 // pass writes as many rows as the warp stores at once, and moves on.
 func (w *writer) pass(from, alpha, beta ptx.Operand) {
-	inside := w.Pred()
-	w.SetpGtS32(inside, w.rowsLeft, ptx.Int(0))
+	inside := w.SetpGtS32(w.Pred(), w.rowsLeft, ptx.Int(0))
 	if w.s.Nested {
 		w.lookUpRow()
 	}
 	for i := range w.across {
-		valid := w.Pred()
-		w.AndPred(valid, inside, w.inRow[i])
+		valid := w.AndPred(w.Pred(), inside, w.inRow[i])
 		w.store(place{i, valid, w.elementsAtEdge(i, inside)}, from, alpha, beta)
 	}
 	if !w.s.Nested {
@@ -219,13 +236,10 @@ func (w *writer) elementsAtEdge(store int, inside ptx.Operand) (elements []ptx.O
 	if !w.s.RaggedC {
 		return nil
 	}
-	ended := w.Pred()
-	w.AndPred(ended, inside, w.atEdge[store])
+	ended := w.AndPred(w.Pred(), inside, w.atEdge[store])
 	for j := range w.width {
-		p := w.Pred()
-		w.SetpGtS32(p, w.columnsLeft, ptx.Int(32*store*w.width+j))
-		w.AndPred(p, p, ended)
-		elements = append(elements, p)
+		p := w.SetpGtS32(w.Pred(), w.columnsLeft, ptx.Int(32*store*w.width+j))
+		elements = append(elements, w.AndPred(p, p, ended))
 	}
 	return elements
 }
@@ -241,22 +255,22 @@ func (w *writer) at(store, element int) ptx.Operand {
 // store writes neighbours of a row of C, from the sums in shared memory. beta is invalid if C is not read.
 func (w *writer) store(p place, from, alpha, beta ptx.Operand) {
 	width := w.width
-	v := w.Regs(width, w.sums.register)
+	v := w.Regs(width, w.Sums.Register)
 	for i := 0; i < width; i += 4 {
 		w.Load(v[i:min(i+4, width)], ptx.Shared(from, 32*p.store*width*4+4*i))
 	}
 	for _, x := range v {
-		w.sums.multiply(x, x, alpha)
+		w.Sums.Multiply(x, x, alpha)
 	}
 	if beta != (ptx.Operand{}) {
-		was := w.read(w.at(p.store, 0), width, p.valid)
+		was := w.Sums.Read(w.at(p.store, 0), width, w.s.Out, p.valid)
 		for j, inside := range p.elements {
-			v := w.read(w.at(p.store, j), 1, inside)
+			v := w.Sums.Read(w.at(p.store, j), 1, w.s.Out, inside)
 			w.If(inside)
-			w.sums.move(was[j], v[0])
+			w.Sums.Move(was[j], v[0])
 		}
 		for i, x := range was {
-			w.sums.multiplyAdd(v[i], beta, x, v[i])
+			w.Sums.MultiplyAdd(v[i], beta, x, v[i])
 		}
 	}
 	for j, x := range v {
@@ -265,55 +279,8 @@ func (w *writer) store(p place, from, alpha, beta ptx.Operand) {
 		}
 		w.Activate(x, w.s.Epilogue.Activation)
 	}
-	w.write(w.at(p.store, 0), v, p.valid)
+	w.Sums.Write(w.at(p.store, 0), v, w.s.Out, p.valid)
 	for j, inside := range p.elements {
-		w.write(w.at(p.store, j), v[j:j+1], inside)
+		w.Sums.Write(w.at(p.store, j), v[j:j+1], w.s.Out, inside)
 	}
-}
-
-// write writes neighbours of a row of C, if they are valid.
-func (w *writer) write(to ptx.Operand, v []ptx.Operand, valid ptx.Operand) {
-	width := len(v)
-	if w.s.Out.Bytes() == sumBytes {
-		w.If(valid).Store(to, v)
-		return
-	}
-	if width == 1 {
-		h := w.Half(v[0], w.s.Out)
-		w.If(valid).StGlobalB16(to, h)
-		return
-	}
-	packed := make([]ptx.Operand, width/2)
-	for i := range packed {
-		packed[i] = w.Halves(v[2*i], v[2*i+1], w.s.Out)
-	}
-	w.If(valid).Store(to, packed)
-}
-
-// read reads neighbours of a row of C in the type of the sums, if they are valid.
-func (w *writer) read(from ptx.Operand, width int, valid ptx.Operand) []ptx.Operand {
-	v := w.Regs(width, w.sums.register)
-	if w.s.Out.Bytes() == sumBytes {
-		for _, x := range v {
-			w.sums.clear(x)
-		}
-		w.If(valid).Load(v, from)
-		return v
-	}
-	if width == 1 {
-		return []ptx.Operand{w.Element(from, w.s.Out, valid)}
-	}
-	packed := w.Regs(width/2, w.B32)
-	for _, p := range packed {
-		w.MovB32(p, ptx.Int(0))
-	}
-	w.If(valid).Load(packed, from)
-	h := w.Regs(2, w.B16)
-	halves := w.Vec(h...)
-	for i, p := range packed {
-		w.MovB32Unpack(halves, p)
-		w.ToFloat(v[2*i], h[0], w.s.Out)
-		w.ToFloat(v[2*i+1], h[1], w.s.Out)
-	}
-	return v
 }

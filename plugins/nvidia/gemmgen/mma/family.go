@@ -48,3 +48,50 @@ func (Family) Program(
 	_, reason, detail := s.Check(limits)
 	return s, reason, detail
 }
+
+// Sums says which kernels add up an element of C in an order that does not depend on M.
+//
+// A warp adds one step of 32 bytes along K after another to the accumulators of its tile, all with the instruction of
+// the type, in the order of K. Two things add up more than one sum of an element: a split of K, and warps that divide
+// the steps of a block (warp_count_k). How many do that is derived from the tile if the axis is 0, so it is fixed at
+// 1.
+//
+// block_k is the same for all M: the block that is not full comes first, filled up with zeros, so that it decides which
+// indices along K one instruction adds. With rows along K that no copy ends with, it comes last; that depends on the
+// matrices' rows, and not on M.
+func (Family) Sums() arch.SumOrder {
+	return arch.SumOrder{
+		Values: []arch.AxisValues{
+			{Name: "split_k", Values: []string{"1"}}, {Name: axisWarpsK, Values: []string{"1"}},
+		},
+		Same: []string{"block_k"},
+	}
+}
+
+// The names of the axes.
+const (
+	axisWarpsM = "warp_count_m"
+	axisWarpsK = "warp_count_k"
+)
+
+// axes are what the family's configurations have beyond the numbers of every configuration.
+var axes = []gemm.Axis{
+	{
+		Name: axisWarpsM, Type: gemm.Integer, Values: []string{"0", "1", "2", "4", "8"}, Default: "0", Unit: "warp",
+		Doc: "warps that divide the rows of a tile; 0: as makes their parts most square",
+	},
+	{
+		Name: axisWarpsK, Type: gemm.Integer, Values: []string{"0", "1", "2", "4", "8"}, Default: "0", Unit: "warp",
+		Doc: "warps that share a part of a tile and divide its steps along K (LocalSplitU); 0: as few as can be",
+	},
+}
+
+// choices are the numbers of a configuration on the axes.
+type choices struct{ warpsM, warpsK int }
+
+func choicesOf(c *gemm.Config) (o choices) {
+	if c.Axes == (gemm.Axes{}) { // the fast path: models ask for thousands
+		return o
+	}
+	return choices{warpsM: axes[0].Number(c.Axes), warpsK: axes[1].Number(c.Axes)}
+}

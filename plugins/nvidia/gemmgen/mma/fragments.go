@@ -66,8 +66,7 @@ func (e *emitter) newFragments(t tile, warp ptx.Operand, size int, rowsFirst boo
 		row = e.Mad(warp, size, row)
 	}
 	shift, mask, _ := t.swizzle()
-	swizzled := e.B32()
-	e.XorB32(swizzled, chunk, e.And(e.Shr(row, shift), mask))
+	swizzled := e.XorB32(e.B32(), chunk, e.And(e.Shr(row, shift), mask))
 	offset := e.Mad(row, t.rowBytes(), e.Shl(swizzled, 4))
 	f.offset = e.positions(offset, min(positions, 4))
 	return f
@@ -121,15 +120,14 @@ func (e *emitter) newElements(t tile, warp ptx.Operand, size int, row, column pt
 	e.Comment("elements of " + t.name)
 	first := e.g.steps * stepBytes / t.size
 	if row == (ptx.Operand{}) {
-		row = e.B32()
-		e.MulLoS32(row, e.warpK, ptx.Int(first))
+		row = e.MulLoS32(e.B32(), e.warpK, ptx.Int(first))
 	} else {
 		row = e.Mad(e.warpK, first, row)
 	}
 	column = e.Mad(warp, size, column)
 	shift, mask, left := t.swizzle()
-	offset := e.B32()
-	e.XorB32(offset, e.Shl(column, asm.Log2(t.size)), e.Shl(e.And(e.Shr(row, shift), mask), asm.Log2(chunkBytes)+left))
+	offset, swizzle := e.Shl(column, asm.Log2(t.size)), e.And(e.Shr(row, shift), mask)
+	offset = e.XorB32(e.B32(), offset, e.Shl(swizzle, asm.Log2(chunkBytes)+left))
 	offset = e.Mad(row, t.rowBytes(), offset)
 	return &elements{e: e, t: t, offset: e.positions(offset, mask+1), acrossFirst: acrossFirst}
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/asm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
@@ -27,9 +26,9 @@ type instruction struct {
 	// round says that operands in memory are fp32 and are rounded when they are read.
 	round bool
 	// emit is the matrix instruction. It is nil for fp32, whose products are summed by FMA.
-	emit func(k *ptx.Builder, d, a, b, c ptx.Operand)
+	emit func(k *ptx.Builder, d, a, b, c ptx.Operand) ptx.Operand
 	// widen is the instruction that converts two fp8 numbers to fp16. It is nil for other types.
-	widen func(k *ptx.Builder, d, a ptx.Operand)
+	widen func(k *ptx.Builder, d, a ptx.Operand) ptx.Operand
 }
 
 // widened reports whether fp8 operands are converted to fp16 in registers, and multiplied as such.
@@ -63,34 +62,4 @@ func instructionOf(d gemm.DType) *instruction {
 // DTypes lists the element types of operands that the family multiplies.
 func DTypes() []gemm.DType {
 	return slices.DeleteFunc(gemm.DTypes(), func(d gemm.DType) bool { return instructionOf(d) == nil })
-}
-
-// sums has the operations on sums, which are fp32 or int32.
-type sums struct {
-	asm.Builder
-	integer bool
-	// register returns a new register, parameter reads a kernel's parameter into one, and move copies one or zero.
-	register        func() ptx.Operand
-	parameter, move func(d, a ptx.Operand)
-	zero            ptx.Operand
-	add, multiply   func(d, a, b ptx.Operand)
-	multiplyAdd     func(d, a, b, c ptx.Operand) // d = a·b + c
-	differ          func(p, a, b ptx.Operand)
-}
-
-func newSums(b asm.Builder, integer bool) sums {
-	if integer {
-		return sums{b, true, b.B32, b.LdParamU32, b.MovB32, ptx.Int(0), b.AddS32, b.MulLoS32, b.MadLoS32, b.SetpNeS32}
-	}
-	return sums{b, false, b.F32, b.LdParamF32, b.MovF32, ptx.Float(0), b.AddF32, b.MulF32, b.FmaF32, b.SetpNeuF32}
-}
-
-// clear makes a sum zero.
-func (s sums) clear(d ptx.Operand) { s.move(d, s.zero) }
-
-// param returns a parameter of the type of the sums.
-func (s sums) param(p ptx.Operand) ptx.Operand {
-	d := s.register()
-	s.parameter(d, p)
-	return d
 }

@@ -15,21 +15,17 @@ func (e *emitter) mainLoop() {
 	e.Comment("pipeline prologue")
 	drained := e.Label("drained")
 	if e.s.Config.SplitK > 1 {
-		some := e.Pred()
-		e.SetpGtS32(some, e.k, ptx.Int(0))
-		e.IfNot(some).BraUni(drained) // a split without a part of K contributes zeros
+		// A split without a part of K contributes zeros.
+		e.IfNot(e.SetpGtS32(e.Pred(), e.K, ptx.Int(0))).BraUni(drained)
 	}
-	blocks := e.fillPipeline()
-	loop := e.Label("loop")
+	blocks, turn := e.fillPipeline(), e.turn
 	switch {
 	case e.fragA == nil:
-		e.turnOfFMA(loop)
+		turn = e.turnOfFMA
 	case e.g.steps == 1:
-		e.turnOfOneStep(loop)
-	default:
-		e.turn(loop)
+		turn = e.turnOfOneStep
 	}
-	e.If(e.CountDown(blocks)).BraUni(loop)
+	e.Repeat("loop", blocks, turn())
 	e.Place(drained)
 	e.Comment("shared memory is free for the epilogue")
 	e.CpAsyncWaitAll()
@@ -39,24 +35,19 @@ func (e *emitter) mainLoop() {
 // fillPipeline issues the copies of the first S−1 blocks. It returns the number of blocks along K.
 func (e *emitter) fillPipeline() (blocks ptx.Operand) {
 	s, blockK := e.s.Config.NumStages, e.s.Config.BlockK
-	blocks = e.B32()
-	firstK := e.B32() // indices along K in the first block, the only one that may be short
-	e.AddS32(blocks, e.k, ptx.Int(blockK-1))
+	blocks = e.Add(e.K, ptx.Int(blockK-1))
 	e.ShrU32(blocks, blocks, ptx.Int(asm.Log2(blockK)))
 	e.toCopy = e.Add(blocks, ptx.Int(-1))
-	e.MadLoS32(firstK, e.toCopy, ptx.Int(-blockK), e.k)
-	e.writeStage, e.readStage, e.stagesEnd = e.B32(), e.B32(), e.B32()
-	e.MovB32(e.writeStage, e.smem)
-	e.MovB32(e.readStage, e.smem)
-	e.AddS32(e.stagesEnd, e.smem, ptx.Int(s*e.g.stageBytes))
+	firstK := e.Mad(e.toCopy, -blockK, e.K) // indices along K in the first block, the only one that may be short
+	e.writeStage, e.readStage = e.MovB32(e.B32(), e.Smem), e.MovB32(e.B32(), e.Smem)
+	e.stagesEnd = e.Add(e.Smem, ptx.Int(s*e.g.stageBytes))
 	if e.shortLast {
-		e.left = e.k
-		firstK = e.k
+		e.left, firstK = e.K, e.K
 	}
 	e.copyA.first(firstK)
 	e.copyB.first(firstK)
 	if e.shortLast {
-		e.left = e.Add(e.k, ptx.Int(-blockK))
+		e.left = e.Add(e.K, ptx.Int(-blockK))
 	}
 	e.CpAsyncCommitGroup()
 	e.nextStage(e.writeStage)
@@ -72,21 +63,22 @@ func (e *emitter) ready() {
 	e.BarSync(ptx.Int(0))
 }
 
-// turnOfOneStep is a turn of the loop for warps that compute one step per block.
-func (e *emitter) turnOfOneStep(loop ptx.Operand) {
+// turnOfOneStep returns a turn of the loop for warps that compute one step per block.
+func (e *emitter) turnOfOneStep() func() {
 	a, b := e.fragmentRegisters()
-	e.Place(loop)
-	e.ready()
-	e.copyBlock()
-	e.load(0, a, b)
-	e.nextStage(e.readStage)
-	e.round(a, b)
-	e.multiply(a, b, func(int) {})
+	return func() {
+		e.ready()
+		e.copyBlock()
+		e.load(0, a, b)
+		e.nextStage(e.readStage)
+		e.round(a, b)
+		e.multiply(a, b, func(int) {})
+	}
 }
 
-// turn is a turn of the loop for warps that compute several steps per block. It loads the first fragments before
+// turn returns a turn of the loop for warps that compute several steps per block. It loads the first fragments before
 // the loop.
-func (e *emitter) turn(loop ptx.Operand) {
+func (e *emitter) turn() func() {
 	g := e.g
 	var a, b [2][]ptx.Operand
 	for i := range a {
@@ -104,25 +96,26 @@ func (e *emitter) turn(loop ptx.Operand) {
 			stepB = 1 // fewer addresses at a time
 		}
 	}
-	e.Place(loop)
-	for step := range g.steps {
-		if step == g.steps-1 {
-			e.ready()
-			e.nextStage(e.readStage)
+	return func() {
+		for step := range g.steps {
+			if step == g.steps-1 {
+				e.ready()
+				e.nextStage(e.readStage)
+			}
+			next := (step + 1) % g.steps
+			e.load(next, a[next%2], b[next%2])
+			e.multiply(a[step%2], b[step%2], func(n int) {
+				if step == 0 && n == column {
+					more = e.beginCopy()
+					e.copyA.next(more)
+				}
+				if step == stepB && n == column {
+					e.copyB.next(more)
+					e.endCopy()
+				}
+			})
+			e.round(a[next%2], b[next%2])
 		}
-		next := (step + 1) % g.steps
-		e.load(next, a[next%2], b[next%2])
-		e.multiply(a[step%2], b[step%2], func(n int) {
-			if step == 0 && n == column {
-				more = e.beginCopy()
-				e.copyA.next(more)
-			}
-			if step == stepB && n == column {
-				e.copyB.next(more)
-				e.endCopy()
-			}
-		})
-		e.round(a[next%2], b[next%2])
 	}
 }
 
@@ -146,11 +139,7 @@ func (e *emitter) tight() bool {
 	return 4*g.tilesM*g.tilesN+g.fragments+copies > 208 || copies > 40 && g.a.size == 4
 }
 
-func (e *emitter) beginCopy() (more ptx.Operand) {
-	more = e.Pred()
-	e.SetpGtS32(more, e.toCopy, ptx.Int(0))
-	return more
-}
+func (e *emitter) beginCopy() (more ptx.Operand) { return e.SetpGtS32(e.Pred(), e.toCopy, ptx.Int(0)) }
 
 func (e *emitter) endCopy() {
 	e.CpAsyncCommitGroup()
@@ -163,10 +152,9 @@ func (e *emitter) endCopy() {
 
 // nextStage moves the address of a stage on, from the last stage to the first.
 func (e *emitter) nextStage(stage ptx.Operand) {
-	wrap := e.Pred()
 	e.AddS32(stage, stage, ptx.Int(e.g.stageBytes))
-	e.SetpEqS32(wrap, stage, e.stagesEnd)
-	e.SelpB32(stage, e.smem, stage, wrap)
+	wrap := e.SetpEqS32(e.Pred(), stage, e.stagesEnd)
+	e.SelpB32(stage, e.Smem, stage, wrap)
 }
 
 // load reads the fragments of a step.
@@ -203,10 +191,9 @@ func (e *emitter) multiply(a, b []ptx.Operand, before func(n int)) {
 	for n := range e.g.tilesN {
 		before(n)
 		bv := e.Vec(b[2*n : 2*n+2]...)
-		for i := range e.g.tilesM {
-			m := i
+		for m := range e.g.tilesM {
 			if n%2 == 1 {
-				m = e.g.tilesM - 1 - i
+				m = e.g.tilesM - 1 - m
 			}
 			acc := e.accVec[m*e.g.tilesN+n]
 			mma(e.Builder.Builder, acc, av[m], bv, acc)
@@ -253,9 +240,7 @@ func (e *emitter) widen(registers []ptx.Operand) (pairs [2][]ptx.Operand) {
 		halves := e.Regs(2, e.B16)
 		e.MovB32Unpack(e.Vec(halves...), r)
 		for i, h := range halves {
-			d := e.B32()
-			convert(e.Builder.Builder, d, h)
-			pairs[i] = append(pairs[i], d)
+			pairs[i] = append(pairs[i], convert(e.Builder.Builder, e.B32(), h))
 		}
 	}
 	return pairs

@@ -9,25 +9,15 @@ import "github.com/origami-gemm/origami/plugins/nvidia/ptx"
 // with one table of offsets for each dimension that the matrix has. The nested loops over several summation indices are
 // thus one loop over the table of K, and a tile may have rows from several values of an outer index.
 
-// tables are the parameters that point to the offsets of one matrix: across K, along K and from matrix to matrix of the
-// batch. C has those of its rows and columns in the first two.
-type tables struct{ across, along, batch ptx.Operand }
-
 // offsetBytes is the size of an offset in a table.
 const offsetBytes = 8
 
-// nestedParams declares the tables.
-func (e *emitter) nestedParams(p *params) {
-	table := func(name string) ptx.Operand { return e.Param(name, ptx.U64) }
-	p.a.tables = tables{table("a_m"), table("a_k"), table("a_batch")}
-	p.b.tables = tables{table("b_n"), table("b_k"), table("b_batch")}
-	p.c.tables = tables{table("c_m"), table("c_n"), table("c_batch")}
-}
+// acrossK are the tables of a matrix across K, by its name. C has one for its rows, and c_n for its columns.
+var acrossK = map[string]string{"a": "a_m", "b": "b_n", "c": "c_m"}
 
 // table returns the address of a table's entry. An invalid index is 0.
-func (e *emitter) table(parameter, index ptx.Operand) ptx.Operand {
-	at := e.B64()
-	e.CvtaToGlobalU64(at, e.Param64(parameter))
+func (e *emitter) table(name string, index ptx.Operand) ptx.Operand {
+	at := e.Pointer(name)
 	if index != (ptx.Operand{}) {
 		e.MadWideU32(at, index, ptx.Int(offsetBytes), at)
 	}
@@ -36,26 +26,16 @@ func (e *emitter) table(parameter, index ptx.Operand) ptx.Operand {
 
 // offsetAt reads an entry of a table, some entries behind an address.
 func (e *emitter) offsetAt(table ptx.Operand, entry int) ptx.Operand {
-	d := e.B64()
-	e.LdGlobalB64(d, ptx.Global(table, entry*offsetBytes))
-	return d
+	return e.LdGlobalB64(e.B64(), ptx.Global(table, entry*offsetBytes))
 }
 
-// plus returns the sum of addresses and offsets.
-func (e *emitter) plus(first ptx.Operand, rest ...ptx.Operand) ptx.Operand {
-	for _, x := range rest {
-		d := e.B64()
-		e.AddS64(d, first, x)
-		first = d
-	}
-	return first
-}
+// plus returns the sum of an address and an offset.
+func (e *emitter) plus(at, offset ptx.Operand) ptx.Operand { return e.AddS64(e.B64(), at, offset) }
 
 // matrix returns the address of the CTA's matrix of the batch.
-func (e *emitter) matrix(p *matrixParams) ptx.Operand {
-	base := e.B64()
-	e.CvtaToGlobalU64(base, e.Param64(p.address))
-	return e.plus(base, e.offsetAt(e.table(p.tables.batch, e.Special(ptx.CtaidZ)), 0))
+func (e *emitter) matrix(name string) ptx.Operand {
+	base := e.Pointer(name)
+	return e.plus(base, e.offsetAt(e.table(name+"_batch", e.Special(ptx.CtaidZ)), 0))
 }
 
 // lookup is how a copier finds elements.
@@ -66,22 +46,22 @@ type lookup struct {
 }
 
 // lookUp emits the set-up. If rows are along K, pointer has the address of each position's column.
-func (c *copier) lookUp(p matrixParams, first, limit, begin ptx.Operand) {
+func (c *copier) lookUp(first, limit ptx.Operand) {
 	e := c.e
-	c.nested.base = e.matrix(&p)
-	c.nested.along = e.table(p.tables.along, begin)
+	c.nested.base = e.matrix(c.t.name)
+	c.nested.along = e.table(c.t.name+"_k", e.FirstK)
 	last := e.Add(limit, ptx.Int(-1))
 	if !c.t.kRows {
 		c.lastRow = last
 		c.row0 = e.Add(c.row0, first)
-		c.nested.across = e.table(p.tables.across, ptx.Operand{})
+		c.nested.across = e.table(acrossK[c.t.name], ptx.Operand{})
 		e.MadWideU32(c.nested.along, c.column, ptx.Int(offsetBytes), c.nested.along)
 		return
 	}
 	for i := range c.across {
 		column := e.Add(e.Add(c.column, ptx.Int(i*c.columnStep/c.t.size)), first)
 		e.MinS32(column, column, last)
-		c.pointer = append(c.pointer, e.plus(c.nested.base, e.offsetAt(e.table(p.tables.across, column), 0)))
+		c.pointer = append(c.pointer, e.plus(c.nested.base, e.offsetAt(e.table(acrossK[c.t.name], column), 0)))
 	}
 }
 
@@ -99,8 +79,7 @@ func (c *copier) advanceNested(k ptx.Operand) {
 func (c *copier) nestedSource(row0 ptx.Operand) func(at ptx.Operand, row, position int) ptx.Operand {
 	e, rows := c.e, map[int]ptx.Operand{}
 	if c.t.kRows {
-		first := e.B64()
-		e.MadWideU32(first, row0, ptx.Int(offsetBytes), c.nested.along)
+		first := e.At(row0, offsetBytes, c.nested.along)
 		return func(_ ptx.Operand, row, position int) ptx.Operand {
 			if rows[row] == (ptx.Operand{}) {
 				rows[row] = e.offsetAt(first, row)
@@ -114,9 +93,7 @@ func (c *copier) nestedSource(row0 ptx.Operand) func(at ptx.Operand, row, positi
 	}
 	return func(at ptx.Operand, row, position int) ptx.Operand {
 		if rows[row] == (ptx.Operand{}) {
-			entry := e.B64()
-			e.MadWideU32(entry, at, ptx.Int(offsetBytes), c.nested.across)
-			rows[row] = e.offsetAt(entry, 0)
+			rows[row] = e.offsetAt(e.At(at, offsetBytes, c.nested.across), 0)
 		}
 		return e.plus(starts[position], rows[row])
 	}
@@ -132,23 +109,21 @@ type nestedWriter struct {
 
 // lookUp emits the set-up for the elements from a row and a column on.
 func (w *writer) lookUp(row, column ptx.Operand) {
-	w.pointer = w.matrix(&w.p.c)
-	w.nested.rows = w.table(w.p.c.tables.across, ptx.Operand{})
-	w.nested.row, w.nested.last = row, w.Add(w.m, ptx.Int(-1))
-	last := w.Add(w.n, ptx.Int(-1))
+	w.pointer = w.matrix("c")
+	w.nested.rows = w.table(acrossK["c"], ptx.Operand{})
+	w.nested.row, w.nested.last = row, w.Add(w.M, ptx.Int(-1))
+	last := w.Add(w.N, ptx.Int(-1))
 	for i := range w.across {
 		at := w.Add(column, ptx.Int(32*i*w.width))
 		w.MinS32(at, at, last)
-		w.nested.columns = append(w.nested.columns, w.offsetAt(w.table(w.p.c.tables.along, at), 0))
+		w.nested.columns = append(w.nested.columns, w.offsetAt(w.table("c_n", at), 0))
 	}
 }
 
 // lookUpRow finds the places of the stores in the next row, and moves on.
 func (w *writer) lookUpRow() {
-	at, entry := w.B32(), w.B64()
-	w.MinS32(at, w.nested.row, w.nested.last)
-	w.MadWideU32(entry, at, ptx.Int(offsetBytes), w.nested.rows)
-	start := w.plus(w.pointer, w.offsetAt(entry, 0))
+	at := w.MinS32(w.B32(), w.nested.row, w.nested.last)
+	start := w.plus(w.pointer, w.offsetAt(w.At(at, offsetBytes, w.nested.rows), 0))
 	w.nested.places = w.nested.places[:0]
 	for _, column := range w.nested.columns {
 		w.nested.places = append(w.nested.places, w.plus(start, column))

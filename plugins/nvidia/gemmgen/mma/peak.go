@@ -45,50 +45,43 @@ func emitRate(name string, d gemm.DType, warps, tilesM, tilesN, times int, t tar
 		return nil, diag.Inputf("there is no matrix instruction for operands of %s", d).
 			Do("use fp16, bf16, tf32, fp8, fp8_e5m2 or int8")
 	}
-	b := newSums(asm.New(name+d.String()), i.integer)
+	b := asm.New(name + d.String())
+	sums := b.Sums(i.integer)
 	b.Header("%s with %s operands in registers", i.name, d)
 	b.Begin(32*warps, 1)
-	in, counters, turns := b.Param("in", ptx.U64), b.Param("counters", ptx.U64), b.Param("turns", ptx.U32)
-	from, offset, left := b.Param64(in), b.B64(), b.Param32(turns)
+	b.Params(ptx.U64, "in", "counters")
+	b.Params(ptx.U32, "turns")
+	from, left := b.Param64("in"), b.Param32("turns")
 	b.CvtaToGlobalU64(from, from)
-	b.MulWideU32(offset, b.Special(ptx.TidX), ptx.Int(PeakInputBytes))
-	b.AddS64(from, from, offset)
-	load := func(n, size int) []ptx.Operand {
+	b.AddS64(from, from, b.MulWideU32(b.B64(), b.Special(ptx.TidX), ptx.Int(PeakInputBytes)))
+	load := func(n, size, at int) []ptx.Operand {
 		vectors := make([]ptx.Operand, n)
 		for i := range vectors {
-			vectors[i] = b.Vec(b.Regs(size, b.B32)...)
-			if size == 4 {
-				b.LdGlobalV4B32(vectors[i], ptx.Global(from, 16*i))
-			} else {
-				b.LdGlobalV2B32(vectors[i], ptx.Global(from, 16*peakTilesM+8*i))
-			}
+			v := b.Regs(size, b.B32)
+			b.Load(v, ptx.Global(from, at+4*size*i))
+			vectors[i] = b.Vec(v...)
 		}
 		return vectors
 	}
-	av, bv := load(tilesM, 4), load(tilesN, 2)
-	acc := b.Regs(4*tilesM*tilesN, b.register)
-	for _, r := range acc {
-		b.clear(r)
-	}
-	watch := b.Start(counters)
-	loop := b.Label("loop")
-	b.Place(loop)
-	for n := range times * tilesN {
-		for m := range tilesM {
-			first := 4 * (n%tilesN*tilesM + m)
-			v := b.Vec(acc[first : first+4]...)
-			i.emit(b.Builder.Builder, v, av[m], bv[n%tilesN], v)
+	av, bv := load(tilesM, 4, 0), load(tilesN, 2, 16*peakTilesM)
+	acc := sums.Zeros(4 * tilesM * tilesN)
+	watch := b.Start("counters")
+	b.Repeat("loop", left, func() {
+		for n := range times * tilesN {
+			for m := range tilesM {
+				first := 4 * (n%tilesN*tilesM + m)
+				v := b.Vec(acc[first : first+4]...)
+				i.emit(b.Builder, v, av[m], bv[n%tilesN], v)
+			}
 		}
-	}
-	b.If(b.CountDown(left)).BraUni(loop)
+	})
 	for _, r := range acc[1:] {
-		b.add(acc[0], acc[0], r)
+		sums.Add(acc[0], acc[0], r)
 	}
 	watch.Stop()
 	bits := acc[0]
 	if !i.integer {
-		bits = b.B32()
-		b.MovB32Bits(bits, acc[0])
+		bits = b.MovB32Bits(b.B32(), acc[0])
 	}
 	watch.Keep(bits)
 	b.Ret()

@@ -24,13 +24,14 @@ func newKernel(name string, threads int) asm.Builder {
 // parameter in has.
 type looped struct {
 	asm.Builder
-	from, counters, left ptx.Operand
+	from, left ptx.Operand
 }
 
 func newLooped(name string, threads int) looped {
 	b := newKernel(name, threads)
-	in, counters, turns := b.Param("in", ptx.U64), b.Param("counters", ptx.U64), b.Param("turns", ptx.U32)
-	return looped{b, b.Param64(in), counters, b.Param32(turns)}
+	b.Params(ptx.U64, "in", "counters")
+	b.Params(ptx.U32, "turns")
+	return looped{b, b.Param64("in"), b.Param32("turns")}
 }
 
 // StreamThreads threads of a CTA read slabs of SlabBytes, with streamLoads loads of each thread in flight.
@@ -55,15 +56,14 @@ func slabs(name string, cached bool, t target.Target) (*ptx.Kernel, error) {
 	b := newKernel(name, StreamThreads)
 	b.LaunchBounds(StreamThreads, slabsPerSM)
 	s := newStream(b, 8)
-	slabs := b.Param("slabs", ptx.U32)
-	watch := b.Start(s.counters)
+	b.Params(ptx.U32, "slabs")
+	watch, read := b.Start("counters"), s.read
 	if cached {
-		s.readStripes(b, b.Special(ptx.CtaidX), b.Param32(slabs))
-	} else {
-		s.read(b, b.Special(ptx.CtaidX), b.Param32(slabs))
+		read = s.readStripes
 	}
+	read(b, b.Special(ptx.CtaidX), b.Param32("slabs"))
 	watch.Stop()
-	return s.end(b, watch, t)
+	return end(b, watch, s.sums, t)
 }
 
 // Stream generates a kernel whose CTAs read one slab after the other, with 16 bytes per thread and load. CTA i reads
@@ -72,34 +72,30 @@ func slabs(name string, cached bool, t target.Target) (*ptx.Kernel, error) {
 func Stream(t target.Target) (*ptx.Kernel, error) {
 	b := newKernel("stream", StreamThreads)
 	s := newStream(b, 16)
-	slabs, turns := b.Param("slabs", ptx.U32), b.Param("turns", ptx.U32)
-	count, left, slab, step := b.Param32(slabs), b.Param32(turns), b.Special(ptx.CtaidX), b.Special(ptx.NctaidX)
-	watch := b.Start(s.counters)
-	loop := b.Label("loop")
-	b.Place(loop)
-	s.read(b, slab, count)
-	b.AddS32(slab, slab, step)
-	b.If(b.CountDown(left)).BraUni(loop)
+	b.Params(ptx.U32, "slabs", "turns")
+	count, left, slab, step := b.Param32("slabs"), b.Param32("turns"), b.Special(ptx.CtaidX), b.Special(ptx.NctaidX)
+	watch := b.Start("counters")
+	b.Repeat("loop", left, func() {
+		s.read(b, slab, count)
+		b.AddS32(slab, slab, step)
+	})
 	watch.Stop()
-	return s.end(b, watch, t)
+	return end(b, watch, s.sums, t)
 }
 
 // stream is what the kernels that read slabs have in common.
 type stream struct {
-	width          int // bytes per thread and load
-	base, counters ptx.Operand
-	sums           []ptx.Operand
+	width int // bytes per thread and load
+	base  ptx.Operand
+	sums  []ptx.Operand
 }
 
 func newStream(b asm.Builder, width int) *stream {
-	in := b.Param("in", ptx.U64)
-	s := &stream{width: width, counters: b.Param("counters", ptx.U64), base: b.Param64(in), sums: b.Regs(width/4, b.B32)}
-	b.CvtaToGlobalU64(s.base, s.base)
-	b.MadWideU32(s.base, b.Special(ptx.TidX), ptx.Int(width), s.base)
-	for _, r := range s.sums {
-		b.MovB32(r, ptx.Int(0))
-	}
-	return s
+	b.Params(ptx.U64, "in", "counters")
+	base := b.Param64("in")
+	b.CvtaToGlobalU64(base, base)
+	b.MadWideU32(base, b.Special(ptx.TidX), ptx.Int(width), base)
+	return &stream{width, base, b.Zeros(width / 4)}
 }
 
 // read reads slab mod count.
@@ -126,7 +122,7 @@ func (s *stream) readStripes(b asm.Builder, slab, count ptx.Operand) {
 	at := s.at(b, slab, count, stripeBytes)
 	for from := 0; from < SlabBytes; from += streamLoads * s.width * StreamThreads {
 		s.loads(b, func(i int, to []ptx.Operand) {
-			b.LdGlobalV2B32(b.Vec(to...), ptx.Global(at, i%2*stripeBytes/2))
+			b.Load(to, ptx.Global(at, i%2*stripeBytes/2))
 			if i%2 == 1 {
 				b.MadWideU32(at, count, ptx.Int(stripeBytes), at)
 			}
@@ -136,10 +132,9 @@ func (s *stream) readStripes(b asm.Builder, slab, count ptx.Operand) {
 
 // at returns the address of the thread's first bytes of slab mod count, where slabs begin so many bytes apart.
 func (s *stream) at(b asm.Builder, slab, count ptx.Operand, apart int) ptx.Operand {
-	quotient, at := b.B32(), b.B64()
-	b.DivU32(quotient, slab, count)
+	quotient := b.DivU32(b.B32(), slab, count)
 	b.MulLoS32(quotient, quotient, count)
-	b.MadWideU32(at, b.Sub(slab, quotient), ptx.Int(apart), s.base)
+	at := b.MadWideU32(b.B64(), b.Sub(slab, quotient), ptx.Int(apart), s.base)
 	return at
 }
 
@@ -157,11 +152,12 @@ func (s *stream) loads(b asm.Builder, load func(i int, to []ptx.Operand)) {
 	}
 }
 
-func (s *stream) end(b asm.Builder, watch asm.Stopwatch, t target.Target) (*ptx.Kernel, error) {
-	for _, r := range s.sums[1:] {
-		b.XorB32(s.sums[0], s.sums[0], r)
+// end keeps the sums, and ends the kernel.
+func end(b asm.Builder, watch asm.Stopwatch, sums []ptx.Operand, t target.Target) (*ptx.Kernel, error) {
+	for _, r := range sums[1:] {
+		b.XorB32(sums[0], sums[0], r)
 	}
-	watch.Keep(s.sums[0])
+	watch.Keep(sums[0])
 	b.Ret()
 	return b.Build(t)
 }
@@ -176,7 +172,8 @@ const (
 // Parameters: a, b, c.
 func Triad(t target.Target) (*ptx.Kernel, error) {
 	b := newKernel("triad", TriadThreads)
-	params := []ptx.Operand{b.Param("a", ptx.U64), b.Param("b", ptx.U64), b.Param("c", ptx.U64)}
+	params := []string{"a", "b", "c"}
+	b.Params(ptx.U64, params...)
 	index := b.Mad(b.Special(ptx.CtaidX), TriadThreads, b.Special(ptx.TidX))
 	at := make([]ptx.Operand, len(params))
 	for i, p := range params {
@@ -185,12 +182,12 @@ func Triad(t target.Target) (*ptx.Kernel, error) {
 		b.MadWideU32(at[i], index, ptx.Int(16), at[i])
 	}
 	x, y := b.Regs(4, b.F32), b.Regs(4, b.F32)
-	b.LdGlobalV4F32(b.Vec(x...), ptx.Global(at[1], 0))
-	b.LdGlobalV4F32(b.Vec(y...), ptx.Global(at[2], 0))
+	b.Load(x, ptx.Global(at[1], 0))
+	b.Load(y, ptx.Global(at[2], 0))
 	for i := range x {
 		b.FmaF32(x[i], y[i], ptx.Float(3), x[i])
 	}
-	b.StGlobalV4F32(ptx.Global(at[0], 0), b.Vec(x...))
+	b.Store(ptx.Global(at[0], 0), x)
 	b.Ret()
 	return b.Build(t)
 }
@@ -208,54 +205,45 @@ const (
 // pointers, no line is read twice. Parameters: in, counters, log2, turns.
 func Chase(t target.Target) (*ptx.Kernel, error) {
 	b := newKernel("chase", ChaseThreads)
-	in, counters := b.Param("in", ptx.U64), b.Param("counters", ptx.U64)
-	log2, turns := b.Param("log2", ptx.U32), b.Param("turns", ptx.U32)
-	base, bits, left, tid := b.Param64(in), b.Param32(log2), b.Param32(turns), b.Special(ptx.TidX)
+	b.Params(ptx.U64, "in", "counters")
+	b.Params(ptx.U32, "log2", "turns")
+	base, bits, left, tid := b.Param64("in"), b.Param32("log2"), b.Param32("turns"), b.Special(ptx.TidX)
 	b.CvtaToGlobalU64(base, base)
-	mask, half, count := b.B32(), b.B32(), b.B32()
-	b.MovB32(count, ptx.Int(1))
+	count := b.MovB32(b.B32(), ptx.Int(1))
 	b.ShlB32(count, count, bits)
-	b.AddS32(mask, count, ptx.Int(-1))
-	b.ShrU32(half, b.Add(bits, ptx.Int(1)), ptx.Int(1))
+	mask := b.AddS32(b.B32(), count, ptx.Int(-1))
+	half := b.ShrU32(b.B32(), b.Add(bits, ptx.Int(1)), ptx.Int(1))
 	// line returns the address of the i-th line of the order: a mixture of the bits of i that can be undone, so that
 	// different i have different lines.
 	line := func(i ptx.Operand) ptx.Operand {
 		x := b.And(i, -1)
 		for _, odd := range []int{0x2c1b3c6d, 0x297a2d39} {
-			shifted := b.B32()
 			b.MulLoS32(x, x, ptx.Int(odd))
 			b.AndB32(x, x, mask)
-			b.ShrU32(shifted, x, half)
+			shifted := b.ShrU32(b.B32(), x, half)
 			b.XorB32(x, x, shifted)
 		}
-		at := b.B64()
-		b.MadWideU32(at, x, ptx.Int(LineBytes), base)
+		at := b.MadWideU32(b.B64(), x, ptx.Int(LineBytes), base)
 		return at
 	}
-	write, i, writes := b.Label("write"), b.B32(), b.Pred()
-	b.MovB32(i, tid)
+	write := b.Label("write")
+	i := b.MovB32(b.B32(), tid)
 	b.Place(write)
-	next := b.B32()
-	b.AndB32(next, b.Add(i, ptx.Int(1)), mask)
+	next := b.AndB32(b.B32(), b.Add(i, ptx.Int(1)), mask)
 	b.StGlobalB64(ptx.Global(line(i), 0), line(next))
 	b.AddS32(i, i, ptx.Int(ChaseThreads))
-	b.SetpLtU32(writes, i, count)
-	b.If(writes).Bra(write)
-	done, others := b.Label("done"), b.Pred()
+	b.If(b.SetpLtU32(b.Pred(), i, count)).Bra(write)
+	done := b.Label("done")
 	b.MovB32(i, ptx.Int(0))
 	at := line(i)
-	watch := b.Start(counters)
-	b.SetpNeS32(others, tid, ptx.Int(0))
-	b.If(others).Bra(done)
-	follow := b.Label("follow")
-	b.Place(follow)
-	for range ChaseTurn {
-		b.LdGlobalB64(at, ptx.Global(at, 0))
-	}
-	b.If(b.CountDown(left)).Bra(follow)
-	kept := b.B32()
-	b.CvtU32U64(kept, at)
-	watch.Keep(kept)
+	watch := b.Start("counters")
+	b.If(b.SetpNeS32(b.Pred(), tid, ptx.Int(0))).Bra(done)
+	b.RepeatApart("follow", left, func() {
+		for range ChaseTurn {
+			b.LdGlobalB64(at, ptx.Global(at, 0))
+		}
+	})
+	watch.Keep(b.CvtU32U64(b.B32(), at))
 	watch.StopThread(tid)
 	b.Place(done)
 	b.Ret()

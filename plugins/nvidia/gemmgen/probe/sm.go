@@ -33,27 +33,21 @@ func FMA(t target.Target) (*ptx.Kernel, error) {
 	b.CvtaToGlobalU64(from, from)
 	b.MadWideU32(from, b.Special(ptx.TidX), ptx.Int(8), from)
 	factor := b.Regs(2, b.F32)
-	b.LdGlobalV2F32(b.Vec(factor...), ptx.Global(from, 0))
-	sums := b.Regs(fmaChains, b.F32)
-	for _, r := range sums {
-		b.MovF32(r, ptx.Float(0))
-	}
-	watch := b.Start(b.counters)
-	loop := b.Label("loop")
-	b.Place(loop)
-	for range fmaTimes {
-		for _, r := range sums {
-			b.FmaF32(r, r, factor[0], factor[1])
+	b.Load(factor, ptx.Global(from, 0))
+	sums := b.Sums(false).Zeros(fmaChains)
+	watch := b.Start("counters")
+	b.Repeat("loop", b.left, func() {
+		for range fmaTimes {
+			for _, r := range sums {
+				b.FmaF32(r, r, factor[0], factor[1])
+			}
 		}
-	}
-	b.If(b.CountDown(b.left)).BraUni(loop)
+	})
 	watch.Stop()
 	for _, r := range sums[1:] {
 		b.AddF32(sums[0], sums[0], r)
 	}
-	bits := b.B32()
-	b.MovB32Bits(bits, sums[0])
-	watch.Keep(bits)
+	watch.Keep(b.MovB32Bits(b.B32(), sums[0]))
 	b.Ret()
 	return b.Build(t)
 }
@@ -98,13 +92,11 @@ func Loads(p LoadPattern, t target.Target) (*ptx.Kernel, error) {
 	from, tid := b.from, b.Special(ptx.TidX)
 	b.CvtaToGlobalU64(from, from)
 	memory := b.SharedVar("memory", LoadsBytes, 128)
-	shared := b.B32()
-	b.MovU32(shared, memory)
+	shared := b.MovU32(b.B32(), memory)
 	own := b.Regs(4, b.B32)
-	wide := b.B64()
-	b.MadWideU32(wide, tid, ptx.Int(16), from)
+	wide := b.At(tid, 16, from)
 	for i := range loadsEach {
-		b.LdGlobalV4B32(b.Vec(own...), ptx.Global(wide, i*16*LoadsThreads))
+		b.Load(own, ptx.Global(wide, i*16*LoadsThreads))
 		for j, r := range own {
 			b.StSharedB32(ptx.Shared(b.Mad(tid, 16, shared), i*16*LoadsThreads+4*j), r)
 		}
@@ -114,49 +106,30 @@ func Loads(p LoadPattern, t target.Target) (*ptx.Kernel, error) {
 		index = b.And(tid, -32)
 	}
 	// The offset moves by a cache line, so that no load can be taken out of the loop or merged with another.
-	offset := b.B32()
-	b.MulLoS32(offset, index, ptx.Int(p.Bytes))
-	sums := b.Regs(4, b.B32)
-	for _, r := range sums {
-		b.MovB32(r, ptx.Int(0))
-	}
-	watch := b.Start(b.counters)
-	loop := b.Label("loop")
-	b.Place(loop)
-	for range loadsTimes {
-		at, atShared := b.B64(), b.B32()
-		if p.Global {
-			b.MadWideU32(at, offset, ptx.Int(1), from)
-		} else {
-			b.AddS32(atShared, shared, offset)
+	offset := b.MulLoS32(b.B32(), index, ptx.Int(p.Bytes))
+	sums := b.Zeros(4)
+	watch := b.Start("counters")
+	b.Repeat("loop", b.left, func() {
+		for range loadsTimes {
+			address, at := ptx.Shared, ptx.Operand{}
+			if p.Global {
+				address, at = ptx.Global, b.At(offset, 1, from)
+			} else {
+				at = b.Add(shared, offset)
+			}
+			for i := range loadsEach {
+				words := b.Regs(p.Bytes/4, b.B32)
+				b.Load(words, address(at, i*p.Bytes*LoadsThreads))
+				for j, w := range words { // added without carry
+					b.XorB32(sums[j], sums[j], w)
+				}
+			}
+			b.AddS32(offset, offset, ptx.Int(LineBytes))
+			b.AndB32(offset, offset, ptx.Int(p.Bytes*LoadsThreads-1))
 		}
-		for i := range loadsEach {
-			read(b.Builder, p, at, atShared, i*p.Bytes*LoadsThreads, sums)
-		}
-		b.AddS32(offset, offset, ptx.Int(LineBytes))
-		b.AndB32(offset, offset, ptx.Int(p.Bytes*LoadsThreads-1))
-	}
-	b.If(b.CountDown(b.left)).BraUni(loop)
+	})
 	watch.Stop()
-	for _, r := range sums[1:] {
-		b.XorB32(sums[0], sums[0], r)
-	}
-	watch.Keep(sums[0])
-	b.Ret()
-	return b.Build(t)
-}
-
-// read is one load, whose words are added to sums without carry.
-func read(b asm.Builder, p LoadPattern, at, atShared ptx.Operand, offset int, sums []ptx.Operand) {
-	words := b.Regs(p.Bytes/4, b.B32)
-	if p.Global {
-		b.Load(words, ptx.Global(at, offset))
-	} else {
-		b.Load(words, ptx.Shared(atShared, offset))
-	}
-	for i, w := range words {
-		b.XorB32(sums[i], sums[i], w)
-	}
+	return end(b.Builder, watch, sums, t)
 }
 
 // A warpgroup of Wgmma has WarpgroupThreads threads and multiplies 64×256. The warpgroups of a CTA share the second
@@ -192,65 +165,52 @@ func Wgmma(d gemm.DType, warpgroups int, wait bool, t target.Target) (*ptx.Kerne
 		name = "waited"
 	}
 	b := newLooped(fmt.Sprintf("wgmma_%d_%s_%s", warpgroups, name, d), WarpgroupThreads*warpgroups)
-	multiply, integer := wgmmaOf(b.Builder.Builder, d)
-	if multiply == nil {
+	operands, integer := wgmmaTypes[d], d == gemm.INT8
+	if operands == "" {
 		return nil, diag.Inputf("wgmma has no operands of %s", d).Do("use fp16, bf16, tf32, fp8, fp8_e5m2 or int8")
 	}
 	tid := b.Special(ptx.TidX)
 	b.CvtaToGlobalU64(b.from, b.from)
-	smem := b.B32()
-	b.MovU32(smem, b.DynamicShared("smem", 1024))
+	smem := b.MovU32(b.B32(), b.DynamicShared("smem", 1024))
 	copyIn(b.Builder, b.from, smem, tid, warpgroups)
 	b.FenceProxyAsyncShared()
-	group := b.B32()
-	b.ShflSyncIdxB32(group, b.Shr(tid, 7), ptx.Int(0)) // the same in all lanes, as the assembler then knows
-	sums := make([]ptx.Operand, wgmmaN/2)
-	for i := range sums {
-		if integer {
-			sums[i] = b.B32()
-			b.MovB32(sums[i], ptx.Int(0))
-		} else {
-			sums[i] = b.F32()
-			b.MovF32(sums[i], ptx.Float(0))
-		}
+	group := b.ShflSyncIdxB32(b.B32(), b.Shr(tid, 7), ptx.Int(0)) // the same in all lanes, as the assembler then knows
+	var transposed []ptx.Operand                                  // neither is
+	if d.Bytes() == 2 {
+		transposed = []ptx.Operand{ptx.Int(0), ptx.Int(0)}
 	}
+	sums := b.Sums(integer).Zeros(wgmmaN / 2)
 	base := b.Shr(b.And(smem, 0x3FFFF), 4)
-	high, always := b.B32(), b.Pred()
-	b.MovB32(high, ptx.Int(descriptorHigh))
-	b.SetpEqS32(always, tid, tid)
+	high := b.MovB32(b.B32(), ptx.Int(descriptorHigh))
+	always := b.SetpEqS32(b.Pred(), tid, tid)
 	descriptor := func(at ptx.Operand, step int) ptx.Operand {
-		d := b.B64()
-		b.MovB64Pack(d, b.Vec(b.Add(at, ptx.Int(descriptorLow+2*step)), high))
-		return d
+		return b.MovB64Pack(b.B64(), b.Vec(b.Add(at, ptx.Int(descriptorLow+2*step)), high))
 	}
 	atA := b.Mad(group, wgmmaM*wgmmaRow/16, base)
 	atB := b.Add(base, ptx.Int(warpgroups*wgmmaM*wgmmaRow/16))
-	watch := b.Start(b.counters)
-	loop := b.Label("loop")
-	b.Place(loop)
-	b.WgmmaFenceSyncAligned()
-	for step := range WgmmaSteps {
-		multiply(b.Vec(sums...), descriptor(atA, step), descriptor(atB, step), always)
-		if wait {
-			b.WgmmaCommitGroupSyncAligned()
-			b.WgmmaWaitGroupSyncAligned(ptx.Int(0))
-			b.WgmmaFenceSyncAligned()
+	watch := b.Start("counters")
+	b.Repeat("loop", b.left, func() {
+		b.WgmmaFenceSyncAligned()
+		for step := range WgmmaSteps {
+			b.Wgmma(wgmmaN, operands, b.Vec(sums...), descriptor(atA, step), descriptor(atB, step), always, transposed...)
+			if wait {
+				b.WgmmaCommitGroupSyncAligned()
+				b.WgmmaWaitGroupSyncAligned(ptx.Int(0))
+				b.WgmmaFenceSyncAligned()
+			}
 		}
-	}
-	if !wait {
-		b.WgmmaCommitGroupSyncAligned()
-		b.WgmmaWaitGroupSyncAligned(ptx.Int(1))
-	}
-	b.If(b.CountDown(b.left)).BraUni(loop)
+		if !wait {
+			b.WgmmaCommitGroupSyncAligned()
+			b.WgmmaWaitGroupSyncAligned(ptx.Int(1))
+		}
+	})
 	b.WgmmaWaitGroupSyncAligned(ptx.Int(0))
 	watch.Stop()
-	kept := b.B32()
-	b.MovB32(kept, ptx.Int(0))
+	kept := b.MovB32(b.B32(), ptx.Int(0))
 	for _, r := range sums {
 		bits := r
 		if !integer {
-			bits = b.B32()
-			b.MovB32Bits(bits, r)
+			bits = b.MovB32Bits(b.B32(), r)
 		}
 		b.XorB32(kept, kept, bits)
 	}
@@ -262,31 +222,15 @@ func Wgmma(d gemm.DType, warpgroups int, wait bool, t target.Target) (*ptx.Kerne
 // copyIn copies the operands to shared memory.
 func copyIn(b asm.Builder, from, smem, tid ptx.Operand, warpgroups int) {
 	words := b.Regs(2, b.B32)
-	at, to := b.B64(), b.Mad(tid, 8, smem)
-	b.MadWideU32(at, tid, ptx.Int(8), from)
+	to := b.Mad(tid, 8, smem)
+	at := b.At(tid, 8, from)
 	for done := 0; done < WgmmaBytes(warpgroups); done += 8 * WarpgroupThreads * warpgroups {
-		b.LdGlobalV2B32(b.Vec(words...), ptx.Global(at, done))
-		b.StSharedV2B32(ptx.Shared(to, done), b.Vec(words...))
+		b.Load(words, ptx.Global(at, done))
+		b.Store(ptx.Shared(to, done), words)
 	}
 }
 
-// wgmmaTypes are the operands in PTX of the multiplications that are given an extent along N.
-var wgmmaTypes = map[gemm.DType]string{gemm.FP16: "f16", gemm.BF16: "bf16", gemm.FP8: "e4m3", gemm.FP8E5M2: "e5m2"}
-
-// wgmmaOf returns the multiplication of a type, nil if there is none, and whether its sums are int32.
-func wgmmaOf(b *ptx.Builder, d gemm.DType) (multiply func(sums, a, bDesc, add ptx.Operand), integer bool) {
-	switch operands := wgmmaTypes[d]; {
-	case d == gemm.TF32:
-		return b.WgmmaM64N256K8F32TF32, false
-	case d == gemm.INT8:
-		return b.WgmmaM64N256K32S32S8, true
-	case operands == "":
-		return nil, false
-	case d.Bytes() == 1:
-		return func(sums, a, bDesc, add ptx.Operand) { b.Wgmma8(wgmmaN, operands, sums, a, bDesc, add) }, false
-	default:
-		return func(sums, a, bDesc, add ptx.Operand) {
-			b.Wgmma(wgmmaN, operands, sums, a, bDesc, add, ptx.Int(0), ptx.Int(0))
-		}, false
-	}
+// wgmmaTypes are the operands of the multiplications in PTX.
+var wgmmaTypes = map[gemm.DType]string{
+	gemm.FP16: "f16", gemm.BF16: "bf16", gemm.FP8: "e4m3", gemm.FP8E5M2: "e5m2", gemm.TF32: "tf32", gemm.INT8: "s8",
 }

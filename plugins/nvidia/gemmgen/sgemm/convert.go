@@ -27,62 +27,49 @@ func (s Spec) Scratch(p gemm.Problem) unit.Bytes {
 	return unit.Bytes(2 * p.K * (p.M + p.N) * p.Batch)
 }
 
-// emitConversion generates the kernel that rounds A and B. CTAs with y = 0 have A, those with y = 1 have B, z is the
+// conversion generates the kernel that rounds A and B. CTAs with y = 0 have A, those with y = 1 have B, z is the
 // matrix of the batch. lines are the contiguous lines of a matrix, length is the length of each, which is even.
-func emitConversion(t target.Target) (*gemmgen.Kernel, error) {
-	e := asm.New(Name + "_convert_fp16")
+func (s Spec) conversion(t target.Target) (*gemmgen.Kernel, error) {
+	const name = Name + "_convert_fp16"
+	e := asm.New(name)
 	e.Header("A and B of fp32, rounded to fp16 and packed, for kernel family %s", Name)
 	e.Begin(convertThreads, 1)
-	type matrix struct{ from, to, ld, stride, lines, length ptx.Operand }
-	var m [2]matrix
-	for i, name := range []string{"a", "b"} {
-		m[i] = matrix{
-			e.Param(name, ptx.U64), e.Param(name+"_to", ptx.U64), e.Param("ld"+name, ptx.S64),
-			e.Param("stride_"+name, ptx.S64), e.Param("lines_"+name, ptx.U32), e.Param("length_"+name, ptx.U32),
-		}
+	for _, m := range []string{"a", "b"} {
+		e.Params(ptx.U64, m, m+"_to")
+		e.Params(ptx.S64, "ld"+m, "stride_"+m)
+		e.Params(ptx.U32, "lines_"+m, "length_"+m)
 	}
 	end, second := e.Label("end"), e.Label("second")
-	isB := e.Pred()
-	e.SetpNeS32(isB, e.Special(ptx.CtaidY), ptx.Int(0))
-	e.If(isB).BraUni(second)
-	convert := func(m matrix) {
+	e.If(e.SetpNeS32(e.Pred(), e.Special(ptx.CtaidY), ptx.Int(0))).BraUni(second)
+	convert := func(m string) {
 		i := e.Shl(e.Mad(e.Special(ptx.CtaidX), convertThreads, e.Special(ptx.TidX)), 1)
-		length, line, element, beyond := e.Param32(m.length), e.B32(), e.B32(), e.Pred()
-		e.DivU32(line, i, length)
-		e.MulLoS32(element, line, length)
+		length := e.Param32("length_" + m)
+		line := e.DivU32(e.B32(), i, length)
+		element := e.Mul(line, length)
 		e.SubS32(element, i, element)
-		lines := e.Param32(m.lines)
-		e.SetpGeU32(beyond, line, lines)
-		e.If(beyond).Bra(end)
-		from, to, offset, batch := e.B64(), e.B64(), e.B64(), e.Special(ptx.CtaidZ)
-		e.MulLoS64(offset, e.Unsigned(line), e.Param64(m.ld))
-		e.MadLoS64(offset, e.Unsigned(batch), e.Param64(m.stride), offset)
+		lines := e.Param32("lines_" + m)
+		e.If(e.SetpGeU32(e.Pred(), line, lines)).Bra(end)
+		batch := e.Special(ptx.CtaidZ)
+		offset := e.MulLoS64(e.B64(), e.Unsigned(line), e.Param64("ld"+m))
+		e.MadLoS64(offset, e.Unsigned(batch), e.Param64("stride_"+m), offset)
 		e.AddS64(offset, offset, e.Unsigned(element))
-		e.CvtaToGlobalU64(from, e.Param64(m.from))
+		from := e.Pointer(m)
 		e.MadLoS64(from, offset, ptx.Int(wordBytes), from)
-		e.CvtaToGlobalU64(to, e.Param64(m.to))
-		matrixElements := e.B64()
-		e.MulWideU32(matrixElements, lines, length)
+		to := e.Pointer(m + "_to")
+		matrixElements := e.MulWideU32(e.B64(), lines, length)
 		e.MulLoS64(matrixElements, matrixElements, e.Unsigned(batch))
 		e.AddS64(matrixElements, matrixElements, e.Unsigned(i))
 		e.MadLoS64(to, matrixElements, ptx.Int(2), to)
-		x, packed := e.Regs(2, e.F32), e.B32()
-		e.LdGlobalF32(x[0], ptx.Global(from, 0))
-		e.LdGlobalF32(x[1], ptx.Global(from, wordBytes))
-		e.CvtF16x2F32(packed, x[1], x[0])
-		e.StGlobalB32(ptx.Global(to, 0), packed)
+		x, y := e.LdGlobalF32(e.F32(), ptx.Global(from, 0)), e.LdGlobalF32(e.F32(), ptx.Global(from, wordBytes))
+		e.StGlobalB32(ptx.Global(to, 0), e.CvtF16x2F32(e.B32(), y, x))
 	}
-	convert(m[0])
+	convert("a")
 	e.BraUni(end)
 	e.Place(second)
-	convert(m[1])
+	convert("b")
 	e.Place(end)
 	e.Ret()
-	k, err := e.Build(t)
-	if err != nil {
-		return nil, &diag.Error{Kind: diag.Internal, What: "the generated conversion is wrong: " + err.Error(), Err: err}
-	}
-	return &gemmgen.Kernel{Kernel: k, Key: k.Name, Threads: convertThreads}, nil
+	return gemmgen.Assemble(e.Builder, t, s.Config, gemmgen.Kernel{Key: name, Threads: convertThreads})
 }
 
 // convert returns the launch of the conversion, and the matrices that it writes.
@@ -120,22 +107,18 @@ func convert(k *gemmgen.Kernel, call gemmgen.Call) (l gemmgen.Launch, a, b gemmg
 
 // tensorCores emits a kernel of math=wmma: a warp for each 16×16 elements of C.
 func (e *emitter) tensorCores() {
-	warp := e.Shr(e.thread, 5)
-	row := e.Mad(e.Shr(warp, asm.Log2(e.g.tensor.warpsN)), fragment, e.m0)
-	column := e.Mad(e.And(warp, e.g.tensor.warpsN-1), fragment, e.n0)
-	outside := e.Pred()
-	e.SetpGeU32(outside, row, e.m)
-	e.If(outside).Bra(e.exit)
-	e.SetpGeU32(outside, column, e.n)
-	e.If(outside).Bra(e.exit)
+	warp := e.Shr(e.Special(ptx.TidX), 5)
+	row := e.Mad(e.Shr(warp, asm.Log2(e.g.tensor.warpsN)), fragment, e.M0)
+	column := e.Mad(e.And(warp, e.g.tensor.warpsN-1), fragment, e.N0)
+	outside := e.SetpGeU32(e.Pred(), row, e.M)
+	e.If(outside).Bra(e.Exit)
+	e.SetpGeU32(outside, column, e.N)
+	e.If(outside).Bra(e.Exit)
 
 	const bytes = 2
-	a, nextA, strideA := e.fragments(e.p.a, row, e.s.AMajor == gemm.MajorK, bytes)
-	b, nextB, strideB := e.fragments(e.p.b, column, e.s.BMajor == gemm.MajorK, bytes)
-	sums := e.Regs(8, e.F32)
-	for _, r := range sums {
-		e.MovF32(r, ptx.Float(0))
-	}
+	a, nextA, strideA := e.fragments("a", row, e.s.AMajor == gemm.MajorK, bytes)
+	b, nextB, strideB := e.fragments("b", column, e.s.BMajor == gemm.MajorK, bytes)
+	sums := e.Sums.Zeros(8)
 	av, bv, sum := e.Vec(e.Regs(8, e.B32)...), e.Vec(e.Regs(8, e.B32)...), e.Vec(sums...)
 	loadA, loadB, multiply := e.WmmaLoadACol, e.WmmaLoadBRow, e.WmmaMmaColRow
 	switch {
@@ -146,7 +129,7 @@ func (e *emitter) tensorCores() {
 	case e.s.BMajor == gemm.MajorK:
 		loadB, multiply = e.WmmaLoadBCol, e.WmmaMmaColCol
 	}
-	e.loopOver("loop", e.Shr(e.k, asm.Log2(fragment)), func() {
+	e.loopOver("loop", e.Shr(e.K, asm.Log2(fragment)), func() {
 		loadA(av, ptx.Global(a, 0), strideA)
 		loadB(bv, ptx.Global(b, 0), strideB)
 		multiply(sum, av, bv, sum)
@@ -154,19 +137,16 @@ func (e *emitter) tensorCores() {
 		e.AddS64(b, b, nextB)
 	})
 
-	base, line := e.matrix(e.p.c, wordBytes)
-	ldc, alpha, beta, readsC := e.B32(), e.F32(), e.F32(), e.Pred()
-	e.CvtU32U64(ldc, e.Param64(e.p.c.ld))
+	base, line := e.matrix("c", wordBytes)
+	ldc := e.CvtU32U64(e.B32(), e.Param64("ldc"))
 	e.MadLoS64(base, e.Wide(row), line, base)
 	e.MadLoS64(base, e.Wide(column), ptx.Int(wordBytes), base)
-	e.LdParamF32(alpha, e.p.alpha)
-	e.LdParamF32(beta, e.p.beta)
+	alpha, beta := e.ParamF32("alpha"), e.ParamF32("beta")
 	for _, r := range sums {
 		e.MulF32(r, r, alpha)
 	}
 	store := e.Label("store")
-	e.SetpNeuF32(readsC, beta, ptx.Float(0))
-	e.IfNot(readsC).BraUni(store)
+	e.IfNot(e.SetpNeuF32(e.Pred(), beta, ptx.Float(0))).BraUni(store)
 	was := e.Regs(8, e.F32)
 	e.WmmaLoadCRow(e.Vec(was...), ptx.Global(base, 0), ldc)
 	for i, r := range sums {
@@ -179,17 +159,14 @@ func (e *emitter) tensorCores() {
 // fragments returns the address of a warp's first fragment of an operand, the bytes to the next along K, and the
 // elements between contiguous lines.
 func (e *emitter) fragments(
-	p matrixParams, across ptx.Operand, alongK bool, bytes int,
+	name string, across ptx.Operand, alongK bool, bytes int,
 ) (at, next, stride ptx.Operand) {
-	base, line := e.matrix(p, bytes)
-	at, next, stride = e.B64(), e.B64(), e.B32()
-	e.CvtU32U64(stride, e.Param64(p.ld))
+	base, line := e.matrix(name, bytes)
+	stride = e.CvtU32U64(e.B32(), e.Param64("ld"+name))
 	if alongK {
-		e.MadLoS64(at, e.Wide(across), line, base)
-		e.MovB64(next, ptx.Int(fragment*bytes))
-		return at, next, stride
+		at = e.MadLoS64(e.B64(), e.Wide(across), line, base)
+		return at, e.MovB64(e.B64(), ptx.Int(fragment*bytes)), stride
 	}
-	e.MadLoS64(at, e.Wide(across), ptx.Int(bytes), base)
-	e.MulLoS64(next, line, ptx.Int(fragment))
-	return at, next, stride
+	at = e.MadLoS64(e.B64(), e.Wide(across), ptx.Int(bytes), base)
+	return at, e.MulLoS64(e.B64(), line, ptx.Int(fragment)), stride
 }

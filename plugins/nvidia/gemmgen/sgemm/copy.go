@@ -26,27 +26,25 @@ type copier struct {
 }
 
 // newCopier emits the set-up. first and limit are the CTA's first index and the matrix's size across K.
-func (e *emitter) newCopier(t *tile, p matrixParams, first, limit ptx.Operand) *copier {
+func (e *emitter) newCopier(t *tile, first, limit ptx.Operand) *copier {
 	e.Comment("copies of " + t.name)
-	c := &copier{emitter: e, t: t, to: e.B32()}
-	c.line, c.element = lineAndElement(e.Builder, t, e.thread)
+	c := &copier{emitter: e, t: t}
+	c.line, c.element = lineAndElement(e.Builder, t, e.Thread)
 	if t.partial() {
-		c.active = e.Pred()
-		e.SetpLtS32(c.active, e.thread, ptx.Int(t.chunks()))
+		c.active = e.SetpLtS32(e.Pred(), e.Thread, ptx.Int(t.chunks()))
 	}
 	lineStep, elementStep := t.word(1, 0)*wordBytes, t.word(0, 1)*wordBytes
 	c.to = e.Add(e.Mad(c.line, lineStep, e.Mad(c.element, elementStep, e.And(c.line, 0))), ptx.Int(t.at))
 
-	base, wide := e.matrix(p, wordBytes)
+	base, wide := e.matrix(t.name, wordBytes)
 	if e.s.splits() {
 		along := wide
 		if t.alongK() {
 			along = ptx.Int(wordBytes)
 		}
-		e.MadLoS64(base, e.Wide(e.begin), along, base)
+		e.MadLoS64(base, e.Wide(e.FirstK), along, base)
 	}
-	c.rowBytesWide, c.rowBytes = wide, e.B32()
-	e.CvtU32U64(c.rowBytes, wide)
+	c.rowBytesWide, c.rowBytes = wide, e.CvtU32U64(e.B32(), wide)
 	if t.alongK() {
 		c.last = e.Add(limit, ptx.Int(-1))
 		c.line = e.Add(c.line, first)
@@ -58,17 +56,11 @@ func (e *emitter) newCopier(t *tile, p matrixParams, first, limit ptx.Operand) *
 			e.AddS32(element, element, first)
 			e.MinS32(element, element, e.Add(limit, ptx.Int(-t.width)))
 		}
-		pointer := e.B64()
-		e.MadLoS64(pointer, e.Wide(element), ptx.Int(wordBytes), base)
-		c.pointers = append(c.pointers, pointer)
+		c.pointers = append(c.pointers, e.MadLoS64(e.B64(), e.Wide(element), ptx.Int(wordBytes), base))
 	}
 	if e.g.staging == stagingRegisters {
 		for range t.copies() {
-			v := e.Regs(t.width, e.F32)
-			for _, r := range v {
-				e.MovF32(r, ptx.Float(0))
-			}
-			c.loaded = append(c.loaded, v)
+			c.loaded = append(c.loaded, e.Sums.Zeros(t.width))
 		}
 	}
 	return c
@@ -96,27 +88,23 @@ func (c *copier) copy(stage, k, guard ptx.Operand) {
 		line, position := c.Add(line0, ptx.Int(lines)), i%c.positions()
 		inside := ptx.Operand{}
 		if k != (ptx.Operand{}) {
-			inside = c.Pred()
+			index := line
 			if c.t.alongK() {
-				c.SetpLtS32(inside, c.Add(c.element, ptx.Int(further)), k)
-			} else {
-				c.SetpLtS32(inside, line, k)
+				index = c.Add(c.element, ptx.Int(further))
 			}
+			inside = c.SetpLtS32(c.Pred(), index, k)
 		}
 		if c.t.alongK() {
 			c.MinS32(line, line, c.last)
 		}
-		from := c.B64()
-		c.MadWideU32(from, line, c.rowBytes, c.pointers[position])
+		from := c.MadWideU32(c.B64(), line, c.rowBytes, c.pointers[position])
 		if c.g.staging == stagingAsync {
 			c.async(ptx.Shared(to, c.t.word(lines, further)*wordBytes), ptx.Global(from, 0), inside, run)
 			continue
 		}
 		v := c.loaded[i]
 		if inside != (ptx.Operand{}) {
-			for _, r := range v {
-				c.MovF32(r, ptx.Float(0))
-			}
+			c.Sums.Clear([][]ptx.Operand{v})
 		}
 		c.When(c.Both(run, inside)).Load(v, ptx.Global(from, 0))
 	}
@@ -131,8 +119,7 @@ func (c *copier) async(to, from, inside, guard ptx.Operand) {
 	bytes := c.t.width * wordBytes
 	size := ptx.Operand{}
 	if inside != (ptx.Operand{}) {
-		size = c.B32()
-		c.SelpB32(size, ptx.Int(bytes), ptx.Int(0), inside)
+		size = c.SelpB32(c.B32(), ptx.Int(bytes), ptx.Int(0), inside)
 	}
 	c.CopyAsync(bytes, to, from, size, guard)
 }
@@ -193,7 +180,7 @@ func (e *emitter) asRead(place ptx.Operand, elements int) ptx.Operand {
 	if elements > 1 {
 		return place
 	}
-	return e.Add(place, e.Shr(e.k, 31))
+	return e.Add(place, e.Shr(e.K, 31))
 }
 
 // from makes a stage the one to read.
@@ -225,7 +212,7 @@ func (r *reader) multiplyRows(step int) {
 		r.Load(a, ptx.Shared(r.atA, (r.g.rowAt(i)*r.g.a.stride+step*r.span)*wordBytes))
 		for j, x := range a {
 			for n, y := range b[j] {
-				r.FmaF32(r.sums[i][n], x, y, r.sums[i][n])
+				r.FmaF32(r.acc[i][n], x, y, r.acc[i][n])
 			}
 		}
 	}
@@ -269,10 +256,9 @@ func (r *reader) multiplyStep(o operands) {
 
 // firstBlock returns the number of blocks along K and how many indices the first one has.
 func (e *emitter) firstBlock() (blocks, first ptx.Operand) {
-	blocks, first = e.Shr(e.Add(e.k, ptx.Int(e.g.blockK-1)), asm.Log2(e.g.blockK)), e.B32()
+	blocks = e.Shr(e.Add(e.K, ptx.Int(e.g.blockK-1)), asm.Log2(e.g.blockK))
 	if e.s.splits() {
 		e.MaxS32(blocks, blocks, ptx.Int(1))
 	}
-	e.MadLoS32(first, e.Add(blocks, ptx.Int(-1)), ptx.Int(-e.g.blockK), e.k)
-	return blocks, first
+	return blocks, e.Mad(e.Add(blocks, ptx.Int(-1)), -e.g.blockK, e.K)
 }

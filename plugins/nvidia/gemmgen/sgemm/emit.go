@@ -1,6 +1,8 @@
 package sgemm
 
 import (
+	"slices"
+
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
@@ -21,137 +23,99 @@ func (s Spec) Emit(t target.Target) (*gemmgen.Kernel, error) {
 			return nil, diag.Inputf("alignment of %d bytes", align).Do("use 4, 8 or 16")
 		}
 	}
-	e := &emitter{Builder: asm.New(s.name()), s: s, g: g}
+	b := asm.New(s.name())
+	e := &emitter{CTA: asm.CTA{Builder: b, Sums: b.Sums(false)}, s: s, g: g}
 	e.kernel()
-	k, err := e.Build(t)
-	if err != nil {
-		return nil, gemmgen.Wrong(s.Config, err)
-	}
 	r := g.resources()
-	kernel := &gemmgen.Kernel{Kernel: k, Key: s, Threads: r.Threads, SharedMemory: r.SharedMemory}
+	k := gemmgen.Kernel{Key: s, Threads: r.Threads, SharedMemory: r.SharedMemory}
 	if s.converts() {
-		kernel.Rounds = gemm.FP16
-		if kernel.Before, err = emitConversion(t); err != nil {
+		var err error
+		if k.Before, err = s.conversion(t); err != nil {
 			return nil, err
 		}
+		k.Rounds = gemm.FP16
 	}
-	return kernel, nil
+	return gemmgen.Assemble(b.Builder, t, s.Config, k)
 }
 
-// emitter builds one kernel. Its fields are the values that more than one part of the kernel needs.
+// emitter builds one kernel. Its fields are the values that more than one pass needs.
 type emitter struct {
-	asm.Builder
+	asm.CTA
 	s Spec
 	g geometry
-	p params
 
-	thread      ptx.Operand // in the CTA
-	row, column ptx.Operand // the thread's first row and column in the CTA's tile
-	m, n, k     ptx.Operand // the problem's size
-	m0, n0      ptx.Operand // the CTA's first row and column of C
-	begin       ptx.Operand // this split's first index along K, invalid if K is not split
-	blocks      ptx.Operand // blocks along K that are not yet multiplied
-	smem        ptx.Operand // address of the shared memory
-	exit        ptx.Operand // label of the end of the kernel
-	sums        [][]ptx.Operand
+	row, column ptx.Operand     // the thread's first row and column in the CTA's tile
+	stages      *stages         // of operands in shared memory
+	blocks      ptx.Operand     // blocks along K that are not yet multiplied
+	acc         [][]ptx.Operand // the sums of the thread's rows
 }
-
-// params are the kernel's parameters.
-type params struct {
-	a, b, c                matrixParams
-	m, n, k                ptx.Operand
-	tilesM, tilesN, groupM ptx.Operand
-	alpha, beta            ptx.Operand
-	// These are of kernels that split K.
-	partials, counters, kPerSplit ptx.Operand
-}
-
-// matrixParams are the parameters of one matrix.
-type matrixParams struct{ address, ld, stride ptx.Operand }
 
 // kernel emits the whole kernel.
 func (e *emitter) kernel() {
-	c := e.s.Config
 	e.Header("C = alpha * A * B + beta * C, kernel family %s: A %c-contiguous, B %c-contiguous, C fp32", Name, e.s.AMajor,
 		e.s.BMajor)
-	e.Header("%s", c)
+	e.Header("%s", e.s.Config)
 	e.Begin(e.g.threads, e.g.resources().CTAs)
-	e.exit = e.Label("end")
-	e.p = e.params()
-	e.place()
-	switch {
-	case e.g.math == mathWMMA:
-		e.tensorCores()
-	case e.g.staging == stagingNone:
-		e.clearSums()
-		e.directLoop()
-		e.epilogue()
-	default:
-		e.clearSums()
-		e.stagedLoop()
-		if e.s.splits() {
-			e.reduceSplits()
-		}
-		e.epilogue()
+	e.Exit = e.Label("end")
+	if e.g.math == mathWMMA {
+		e.Emit(e.params, e.walk, e.tensorCores, e.End)
+		return
 	}
-	e.Place(e.exit)
-	e.Ret()
+	e.Emit(
+		e.params,
+		e.walk,
+		asm.Only(e.s.splits(), e.part),
+		e.place,
+		asm.Only(e.g.staging == stagingNone, e.directLoop),
+		asm.Only(e.g.staging != stagingNone, e.stage),
+		asm.Only(e.g.staging != stagingNone, e.stagedLoop),
+		asm.Only(e.s.splits(), e.reduceSplits),
+		e.epilogue,
+		e.End,
+	)
 }
 
-func (e *emitter) params() params {
-	var p params
-	p.a.address, p.b.address, p.c.address = e.Param("a", ptx.U64), e.Param("b", ptx.U64), e.Param("c", ptx.U64)
-	p.a.ld, p.b.ld, p.c.ld = e.Param("lda", ptx.S64), e.Param("ldb", ptx.S64), e.Param("ldc", ptx.S64)
-	p.a.stride, p.b.stride = e.Param("stride_a", ptx.S64), e.Param("stride_b", ptx.S64)
-	p.c.stride = e.Param("stride_c", ptx.S64)
-	p.m, p.n, p.k = e.Param("m", ptx.S32), e.Param("n", ptx.S32), e.Param("k", ptx.S32)
-	p.tilesM, p.tilesN = e.Param("tiles_m", ptx.U32), e.Param("tiles_n", ptx.U32)
-	p.groupM = e.Param("group_m", ptx.U32)
-	p.alpha, p.beta = e.Param("alpha", ptx.F32), e.Param("beta", ptx.F32)
+func (e *emitter) params() {
+	e.Params(ptx.U64, "a", "b", "c")
+	e.Params(ptx.S64, "lda", "ldb", "ldc", "stride_a", "stride_b", "stride_c")
+	e.Params(ptx.S32, "m", "n", "k")
+	e.Params(ptx.U32, "tiles_m", "tiles_n", "group_m")
+	e.Params(ptx.F32, "alpha", "beta")
 	if e.s.splits() {
-		p.partials, p.counters = e.Param("partials", ptx.U64), e.Param("counters", ptx.U64)
-		p.kPerSplit = e.Param("k_per_split", ptx.S32)
+		e.Params(ptx.U64, "partials", "counters")
+		e.Params(ptx.S32, "k_per_split")
 	}
-	return p
 }
 
-// place finds the CTA's tile and the thread's part of it.
-func (e *emitter) place() {
+// walk finds the CTA's output tile.
+func (e *emitter) walk() {
 	e.Comment("output tile")
-	e.m, e.n, e.k = e.Param32(e.p.m), e.Param32(e.p.n), e.Param32(e.p.k)
-	tilesM, tilesN, groupM := e.Param32(e.p.tilesM), e.Param32(e.p.tilesN), e.Param32(e.p.groupM)
-	row, column := e.Grouped(e.Special(ptx.CtaidX), tilesM, tilesN, groupM)
-	e.m0, e.n0 = e.Shl(row, asm.Log2(e.g.blockM)), e.Shl(column, asm.Log2(e.g.blockN))
-	if e.s.splits() {
-		e.part()
-	}
-	e.thread = e.Special(ptx.TidX)
-	if e.g.math == mathFMA {
-		e.row, e.column = rowAndColumn(e.Builder, &e.g, e.thread)
-	}
+	e.M, e.N, e.K = e.Param32("m"), e.Param32("n"), e.Param32("k")
+	e.Walk(e.g.blockM, e.g.blockN)
 }
 
-// clearSums makes the registers of the sums.
-func (e *emitter) clearSums() {
+// part finds this split's part of K. Splits that have none multiply a block of zeros.
+func (e *emitter) part() {
+	e.PartOfK()
+	e.MaxS32(e.K, e.K, ptx.Int(0))
+}
+
+// place finds the thread's part of the tile, and clears its sums.
+func (e *emitter) place() {
+	e.Thread = e.Special(ptx.TidX)
+	e.row, e.column = rowAndColumn(e.Builder, &e.g, e.Thread)
 	for range e.g.threadM {
-		sums := e.Regs(e.g.threadN, e.F32)
-		for _, r := range sums {
-			e.MovF32(r, ptx.Float(0))
-		}
-		e.sums = append(e.sums, sums)
+		e.acc = append(e.acc, e.Sums.Zeros(e.g.threadN))
 	}
 }
 
 // matrix returns the address of the CTA's matrix of the batch, in the global window, and the distance of its lines in
 // bytes.
-func (e *emitter) matrix(p matrixParams, bytes int) (address, line ptx.Operand) {
-	address, line = e.B64(), e.B64()
-	e.CvtaToGlobalU64(address, e.Param64(p.address))
-	offset := e.B64()
-	e.MulLoS64(offset, e.Wide(e.Special(ptx.CtaidZ)), e.Param64(p.stride))
+func (e *emitter) matrix(name string, bytes int) (address, line ptx.Operand) {
+	address = e.Pointer(name)
+	offset := e.MulLoS64(e.B64(), e.Wide(e.Special(ptx.CtaidZ)), e.Param64("stride_"+name))
 	e.MadLoS64(address, offset, ptx.Int(bytes), address)
-	e.MulLoS64(line, e.Param64(p.ld), ptx.Int(bytes))
-	return address, line
+	return address, e.MulLoS64(e.B64(), e.Param64("ld"+name), ptx.Int(bytes))
 }
 
 // multiply adds the products of operands at one index along K.
@@ -161,34 +125,34 @@ func (e *emitter) multiply(a, b []ptx.Operand) {
 			if i%2 == 1 { // back along the row, so that neighbours in the order share an operand
 				j = len(b) - 1 - j
 			}
-			e.FmaF32(e.sums[i][j], x, b[j], e.sums[i][j])
+			e.FmaF32(e.acc[i][j], x, b[j], e.acc[i][j])
 		}
 	}
+}
+
+// reduceSplits sums over the splits of K, in groups as wide as a thread stores at once.
+func (e *emitter) reduceSplits() {
+	sums := slices.Concat(e.acc...)
+	groups := slices.Collect(slices.Chunk(sums, min(widest/wordBytes, len(sums))))
+	e.AddSplits(asm.Splits{Threads: e.g.threads, SumBytes: e.g.blockM * e.g.blockN * wordBytes}, groups)
 }
 
 // epilogue writes C = alpha·sums + beta·C. C is not read when beta is zero.
 func (e *emitter) epilogue() {
 	e.Comment("epilogue")
-	base, line := e.matrix(e.p.c, wordBytes)
-	row, column := e.Add(e.m0, e.row), e.Add(e.n0, e.column)
-	w := &writer{
-		emitter: e, line: line, rowsLeft: e.Sub(e.m, row), columnsLeft: e.Sub(e.n, column), at: e.B64(),
-		alpha: e.F32(), beta: e.F32(),
-	}
-	e.MadLoS64(w.at, e.Wide(row), line, base)
+	base, line := e.matrix("c", wordBytes)
+	row, column := e.Add(e.M0, e.row), e.Add(e.N0, e.column)
+	w := &writer{emitter: e, line: line, rowsLeft: e.Sub(e.M, row), columnsLeft: e.Sub(e.N, column)}
+	w.at = e.MadLoS64(e.B64(), e.Wide(row), line, base)
 	e.MadLoS64(w.at, e.Wide(column), ptx.Int(wordBytes), w.at)
-	e.LdParamF32(w.alpha, e.p.alpha)
-	e.LdParamF32(w.beta, e.p.beta)
+	w.alpha, w.beta = e.ParamF32("alpha"), e.ParamF32("beta")
 	for j := 0; j < e.g.threadN; j += e.g.storeC {
-		inside := e.Pred()
-		e.SetpGtS32(inside, w.columnsLeft, ptx.Int(e.g.columnAt(j)))
-		w.inColumns = append(w.inColumns, inside)
+		w.inColumns = append(w.inColumns, e.SetpGtS32(e.Pred(), w.columnsLeft, ptx.Int(e.g.columnAt(j))))
 	}
-	readsC, withC := e.Pred(), e.Label("with_c")
-	e.SetpNeuF32(readsC, w.beta, ptx.Float(0))
-	e.If(readsC).BraUni(withC)
+	withC := e.Label("with_c")
+	e.If(e.SetpNeuF32(e.Pred(), w.beta, ptx.Float(0))).BraUni(withC)
 	w.rows(false)
-	e.BraUni(e.exit)
+	e.BraUni(e.Exit)
 	e.Place(withC)
 	w.rows(true)
 }
@@ -206,13 +170,11 @@ type writer struct {
 
 // rows writes the rows of the thread, and adds to C if it is to.
 func (w *writer) rows(adds bool) {
-	for i, sums := range w.sums {
-		row, inside := w.B64(), w.Pred()
-		w.MadLoS64(row, w.line, ptx.Int(w.g.rowAt(i)), w.at)
-		w.SetpGtS32(inside, w.rowsLeft, ptx.Int(w.g.rowAt(i)))
+	for i, sums := range w.acc {
+		row := w.MadLoS64(w.B64(), w.line, ptx.Int(w.g.rowAt(i)), w.at)
+		inside := w.SetpGtS32(w.Pred(), w.rowsLeft, ptx.Int(w.g.rowAt(i)))
 		for j, inColumns := range w.inColumns {
-			valid := w.Pred()
-			w.AndPred(valid, inside, inColumns)
+			valid := w.AndPred(w.Pred(), inside, inColumns)
 			first := j * w.g.storeC
 			w.store(ptx.Global(row, w.g.columnAt(first)*wordBytes), sums[first:first+w.g.storeC], valid, adds)
 		}
@@ -221,19 +183,14 @@ func (w *writer) rows(adds bool) {
 
 // store writes neighbours, if they are valid.
 func (w *writer) store(to ptx.Operand, sums []ptx.Operand, valid ptx.Operand, adds bool) {
-	v := w.Regs(len(sums), w.F32)
-	for i, x := range v {
-		w.MulF32(x, sums[i], w.alpha)
+	v := make([]ptx.Operand, len(sums))
+	for i, sum := range sums {
+		v[i] = w.MulF32(w.F32(), sum, w.alpha)
 	}
 	if adds {
-		was := w.Regs(len(v), w.F32)
-		for _, x := range was {
-			w.MovF32(x, ptx.Float(0))
-		}
-		w.If(valid).Load(was, to)
-		for i, x := range v {
-			w.FmaF32(x, was[i], w.beta, x)
+		for i, was := range w.Sums.Read(to, len(v), gemm.FP32, valid) {
+			w.FmaF32(v[i], was, w.beta, v[i])
 		}
 	}
-	w.If(valid).Store(to, v)
+	w.Sums.Write(to, v, gemm.FP32, valid)
 }

@@ -14,19 +14,20 @@ type stages struct {
 	reader      *reader
 }
 
+// stage prepares the copies of operands to shared memory, and their reads from it.
+func (e *emitter) stage() {
+	e.Smem = e.MovU32(e.B32(), e.DynamicShared("smem", widest))
+	s := &stages{emitter: e, end: e.Add(e.Smem, ptx.Int(e.g.stages*e.g.stageBytes))}
+	s.a, s.b = e.newCopier(&e.g.a, e.M0, e.M), e.newCopier(&e.g.b, e.N0, e.N)
+	s.reader = e.newReader()
+	s.write, s.read = e.MovB32(e.B32(), e.Smem), e.MovB32(e.B32(), e.Smem)
+	s.reader.from(s.read)
+	e.stages = s
+}
+
 // stagedLoop multiplies blocks that pass through shared memory.
 func (e *emitter) stagedLoop() {
-	e.smem = e.B32()
-	s := &stages{emitter: e, write: e.B32(), read: e.B32()}
-	e.MovU32(s.smem, e.DynamicShared("smem", widest))
-	s.end = e.Add(s.smem, ptx.Int(e.g.stages*e.g.stageBytes))
-	s.a = e.newCopier(&e.g.a, e.p.a, e.m0, e.m)
-	s.b = e.newCopier(&e.g.b, e.p.b, e.n0, e.n)
-	s.reader = e.newReader()
-	e.MovB32(s.write, s.smem)
-	e.MovB32(s.read, s.smem)
-	s.reader.from(s.read)
-	var first ptx.Operand
+	s, first := e.stages, ptx.Operand{}
 	e.blocks, first = e.firstBlock()
 	switch {
 	case e.g.stages == 1:
@@ -52,10 +53,8 @@ func (s *stages) store(guard ptx.Operand) {
 
 // next moves an address to the next stage.
 func (s *stages) next(stage ptx.Operand) {
-	wrapped, p := s.B32(), s.Pred()
-	s.AddS32(wrapped, stage, ptx.Int(s.g.stageBytes))
-	s.SetpGeU32(p, wrapped, s.end)
-	s.SelpB32(stage, s.smem, wrapped, p)
+	wrapped := s.Add(stage, ptx.Int(s.g.stageBytes))
+	s.SelpB32(stage, s.Smem, wrapped, s.SetpGeU32(s.Pred(), wrapped, s.end))
 }
 
 // single has one buffer: load, store, wait, multiply, wait.
@@ -94,12 +93,11 @@ func (s *stages) single(first ptx.Operand) {
 
 // double has two buffers. Threads load a block while the one before is multiplied, and store it before its last step.
 func (s *stages) double(first ptx.Operand) {
-	loop := s.Label("loop")
 	s.copy(first, ptx.Operand{})
 	s.store(ptx.Operand{})
 	s.BarSync(ptx.Int(0))
 	more := s.Pred()
-	s.turns(loop, func() {
+	s.turns(func() {
 		s.SetpGtS32(more, s.blocks, ptx.Int(1))
 		s.copy(ptx.Operand{}, more)
 	}, func() {
@@ -111,7 +109,7 @@ func (s *stages) double(first ptx.Operand) {
 
 // pipeline has several buffers, which asynchronous copies fill ahead.
 func (s *stages) pipeline(first ptx.Operand) {
-	loop, more := s.Label("loop"), s.Pred()
+	more := s.Pred()
 	left := s.Add(s.blocks, ptx.Int(-1)) // to be copied
 	s.copy(first, ptx.Operand{})
 	s.CpAsyncCommitGroup()
@@ -130,37 +128,35 @@ func (s *stages) pipeline(first ptx.Operand) {
 		ahead()
 	}
 	ready()
-	s.turns(loop, ahead, ready)
+	s.turns(ahead, ready)
 	s.CpAsyncWaitAll()
 }
 
 // turns is the loop over blocks with several buffers. copies issues the copies of a later block, publish makes the next
 // one visible to all threads. The operands of a step are read while the step before is multiplied; the operands of the
 // first step before the last step of the block before, so that multiplications hide the barrier.
-func (s *stages) turns(loop ptx.Operand, copies, publish func()) {
+func (s *stages) turns(copies, publish func()) {
 	r := s.reader
 	set := [2]operands{r.registers(), r.registers()}
 	if r.steps > 1 {
 		r.read(0, set[0])
 	}
-	s.Place(loop)
-	copies()
-	if r.steps == 1 { // nothing to read ahead
-		r.read(0, set[0])
-		r.multiplyStep(set[0])
-		s.move(publish)
-	}
-	for i := range r.steps {
-		if r.steps == 1 {
-			break
-		}
-		if i+1 == r.steps {
+	s.Repeat("loop", s.blocks, func() {
+		copies()
+		if r.steps == 1 { // nothing to read ahead
+			r.read(0, set[0])
+			r.multiplyStep(set[0])
 			s.move(publish)
+			return
 		}
-		r.read((i+1)%r.steps, set[(i+1)%2])
-		r.multiplyStep(set[i%2])
-	}
-	s.If(s.CountDown(s.blocks)).BraUni(loop)
+		for i := range r.steps {
+			if i+1 == r.steps {
+				s.move(publish)
+			}
+			r.read((i+1)%r.steps, set[(i+1)%2])
+			r.multiplyStep(set[i%2])
+		}
+	})
 }
 
 // move publishes the next block and reads from it.
@@ -173,22 +169,19 @@ func (s *stages) move(publish func()) {
 // directLoop multiplies operands that threads read from global memory.
 func (e *emitter) directLoop() {
 	g := &e.g
-	a := e.newLines(e.p.a, g.threadM, g.rowAt, e.Add(e.m0, e.row), e.m, e.s.AMajor == 'k')
-	b := e.newLines(e.p.b, g.threadN, g.columnAt, e.Add(e.n0, e.column), e.n, e.s.BMajor == 'k')
-	e.loopOver("loop", e.Shr(e.k, asm.Log2(g.blockK)), func() { e.direct(a, b, g.blockK) })
+	a := e.newLines("a", g.threadM, g.rowAt, e.Add(e.M0, e.row), e.M, e.s.AMajor == 'k')
+	b := e.newLines("b", g.threadN, g.columnAt, e.Add(e.N0, e.column), e.N, e.s.BMajor == 'k')
+	e.loopOver("loop", e.Shr(e.K, asm.Log2(g.blockK)), func() { e.direct(a, b, g.blockK) })
 	if g.blockK > 1 {
-		e.loopOver("rest", e.And(e.k, g.blockK-1), func() { e.direct(a, b, 1) })
+		e.loopOver("rest", e.And(e.K, g.blockK-1), func() { e.direct(a, b, 1) })
 	}
 }
 
 // loopOver emits a loop of so many turns, which may be none.
 func (e *emitter) loopOver(name string, turns ptx.Operand, body func()) {
-	loop, done, some := e.Label(name), e.Label(name+"_done"), e.Pred()
-	e.SetpGtS32(some, turns, ptx.Int(0))
-	e.IfNot(some).BraUni(done)
-	e.Place(loop)
-	body()
-	e.If(e.CountDown(turns)).BraUni(loop)
+	done := e.Label(name + "_done")
+	e.IfNot(e.SetpGtS32(e.Pred(), turns, ptx.Int(0))).BraUni(done)
+	e.Repeat(name, turns, body)
 	e.Place(done)
 }
 
@@ -201,20 +194,18 @@ type lines struct {
 
 // newLines emits the set-up for n rows or columns from first on, at most limit.
 func (e *emitter) newLines(
-	p matrixParams, n int, at func(int) int, first, limit ptx.Operand, alongK bool,
+	name string, n int, at func(int) int, first, limit ptx.Operand, alongK bool,
 ) (l lines) {
-	base, line := e.matrix(p, wordBytes)
+	base, line := e.matrix(name, wordBytes)
 	last := e.Add(limit, ptx.Int(-1))
 	across := line
 	if !alongK {
-		l.step, across = line, e.B64()
-		e.MovB64(across, ptx.Int(wordBytes))
+		l.step, across = line, e.MovB64(e.B64(), ptx.Int(wordBytes))
 	}
 	for i := range n {
-		index, pointer := e.Add(first, ptx.Int(at(i))), e.B64()
+		index := e.Add(first, ptx.Int(at(i)))
 		e.MinS32(index, index, last)
-		e.MadLoS64(pointer, e.Wide(index), across, base)
-		l.pointers = append(l.pointers, pointer)
+		l.pointers = append(l.pointers, e.MadLoS64(e.B64(), e.Wide(index), across, base))
 	}
 	return l
 }
@@ -240,14 +231,12 @@ func (e *emitter) direct(a, b lines, n int) {
 // take reads the elements at an index along K.
 func (e *emitter) take(l lines, k int) (v []ptx.Operand) {
 	for _, p := range l.pointers {
-		x := e.F32()
 		if l.step == (ptx.Operand{}) {
-			e.LdGlobalF32(x, ptx.Global(p, k*wordBytes))
-		} else {
-			e.LdGlobalF32(x, ptx.Global(p, 0))
-			e.AddS64(p, p, l.step)
+			v = append(v, e.LdGlobalF32(e.F32(), ptx.Global(p, k*wordBytes)))
+			continue
 		}
-		v = append(v, x)
+		v = append(v, e.LdGlobalF32(e.F32(), ptx.Global(p, 0)))
+		e.AddS64(p, p, l.step)
 	}
 	return v
 }

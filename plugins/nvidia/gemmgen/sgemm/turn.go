@@ -217,22 +217,3 @@ func (b *perBank[W]) add(bank int, word W) {
 		b.count[bank]++
 	}
 }
-
-// sectorBytes is what the L1 and the L2 exchange at least. Source: CUDA C++ Best Practices Guide, "Coalesced Access to
-// Global Memory".
-const sectorBytes = 32
-
-// Sectors returns how many sectors of 32 bytes a warp's access to global memory touches, for lines that begin lineBytes
-// apart. Bytes that several lanes access count once.
-func (a *Access) Sectors(lineBytes int) int {
-	var seen []int
-	for _, p := range a.Global[:a.Lanes] {
-		first := p.Line*lineBytes + p.Byte
-		for s := first / sectorBytes; s <= (first+a.Bytes-1)/sectorBytes; s++ {
-			if !slices.Contains(seen, s) {
-				seen = append(seen, s)
-			}
-		}
-	}
-	return len(seen)
-}

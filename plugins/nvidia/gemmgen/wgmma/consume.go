@@ -44,121 +44,125 @@ func (o operand) offset(tile, step int) int {
 
 // descriptor returns the descriptor of a tile whose address in units of 16 bytes, with operand.low added, is at.
 func (e *emitter) descriptor(o operand, at ptx.Operand, offset int) ptx.Operand {
-	d, high := e.B64(), e.B32()
-	e.MovB32(high, ptx.Int(o.high))
+	high := e.MovB32(e.B32(), ptx.Int(o.high))
 	low := at
 	if offset > 0 {
 		low = e.Add(at, ptx.Int(offset))
 	}
-	e.MovB64Pack(d, e.Vec(low, high))
-	return d
+	return e.MovB64Pack(e.B64(), e.Vec(low, high))
 }
 
-// consume multiplies and stores.
+// consume multiplies and stores: of each tile it has the loop over the blocks along K, the sum over the parts of K, and
+// the epilogue.
 func (e *emitter) consume() {
 	e.Comment("the warpgroups that multiply")
 	if e.g.consumers > 1 {
 		e.SetmaxnregIncSyncAlignedU32(ptx.Int(registerSplits[e.g.consumers].consumer))
 	}
-	thread := e.And(e.tid, warpgroup-1)
-	consumer := e.Add(e.group, ptx.Int(-1))
-	// The first threads of the warpgroup tell the CTAs of the cluster, one each, that a stage is free.
-	tells, remote := e.Pred(), e.empty
-	e.SetpLtS32(tells, thread, ptx.Int(e.g.cluster))
-	if e.g.cluster > 1 {
-		remote = e.B32()
-		e.MapaSharedClusterU32(remote, e.empty, e.And(thread, e.g.cluster-1))
-	}
-	c := e.s.Config
-	a := newOperand(e.s.AMajor == gemm.MajorK, c.BlockM, c.BlockK)
-	b := newOperand(e.s.BMajor == gemm.MajorK, c.BlockN, c.BlockK)
-	atA, atB := 0, e.g.aBytes/16
-	if e.g.turned { // Cᵀ = Bᵀ·Aᵀ
-		a, b, atA, atB = b, a, atB, atA
-	}
-	firstTiles, apart := e.g.tiles, 0 // of a warpgroup, and how much further on the rest begins
-	if e.g.turned {
-		firstTiles, apart = e.g.tilesC, e.g.blockC/tileM-e.g.tilesC
-	}
-	base := e.Shr(e.And(e.smem, sharedWindow), 4) // the bits above are the CTA's rank
-	baseA := e.Mad(consumer, firstTiles*a.tile, e.Add(base, ptx.Int(a.low+atA)))
-	baseB := e.Add(base, ptx.Int(b.low+atB))
-	sums := e.newSums()
-	parts := sums // what the tensor cores add to
-	if e.g.parts > 0 {
-		parts = e.newSums()
-	}
-	r := e.newRing(0)
-	always, never := e.Pred(), e.Pred()
-	e.SetpEqS32(always, thread, thread)
-	if e.g.parts > 0 {
-		e.SetpNeS32(never, thread, thread)
-	}
-	tiles := e.newTiles(thread, consumer)
-	before := e.B32() // the barrier of the stage that the last block was in
-	e.MovB32(before, remote)
-	multiply := func(step, i int, stageA, db, add ptx.Operand) {
-		da := e.descriptor(a, stageA, a.offset(i+i/firstTiles*apart, step))
-		e.multiply(parts[i], da, db, add, a.transposed, b.transposed)
-	}
-	steps := c.BlockK * e.s.DType.Bytes() / stepBytes
+	m := e.newMultiplier()
+	tiles := e.newTiles()
+	m.before = e.MovB32(e.B32(), m.remote)
 	e.eachTile("consume", func(t tile) {
-		left, loop := e.B32(), e.Label("consume_block")
-		later, frees := e.Pred(), e.Pred()
-		e.MovB32(left, t.blocks)
-		if e.g.parts > 0 {
-			e.zero(sums)
-		}
-		e.Place(loop)
-		e.SetpNeS32(later, left, t.blocks)
-		e.wait(e.Mad(r.stage, barrierBytes, e.full), r.parity)
-		stageA, stageB := e.Mad(r.stage, e.g.stageBytes/16, baseA), e.Mad(r.stage, e.g.stageBytes/16, baseB)
-		e.WgmmaFenceSyncAligned()
-		if e.g.parts > 0 {
-			e.promote(sums, parts, func(i int) {
-				for step := range steps {
-					add := always
-					if step == 0 {
-						add = never
-					}
-					multiply(step, i, stageA, e.descriptor(b, stageB, b.offset(0, step)), add)
-				}
-			}, func() { e.free(e.Mad(r.stage, barrierBytes, remote), tells) })
-			e.next(r)
-			e.If(e.CountDown(left)).Bra(loop)
-		} else {
-			for step := range steps {
-				add := always
-				if step == 0 {
-					add = later
-				}
-				db := e.descriptor(b, stageB, b.offset(0, step))
-				for i := range sums {
-					multiply(step, i, stageA, db, add)
-				}
-			}
-			e.WgmmaCommitGroupSyncAligned()
-			e.WgmmaWaitGroupSyncAligned(ptx.Int(1))
-			e.AndPred(frees, tells, later)
-			e.free(before, frees)
-			e.MadLoS32(before, r.stage, ptx.Int(barrierBytes), remote)
-			e.next(r)
-			e.If(e.CountDown(left)).Bra(loop)
-			e.WgmmaWaitGroupSyncAligned(ptx.Int(0))
-			e.free(before, tells)
-		}
+		m.loop(t)
 		done := e.Label("tile_stored")
 		if e.g.cluster > 1 {
 			e.If(t.outside).Bra(done)
 		}
 		if e.splits() || e.streams() {
-			e.reduce(t, thread, consumer, sums, done)
+			e.reduce(t, m.sums, done)
 		}
-		e.store(t, thread, consumer, sums, tiles)
+		e.store(t, m.sums, tiles)
 		e.Place(done)
 	})
 	if e.s.TilesC {
 		e.CpAsyncBulkWaitGroupRead(ptx.Int(0)) // it reads shared memory, which goes when the CTA ends
+	}
+}
+
+// multiplier is how a warpgroup multiplies blocks.
+type multiplier struct {
+	*emitter
+	a, b         operand
+	baseA, baseB ptx.Operand // descriptors in the first stage
+	// firstTiles are the tiles of a warpgroup that follow each other; the rest begins so many tiles further on.
+	firstTiles, apart int
+	// parts are the products of a block where they are added to the sums in fp32.
+	sums, parts   [][]ptx.Operand
+	r             ring
+	always, never ptx.Operand // predicates of additions
+	// tells says that the thread tells a CTA of the cluster that a stage is free, at its barriers remote. before is the
+	// barrier of the stage that the last block was in.
+	tells, remote, before ptx.Operand
+}
+
+func (e *emitter) newMultiplier() *multiplier {
+	e.thread, e.consumer = e.And(e.tid, warpgroup-1), e.Add(e.group, ptx.Int(-1))
+	m := &multiplier{emitter: e, remote: e.empty, firstTiles: e.g.tiles}
+	// The first threads of the warpgroup tell the CTAs of the cluster, one each, that a stage is free.
+	m.tells = e.SetpLtS32(e.Pred(), e.thread, ptx.Int(e.g.cluster))
+	if e.g.cluster > 1 {
+		m.remote = e.MapaSharedClusterU32(e.B32(), e.empty, e.And(e.thread, e.g.cluster-1))
+	}
+	c := e.s.Config
+	m.a = newOperand(e.s.AMajor == gemm.MajorK, c.BlockM, c.BlockK)
+	m.b = newOperand(e.s.BMajor == gemm.MajorK, c.BlockN, c.BlockK)
+	atA, atB := 0, e.g.aBytes/16
+	if e.g.turned { // Cᵀ = Bᵀ·Aᵀ
+		m.a, m.b, atA, atB = m.b, m.a, atB, atA
+		m.firstTiles, m.apart = e.g.tilesC, e.g.blockC/tileM-e.g.tilesC
+	}
+	base := e.Shr(e.And(e.smem, sharedWindow), 4) // the bits above are the CTA's rank
+	m.baseA = e.Mad(e.consumer, m.firstTiles*m.a.tile, e.Add(base, ptx.Int(m.a.low+atA)))
+	m.baseB = e.Add(base, ptx.Int(m.b.low+atB))
+	m.sums, m.r = e.newSums(), e.newRing(0)
+	m.always = e.SetpEqS32(e.Pred(), e.thread, e.thread)
+	if e.g.parts > 0 {
+		m.parts, m.never = e.newSums(), e.SetpNeS32(e.Pred(), e.thread, e.thread)
+	}
+	return m
+}
+
+// loop multiplies the blocks along K of a tile. A stage is free when the next block's multiplications have been issued.
+func (m *multiplier) loop(t tile) {
+	left := m.MovB32(m.B32(), t.blocks)
+	if m.g.parts > 0 {
+		m.Sums.Clear(m.sums)
+	}
+	m.RepeatApart("consume_block", left, func() {
+		later := m.SetpNeS32(m.Pred(), left, t.blocks)
+		m.wait(m.Mad(m.r.stage, barrierBytes, m.full), m.r.parity)
+		stageA, stageB := m.Mad(m.r.stage, m.g.stageBytes/16, m.baseA), m.Mad(m.r.stage, m.g.stageBytes/16, m.baseB)
+		m.WgmmaFenceSyncAligned()
+		if m.g.parts > 0 {
+			m.promote(stageA, stageB)
+		} else {
+			m.steps(0, m.sums, later, stageA, stageB)
+			m.WgmmaCommitGroupSyncAligned()
+			m.WgmmaWaitGroupSyncAligned(ptx.Int(1))
+			m.free(m.before, m.AndPred(m.Pred(), m.tells, later))
+			m.MadLoS32(m.before, m.r.stage, ptx.Int(barrierBytes), m.remote)
+		}
+		m.next(m.r)
+	})
+	if m.g.parts == 0 {
+		m.WgmmaWaitGroupSyncAligned(ptx.Int(0))
+		m.free(m.before, m.tells)
+	}
+}
+
+// steps multiplies a block, step by step along K, for tiles from a number on. The first step adds to the sums if first.
+func (m *multiplier) steps(from int, sums [][]ptx.Operand, first, stageA, stageB ptx.Operand) {
+	for step := range m.s.Config.BlockK * m.s.DType.Bytes() / stepBytes {
+		add := m.always
+		if step == 0 {
+			add = first
+		}
+		db := m.descriptor(m.b, stageB, m.b.offset(0, step))
+		for i, of := range sums {
+			i += from
+			da := m.descriptor(m.a, stageA, m.a.offset(i+i/m.firstTiles*m.apart, step))
+			m.multiply(of, da, db, add)
+		}
 	}
 }
 
@@ -171,29 +175,20 @@ func (e *emitter) newSums() [][]ptx.Operand {
 	return sums
 }
 
-// zero sets sums to zero.
-func (e *emitter) zero(sums [][]ptx.Operand) {
-	for _, tile := range sums {
-		for _, v := range tile {
-			e.MovF32(v, ptx.Float(0))
-		}
-	}
-}
-
 // promote multiplies a block into parts, and adds these to the sums. While the parts of a tile are added, the tensor
 // cores multiply the next tile, or another warpgroup's. The stage is free when the last tile is multiplied.
-func (e *emitter) promote(sums, parts [][]ptx.Operand, multiply func(tile int), free func()) {
-	for i := range parts {
-		multiply(i)
-		e.WgmmaCommitGroupSyncAligned()
+func (m *multiplier) promote(stageA, stageB ptx.Operand) {
+	for i := range m.parts {
+		m.steps(i, m.parts[i:i+1], m.never, stageA, stageB)
+		m.WgmmaCommitGroupSyncAligned()
 	}
-	for i := range parts {
-		e.WgmmaWaitGroupSyncAligned(ptx.Int(len(parts) - 1 - i))
-		if i == len(parts)-1 {
-			free()
+	for i, parts := range m.parts {
+		m.WgmmaWaitGroupSyncAligned(ptx.Int(len(m.parts) - 1 - i))
+		if i == len(m.parts)-1 {
+			m.free(m.Mad(m.r.stage, barrierBytes, m.remote), m.tells)
 		}
-		for j, sum := range sums[i] {
-			e.AddF32(sum, sum, parts[i][j])
+		for j, sum := range m.sums[i] {
+			m.AddF32(sum, sum, parts[j])
 		}
 	}
 }
@@ -209,41 +204,37 @@ func (e *emitter) free(barrier, tells ptx.Operand) {
 }
 
 // multiply adds a tile of 64 rows times one of so many columns, 32 bytes along K each.
-func (e *emitter) multiply(sums []ptx.Operand, a, b, add ptx.Operand, transA, transB int) {
-	n, t := e.g.columns, operandTypes[e.s.DType]
-	if e.s.DType.Bytes() == 1 {
-		e.Wgmma8(n, t, e.Vec(sums...), a, b, add)
-		return
+func (m *multiplier) multiply(sums []ptx.Operand, a, b, add ptx.Operand) {
+	var transposed []ptx.Operand
+	if m.s.DType.Bytes() == 2 {
+		transposed = []ptx.Operand{ptx.Int(m.a.transposed), ptx.Int(m.b.transposed)}
 	}
-	e.Wgmma(n, t, e.Vec(sums...), a, b, add, ptx.Int(transA), ptx.Int(transB))
+	m.Wgmma(m.g.columns, operandTypes[m.s.DType], m.Vec(sums...), a, b, add, transposed...)
 }
 
-// store writes the warpgroup's tiles. If these are not of Cᵀ, thread t of a warpgroup has, of each 8 columns, two
-// neighbours of row t/4 mod 8 of its warp's 16 rows, and the two 8 rows below.
-func (e *emitter) store(t tile, thread, consumer ptx.Operand, sums [][]ptx.Operand, tiles storesTiles) {
-	alpha := e.F32()
-	e.LdParamF32(alpha, e.p.alpha)
+// store writes the warpgroup's tiles, through the copy engine if the kernel has tiles.
+func (e *emitter) store(t tile, sums [][]ptx.Operand, tiles storesTiles) {
+	e.alpha = e.ParamF32("alpha")
 	if e.s.scales() {
-		e.scale(t, thread, consumer, sums, alpha)
+		e.scale(t, sums)
 	}
 	if e.finishes() {
-		sums = e.finish(t, thread, consumer, alpha, sums)
+		sums = e.finish(t, sums)
 	}
 	if e.s.TilesC {
-		tiles(t, sums, alpha)
+		tiles(t, sums)
 		return
 	}
-	w := e.newWriter(e.p.c, t, thread, consumer, alpha)
+	w := e.newWriter("c", t)
 	if !e.s.PairsC {
 		w.each(sums, w.single)
 		return
 	}
-	edge, stored, ragged := e.Label("edge"), e.Label("stored"), e.Pred()
-	e.SetpLtS32(ragged, e.Sub(e.Param32(e.p.n), t.n0), ptx.Int(e.g.blockC))
-	e.If(ragged).Bra(edge)
-	w.rows(sums, w.pair)
+	edge, stored := e.Label("edge"), e.Label("stored")
+	e.If(e.SetpLtS32(e.Pred(), e.Sub(e.Param32("n"), t.n0), ptx.Int(e.g.blockC))).Bra(edge)
+	w.each(sums, w.pair)
 	e.BraUni(stored)
 	e.Place(edge)
-	w.rows(sums, w.single)
+	w.each(sums, w.single)
 	e.Place(stored)
 }

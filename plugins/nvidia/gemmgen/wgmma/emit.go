@@ -17,21 +17,19 @@ func (s Spec) Emit(t target.Target) (*gemmgen.Kernel, error) {
 	if reason != "" {
 		return nil, gemmgen.Refused(s.Config, reason, detail)
 	}
-	e := &emitter{Builder: asm.New(s.name()), s: s, g: g}
+	e := newEmitter(s.name(), s, g)
 	e.kernel()
-	k, err := e.Build(t)
-	if err != nil {
-		return nil, gemmgen.Wrong(s.Config, err)
-	}
-	return &gemmgen.Kernel{Kernel: k, Key: s, Threads: g.threads, SharedMemory: unit.Bytes(g.sharedBytes)}, nil
+	return gemmgen.Assemble(e.Builder.Builder, t, s.Config, gemmgen.Kernel{
+		Key: s, Threads: g.threads, SharedMemory: unit.Bytes(g.sharedBytes),
+	})
 }
 
 // emitter builds one kernel. Its fields are the values that more than one part of the kernel needs.
 type emitter struct {
 	asm.Builder
-	s Spec
-	g geometry
-	p params
+	Sums asm.Sums
+	s    Spec
+	g    geometry
 
 	tid, group ptx.Operand // thread in the CTA; warpgroup in the CTA
 	rank       ptx.Operand // CTA in the cluster
@@ -40,33 +38,19 @@ type emitter struct {
 	smem       ptx.Operand // address of the dynamic shared memory
 	full       ptx.Operand // address of the barriers that say that a stage was copied
 	empty      ptx.Operand // address of the barriers that say that a stage was multiplied
-	waits      int         // loops that wait so far
-	divisions  int         // divisions so far
+	thread     ptx.Operand // thread in a warpgroup that multiplies
+	consumer   ptx.Operand // warpgroup among those that multiply
+	alpha      ptx.Operand
+	waits      int // loops that wait so far
+	divisions  int // divisions so far
 }
 
-// params are the kernel's parameters.
-type params struct {
-	a, b, cMap, c, ldc, strideC   ptx.Operand
-	m, n, kBlocks                 ptx.Operand
-	tilesM, tilesN, tiles, groupM ptx.Operand
-	// Only of kernels that split K.
-	blocksPerSplit, perSplit, splits, partials, counters ptx.Operand
-	// Only of kernels that share tiles along K. The first whole tiles are not shared. Each cluster has share blocks
-	// along K of the others, which have shared in all.
-	whole, share, shared ptx.Operand
-	alpha, beta          ptx.Operand
-	bias, r              ptx.Operand // only of kernels that add them
-	// Only of kernels that scale. A step is 1 for a scale of each row or column, 0 for one of all.
-	scaleA, scaleB, stepA, stepB ptx.Operand
-	// copied is the bytes of the copies of a stage.
-	copied ptx.Operand
-	// skew is how many blocks along K later each eight tiles begin than those before, 0 if all begin at the first.
-	skew ptx.Operand
-	// lastM and lastN are the first row and column of the last tiles.
-	lastM, lastN ptx.Operand
+func newEmitter(name string, s Spec, g geometry) *emitter {
+	b := asm.New(name)
+	return &emitter{Builder: b, Sums: b.Sums(false), s: s, g: g}
 }
 
-// kernel emits the whole kernel. The first warpgroup copies, the others multiply and store.
+// kernel emits the whole kernel.
 func (e *emitter) kernel() {
 	c := e.s.Config
 	e.Header("%s, kernel family %s: %s x %s -> %s, A %c-contiguous, B %c-contiguous", gemmgen.Formula(e.s.Epilogue),
@@ -82,93 +66,100 @@ func (e *emitter) kernel() {
 	if e.g.cluster > 1 {
 		e.Cluster(e.g.cluster)
 	}
-	e.p = params{
-		a: e.MapParam("a"), b: e.MapParam("b"), c: e.Param("c", ptx.U64),
-		ldc: e.Param("ldc", ptx.S64), strideC: e.Param("stride_c", ptx.S64),
-		m: e.Param("m", ptx.S32), n: e.Param("n", ptx.S32), kBlocks: e.Param("k_blocks", ptx.U32),
-		tilesM: e.Param("tiles_m", ptx.U32), tilesN: e.Param("tiles_n", ptx.U32), tiles: e.Param("tiles", ptx.U32),
-		groupM: e.Param("group_m", ptx.U32), alpha: e.Param("alpha", ptx.F32), beta: e.Param("beta", ptx.F32),
-		copied: e.Param("copied", ptx.U32), skew: e.Param("skew", ptx.U32),
-		lastM: e.Param("last_m", ptx.U32), lastN: e.Param("last_n", ptx.U32),
-	}
+	e.Emit(e.params, e.setup, e.roles, asm.Only(e.g.cluster > 1, e.leave))
+}
+
+func (e *emitter) params() {
+	e.Params(ptx.TensorMap, "a", "b")
+	e.Params(ptx.U64, "c")
+	e.Params(ptx.S64, "ldc", "stride_c")
+	e.Params(ptx.S32, "m", "n")
+	e.Params(ptx.U32, "k_blocks", "tiles_m", "tiles_n", "tiles", "group_m")
+	e.Params(ptx.F32, "alpha", "beta")
+	// The bytes of the copies of a stage, how many blocks along K later each eight tiles begin than those before (0 if all
+	// begin at the first), and the first row and column of the last tiles.
+	e.Params(ptx.U32, "copied", "skew", "last_m", "last_n")
 	if e.splits() {
-		e.p.blocksPerSplit, e.p.perSplit = e.Param("blocks_per_split", ptx.U32), e.Param("per_split", ptx.U32)
-		e.p.splits = e.Param("splits", ptx.U32)
-		e.p.partials, e.p.counters = e.Param("partials", ptx.U64), e.Param("counters", ptx.U64)
+		e.Params(ptx.U32, "blocks_per_split", "per_split", "splits")
+		e.Params(ptx.U64, "partials", "counters")
 	}
 	if e.streams() {
-		e.p.whole, e.p.share, e.p.shared = e.Param("whole", ptx.U32), e.Param("share", ptx.U32), e.Param("shared", ptx.U32)
-		e.p.partials, e.p.counters = e.Param("partials", ptx.U64), e.Param("counters", ptx.U64)
+		// The first whole tiles are not shared. The others have shared blocks along K in all, each cluster share of them.
+		e.Params(ptx.U32, "whole", "share", "shared")
+		e.Params(ptx.U64, "partials", "counters")
 	}
 	if e.s.Epilogue.Scales {
-		e.p.scaleA, e.p.scaleB = e.Param("scale_a", ptx.U64), e.Param("scale_b", ptx.U64)
-		e.p.stepA, e.p.stepB = e.Param("step_a", ptx.U32), e.Param("step_b", ptx.U32)
+		// A step is 1 for a scale of each row or column, 0 for one of all.
+		e.Params(ptx.U64, "scale_a", "scale_b")
+		e.Params(ptx.U32, "step_a", "step_b")
 	}
 	if e.s.Epilogue.Bias {
-		e.p.bias = e.Param("bias", ptx.U64)
+		e.Params(ptx.U64, "bias")
 	}
 	if e.s.reads() {
-		e.p.r = e.Param("r", ptx.U64)
+		e.Params(ptx.U64, "r")
 	}
 	if e.s.TilesC {
-		e.p.cMap = e.MapParam("c_map")
+		e.Params(ptx.TensorMap, "c_map")
 	}
-	e.setup()
-	consume, done, copies := e.Label("consume"), e.Label("done"), e.Pred()
-	e.SetpNeS32(copies, e.group, ptx.Int(0))
-	e.If(copies).Bra(consume)
+}
+
+// roles gives the warpgroups their roles. The first copies, the others multiply and store.
+func (e *emitter) roles() {
+	consume, done := e.Label("consume"), e.Label("done")
+	e.If(e.SetpNeS32(e.Pred(), e.group, ptx.Int(0))).Bra(consume)
 	e.produce()
 	e.BraUni(done)
 	e.Place(consume)
 	e.consume()
 	e.Place(done)
-	if e.g.cluster > 1 {
-		e.Comment("others of the cluster may still arrive at this CTA's barriers")
-		e.BarrierClusterArriveRelaxed()
-		e.BarrierClusterWait()
+}
+
+// leave waits for the other CTAs of the cluster.
+func (e *emitter) leave() {
+	e.Comment("others of the cluster may still arrive at this CTA's barriers")
+	e.meet()
+}
+
+// meet is a barrier for the cluster, or for the CTA if it is alone.
+func (e *emitter) meet() {
+	if e.g.cluster == 1 {
+		e.BarSync(ptx.Int(0))
+		return
 	}
-	e.Ret()
+	e.BarrierClusterArriveRelaxed()
+	e.BarrierClusterWait()
 }
 
 // splits reports whether CTAs share output tiles along K.
 func (e *emitter) splits() bool { return e.s.Config.SplitK > 1 }
 
-// setup finds which thread this is and makes the barriers.
+// setup finds which thread this is, fetches the tensor maps ahead and makes the barriers.
 func (e *emitter) setup() {
 	e.tid = e.Special(ptx.TidX)
-	e.group = e.B32()
-	e.ShflSyncIdxB32(e.group, e.Shr(e.tid, 7), ptx.Int(0)) // the same in all lanes, as the assembler then knows
+	e.group = e.ShflSyncIdxB32(e.B32(), e.Shr(e.tid, 7), ptx.Int(0)) // the same in all lanes, as the assembler then knows
 	e.ranks()
-	e.smem = e.B32()
-	e.MovU32(e.smem, e.DynamicShared("smem", swizzleBytes))
-	stages := e.s.Config.NumStages
+	e.smem = e.MovU32(e.B32(), e.DynamicShared("smem", swizzleBytes))
 	e.full = e.Add(e.smem, ptx.Int(e.g.barriers))
-	e.empty = e.Add(e.full, ptx.Int(barrierBytes*stages))
-	e.fetchMaps()
-	e.makeBarriers()
-	if e.g.cluster > 1 {
-		e.BarrierClusterArriveRelaxed()
-		e.BarrierClusterWait()
-	} else {
-		e.BarSync(ptx.Int(0))
+	e.empty = e.Add(e.full, ptx.Int(barrierBytes*e.s.Config.NumStages))
+	first := e.SetpEqS32(e.Pred(), e.tid, ptx.Int(0)) // the thread that copies
+	maps := []string{"a", "b", "c_map"}
+	if !e.s.TilesC {
+		maps = maps[:2]
 	}
-}
-
-// fetchMaps makes the thread that copies fetch the tensor maps ahead.
-func (e *emitter) fetchMaps() {
-	first := e.Pred()
-	e.SetpEqS32(first, e.tid, ptx.Int(0))
-	for _, tensors := range e.p.maps() {
-		at := e.mapAddress(tensors)
+	for _, name := range maps {
+		at := e.mapAddress(name)
 		e.If(first).PrefetchTensormap(ptx.Global(at, 0))
 	}
+	e.makeBarriers()
+	e.meet()
 }
 
 // makeBarriers makes the barriers, those of each stage by one of the lanes of the second warp, which has nothing else
 // to do.
 func (e *emitter) makeBarriers() {
-	stage, mine := e.Add(e.tid, ptx.Int(-32)), e.Pred()
-	e.SetpLtU32(mine, stage, ptx.Int(e.s.Config.NumStages))
+	stage := e.Add(e.tid, ptx.Int(-32))
+	mine := e.SetpLtU32(e.Pred(), stage, ptx.Int(e.s.Config.NumStages))
 	full := e.Mad(stage, barrierBytes, e.full)
 	e.If(mine).MbarrierInitB64(ptx.Shared(full, 0), ptx.Int(1))
 	e.If(mine).MbarrierInitB64(ptx.Shared(full, barrierBytes*e.s.Config.NumStages), ptx.Int(e.g.consumers*e.g.cluster))
@@ -188,29 +179,19 @@ func (e *emitter) sharers() (ofA, ofB ptx.Operand) {
 		if count == 1 {
 			return ptx.Operand{} // it has them alone
 		}
-		bits, d := 0, e.B16()
+		bits := 0
 		for i := range count {
 			bits |= 1 << (step * i)
 		}
 		if count == e.g.cluster {
-			e.MovB16(d, ptx.Int(bits))
-			return d
+			return e.MovB16(e.B16(), ptx.Int(bits))
 		}
-		all := e.B32()
-		e.MovB32(all, ptx.Int(bits))
+		d, all := e.B16(), e.MovB32(e.B32(), ptx.Int(bits))
 		e.ShlB32(all, all, shift)
 		e.MovB32Unpack(e.Vec(d, e.B16()), all)
 		return d
 	}
 	return mask(e.g.clusterM, e.g.clusterN, e.rankM), mask(1, e.g.clusterM, e.Shl(e.rankN, asm.Log2(e.g.clusterM)))
-}
-
-// maps returns the tensor maps among the parameters.
-func (p *params) maps() []ptx.Operand {
-	if p.cMap == (ptx.Operand{}) {
-		return []ptx.Operand{p.a, p.b}
-	}
-	return []ptx.Operand{p.a, p.b, p.cMap}
 }
 
 // ring is a thread's place in the ring of stages.
@@ -221,29 +202,23 @@ type ring struct {
 }
 
 func (e *emitter) newRing(parity int) ring {
-	r := ring{e.B32(), e.B32()}
-	e.MovB32(r.stage, ptx.Int(0))
-	e.MovB32(r.parity, ptx.Int(parity))
-	return r
+	return ring{e.MovB32(e.B32(), ptx.Int(0)), e.MovB32(e.B32(), ptx.Int(parity))}
 }
 
 // next moves to the next stage.
 func (e *emitter) next(r ring) {
-	wrap, flip := e.Pred(), e.B32()
 	e.AddS32(r.stage, r.stage, ptx.Int(1))
-	e.SetpEqS32(wrap, r.stage, ptx.Int(e.s.Config.NumStages))
+	wrap := e.SetpEqS32(e.Pred(), r.stage, ptx.Int(e.s.Config.NumStages))
 	e.SelpB32(r.stage, ptx.Int(0), r.stage, wrap)
-	e.SelpB32(flip, ptx.Int(1), ptx.Int(0), wrap)
-	e.XorB32(r.parity, r.parity, flip)
+	e.XorB32(r.parity, r.parity, e.SelpB32(e.B32(), ptx.Int(1), ptx.Int(0), wrap))
 }
 
 // wait waits until the phase of that parity of a barrier has ended.
 func (e *emitter) wait(barrier, parity ptx.Operand) {
-	again, ended := e.Label(fmt.Sprintf("wait%d", e.waits)), e.Pred()
+	again := e.Label(fmt.Sprintf("wait%d", e.waits))
 	e.waits++
 	e.Place(again)
-	e.MbarrierTryWaitParityB64(ended, ptx.Shared(barrier, 0), parity)
-	e.IfNot(ended).Bra(again)
+	e.IfNot(e.MbarrierTryWaitParityB64(e.Pred(), ptx.Shared(barrier, 0), parity)).Bra(again)
 }
 
 // tile is an output tile, or one split of it.
@@ -264,61 +239,53 @@ type tile struct {
 // group_m rows are numbered column by column, then the tiles of the next group, so that CTAs that run together share
 // operand tiles in L2. All tiles of a split come before the next split.
 func (e *emitter) eachTile(role string, body func(t tile)) {
-	loop, end, none := e.Label(role+"_tile"), e.Label(role+"_end"), e.Pred()
-	tiles, tilesM, tilesN := e.Param32(e.p.tiles), e.Param32(e.p.tilesM), e.Param32(e.p.tilesN)
-	groupM := e.Param32(e.p.groupM)
+	loop, end := e.Label(role+"_tile"), e.Label(role+"_end")
+	tiles, tilesM, tilesN := e.Param32("tiles"), e.Param32("tiles_m"), e.Param32("tiles_n")
+	groupM := e.Param32("group_m")
 	shift := asm.Log2(e.g.cluster)
 	at, step := e.Shr(e.Special(ptx.CtaidX), shift), e.Shr(e.Special(ptx.NctaidX), shift)
-	perMatrix, perGroup := e.B32(), e.B32()
-	e.MulLoS32(perMatrix, tilesM, tilesN)
-	e.MulLoS32(perGroup, groupM, tilesN)
-	var s stream
+	perMatrix, perGroup := e.Mul(tilesM, tilesN), e.Mul(groupM, tilesN)
+	var s *stream
 	if e.streams() {
 		s = e.newStream(at)
 	}
 	e.Place(loop)
 	if e.streams() {
-		e.ended(s, at, none)
+		e.If(e.ended(s, at)).Bra(end)
 	} else {
-		e.SetpGeU32(none, at, tiles)
+		e.If(e.SetpGeU32(e.Pred(), at, tiles)).Bra(end)
 	}
-	e.If(none).Bra(end)
-	batch, left := e.B32(), e.B32()
-	t := tile{batch: batch, k0: e.B32(), blocks: e.B32()}
+	var t tile
 	in := at // the tile in its split
 	switch {
 	case e.streams():
 		in = e.streamed(s, at, &t)
 	case e.splits():
-		t.split, in = e.B32(), e.B32()
-		perSplit, each := e.Param32(e.p.perSplit), e.Param32(e.p.blocksPerSplit)
-		e.divide(t.split, at, perSplit)
-		e.MulLoS32(in, t.split, perSplit)
+		perSplit, each := e.Param32("per_split"), e.Param32("blocks_per_split")
+		t.split = e.divide(e.B32(), at, perSplit)
+		in = e.Mul(t.split, perSplit)
 		e.SubS32(in, at, in)
-		e.MulLoS32(t.k0, t.split, each)
-		e.MinU32(t.blocks, e.Sub(e.Param32(e.p.kBlocks), t.k0), each)
+		t.k0 = e.Mul(t.split, each)
+		t.blocks = e.MinU32(e.B32(), e.Sub(e.Param32("k_blocks"), t.k0), each)
 		e.MulLoS32(t.k0, t.k0, ptx.Int(e.s.Config.BlockK))
 	default:
-		e.MovB32(t.k0, ptx.Int(0))
-		e.LdParamU32(t.blocks, e.p.kBlocks)
+		t.k0, t.blocks = e.MovB32(e.B32(), ptx.Int(0)), e.Param32("k_blocks")
 	}
-	e.divide(batch, in, perMatrix)
-	e.MulLoS32(left, batch, perMatrix)
+	t.batch = e.divide(e.B32(), in, perMatrix)
+	left := e.Mul(t.batch, perMatrix)
 	e.SubS32(left, in, left)
-	row, column := e.InGroups(e.divide, left, tilesM, groupM, perGroup)
-	t.m0, t.n0, t.row, t.column = e.B32(), e.B32(), row, column
-	e.MadLoS32(t.m0, row, ptx.Int(e.g.clusterM), e.rankM)
+	t.row, t.column = e.InGroups(e.divide, left, tilesM, groupM, perGroup)
+	t.m0 = e.Mad(t.row, e.g.clusterM, e.rankM)
 	e.MulLoS32(t.m0, t.m0, ptx.Int(e.s.Config.BlockM))
-	e.MadLoS32(t.n0, column, ptx.Int(e.g.clusterN), e.rankN)
+	t.n0 = e.Mad(t.column, e.g.clusterN, e.rankN)
 	e.MulLoS32(t.n0, t.n0, ptx.Int(e.g.blockC))
 	if e.g.cluster > 1 {
-		m, n := e.Param32(e.p.m), e.Param32(e.p.n)
-		t.outside = e.Pred()
-		e.SetpGeU32(t.outside, t.m0, m)
+		m, n := e.Param32("m"), e.Param32("n")
+		t.outside = e.SetpGeU32(e.Pred(), t.m0, m)
 		e.IfNot(t.outside).SetpGeU32(t.outside, t.n0, n)
 	}
-	e.MinU32(t.m0, t.m0, e.Param32(e.p.lastM))
-	e.MinU32(t.n0, t.n0, e.Param32(e.p.lastN))
+	e.MinU32(t.m0, t.m0, e.Param32("last_m"))
+	e.MinU32(t.n0, t.n0, e.Param32("last_n"))
 	body(t)
 	e.AddS32(at, at, step)
 	e.BraUni(loop)
@@ -327,14 +294,14 @@ func (e *emitter) eachTile(role string, body func(t tile)) {
 
 // divide computes d = x / y. Most quotients of the first tiles are 0, which takes no division: those hold up the first
 // copies.
-func (e *emitter) divide(d, x, y ptx.Operand) {
-	zero, divided := e.Pred(), e.Label(fmt.Sprintf("divided%d", e.divisions))
+func (e *emitter) divide(d, x, y ptx.Operand) ptx.Operand {
+	divided := e.Label(fmt.Sprintf("divided%d", e.divisions))
 	e.divisions++
 	e.MovB32(d, ptx.Int(0))
-	e.SetpLtU32(zero, x, y)
-	e.If(zero).Bra(divided)
+	e.If(e.SetpLtU32(e.Pred(), x, y)).Bra(divided)
 	e.DivU32(d, x, y)
 	e.Place(divided)
+	return d
 }
 
 // produce copies operand tiles. One thread does, as far ahead as there are stages.
@@ -343,21 +310,20 @@ func (e *emitter) produce() {
 	if e.g.consumers > 1 {
 		e.SetmaxnregDecSyncAlignedU32(ptx.Int(registerSplits[e.g.consumers].producer))
 	}
-	idle, others := e.Label("idle"), e.Pred()
-	e.SetpNeS32(others, e.tid, ptx.Int(0))
-	e.If(others).Bra(idle)
-	mapA, mapB := e.mapAddress(e.p.a), e.mapAddress(e.p.b)
+	idle := e.Label("idle")
+	e.If(e.SetpNeS32(e.Pred(), e.tid, ptx.Int(0))).Bra(idle)
+	a, b := e.newCopies()
 	r := e.newRing(1)
-	allA, allB := e.sharers()
-	copied := e.Param32(e.p.copied)
+	a.all, b.all = e.sharers()
+	copied := e.Param32("copied")
 	e.eachTile("produce", func(t tile) {
 		e.alongK(t, func(k ptx.Operand) {
 			barrier := e.Mad(r.stage, barrierBytes, e.full)
 			e.wait(e.Mad(r.stage, barrierBytes, e.empty), r.parity)
 			e.MbarrierArriveExpectTxB64(ptx.Shared(barrier, 0), copied)
 			to := e.Mad(r.stage, e.g.stageBytes, e.smem)
-			e.copyA(mapA, to, barrier, k, t, allA)
-			e.copyB(mapB, to, barrier, k, t, allB)
+			e.copy(a, to, barrier, t.m0, k, t.batch)
+			e.copy(b, to, barrier, t.n0, k, t.batch)
 			e.next(r)
 		})
 	})
@@ -368,25 +334,20 @@ func (e *emitter) produce() {
 // alongK emits a loop over the blocks along K of a tile, in the order in which they are added to its sums. k is the
 // first index of a block.
 func (e *emitter) alongK(t tile, body func(k ptx.Operand)) {
-	k, left, loop := e.B32(), e.B32(), e.Label("produce_block")
 	first, end := e.skewed(t)
-	e.MovB32(k, first)
-	e.MovB32(left, t.blocks)
-	e.Place(loop)
-	body(k)
-	wrap := e.Pred()
-	e.AddS32(k, k, ptx.Int(e.s.Config.BlockK))
-	e.SetpEqS32(wrap, k, end)
-	e.SelpB32(k, t.k0, k, wrap)
-	e.If(e.CountDown(left)).Bra(loop)
+	k, left := e.MovB32(e.B32(), first), e.MovB32(e.B32(), t.blocks)
+	e.RepeatApart("produce_block", left, func() {
+		body(k)
+		e.AddS32(k, k, ptx.Int(e.s.Config.BlockK))
+		e.SelpB32(k, t.k0, k, e.SetpEqS32(e.Pred(), k, end))
+	})
 }
 
 // skewed returns the index along K at which the copies of a tile begin, and the end of the tile's part of K, behind
 // which they go on at its beginning.
 func (e *emitter) skewed(t tile) (first, end ptx.Operand) {
-	whole, blocks := e.B32(), e.B32()
-	e.MulLoS32(blocks, e.Shr(e.Add(t.row, t.column), skewShift), e.Param32(e.p.skew))
-	e.divide(whole, blocks, t.blocks)
+	blocks := e.Mul(e.Shr(e.Add(t.row, t.column), skewShift), e.Param32("skew"))
+	whole := e.divide(e.B32(), blocks, t.blocks)
 	e.MulLoS32(whole, whole, t.blocks)
 	e.SubS32(blocks, blocks, whole)
 	return e.Mad(blocks, e.s.Config.BlockK, t.k0), e.Mad(t.blocks, e.s.Config.BlockK, t.k0)

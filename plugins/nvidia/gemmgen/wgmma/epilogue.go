@@ -1,57 +1,109 @@
 package wgmma
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/asm"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
-// writer writes the sums of one thread.
+// element is a sum of a thread and its place in C, counted from the thread's first element.
+type element struct {
+	sum         ptx.Operand
+	row, column int
+}
+
+// lines groups the sums of a thread by their rows or columns, and calls f for each group in order. A thread of a
+// warpgroup has, of each 64 rows and 8 columns of a multiplication, two neighbours in a row, and the two 8 rows below.
+// Source: PTX ISA, the accumulator of wgmma, "D fragment".
+func (e *emitter) lines(sums [][]ptx.Operand, number func(element) int, f func(number int, of []element)) {
+	all := map[int][]element{}
+	for i, tile := range sums {
+		for j, sum := range tile {
+			x := element{sum, i*tileM + j/2%2*8, j/4*8 + j%2}
+			if e.g.turned {
+				x.row, x.column = x.column, x.row
+			}
+			all[number(x)] = append(all[number(x)], x)
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(all)) {
+		f(n, all[n])
+	}
+}
+
+func rowOf(x element) int    { return x.row }
+func columnOf(x element) int { return x.column }
+
+// first returns the row and column of C of a thread's first element.
+func (e *emitter) first(t tile) (row, column ptx.Operand) {
+	if e.g.turned {
+		row = e.Add(t.m0, e.Shl(e.And(e.thread, 3), 1))
+		inTile := e.Mad(e.Shr(e.thread, 5), 16, e.Shr(e.And(e.thread, 31), 2))
+		return row, e.Add(t.n0, e.Mad(e.consumer, tileM*e.g.tilesC, inTile))
+	}
+	lane := e.And(e.thread, 31)
+	row = e.Mad(e.Shr(e.thread, 5), 16, e.Shr(lane, 2))
+	row = e.Add(t.m0, e.Mad(e.consumer, tileM*e.g.tiles, row))
+	return row, e.Add(t.n0, e.Shl(e.And(lane, 3), 1))
+}
+
+// writer writes the sums of one thread, or reads the elements of a matrix of the shape of C that belong to them.
 type writer struct {
 	*emitter
-	alpha ptx.Operand
 	// pointer is the address of the thread's first element, down the distance to the row 8 below. ldc counts elements.
 	pointer, down, ldc ptx.Operand
 	// rowsLeft and columnsLeft count from the thread's first element to the end of C.
 	rowsLeft, columnsLeft ptx.Operand
 }
 
-// newWriter returns the writer of a thread for its part of a tile of the matrix at base, C or one of its shape.
-func (e *emitter) newWriter(base ptx.Operand, t tile, thread, consumer, alpha ptx.Operand) *writer {
-	row, column := e.first(t, thread, consumer)
-	w := e.newWriterAt(base, t, row, column, alpha)
-	if !e.g.turned {
-		e.MulLoS64(w.down, w.ldc, ptx.Int(8*e.s.Out.Bytes()))
-	}
-	return w
-}
-
-// first returns the first row and column of C that a thread has. Others are 8 and multiples of 64 further on along the
-// rows of a multiplication, and the next and multiples of 8 along its columns.
-func (e *emitter) first(t tile, thread, consumer ptx.Operand) (row, column ptx.Operand) {
-	if e.g.turned {
-		row = e.Add(t.m0, e.Shl(e.And(thread, 3), 1))
-		inTile := e.Mad(e.Shr(thread, 5), 16, e.Shr(e.And(thread, 31), 2))
-		return row, e.Add(t.n0, e.Mad(consumer, tileM*e.g.tilesC, inTile))
-	}
-	lane := e.And(thread, 31)
-	row = e.Mad(e.Shr(thread, 5), 16, e.Shr(lane, 2))
-	row = e.Add(t.m0, e.Mad(consumer, tileM*e.g.tiles, row))
-	return row, e.Add(t.n0, e.Shl(e.And(lane, 3), 1))
-}
-
-// newWriterAt returns the writer of a thread whose first element is in this row and column.
-func (e *emitter) newWriterAt(base ptx.Operand, t tile, row, column, alpha ptx.Operand) *writer {
-	w := &writer{emitter: e, alpha: alpha, pointer: e.B64(), down: e.B64(),
-		rowsLeft: e.Sub(e.Param32(e.p.m), row), columnsLeft: e.Sub(e.Param32(e.p.n), column)}
-	index := e.B64()
-	w.ldc = e.Param64(e.p.ldc)
-	e.MadLoS64(index, e.Wide(row), w.ldc, e.Wide(column))
-	e.MadLoS64(index, e.Wide(t.batch), e.Param64(e.p.strideC), index)
+// newWriter returns the writer of a thread for its part of a tile of a matrix: c, or r, which has the shape of C.
+func (e *emitter) newWriter(matrix string, t tile) *writer {
+	row, column := e.first(t)
+	w := &writer{emitter: e, rowsLeft: e.Sub(e.Param32("m"), row), columnsLeft: e.Sub(e.Param32("n"), column)}
+	w.ldc = e.Param64("ldc")
+	index := e.MadLoS64(e.B64(), e.Wide(row), w.ldc, e.Wide(column))
+	e.MadLoS64(index, e.Wide(t.batch), e.Param64("stride_c"), index)
 	e.ShlB64(index, index, ptx.Int(asm.Log2(e.s.Out.Bytes())))
-	e.CvtaToGlobalU64(w.pointer, e.Param64(base))
+	w.pointer = e.Pointer(matrix)
 	e.AddS64(w.pointer, w.pointer, index)
+	if !e.g.turned {
+		w.down = e.MulLoS64(e.B64(), w.ldc, ptx.Int(8*e.s.Out.Bytes()))
+	}
 	return w
+}
+
+// each calls f for the elements of a thread, row by row: for two neighbours in a row, or, of Cᵀ, for each by itself.
+// inside says whether C has the row.
+func (w *writer) each(sums [][]ptx.Operand, f func(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand)) {
+	at := w.AddS64(w.B64(), w.pointer, ptx.Int(0))
+	// The distance to the next row of the thread is in turns one step and seven.
+	one, neighbours := w.down, 2
+	seven := func() ptx.Operand { return w.MulLoS64(w.B64(), one, ptx.Int(7)) }
+	if w.g.turned {
+		one, neighbours = w.MulLoS64(w.B64(), w.ldc, ptx.Int(w.s.Out.Bytes())), 1
+		all := seven()
+		seven = func() ptx.Operand { return all }
+	}
+	near := true
+	w.lines(sums, rowOf, func(row int, of []element) {
+		inside := w.SetpGtS32(w.Pred(), w.rowsLeft, ptx.Int(row))
+		for some := range slices.Chunk(of, neighbours) {
+			var v []ptx.Operand
+			for _, x := range some {
+				v = append(v, x.sum)
+			}
+			f(at, some[0].column, inside, v)
+		}
+		next := one
+		if !near {
+			next = seven()
+		}
+		w.AddS64(at, at, next)
+		near = !near
+	})
 }
 
 // reads reports whether a matrix of the shape of C is added: C before the activation, or R behind it.
@@ -61,11 +113,11 @@ func (s *Spec) reads() bool { return s.Adds || s.Epilogue.Residual }
 func (e *emitter) finishes() bool { return e.s.reads() || e.s.Epilogue.Activation.Gated() }
 
 // finish makes elements of C of the sums of a thread, and returns those. Scales and bias have been applied.
-func (e *emitter) finish(t tile, thread, consumer, alpha ptx.Operand, sums [][]ptx.Operand) [][]ptx.Operand {
+func (e *emitter) finish(t tile, sums [][]ptx.Operand) [][]ptx.Operand {
 	for _, of := range sums {
 		for _, sum := range of {
 			if !e.s.scales() {
-				e.MulF32(sum, sum, alpha)
+				e.MulF32(sum, sum, e.alpha)
 			}
 		}
 	}
@@ -73,7 +125,7 @@ func (e *emitter) finish(t tile, thread, consumer, alpha ptx.Operand, sums [][]p
 		sums = e.gate(sums)
 	}
 	if e.s.reads() {
-		e.newWriter(e.p.r, t, thread, consumer, alpha).add(sums)
+		e.newWriter("r", t).add(sums)
 	}
 	return sums
 }
@@ -100,9 +152,9 @@ func (e *emitter) gate(sums [][]ptx.Operand) [][]ptx.Operand {
 // add adds beta times C, and applies the activation then, or adds R. It loads as many elements as there are registers
 // for before it adds one: each load waits for the L2 or DRAM.
 func (w *writer) add(sums [][]ptx.Operand) {
-	beta := w.F32()
+	var beta ptx.Operand
 	if w.s.Adds {
-		w.LdParamF32(beta, w.p.beta)
+		beta = w.ParamF32("beta")
 	}
 	var waiting []func()
 	flush := func() {
@@ -130,17 +182,15 @@ func (w *writer) add(sums [][]ptx.Operand) {
 	}
 	w.each(sums, func(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand) {
 		if w.s.TilesC && len(v) == 2 { // N is even
-			pair, h := w.B32(), []ptx.Operand{w.B16(), w.B16()}
-			w.MovB32(pair, ptx.Int(0))
+			h := w.Regs(2, w.B16)
+			pair := w.MovB32(w.B32(), ptx.Int(0))
 			w.If(w.inside(column, inside)).LdGlobalB32(pair, ptx.Global(at, column*w.s.Out.Bytes()))
 			for i := range v {
 				then(v[i], func() ptx.Operand {
 					if i == 0 {
 						w.MovB32Unpack(w.Vec(h...), pair)
 					}
-					x := w.F32()
-					w.ToFloat(x, h[i], w.s.Out)
-					return x
+					return w.ToFloat(h[i], w.s.Out)
 				})
 			}
 			return
@@ -155,59 +205,53 @@ func (w *writer) add(sums [][]ptx.Operand) {
 
 // inside returns whether a column is in C, and a row of which that is known.
 func (w *writer) inside(column int, row ptx.Operand) ptx.Operand {
-	valid := w.Pred()
-	w.SetpGtS32(valid, w.columnsLeft, ptx.Int(column))
-	w.AndPred(valid, valid, row)
-	return valid
-}
-
-// each calls f for the elements of a thread, row by row: for neighbours along a row, or, of Cᵀ, for each by itself.
-func (w *writer) each(sums [][]ptx.Operand, f func(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand)) {
-	if w.g.turned {
-		w.rowsTurned(sums, f)
-		return
-	}
-	w.rows(sums, f)
+	valid := w.SetpGtS32(w.Pred(), w.columnsLeft, ptx.Int(column))
+	return w.AndPred(valid, valid, row)
 }
 
 // scales reports whether scale multiplies the sums with alpha.
 func (s *Spec) scales() bool { return s.Epilogue.Scales || s.Epilogue.Bias }
 
 // scale makes alpha·scale_a·scale_b·sum + bias of the sums, or what the epilogue has of it.
-func (e *emitter) scale(t tile, thread, consumer ptx.Operand, sums [][]ptx.Operand, alpha ptx.Operand) {
-	row, column := e.first(t, thread, consumer)
+func (e *emitter) scale(t tile, sums [][]ptx.Operand) {
+	row, column := e.first(t)
 	if e.s.Epilogue.Scales {
-		scale := e.vector(e.p.scaleA, gemm.FP32, row, e.Param32(e.p.m), e.p.stepA)
-		e.eachRow(sums, func(below int, of []ptx.Operand) {
+		scale := e.vector("scale_a", gemm.FP32, row, e.Param32("m"), "step_a")
+		e.lines(sums, rowOf, func(below int, of []element) {
 			factor := scale(0, below)
-			e.MulF32(factor, factor, alpha)
-			for _, sum := range of {
-				e.MulF32(sum, sum, factor)
+			e.MulF32(factor, factor, e.alpha)
+			for _, x := range of {
+				e.MulF32(x.sum, x.sum, factor)
 			}
 		})
 	}
-	n := e.Param32(e.p.n)
+	n := e.Param32("n")
 	var scale, bias func(second, behind int) ptx.Operand
 	if e.s.Epilogue.Scales {
-		scale = e.vector(e.p.scaleB, gemm.FP32, column, n, e.p.stepB)
+		scale = e.vector("scale_b", gemm.FP32, column, n, "step_b")
 	}
 	if e.s.Epilogue.Bias {
-		bias = e.vector(e.p.bias, e.s.biasType(), column, n, ptx.Operand{})
+		bias = e.vector("bias", e.s.biasType(), column, n, "")
 	}
-	e.eachColumn(sums, func(second, behind int, of []ptx.Operand) {
-		factor, add := alpha, ptx.Operand{}
+	// The columns of gates, and those that they are multiplied with, are second.
+	width := e.g.blockC
+	if e.g.turned {
+		width = tileM * e.g.tilesC
+	}
+	e.lines(sums, columnOf, func(behind int, of []element) {
+		factor, add := e.alpha, ptx.Operand{}
 		if scale != nil {
-			factor = scale(second, behind)
+			factor = scale(behind/width, behind%width)
 		}
 		if bias != nil {
-			add = bias(second, behind)
+			add = bias(behind/width, behind%width)
 		}
-		for _, sum := range of {
+		for _, x := range of {
 			if bias == nil {
-				e.MulF32(sum, sum, factor)
+				e.MulF32(x.sum, x.sum, factor)
 				continue
 			}
-			e.FmaF32(sum, sum, factor, add)
+			e.FmaF32(x.sum, x.sum, factor, add)
 		}
 	})
 }
@@ -220,105 +264,42 @@ func (s *Spec) biasType() gemm.DType {
 	return s.Out
 }
 
-// eachRow calls f for the sums of each row of C that a thread has, so many rows below its first.
-func (e *emitter) eachRow(sums [][]ptx.Operand, f func(below int, of []ptx.Operand)) {
-	if e.g.turned {
-		for row := 0; row < e.s.Config.BlockM; row += 8 {
-			for i := range 2 {
-				var of []ptx.Operand
-				for _, tile := range sums {
-					of = append(of, tile[row/2+i], tile[row/2+2+i])
-				}
-				f(row+i, of)
-			}
-		}
-		return
-	}
-	for i, tile := range sums {
-		for half := range 2 {
-			var of []ptx.Operand
-			for j := 2 * half; j < len(tile); j += 4 {
-				of = append(of, tile[j], tile[j+1])
-			}
-			f(i*tileM+8*half, of)
-		}
-	}
-}
-
-// eachColumn calls f for the sums of each column that a thread has, so many columns behind its first. second is 1 for
-// what gates are multiplied with.
-func (e *emitter) eachColumn(sums [][]ptx.Operand, f func(second, behind int, of []ptx.Operand)) {
-	if e.g.turned {
-		for j, tile := range sums {
-			for half := range 2 {
-				var of []ptx.Operand
-				for row := 0; row < e.s.Config.BlockM; row += 8 {
-					of = append(of, tile[row/2+2*half], tile[row/2+2*half+1])
-				}
-				f(j/e.g.tilesC, j%e.g.tilesC*tileM+8*half, of)
-			}
-		}
-		return
-	}
-	for j := 0; j < e.s.Config.BlockN; j += 8 {
-		for i := range 2 {
-			var of []ptx.Operand
-			for _, tile := range sums {
-				of = append(of, tile[j/2+i], tile[j/2+2+i])
-			}
-			f(j/e.g.blockC, j%e.g.blockC+i, of)
-		}
-	}
-}
-
 // vector returns a function that loads an element of a vector of size elements: the one that lies behind elements after
 // at, or zero outside of the vector. With a gated activation the vector has two halves, for the gates and for the
-// columns that they are multiplied with; second chooses the half. If a step is given and zero, there is one element for
-// all.
+// columns that they are multiplied with; second chooses the half. stride names the parameter with the step from an
+// element to the next, which may be zero: then there is one element for all. Without a name the step is one.
 func (e *emitter) vector(
-	base ptx.Operand, d gemm.DType, at, size, step ptx.Operand,
+	base string, d gemm.DType, at, size ptx.Operand, stride string,
 ) func(second, behind int) ptx.Operand {
-	left, bytes := e.Sub(size, at), d.Bytes()
-	if step != (ptx.Operand{}) {
-		step = e.Param32(step)
-		place := e.B32()
-		e.MulLoS32(place, at, step)
-		at = place
+	left, bytes, step := e.Sub(size, at), d.Bytes(), ptx.Operand{}
+	if stride != "" {
+		step = e.Param32(stride)
+		at = e.Mul(at, step)
 	}
-	var first [2]ptx.Operand
-	for second := range e.s.Config.BlockN / e.g.blockC {
-		first[second] = e.B64()
-		if second == 0 {
-			e.CvtaToGlobalU64(first[0], e.Param64(base))
-			e.MadWideU32(first[0], at, ptx.Int(bytes), first[0])
-			continue
+	first := [2]ptx.Operand{e.Pointer(base)}
+	e.MadWideU32(first[0], at, ptx.Int(bytes), first[0])
+	if e.g.blockC < e.s.Config.BlockN {
+		if stride != "" {
+			size = e.Mul(size, step)
 		}
-		distance := size
-		if step != (ptx.Operand{}) {
-			distance = e.B32()
-			e.MulLoS32(distance, size, step)
-		}
-		e.MadWideU32(first[1], distance, ptx.Int(bytes), first[0])
+		first[1] = e.At(size, bytes, first[0])
 	}
 	return func(second, behind int) ptx.Operand {
-		inside := e.Pred()
-		e.SetpGtS32(inside, left, ptx.Int(behind))
-		if step == (ptx.Operand{}) {
+		inside := e.SetpGtS32(e.Pred(), left, ptx.Int(behind))
+		if stride == "" {
 			return e.Element(ptx.Global(first[second], behind*bytes), d, inside)
 		}
-		to := e.B64()
-		e.MadWideU32(to, step, ptx.Int(behind*bytes), first[second])
-		return e.Element(ptx.Global(to, 0), d, inside)
+		return e.Element(ptx.Global(e.At(step, behind*bytes, first[second]), 0), d, inside)
 	}
 }
 
 // value returns what is stored of a sum.
-func (e *emitter) value(sum, alpha ptx.Operand) ptx.Operand {
+func (e *emitter) value(sum ptx.Operand) ptx.Operand {
 	x := e.F32()
 	if e.s.scales() || e.finishes() { // scale or finish has multiplied
 		e.MovF32(x, sum)
 	} else {
-		e.MulF32(x, sum, alpha)
+		e.MulF32(x, sum, e.alpha)
 	}
 	if !e.finishes() {
 		e.Activate(x, e.s.Epilogue.Activation)
@@ -326,52 +307,16 @@ func (e *emitter) value(sum, alpha ptx.Operand) ptx.Operand {
 	return x
 }
 
-// rows calls write for each pair of neighbours, row by row.
-func (w *writer) rows(
-	sums [][]ptx.Operand, write func(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand),
-) {
-	at := w.B64()
-	w.AddS64(at, w.pointer, ptx.Int(0))
-	for i := range sums {
-		for half := range 2 {
-			inside := w.Pred()
-			w.SetpGtS32(inside, w.rowsLeft, ptx.Int(i*tileM+half*8))
-			for j := 0; j < len(sums[i]); j += 4 {
-				write(at, 2*j, inside, sums[i][j+2*half:j+2*half+2])
-			}
-			next := w.down
-			if half == 1 { // from row 8 to row 64
-				next = w.B64()
-				w.MulLoS64(next, w.down, ptx.Int((tileM-8)/8))
-			}
-			w.AddS64(at, at, next)
-		}
-	}
-}
-
 // pair writes two neighbours at once.
 func (w *writer) pair(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand) {
-	x := []ptx.Operand{w.value(v[0], w.alpha), w.value(v[1], w.alpha)}
-	if w.s.Out != gemm.FP32 {
-		x = []ptx.Operand{w.Halves(x[0], x[1], w.s.Out)}
-	}
-	w.If(inside).Store(ptx.Global(at, column*w.s.Out.Bytes()), x)
+	x := []ptx.Operand{w.value(v[0]), w.value(v[1])}
+	w.Sums.Write(ptx.Global(at, column*w.s.Out.Bytes()), x, w.s.Out, inside)
 }
 
-// single writes two neighbours one by one, where C has them.
+// single writes neighbours one by one, where C has them.
 func (w *writer) single(at ptx.Operand, column int, inside ptx.Operand, v []ptx.Operand) {
-	for i := range v {
-		w.one(ptx.Global(at, (column+i)*w.s.Out.Bytes()), v[i], w.inside(column+i, inside))
+	for i, sum := range v {
+		valid := w.inside(column+i, inside)
+		w.Sums.Write(ptx.Global(at, (column+i)*w.s.Out.Bytes()), []ptx.Operand{w.value(sum)}, w.s.Out, valid)
 	}
-}
-
-// one writes an element.
-func (w *writer) one(to, v, valid ptx.Operand) {
-	x := w.value(v, w.alpha)
-	if w.s.Out == gemm.FP32 {
-		w.If(valid).StGlobalF32(to, x)
-		return
-	}
-	h := w.Half(x, w.s.Out)
-	w.If(valid).StGlobalB16(to, h)
 }

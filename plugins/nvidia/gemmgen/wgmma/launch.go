@@ -9,34 +9,33 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
-// Launch implements gemmgen.Program. As many CTAs as there are SMs take the tiles in turns.
+// Launch implements gemmgen.Program.
 func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, error) {
-	p := call.Problem
-	if err := p.Validate(); err != nil {
-		return gemmgen.Launch{}, err
-	}
-	where := func(err *diag.Error) (gemmgen.Launch, error) { return gemmgen.Launch{}, err.At("launch of %s", k.Name) }
-	need := SpecFor(call, s.Out, s.Config)
-	need.TilesC, need.PairsC = need.TilesC && s.TilesC, need.PairsC && s.PairsC // what C has more is not needed
-	if need.Key() != k.Key {
-		return where(diag.Inputf("the kernel is not for %s with config %s", p, s.Config).
-			Do("emit a kernel for the call"))
-	}
+	return gemmgen.Start(k, call, s.Config, func() (any, *diag.Error) {
+		need := SpecFor(call, s.Out, s.Config)
+		need.TilesC, need.PairsC = need.TilesC && s.TilesC, need.PairsC && s.PairsC // what C has more is not needed
+		return need.Key(), nil
+	}, func(l *gemmgen.Launch, call *gemmgen.Call, t gemmgen.Tiling) (map[string]uint64, *diag.Error) {
+		return s.complete(k, l, call, t)
+	})
+}
+
+// complete makes as many CTAs as there are SMs take the tiles in turns.
+func (s Spec) complete(
+	k *gemmgen.Kernel, l *gemmgen.Launch, call *gemmgen.Call, t gemmgen.Tiling,
+) (map[string]uint64, *diag.Error) {
 	g, reason, detail := s.layout()
 	if reason != "" {
-		return where(diag.Inputf("%s: %s", reason, detail).Do("choose another configuration"))
+		return nil, diag.Inputf("%s: %s", reason, detail).Do("choose another configuration")
 	}
-	t, err := call.Tile(s.Config)
-	if err != nil {
-		return where(err)
-	}
+	p := call.Problem
 	rows, columns := (t.TilesM+g.clusterM-1)/g.clusterM, (t.TilesN+g.clusterN-1)/g.clusterN // of clusters
 	perSplit := rows * columns * t.Batch
 	blocks, blocksPerSplit := (p.K+s.Config.BlockK-1)/s.Config.BlockK, t.KPerSplit/s.Config.BlockK
 	splits := (blocks + blocksPerSplit - 1) / blocksPerSplit // none without a block
 	tiles := perSplit * splits
 	if tiles > math.MaxInt32/2 {
-		return where(diag.Inputf("%d tiles", tiles).Do("use a larger tile or split the batch"))
+		return nil, diag.Inputf("%d tiles", tiles).Do("use a larger tile or split the batch")
 	}
 	resident := tiles
 	if s.Processors > 0 {
@@ -46,7 +45,7 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 	var shared shares
 	if streams {
 		if call.Partials == 0 || call.Counters == 0 {
-			return where(diag.Inputf("stream_k needs a workspace").Do("allocate what Workspace says"))
+			return nil, diag.Inputf("stream_k needs a workspace").Do("allocate what Workspace says")
 		}
 		resident = mostCTAs / g.cluster
 		if s.Processors > 0 {
@@ -54,12 +53,12 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 		}
 		shared = newShares(tiles, blocks, resident)
 		if shared.shared > math.MaxInt32 {
-			return where(diag.Inputf("%d blocks along K are to be shared", shared.shared).
-				Do("use split_k in place of stream_k"))
+			return nil, diag.Inputf("%d blocks along K are to be shared", shared.shared).
+				Do("use split_k in place of stream_k")
 		}
 		resident = min(resident, max(tiles, (shared.shared+shared.share-1)/shared.share))
 	}
-	values := call.Params(t)
+	values := map[string]uint64{}
 	for name, v := range map[string]int{
 		"k_blocks": blocks, "blocks_per_split": blocksPerSplit, "per_split": perSplit, "splits": splits,
 		"whole": shared.whole, "share": shared.share, "shared": shared.shared,
@@ -73,14 +72,11 @@ func (s Spec) Launch(k *gemmgen.Kernel, call gemmgen.Call) (gemmgen.Launch, erro
 	values["last_m"], values["last_n"] = s.lastTile(p, t, streams || values["skew"] != 0)
 	maps, copied := s.maps(k.Kernel, call, g)
 	values["copied"] = uint64(copied)
-	l := gemmgen.Launch{
-		GridX: resident * g.cluster, GridY: 1, GridZ: 1, Threads: k.Threads, SharedMemory: k.SharedMemory,
-		Params: gemmgen.Pack(k.Kernel, values), Maps: maps,
-	}
+	l.GridX, l.GridY, l.GridZ, l.Maps = resident*g.cluster, 1, 1, maps
 	for _, param := range k.Params {
 		l.Offsets = append(l.Offsets, uintptr(param.Offset))
 	}
-	return l, nil
+	return values, nil
 }
 
 // Resident returns how many clusters run at the same time. The CTAs of a cluster are on one GPC, whose SMs larger
@@ -143,7 +139,7 @@ func skew(t gemmgen.Tiling, blocks int) int {
 // rows, and 51 µs with 64). A box of rows along M or N is 64 wide, and has the block's indices along K, or one CTA's
 // part of them. With a gated activation, the rows of B are two matrices, the gates and what they are multiplied with: a
 // box has as many rows of each, or, where two CTAs share the copies, of one. A box of C is what a warp stores at once.
-func (s Spec) maps(k *ptx.Kernel, call gemmgen.Call, g geometry) (maps []gemmgen.TensorMap, copied int) {
+func (s Spec) maps(k *ptx.Kernel, call *gemmgen.Call, g geometry) (maps []gemmgen.TensorMap, copied int) {
 	p := call.Problem
 	describe := func(name string, d gemm.DType, m gemmgen.Matrix, row, rows, box int) gemmgen.TensorMap {
 		t := gemmgen.TensorMap{

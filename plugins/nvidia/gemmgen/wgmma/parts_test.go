@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/asm"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
@@ -70,23 +69,14 @@ func reducer(t *testing.T, s Spec) *ptx.Kernel {
 	if reason != "" {
 		t.Fatal(reason, detail)
 	}
-	e := &emitter{Builder: asm.New("reducer"), s: s, g: g}
-	out := e.Param("out", ptx.U64)
-	for _, param := range []struct {
-		name string
-		to   *ptx.Operand
-	}{
-		{"k_blocks", &e.p.kBlocks}, {"tiles_m", &e.p.tilesM}, {"tiles_n", &e.p.tilesN}, {"tiles", &e.p.tiles},
-		{"group_m", &e.p.groupM}, {"m", &e.p.m}, {"n", &e.p.n}, {"last_m", &e.p.lastM}, {"last_n", &e.p.lastN},
-		{"blocks_per_split", &e.p.blocksPerSplit}, {"per_split", &e.p.perSplit}, {"splits", &e.p.splits},
-		{"whole", &e.p.whole}, {"share", &e.p.share}, {"shared", &e.p.shared},
-	} {
-		*param.to = e.Param(param.name, ptx.U32)
-	}
-	e.p.partials, e.p.counters = e.Param("partials", ptx.U64), e.Param("counters", ptx.U64)
+	e := newEmitter("reducer", s, g)
+	e.Params(ptx.U64, "out")
+	e.Params(ptx.U32, "k_blocks", "tiles_m", "tiles_n", "tiles", "group_m", "m", "n", "last_m", "last_n",
+		"blocks_per_split", "per_split", "splits", "whole", "share", "shared")
+	e.Params(ptx.U64, "partials", "counters")
 	e.ranks()
 	tid := e.Special(ptx.TidX)
-	thread, consumer := e.And(tid, warpgroup-1), e.Shr(tid, 7)
+	e.thread, e.consumer = e.And(tid, warpgroup-1), e.Shr(tid, 7)
 	sums := make([][]ptx.Operand, g.tiles)
 	for i := range sums {
 		sums[i] = e.Regs(g.columns/2, e.F32)
@@ -107,15 +97,15 @@ func reducer(t *testing.T, s Spec) *ptx.Kernel {
 		if g.cluster > 1 {
 			e.If(tile.outside).Bra(done)
 		}
-		e.reduce(tile, thread, consumer, sums, done)
+		e.reduce(tile, sums, done)
 		// A lane's place: its tile by row, column and matrix, then its thread.
 		at, to, n := e.B32(), e.B64(), e.F32()
-		e.MadLoS32(at, tile.batch, e.Param32(e.p.tilesM), tile.row)
+		e.MadLoS32(at, tile.batch, e.Param32("tiles_m"), tile.row)
 		e.MadLoS32(at, at, ptx.Int(g.clusterM), e.rankM)
-		e.MadLoS32(at, at, e.Param32(e.p.tilesN), tile.column)
+		e.MadLoS32(at, at, e.Param32("tiles_n"), tile.column)
 		e.MadLoS32(at, at, ptx.Int(g.clusterN), e.rankN)
 		e.MadLoS32(at, at, ptx.Int(warpgroup*g.consumers), tid)
-		e.CvtaToGlobalU64(to, e.Param64(out))
+		e.CvtaToGlobalU64(to, e.Param64("out"))
 		e.MadWideU32(to, at, ptx.Int(20), to)
 		e.LdGlobalF32(n, ptx.Global(to, 0))
 		e.AddF32(n, n, ptx.Float(1))
@@ -142,27 +132,18 @@ func orderer(t *testing.T, s Spec) *ptx.Kernel {
 	if reason != "" {
 		t.Fatal(reason, detail)
 	}
-	e := &emitter{Builder: asm.New("order"), s: s, g: g}
-	out := e.Param("out", ptx.U64)
-	for _, param := range []struct {
-		name string
-		to   *ptx.Operand
-	}{
-		{"k_blocks", &e.p.kBlocks}, {"tiles_m", &e.p.tilesM}, {"tiles_n", &e.p.tilesN}, {"tiles", &e.p.tiles},
-		{"group_m", &e.p.groupM}, {"m", &e.p.m}, {"n", &e.p.n}, {"last_m", &e.p.lastM}, {"last_n", &e.p.lastN},
-		{"skew", &e.p.skew},
-	} {
-		*param.to = e.Param(param.name, ptx.U32)
-	}
+	e := newEmitter("order", s, g)
+	e.Params(ptx.U64, "out")
+	e.Params(ptx.U32, "k_blocks", "tiles_m", "tiles_n", "tiles", "group_m", "m", "n", "last_m", "last_n", "skew")
 	e.ranks()
 	e.eachTile("order", func(t tile) {
 		at, to := e.B32(), e.B64()
-		e.MadLoS32(at, t.batch, e.Param32(e.p.tilesM), t.row)
+		e.MadLoS32(at, t.batch, e.Param32("tiles_m"), t.row)
 		e.MadLoS32(at, at, ptx.Int(g.clusterM), e.rankM)
-		e.MadLoS32(at, at, e.Param32(e.p.tilesN), t.column)
+		e.MadLoS32(at, at, e.Param32("tiles_n"), t.column)
 		e.MadLoS32(at, at, ptx.Int(g.clusterN), e.rankN)
-		e.MulLoS32(at, at, e.Param32(e.p.kBlocks))
-		e.CvtaToGlobalU64(to, e.Param64(out))
+		e.MulLoS32(at, at, e.Param32("k_blocks"))
+		e.CvtaToGlobalU64(to, e.Param64("out"))
 		e.MadWideU32(to, at, ptx.Int(4), to)
 		e.alongK(t, func(k ptx.Operand) {
 			e.StGlobalB32(ptx.Global(to, 0), e.Add(k, ptx.Int(1)))
@@ -186,23 +167,20 @@ func walker(t *testing.T) *ptx.Kernel {
 	if reason != "" {
 		t.Fatal(reason)
 	}
-	e := &emitter{Builder: asm.New("walk"), s: spec, g: g}
-	out := e.Param("out", ptx.U64)
-	e.p.kBlocks, e.p.whole = e.Param("k_blocks", ptx.U32), e.Param("whole", ptx.U32)
-	e.p.share, e.p.shared = e.Param("share", ptx.U32), e.Param("shared", ptx.U32)
-	most := e.Param("most", ptx.U32)
-	at, to, none := e.Special(ptx.CtaidX), e.B64(), e.Pred()
+	e := newEmitter("walk", spec, g)
+	e.Params(ptx.U64, "out")
+	e.Params(ptx.U32, "k_blocks", "whole", "share", "shared", "most")
+	at, to := e.Special(ptx.CtaidX), e.B64()
 	e.rank = e.And(at, 0)
 	row := e.B32()
-	e.MulLoS32(row, at, e.Param32(most))
-	e.CvtaToGlobalU64(to, e.Param64(out))
+	e.MulLoS32(row, at, e.Param32("most"))
+	e.CvtaToGlobalU64(to, e.Param64("out"))
 	e.MadWideU32(to, row, ptx.Int(4*words), to)
 	st := e.newStream(at)
 	loop, end := e.Label("loop"), e.Label("end")
 	e.Place(loop)
-	e.ended(st, at, none)
-	e.If(none).Bra(end)
-	one := tile{k0: e.B32(), blocks: e.B32()}
+	e.If(e.ended(st, at)).Bra(end)
+	var one tile
 	in := e.streamed(st, at, &one)
 	p, partial := e.streamParts(one), e.B32()
 	e.SelpB32(partial, ptx.Int(1), ptx.Int(0), one.partial)
@@ -232,29 +210,29 @@ func storer(t *testing.T, s Spec) *ptx.Kernel {
 	if reason != "" {
 		t.Fatal(reason, detail)
 	}
-	e := &emitter{Builder: asm.New("storer"), s: s, g: g}
-	e.p = params{
-		c: e.Param("c", ptx.U64), ldc: e.Param("ldc", ptx.S64), strideC: e.Param("stride_c", ptx.S64),
-		m: e.Param("m", ptx.S32), n: e.Param("n", ptx.S32),
-		alpha: e.Param("alpha", ptx.F32), beta: e.Param("beta", ptx.F32), bias: e.Param("bias", ptx.U64),
-		r: e.Param("r", ptx.U64),
-	}
+	e := newEmitter("storer", s, g)
+	e.Params(ptx.U64, "c")
+	e.Params(ptx.S64, "ldc", "stride_c")
+	e.Params(ptx.S32, "m", "n")
+	e.Params(ptx.F32, "alpha", "beta")
+	e.Params(ptx.U64, "bias", "r")
 	if s.Epilogue.Scales {
-		e.p.scaleA, e.p.scaleB = e.Param("scale_a", ptx.U64), e.Param("scale_b", ptx.U64)
-		e.p.stepA, e.p.stepB = e.Param("step_a", ptx.U32), e.Param("step_b", ptx.U32)
+		e.Params(ptx.U64, "scale_a", "scale_b")
+		e.Params(ptx.U32, "step_a", "step_b")
 	}
+	e.Params(ptx.S32, "m0", "n0")
 	tid := e.Special(ptx.TidX)
-	thread, consumer := e.And(tid, warpgroup-1), e.Shr(tid, 7)
+	e.thread, e.consumer = e.And(tid, warpgroup-1), e.Shr(tid, 7)
 	place := tile{m0: e.B32(), n0: e.B32(), batch: e.B32()}
-	e.MovB32(place.m0, e.Param32(e.Param("m0", ptx.S32)))
-	e.MovB32(place.n0, e.Param32(e.Param("n0", ptx.S32)))
+	e.MovB32(place.m0, e.Param32("m0"))
+	e.MovB32(place.n0, e.Param32("n0"))
 	e.MovB32(place.batch, ptx.Int(1))
 	lane := e.And(tid, 31)
 	firstTiles, apart := g.tiles, 0
 	if g.turned { // of a gate, the column that it is multiplied with lies half a tile further on
 		firstTiles, apart = g.tilesC, g.blockC-tileM*g.tilesC
 	}
-	row := e.Mad(consumer, tileM*firstTiles, e.Mad(e.Shr(thread, 5), 16, e.Shr(lane, 2)))
+	row := e.Mad(e.consumer, tileM*firstTiles, e.Mad(e.Shr(e.thread, 5), 16, e.Shr(lane, 2)))
 	column := e.Shl(e.And(lane, 3), 1)
 	sums := make([][]ptx.Operand, g.tiles)
 	for i := range sums {
@@ -264,8 +242,8 @@ func storer(t *testing.T, s Spec) *ptx.Kernel {
 			e.CvtF32S32(v, e.Mad(at, 1000, e.Add(column, ptx.Int(j/4*8+j%2))))
 		}
 	}
-	e.store(place, thread, consumer, sums, func(t tile, sums [][]ptx.Operand, alpha ptx.Operand) {
-		w := e.newWriter(e.p.c, t, thread, consumer, alpha)
+	e.store(place, sums, func(t tile, sums [][]ptx.Operand) {
+		w := e.newWriter("c", t)
 		w.each(sums, w.single)
 	})
 	e.Ret()

@@ -9,7 +9,7 @@ import "github.com/origami-gemm/origami/plugins/nvidia/ptx"
 //
 // A block of the workspace has block_m×block_n sums, and in it a part for each warp, in which four sums of each lane
 // lie side by side.
-func (e *emitter) reduce(t tile, thread, consumer ptx.Operand, sums [][]ptx.Operand, done ptx.Operand) {
+func (e *emitter) reduce(t tile, sums [][]ptx.Operand, done ptx.Operand) {
 	e.Comment("sum over the parts of K, by the warp that arrives last")
 	var (
 		p     parts
@@ -23,49 +23,41 @@ func (e *emitter) reduce(t tile, thread, consumer ptx.Operand, sums [][]ptx.Oper
 		p = e.splitParts(t)
 	}
 	warps := 4 * e.g.consumers
-	lane, warp := e.And(thread, 31), e.B32()
-	e.ShflSyncIdxB32(warp, e.Mad(consumer, 4, e.Shr(thread, 5)), ptx.Int(0))
+	lane := e.And(e.thread, 31)
+	warp := e.ShflSyncIdxB32(e.B32(), e.Mad(e.consumer, 4, e.Shr(e.thread, 5)), ptx.Int(0))
 
 	block := e.s.Config.BlockM * e.s.Config.BlockN * 4
-	base := e.B64() // the lane's part of the first block
-	e.CvtaToGlobalU64(base, e.Param64(e.p.partials))
+	base := e.Pointer("partials") // the lane's part of the first block
 	e.MadWideU32(base, warp, ptx.Int(block/warps), base)
 	e.MadWideU32(base, lane, ptx.Int(16), base)
-	mine, from, next := e.B64(), e.B64(), e.B64()
-	e.MadWideU32(mine, p.mine, ptx.Int(block), base)
-	e.MadWideU32(from, p.first, ptx.Int(block), base)
-	e.MadWideU32(next, p.next, ptx.Int(block), base)
-	e.eachFour(sums, func(v []ptx.Operand, at int) { e.StGlobalV4F32(ptx.Global(mine, at), e.Vec(v...)) })
+	mine, from, next := e.At(p.mine, block, base), e.At(p.first, block, base), e.At(p.next, block, base)
+	e.eachFour(sums, func(v []ptx.Operand, at int) { e.Store(ptx.Global(mine, at), v) })
 	e.FenceAcqRelGpu()
 	e.BarWarpSync(ptx.Int(-1))
 
-	counter, arrived, others := e.B64(), e.B32(), e.Pred()
-	e.CvtaToGlobalU64(counter, e.Param64(e.p.counters))
+	counter := e.Pointer("counters")
 	e.MadWideU32(counter, e.Mad(p.tile, warps, warp), ptx.Int(4), counter)
-	isFirst := e.Pred()
-	e.SetpEqS32(isFirst, lane, ptx.Int(0))
-	e.MovB32(arrived, ptx.Int(0))
+	isFirst := e.SetpEqS32(e.Pred(), lane, ptx.Int(0))
+	arrived := e.MovB32(e.B32(), ptx.Int(0))
 	e.If(isFirst).AtomAddU32(arrived, ptx.Global(counter, 0), p.arrives)
 	e.ShflSyncIdxB32(arrived, arrived, ptx.Int(0))
-	e.SetpNeS32(others, e.Add(arrived, p.arrives), p.all)
-	e.If(others).Bra(done)
+	e.If(e.SetpNeS32(e.Pred(), e.Add(arrived, p.arrives), p.all)).Bra(done)
 	e.If(isFirst).StGlobalB32(ptx.Global(counter, 0), ptx.Int(0))
 	e.FenceAcqRelGpu()
 	e.BarWarpSync(ptx.Int(-1)) // a shuffle does not order memory: what lane 0 saw, the others must see
 
-	e.zero(sums)
-	again := e.Label("add_part")
+	e.Sums.Clear(sums)
 	v := e.Regs(4, e.F32)
-	e.Place(again)
-	e.eachFour(sums, func(sum []ptx.Operand, at int) {
-		e.LdGlobalV4F32(e.Vec(v...), ptx.Global(from, at))
-		for i := range v {
-			e.AddF32(sum[i], sum[i], v[i])
-		}
+	e.RepeatApart("add_part", p.count, func() {
+		e.eachFour(sums, func(sum []ptx.Operand, at int) {
+			e.Load(v, ptx.Global(from, at))
+			for i := range v {
+				e.AddF32(sum[i], sum[i], v[i])
+			}
+		})
+		e.MovB64(from, next)
+		e.AddS64(next, next, ptx.Int(p.step*block))
 	})
-	e.MovB64(from, next)
-	e.AddS64(next, next, ptx.Int(p.step*block))
-	e.If(e.CountDown(p.count)).Bra(again)
 	if e.streams() {
 		e.Place(whole)
 	}

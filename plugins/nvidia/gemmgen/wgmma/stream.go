@@ -54,40 +54,36 @@ type stream struct {
 func (e *emitter) streams() bool { return Streams(e.s.Config) }
 
 // newStream finds the part of a cluster of this number.
-func (e *emitter) newStream(worker ptx.Operand) stream {
-	s := stream{at: e.B32(), end: e.B32(), shares: e.Pred(), worker: e.B32()}
-	share := e.Param32(e.p.share)
-	e.MovB32(s.worker, worker)
-	e.MulLoS32(s.at, worker, share)
-	e.MinU32(s.end, e.Add(s.at, share), e.Param32(e.p.shared))
+func (e *emitter) newStream(worker ptx.Operand) *stream {
+	share := e.Param32("share")
+	s := &stream{worker: e.MovB32(e.B32(), worker), at: e.Mul(worker, share)}
+	s.end = e.MinU32(e.B32(), e.Add(s.at, share), e.Param32("shared"))
 	return s
 }
 
-// ended sets none if the cluster has neither a whole tile nor a part of one left. at is its next whole tile.
-func (e *emitter) ended(s stream, at, none ptx.Operand) {
-	e.SetpGeU32(s.shares, at, e.Param32(e.p.whole))
-	e.SetpGeU32(none, s.at, s.end)
-	e.AndPred(none, none, s.shares)
+// ended returns whether the cluster has neither a whole tile nor a part of one left. at is its next whole tile.
+func (e *emitter) ended(s *stream, at ptx.Operand) ptx.Operand {
+	s.shares = e.SetpGeU32(e.Pred(), at, e.Param32("whole"))
+	none := e.SetpGeU32(e.Pred(), s.at, s.end)
+	return e.AndPred(none, none, s.shares)
 }
 
 // streamed fills in which blocks of which tile come next, moves on, and returns the number of the tile. at is the next
 // whole tile.
-func (e *emitter) streamed(s stream, at ptx.Operand, t *tile) ptx.Operand {
-	whole, blocks := e.Param32(e.p.whole), e.Param32(e.p.kBlocks)
-	in, next := e.B32(), e.B32()
-	t.shared, t.worker, t.partial = e.B32(), s.worker, e.Pred()
-	e.DivU32(t.shared, s.at, blocks)
-	e.MulLoS32(t.k0, t.shared, blocks)
+func (e *emitter) streamed(s *stream, at ptx.Operand, t *tile) ptx.Operand {
+	whole, blocks := e.Param32("whole"), e.Param32("k_blocks")
+	t.worker = s.worker
+	t.shared = e.DivU32(e.B32(), s.at, blocks)
+	t.k0 = e.Mul(t.shared, blocks)
 	e.SubS32(t.k0, s.at, t.k0) // in blocks
-	e.MinU32(t.blocks, e.Sub(blocks, t.k0), e.Sub(s.end, s.at))
-	e.AddS32(next, s.at, t.blocks)
-	e.SelpB32(s.at, next, s.at, s.shares)
-	e.AddS32(in, whole, t.shared)
+	t.blocks = e.MinU32(e.B32(), e.Sub(blocks, t.k0), e.Sub(s.end, s.at))
+	e.SelpB32(s.at, e.Add(s.at, t.blocks), s.at, s.shares)
+	in := e.Add(whole, t.shared)
 	e.SelpB32(in, in, at, s.shares)
 	e.SelpB32(t.k0, t.k0, ptx.Int(0), s.shares)
 	e.MulLoS32(t.k0, t.k0, ptx.Int(e.s.Config.BlockK))
 	e.SelpB32(t.blocks, t.blocks, blocks, s.shares)
-	e.SetpNeS32(t.partial, t.blocks, blocks)
+	t.partial = e.SetpNeS32(e.Pred(), t.blocks, blocks)
 	return in
 }
 
@@ -105,17 +101,14 @@ type parts struct {
 // streamParts are the parts of a tile that clusters share. Cluster w has the blocks 2w, for the part that its row
 // begins with, and 2w + 1, for the part that it ends with.
 func (e *emitter) streamParts(t tile) parts {
-	blocks, share := e.Param32(e.p.kBlocks), e.Param32(e.p.share)
-	begin, first, last, all := e.B32(), e.B32(), e.B32(), e.B32()
-	e.MulLoS32(begin, t.shared, blocks)
-	e.DivU32(first, begin, share)
-	e.DivU32(last, e.Add(e.Add(begin, blocks), ptx.Int(-1)), share)
-	e.MovB32(all, blocks)
+	blocks, share := e.Param32("k_blocks"), e.Param32("share")
+	begin := e.Mul(t.shared, blocks)
+	first := e.DivU32(e.B32(), begin, share)
+	last := e.DivU32(e.B32(), e.Add(e.Add(begin, blocks), ptx.Int(-1)), share)
+	all := e.MovB32(e.B32(), blocks)
 	slot := func(worker ptx.Operand) ptx.Operand {
-		from, later, one := e.B32(), e.Pred(), e.B32()
-		e.MulLoS32(from, worker, share)
-		e.SetpLtU32(later, from, begin)
-		e.SelpB32(one, ptx.Int(1), ptx.Int(0), later)
+		later := e.SetpLtU32(e.Pred(), e.Mul(worker, share), begin)
+		one := e.SelpB32(e.B32(), ptx.Int(1), ptx.Int(0), later)
 		return e.Mad(e.Mad(worker, 2, one), e.g.cluster, e.rank)
 	}
 	return parts{
@@ -128,18 +121,14 @@ func (e *emitter) streamParts(t tile) parts {
 // splitParts are the parts of an output tile whose K is split: the workspace has a block for each output tile and
 // split.
 func (e *emitter) splitParts(t tile) parts {
-	splits := e.Param32(e.p.splits)
-	count := func(size ptx.Operand, block int) ptx.Operand {
-		d := e.B32()
-		e.DivU32(d, e.Add(e.Param32(size), ptx.Int(block-1)), ptx.Int(block))
-		return d
+	splits := e.Param32("splits")
+	count := func(size string, block int) ptx.Operand {
+		return e.DivU32(e.B32(), e.Add(e.Param32(size), ptx.Int(block-1)), ptx.Int(block))
 	}
-	tilesM, tilesN := count(e.p.m, e.s.Config.BlockM), count(e.p.n, e.g.blockC)
-	slot, first, one := e.B32(), e.B32(), e.B32()
-	e.MadLoS32(slot, t.batch, tilesM, e.Mad(t.row, e.g.clusterM, e.rankM))
+	tilesM, tilesN := count("m", e.s.Config.BlockM), count("n", e.g.blockC)
+	slot := e.MadLoS32(e.B32(), t.batch, tilesM, e.Mad(t.row, e.g.clusterM, e.rankM))
 	e.MadLoS32(slot, slot, tilesN, e.Mad(t.column, e.g.clusterN, e.rankN))
-	e.MulLoS32(first, slot, splits)
-	e.MovB32(one, ptx.Int(1))
+	first, one := e.Mul(slot, splits), e.MovB32(e.B32(), ptx.Int(1))
 	return parts{
 		tile: slot, mine: e.Add(first, t.split), first: first, next: e.Add(first, ptx.Int(1)), step: 1,
 		arrives: one, all: splits, count: splits,

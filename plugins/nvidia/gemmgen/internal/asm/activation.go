@@ -14,8 +14,7 @@ func (b Builder) Activate(x ptx.Operand, a gemm.Activation) {
 	case gemm.ReLU:
 		b.MaxNaNF32(x, x, ptx.Float(0))
 	case gemm.SiLU:
-		scaled := b.F32()
-		b.MulF32(scaled, x, ptx.Float(-math.Log2E))
+		scaled := b.MulF32(b.F32(), x, ptx.Float(-math.Log2E))
 		b.timesSigmoid(x, scaled)
 	case gemm.GELUTanh:
 		b.geluTanh(x)
@@ -27,8 +26,7 @@ func (b Builder) Activate(x ptx.Operand, a gemm.Activation) {
 
 // timesSigmoid is x = x ÷ (1 + 2^y).
 func (b Builder) timesSigmoid(x, y ptx.Operand) {
-	e := b.F32()
-	b.Ex2ApproxFtzF32(e, y)
+	e := b.Ex2ApproxFtzF32(b.F32(), y)
 	b.AddF32(e, e, ptx.Float(1))
 	b.RcpApproxFtzF32(e, e)
 	b.MulF32(x, x, e)
@@ -37,10 +35,8 @@ func (b Builder) timesSigmoid(x, y ptx.Operand) {
 // geluTanh uses that 0.5·(1 + tanh(u)) is sigmoid(2u).
 func (b Builder) geluTanh(x ptx.Operand) {
 	const linear = -2 * math.Log2E * 0.7978845608028654 // √(2/π)
-	u := b.F32()
-	b.MulF32(u, x, x)
-	cubic := b.F32()
-	b.MovF32(cubic, ptx.Float(linear))
+	u := b.MulF32(b.F32(), x, x)
+	cubic := b.MovF32(b.F32(), ptx.Float(linear))
 	b.FmaF32(u, u, ptx.Float(linear*0.044715), cubic)
 	b.MulF32(u, u, x)
 	b.timesSigmoid(x, u)
@@ -51,38 +47,21 @@ func (b Builder) geluTanh(x ptx.Operand) {
 func (b Builder) gelu(x ptx.Operand) {
 	const p = 0.3275911
 	coefficients := [...]float64{1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592}
-	size, t, sum, e := b.F32(), b.F32(), b.F32(), b.F32()
-	b.AbsF32(size, x)
+	size := b.AbsF32(b.F32(), x)
 	b.MinF32(size, size, ptx.Float(64)) // an infinity times the zero of the exponential is not a number
-	one := b.F32()
-	b.MovF32(one, ptx.Float(1))
-	b.FmaF32(t, size, ptx.Float(p*math.Sqrt2/2), one)
+	one := b.MovF32(b.F32(), ptx.Float(1))
+	t := b.FmaF32(b.F32(), size, ptx.Float(p*math.Sqrt2/2), one)
 	b.RcpApproxFtzF32(t, t)
-	b.MovF32(sum, ptx.Float(float32(coefficients[0])))
+	sum := b.MovF32(b.F32(), ptx.Float(float32(coefficients[0])))
 	for _, c := range coefficients[1:] {
 		b.FmaF32(sum, sum, t, ptx.Float(float32(c)))
 	}
 	b.MulF32(sum, sum, t)
-	b.MulF32(e, size, size)
+	e := b.MulF32(b.F32(), size, size)
 	b.MulF32(e, e, ptx.Float(-math.Log2E/2))
 	b.Ex2ApproxFtzF32(e, e)
 	b.MulF32(sum, sum, e)
 	b.MulF32(size, size, ptx.Float(-0.5))
 	b.MaxNaNF32(x, x, ptx.Float(0))
 	b.FmaF32(x, sum, size, x)
-}
-
-// AddElement adds an element of type t at an address to x, if valid.
-func (b Builder) AddElement(x, from ptx.Operand, t gemm.DType, valid ptx.Operand) {
-	v := b.F32()
-	b.MovF32(v, ptx.Float(0))
-	if t == gemm.FP32 {
-		b.If(valid).LdGlobalF32(v, from)
-	} else {
-		h := b.B16()
-		b.MovB16(h, ptx.Int(0))
-		b.If(valid).LdGlobalB16(h, from)
-		b.ToFloat(v, h, t)
-	}
-	b.AddF32(x, x, v)
 }

@@ -36,16 +36,14 @@ func (b Builder) Both(p, q ptx.Operand) ptx.Operand {
 	case q == (ptx.Operand{}):
 		return p
 	}
-	both := b.Pred()
-	b.AndPred(both, p, q)
+	both := b.AndPred(b.Pred(), p, q)
 	return both
 }
 
 // CountDown takes one from a register and returns whether it is still positive.
 func (b Builder) CountDown(left ptx.Operand) ptx.Operand {
-	more := b.Pred()
 	b.AddS32(left, left, ptx.Int(-1))
-	b.SetpGtS32(more, left, ptx.Int(0))
+	more := b.SetpGtS32(b.Pred(), left, ptx.Int(0))
 	return more
 }
 
@@ -70,79 +68,75 @@ func (b Builder) CopyAsync(bytes int, to, from, size, guard ptx.Operand) {
 
 // Special returns a special register.
 func (b Builder) Special(s ptx.Operand) ptx.Operand {
-	d := b.B32()
-	b.MovU32(d, s)
-	return d
+	return b.MovU32(b.B32(), s)
 }
 
 // Param32 returns a 32-bit parameter of the kernel.
-func (b Builder) Param32(p ptx.Operand) ptx.Operand {
-	d := b.B32()
-	b.LdParamU32(d, p)
-	return d
-}
+func (b Builder) Param32(name string) ptx.Operand { return b.LdParamU32(b.B32(), b.ParamAt(name)) }
 
 // Param64 returns a 64-bit parameter of the kernel.
-func (b Builder) Param64(p ptx.Operand) ptx.Operand {
-	d := b.B64()
-	b.LdParamU64(d, p)
-	return d
-}
+func (b Builder) Param64(name string) ptx.Operand { return b.LdParamU64(b.B64(), b.ParamAt(name)) }
+
+// ParamF32 returns a parameter of the kernel that is a float.
+func (b Builder) ParamF32(name string) ptx.Operand { return b.LdParamF32(b.F32(), b.ParamAt(name)) }
+
+// Pointer returns the global address that a parameter of the kernel is.
+func (b Builder) Pointer(name string) ptx.Operand { return b.CvtaToGlobalU64(b.B64(), b.Param64(name)) }
 
 // Shr returns a >> n, filled with zeros.
-func (b Builder) Shr(a ptx.Operand, n int) ptx.Operand {
-	d := b.B32()
-	b.ShrU32(d, a, ptx.Int(n))
-	return d
-}
+func (b Builder) Shr(a ptx.Operand, n int) ptx.Operand { return b.ShrU32(b.B32(), a, ptx.Int(n)) }
 
 // Shl returns a << n.
-func (b Builder) Shl(a ptx.Operand, n int) ptx.Operand {
-	d := b.B32()
-	b.ShlB32(d, a, ptx.Int(n))
-	return d
-}
+func (b Builder) Shl(a ptx.Operand, n int) ptx.Operand { return b.ShlB32(b.B32(), a, ptx.Int(n)) }
 
 // And returns a & mask.
-func (b Builder) And(a ptx.Operand, mask int) ptx.Operand {
-	d := b.B32()
-	b.AndB32(d, a, ptx.Int(mask))
-	return d
-}
+func (b Builder) And(a ptx.Operand, mask int) ptx.Operand { return b.AndB32(b.B32(), a, ptx.Int(mask)) }
 
 // Add returns x + y.
-func (b Builder) Add(x, y ptx.Operand) ptx.Operand {
-	d := b.B32()
-	b.AddS32(d, x, y)
-	return d
-}
+func (b Builder) Add(x, y ptx.Operand) ptx.Operand { return b.AddS32(b.B32(), x, y) }
 
 // Sub returns x - y.
-func (b Builder) Sub(x, y ptx.Operand) ptx.Operand {
-	d := b.B32()
-	b.SubS32(d, x, y)
-	return d
-}
+func (b Builder) Sub(x, y ptx.Operand) ptx.Operand { return b.SubS32(b.B32(), x, y) }
+
+// Mul returns x·y.
+func (b Builder) Mul(x, y ptx.Operand) ptx.Operand { return b.MulLoS32(b.B32(), x, y) }
 
 // Mad returns x·factor + y.
 func (b Builder) Mad(x ptx.Operand, factor int, y ptx.Operand) ptx.Operand {
-	d := b.B32()
-	b.MadLoS32(d, x, ptx.Int(factor), y)
-	return d
+	return b.MadLoS32(b.B32(), x, ptx.Int(factor), y)
+}
+
+// At returns the address index·size + base in global memory.
+func (b Builder) At(index ptx.Operand, size int, base ptx.Operand) ptx.Operand {
+	return b.MadWideU32(b.B64(), index, ptx.Int(size), base)
 }
 
 // Wide returns a, sign-extended to 64 bits.
-func (b Builder) Wide(a ptx.Operand) ptx.Operand {
-	d := b.B64()
-	b.CvtS64S32(d, a)
-	return d
-}
+func (b Builder) Wide(a ptx.Operand) ptx.Operand { return b.CvtS64S32(b.B64(), a) }
 
 // Unsigned returns a, zero-extended to 64 bits.
-func (b Builder) Unsigned(a ptx.Operand) ptx.Operand {
-	d := b.B64()
-	b.CvtU64U32(d, a)
-	return d
+func (b Builder) Unsigned(a ptx.Operand) ptx.Operand { return b.CvtU64U32(b.B64(), a) }
+
+// Zeros returns n words that are zero.
+func (b Builder) Zeros(n int) []ptx.Operand {
+	return b.Regs(n, func() ptx.Operand { return b.MovB32(b.B32(), ptx.Int(0)) })
+}
+
+// Repeat emits a loop: the body runs, and again while the number of turns that are left is positive. All threads of the
+// CTA have the same number.
+func (b Builder) Repeat(name string, left ptx.Operand, body func()) {
+	loop := b.Label(name)
+	b.Place(loop)
+	body()
+	b.If(b.CountDown(left)).BraUni(loop)
+}
+
+// RepeatApart is Repeat for a part of the CTA, whose threads may part.
+func (b Builder) RepeatApart(name string, left ptx.Operand, body func()) {
+	loop := b.Label(name)
+	b.Place(loop)
+	body()
+	b.If(b.CountDown(left)).Bra(loop)
 }
 
 // Elements are the types of operands that LoadElement and ToDouble read.
@@ -152,17 +146,11 @@ var Elements = []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP32, gemm.TF32, gemm.FP8
 func (b Builder) LoadElement(from ptx.Operand, t gemm.DType) ptx.Operand {
 	switch t.Bytes() {
 	case 1:
-		h := b.B16()
-		b.LdGlobalB8(h, from)
-		return h
+		return b.LdGlobalB8(b.B16(), from)
 	case 2:
-		h := b.B16()
-		b.LdGlobalB16(h, from)
-		return h
+		return b.LdGlobalB16(b.B16(), from)
 	default:
-		f := b.F32()
-		b.LdGlobalF32(f, from)
-		return f
+		return b.LdGlobalF32(b.F32(), from)
 	}
 }
 
@@ -172,108 +160,71 @@ func (b Builder) ToDouble(d, x ptx.Operand, t gemm.DType) {
 	case gemm.FP16:
 		b.CvtF64F16(d, x)
 	case gemm.BF16:
-		f := b.F32()
-		b.ToFloat(f, x, t)
-		b.CvtF64F32(d, f)
+		b.CvtF64F32(d, b.ToFloat(x, t))
 	case gemm.FP8, gemm.FP8E5M2:
-		pair, halves := b.B32(), b.Regs(2, b.B16)
+		pair, halves := b.CvtF16x2E5M2x2, b.Regs(2, b.B16)
 		if t == gemm.FP8 {
-			b.CvtF16x2E4M3x2(pair, x)
-		} else {
-			b.CvtF16x2E5M2x2(pair, x)
+			pair = b.CvtF16x2E4M3x2
 		}
-		b.MovB32Unpack(b.Vec(halves...), pair)
+		b.MovB32Unpack(b.Vec(halves...), pair(b.B32(), x))
 		b.CvtF64F16(d, halves[0])
 	case gemm.INT8:
-		i := b.B32()
-		b.CvtS32S8(i, x)
-		b.CvtF64S32(d, i)
+		b.CvtF64S32(d, b.CvtS32S8(b.B32(), x))
 	case gemm.TF32:
-		word, f := b.B32(), b.F32()
-		b.CvtRnaTF32F32(word, x)
-		b.MovF32Bits(f, word)
-		b.CvtF64F32(d, f)
+		b.CvtF64F32(d, b.MovF32Bits(b.F32(), b.CvtRnaTF32F32(b.B32(), x)))
 	default:
 		b.CvtF64F32(d, x)
 	}
 }
 
 // ToFloat widens a 16-bit element h of type t. A bf16 is the upper half of a float.
-func (b Builder) ToFloat(d, h ptx.Operand, t gemm.DType) {
+func (b Builder) ToFloat(h ptx.Operand, t gemm.DType) ptx.Operand { return b.toFloat(b.F32(), h, t) }
+
+func (b Builder) toFloat(d, h ptx.Operand, t gemm.DType) ptx.Operand {
 	if t == gemm.FP16 {
-		b.CvtF32F16(d, h)
-		return
+		return b.CvtF32F16(d, h)
 	}
-	word := b.B32()
-	b.CvtU32U16(word, h)
-	b.ShlB32(word, word, ptx.Int(16))
-	b.MovF32Bits(d, word)
+	word := b.CvtU32U16(b.B32(), h)
+	return b.MovF32Bits(d, b.ShlB32(word, word, ptx.Int(16)))
 }
 
 // Half returns a float rounded to a 16-bit type.
 func (b Builder) Half(x ptx.Operand, t gemm.DType) ptx.Operand {
-	h := b.B16()
 	if t == gemm.FP16 {
-		b.CvtF16F32(h, x)
-	} else {
-		b.CvtBF16F32(h, x)
+		return b.CvtF16F32(b.B16(), x)
 	}
-	return h
+	return b.CvtBF16F32(b.B16(), x)
 }
 
 // Halves returns two floats rounded to a 16-bit type, the first in the lower half.
 func (b Builder) Halves(x, y ptx.Operand, t gemm.DType) ptx.Operand {
-	d := b.B32()
 	if t == gemm.FP16 {
-		b.CvtF16x2F32(d, y, x)
-	} else {
-		b.CvtBF16x2F32(d, y, x)
+		return b.CvtF16x2F32(b.B32(), y, x)
 	}
-	return d
+	return b.CvtBF16x2F32(b.B32(), y, x)
 }
 
 // Element returns an element of type t at an address as a float, zero if it is not valid.
 func (b Builder) Element(from ptx.Operand, t gemm.DType, valid ptx.Operand) ptx.Operand {
-	x := b.F32()
 	if t == gemm.FP32 {
-		b.MovF32(x, ptx.Float(0))
-		b.If(valid).LdGlobalF32(x, from)
-		return x
+		x := b.MovF32(b.F32(), ptx.Float(0))
+		return b.If(valid).LdGlobalF32(x, from)
 	}
-	h := b.B16()
-	b.MovB16(h, ptx.Int(0))
-	b.If(valid).LdGlobalB16(h, from)
-	b.ToFloat(x, h, t)
-	return x
+	h := b.MovB16(b.B16(), ptx.Int(0))
+	return b.ToFloat(b.If(valid).LdGlobalB16(h, from), t)
 }
 
 // Log2 returns the exponent of a power of two.
 func Log2(v int) int { return bits.TrailingZeros(uint(v)) }
 
-// Grouped returns the row and the column of a CTA's output tile in the grouped launch order: the CTAs of groupM rows of
-// tiles are numbered column by column, then those of the next group, so that CTAs that run together share operand
-// tiles in L2.
-func (b Builder) Grouped(cta, tilesM, tilesN, groupM ptx.Operand) (row, column ptx.Operand) {
-	perGroup := b.B32()
-	b.MulLoS32(perGroup, groupM, tilesN)
-	return b.InGroups(b.DivU32, cta, tilesM, groupM, perGroup)
-}
-
-// InGroups is Grouped with a division of one's own, where the tiles of a whole group are known.
-func (b Builder) InGroups(
-	divide func(d, x, y ptx.Operand), cta, tilesM, groupM, perGroup ptx.Operand,
-) (row, column ptx.Operand) {
-	group, first, rows, inGroup := b.B32(), b.B32(), b.B32(), b.B32()
-	row, column = b.B32(), b.B32()
-	divide(group, cta, perGroup)
-	b.MulLoS32(first, group, groupM)
-	b.SubS32(rows, tilesM, first)
-	b.MinU32(rows, rows, groupM)
-	b.MulLoS32(inGroup, group, perGroup)
-	b.SubS32(inGroup, cta, inGroup)
-	divide(column, inGroup, rows)
-	b.MulLoS32(row, column, rows)
-	b.SubS32(row, inGroup, row)
-	b.AddS32(row, row, first)
-	return row, column
+// AddElement adds an element of type t at an address to x, if valid.
+func (b Builder) AddElement(x, from ptx.Operand, t gemm.DType, valid ptx.Operand) {
+	v := b.MovF32(b.F32(), ptx.Float(0))
+	if t == gemm.FP32 {
+		b.If(valid).LdGlobalF32(v, from)
+	} else {
+		h := b.MovB16(b.B16(), ptx.Int(0))
+		b.toFloat(v, b.If(valid).LdGlobalB16(h, from), t)
+	}
+	b.AddF32(x, x, v)
 }

@@ -2,95 +2,71 @@ package asm
 
 import "github.com/origami-gemm/origami/plugins/nvidia/ptx"
 
-// Splits are the CTAs that share an output tile along K, and where they meet.
+// Splits are the CTAs that share an output tile along K.
 type Splits struct {
-	Partials, Counters, TilesM, TilesN ptx.Operand // parameters of the kernel
-	Thread, Smem, Exit                 ptx.Operand // the first word at Smem is overwritten
 	// Threads is how many threads have sums, a power of two. If the CTA has more, Slice is 0 in those whose sums count;
 	// otherwise it is no operand.
 	Threads int
 	Slice   ptx.Operand
 	// SumBytes is the size of a tile's sums.
 	SumBytes int
-	Register func() ptx.Operand
-	Clear    func(ptx.Operand)
-	Add      func(d, a, b ptx.Operand)
 }
 
-// AddSplits sums over the splits of K, a thread's sums in groups of equal length. Every CTA writes its sums to the
-// workspace and increments the counter of the output tile. The CTA that arrives last resets the counter for the next
-// launch and adds the sums in the order of the splits, so that the result does not depend on the order of arrival. The
-// other CTAs end.
-func (b Builder) AddSplits(s *Splits, sums [][]ptx.Operand) {
-	b.Comment("sum over the splits of K, by the CTA that arrives last")
-	count := b.Special(ptx.NctaidY)
-	slot := b.B32() // the output tile, counted over the batch
-	b.MulLoS32(slot, b.Param32(s.TilesM), b.Param32(s.TilesN))
-	b.MadLoS32(slot, b.Special(ptx.CtaidZ), slot, b.Special(ptx.CtaidX))
+// AddSplits is the pass that sums over the splits of K, a thread's sums in groups of equal length. Every CTA writes its
+// sums to the workspace and increments the counter of the output tile. The CTA that arrives last resets the counter for
+// the next launch and adds the sums in the order of the splits, so that the result does not depend on the order of
+// arrival. The other CTAs end. The first word of shared memory is overwritten.
+func (c *CTA) AddSplits(s Splits, sums [][]ptx.Operand) {
+	c.Comment("sum over the splits of K, by the CTA that arrives last")
+	count := c.Special(ptx.NctaidY)
+	slot := c.Mul(c.Param32("tiles_m"), c.Param32("tiles_n")) // the output tile, counted over the batch
+	c.MadLoS32(slot, c.Special(ptx.CtaidZ), slot, c.Special(ptx.CtaidX))
 
 	// The workspace has a block per tile and split. A block holds the groups of all threads side by side.
-	group := 4 * len(sums[0])        // bytes
-	split, first := b.B64(), b.B64() // addresses of this split's block and of the tile's first
-	b.CvtaToGlobalU64(first, b.Param64(s.Partials))
-	index := b.B64()
-	b.MulWideU32(index, slot, count)
-	b.MadLoS64(first, index, ptx.Int(s.SumBytes), first)
-	b.AddS64(first, first, b.Wide(b.Shl(b.And(s.Thread, s.Threads-1), Log2(group))))
-	b.MadLoS64(split, b.Wide(b.Special(ptx.CtaidY)), ptx.Int(s.SumBytes), first)
-	counts, all := b.Pred(), s.Slice == (ptx.Operand{})
-	if !all {
-		b.SetpEqS32(counts, s.Slice, ptx.Int(0))
+	group := sumBytes * len(sums[0])
+	first := c.Pointer("partials") // of the tile's blocks
+	c.MadLoS64(first, c.MulWideU32(c.B64(), slot, count), ptx.Int(s.SumBytes), first)
+	c.AddS64(first, first, c.Wide(c.Shl(c.And(c.Thread, s.Threads-1), Log2(group))))
+	own := c.MadLoS64(c.B64(), c.Wide(c.Special(ptx.CtaidY)), ptx.Int(s.SumBytes), first)
+	var counts ptx.Operand
+	if s.Slice != (ptx.Operand{}) {
+		counts = c.SetpEqS32(c.Pred(), s.Slice, ptx.Int(0))
 	}
 	for i, v := range sums {
-		if !all {
-			b.If(counts)
-		}
-		b.Store(ptx.Global(split, i*s.Threads*group), v)
+		c.When(counts).Store(ptx.Global(own, i*s.Threads*group), v)
 	}
-	b.FenceAcqRelGpu()
-	b.BarSync(ptx.Int(0))
-	b.arriveLast(s, slot, count)
+	c.FenceAcqRelGpu()
+	c.BarSync(ptx.Int(0))
+	c.arriveLast(slot, count)
 
-	for _, v := range sums {
-		for _, sum := range v {
-			s.Clear(sum)
+	c.Sums.Clear(sums)
+	read := c.Regs(len(sums[0]), c.Sums.Register)
+	c.Repeat("add_split", count, func() {
+		for i, v := range sums {
+			c.Load(read, ptx.Global(first, i*s.Threads*group))
+			for j, sum := range v {
+				c.Sums.Add(sum, sum, read[j])
+			}
 		}
-	}
-	again := b.Label("add_split")
-	read := b.Regs(len(sums[0]), s.Register)
-	b.Place(again)
-	for i, v := range sums {
-		b.Load(read, ptx.Global(first, i*s.Threads*group))
-		for j, sum := range v {
-			s.Add(sum, sum, read[j])
-		}
-	}
-	b.AddS64(first, first, ptx.Int(s.SumBytes))
-	b.If(b.CountDown(count)).BraUni(again)
+		c.AddS64(first, first, ptx.Int(s.SumBytes))
+	})
 }
 
 // arriveLast increments the output tile's counter, at slot. The last split to arrive resets it and goes on; the other
 // CTAs go to the exit. All threads of the CTA come here, behind a barrier.
-func (b Builder) arriveLast(s *Splits, slot, splits ptx.Operand) {
-	counter, arrived, last := b.B64(), b.B32(), b.B32()
-	b.CvtaToGlobalU64(counter, b.Param64(s.Counters))
-	offset := b.B64()
-	b.MulWideU32(offset, slot, ptx.Int(4))
-	b.AddS64(counter, counter, offset)
-	counted := b.Label("counted")
-	isThread0 := b.Pred()
-	b.SetpEqS32(isThread0, s.Thread, ptx.Int(0))
-	b.IfNot(isThread0).Bra(counted)
-	b.AtomAddU32(arrived, ptx.Global(counter, 0), ptx.Int(1))
-	b.StSharedB32(ptx.Shared(s.Smem, 0), arrived)
-	b.Place(counted)
-	b.BarSync(ptx.Int(0))
-	b.LdSharedB32(arrived, ptx.Shared(s.Smem, 0))
-	b.AddS32(last, splits, ptx.Int(-1))
-	isLast := b.Pred()
-	b.SetpEqS32(isLast, arrived, last)
-	b.IfNot(isLast).BraUni(s.Exit)
-	b.If(isThread0).StGlobalB32(ptx.Global(counter, 0), ptx.Int(0))
-	b.FenceAcqRelGpu()
-	b.BarSync(ptx.Int(0)) // all have read the arrival count in shared memory before it is overwritten
+func (c *CTA) arriveLast(slot, splits ptx.Operand) {
+	counter := c.Pointer("counters")
+	c.AddS64(counter, counter, c.MulWideU32(c.B64(), slot, ptx.Int(4)))
+	counted := c.Label("counted")
+	isThread0 := c.SetpEqS32(c.Pred(), c.Thread, ptx.Int(0))
+	c.IfNot(isThread0).Bra(counted)
+	arrived := c.AtomAddU32(c.B32(), ptx.Global(counter, 0), ptx.Int(1))
+	c.StSharedB32(ptx.Shared(c.Smem, 0), arrived)
+	c.Place(counted)
+	c.BarSync(ptx.Int(0))
+	c.LdSharedB32(arrived, ptx.Shared(c.Smem, 0))
+	c.IfNot(c.SetpEqS32(c.Pred(), arrived, c.Add(splits, ptx.Int(-1)))).BraUni(c.Exit)
+	c.If(isThread0).StGlobalB32(ptx.Global(counter, 0), ptx.Int(0))
+	c.FenceAcqRelGpu()
+	c.BarSync(ptx.Int(0)) // all have read the arrival count in shared memory before it is overwritten
 }

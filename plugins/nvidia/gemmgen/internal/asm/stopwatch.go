@@ -21,13 +21,11 @@ type Stopwatch struct {
 
 // Start waits for all threads of the CTA and reads the clocks. counters is the kernel's parameter with the address of
 // the counters.
-func (b Builder) Start(counters ptx.Operand) Stopwatch {
-	s := Stopwatch{b: b, counters: b.Param64(counters), cycles: b.B64(), nanoseconds: b.B64()}
-	b.CvtaToGlobalU64(s.counters, s.counters)
+func (b Builder) Start(counters string) Stopwatch {
+	at := b.Param64(counters)
+	b.CvtaToGlobalU64(at, at)
 	b.BarSync(ptx.Int(0))
-	b.MovU64(s.cycles, ptx.Clock64)
-	b.MovU64(s.nanoseconds, ptx.GlobalTimer)
-	return s
+	return Stopwatch{b, at, b.MovU64(b.B64(), ptx.Clock64), b.MovU64(b.B64(), ptx.GlobalTimer)}
 }
 
 // Stop waits for all threads of the CTA, reads the clocks again and counts the difference.
@@ -39,13 +37,12 @@ func (s Stopwatch) Stop() {
 // StopThread is Stop for one thread of the CTA. It counts where id is 0.
 func (s Stopwatch) StopThread(id ptx.Operand) {
 	b := s.b
-	cycles, nanoseconds, one, first := b.B64(), b.B64(), b.B64(), b.Pred()
-	b.MovU64(cycles, ptx.Clock64)
-	b.MovU64(nanoseconds, ptx.GlobalTimer)
+	cycles := b.MovU64(b.B64(), ptx.Clock64)
+	nanoseconds := b.MovU64(b.B64(), ptx.GlobalTimer)
 	b.SubS64(cycles, cycles, s.cycles)
 	b.SubS64(nanoseconds, nanoseconds, s.nanoseconds)
-	b.MovB64(one, ptx.Int(1))
-	b.SetpEqS32(first, id, ptx.Int(0))
+	one := b.MovB64(b.B64(), ptx.Int(1))
+	first := b.SetpEqS32(b.Pred(), id, ptx.Int(0))
 	for i, v := range []ptx.Operand{CounterCycles: cycles, CounterNanoseconds: nanoseconds, CounterCTAs: one} {
 		b.If(first).RedGlobalAddU64(ptx.Global(s.counters, 8*i), v)
 	}
@@ -53,7 +50,5 @@ func (s Stopwatch) StopThread(id ptx.Operand) {
 
 // Keep makes the assembler compute a 32-bit value: it is stored if it has one value of 2^32.
 func (s Stopwatch) Keep(v ptx.Operand) {
-	kept := s.b.Pred()
-	s.b.SetpEqS32(kept, v, ptx.Int(0x5eed1e55))
-	s.b.If(kept).StGlobalB32(ptx.Global(s.counters, 8*counterKept), v)
+	s.b.If(s.b.SetpEqS32(s.b.Pred(), v, ptx.Int(0x5eed1e55))).StGlobalB32(ptx.Global(s.counters, 8*counterKept), v)
 }

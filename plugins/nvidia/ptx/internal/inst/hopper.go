@@ -2,7 +2,6 @@ package inst
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 )
 
@@ -72,54 +71,31 @@ var hopper = sync.OnceValue(func() []Instruction {
 	}
 })
 
-// The extents along n of the warpgroup's multiplication, in steps of WgmmaStepN.
-const (
-	WgmmaStepN = 8
-	wgmmaMaxN  = 256
-)
-
-// wgmma returns the multiplications of a warpgroup, from shared memory, by extent along n and type.
+// wgmma returns the multiplications of a warpgroup, 64 rows by n columns, from shared memory. They have no
+// constructors: Wgmma of the builder finds them. Operands of 16 bits may be contiguous along m or n, which the last two
+// say; others are contiguous along k.
 func wgmma() (rows []Instruction) {
-	for n := WgmmaStepN; n <= wgmmaMaxN; n += WgmmaStepN {
-		sums := dstVec(F32, n/2)
-		for _, t := range wgmma16 {
-			rows = append(rows, row(fmt.Sprintf("WgmmaM64N%dK16F32%s", n, t.name),
-				fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%s", n, t.ptx, t.ptx), sm90a,
-				fmt.Sprintf("d = a · b, plus d if add; descriptors of a 64×16 and b 16×%d in %s; "+
-					"transposed operands are contiguous along m or n", n, t.text),
-				sums, src("a", B64), src("b", B64), src("add", Pred), Operand{Literal: "1"}, Operand{Literal: "1"},
-				src("transA", Int), src("transB", Int)))
-		}
-		for _, t := range wgmma8 {
-			rows = append(rows, row(fmt.Sprintf("WgmmaM64N%dK32F32%s", n, t.name),
-				fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk32.f32.%s.%s", n, t.ptx, t.ptx), sm90a,
-				fmt.Sprintf("d = a · b, plus d if add; descriptors of a 64×32 and b 32×%d in %s, both contiguous along k",
-					n, t.text),
-				sums, src("a", B64), src("b", B64), src("add", Pred), Operand{Literal: "1"}, Operand{Literal: "1"}))
+	one := Operand{Literal: "1"} // a factor of a or b, which integers do not have
+	either := ops(one, one, src("transA", Int), src("transB", Int))
+	for n := 8; n <= 256; n += 8 {
+		for _, t := range []struct {
+			operands, sums string
+			k              int
+			form           Form
+			more           []Operand
+		}{
+			{"f16", "f32", 16, F32, either}, {"bf16", "f32", 16, F32, either},
+			{"e4m3", "f32", 32, F32, ops(one, one)}, {"e5m2", "f32", 32, F32, ops(one, one)},
+			{"tf32", "f32", 8, F32, ops(one, one)}, {"s8", "s32", 32, B32, nil},
+		} {
+			if n < 256 && (t.operands == "tf32" || t.operands == "s8") {
+				continue // only the largest is used
+			}
+			rows = append(rows, row("",
+				fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk%d.%s.%s.%s", n, t.k, t.sums, t.operands, t.operands), sm90a,
+				"d = a · b, plus d if add; a and b are descriptors", append(ops(dstVec(t.form, n/2), src("a", B64),
+					src("b", B64), src("add", Pred)), t.more...)...))
 		}
 	}
 	return rows
-}
-
-// The types of operands that wgmma has here, in the order of the rows of one extent.
-var (
-	wgmma16 = []wgmmaType{{"f16", "F16", "fp16"}, {"bf16", "BF16", "bf16"}}
-	wgmma8  = []wgmmaType{{"e4m3", "E4M3", "fp8 e4m3"}, {"e5m2", "E5M2", "fp8 e5m2"}}
-)
-
-// wgmmaType is a type of operands: in PTX, in the name of the constructor, in text.
-type wgmmaType struct{ ptx, name, text string }
-
-// Wgmma returns the row of Table of the multiplication with an extent of n along N for operands of a PTX type (f16,
-// bf16, e4m3, e5m2), -1 if there is none.
-func Wgmma(n int, operands string) int {
-	if n < WgmmaStepN || n > wgmmaMaxN || n%WgmmaStepN != 0 {
-		return -1
-	}
-	types := slices.Concat(wgmma16, wgmma8)
-	i := slices.IndexFunc(types, func(t wgmmaType) bool { return t.ptx == operands })
-	if i < 0 {
-		return -1
-	}
-	return len(general()) + len(hopper()) + len(types)*(n/WgmmaStepN-1) + i
 }

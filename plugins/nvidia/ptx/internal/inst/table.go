@@ -1,7 +1,9 @@
 package inst
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
@@ -71,8 +73,35 @@ func (i Instruction) flow(f Flow) Instruction {
 // Table is every instruction that the builder knows, by kind. Its order is the order of the generated constructors.
 // It is made when it is first asked for: most commands generate no kernel.
 var Table = sync.OnceValue(func() []Instruction {
-	return slices.Concat(general(), hopper(), wgmma(), wgmmaTypes(), wmma())
+	return slices.Concat(general(), hopper(), wgmma(), wmma(), accesses())
 })
+
+// accesses are the loads and stores of global and shared memory. Those of vectors have no constructors: Load and Store
+// of the builder find them.
+func accesses() (rows []Instruction) {
+	for i, space := range []string{"global", "shared"} {
+		at := []Form{Global, Shared}[i]
+		for _, x := range []struct {
+			class         string
+			loaded, value Form
+			vectors       []int
+		}{
+			{"b8", B16, B16, nil}, {"b16", B16, B16, nil}, {"b32", B32, i32, []int{2, 4}}, {"b64", B64, B64, nil},
+			{"f32", F32, F32, []int{2, 4}},
+		} {
+			name := strings.ToUpper(space[:1]) + space[1:] + strings.ToUpper(x.class)
+			rows = append(rows,
+				row("Ld"+name, "ld."+space+"."+x.class, sm10, "d = the value at addr", load(x.loaded, 0, at)...),
+				row("St"+name, "st."+space+"."+x.class, sm10, "the value at addr = a", store(at, x.value, 0)...))
+			for _, n := range x.vectors {
+				of := fmt.Sprintf(".%s.v%d.%s", space, n, x.class)
+				rows = append(rows, row("", "ld"+of, sm10, "", load(x.loaded, n, at)...),
+					row("", "st"+of, sm10, "", store(at, x.loaded, n)...))
+			}
+		}
+	}
+	return rows
+}
 
 // general are the instructions of all architectures, and those around warpgroups.
 var general = sync.OnceValue(func() []Instruction {
@@ -87,7 +116,6 @@ var general = sync.OnceValue(func() []Instruction {
 			dst(B32), src("a", Special|Symbol)),
 		row("MovU64", "mov.u64", sm30, "d = the special register", dst(B64), src("a", Special64)),
 		row("MovB32Unpack", "mov.b32", sm10, "d[0] = low half of a, d[1] = high half", dstVec(B16, 2), src("a", B32)),
-		row("MovB32Pack", "mov.b32", sm10, "d = a[1]:a[0]", dst(B32), vec("a", B16, 2)),
 		row("CvtaToGlobalU64", "cvta.to.global.u64", sm20v20,
 			"d = generic address a as a global one", dst(B64), src("a", B64)),
 
@@ -113,12 +141,10 @@ var general = sync.OnceValue(func() []Instruction {
 		row("MaxS32", "max.s32", sm10, "d = the larger of a and b, signed", binary(B32, B32, i32)...),
 		row("MinU32", "min.u32", sm10, "d = the smaller of a and b, unsigned", binary(B32, B32, i32)...),
 		row("MaxU32", "max.u32", sm10, "d = the larger of a and b, unsigned", binary(B32, B32, i32)...),
-		row("AbsS32", "abs.s32", sm10, "d = |a|", dst(B32), src("a", B32)),
 		row("MinU64", "min.u64", sm10, "d = the smaller of a and b, unsigned", binary(B64, B64, B64)...),
 
 		// Bits.
 		row("AndB32", "and.b32", sm10, "d = a & b", binary(B32, B32, i32)...),
-		row("OrB32", "or.b32", sm10, "d = a | b", binary(B32, B32, i32)...),
 		row("XorB32", "xor.b32", sm10, "d = a ^ b", binary(B32, B32, i32)...),
 		row("ShlB32", "shl.b32", sm10, "d = a << b", binary(B32, B32, i32)...),
 		row("ShrU32", "shr.u32", sm10, "d = a >> b, filled with zeros", binary(B32, B32, i32)...),
@@ -179,25 +205,8 @@ var general = sync.OnceValue(func() []Instruction {
 		row("LdParamF32", "ld.param.f32", sm10, "d = a single-precision parameter", dst(F32), src("addr", Param)),
 
 		// Global memory.
-		row("LdGlobalB8", "ld.global.b8", sm10, "d = the byte at addr, zero-extended", load(B16, 0, Global)...),
-		row("LdGlobalB16", "ld.global.b16", sm10, "d = 2 bytes at addr", load(B16, 0, Global)...),
-		row("LdGlobalB32", "ld.global.b32", sm10, "d = 4 bytes at addr", load(B32, 0, Global)...),
-		row("LdGlobalB64", "ld.global.b64", sm10, "d = 8 bytes at addr", load(B64, 0, Global)...),
-		row("LdGlobalV2B32", "ld.global.v2.b32", sm10, "d = 8 bytes at addr", load(B32, 2, Global)...),
-		row("LdGlobalV4B32", "ld.global.v4.b32", sm10, "d = 16 bytes at addr", load(B32, 4, Global)...),
 		row("LdGlobalCgV2B32", "ld.global.cg.v2.b32", sm20, "d = 8 bytes at addr, past L1", load(B32, 2, Global)...),
 		row("LdGlobalCgV4B32", "ld.global.cg.v4.b32", sm20, "d = 16 bytes at addr, past L1", load(B32, 4, Global)...),
-		row("LdGlobalF32", "ld.global.f32", sm10, "d = a float at addr", load(F32, 0, Global)...),
-		row("LdGlobalV2F32", "ld.global.v2.f32", sm10, "d = 2 floats at addr", load(F32, 2, Global)...),
-		row("LdGlobalV4F32", "ld.global.v4.f32", sm10, "d = 4 floats at addr", load(F32, 4, Global)...),
-		row("StGlobalB16", "st.global.b16", sm10, "2 bytes at addr = a", store(Global, B16, 0)...),
-		row("StGlobalB32", "st.global.b32", sm10, "4 bytes at addr = a", store(Global, i32, 0)...),
-		row("StGlobalV2B32", "st.global.v2.b32", sm10, "8 bytes at addr = a", store(Global, B32, 2)...),
-		row("StGlobalV4B32", "st.global.v4.b32", sm10, "16 bytes at addr = a", store(Global, B32, 4)...),
-		row("StGlobalB64", "st.global.b64", sm10, "8 bytes at addr = a", store(Global, B64, 0)...),
-		row("StGlobalF32", "st.global.f32", sm10, "float at addr = a", store(Global, F32, 0)...),
-		row("StGlobalV2F32", "st.global.v2.f32", sm10, "2 floats at addr = a", store(Global, F32, 2)...),
-		row("StGlobalV4F32", "st.global.v4.f32", sm10, "4 floats at addr = a", store(Global, F32, 4)...),
 		row("AtomAddU32", "atom.acq_rel.gpu.global.add.u32", sm70,
 			"d = 4 bytes at addr, which become d + a; orders memory for the whole device",
 			dst(B32), src("addr", Global), src("a", i32)),
@@ -211,21 +220,6 @@ var general = sync.OnceValue(func() []Instruction {
 			"orders this thread's memory accesses before and after it for the whole device"),
 
 		// Shared memory.
-		row("LdSharedB32", "ld.shared.b32", sm10, "d = 4 bytes at addr", load(B32, 0, Shared)...),
-		row("LdSharedF32", "ld.shared.f32", sm10, "d = a float at addr", load(F32, 0, Shared)...),
-		row("LdSharedV2F32", "ld.shared.v2.f32", sm10, "d = 2 floats at addr", load(F32, 2, Shared)...),
-		row("LdSharedV4F32", "ld.shared.v4.f32", sm10, "d = 4 floats at addr", load(F32, 4, Shared)...),
-		row("LdSharedV2B32", "ld.shared.v2.b32", sm10, "d = 8 bytes at addr", load(B32, 2, Shared)...),
-		row("LdSharedV4B32", "ld.shared.v4.b32", sm10, "d = 16 bytes at addr", load(B32, 4, Shared)...),
-		row("StSharedB8", "st.shared.b8", sm10, "byte at addr = low byte of a", store(Shared, B16, 0)...),
-		row("StSharedB16", "st.shared.b16", sm10, "2 bytes at addr = a", store(Shared, B16, 0)...),
-		row("StSharedB32", "st.shared.b32", sm10, "4 bytes at addr = a", store(Shared, B32, 0)...),
-		row("StSharedV2B32", "st.shared.v2.b32", sm10, "8 bytes at addr = a", store(Shared, B32, 2)...),
-		row("StSharedF32", "st.shared.f32", sm10, "float at addr = a", store(Shared, F32, 0)...),
-		row("StSharedV2F32", "st.shared.v2.f32", sm10, "2 floats at addr = a", store(Shared, F32, 2)...),
-		row("StSharedV4F32", "st.shared.v4.f32", sm10, "4 floats at addr = a", store(Shared, F32, 4)...),
-		row("LdSharedB64", "ld.shared.b64", sm10, "d = 8 bytes at addr", load(B64, 0, Shared)...),
-		row("StSharedB64", "st.shared.b64", sm10, "8 bytes at addr = a", store(Shared, B64, 0)...),
 		row("RedSharedMaxU32", "red.shared.max.u32", sm20,
 			"4 bytes at addr become the larger of them and a, unsigned", src("addr", Shared), src("a", B32)),
 		row("RedSharedAddU32", "red.shared.add.u32", sm20,

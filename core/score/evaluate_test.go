@@ -25,6 +25,8 @@ func (m *model) Describe() *arch.Description {
 	return &arch.Description{Arch: "a", Device: "d", Model: "m", Kernels: []string{"f"}, Clock: 1e6}
 }
 
+func (*model) Hierarchy() arch.MemoryHierarchy { return arch.Hierarchy(nil) }
+
 func (m *model) Candidates(_ context.Context, _ gemm.Problem, s arch.Space) (*arch.Candidates, error) {
 	list := &arch.Candidates{}
 	for _, c := range m.candidates {

@@ -92,6 +92,14 @@ func (d *Device) Convert(t unit.Seconds, p *gemm.Problem, from, to Timing) unit.
 	return d.Converter(p, from, to)(t)
 }
 
+// Added returns what a timing counts besides the kernel.
+func (d *Device) Added(p *gemm.Problem, to Timing) unit.Seconds {
+	if d.Constants == (Constants{}) || d.DRAMRate <= 0 {
+		return 0
+	}
+	return d.workOf(p).clocked(0, to)
+}
+
 // Converter returns what converts the times of kernels for a problem. It is not safe for concurrent use.
 func (d *Device) Converter(p *gemm.Problem, from, to Timing) func(unit.Seconds) unit.Seconds {
 	if from == to || d.Constants == (Constants{}) || d.DRAMRate <= 0 || d.L2Rate <= 0 {

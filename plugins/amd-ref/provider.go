@@ -54,7 +54,7 @@ var overTensile = catalog.Model{
 			d.Uncertainty = nil
 		}
 		if !d.HasElsewhere(kernel.Name) { // today's release has that of the library
-			d.Uncertainty = append(d.Uncertainty, checked.Unchecked(kernel.Name))
+			d.Uncertainty = append(d.Uncertainty, checked.Unchecked(kernel.Name, d.Vendor)...)
 		}
 		return m, nil
 	},

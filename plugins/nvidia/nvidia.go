@@ -212,7 +212,7 @@ func compared(opened arch.Architecture, fitted []arch.Fitted) arch.Architecture 
 func anywhere(opened arch.Architecture) arch.Architecture {
 	d := opened.Describe()
 	for _, kernel := range d.Kernels {
-		d.Uncertainty = append(d.Uncertainty, checked.Unchecked(kernel))
+		d.Uncertainty = append(d.Uncertainty, checked.Unchecked(kernel, d.Vendor)...)
 	}
 	return opened
 }

@@ -68,8 +68,7 @@ func setRelease(m *tensile.Model, s catalog.Selection) error {
 	if err != nil {
 		return err
 	}
-	later := s.Sheet.Arch == "gfx942" || s.Sheet.Arch == "gfx950"
-	if later && release == library.Current {
+	if release == library.Current && s.Sheet.Arch != "gfx900" {
 		today, err := vendorLibrary.On(s, nil)
 		if err != nil {
 			return err

@@ -60,11 +60,16 @@ const (
 func uncertaintyOf(d *arch.Description) []arch.Uncertainty {
 	var uncertainty []arch.Uncertainty
 	for _, m := range data.Measured {
-		rung := cmp.Or(m.Only, d.Rung)
+		rung := d.Rung
 		if d.Arch != m.Arch {
 			rung = arch.RungSpec
 		}
-		for _, one := range intervalsOf(m.Arch, m.Device, d.Model, rung) {
+		lines := intervalsOf(m.Arch, m.Device, d.Model, rung)
+		if lines == nil { // nothing more than the data sheet is known of it
+			rung = arch.RungSpec
+			lines = intervalsOf(m.Arch, m.Device, d.Model, rung)
+		}
+		for _, one := range lines {
 			u, err := one.Uncertainty()
 			if err != nil {
 				panic(fmt.Sprintf("intervals.jsonl: %v", err))

@@ -210,7 +210,9 @@ func (m *Model) shape(p *gemm.Problem) shape {
 	if m.library != nil {
 		s.vendor = m.vendorOf(p)
 	}
-	s.compute()
+	s.evicted = float64(m.clocked.Added(p, stopwatch.Events)-m.h200.Added(p, stopwatch.Events)) *
+		float64(m.Description.Clock)
+	s.compute(&m.device)
 	return s
 }
 

@@ -61,14 +61,15 @@ var overTensile = catalog.Model{
 }
 
 // setRelease makes the model predict the asked release. The speeds that it was fitted to are of libraries to October
-// 2024: early on gfx942 (MI300), and of gfx942 for gfx950. On the other architectures AMD has published none since,
+// 2024: early on gfx942 (MI300) and gfx90a (MI200), and of gfx942 for gfx950. On the others AMD has published none since,
 // and they are the current ones.
 func setRelease(m *tensile.Model, s catalog.Selection) error {
-	release, err := library.ReleaseOf(s.Options, s.Sheet.Arch == "gfx942", s.Sheet.Name)
+	early := s.Sheet.Arch == "gfx942" || s.Sheet.Arch == "gfx90a"
+	release, err := library.ReleaseOf(s.Options, early, s.Sheet.Name)
 	if err != nil {
 		return err
 	}
-	if release == library.Current && s.Sheet.Arch != "gfx900" {
+	if (early || s.Sheet.Arch == "gfx950") && release == library.Current {
 		today, err := vendorLibrary.On(s, nil)
 		if err != nil {
 			return err

@@ -210,8 +210,8 @@ func (m *Model) shape(p *gemm.Problem) shape {
 	if m.library != nil {
 		s.vendor = m.vendorOf(p)
 	}
-	s.evicted = float64(m.clocked.Added(p, stopwatch.Events)-m.h200.Added(p, stopwatch.Events)) *
-		float64(m.Description.Clock)
+	bytes := s.batch * ((s.m+s.n)*s.k*float64(p.DType.Bits()) + s.m*s.n*float64(p.Output().Bits())) / 8
+	s.evicted = float64(m.clocked.Evicted(bytes)-m.h200.Evicted(bytes)) * float64(m.Description.Clock)
 	s.compute(&m.device)
 	return s
 }

@@ -25,7 +25,8 @@ func (m *model) Describe() *arch.Description {
 	return &arch.Description{Arch: "a", Device: "d", Model: "m", Kernels: []string{"f"}, Clock: 1e6}
 }
 
-func (*model) Hierarchy() arch.MemoryHierarchy { return arch.Hierarchy(nil) }
+func (m *model) Hierarchy() arch.MemoryHierarchy { return m }
+func (*model) Levels() []arch.Level              { return nil }
 
 func (m *model) Candidates(_ context.Context, _ gemm.Problem, s arch.Space) (*arch.Candidates, error) {
 	list := &arch.Candidates{}

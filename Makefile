@@ -317,12 +317,13 @@ intervals: ## how far the models' times are from the shipped records, for the mo
 		$(BIN)/origami --in-process eval --arch sm90@h200 --rung $$rung --times $$set/wgmma-fit \
 			--problems $$set/fit.csv --candidates $$set/wgmma-configs.csv --kernel wgmma --intervals --json || exit; \
 	done; done > $(BIN)/intervals.jsonl
-	$(BIN)/origami --in-process eval --arch sm90@h100 --rung spec --times plugins/nvidia/data/h100-persistent/h100-fit \
-		--candidates plugins/nvidia/data/h100-persistent/configs.csv --intervals --json >> $(BIN)/intervals.jsonl
+	for rung in spec characterized; do $(BIN)/origami --in-process eval --arch sm90@h100 --rung $$rung \
+		--times plugins/nvidia/data/h100-persistent/h100-fit --candidates plugins/nvidia/data/h100-persistent/configs.csv \
+		--intervals --json && for kernel in triton wgmma; do \
+		$(BIN)/origami --in-process eval --arch sm90@h100 --rung $$rung --kernel $$kernel \
+			--times plugins/nvidia/data/h100/$$kernel --intervals --json || exit; done; done >> $(BIN)/intervals.jsonl
 	$(BIN)/origami --in-process eval --arch sm90@h100 --rung spec --kernel sgemm --times plugins/nvidia/data/sweeps/sgemm/sgemm-fit \
 		--candidates plugins/nvidia/data/sweeps/sgemm/sgemm-configs.csv --intervals --json >> $(BIN)/intervals.jsonl
-	for kernel in triton wgmma; do $(BIN)/origami --in-process eval --arch sm90@h100 --rung spec --kernel $$kernel \
-		--times plugins/nvidia/data/h100/$$kernel --intervals --json || exit; done >> $(BIN)/intervals.jsonl
 	for device in sm89@rtx4090 sm86@rtx3090; do set=plugins/nvidia/data/$${device#*@}-triton-published; \
 		for rung in spec calibrated; do $(BIN)/origami --in-process eval --arch $$device --rung $$rung --times $$set \
 		--problems $$set/fit.csv --intervals --json || exit; done; done >> $(BIN)/intervals.jsonl

@@ -82,9 +82,11 @@ type Description struct {
 	Monotone []Dim
 }
 
-// Conversion converts the times of an opened model: from Description.Timing to the model's own timing, and back.
+// Conversion leads the times of an opened model from Description.Timing to the model's own timing. Added is what
+// Description.Timing counts besides the kernel.
 type Conversion struct {
-	Own, Stated func(unit.Seconds, gemm.Problem) unit.Seconds
+	Own   func(unit.Seconds, gemm.Problem) unit.Seconds
+	Added func(gemm.Problem) unit.Seconds
 }
 
 // Own returns the time in the model's own timing that is t in d.Timing.

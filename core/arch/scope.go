@@ -19,28 +19,27 @@ type Scope struct {
 	// Wide: only the sizes are outside. The interval is WideInterval.
 	Wide bool
 
-	least      unit.Seconds // that any kernel takes, 0 if the model does not say
+	least      unit.Seconds // that any kernel takes, or the problem at the peak; 0 if the model does not say
 	conversion *Conversion
 	problem    gemm.Problem // of the conversion
 }
 
-// interval returns the ends that the model's error gives a predicted time.
+// interval returns the ends that the model's error gives a predicted time. Errors are of what the kernel takes: what the
+// stopwatch adds has none.
 func (s Scope) interval(b Bound, predicted unit.Seconds) (low, high unit.Seconds, ok bool) {
-	if s.conversion != nil { // errors are of the model's own timing
-		predicted = s.conversion.Own(predicted, s.problem)
+	added := unit.Seconds(0)
+	if s.conversion != nil {
+		added = s.conversion.Added(s.problem)
 	}
 	switch {
 	case s.Uncertainty == nil:
 		return 0, 0, false
 	case s.Wide:
-		low, high, ok = s.Uncertainty.WideInterval(predicted)
+		low, high, ok = s.Uncertainty.WideInterval(predicted - added)
 	default:
-		low, high, ok = s.Uncertainty.Interval(b, predicted)
+		low, high, ok = s.Uncertainty.Interval(b, predicted-added)
 	}
-	if ok && s.conversion != nil {
-		low, high = s.conversion.Stated(low, s.problem), s.conversion.Stated(high, s.problem)
-	}
-	return low, high, ok
+	return low + added, high + added, ok
 }
 
 // Checked reports whether the error was measured on the device, on problems of this kind.
@@ -50,6 +49,9 @@ func (s Scope) Checked() bool { return s.Evidence == EvidenceChecked }
 // split of 0 counts as 1.
 func (d *Description) Scope(kernel string, p *gemm.Problem, split int) Scope {
 	s := Scope{least: unit.Seconds(d.Constant("timing_least", 0)), conversion: d.Conversion}
+	if peak := float64(d.PeakFor(p.DType)); peak > 0 {
+		s.least = max(s.least, unit.Seconds(p.Flops()/peak))
+	}
 	u, kind, size := d.nearest(kernel, p, split)
 	if s.Wide = size > 0; u == nil || len(u.Ranges) == 0 || kind > 0 || s.Wide && u.Widening < 1 ||
 		len(d.Overridden()) > 0 {

@@ -15,7 +15,7 @@ const Level = 0.90
 // MinSizes is the least number of sizes to calibrate intervals on. With fewer, Level would leave no size outside.
 const MinSizes = 10
 
-// timeEdges divide predictions by time. Below 20 µs, launch and event cost are a good part of the time. Above 200 µs, a
+// timeEdges divide predictions by time. Below 20 µs, the launch is a good part of the time. Above 200 µs, a
 // kernel lasts long enough to run into the power limit.
 var timeEdges = [...]unit.Seconds{20e-6, 200e-6}
 
@@ -55,7 +55,7 @@ func ErrorRanges(evaluations []Evaluation) []arch.ErrorRange {
 	sizes := make([][]stats.Residual, len(evaluations))
 	for i := range evaluations {
 		for _, p := range evaluations[i].Points {
-			sizes[i] = append(sizes[i], residual(&p))
+			sizes[i] = append(sizes[i], residual(&p, evaluations[i].Added))
 		}
 	}
 	c := stats.NewConformal(sizes, kindGroups(), minGroupSizes)
@@ -65,10 +65,14 @@ func ErrorRanges(evaluations []Evaluation) []arch.ErrorRange {
 	return rangesOf(c.Limits(1 - Level))
 }
 
-// residual is the size of the error of a time.
-func residual(p *Point) stats.Residual {
-	return stats.Residual{Value: math.Abs(math.Log(float64(p.Measured / p.Predicted))), Kind: kindOf(p.Bound, p.Predicted)}
+// residual is the size of the error of a time, without what the stopwatch added to it.
+func residual(p *Point, added unit.Seconds) stats.Residual {
+	predicted, measured := p.Predicted-added, max(p.Measured-added, shortest)
+	return stats.Residual{Value: math.Abs(math.Log(float64(measured / predicted))), Kind: kindOf(p.Bound, predicted)}
 }
+
+// shortest stands for a kernel whose time is below what the stopwatch is said to add.
+const shortest unit.Seconds = 1e-8
 
 // rangesOf returns the ranges of limits, by time and by bound.
 func rangesOf(limits []float64, used []int) (ranges []arch.ErrorRange) {

@@ -51,9 +51,10 @@ func distanceOutside(evaluations []Evaluation, u *arch.Uncertainty) float64 {
 	for i := range evaluations {
 		of := evaluations[i].Points
 		for _, p := range of {
-			low, high := u.WidestRange().Of(p.Predicted)
+			low, high := u.WidestRange().Of(p.Predicted - evaluations[i].Added)
+			measured := max(p.Measured-evaluations[i].Added, shortest)
 			points = append(points, stats.Weighted{
-				Value: max(float64(low/p.Measured), float64(p.Measured/high)), Weight: 1 / float64(len(of)),
+				Value: max(float64(low/measured), float64(measured/high)), Weight: 1 / float64(len(of)),
 			})
 			total += 1 / float64(len(of))
 		}

@@ -37,7 +37,7 @@ func LeaveOneOut(evaluations []Evaluation, done func(sizes int)) Coverage {
 		covered, of := e.PointsCovered(Everywhere(&u))
 		share := float64(covered) / float64(max(of, 1))
 		for _, p := range e.Points {
-			if low, high, ok := u.Interval(p.Bound, p.Predicted); ok {
+			if low, high, ok := u.Interval(p.Bound, p.Predicted-e.Added); ok {
 				widths = append(widths, float64(high/low))
 			}
 		}

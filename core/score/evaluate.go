@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -38,6 +39,8 @@ type Evaluation struct {
 	Leading, LeadingMeasured []unit.Seconds
 	// Error is the median of |predicted ÷ measured − 1| over the points.
 	Error float64
+	// Added is what the stopwatch counts besides the kernel. Intervals are of the times without it.
+	Added unit.Seconds
 }
 
 // ScopeOf says which intervals hold for the kernels of a problem with a split of K. The nil ScopeOf has none.
@@ -76,7 +79,8 @@ func (e *Evaluation) EfficiencyOfFirst(n int) float64 {
 
 // PickInterval returns the interval of the pick's predicted time, and false if there is none.
 func (e *Evaluation) PickInterval(scope ScopeOf) (low, high unit.Seconds, ok bool) {
-	return scope.at(&e.Problem, &e.Pick.Config).Interval(e.Bound, e.Predicted)
+	low, high, ok = scope.at(&e.Problem, &e.Pick.Config).Interval(e.Bound, e.Predicted-e.Added)
+	return low + e.Added, high + e.Added, ok
 }
 
 // PickCovered reports whether the interval of the pick's predicted time contains its measured time. ok is false if
@@ -90,11 +94,11 @@ func (e *Evaluation) PickCovered(scope ScopeOf) (covered, ok bool) {
 func (e *Evaluation) PointsCovered(scope ScopeOf) (covered, of int) {
 	for i := range e.Points {
 		p := &e.Points[i]
-		low, high, ok := scope.at(&e.Problem, &p.Config).Interval(p.Bound, p.Predicted)
+		low, high, ok := scope.at(&e.Problem, &p.Config).Interval(p.Bound, p.Predicted-e.Added)
 		if !ok {
 			continue
 		}
-		if of++; low <= p.Measured && p.Measured <= high {
+		if of++; low <= p.Measured-e.Added && p.Measured-e.Added <= high {
 			covered++
 		}
 	}
@@ -116,9 +120,11 @@ func Evaluate(ctx context.Context, a arch.Architecture, s *Subset, problems []ge
 		return nil, nil, err
 	}
 	evaluations, bad = make([]Evaluation, len(problems)), make([]error, len(problems))
+	stopwatch, of := timing.New(a), timing.Timing(a.Describe().Timing)
 	for i, p := range problems {
 		if bad[i] = results[i].Err; bad[i] == nil {
 			evaluations[i], bad[i] = s.evaluate(ctx, a, p, results[i].Entries)
+			evaluations[i].Added = stopwatch.Added(&p, of)
 		}
 		if bad[i] != nil && diag.KindOf(bad[i]) != diag.Input {
 			return nil, nil, bad[i]

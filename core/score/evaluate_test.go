@@ -25,6 +25,9 @@ func (m *model) Describe() *arch.Description {
 	return &arch.Description{Arch: "a", Device: "d", Model: "m", Kernels: []string{"f"}, Clock: 1e6}
 }
 
+func (m *model) Hierarchy() arch.MemoryHierarchy { return m }
+func (*model) Levels() []arch.Level              { return nil }
+
 func (m *model) Candidates(_ context.Context, _ gemm.Problem, s arch.Space) (*arch.Candidates, error) {
 	list := &arch.Candidates{}
 	for _, c := range m.candidates {

@@ -135,7 +135,7 @@ func GroupRanges(groups []Group, widening float64) []arch.ErrorRange {
 				clusters = append(clusters, nil)
 			}
 			c := &clusters[at[key]]
-			*c = append(*c, residual(&s.Point))
+			*c = append(*c, residual(&s.Point, 0))
 			times++
 		}
 	}

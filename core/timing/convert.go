@@ -92,6 +92,22 @@ func (d *Device) Convert(t unit.Seconds, p *gemm.Problem, from, to Timing) unit.
 	return d.Converter(p, from, to)(t)
 }
 
+// Evicted returns what a kernel that moves so many bytes waits for an L2 full of dirty lines.
+func (d *Device) Evicted(bytes float64) unit.Seconds {
+	if d.Evict == 0 || d.DRAMRate == 0 {
+		return 0
+	}
+	return unit.Seconds(min(bytes, float64(d.Caches)) / (d.Evict * d.DRAMRate))
+}
+
+// Added returns what a timing counts besides the kernel.
+func (d *Device) Added(p *gemm.Problem, to Timing) unit.Seconds {
+	if d.Constants == (Constants{}) || d.DRAMRate <= 0 {
+		return 0
+	}
+	return d.workOf(p).clocked(0, to)
+}
+
 // Converter returns what converts the times of kernels for a problem. It is not safe for concurrent use.
 func (d *Device) Converter(p *gemm.Problem, from, to Timing) func(unit.Seconds) unit.Seconds {
 	if from == to || d.Constants == (Constants{}) || d.DRAMRate <= 0 || d.L2Rate <= 0 {
@@ -215,10 +231,7 @@ func fourth(terms ...float64) unit.Seconds {
 
 // clocked converts from the base of a timing.
 func (w *work) clocked(t unit.Seconds, to Timing) unit.Seconds {
-	evicted := w.Launch
-	if w.Evict > 0 {
-		evicted += unit.Seconds(min(w.a+w.b+w.c, float64(w.Caches)) / (w.Evict * w.DRAMRate))
-	}
+	evicted := w.Launch + w.Evicted(w.a+w.b+w.c)
 	switch to {
 	case Events:
 		return t + evicted

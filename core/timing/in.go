@@ -32,8 +32,8 @@ func In(a arch.Architecture, to Timing) arch.Architecture {
 	device := New(a)
 	c.stating = func(p *gemm.Problem) func(unit.Seconds) unit.Seconds { return device.Converter(p, from, to) }
 	described.Timing, described.Conversion = string(to), &arch.Conversion{
-		Own:    func(t unit.Seconds, p gemm.Problem) unit.Seconds { return device.Convert(t, &p, to, from) },
-		Stated: func(own unit.Seconds, p gemm.Problem) unit.Seconds { return device.Convert(own, &p, from, to) },
+		Own:   func(t unit.Seconds, p gemm.Problem) unit.Seconds { return device.Convert(t, &p, to, from) },
+		Added: func(p gemm.Problem) unit.Seconds { return device.Added(&p, to) },
 	}
 	if c.total >= 0 {
 		terms := slices.Clone(d.Terms)

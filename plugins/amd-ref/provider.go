@@ -54,22 +54,22 @@ var overTensile = catalog.Model{
 			d.Uncertainty = nil
 		}
 		if !d.HasElsewhere(kernel.Name) { // today's release has that of the library
-			d.Uncertainty = append(d.Uncertainty, checked.Unchecked(kernel.Name))
+			d.Uncertainty = append(d.Uncertainty, checked.Unchecked(kernel.Name, d.Vendor)...)
 		}
 		return m, nil
 	},
 }
 
 // setRelease makes the model predict the asked release. The speeds that it was fitted to are of libraries to October
-// 2024: early on gfx942 (MI300), and of gfx942 for gfx950. On the other architectures AMD has published none since,
+// 2024: early on gfx942 (MI300) and gfx90a (MI200), and of gfx942 for gfx950. On the others AMD has published none since,
 // and they are the current ones.
 func setRelease(m *tensile.Model, s catalog.Selection) error {
-	release, err := library.ReleaseOf(s.Options, s.Sheet.Arch == "gfx942", s.Sheet.Name)
+	early := s.Sheet.Arch == "gfx942" || s.Sheet.Arch == "gfx90a"
+	release, err := library.ReleaseOf(s.Options, early, s.Sheet.Name)
 	if err != nil {
 		return err
 	}
-	later := s.Sheet.Arch == "gfx942" || s.Sheet.Arch == "gfx950"
-	if later && release == library.Current {
+	if (early || s.Sheet.Arch == "gfx950") && release == library.Current {
 		today, err := vendorLibrary.On(s, nil)
 		if err != nil {
 			return err

@@ -157,7 +157,7 @@ func abs(v int) int {
 // Request opens the model on the device of a row, of the release that the row is of.
 func (r *recorded) Request() arch.OpenRequest {
 	request := arch.OpenRequest{Arch: r.Arch, Kernel: kernel.Name}
-	if r.Arch == "gfx942" {
+	if r.Arch == "gfx942" || r.Arch == "gfx90a" {
 		request.Options = map[string]string{"release": "early"}
 	}
 	switch {

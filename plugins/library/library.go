@@ -53,7 +53,8 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 		return nil, err
 	}
 	m := newModel(machine, o, nil)
-	m.Description.Uncertainty = checked.Of(m.Description.ID(), Name, o.scheme, o.release, string(o.timing))
+	m.Description.Uncertainty = checked.Of(m.Description.ID(), m.Description.Vendor, Name, o.scheme, o.release,
+		string(o.timing))
 	return m, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -42,7 +43,7 @@ func intervalsOf(id, device, model string, rung arch.Rung) []arch.UncertaintyRec
 	return found
 }
 
-// Factors by which ranges of a measured device grow at both ends.
+// Factors of errors that other devices have besides the ranges of a measured one.
 const (
 	// sisterWidening is for other devices of the architecture. It is assumed: the times of an H100 need none
 	// (TestSisters).
@@ -59,11 +60,16 @@ const (
 func uncertaintyOf(d *arch.Description) []arch.Uncertainty {
 	var uncertainty []arch.Uncertainty
 	for _, m := range data.Measured {
-		rung := cmp.Or(m.Only, d.Rung)
+		rung := d.Rung
 		if d.Arch != m.Arch {
 			rung = arch.RungSpec
 		}
-		for _, one := range intervalsOf(m.Arch, m.Device, d.Model, rung) {
+		lines := intervalsOf(m.Arch, m.Device, d.Model, rung)
+		if lines == nil { // nothing more than the data sheet is known of it
+			rung = arch.RungSpec
+			lines = intervalsOf(m.Arch, m.Device, d.Model, rung)
+		}
+		for _, one := range lines {
 			u, err := one.Uncertainty()
 			if err != nil {
 				panic(fmt.Sprintf("intervals.jsonl: %v", err))
@@ -108,12 +114,15 @@ func spread(list []arch.Uncertainty) {
 	}
 }
 
-// elsewhere returns an uncertainty with another evidence, and wider ranges.
+// elsewhere returns an uncertainty with another evidence, and wider ranges. How far a kernel is from the others of a
+// device, and how far devices are from each other, are independent errors: the squares of their logarithms add up.
 func elsewhere(u *arch.Uncertainty, grade arch.Evidence, source string, widening float64) arch.Uncertainty {
 	out := *u
 	out.Evidence, out.Source, out.Ranges = grade, source, slices.Clone(u.Ranges)
 	for i := range out.Ranges {
-		out.Ranges[i].Low, out.Ranges[i].High = out.Ranges[i].Low/widening, out.Ranges[i].High*widening
+		r := &out.Ranges[i]
+		r.High = math.Exp(math.Hypot(math.Log(r.High), math.Log(widening)))
+		r.Low = 1 / r.High
 	}
 	return out
 }

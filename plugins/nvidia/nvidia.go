@@ -5,6 +5,8 @@
 package nvidia
 
 import (
+	"slices"
+
 	"github.com/origami-gemm/origami/configs"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -212,20 +214,20 @@ func compared(opened arch.Architecture, fitted []arch.Fitted) arch.Architecture 
 func anywhere(opened arch.Architecture) arch.Architecture {
 	d := opened.Describe()
 	for _, kernel := range d.Kernels {
-		d.Uncertainty = append(d.Uncertainty, checked.Unchecked(kernel))
+		d.Uncertainty = append(d.Uncertainty, checked.Unchecked(kernel, d.Vendor)...)
 	}
 	return opened
 }
 
 // shippedKernels returns what is shipped about the kernels of a family. Compiler reports apply to every device of the
-// architecture, times only to the measured device.
+// architecture, times only to the measured device and its twins.
 func shippedKernels(d *gpu.Device, family string) (compiled kernel.Table, timings kernel.Timings) {
 	for _, k := range data.AllKernels {
 		if k.Family != family || k.Arch != d.SM.ID {
 			continue
 		}
 		compiled = k.PackedCompiled
-		if k.Device == d.Sheet.Device {
+		if k.Device == d.Sheet.Device || slices.Contains(k.Twins, d.Sheet.Device) {
 			timings = k.PackedTimings
 		}
 	}

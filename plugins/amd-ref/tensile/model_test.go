@@ -144,8 +144,9 @@ func TestNoFasterThanTheDevice(t *testing.T) {
 // A kernel never takes less time for a larger problem, by whole blocks.
 func TestMonotone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
+	early := map[string]string{"release": "early"}
 	for _, r := range []arch.OpenRequest{ // of today's libraries, the level of each size is that of the model library
-		{Arch: "gfx900"}, {Arch: "gfx90a"}, {Arch: "gfx942", Options: map[string]string{"release": "early"}},
+		{Arch: "gfx900"}, {Arch: "gfx90a", Options: early}, {Arch: "gfx942", Options: early},
 	} {
 		m, name := open(t, r), r.Arch
 		for range 60 {

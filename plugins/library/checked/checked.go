@@ -45,22 +45,30 @@ var lines = sync.OnceValue(func() []byte {
 	return all
 })
 
-// Unchecked returns the uncertainty of the times of a kernel family that nobody compared on the likes of a device.
-func Unchecked(kernel string) arch.Uncertainty {
-	var one arch.UncertaintyRecord
-	err := json.Unmarshal(unchecked, &one)
-	u, wrong := one.Uncertainty()
-	if err != nil || wrong != nil {
-		panic(fmt.Sprintf("unchecked.jsonl: %v, %v", err, wrong))
+// Unchecked returns the uncertainty of the times of a kernel family that nobody compared on the likes of a device: of
+// types in which enough generations of its vendor were compared, and then of all.
+func Unchecked(kernel, vendor string) (all []arch.Uncertainty) {
+	for text := range bytes.Lines(unchecked) {
+		var one struct {
+			Vendor      string
+			Uncertainty arch.UncertaintyRecord
+		}
+		err := json.Unmarshal(text, &one)
+		u, wrong := one.Uncertainty.Uncertainty()
+		if err != nil || wrong != nil {
+			panic(fmt.Sprintf("unchecked.jsonl: %v, %v", err, wrong))
+		}
+		if u.Kernel = kernel; one.Vendor == "" || one.Vendor == vendor {
+			all = append(all, u)
+		}
 	}
-	u.Kernel = kernel
-	return u
+	return all
 }
 
-// Of returns the uncertainty of the times of a model of a device (arch@device), an entry for each type, for a scheme of
+// Of returns the uncertainty of the times of a model of a device (arch@device) of a vendor, an entry for each type, for a scheme of
 // scales, a release of the library and a timing: of the device in this timing, in any, then of its sisters, then of
 // all. Without scales and with one for a whole matrix are the same.
-func Of(device, model, scheme, release, timing string) []arch.Uncertainty {
+func Of(device, vendor, model, scheme, release, timing string) []arch.Uncertainty {
 	architecture, _, _ := strings.Cut(device, "@")
 	out := of(device, model, scheme, release, timing)
 	for _, u := range of(architecture, model, scheme, release, timing) {
@@ -71,7 +79,7 @@ func Of(device, model, scheme, release, timing string) []arch.Uncertainty {
 		}
 		out = append(out, u)
 	}
-	return append(out, Unchecked(model))
+	return append(out, Unchecked(model, vendor)...)
 }
 
 // sources begins the source of what several devices say, before their names.

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/library/published"
@@ -29,12 +30,15 @@ const uncheckedFile = "../checked/unchecked.jsonl"
 // enough: generations differ, not shapes.
 const uncheckedSample = 60
 
+// enough generations of a vendor in a type say something of another one.
+const enough = 4
+
 // The shipped widths of predictions for devices of which no times are known are those that the generations with times
-// have if each is predicted without its own fitted values, as a generation without times is.
+// have if each is predicted without its own fitted values, as a generation without times is: those of the vendor in the
+// type, where they are enough.
 func TestUnchecked(t *testing.T) {
 	fitted := terms.Fitted()
 	var groups []score.Group
-	missing := 0
 	for _, g := range terms.Generations() {
 		values := map[string]float64{}
 		others := maps.Clone(fitted)
@@ -55,7 +59,14 @@ func TestUnchecked(t *testing.T) {
 			if err != nil {
 				return
 			}
-			kind := p.DType.CostsLike().String()
+			vendor, dtype := "NVIDIA", p.DType.CostsLike()
+			if strings.HasPrefix(x.Device, "gfx") {
+				vendor = "AMD"
+			}
+			if dtype.Bits() == 16 {
+				dtype = gemm.FP16
+			}
+			kind := vendor + " " + dtype.String()
 			if byType[kind] == nil {
 				byType[kind] = &score.Group{Name: string(g), Part: kind}
 			}
@@ -66,9 +77,6 @@ func TestUnchecked(t *testing.T) {
 		})
 		if err != nil {
 			t.Fatal(err)
-		}
-		if len(byType) == 0 {
-			missing++
 		}
 		for _, kind := range slices.Sorted(maps.Keys(byType)) {
 			groups = append(groups, *byType[kind])
@@ -83,16 +91,33 @@ func TestUnchecked(t *testing.T) {
 	if f.Held < 0.8 {
 		t.Errorf("%.1f %% of the times of a generation that is left out are held, want 80 %%", 100*f.Held)
 	}
-	u := arch.Uncertainty{
-		Level: score.Level, Evidence: arch.EvidenceUnchecked, Ranges: score.GroupRanges(groups, f.Widening),
-		Source: fmt.Sprintf("published times of %d generations, each predicted without its own fitted values; of those "+
-			"left out the ranges hold %.0f %%", len(terms.Generations())-missing, 100*f.Held),
+	parts := map[string][]score.Group{"": groups}
+	for _, g := range groups {
+		parts[g.Part] = append(parts[g.Part], g)
 	}
-	text, err := json.Marshal(u.Record())
-	if err != nil {
-		t.Fatal(err)
+	var text []byte
+	for _, part := range slices.Backward(slices.Sorted(maps.Keys(parts))) { // the one of all comes last
+		list := parts[part]
+		if len(list) < enough {
+			continue
+		}
+		vendor, _, _ := strings.Cut(part, " ")
+		u := arch.Uncertainty{
+			Level: score.Level, Evidence: arch.EvidenceUnchecked, Ranges: score.GroupRanges(list, f.Widening),
+			Checked: arch.Checked{Layouts: layoutsOf(part, list)},
+			Source: fmt.Sprintf("published times of %d generations, each predicted without its own fitted values; of those "+
+				"left out the ranges hold %.0f %%", generationsOf(list), 100*f.Held),
+		}
+		line, err := json.Marshal(struct {
+			Vendor      string                 `json:"vendor"`
+			Uncertainty arch.UncertaintyRecord `json:"uncertainty"`
+		}{vendor, u.Record()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(append(text, line...), '\n')
 	}
-	if text = append(text, '\n'); *updateUnchecked {
+	if *updateUnchecked {
 		if err := os.WriteFile(uncheckedFile, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -101,4 +126,26 @@ func TestUnchecked(t *testing.T) {
 	if err != nil || !bytes.Equal(shipped, text) {
 		t.Errorf("%s is not what the fitted values give (%v): make checked", uncheckedFile, err)
 	}
+}
+
+// layoutsOf are the types of a part, none of all times.
+func layoutsOf(part string, list []score.Group) (layouts []arch.Layout) {
+	for i := range list {
+		for j := range list[i].Singles {
+			l := arch.Layout{Types: list[i].Singles[j].Problem.Types(), BMajor: gemm.MajorK}
+			if part != "" && !slices.Contains(layouts, l) {
+				layouts = append(layouts, l)
+			}
+		}
+	}
+	return layouts
+}
+
+// generationsOf counts the generations of groups.
+func generationsOf(list []score.Group) int {
+	names := map[string]bool{}
+	for i := range list {
+		names[list[i].Name] = true
+	}
+	return len(names)
 }

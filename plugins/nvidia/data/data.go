@@ -5,7 +5,6 @@ package data
 import (
 	"embed"
 
-	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
@@ -31,14 +30,9 @@ var Compiled embed.FS
 var Intervals []byte
 
 // Measured are the devices that Intervals is of, each with other kernel families. The other devices of an architecture
-// are their sisters. Only is the one rung that a device was measured on, empty for all: nothing more than the data
-// sheet is known of the H100.
-var Measured = []struct {
-	Arch, Device string
-	Only         arch.Rung
-}{
-	{Arch: "sm90", Device: "h200"}, {Arch: "sm90", Device: "h100", Only: arch.RungSpec},
-	{Arch: "sm89", Device: "rtx4090"}, {Arch: "sm86", Device: "rtx3090"},
+// are their sisters.
+var Measured = []struct{ Arch, Device string }{
+	{"sm90", "h200"}, {"sm90", "h100"}, {"sm89", "rtx4090"}, {"sm86", "rtx3090"},
 }
 
 // AheadOfLibrary are devices with published times of Triton's kernels below the least that a model takes from the time
@@ -56,6 +50,8 @@ type Set struct {
 // Kernels is what is known of the kernels of a family on a device by themselves, for no problem in particular.
 type Kernels struct {
 	Family, Arch, Device string
+	// Twins are devices of the same die, with as many SMs at the same clock: what a kernel takes on an SM is known of them.
+	Twins []string
 	// PackedCompiled is what the family's compiler and the driver report of the kernels, as kernel.Table. PackedTimings is
 	// a timing pass over the kernels, as kernel.Timings. `go test ./plugins/nvidia -run Packed -update` makes them of the
 	// files.
@@ -63,7 +59,8 @@ type Kernels struct {
 }
 
 // TritonH200 are the kernels of the data set h200-triton.
-var TritonH200 = Kernels{"triton", "sm90", "h200", tritonH200PackedCompiled, tritonH200PackedTimings}
+var TritonH200 = Kernels{"triton", "sm90", "h200", []string{"h100", "gh200", "h800"}, tritonH200PackedCompiled,
+	tritonH200PackedTimings}
 
 // AllKernels lists them.
 var AllKernels = []Kernels{TritonH200}

@@ -22,8 +22,8 @@ type Known struct {
 	Rung arch.Rung
 	// Given are the user's files. They are about the default family and replace its shipped files.
 	Given KernelFiles
-	// Shipped returns what is shipped about a family for the device. It counts only where the device's bandwidths are
-	// measured, because each rung builds on the one below.
+	// Shipped returns what is shipped about a family for the device. Reports of a compiler alone count only where the
+	// device's bandwidths are measured, because each rung builds on the one below.
 	Shipped func(family string) (kernel.Table, kernel.Timings)
 	// Library is what the vendor's library takes, nil where times of the families' kernels are known.
 	Library Library
@@ -48,8 +48,8 @@ func New(g *gpu.Device, families []kernel.Family, known Known) (*Model, error) {
 		if i == 0 {
 			given = known.Given
 		}
-		if g.BandwidthsMeasured() {
-			one.compiled, one.timed = known.Shipped(f.Name())
+		if one.compiled, one.timed = known.Shipped(f.Name()); one.timed == nil && !g.BandwidthsMeasured() {
+			one.compiled = nil
 		}
 		if one.timed != nil && other {
 			one.timed = nil

@@ -210,7 +210,9 @@ func (m *Model) shape(p *gemm.Problem) shape {
 	if m.library != nil {
 		s.vendor = m.vendorOf(p)
 	}
-	s.compute()
+	bytes := s.batch * ((s.m+s.n)*s.k*float64(p.DType.Bits()) + s.m*s.n*float64(p.Output().Bits())) / 8
+	s.evicted = float64(m.clocked.Evicted(bytes)-m.h200.Evicted(bytes)) * float64(m.Description.Clock)
+	s.compute(&m.device)
 	return s
 }
 

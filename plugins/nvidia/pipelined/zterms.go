@@ -153,11 +153,11 @@ type device struct {
 	part10                float64 // 2 * l2_bytes * l2_usable_share
 	part11                float64 // dram_perf_ratio * spill_share
 	part12                float64 // 2 * accumulator_bytes
-	launch                float64 // launch
-	part13                float64 // energy_share * energy_per_flop / (tdp * dynamic_share) * clock
-	part14                float64 // power_window * clock
-	part15                float64 // line_rate * line_bytes
-	part16                float64 // 1 / (dram_perf_ratio * dram_efficiency)
+	part13                float64 // launch_seconds * clock
+	part14                float64 // energy_share * energy_per_flop / (tdp * dynamic_share) * clock
+	part15                float64 // power_window * clock
+	part16                float64 // line_rate * line_bytes
+	part17                float64 // 1 / (dram_perf_ratio * dram_efficiency)
 	sharedWidth           float64 // shared_width
 }
 
@@ -165,10 +165,9 @@ func (d *device) compute(value func(name string) float64) {
 	hbmLatencyPenalty := value("hbm_latency_penalty")
 	dramLatency := float64(hbmLatencyPenalty * value("dram_latency_load"))
 	dramQueue := float64(hbmLatencyPenalty * value("dram_queue_load"))
-	clock := value("clock")
-	launch := float64(value("launch_seconds") * clock)
 	numSms := value("num_sms")
 	d.numSms = numSms
+	clock := value("clock")
 	d.clock = clock
 	d.registerFile = value("register_file")
 	l2PerfRatio := value("l2_perf_ratio")
@@ -262,11 +261,11 @@ func (d *device) compute(value func(name string) float64) {
 	d.part10 = float64(2 * l2Bytes * l2UsableShare)
 	d.part11 = float64(dramPerfRatio * spillShare)
 	d.part12 = float64(2 * accumulatorBytes)
-	d.launch = launch
-	d.part13 = float64(value("energy_share") * value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
-	d.part14 = float64(value("power_window") * clock)
-	d.part15 = float64(lineRate * lineBytes)
-	d.part16 = 1 / x13
+	d.part13 = float64(value("launch_seconds") * clock)
+	d.part14 = float64(value("energy_share") * value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
+	d.part15 = float64(value("power_window") * clock)
+	d.part16 = float64(lineRate * lineBytes)
+	d.part17 = 1 / x13
 }
 
 // sizes holds what depends on the sizes of the problem alone.
@@ -278,6 +277,7 @@ type sizes struct {
 	groupTiles  float64 // group_tiles, set by hand
 	misalignedA float64 // misaligned_a, set by hand
 	misalignedB float64 // misaligned_b, set by hand
+	evicted     float64 // evicted, set by hand
 	vendor      float64 // vendor, set by hand
 	part1       float64 // max(0, 4 * misaligned_a - 3)
 	part2       float64 // max(0, 4 * misaligned_b - 3)
@@ -285,12 +285,14 @@ type sizes struct {
 	part4       float64 // n - 16 * floor(n / 16)
 	part5       float64 // when(0 < misaligned_a + misaligned_b, 0, 1)
 	part6       float64 // batch * k
+	launch      float64 // launch
 	part7       float64 // batch * m * n
 	part8       float64 // 2 * batch * m * n * k
 	part9       float64 // pow(pow(vendor, 4), 2)
 }
 
-func (s *sizes) compute() {
+func (s *sizes) compute(d *device) {
+	launch := d.part13 + s.evicted
 	s.part1 = max(0, float64(4*s.misalignedA)-3)
 	s.part2 = max(0, float64(4*s.misalignedB)-3)
 	x1 := s.misalignedA + s.misalignedB
@@ -304,6 +306,7 @@ func (s *sizes) compute() {
 	}
 	s.part5 = x2
 	s.part6 = float64(s.batch * s.k)
+	s.launch = launch
 	s.part7 = float64(s.batch * s.m * s.n)
 	s.part8 = float64(2 * s.batch * s.m * s.n * s.k)
 	s.part9 = math.Pow(fourth(s.vendor), 2)
@@ -748,7 +751,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	} else {
 		x83 = d.addLatency
 	}
-	x84 := in.blockM * in.blockN * d.accumulatorBytes / d.part15
+	x84 := in.blockM * in.blockN * d.accumulatorBytes / d.part16
 	k.part35 = x83 + x84
 	k.part36 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
 	k.part37 = d.residentAdd + x84
@@ -1184,7 +1187,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	}
 	var power float64
 	if k.part33 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part32*d.part13)-d.part14, 0)
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part32*d.part14)-d.part15, 0)
 	}
 	dramFloor := (dramBytes + g.part11) / d.part8
 	var reduction float64
@@ -1209,7 +1212,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		} else {
 			x41 = allWaves
 		}
-		x40 := d.launch + max(max(x41, dramFloor), g.computeFloor) + reduction + handed
+		x40 := s.launch + max(max(x41, dramFloor), g.computeFloor) + reduction + handed
 		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(fourth(x40), 2)+s.part9))) - x40
 	}
 	var x43 float64
@@ -1218,7 +1221,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	} else {
 		x43 = allWaves
 	}
-	x42 := d.launch + max(max(x43, dramFloor), g.computeFloor) + reduction + handed
+	x42 := s.launch + max(max(x43, dramFloor), g.computeFloor) + reduction + handed
 	total := x42 + unbeaten
 	t.steps = steps
 	t.ctasOfSm = ctasOfSm
@@ -1323,7 +1326,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var power float64
 	if k.part33 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part32*d.part13)-d.part14, 0)
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part32*d.part14)-d.part15, 0)
 	}
 	dramFloor := (dramBytes + g.part11) / d.part8
 	var reduction float64
@@ -1342,7 +1345,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		}
 		x14 := fullWaves + x15
 		x16 := float64(ctas * steps)
-		x13 := g.part12 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x14*v.part8), max(steps-k.stepsAhead, 0)*(x14*g.part13)), max(x16*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x16*g.stepBytes, dramBytes)*d.part16))
+		x13 := g.part12 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x14*v.part8), max(steps-k.stepsAhead, 0)*(x14*g.part13)), max(x16*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x16*g.stepBytes, dramBytes)*d.part17))
 		var x18 float64
 		if tailCtas > 0 {
 			x18 = k.timedFixed + tailPaced
@@ -1356,9 +1359,9 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		}
 		x19 := fullWaves + x20
 		x21 := float64(ctas * steps)
-		x12 = g.part12 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x19*v.part8), max(steps-k.stepsAhead, 0)*(x19*g.part13)), max(x21*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x21*g.stepBytes, dramBytes)*d.part16))
+		x12 = g.part12 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x19*v.part8), max(steps-k.stepsAhead, 0)*(x19*g.part13)), max(x21*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x21*g.stepBytes, dramBytes)*d.part17))
 	}
-	return d.launch + max(max(x12, power), dramFloor) + reduction
+	return s.launch + max(max(x12, power), dramFloor) + reduction
 }
 
 // columns writes all terms to dst.
@@ -1720,7 +1723,7 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	limits := x71 - t.allWaves
 	var unbeaten float64
 	if s.vendor > 0 {
-		x73 := d.launch + x71 + reduction + handed
+		x73 := s.launch + x71 + reduction + handed
 		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(fourth(x73), 2)+s.part9))) - x73
 	}
 	dst[0] = k.threads
@@ -1877,26 +1880,27 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dst[151] = tailEpilogue
 	dst[152] = tailPaced
 	dst[153] = tailTimed
-	dst[154] = d.launch
-	dst[155] = fill
-	dst[156] = loop
-	dst[157] = epilogue
-	dst[158] = t.allWaves
-	dst[159] = pass
-	dst[160] = t.power
-	dst[161] = t.dramFloor
-	dst[162] = g.computeFloor
-	dst[163] = reduction
-	dst[164] = handed
-	dst[165] = dramTotal
-	dst[166] = partialBytes
-	dst[167] = requested
-	dst[168] = l2Total
-	dst[169] = sharedTotal
-	dst[170] = limits
-	dst[171] = s.vendor
-	dst[172] = unbeaten
-	dst[173] = t.total
+	dst[154] = s.evicted
+	dst[155] = s.launch
+	dst[156] = fill
+	dst[157] = loop
+	dst[158] = epilogue
+	dst[159] = t.allWaves
+	dst[160] = pass
+	dst[161] = t.power
+	dst[162] = t.dramFloor
+	dst[163] = g.computeFloor
+	dst[164] = reduction
+	dst[165] = handed
+	dst[166] = dramTotal
+	dst[167] = partialBytes
+	dst[168] = requested
+	dst[169] = l2Total
+	dst[170] = sharedTotal
+	dst[171] = limits
+	dst[172] = s.vendor
+	dst[173] = unbeaten
+	dst[174] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -293,9 +293,9 @@ var fittedUnaligned = []tabled.Quantity{
 
 // fittedPersistent are the quantities of kernels whose CTAs compute one tile after the other.
 var fittedPersistent = []tabled.Quantity{
-	bounded("read_share", one, 0.2383, 0.01, 1,
+	bounded("read_share", one, 0.1985, 0.01, 1,
 		"share of the time in which matrix instructions read shared memory that delays copies a single K step ahead"),
-	bounded("line_wait", cycles, 8.975, 0.1, 20, "for how long a warp issues the copy of a cache line"),
+	bounded("line_wait", cycles, 8.487, 0.1, 20, "for how long a warp issues the copy of a cache line"),
 }
 
 var chosen = []tabled.Quantity{

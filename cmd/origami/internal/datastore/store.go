@@ -94,11 +94,14 @@ func lock(folder string) (*flock.Flock, error) {
 		return nil, diag.Inputf("another process is writing measurements to it").At("%s", folder).
 			Do("wait for it, or name another folder with --records")
 	}
+	var info fs.FileInfo
 	if err == nil {
-		var info fs.FileInfo
-		if info, err = l.Stat(); err == nil && !info.Mode().IsRegular() {
-			err = openfile.ErrNotRegular
-		}
+		info, err = l.Stat()
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		_ = l.Close() // the error says more
+		return nil, diag.Inputf("%v, and it is locked while measurements are written", openfile.ErrNotRegular).At("%s", name).
+			Do("remove it, or name another folder with --records")
 	}
 	if err == nil {
 		err = durable.Sweep(folder, dataset.Log, dataset.DescriptionFile, TuneFile, shardFile)

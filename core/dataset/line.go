@@ -221,7 +221,7 @@ func (l *line) problem() (err error) {
 }
 
 func (l *line) config() error {
-	c := &l.Measurement.Config
+	c := &l.Config
 	if (*c == gemm.Config{}) == (l.Library == "") {
 		return errors.New("there must be either a config or a library")
 	}

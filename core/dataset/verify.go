@@ -67,7 +67,7 @@ func (v *Verified) lines(r *reader, file string, d *Dataset) error {
 			case err == nil && l.Sum == "":
 				v.Unsummed++
 			}
-			if what := l.Conditions.Difference(d.Conditions); err == nil && what != "" {
+			if what := l.Difference(d.Conditions); err == nil && what != "" {
 				err = fmt.Errorf("%s in %s", what, DescriptionFile)
 			}
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -93,10 +94,11 @@ func read(all []timing, path string, file []byte, series int) ([]timing, error) 
 	}
 	for {
 		cells, err := rows.Read()
-		if err != nil && err != io.EOF {
-			return nil, err
-		} else if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return all, nil
+		}
+		if err != nil {
+			return nil, err
 		}
 		cell := func(name string) string { return append([]string{""}, cells...)[column[name]] }
 		if cell("series") == "" {

@@ -88,7 +88,7 @@ func Open(ctx context.Context, folder string, want *dataset.Dataset) (_ *Store, 
 // lock locks a folder against other writers, and removes what one left that was killed.
 func lock(folder string) (*flock.Flock, error) {
 	name := filepath.Join(folder, lockFile)
-	l := flock.New(name, flock.SetFlag(os.O_CREATE|os.O_RDWR|openfile.Own))
+	l := flock.New(name, flock.SetFlag(os.O_CREATE|os.O_RDONLY|openfile.Own))
 	got, err := l.TryLock()
 	if err == nil && !got {
 		return nil, diag.Inputf("another process is writing measurements to it").At("%s", folder).

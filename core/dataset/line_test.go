@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/origami-gemm/origami/core/columns"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -197,12 +198,22 @@ func TestSummaryLeftOut(t *testing.T) {
 	}
 }
 
+func inColumns(t testing.TB, text string) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	if err := columns.Write(&file, []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
 func TestReadLines(t *testing.T) {
 	description, lines := sweeps(t)
 	all := strings.Join(lines, "")
 	for name, files := range map[string]fstest.MapFS{
 		"one file": {Log: {Data: []byte(all)}},
 		"gzip":     {"old.jsonl.gz": {Data: gz(all)}},
+		"columns":  {"old.jsonl.cols": {Data: inColumns(t, all)}},
 		"several": {
 			Log: {Data: []byte(strings.Join(lines[3:], ""))}, "a.jsonl.gz": {Data: gz(strings.Join(lines[:3], ""))},
 		},
@@ -274,6 +285,14 @@ func TestBrokenLines(t *testing.T) {
 			!strings.HasPrefix(truncated.Where+": "+truncated.Why+";", want) &&
 				!strings.HasPrefix(truncated.Where+": "+truncated.Why, want) {
 			t.Errorf("recovered %s: %+v, %v", want, truncated, err)
+		}
+	}
+	cut := inColumns(t, all)
+	for _, file := range [][]byte{cut[:len(cut)-9], {}, []byte(all)} {
+		files := fstest.MapFS{DescriptionFile: {Data: []byte(description)}, "a.jsonl.cols": {Data: file}}
+		_, err := Read("here", files)
+		if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "here/a.jsonl.cols: it cannot be read") {
+			t.Errorf("columns of %d bytes: %v", len(file), err)
 		}
 	}
 	both := files()

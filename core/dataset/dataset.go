@@ -19,14 +19,18 @@ import (
 type Conditions struct {
 	// Arch and Device are the ids in the catalogue. DeviceName is the catalogue's name of the device, DriverName the
 	// driver's, which can differ.
-	Arch, Device, DeviceName, DriverName string
+	Arch       string `json:"arch"`
+	Device     string `json:"device"`
+	DeviceName string `json:"device_name,omitempty"`
+	DriverName string `json:"driver_device_name,omitempty"`
 	// Kernel is the kernel family.
-	Kernel string
+	Kernel string `json:"kernel"`
 	// WarmL2 means that the L2 was not flushed between runs. Input is the distribution of the operands.
-	WarmL2 bool
-	Input  string
+	WarmL2 bool   `json:"warm_l2"`
+	Input  string `json:"input"`
 	// Executor and ExecutorVersion identify what ran the kernels, and so the generator that built them.
-	Executor, ExecutorVersion string
+	Executor        string `json:"executor,omitempty"`
+	ExecutorVersion string `json:"executor_version,omitempty"`
 }
 
 // Timing is what the measured times are of.

@@ -23,17 +23,9 @@ const seeFormat = "docs/data-sets.md describes data sets"
 
 // description is dataset.json.
 type description struct {
-	Arch            string `json:"arch"`
-	Device          string `json:"device"`
-	DeviceName      string `json:"device_name,omitempty"`
-	DriverName      string `json:"driver_device_name,omitempty"`
-	Kernel          string `json:"kernel"`
-	WarmL2          bool   `json:"warm_l2"`
-	Input           string `json:"input"`
-	Executor        string `json:"executor,omitempty"`
-	ExecutorVersion string `json:"executor_version,omitempty"`
-	Software        string `json:"software"`
-	Source          string `json:"source"`
+	Conditions
+	Software string `json:"software"`
+	Source   string `json:"source"`
 
 	// CSV files need these keys. A line of JSON says the same itself.
 	DType   string `json:"dtype,omitempty"`
@@ -48,11 +40,7 @@ type description struct {
 // AppendDescription appends the dataset.json of a data set in JSON Lines. It returns an error for one that could not be
 // read back.
 func AppendDescription(dst []byte, d *Dataset) ([]byte, error) {
-	want := description{
-		Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, DriverName: d.DriverName, Kernel: d.Kernel,
-		WarmL2: d.WarmL2, Input: d.Input, Executor: d.Executor, ExecutorVersion: d.ExecutorVersion,
-		Software: d.Software, Source: d.Source,
-	}
+	want := description{Conditions: d.Conditions, Software: d.Software, Source: d.Source}
 	text, err := json.MarshalIndent(want, "", "  ")
 	if err != nil {
 		return dst, err
@@ -113,10 +101,7 @@ func (r *reader) describe() (*Dataset, error) {
 	r.described = true
 	r.base.Batch = 1
 	r.base.SetTrans(s.TransA, s.TransB)
-	d := New(r.name, Conditions{
-		Arch: s.Arch, Device: s.Device, DeviceName: s.DeviceName, DriverName: s.DriverName, Kernel: s.Kernel,
-		WarmL2: s.WarmL2, Input: s.Input, Executor: s.Executor, ExecutorVersion: s.ExecutorVersion,
-	})
+	d := New(r.name, s.Conditions)
 	d.GroupM, d.Software, d.Source = s.GroupM, s.Software, s.Source
 	for text := range strings.SplitSeq(s.Untried, ",") {
 		if text = strings.TrimSpace(text); text == "" {

@@ -2,51 +2,33 @@ package dataset
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
 	"math"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/core/strictjson"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
 // Schema is the version of the line format, and the only version that is read.
 const Schema = 1
 
-// line is a measurement as a line of JSON, as docs/measuring.md describes it. The keys name the units.
+// line is a measurement as a line of JSON, as docs/data-sets.md describes it. The keys name the units.
 type line struct {
-	Schema          int               `json:"schema"`
-	Phase           Phase             `json:"phase"`
-	Block           int               `json:"block,omitempty"`
-	Arms            int               `json:"arms,omitempty"`
-	NullArm         bool              `json:"null_arm,omitempty"`
-	Status          Status            `json:"status"`
-	Fault           Fault             `json:"fault,omitempty"`
-	Detail          string            `json:"detail,omitempty"`
-	Arch            string            `json:"arch"`
-	Device          string            `json:"device"`
-	DeviceName      string            `json:"device_name,omitempty"`
-	DriverName      string            `json:"driver_device_name,omitempty"`
-	Kernel          string            `json:"kernel"`
-	Problem         gemm.Record       `json:"problem"`
-	Config          *gemm.Config      `json:"config,omitempty"`
-	Library         string            `json:"library,omitempty"`
-	WarmL2          bool              `json:"warm_l2"`
-	Input           string            `json:"input"`
-	Median          float64           `json:"median_seconds,omitempty"`
-	RelativeMAD     float64           `json:"spread,omitempty"`
-	Samples         []unit.Seconds    `json:"samples_seconds,omitempty"`
-	ClockMin        unit.Hertz        `json:"clock_min_hz,omitempty"`
-	ClockMax        unit.Hertz        `json:"clock_max_hz,omitempty"`
-	ClockMoved      bool              `json:"clock_moved,omitempty"`
-	Resources       *exec.Resources   `json:"resources,omitempty"`
-	Numerics        *numerics         `json:"numerics,omitempty"`
-	Environment     *exec.Environment `json:"environment,omitempty"`
-	Executor        string            `json:"executor"`
-	ExecutorVersion string            `json:"executor_version"`
-	Host            string            `json:"host_software,omitempty"`
-	GPU             string            `json:"gpu,omitempty"`
+	Schema int `json:"schema"`
+	Conditions
+	Measurement
+	Problem  gemm.Record `json:"problem"`
+	Moved    bool        `json:"clock_moved,omitempty"`
+	Numerics *numerics   `json:"numerics,omitempty"`
+	Sum      string      `json:"sum,omitempty"` // of the text before this key
 }
 
 type numerics struct {
@@ -62,42 +44,26 @@ type numerics struct {
 // AppendLine appends a measurement under its conditions as one line, with its line feed. It returns an error for a
 // measurement that could not be read back.
 func AppendLine(dst []byte, c Conditions, m *Measurement) ([]byte, error) {
-	l := newLine(c, m)
-	text, err := limit.JSONLine(&l)
+	text, err := lineOf(c, m)
 	if err != nil {
 		return dst, err
 	}
-	got, again, err := ParseLine(bytes.TrimSuffix(text, []byte("\n")))
+	got, again, err := ParseLine(text)
 	if err != nil {
 		return dst, err
 	}
 	if got != c || again.Library != m.Library {
 		return dst, errors.New("a name in it is no UTF-8")
 	}
-	return append(dst, text...), nil
+	return append(append(dst, text...), '\n'), nil
 }
 
-func newLine(c Conditions, m *Measurement) line {
-	l := line{
-		Schema: Schema, Phase: m.Phase, Block: m.Block, Arms: m.Arms, NullArm: m.Null,
-		Status: m.Status, Fault: m.Fault, Detail: m.Detail,
-		Arch: c.Arch, Device: c.Device, DeviceName: c.DeviceName, DriverName: c.DriverName, Kernel: c.Kernel,
-		Problem: m.Problem.Record(),
-		Library: m.Library, WarmL2: c.WarmL2, Input: c.Input, Median: float64(m.Median), RelativeMAD: m.RelativeMAD,
-		Samples: m.Samples, ClockMin: m.ClockMin, ClockMax: m.ClockMax, ClockMoved: m.ClockMoved(),
-		Executor: c.Executor, ExecutorVersion: c.ExecutorVersion, Host: m.Host, GPU: m.GPU,
-	}
-	if m.Library == "" {
-		l.Config = &m.Config
-	}
-	if r := m.Resources; r != (exec.Resources{}) {
-		l.Resources = &r
-	}
+// lineOf writes a line without its line feed.
+func lineOf(c Conditions, m *Measurement) ([]byte, error) {
+	l := line{Schema: Schema, Conditions: c, Measurement: *m, Problem: m.Problem.Record(), Moved: m.ClockMoved()}
 	if n := m.Numerics; n != nil {
-		l.Numerics = &numerics{
-			Tolerance: n.Tolerance, Checked: n.Checked, Wrong: n.Wrong, OutOfBounds: n.OutOfBounds,
-			Reference: n.Reference,
-		}
+		l.Numerics = &numerics{Tolerance: n.Tolerance, Checked: n.Checked, Wrong: n.Wrong, OutOfBounds: n.OutOfBounds,
+			Reference: n.Reference}
 		if !math.IsNaN(n.MaxError) && !math.IsInf(n.MaxError, 0) {
 			l.Numerics.MaxError = &n.MaxError
 		}
@@ -106,5 +72,207 @@ func newLine(c Conditions, m *Measurement) line {
 		recorded := e.Recorded()
 		l.Environment = &recorded
 	}
-	return l
+	text, err := limit.JSONLine(&l)
+	if err != nil {
+		return nil, err
+	}
+	text = bytes.TrimSuffix(text, []byte("}\n"))
+	return append(text, sumOf(text)...), nil
+}
+
+// sumOf returns the end of a line: its checksum, which tells any one byte that was changed.
+func sumOf(text []byte) string {
+	return fmt.Sprintf(`,"sum":"%08x"}`, crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)))
+}
+
+// errSyntax marks a line that is not a JSON object, such as the end of a file that was cut off while it was written.
+var errSyntax = errors.New("no JSON object")
+
+// ParseLine reads one line. Unknown keys, keys that are there twice or in another case, impossible values, a checksum
+// of another text, and a median or MAD that does not follow from the samples are errors.
+func ParseLine(text []byte) (Conditions, Measurement, error) {
+	l, err := parseLine(text)
+	return l.Conditions, l.Measurement, err
+}
+
+func parseLine(text []byte) (l line, err error) {
+	text = bytes.TrimSuffix(text, []byte("\n"))
+	if err := strictjson.Unmarshal(text, &l); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
+			errors.Is(err, strictjson.ErrTrailing) {
+			return line{}, fmt.Errorf("%w (%w)", errSyntax, err)
+		}
+		return line{}, l.explain(text, err)
+	}
+	if at := len(text) - len(sumOf(nil)); l.Sum != "" && (at < 0 || string(text[at:]) != sumOf(text[:at])) {
+		return line{}, errors.New("it was changed: the line is not that of its checksum")
+	}
+	for _, check := range []func() error{l.header, l.lengths, l.problem, l.config, l.samples, l.clock, l.numerics} {
+		if err := check(); err != nil {
+			return line{}, err
+		}
+	}
+	return l, nil
+}
+
+// explain says why a line was not decoded. Another schema version is the first reason.
+func (l *line) explain(text []byte, err error) error {
+	var v struct{ Schema int }
+	if json.Unmarshal(text, &v) == nil && v.Schema != Schema {
+		return schemaError(v.Schema)
+	}
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		field := strings.TrimPrefix(strings.TrimPrefix(kind.Field, "Measurement."), "Conditions.")
+		return fmt.Errorf("%s is a %s, which it cannot be", field, kind.Value)
+	}
+	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+}
+
+func schemaError(got int) error {
+	return fmt.Errorf("schema is %d, and this version of origami reads %d", got, Schema)
+}
+
+// maxBlocks bounds the blocks of a problem, so that a line cannot exhaust the memory.
+const maxBlocks = 1 << 16
+
+// What is read of a line is bounded, at several times what is written: all lines of a folder are held in memory.
+const (
+	maxText    = 4096 // bytes of a text
+	maxSamples = 10000
+)
+
+// lengths checks the sizes of texts and lists.
+func (l *line) lengths() error {
+	type named struct{ name, text string }
+	texts := []named{
+		{"detail", l.Detail}, {"library", l.Library}, {"host_software", l.Host}, {"arch", l.Arch}, {"device", l.Device},
+		{"device_name", l.DeviceName}, {"driver_device_name", l.DriverName}, {"kernel", l.Kernel}, {"input", l.Input},
+		{"executor", l.Executor}, {"executor_version", l.ExecutorVersion}, {"gpu", l.GPU},
+	}
+	if n := l.Numerics; n != nil {
+		texts = append(texts, named{"reference", n.Reference})
+	}
+	if e := l.Environment; e != nil {
+		texts = append(texts, named{"driver", e.Driver}, named{"runtime", e.Runtime},
+			named{"throttle_reasons", strings.Join(e.ThrottleReasons, "")})
+		if len(e.ThrottleReasons) > maxText {
+			return fmt.Errorf("throttle_reasons has %d entries, and at most %d are read", len(e.ThrottleReasons), maxText)
+		}
+	}
+	for _, t := range texts {
+		if len(t.text) > maxText {
+			return fmt.Errorf("%s has %d bytes, and at most %d are read", t.name, len(t.text), maxText)
+		}
+	}
+	if len(l.Samples) > maxSamples {
+		return fmt.Errorf("samples_seconds has %d times, and at most %d are read", len(l.Samples), maxSamples)
+	}
+	return nil
+}
+
+// header checks version, conditions, phase and status.
+func (l *line) header() error {
+	if l.Schema != Schema {
+		return schemaError(l.Schema)
+	}
+	for _, f := range []struct{ name, value string }{
+		{"arch", l.Arch}, {"device", l.Device}, {"kernel", l.Kernel}, {"input", l.Input},
+	} {
+		if f.value == "" {
+			return fmt.Errorf("%s is missing", f.name)
+		}
+	}
+	switch l.Phase {
+	case Sweep, Check:
+		if l.Block != 0 || l.Arms != 0 || l.Null {
+			return errors.New("block, arms and null_arm belong to phase final")
+		}
+	case Final:
+		if l.Block < 1 || l.Block > maxBlocks || l.Arms < 1 {
+			return fmt.Errorf("block %d of %d arms is not possible", l.Block, l.Arms)
+		}
+	default:
+		return fmt.Errorf("phase %q is none of sweep, final, check", l.Phase)
+	}
+	switch l.Status {
+	case OK:
+		if len(l.Samples) == 0 {
+			return errors.New("status is ok, and there are no samples")
+		}
+	case Wrong, NotBuilt, Failed, Timeout:
+	default:
+		return fmt.Errorf("status %q is none of ok, wrong_numerics, not_built, failed, timeout", l.Status)
+	}
+	switch {
+	case l.Fault == "":
+	case l.Fault != FaultKernel:
+		return fmt.Errorf("fault %q is not %s", l.Fault, FaultKernel)
+	case l.Status != Failed && l.Status != Timeout:
+		return fmt.Errorf("status %s has no fault", l.Status)
+	}
+	return nil
+}
+
+func (l *line) problem() (err error) {
+	l.Measurement.Problem, err = l.Problem.Problem()
+	return err
+}
+
+func (l *line) config() error {
+	c := &l.Config
+	if (*c == gemm.Config{}) == (l.Library == "") {
+		return errors.New("there must be either a config or a library")
+	}
+	if l.Library != "" {
+		return nil
+	}
+	c.Kernel = l.Kernel
+	return c.ValidateNumbers()
+}
+
+func (l *line) samples() error {
+	for _, s := range l.Samples {
+		if v := float64(s); !(v > 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("samples_seconds has %v, which is not a time", v)
+		}
+	}
+	median, spread := float64(l.Median), l.RelativeMAD
+	l.Samples = append([]unit.Seconds{}, l.Samples...) // without more capacity
+	l.summarise()
+	if median == 0 && spread == 0 {
+		return nil // they are left out
+	}
+	if !near(float64(l.Median), median) || !near(l.RelativeMAD, spread) {
+		return fmt.Errorf("median_seconds %v and spread %v do not follow from the samples (%v, %v)",
+			median, spread, float64(l.Median), l.RelativeMAD)
+	}
+	return nil
+}
+
+// near allows for another order of operations.
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(math.Abs(a), math.Abs(b)) }
+
+func (l *line) clock() error {
+	if l.ClockMin < 0 || l.ClockMax < l.ClockMin || math.IsInf(float64(l.ClockMax), 0) || l.Moved != l.ClockMoved() {
+		return errors.New("clock_min_hz, clock_max_hz and clock_moved contradict each other")
+	}
+	return nil
+}
+
+func (l *line) numerics() error {
+	n := l.Numerics
+	if n == nil {
+		return nil
+	}
+	found := &exec.Numerics{MaxError: math.Inf(1), Tolerance: n.Tolerance, Checked: n.Checked, Wrong: n.Wrong,
+		OutOfBounds: n.OutOfBounds, Reference: n.Reference}
+	if n.MaxError != nil {
+		found.MaxError = *n.MaxError
+	}
+	if l.Measurement.Numerics = found; found.OK() != (l.Status != Wrong) {
+		return fmt.Errorf("status %s contradicts the numerics", l.Status)
+	}
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/origami-gemm/origami/core/columns"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -52,6 +53,12 @@ func text(t testing.TB, c Conditions, m Measurement) string {
 		t.Fatal(err)
 	}
 	return string(line)
+}
+
+// unsummed is a line without its checksum, as other programs write it.
+func unsummed(line string) string {
+	at := strings.Index(line, `,"sum":`)
+	return line[:at] + line[at+len(sumOf(nil))-1:]
 }
 
 func TestLine(t *testing.T) {
@@ -96,12 +103,12 @@ func TestLine(t *testing.T) {
 
 // A line says nothing that contradicts itself, and nothing that this version does not know.
 func TestBadLines(t *testing.T) {
-	good := strings.TrimSuffix(text(t, toy, full()), "\n")
-	const timed = `"median_seconds":0.0000115,"spread":0.08695652173913042,` +
-		`"samples_seconds":[0.00001,0.000015,0.000011,0.000012],`
+	good := strings.TrimSuffix(unsummed(text(t, toy, full())), "\n")
+	const timed = `"samples_seconds":[0.00001,0.000015,0.000011,0.000012],` +
+		`"median_seconds":0.0000115,"spread":0.08695652173913042,`
 	for want, change := range map[string][2]string{
 		"no JSON object":       {`{"schema"`, `{schema"`},
-		"there is more":        {`"a test"}`, `"a test"}{}`},
+		"there is more":        {`"a product"}}`, `"a product"}}{}`},
 		"schema is 2":          {`"schema":1`, `"schema":2`},
 		`unknown field`:        {`"phase"`, `"hue"`},
 		`phase "rest"`:         {`"final"`, `"rest"`},
@@ -162,12 +169,51 @@ func sweeps(t testing.TB) (description string, lines []string) {
 	return string(b), append(lines, text(t, toy, m))
 }
 
+// Each digit of a line that is changed is noticed, and a line without a checksum is read.
+func TestChangedDigits(t *testing.T) {
+	line := text(t, toy, full())
+	if _, m, err := ParseLine([]byte(unsummed(line))); err != nil || m.Median != full().Median {
+		t.Error(m, err)
+	}
+	for i := range line {
+		if line[i] < '0' || line[i] > '9' {
+			continue
+		}
+		for digit := byte('0'); digit <= '9'; digit++ {
+			changed := line[:i] + string(digit) + line[i+1:]
+			if _, _, err := ParseLine([]byte(changed)); err == nil && changed != line {
+				t.Errorf("nothing is wrong with %s", changed)
+			}
+		}
+	}
+}
+
+// The median and the spread follow from the samples, and may be left out.
+func TestSummaryLeftOut(t *testing.T) {
+	line := strings.Replace(unsummed(text(t, toy, full())),
+		`"median_seconds":0.0000115,"spread":0.08695652173913042,`, "", 1)
+	if _, m, err := ParseLine([]byte(line)); err != nil || m.Median != full().Median ||
+		m.RelativeMAD != full().RelativeMAD {
+		t.Error(m, err)
+	}
+}
+
+func inColumns(t testing.TB, text string) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	if err := columns.Write(&file, []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
 func TestReadLines(t *testing.T) {
 	description, lines := sweeps(t)
 	all := strings.Join(lines, "")
 	for name, files := range map[string]fstest.MapFS{
 		"one file": {Log: {Data: []byte(all)}},
 		"gzip":     {"old.jsonl.gz": {Data: gz(all)}},
+		"columns":  {"old.jsonl.cols": {Data: inColumns(t, all)}},
 		"several": {
 			Log: {Data: []byte(strings.Join(lines[3:], ""))}, "a.jsonl.gz": {Data: gz(strings.Join(lines[:3], ""))},
 		},
@@ -206,7 +252,7 @@ func TestBrokenLines(t *testing.T) {
 	other.ExecutorVersion = "0.2.0"
 	last := len(all) - len(lines[5])
 	cutOff := lines[0] + lines[1][:50] + "\n" + lines[2]
-	badPhase := strings.Replace(lines[2], "sweep", "none", 1)
+	badPhase := strings.Replace(unsummed(lines[2]), "sweep", "none", 1)
 	for want, c := range map[string]struct {
 		log       string
 		truncated bool
@@ -239,6 +285,14 @@ func TestBrokenLines(t *testing.T) {
 			!strings.HasPrefix(truncated.Where+": "+truncated.Why+";", want) &&
 				!strings.HasPrefix(truncated.Where+": "+truncated.Why, want) {
 			t.Errorf("recovered %s: %+v, %v", want, truncated, err)
+		}
+	}
+	cut := inColumns(t, all)
+	for _, file := range [][]byte{cut[:len(cut)-9], {}, []byte(all)} {
+		files := fstest.MapFS{DescriptionFile: {Data: []byte(description)}, "a.jsonl.cols": {Data: file}}
+		_, err := Read("here", files)
+		if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "here/a.jsonl.cols: it cannot be read") {
+			t.Errorf("columns of %d bytes: %v", len(file), err)
 		}
 	}
 	both := files()
@@ -383,7 +437,7 @@ func TestLineWithNamedAxes(t *testing.T) {
 	if m, ok := d.Find(named.Problem, named.Config); !ok || m.Config != named.Config {
 		t.Errorf("found %+v", m)
 	}
-	if _, _, err := ParseLine([]byte(strings.Replace(line, `"cluster"`, `"Cluster"`, 1))); err == nil {
+	if _, _, err := ParseLine([]byte(strings.Replace(unsummed(line), `"cluster"`, `"Cluster"`, 1))); err == nil {
 		t.Error("an axis that cannot be is read")
 	}
 }

@@ -45,44 +45,46 @@ const (
 	Check Phase = "check"
 )
 
-// Measurement is one configuration, or one vendor library, on one problem.
+// Measurement is one configuration, or one vendor library, on one problem. docs/data-sets.md has its keys.
 type Measurement struct {
-	Problem gemm.Problem
+	Problem gemm.Problem `json:"-"`
 	// Config is the configuration; Config.Kernel is its kernel family. It is zero for a library.
-	Config gemm.Config
+	Config gemm.Config `json:"config,omitzero"`
 	// Library is the name of the vendor library that was measured ("cublas"), empty for a configuration.
-	Library string
-	Phase   Phase
+	Library string `json:"library,omitempty"`
+	Phase   Phase  `json:"phase"`
 	// Block numbers the blocks of final measurements of a problem from 1. Arms is the number of measurements in the
 	// block. Null marks the null arm: the pick is measured twice in its block, and its two times differ by noise
 	// alone.
-	Block, Arms int
-	Null        bool
+	Block int  `json:"block,omitempty"`
+	Arms  int  `json:"arms,omitempty"`
+	Null  bool `json:"null_arm,omitempty"`
 
-	Status Status
+	Status Status `json:"status"`
 	// Fault is empty for other statuses, and for files of older versions.
-	Fault Fault
+	Fault Fault `json:"fault,omitempty"`
 	// Detail says why there is no time, in one line.
-	Detail string
+	Detail string `json:"detail,omitempty"`
 	// Samples are the timed runs in order, and Runs is their number. The CSV layout has only Runs and Median.
-	Samples []unit.Seconds
-	Runs    int
-	Median  unit.Seconds
+	Samples []unit.Seconds `json:"samples_seconds,omitempty"`
+	Runs    int            `json:"-"`
+	Median  unit.Seconds   `json:"median_seconds,omitempty"`
 	// RelativeMAD is the median absolute deviation of the samples ÷ their median.
-	RelativeMAD float64
+	RelativeMAD float64 `json:"spread,omitempty"`
 	// ClockMin and ClockMax are the range of the clock over the samples, 0 if unknown.
-	ClockMin, ClockMax unit.Hertz
+	ClockMin unit.Hertz `json:"clock_min_hz,omitempty"`
+	ClockMax unit.Hertz `json:"clock_max_hz,omitempty"`
 
-	Resources exec.Resources
+	Resources exec.Resources `json:"resources,omitzero"`
 	// Numerics is the outcome of the result check, nil if there was none.
-	Numerics *exec.Numerics
+	Numerics *exec.Numerics `json:"-"`
 	// Environment is the state of the device after the measurement, nil if it was not read.
-	Environment *exec.Environment
+	Environment *exec.Environment `json:"environment,omitempty"`
 	// Host is the software that measured.
-	Host string
+	Host string `json:"host_software,omitempty"`
 	// GPU is the number of the GPU on its machine, where measurements of several GPUs may meet, or where it is if it is
 	// another machine's; empty otherwise.
-	GPU string
+	GPU string `json:"gpu,omitempty"`
 }
 
 // Label returns the name of the library or the text of the configuration.

@@ -10,7 +10,6 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -228,82 +227,103 @@ func (p *part) highestClock() (highest unit.Hertz) {
 	return highest
 }
 
-// equallyFast leaves the parts whose GPUs are equally fast.
+// confirming is how many kernels at least, per kernel that speaks against a part, have to speak for it.
+const confirming = 0.1
+
+// equallyFast leaves the parts whose GPUs are equally fast. Two parts are judged by the kernels that both have. Of two
+// that differ, the one stays that was merged before, or else the one that a third part agrees with. Both stay if the
+// same part agrees with both of them, which then lies between. It is an error if others agree with both, or with none.
 func (out *Merged) equallyFast(parts []part) ([]part, error) {
-	if len(parts) < 2 {
-		return parts, nil
-	}
+	apart := slower(parts)
 	times := make([]map[int32]unit.Seconds, len(parts))
-	clocks := make([]unit.Hertz, len(parts))
-	var known []unit.Hertz
-	fixed := -1
-	common := map[int32][]unit.Seconds{}
+	having := map[int32][]int{} // the parts with a time of a kernel
+	ratios := map[[2]int][]float64{}
 	for i := range parts {
-		times[i], clocks[i] = parts[i].times(), parts[i].highestClock()
-		if clocks[i] > 0 {
-			known = append(known, clocks[i])
-		}
-		if parts[i].fixed {
-			fixed = i
-		}
-		for k, t := range times[i] {
-			common[k] = append(common[k], t)
-		}
-	}
-	var clock unit.Hertz
-	if len(known) > 0 {
-		clock = slices.Max(known) // what only slows a GPU down is looked for
-	}
-	if fixed >= 0 && clocks[fixed] > 0 {
-		clock = clocks[fixed]
-	}
-	apart := make([]string, len(parts))
-	for i := range parts {
-		if parts[i].fixed {
+		if apart[i] != "" {
 			continue
 		}
-		var ratios []float64
+		times[i] = parts[i].times()
 		for k, t := range times[i] {
-			switch {
-			case fixed >= 0:
-				if r, there := times[fixed][k]; there {
-					ratios = append(ratios, float64(t/r))
-				}
-			case len(common[k]) > 1:
-				ratios = append(ratios, float64(t/stats.Median(common[k])))
+			for _, j := range having[k] {
+				ratios[[2]int{j, i}] = append(ratios[[2]int{j, i}], float64(t/times[j][k]))
 			}
+			having[k] = append(having[k], i)
 		}
-		slow := clocks[i] > 0 && clocks[i] < clock*(1-mergedClocks)
-		ratio := 1.0
-		if len(ratios) > 0 {
-			ratio = stats.Median(ratios)
+	}
+	alike := map[[2]int]bool{}
+	kernels := make([]int, len(parts)) // those that speak for a part
+	for pair, list := range ratios {
+		if r := stats.Median(list); max(r, 1/r) <= 1+mergedTimes {
+			alike[pair], alike[[2]int{pair[1], pair[0]}] = true, true
+			kernels[pair[0]], kernels[pair[1]] = kernels[pair[0]]+len(list), kernels[pair[1]]+len(list)
 		}
-		// Half of the difference of two is between each and the median.
-		two := fixed < 0 && len(parts) == 2
-		if two {
-			ratio = 1 + 2*(ratio-1)
+	}
+	pairs := slices.SortedFunc(maps.Keys(ratios), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
+	for _, pair := range pairs {
+		list := ratios[pair]
+		between := false
+		for third := range parts {
+			between = between || alike[[2]int{pair[0], third}] && alike[[2]int{pair[1], third}]
 		}
-		switch off := ratio < 1-mergedTimes || ratio > 1+mergedTimes; {
-		case slow:
-			apart[i] = fmt.Sprintf("its clock was at most %.4g GHz, and that of the others %.4g GHz", float64(clocks[i])/1e9,
-				float64(clock)/1e9)
-		case off && two && !(clocks[1-i] > 0 && clocks[1-i] < clock*(1-mergedClocks)):
-			return nil, diag.Inputf("the times of the %d kernels that both have differ by %.1f %%, and nothing says which "+
-				"of them is right", len(ratios), 100*max(ratio-1, 1-ratio)).
-				At("%s and %s", parts[0].name, parts[1].name).Do("merge a third data set too, or leave one out")
-		case off && !two:
-			apart[i] = fmt.Sprintf("the times of the %d kernels that others have too are %.3g times theirs", len(ratios), ratio)
+		if alike[pair] || between {
+			continue
+		}
+		standing := func(i int) int {
+			switch {
+			case parts[i].fixed:
+				return 2
+			case float64(kernels[i]) >= confirming*float64(len(list)):
+				return 1
+			}
+			return 0
+		}
+		ratio := stats.Median(list)
+		switch first, second := standing(pair[0]), standing(pair[1]); {
+		case first == second:
+			return nil, diag.Inputf("the times of the %d kernels that both have differ by %.1f %%, and nothing says which of "+
+				"them is right", len(list), 100*(max(ratio, 1/ratio)-1)).
+				At("%s and %s", parts[pair[0]].name, parts[pair[1]].name).Do("merge a third data set too, or leave one out")
+		case first > second:
+			apart[pair[1]] = differing(len(list), ratio)
+		default:
+			apart[pair[0]] = differing(len(list), 1/ratio)
 		}
 	}
 	var left []part
 	for i := range parts {
 		if apart[i] == "" {
 			left = append(left, parts[i])
-			continue
+		} else {
+			out.setApart(&parts[i], apart[i])
 		}
-		out.setApart(&parts[i], apart[i])
 	}
 	return left, nil
+}
+
+func differing(kernels int, ratio float64) string {
+	return fmt.Sprintf("the times of the %d kernels that others have too are %.3g times theirs", kernels, ratio)
+}
+
+// slower says of the parts with a lower clock than the others, or than what was merged before, that they have it.
+func slower(parts []part) []string {
+	clocks, clock := make([]unit.Hertz, len(parts)), unit.Hertz(0)
+	for i := range parts {
+		clocks[i] = parts[i].highestClock()
+		clock = max(clock, clocks[i]) // what only slows a GPU down is looked for
+	}
+	for i := range parts {
+		if parts[i].fixed && clocks[i] > 0 {
+			clock = clocks[i]
+		}
+	}
+	apart := make([]string, len(parts))
+	for i := range parts {
+		if !parts[i].fixed && clocks[i] > 0 && clocks[i] < clock*(1-mergedClocks) {
+			apart[i] = fmt.Sprintf("its clock was at most %.4g GHz, and that of the others %.4g GHz", float64(clocks[i])/1e9,
+				float64(clock)/1e9)
+		}
+	}
+	return apart
 }
 
 // sameKernels reports kernels of one name that were compiled to something else: their generator has changed without its
@@ -454,8 +474,7 @@ type texted struct {
 
 // lineText is a measurement as a line.
 func lineText(m *Measurement) string {
-	l := newLine(Conditions{}, m)
-	text, err := limit.JSONLine(&l)
+	text, err := lineOf(Conditions{}, m)
 	if err != nil {
 		return err.Error() // it cannot be written either, and the writer says so
 	}

@@ -204,6 +204,61 @@ func TestMergeRefused(t *testing.T) {
 	}
 }
 
+// Of two data sets that differ, the one that a third one confirms stays, however little the third one shares with it. A
+// third one that shares nothing with either says nothing, and no data set that another one confirms is set apart.
+func TestMergeLiar(t *testing.T) {
+	many := []int{2, 3, 4, 5, 6, 7, 8, 9, 10}
+	kept := func(d *Dataset, problems ...int) *Dataset {
+		few := New(d.Name, mergeConditions)
+		for _, m := range d.All() {
+			if slices.Contains(problems, m.Problem.M/64) {
+				if err := few.Add(m); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		return few
+	}
+	a, liar := folder(t, "a", 1, 0, "1", many...), folder(t, "liar", 2, 0, "1", many...)
+	slow := folder(t, "slow", 1.03, 0, "1", many...)
+	c := folder(t, "c", 1, 0, "1", append(many, 11, 12, 13)...)
+	for name, x := range map[string]struct {
+		third *Dataset
+		apart []string
+		fails bool
+	}{
+		"nothing in common": {kept(c, 11, 12, 13), nil, true},
+		"a quarter":         {kept(c, 2, 3, 11), []string{"liar"}, false},
+		"all":               {c, []string{"liar"}, false},
+		"another liar":      {kept(folder(t, "z", 2, 0, "1", many...), 2, 3), []string{"a"}, false},
+		"neither":           {kept(folder(t, "z", 3, 0, "1", many...), many...), nil, true},
+	} {
+		for _, list := range [][]*Dataset{{a, liar, x.third}, {x.third, liar, a}, {liar, a, x.third}} {
+			m, err := Merge("all", nil, list)
+			if (err != nil) != x.fails {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if err != nil {
+				continue
+			}
+			var apart []string
+			for _, one := range m.Apart {
+				apart = append(apart, one.Name)
+			}
+			if !slices.Equal(apart, x.apart) {
+				t.Errorf("%s: set apart: %+v", name, m.Apart)
+			}
+		}
+	}
+	// Two camps, each of two, and a chain whose ends differ.
+	if _, err := Merge("all", nil, []*Dataset{a, c, liar, folder(t, "z", 2, 0, "1", many...)}); err == nil {
+		t.Error("nothing says which camp is right")
+	}
+	if m := merged(t, nil, folder(t, "fast", 0.97, 0, "1", many...), a, slow); len(m.Apart) > 0 {
+		t.Errorf("set apart: %+v", m.Apart)
+	}
+}
+
 // Lines of checks and of GPUs are read as they were written.
 func TestCheckLines(t *testing.T) {
 	m := folder(t, "a", 1, 1e9, "1").All()[0]

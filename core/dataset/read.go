@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"io"
@@ -9,14 +10,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/origami-gemm/origami/core/columns"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
 )
 
-// Read reads the data set at the root of a file system. It consists of dataset.json and either every *.jsonl and
-// *.jsonl.gz, with a measurement per line, or the CSV layout: every times*.csv and times*.csv.gz, kernels.csv, and the
-// vendor library's <library>.csv if dataset.json names a library.
+// Read reads the data set at the root of a file system. It consists of dataset.json and either every *.jsonl, with a
+// measurement per line, or the CSV layout: every times*.csv, kernels.csv, and the vendor library's <library>.csv if
+// dataset.json names a library. Each may be compressed: *.jsonl.gz, or in columns: *.jsonl.cols.
 //
 // name is what errors call the place. A malformed or truncated file is an error that names the file and the line. A
 // broken data set is not read in part, since a gap in a sweep would make the wrong configuration the best.
@@ -43,6 +45,8 @@ func Describe(name string, files fs.FS) (*Dataset, error) {
 	return r.describe()
 }
 
+const gzipped = ".gz"
+
 // ReadTimes reads one file of measurements without a dataset.json.
 //
 // A *.csv or *.csv.gz has the columns m,n,k,bm,bn,bk,stages,warps,gm,ms,reps, and split if K is split. Its
@@ -51,7 +55,7 @@ func Describe(name string, files fs.FS) (*Dataset, error) {
 func ReadTimes(name string, files fs.FS, file string, c Conditions, base gemm.Problem) (*Dataset, error) {
 	r := reader{name: name, files: files, base: base}
 	d := New(path.Join(name, file), c)
-	switch kind := path.Ext(strings.TrimSuffix(file, ".gz")); kind {
+	switch kind := path.Ext(strings.TrimSuffix(strings.TrimSuffix(file, gzipped), columns.Suffix)); kind {
 	case ".csv":
 		if err := r.times(file, d); err != nil {
 			return nil, err
@@ -93,64 +97,63 @@ func read(name string, files fs.FS, recovers bool) (*Dataset, *Truncated, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	lines, err := r.glob("*.jsonl", "*.jsonl.gz")
-	if err != nil {
-		return nil, nil, err
-	}
-	times, err := r.glob("times*.csv", "times*.csv.gz")
-	if err != nil {
-		return nil, nil, err
-	}
+	found, err := Measurements(name, files)
 	switch {
-	case len(lines) > 0 && len(times) > 0:
-		return nil, nil, diag.Inputf("%s and %s hold measurements in two layouts", lines[0], times[0]).
-			At("%s", name).Do("move one of them to a folder of its own")
-	case len(lines) > 0:
-		for _, file := range lines {
-			if err := r.lines(file, d); err != nil {
-				return nil, nil, err
-			}
+	case err != nil:
+	case len(found) > 0 && strings.HasPrefix(found[0], tables):
+		err = r.table(found, d)
+	case len(found) > 0:
+		for i := 0; i < len(found) && err == nil; i++ {
+			err = r.lines(found[i], d)
 		}
-		return d, r.truncated, nil
-	case len(times) > 0:
-		if err := r.table(times, d); err != nil {
-			return nil, nil, err
-		}
-		return d, nil, nil
-	case recovers:
-		return d, nil, nil // begun, and nothing measured yet
-	default:
-		return nil, nil, diag.Inputf("there are no *.jsonl, *.jsonl.gz, times*.csv or times*.csv.gz").
+	case !recovers: // else it is begun, and nothing measured yet
+		err = diag.Inputf("there are no *.jsonl or times*.csv, with or without .gz or %s", columns.Suffix).
 			At("%s", name).Do("%s", seeFormat)
 	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return d, r.truncated, nil
 }
 
-// glob lists the files that match, sorted.
-func (r *reader) glob(patterns ...string) ([]string, error) {
-	var names []string
-	for _, pattern := range patterns {
-		found, err := fs.Glob(r.files, pattern)
-		if err != nil {
+// tables begins the names of files in the CSV layout.
+const tables = "times"
+
+// Measurements lists the files of a data set that hold measurements, compressed or not, sorted. It is an error if they
+// are in two layouts.
+func Measurements(name string, files fs.FS) ([]string, error) {
+	var lines, rows []string
+	for _, ending := range []string{"", gzipped, columns.Suffix} {
+		found, err := fs.Glob(files, "*.jsonl"+ending)
+		more, also := fs.Glob(files, tables+"*.csv"+ending)
+		if err = cmp.Or(err, also); err != nil {
 			return nil, err
 		}
-		names = append(names, found...)
+		lines, rows = append(lines, found...), append(rows, more...)
 	}
-	slices.Sort(names)
-	return names, nil
+	if len(lines) > 0 && len(rows) > 0 {
+		return nil, diag.Inputf("%s and %s hold measurements in two layouts", lines[0], rows[0]).
+			At("%s", name).Do("move one of them to a folder of its own")
+	}
+	return slices.Sorted(slices.Values(append(lines, rows...))), nil
 }
 
-// open opens a file, and decompresses it if its name ends in .gz.
+// open opens a file, and decompresses it as the end of its name says.
 func (r *reader) open(file string, most limit.Size) (io.Reader, io.Closer, error) {
 	f, err := r.files.Open(file)
 	if err != nil {
 		return nil, nil, r.unreadable(file, err)
 	}
 	in := io.Reader(f)
-	if strings.HasSuffix(file, ".gz") {
-		if in, err = gzip.NewReader(f); err != nil {
-			_ = f.Close()
-			return nil, nil, r.unreadable(file, err)
-		}
+	switch path.Ext(file) {
+	case gzipped:
+		in, err = gzip.NewReader(f)
+	case columns.Suffix:
+		in, err = columns.NewReader(f, path.Join(r.name, file), splitFiles)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, r.unreadable(file, err)
 	}
 	return limit.Reader(in, path.Join(r.name, file), most, splitFiles), f, nil
 }

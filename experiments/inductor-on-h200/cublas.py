@@ -2,7 +2,7 @@
 
     python3 cublas.py
 
-Needs liborigami (`make lib`), no GPU and no torch; takes a minute. The records are those of plugins/nvidia/data that have
+Needs Go and liborigami (`make lib`), no GPU and no torch; takes a minute. The records are those of plugins/nvidia/data that have
 Triton's kernels and torch.matmul on the same products. The pick is the model's best of the kernels that were recorded.
 A rule takes cuBLAS alone up to a ratio of the predicted times, cuBLAS ÷ pick, and the faster of the two above: those are
 timed. Times are then divided by that of the fastest kernel recorded, of Triton or cuBLAS.
@@ -14,6 +14,7 @@ import gzip
 import json
 import pathlib
 import statistics
+import subprocess
 import sys
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
@@ -38,17 +39,20 @@ def records():
                 for f in sorted((DATA / "sweeps" / s).glob("h200-*"))]
     for folder in folders:
         problems = collections.defaultdict(lambda: (None, {}))
-        for line in gzip.open(folder / "measurements.jsonl.gz", "rt"):
+        lines = subprocess.run(["go", "run", "./internal/pack", folder / "measurements.jsonl.cols"], cwd=CHECKOUT,
+                               check=True, stdout=subprocess.PIPE, text=True).stdout
+        for line in lines.splitlines():
             record = json.loads(line)
             if record["status"] != "ok":
                 continue
+            seconds = statistics.median(record["samples_seconds"])
             key = json.dumps(record["problem"], sort_keys=True)
             library, kernels = problems[key]
             if record.get("library"):
-                library = record["median_seconds"]
+                library = seconds
             elif record["config"].get("split_k", 1) in (0, 1):
                 c = record["config"]
-                kernels[tuple(c[n] for n in NAMES)] = record["median_seconds"]
+                kernels[tuple(c[n] for n in NAMES)] = seconds
             problems[key] = library, kernels
         for key, (library, kernels) in problems.items():
             problem = json.loads(key)

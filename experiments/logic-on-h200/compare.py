@@ -14,6 +14,7 @@ import json
 import math
 import random
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -43,12 +44,15 @@ COLUMNS = ["bm", "bn", "bk", "warps", "stages"]
 def lines(name):
     """The measurements of both random sets of a name: size, kernel, time and the line itself."""
     for part in ("random", "random2"):
-        with gzip.open(DATA / f"sweeps/{part}-{name}/h200-test/measurements.jsonl.gz", "rt") as f:
-            for line in f:
-                r = json.loads(line)
-                if "config" in r and r.get("median_seconds"):
-                    p = r["problem"]
-                    yield (p["m"], p["n"], p["k"]), tuple(r["config"][k] for k in PARAMETERS), r["median_seconds"], line
+        file = DATA / f"sweeps/{part}-{name}/h200-test/measurements.jsonl.cols"
+        text = subprocess.run(["go", "run", "./internal/pack", file], cwd=HERE.parents[1], check=True,
+                              stdout=subprocess.PIPE, text=True).stdout
+        for line in text.splitlines(keepends=True):
+            r = json.loads(line)
+            if "config" in r and r.get("samples_seconds"):
+                p = r["problem"]
+                seconds = statistics.median(r["samples_seconds"])
+                yield (p["m"], p["n"], p["k"]), tuple(r["config"][k] for k in PARAMETERS), seconds, line
 
 
 def pool(name):

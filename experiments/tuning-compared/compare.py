@@ -44,15 +44,21 @@ STEPS = ["num_stages", ("block_m", "block_n", "num_warps"), "block_k", "split_k"
 KEYS = ["m", "n", "k", "batch", "trans_a", "trans_b", "dtype"]
 
 
+def measurements(path):
+    """The measurements of a file in columns."""
+    text = subprocess.run(["go", "run", "./internal/pack", path], cwd=HERE.parents[1], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
+    return map(json.loads, text.splitlines())
+
+
 def problems(folder):
     """The problems of a data set, as rows of a problems file."""
     rows = {}
     for path in sorted(folder.iterdir()):
         if path.name.startswith("measurements"):
-            with gzip.open(path, "rt") as f:
-                for line in f:
-                    p = json.loads(line)["problem"]
-                    rows[tuple(int(v) if isinstance(v, bool) else v for v in (p[k] for k in KEYS))] = None
+            for r in measurements(path):
+                p = r["problem"]
+                rows[tuple(int(v) if isinstance(v, bool) else v for v in (p[k] for k in KEYS))] = None
         elif path.name.startswith("times"):
             with gzip.open(path, "rt") as f:
                 for r in csv.DictReader(f):
@@ -194,13 +200,11 @@ def noise_of(folder):
     """The relative standard error of recorded times: that of a median, of the samples of each."""
     errors = []
     for path in sorted(folder.glob("measurements*")):
-        with gzip.open(path, "rt") as f:
-            for line in f:
-                r = json.loads(line)
-                samples = r.get("samples_seconds") or []
-                if "config" in r and r["status"] == "ok" and len(samples) >= 5:
-                    s = statistics.stdev(samples) / statistics.median(samples)
-                    errors.append(1.2533 * s / math.sqrt(len(samples)))
+        for r in measurements(path):
+            samples = r.get("samples_seconds") or []
+            if "config" in r and r["status"] == "ok" and len(samples) >= 5:
+                s = statistics.stdev(samples) / statistics.median(samples)
+                errors.append(1.2533 * s / math.sqrt(len(samples)))
     return statistics.median(errors) if errors else None
 
 

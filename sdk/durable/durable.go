@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -35,6 +37,19 @@ func Replace(path string, perm fs.FileMode, write func(io.Writer) error) error {
 		return err
 	}
 	return SyncFolder(filepath.Dir(path))
+}
+
+// Sweep removes what Replace left of files of a folder when its process was killed. No other process may be replacing
+// them: the caller has the lock that writers of the folder take.
+func Sweep(folder string, names ...string) error {
+	entries, err := os.ReadDir(folder)
+	for _, e := range entries {
+		left := slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(e.Name(), "."+name+"-") })
+		if left && e.Type().IsRegular() {
+			err = errors.Join(err, os.Remove(filepath.Join(folder, e.Name())))
+		}
+	}
+	return err
 }
 
 // Write is Replace with a text.

@@ -42,6 +42,20 @@ func TestReplace(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
+	// A killed process leaves a file, which is removed, and others are not.
+	for _, name := range []string{".file.json-123", ".file.jsonl-123", "file.json-123"} {
+		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := durable.Sweep(folder, "file.json"); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{".file.jsonl-123", "file.json-123"} {
+		if err := os.Remove(filepath.Join(folder, name)); err != nil {
+			t.Error(err)
+		}
+	}
 	full := errors.New("the disk is full")
 	if err := durable.Replace(path, 0o640, write("half", full)); !errors.Is(err, full) || content(t, path) != "two" {
 		t.Errorf("%v, and the file holds %s", err, content(t, path))

@@ -19,6 +19,20 @@ func Regular(path string) (*os.File, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	return regular(f, path)
+}
+
+// Append opens a regular file to write behind its end, and makes it if there is none. It follows no link in place of
+// the file.
+func Append(path string, perm fs.FileMode) (*os.File, fs.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|Own, perm)
+	if err != nil {
+		return nil, nil, err
+	}
+	return regular(f, path)
+}
+
+func regular(f *os.File, path string) (*os.File, fs.FileInfo, error) {
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = &fs.PathError{Op: "open", Path: path, Err: ErrNotRegular}

@@ -64,4 +64,18 @@ func TestRegular(t *testing.T) {
 			t.Fatalf("%s blocks", path)
 		}
 	}
+	// What is appended to is the file itself, and no link makes another one.
+	for path, want := range map[string]error{"file": nil, "new": nil, "pipe": syscall.ENXIO, "link": syscall.ELOOP,
+		"to-nothing": syscall.ELOOP, "loop": syscall.ELOOP, "/dev/null": openfile.ErrNotRegular} {
+		f, _, err := openfile.Append(path, 0o600)
+		if !errors.Is(err, want) {
+			t.Errorf("append to %s: %v, want %v", path, err, want)
+		}
+		if err == nil {
+			_ = f.Close()
+		}
+	}
+	if _, err := os.Lstat("nothing"); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("a file was made behind a link")
+	}
 }

@@ -35,7 +35,7 @@ type line struct {
 	Library string          `json:"library"`
 	Samples []float64       `json:"samples_seconds"`
 
-	text string // all of the line but the number of its block and the samples
+	text string // all of the line but the number of its block, the samples and the checksum
 }
 
 // same reports whether two lines have the same measurement. A configuration that was set aside is measured last, so
@@ -75,6 +75,7 @@ func parseRecords(text []byte) (records, error) {
 		}
 		delete(all, "block")
 		delete(all, "samples_seconds")
+		delete(all, "sum")
 		rest, err := json.Marshal(all)
 		if err != nil {
 			return r, err

@@ -97,16 +97,14 @@ func before(ctx context.Context, into string) (*dataset.Dataset, error) {
 	if !described(into) {
 		return nil, nil
 	}
-	for _, pattern := range []string{"*.jsonl", "*.jsonl.gz", "times*.csv", "times*.csv.gz"} {
-		files, err := filepath.Glob(filepath.Join(escape(into), pattern))
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range files {
-			if filepath.Base(file) != dataset.Log {
-				return nil, diag.Inputf("only %s is rewritten, and the folder has this file too", dataset.Log).At("%s", file).
-					Do("move it to a folder of its own, or merge into another one")
-			}
+	files, err := dataset.Measurements(into, Files(ctx, into))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		if file != dataset.Log {
+			return nil, diag.Inputf("only %s is rewritten, and the folder has this file too", dataset.Log).
+				At("%s", filepath.Join(into, file)).Do("move it to a folder of its own, or merge into another one")
 		}
 	}
 	d, _, err := dataset.Recover(into, Files(ctx, into))

@@ -17,6 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/sdk/durable"
+	"github.com/origami-gemm/origami/sdk/openfile"
 )
 
 // lockFile is locked by the process that writes the folder. The system releases the lock when the process ends, so it
@@ -65,19 +66,17 @@ func Open(ctx context.Context, folder string, want *dataset.Dataset) (_ *Store, 
 			Do("name another folder with --records")
 	}
 	log := filepath.Join(folder, dataset.Log)
-	if s.log, err = os.OpenFile(log, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644); err != nil {
+	var info fs.FileInfo
+	if s.log, info, err = openfile.Append(log, 0o644); err != nil {
 		return nil, unwritable(folder, err)
 	}
+	s.size = info.Size()
 	if s.Torn != nil {
 		if err := s.log.Truncate(s.Torn.Keep); err != nil {
 			return nil, unwritable(folder, err)
 		}
+		s.size = s.Torn.Keep
 	}
-	info, err := s.log.Stat()
-	if err != nil {
-		return nil, unwritable(folder, err)
-	}
-	s.size = info.Size()
 	// The names of the new log and of the folder must survive a power cut too. The folder above may be unreadable.
 	if err := durable.SyncFolder(folder); err != nil {
 		return nil, unwritable(folder, err)
@@ -86,15 +85,30 @@ func Open(ctx context.Context, folder string, want *dataset.Dataset) (_ *Store, 
 	return s, nil
 }
 
-// lock locks a folder against other writers.
+// lock locks a folder against other writers, and removes what one left that was killed.
 func lock(folder string) (*flock.Flock, error) {
-	l := flock.New(filepath.Join(folder, lockFile))
-	switch got, err := l.TryLock(); {
-	case err != nil:
-		return nil, unwritable(folder, err)
-	case !got:
+	name := filepath.Join(folder, lockFile)
+	l := flock.New(name, flock.SetFlag(os.O_CREATE|os.O_RDONLY|openfile.Own))
+	got, err := l.TryLock()
+	if err == nil && !got {
 		return nil, diag.Inputf("another process is writing measurements to it").At("%s", folder).
 			Do("wait for it, or name another folder with --records")
+	}
+	var info fs.FileInfo
+	if err == nil {
+		info, err = l.Stat()
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		_ = l.Close() // the error says more
+		return nil, diag.Inputf("%v, and it is locked while measurements are written", openfile.ErrNotRegular).At("%s", name).
+			Do("remove it, or name another folder with --records")
+	}
+	if err == nil {
+		err = durable.Sweep(folder, dataset.Log, dataset.DescriptionFile, TuneFile, shardFile)
+	}
+	if err != nil {
+		_ = l.Close() // the error says more
+		return nil, unwritable(name, err)
 	}
 	return l, nil
 }

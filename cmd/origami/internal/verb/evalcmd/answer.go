@@ -1,7 +1,6 @@
 package evalcmd
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
@@ -15,28 +14,7 @@ type answer struct {
 	value func() any // of JSON
 	lines bool       // the value is a list with a line for each element
 	rows  func(*iostreams.Streams, table.Format) error
-	page  []block // what people read
-}
-
-// block is lines or a table.
-type block struct {
-	lines  lines
-	header []string
-	cells  [][]string
-	least  []string // columns that a narrow screen leaves out
-}
-
-// tableOf is a table of rows.
-func tableOf[T any](rows []T, columns ...show.Column[T]) block {
-	header, cells := show.Texts(rows, columns...)
-	return block{header: header, cells: cells}
-}
-
-// lines are labels with texts.
-type lines []string
-
-func (l *lines) add(label, format string, args ...any) {
-	*l = append(*l, fmt.Sprintf("%-11s %s", label, fmt.Sprintf(format, args...)))
+	page  func(*iostreams.Streams) // what people read
 }
 
 func (a *answer) write(s *iostreams.Streams, f table.Format) error {
@@ -46,17 +24,14 @@ func (a *answer) write(s *iostreams.Streams, f table.Format) error {
 	case f != table.Table:
 		return a.rows(s, f)
 	}
-	for i := range a.page {
-		b := &a.page[i]
-		if i > 0 && a.page[i-1].header != nil {
-			s.Printf("\n")
-		}
-		table.Lines(s, b.lines...)
-		if b.header != nil {
-			table.Grid{Header: b.header, Rows: b.cells, Least: b.least}.Write(s)
-		}
-	}
+	a.page(s)
 	return nil
+}
+
+// grid prints a table of rows.
+func grid[T any](s *iostreams.Streams, rows []T, columns ...show.Column[T]) {
+	header, cells := show.Texts(rows, columns...)
+	table.Grid{Header: header, Rows: cells}.Write(s)
 }
 
 const none = "–"

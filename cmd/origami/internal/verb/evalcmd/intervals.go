@@ -34,21 +34,24 @@ func intervalsOf(d *arch.Description, data *score.Subset, rows []score.Evaluatio
 	u.Source = fmt.Sprintf("origami eval --intervals over %d sizes of %s; of a size left out they hold %s", len(rows),
 		data.Name, digits.Percent(c.Points))
 	v := &intervals{Arch: d.Arch, Device: d.Device, Model: d.Model, Rung: d.Rung, Uncertainty: u.Record(), LeaveOneOut: c}
-	above := lines(append(table.DeviceLines(d), table.ModelLine(d, u.Kernel)))
-	above.add("intervals", "%s, of measured ÷ predicted time", digits.Level(u.Level))
-	below := lines(show.UncertaintyLines(&v.Uncertainty))
-	below.add("coverage", "of sizes left out in turn: %s of the times (worst size %s), %s of the picks' times; median "+
-		"high ÷ low %.2f", digits.Percent(c.Points), digits.Percent(c.Worst), digits.Percent(c.Picks), c.Width)
-	if u.Sigma > 0 {
-		below.add("regret", "without measuring: mean expected %s, mean %s; after measuring as many as are worth it, %.1f on "+
-			"average: mean %s", digits.Percent(c.ExpectedRegret), digits.Percent(c.Regret), c.CandidatesMeasured,
-			digits.Percent(c.RegretLeft))
-	}
 	return &answer{
 		value: func() any { return v },
 		rows: func(s *iostreams.Streams, f table.Format) error {
 			return show.Write(s, f, v.Uncertainty.Ranges)
 		},
-		page: []block{{lines: above}, tableOf(v.Uncertainty.Ranges, show.Ranges()...), {lines: below}},
+		page: func(s *iostreams.Streams) {
+			table.Lines(s, append(table.DeviceLines(d), table.ModelLine(d, u.Kernel))...)
+			table.Line(s, "intervals", "%s, of measured ÷ predicted time", digits.Level(u.Level))
+			grid(s, v.Uncertainty.Ranges, show.Ranges()...)
+			s.Printf("\n")
+			table.Lines(s, show.UncertaintyLines(&v.Uncertainty)...)
+			table.Line(s, "coverage", "of sizes left out in turn: %s of the times (worst size %s), %s of the picks' times; "+
+				"median high ÷ low %.2f", digits.Percent(c.Points), digits.Percent(c.Worst), digits.Percent(c.Picks), c.Width)
+			if u.Sigma > 0 {
+				table.Line(s, "regret", "without measuring: mean expected %s, mean %s; after measuring as many as are worth it, "+
+					"%.1f on average: mean %s", digits.Percent(c.ExpectedRegret), digits.Percent(c.Regret), c.CandidatesMeasured,
+					digits.Percent(c.RegretLeft))
+			}
+		},
 	}, nil
 }

@@ -187,50 +187,30 @@ func noPublished(all []published.Time, known map[string]bool) error {
 			strings.Join(slices.Sorted(maps.Keys(schemes)), ", "))
 }
 
-// publishedJob are times that a model predicts under the same conditions.
-type publishedJob struct {
-	target models.Found
-	times  []*publishedTime
-}
-
 // predictPublished fills in the predictions, those of several devices at once. Without any it returns why.
 func (o *Options) predictPublished(ctx context.Context, out *publishedOutcome) error {
-	bar := table.NewLateBar(o.Factory.Streams, "opening the models")
-	defer bar.Stop()
-	var jobs []publishedJob
-	for _, times := range grouped(out.times, func(t *publishedTime) string { return t.Device }) {
-		more, err := o.jobs(ctx, times)
-		if err != nil {
-			return err
-		}
-		jobs = append(jobs, more...)
-	}
-	bar.Set(0, int64(len(jobs)))
-	bar.SetMessage("predicting")
+	devices := grouped(out.times, func(t *publishedTime) string { return t.Device })
+	done, stop := table.Work(o.Factory.Streams, "predicting", len(devices))
+	defer stop()
 	places := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var wg sync.WaitGroup
 	var mutex sync.Mutex
 	failed := error(nil)
-	for i := range jobs {
+	for _, times := range devices {
 		places <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-places }()
-			d, err := o.predict(ctx, &jobs[i])
+			err := o.predict(ctx, times)
 			mutex.Lock()
 			defer mutex.Unlock()
 			failed = cmp.Or(failed, err)
-			if d != nil {
-				out.models, out.ranksOnly = append(out.models, d.Model), out.ranksOnly || d.RanksOnly
-			}
-			bar.Add(1)
+			done(1)
 		})
 	}
 	wg.Wait()
 	if failed != nil {
 		return failed
 	}
-	slices.Sort(out.models)
-	out.models = slices.Compact(out.models)
 	for _, t := range out.times {
 		if t.prediction.Err != nil {
 			t.Reason = t.prediction.Err.Error()
@@ -238,8 +218,12 @@ func (o *Options) predictPublished(ctx context.Context, out *publishedOutcome) e
 		}
 		t.Class, t.Predicted = score.LayerOf(t.problem).String(), ask.Number(t.prediction.Time)
 		t.Ratio = ask.Number(t.prediction.Time / t.Median)
-		out.predicted = append(out.predicted, t)
+		out.predicted, out.ranksOnly = append(out.predicted, t), out.ranksOnly || t.model.RanksOnly
+		if !slices.Contains(out.models, t.model.Model) {
+			out.models = append(out.models, t.model.Model)
+		}
 	}
+	slices.Sort(out.models)
 	if len(out.predicted) == 0 {
 		return out.times[0].prediction.Err
 	}
@@ -253,41 +237,63 @@ type condition struct {
 	refused         bool   // the scheme cannot be asked for
 }
 
-// jobs sorts the times of a device by the conditions that its model can take.
-func (o *Options) jobs(ctx context.Context, times []*publishedTime) (jobs []publishedJob, err error) {
+// predict fills in the predictions of the times of a device, under the conditions that its model can take. That the
+// model refuses is the error of the times.
+func (o *Options) predict(ctx context.Context, times []*publishedTime) error {
 	targets, err := o.Factory.Targets(ctx, []string{times[0].Device}, "")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	target := &targets[0]
-	a, err := o.Factory.Open(ctx, target)
+	a, err := o.Factory.Open(ctx, &targets[0])
 	if err != nil {
-		return nil, refused(ctx, times, err)
+		return refused(ctx, times, err)
 	}
 	d := a.Describe()
-	for _, same := range grouped(times, func(t *publishedTime) condition { return conditionOf(target, d, t.Time) }) {
-		c := conditionOf(target, d, same[0].Time)
-		job := publishedJob{target: *target}
+	for _, same := range grouped(times, func(t *publishedTime) condition { return conditionOf(&targets[0], d, t.Time) }) {
+		c, target := conditionOf(&targets[0], d, same[0].Time), targets[0]
+		var list []*publishedTime
+		var problems []gemm.Problem
 		for _, t := range same {
 			if t.problem, t.prediction.Err = t.Problem(); t.prediction.Err == nil && c.refused {
 				t.prediction.Err = diag.Inputf("the model has no option for the scheme %s", t.Scheme)
 			}
 			if t.prediction.Err == nil {
-				job.times = append(job.times, t)
+				list, problems = append(list, t), append(problems, t.problem)
 			}
 		}
-		if len(job.times) == 0 {
+		if len(list) == 0 {
 			continue
 		}
-		job.target.Timing = cmp.Or(c.timing, target.Timing)
+		target.Timing = cmp.Or(c.timing, target.Timing)
 		// What the user sets counts.
 		options := map[string]string{schemeOption: c.scheme, releaseOption: c.release}
 		maps.DeleteFunc(options, func(_, value string) bool { return value == "" })
 		maps.Copy(options, target.OpenRequest.Options)
-		job.target.OpenRequest.Options = options
-		jobs = append(jobs, job)
+		target.OpenRequest.Options = options
+		if err := refused(ctx, list, o.predictLike(ctx, &target, list, problems)); err != nil {
+			return err
+		}
 	}
-	return jobs, nil
+	return nil
+}
+
+// predictLike fills in the predictions of times under the same conditions.
+func (o *Options) predictLike(
+	ctx context.Context, target *models.Found, times []*publishedTime, problems []gemm.Problem,
+) error {
+	a, err := o.Factory.Open(ctx, target)
+	if err != nil {
+		return err
+	}
+	kernel, err := ask.KernelFamily(a.Describe(), o.Factory.Settings.Kernel)
+	if err != nil {
+		return err
+	}
+	predictions, err := score.Fastest(ctx, a, kernel, problems)
+	for i := range predictions {
+		times[i].prediction, times[i].model = predictions[i], a.Describe()
+	}
+	return err
 }
 
 // conditionOf is the condition of a time, as far as a model has options for it.
@@ -317,36 +323,11 @@ func refused(ctx context.Context, times []*publishedTime, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if diag.KindOf(err) != diag.Input {
+	if err == nil || diag.KindOf(err) != diag.Input {
 		return err
 	}
 	for _, t := range times {
 		t.prediction.Err = err
 	}
 	return nil
-}
-
-// predict opens a model and fills in the predictions of some times. That the model refuses is the error of the times.
-func (o *Options) predict(ctx context.Context, j *publishedJob) (*arch.Description, error) {
-	problems := make([]gemm.Problem, len(j.times))
-	for i, t := range j.times {
-		problems[i] = t.problem
-	}
-	var kernel string
-	var predictions []score.Prediction
-	a, err := o.Factory.Open(ctx, &j.target)
-	if err == nil {
-		kernel, err = ask.KernelFamily(a.Describe(), o.Factory.Settings.Kernel)
-	}
-	if err == nil {
-		predictions, err = score.Fastest(ctx, a, kernel, problems)
-	}
-	if err != nil {
-		return nil, refused(ctx, j.times, err)
-	}
-	d := a.Describe()
-	for i, t := range j.times {
-		t.prediction, t.model = predictions[i], d
-	}
-	return d, nil
 }

@@ -18,10 +18,12 @@ func (o *publishedOutcome) answer(withPairs, each bool) *answer {
 		key := show.Key[*publishedTime]
 		return &answer{value: func() any { return o.times }, lines: true,
 			rows: func(s *iostreams.Streams, f table.Format) error { return show.Write(s, f, o.times) },
-			page: []block{tableOf(o.times, key("device"), key("dtype", "type"), key("m"), key("n"), key("k"),
-				key("published_seconds", "published"),
-				show.Text("predicted", func(t **publishedTime) string { return unit.Seconds((*t).Predicted).String() }),
-				key("predicted_by_published", "predicted ÷ published").Or(none), key("source"))}}
+			page: func(s *iostreams.Streams) {
+				grid(s, o.times, key("device"), key("dtype", "type"), key("m"), key("n"), key("k"),
+					key("published_seconds", "published"),
+					show.Text("predicted", func(t **publishedTime) string { return unit.Seconds((*t).Predicted).String() }),
+					key("predicted_by_published", "predicted ÷ published").Or(none), key("source"))
+			}}
 	}
 	scores := o.scores()
 	var rows []publishedRow
@@ -32,43 +34,50 @@ func (o *publishedOutcome) answer(withPairs, each bool) *answer {
 			rows = append(rows, publishedRow{g.publishedKind, c, nil})
 		}
 	}
-	list := func(s *iostreams.Streams, f table.Format) error { return show.Write(s, f, rows) }
-	pairs := func(s *iostreams.Streams, f table.Format) error { return show.Write(s, f, scores.Pairs) }
-	devices := grouped(o.times, func(t *publishedTime) string { return t.Device })
-	var above lines
-	above.add("model", "%s, kernel family %s", strings.Join(o.models, ", "), o.kernel)
-	above.add("published", "%d times of %s; docs/published.md names their sources", len(o.times),
-		digits.Plural(len(devices), "device", "devices"))
-	if o.ranksOnly {
-		above.add("not a time", "a model here ranks configurations and predicts no times: its ratios show where it is off")
-	}
-	key, group, pair := show.Key[publishedClass], show.Key[publishedGroup], show.Key[publishedPair]
-	pairTable := tableOf(scores.Pairs, pair("first"), pair("second"),
-		show.Text("type", func(p *publishedPair) string { return typeName(p.DType, p.Scheme) }), pair("class", "shapes"),
-		pair("shapes", "times"), pair("within", "ratio within 20 %"), pair("decided", "over 1.1"),
-		pair("winner", "right winner").Or(none), pair("sure", "90–95 % sure"),
-		pair("sure_right", "of these right").Or(none))
-	a := &answer{
+	return &answer{
 		value: func() any {
 			scores.leaveOut(o)
 			return scores
 		},
-		rows: list,
-		page: []block{{lines: above},
-			tableOf(scores.Groups, slices.Concat([]show.Column[publishedGroup]{group("device"),
-				show.Text("type", func(g *publishedGroup) string { return typeName(g.DType, g.Scheme) })},
-				accuracyColumns("score.", func(g *publishedGroup) *accuracy { return &g.Score }),
-				[]show.Column[publishedGroup]{group("not_modelled", "not modelled")})...),
-			tableOf(append(scores.Classes, publishedClass{"all", accuracyOf(o.predicted)}),
-				slices.Concat([]show.Column[publishedClass]{key("class", "shapes")},
-					accuracyColumns("", func(c *publishedClass) *accuracy { return &c.accuracy }))...)},
+		rows: func(s *iostreams.Streams, f table.Format) error {
+			if withPairs {
+				return show.Write(s, f, scores.Pairs)
+			}
+			return show.Write(s, f, rows)
+		},
+		page: func(s *iostreams.Streams) { o.print(s, scores, withPairs) },
 	}
-	below := block{lines: o.below(scores)}
+}
+
+// print prints what people read.
+func (o *publishedOutcome) print(s *iostreams.Streams, scores *publishedAnswer, withPairs bool) {
+	devices := grouped(o.times, func(t *publishedTime) string { return t.Device })
+	table.Line(s, "model", "%s, kernel family %s", strings.Join(o.models, ", "), o.kernel)
+	table.Line(s, "published", "%d times of %s; docs/published.md names their sources", len(o.times),
+		digits.Plural(len(devices), "device", "devices"))
+	if o.ranksOnly {
+		table.Line(s, "not a time", "a model here ranks configurations and predicts no times: its ratios show where it is "+
+			"off")
+	}
+	key, group, pair := show.Key[publishedClass], show.Key[publishedGroup], show.Key[publishedPair]
+	grid(s, scores.Groups, slices.Concat([]show.Column[publishedGroup]{group("device"),
+		show.Text("type", func(g *publishedGroup) string { return typeName(g.DType, g.Scheme) })},
+		accuracyColumns("score.", func(g *publishedGroup) *accuracy { return &g.Score }),
+		[]show.Column[publishedGroup]{group("not_modelled", "not modelled")})...)
+	s.Printf("\n")
+	grid(s, append(scores.Classes, publishedClass{"all", accuracyOf(o.predicted)}),
+		slices.Concat([]show.Column[publishedClass]{key("class", "shapes")},
+			accuracyColumns("", func(c *publishedClass) *accuracy { return &c.accuracy }))...)
+	s.Printf("\n")
 	if withPairs {
-		a.rows, a.page = pairs, append(a.page, pairTable)
+		grid(s, scores.Pairs, pair("first"), pair("second"),
+			show.Text("type", func(p *publishedPair) string { return typeName(p.DType, p.Scheme) }), pair("class", "shapes"),
+			pair("shapes", "times"), pair("within", "ratio within 20 %"), pair("decided", "over 1.1"),
+			pair("winner", "right winner").Or(none), pair("sure", "90–95 % sure"),
+			pair("sure_right", "of these right").Or(none))
+		s.Printf("\n")
 	}
-	a.page = append(a.page, below)
-	return a
+	o.below(s, scores)
 }
 
 // accuracyColumns are what people see of an accuracy.
@@ -88,14 +97,14 @@ func typeName(dtype, scheme string) string {
 }
 
 // below is what people read below the tables.
-func (o *publishedOutcome) below(scores *publishedAnswer) (out lines) {
+func (o *publishedOutcome) below(s *iostreams.Streams, scores *publishedAnswer) {
 	if c := &scores.AllPairs; c.Count > 0 {
-		out.add("pairs", "%s of times on two devices: %s within 20 %%; of the %d measured ratios over 1.1, %s have the "+
-			"right winner", digits.Plural(c.Count, "ratio", "ratios"), percent(float64(c.Within)), c.Decided,
+		table.Line(s, "pairs", "%s of times on two devices: %s within 20 %%; of the %d measured ratios over 1.1, %s have "+
+			"the right winner", digits.Plural(c.Count, "ratio", "ratios"), percent(float64(c.Within)), c.Decided,
 			percent(float64(c.Winner)))
 	}
-	out.add("stacks agree", "the share of the pairs of software stacks whose times of one problem on one GPU are within "+
-		"20 %%; none where one stack was timed")
+	table.Line(s, "stacks agree", "the share of the pairs of software stacks whose times of one problem on one GPU are "+
+		"within 20 %%; none where one stack was timed")
 	// The reason of the first time of each group, with all groups that share it.
 	for _, same := range grouped(scores.Groups, func(g publishedGroup) [2]string {
 		return [...]string{typeName(g.DType, g.Scheme), g.Reason}
@@ -108,15 +117,14 @@ func (o *publishedOutcome) below(scores *publishedAnswer) (out lines) {
 		for i := range same {
 			refused, devices = refused+same[i].Refused, append(devices, same[i].Device)
 		}
-		out.add("not modelled", "%s, %s of %s: %s", typeName(same[0].DType, same[0].Scheme),
+		table.Line(s, "not modelled", "%s, %s of %s: %s", typeName(same[0].DType, same[0].Scheme),
 			digits.Plural(refused, "time", "times"), strings.Join(devices, ", "), same[0].Reason)
 	}
 	for _, d := range scores.Doubtful {
-		out.add("not scored", "%s of %s: %s; docs/published.md says why", digits.Plural(d.Times, "time", "times"),
+		table.Line(s, "not scored", "%s of %s: %s; docs/published.md says why", digits.Plural(d.Times, "time", "times"),
 			d.Device, d.Reason)
 	}
 	if len(o.without) > 0 {
-		out.add("no model", "%s", strings.Join(o.without, ", "))
+		table.Line(s, "no model", "%s", strings.Join(o.without, ", "))
 	}
-	return out
 }

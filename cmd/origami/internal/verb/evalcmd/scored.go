@@ -22,24 +22,29 @@ type outcome struct{ *ask.Scored }
 // answer has the scores.
 func (o *outcome) answer() *answer {
 	e := o.Evaluation()
-	above := lines(append(table.DeviceLines(o.Arch), table.ModelLine(o.Arch, o.Data.Kernel)))
-	held := o.Data.Name
-	if o.Data.Group > 0 {
-		held += fmt.Sprintf(", group %d", o.Data.Group)
-	}
-	if o.Data.Split > 0 {
-		held += fmt.Sprintf(", split %d", o.Data.Split)
-	}
-	above.add("measured", "%s", held)
-	above.add("in-sample", "%s", o.inSampleText())
-	scored := tableOf(e.Problems, o.columns()...)
-	scored.least = []string{"top 16", "top 8", "top 4", "in-sample", "best's place", "pick's place", "interval held",
-		"tau", "class", "best's time", "pick's time"}
-	sum := score.SummariseEvaluations(o.Rows, o.Scope)
 	return &answer{
 		value: func() any { return e },
 		rows:  func(s *iostreams.Streams, f table.Format) error { return show.Write(s, f, e.Problems) },
-		page:  []block{{lines: above}, scored, o.classes(sum), {lines: o.summary(&sum)}},
+		page: func(s *iostreams.Streams) {
+			table.Lines(s, append(table.DeviceLines(o.Arch), table.ModelLine(o.Arch, o.Data.Kernel))...)
+			held := o.Data.Name
+			if o.Data.Group > 0 {
+				held += fmt.Sprintf(", group %d", o.Data.Group)
+			}
+			if o.Data.Split > 0 {
+				held += fmt.Sprintf(", split %d", o.Data.Split)
+			}
+			table.Line(s, "measured", "%s", held)
+			table.Line(s, "in-sample", "%s", o.inSampleText())
+			header, cells := show.Texts(e.Problems, o.columns()...)
+			table.Grid{Header: header, Rows: cells, Least: []string{"top 16", "top 8", "top 4", "in-sample", "best's place",
+				"pick's place", "interval held", "tau", "class", "best's time", "pick's time"}}.Write(s)
+			sum := score.SummariseEvaluations(o.Rows, o.Scope)
+			s.Printf("\n")
+			o.classes(s, sum)
+			s.Printf("\n")
+			o.summary(s, &sum)
+		},
 	}
 }
 
@@ -86,7 +91,7 @@ func (o *outcome) level() float64 {
 }
 
 // classes sums up by class of shape.
-func (o *outcome) classes(all score.EvaluationSummary) block {
+func (o *outcome) classes(s *iostreams.Streams, all score.EvaluationSummary) {
 	type class struct {
 		Name string `json:"class"`
 		score.EvaluationSummary
@@ -102,7 +107,7 @@ func (o *outcome) classes(all score.EvaluationSummary) block {
 	of := func(header string, write func(float64) string, value func(*class) float64) show.Column[class] {
 		return show.Text(header, func(c *class) string { return write(value(c)) })
 	}
-	return tableOf(rows, show.Key[class]("class"),
+	grid(s, rows, show.Key[class]("class"),
 		show.Text("problems", func(c *class) string { return fmt.Sprint(c.Problems) }),
 		of("of best", percent, func(c *class) float64 { return c.Efficiency.Geomean }),
 		of("p10", percent, func(c *class) float64 { return c.Efficiency.P10 }),
@@ -134,42 +139,43 @@ func (o *outcome) inSampleText() string {
 }
 
 // summary is the lines below the tables.
-func (o *outcome) summary(s *score.EvaluationSummary) (out lines) {
+func (o *outcome) summary(to *iostreams.Streams, s *score.EvaluationSummary) {
 	spread := func(label string, v stats.Quantiles) {
-		out.add(label, "geomean %s, median %s, p10 %s, worst %s", percent(v.Geomean), percent(v.Median), percent(v.P10),
-			percent(v.Worst))
+		table.Line(to, label, "geomean %s, median %s, p10 %s, worst %s", percent(v.Geomean), percent(v.Median),
+			percent(v.P10), percent(v.Worst))
 	}
 	spread("of best", s.Efficiency)
 	for i, n := range score.TopCounts {
 		spread(fmt.Sprintf("top %d", n), s.Top[i])
 	}
 	if n := s.Unmeasured - s.Failed; n > 0 {
-		out.add("unrecorded", "%s never tried: efficiencies leave out the problems without a time",
+		table.Line(to, "unrecorded", "%s never tried: efficiencies leave out the problems without a time",
 			digits.Plural(n, "pick was", "picks were"))
 	}
 	if s.Failed > 0 {
-		out.add("failed", "%s tried and failed: the efficiency is 0", digits.Plural(s.Failed, "pick was", "picks were"))
+		table.Line(to, "failed", "%s tried and failed: the efficiency is 0",
+			digits.Plural(s.Failed, "pick was", "picks were"))
 	}
-	out.add("tau", "mean %s, worst %s", ratio(s.TauMean), ratio(s.TauWorst))
-	out.add("error", "median |predicted ÷ measured − 1| %s", percent(s.Error))
+	table.Line(to, "tau", "mean %s, worst %s", ratio(s.TauMean), ratio(s.TauWorst))
+	table.Line(to, "error", "median |predicted ÷ measured − 1| %s", percent(s.Error))
 	has, outside := o.Arch.HasUncertainty(o.Data.Kernel), o.Count(func(r *score.Evaluation) bool {
 		scope := o.Scope(&r.Problem, r.Pick.Config.SplitK)
 		return scope.Uncertainty == nil || scope.Wide
 	})
 	switch level := o.level(); {
 	case level > 0:
-		out.add("coverage", "the %s intervals cover %s of the times, and %s of the picks' times", digits.Level(level),
+		table.Line(to, "coverage", "the %s intervals cover %s of the times, and %s of the picks' times", digits.Level(level),
 			percent(s.Coverage), percent(s.PickCoverage))
-		out.add("unmeasured", "mean expected regret %s, mean regret %s", percent(s.ExpectedRegret), percent(s.Regret))
+		table.Line(to, "unmeasured", "mean expected regret %s, mean regret %s", percent(s.ExpectedRegret), percent(s.Regret))
 		spread("auto", s.AutoEfficiency)
-		out.add("", "the fastest of as many candidates as are worth measuring, %.1f on average", s.CandidatesMeasured)
+		table.Line(to, "", "the fastest of as many candidates as are worth measuring, %.1f on average", s.CandidatesMeasured)
 	case has:
-		out.add("coverage", "the model states no intervals for problems like these")
+		table.Line(to, "coverage", "the model states no intervals for problems like these")
 	default:
-		out.add("coverage", "the model states no intervals for this kernel family")
+		table.Line(to, "coverage", "the model states no intervals for this kernel family")
 	}
 	if outside > 0 && has {
-		out.add("outside", "%s outside of what the intervals were found on: they are wider, or missing",
+		table.Line(to, "outside", "%s outside of what the intervals were found on: they are wider, or missing",
 			digits.Plural(outside, "problem is", "problems are"))
 	}
 	axis := func(name string, c *score.AxisChoice, constant int) {
@@ -181,10 +187,9 @@ func (o *outcome) summary(s *score.EvaluationSummary) (out lines) {
 			text = fmt.Sprintf("; a constant %d geomean %s, worst %s", constant, percent(c.Constant.Geomean),
 				percent(c.Constant.Worst))
 		}
-		out.add(name, "the model's is geomean %s, worst %s of the best over %s%s", percent(c.Chosen.Geomean),
+		table.Line(to, name, "the model's is geomean %s, worst %s of the best over %s%s", percent(c.Chosen.Geomean),
 			percent(c.Chosen.Worst), digits.Plural(c.Chosen.Count, "configuration", "configurations"), text)
 	}
 	axis("group", &o.Group, o.Data.Group)
 	axis("split", &o.Split, o.Data.Split)
-	return out
 }

@@ -76,17 +76,19 @@ func (o *Options) singles(ctx context.Context) (*answer, error) {
 			out.Groups = append(out.Groups, singlesGroup{[]string{"all", "without spills", "with spills"}[i], r})
 		}
 	}
-	above := lines(append(table.DeviceLines(d), table.ModelLine(d, out.Kernel)))
-	above.add("measured", "%s, one configuration per problem", out.Data)
 	key, group := show.Key[single], show.Key[singlesGroup]
 	return &answer{
 		value: func() any { return out },
 		rows:  func(s *iostreams.Streams, f table.Format) error { return show.Write(s, f, out.Rows) },
-		page: []block{{lines: above},
-			tableOf(out.Rows, key("problem"), key("config", "configuration"), key("bound").Or(none),
+		page: func(s *iostreams.Streams) {
+			table.Lines(s, append(table.DeviceLines(d), table.ModelLine(d, out.Kernel))...)
+			table.Line(s, "measured", "%s, one configuration per problem", out.Data)
+			grid(s, out.Rows, key("problem"), key("config", "configuration"), key("bound").Or(none),
 				key("predicted_ms", "predicted").Or(none), key("measured_ms", "measured"),
-				key("predicted_by_measured", "predicted ÷ measured").Or(none), key("spill_bytes", "spills (B)")),
-			tableOf(out.Groups, group("of", "predicted ÷ measured"), group("count", "kernels"), group("median"),
-				group("lowest"), group("highest"))},
+				key("predicted_by_measured", "predicted ÷ measured").Or(none), key("spill_bytes", "spills (B)"))
+			s.Printf("\n")
+			grid(s, out.Groups, group("of", "predicted ÷ measured"), group("count", "kernels"), group("median"),
+				group("lowest"), group("highest"))
+		},
 	}, nil
 }

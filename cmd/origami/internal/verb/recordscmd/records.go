@@ -4,6 +4,7 @@ package recordscmd
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,7 @@ import (
 func New(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "records",
-		Short: "Merge, show, compare and tidy folders of measurements",
+		Short: "Merge, show, compare, verify and tidy folders of measurements",
 		Long: "bench and tune keep what they measure in folders. With --shard, each part of the work has a folder of its\n" +
 			"own. docs/data-sets.md describes the files.",
 		Example: "  origami records merge ./tuned\n" +
@@ -29,7 +30,7 @@ func New(f *session.Factory) *cobra.Command {
 		Args: session.OnlySubcommands,
 		RunE: session.MissingSubcommand,
 	}
-	cmd.AddCommand(newMerge(f), newShow(f), newDiff(f), newCompact(f))
+	cmd.AddCommand(newMerge(f), newShow(f), newDiff(f), newVerify(f), newCompact(f))
 	return cmd
 }
 
@@ -85,15 +86,72 @@ func newCompact(f *session.Factory) *cobra.Command {
 	}
 }
 
-// merge merges.
-func merge(ctx context.Context, f *session.Factory, into string, folders []string) error {
-	var all []string
-	for _, folder := range folders {
-		expanded, err := datastore.Expand(folder)
+func newVerify(f *session.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify FOLDER...",
+		Short: "Look for measurements that were changed since they were written",
+		Long: "Hold every line of folders of measurements to its checksum and to what a line can say. Lines that other\n" +
+			"programs wrote have no checksum, and are counted. Nothing is written.",
+		Example: "  origami records verify ./tuned",
+		Args:    atLeastOne,
+		RunE:    func(cmd *cobra.Command, args []string) error { return verify(cmd.Context(), f, args) },
+	}
+}
+
+// verifiedJSON is what a folder holds.
+type verifiedJSON struct {
+	Folder string `json:"folder"` // the folder
+	dataset.Verified
+}
+
+func verify(ctx context.Context, f *session.Factory, folders []string) error {
+	all, err := expand(folders)
+	if err != nil {
+		return err
+	}
+	rows, damaged := make([]verifiedJSON, len(all)), 0
+	for i, folder := range all {
+		rows[i].Folder = folder
+		rows[i].Verified, err = session.UntilCancelled(ctx, func() (dataset.Verified, error) {
+			return dataset.Verify(folder, datastore.Files(ctx, folder))
+		})
 		if err != nil {
 			return err
 		}
+		damaged += len(rows[i].Damaged)
+		for _, line := range rows[i].Damaged {
+			f.Streams.Warn(line)
+		}
+	}
+	key := show.Key[verifiedJSON]
+	err = show.Write(f.Streams, f.Format(), rows, key("folder"), key("files"), key("lines"),
+		key("without_checksum", "without a checksum"), show.Text("damaged", func(r *verifiedJSON) string {
+			return strconv.Itoa(len(r.Damaged))
+		}))
+	if err == nil && damaged > 0 {
+		return diag.Inputf("%s as written", digits.Plural(damaged, "line is not", "lines are not")).At("records verify").
+			Do("restore the files from a copy, or remove these lines and measure again")
+	}
+	return err
+}
+
+// expand lists the folders of shards in place of a folder that has them.
+func expand(folders []string) (all []string, err error) {
+	for _, folder := range folders {
+		expanded, err := datastore.Expand(folder)
+		if err != nil {
+			return nil, err
+		}
 		all = append(all, expanded...)
+	}
+	return all, nil
+}
+
+// merge merges.
+func merge(ctx context.Context, f *session.Factory, into string, folders []string) error {
+	all, err := expand(folders)
+	if err != nil {
+		return err
 	}
 	m, err := datastore.Merge(ctx, into, all)
 	if err != nil {

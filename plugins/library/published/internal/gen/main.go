@@ -1,9 +1,10 @@
-// Command gen writes series.csv and times.csv.gz of package published from the files in its folder tables, which have
-// one row per device, type, shape and library, and from what was measured for origami. It runs through go generate.
+// Command gen draws times.csv.cols, which programs have, from the tables, which they do not have. It runs through go
+// generate.
 package main
 
 import (
-	"compress/gzip"
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/csv"
@@ -16,291 +17,156 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/origami-gemm/origami/core/columns"
 )
 
-// The inputs, in the folder of the package: the list of the tables with their SHA-256, as sha256sum writes it, what was
-// measured for origami, the speeds that AMD recorded, which package amdref has for its own models, and the devices of
-// parts.
-const (
-	sums     = "tables/SHA256SUMS"
-	measured = "measured/h200-cublas.csv.gz"
-	tuned    = "../../amd-ref/data/tuned.csv.gz"
-	partsCSV = "parts.csv"
-)
+// large are the sources with tens of thousands of shapes, of which one in sampleOf is kept.
+var large = []string{"aiconfigurator", "vidur"}
 
-// sampleOf is the share of the shapes that is kept of the sources that measured tens of thousands: one in so many.
 const sampleOf = 5
 
-// shape is the sizes of a problem.
-type shape struct{ m, n, k int }
-
-// timing is a published time in µs, as text; low and high are empty for a single figure.
+// timing is a row of a table: a time in µs, and the least and the largest of several figures, empty for one.
 type timing struct {
-	shape
-	series          series
+	k, n, m, series int
 	us              float64
-	median          string
 	low, high, many string
 }
+
+func (t *timing) shape() [3]int { return [...]int{t.k, t.n, t.m} }
 
 func main() {
 	log.SetFlags(0)
 	if len(os.Args) != 2 {
 		log.Fatal("usage: gen FOLDER-OF-THE-PACKAGE")
 	}
-	if err := build(os.Args[1], os.Args[1]); err != nil {
+	text, err := build(os.Args[1])
+	if err == nil {
+		err = os.WriteFile(filepath.Join(os.Args[1], "times.csv.cols"), text, 0o644)
+	}
+	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-// build reads the inputs in the folder of the package, and writes the tables into another folder.
-func build(folder, to string) error {
-	inputs, err := checked(folder)
+// build draws from the tables in the folder of the package.
+func build(folder string) ([]byte, error) {
+	series, err := os.ReadFile(filepath.Join(folder, "series.csv"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	known, err := knownParts(folder)
+	var sources []string // by series
+	for line := range strings.Lines(string(series)) {
+		sources = append(sources, strings.TrimSpace(line[strings.LastIndexByte(line, ',')+1:]))
+	}
+	sources = sources[1:] // the header
+	files, err := filepath.Glob(filepath.Join(folder, "*", "*.csv"+columns.Suffix))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var all []timing
-	for _, name := range append(inputs, measured, tuned) {
-		rows, err := read(filepath.Join(folder, name), known)
+	for _, path := range files {
+		file, err := os.ReadFile(path)
+		if err == nil {
+			all, err = read(all, path, file, len(sources))
+		}
 		if err != nil {
-			return err
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		all = append(all, rows...)
 	}
-	return write(to, fastest(sampled(all)))
+	return write(fastest(sampled(all, sources)))
 }
 
-// checked returns the files of tables. A file that is not as it was recorded is an error.
-func checked(folder string) (names []string, err error) {
-	list, err := os.ReadFile(filepath.Join(folder, sums))
+// read adds the rows of a table that are of a series.
+func read(all []timing, path string, file []byte, series int) ([]timing, error) {
+	text, err := columns.NewReader(bytes.NewReader(file), path, "split it")
 	if err != nil {
 		return nil, err
 	}
-	for line := range strings.Lines(string(list)) {
-		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
-		name = filepath.Join(filepath.Dir(sums), name)
-		text, err := os.ReadFile(filepath.Join(folder, name))
-		if err != nil {
-			return nil, err
-		}
-		if got := fmt.Sprintf("%x", sha256.Sum256(text)); got != sum {
-			return nil, fmt.Errorf("%s: its SHA-256 is %s, and %s has %q", name, got, sums, sum)
-		}
-		names = append(names, name)
-	}
-	return names, nil
-}
-
-// knownParts are the parts of parts.csv, those without a device file too.
-func knownParts(folder string) (map[string]bool, error) {
-	f, err := os.Open(filepath.Join(folder, partsCSV))
+	rows := csv.NewReader(text)
+	header, err := rows.Read()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
-	rows, err := csv.NewReader(f).ReadAll()
-	known := map[string]bool{}
-	for _, row := range rows {
-		known[row[0]] = true
+	column := map[string]int{}
+	for i, name := range header {
+		column[name] = i + 1 // 0 is no column
 	}
-	return known, err
-}
-
-// read returns the rows of a file that are kept. Each is of a known part.
-func read(path string, known map[string]bool) ([]timing, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return nil, err
-	}
-	r := csv.NewReader(z)
-	header, err := r.Read()
-	if err != nil {
-		return nil, err
-	}
-	var out []timing
 	for {
-		cells, err := r.Read()
+		cells, err := rows.Read()
 		if errors.Is(err, io.EOF) {
-			return out, nil
+			return all, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		row := map[string]string{}
-		for i, name := range header {
-			row[name] = cells[i]
+		cell := func(name string) string { return append([]string{""}, cells...)[column[name]] }
+		if cell("series") == "" {
+			continue
 		}
-		if row["source"]+row["sources"] == "" {
-			ownRow(row)
-		}
-		if _, amd := row["cus"]; amd {
-			if row, err = tunedRow(row); err != nil {
-				return nil, fmt.Errorf("%s: %w: %v", path, err, cells)
-			} else if row == nil {
-				continue
+		var t timing
+		for name, to := range map[string]*int{"series": &t.series, "m": &t.m, "n": &t.n, "k": &t.k} {
+			if *to, err = strconv.Atoi(cell(name)); err != nil {
+				return nil, fmt.Errorf("%w: %v", err, cells)
 			}
 		}
-		t, ok, err := timingOf(row)
-		if ok && !known[t.series.part] {
-			err = fmt.Errorf("the part %q has no row in %s; add one, without a device if there is no file of it",
-				t.series.part, partsCSV)
+		if t.us, err = strconv.ParseFloat(cell("time_us"), 64); err != nil || t.series < 0 || t.series >= series {
+			return nil, fmt.Errorf("no time of a series of series.csv: %v", cells)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w: %v", path, err, cells)
-		} else if ok {
-			out = append(out, t)
+		if n := cell("figures"); n != "" && n != "1" && cell("time_us_min") != "" {
+			t.low, t.high, t.many = digits(cell("time_us_min")), digits(cell("time_us_max")), n
 		}
+		all = append(all, t)
 	}
 }
-
-func timingOf(row map[string]string) (t timing, ok bool, err error) {
-	if t.series, ok, err = seriesOf(row); !ok || err != nil {
-		return t, false, err
-	}
-	for _, size := range []struct {
-		name string
-		to   *int
-	}{{"m", &t.m}, {"n", &t.n}, {"k", &t.k}} {
-		if *size.to, err = strconv.Atoi(row[size.name]); err != nil {
-			return t, false, err
-		}
-	}
-	if t.us, err = strconv.ParseFloat(row["time_us"], 64); err != nil {
-		return t, false, err
-	}
-	if top := highest[t.series.part+" "+t.series.dtype]; top > 0 && t.teraflops() > top {
-		return t, false, nil
-	}
-	t.median = digits(t.us)
-	if n := row["figures"]; n != "1" && row["time_us_min"] != "" {
-		t.many = n
-		for _, end := range []struct {
-			name string
-			to   *string
-		}{{"time_us_min", &t.low}, {"time_us_max", &t.high}} {
-			us, err := strconv.ParseFloat(row[end.name], 64)
-			if err != nil {
-				return t, false, err
-			}
-			*end.to = digits(us)
-		}
-	}
-	return t, true, nil
-}
-
-// highest are rates in TFLOP/s that a part cannot exceed, where a table has some that do: the 80 CUs of an MI308X reach
-// 590 at 1.8 GHz.
-var highest = map[string]float64{"MI308X fp8": 600}
-
-func (t *timing) teraflops() float64 { return 2e-6 * float64(t.m) * float64(t.n) * float64(t.k) / t.us }
 
 // digits writes four digits, more of them than a clock of 1 µs or six runs can hold.
-func digits(us float64) string {
-	v, err := strconv.ParseFloat(strconv.FormatFloat(us, 'g', 4, 64), 64)
-	if err != nil {
-		panic(err) // it was just written
-	}
+func digits(us string) string {
+	v, _ := strconv.ParseFloat(us, 64) // 0 is no time, and a test finds it
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
 // sampled drops most shapes of the large sources. What is kept depends on the shape alone, so that the same shapes stay
 // for all devices and types: one in sampleOf, and those that another source measured, which pairs need.
-func sampled(all []timing) []timing {
-	elsewhere := map[shape]bool{}
+func sampled(all []timing, sources []string) []timing {
+	ofLarge := func(t *timing) bool { return slices.Contains(large, sources[t.series]) }
+	elsewhere := map[[3]int]bool{}
 	for i := range all {
-		if !large[all[i].series.source] {
-			elsewhere[all[i].shape] = true
+		if !ofLarge(&all[i]) {
+			elsewhere[all[i].shape()] = true
 		}
 	}
 	return slices.DeleteFunc(all, func(t timing) bool {
-		return large[t.series.source] && !elsewhere[t.shape] && !drawn(t.shape)
+		sum := sha256.Sum256(fmt.Appendf(nil, "%d,%d,%d", t.m, t.n, t.k))
+		drawn := binary.BigEndian.Uint32(sum[:])%sampleOf == 0
+		return ofLarge(&t) && !elsewhere[t.shape()] && !drawn
 	})
-}
-
-func drawn(s shape) bool {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d,%d,%d", s.m, s.n, s.k))
-	return binary.BigEndian.Uint32(sum[:])%sampleOf == 0
 }
 
 // fastest sorts and keeps the fastest of several libraries that one source timed for the same problem.
 func fastest(all []timing) []timing {
 	slices.SortFunc(all, func(a, b timing) int {
-		if d := a.compare(b.shape); d != 0 {
-			return d
-		}
-		if d := a.series.compare(b.series); d != 0 {
-			return d
-		}
-		if a.us != b.us {
-			return less(a.us < b.us)
-		}
-		return strings.Compare(a.high, b.high)
+		return cmp.Or(slices.Compare(a.place(), b.place()), cmp.Compare(a.us, b.us), strings.Compare(a.high, b.high))
 	})
-	return slices.CompactFunc(all, func(a, b timing) bool { return a.shape == b.shape && a.series == b.series })
+	return slices.CompactFunc(all, func(a, b timing) bool { return slices.Equal(a.place(), b.place()) })
 }
 
-func (s shape) compare(o shape) int {
-	return slices.Compare([]int{s.k, s.n, s.m}, []int{o.k, o.n, o.m})
-}
+func (t *timing) place() []int { return []int{t.k, t.n, t.m, t.series} }
 
-func less(yes bool) int {
-	if yes {
-		return -1
-	}
-	return 1
-}
-
-// write writes series.csv and times.csv.gz. An empty size in times.csv.gz is that of the row before.
-func write(folder string, all []timing) error {
-	var list []series
-	for i := range all {
-		list = append(list, all[i].series)
-	}
-	slices.SortFunc(list, series.compare)
-	list = slices.Compact(list)
-	number := map[series]int{}
-	text := strings.Join(seriesColumns, ",") + "\n"
-	for i, s := range list {
-		number[s] = i
-		text += strconv.Itoa(i) + "," + strings.Join(s.cells(), ",") + "\n"
-	}
-	if err := os.WriteFile(filepath.Join(folder, "series.csv"), []byte(text), 0o644); err != nil {
-		return err
-	}
-	f, err := os.Create(filepath.Join(folder, "times.csv.gz"))
-	if err != nil {
-		return err
-	}
-	z, err := gzip.NewWriterLevel(f, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(z, "m,n,k,series,us,low_us,high_us,figures")
-	var last shape
+// write returns the file. An empty size is that of the row before.
+func write(all []timing) ([]byte, error) {
+	text := []byte("m,n,k,series,us,low_us,high_us,figures\n")
+	var last [3]int
 	for i := range all {
 		t := &all[i]
 		sizes := ",,"
-		if t.shape != last {
-			sizes = fmt.Sprintf("%d,%d,%d", t.m, t.n, t.k)
-			last = t.shape
+		if t.shape() != last {
+			sizes, last = fmt.Sprintf("%d,%d,%d", t.m, t.n, t.k), t.shape()
 		}
-		line := fmt.Sprintf("%s,%d,%s,%s,%s,%s", sizes, number[t.series], t.median, t.low, t.high, t.many)
-		if _, err := fmt.Fprintln(z, line); err != nil {
-			return err
-		}
+		text = fmt.Appendf(text, "%s,%d,%s,%s,%s,%s\n", sizes, t.series, digits(fmt.Sprint(t.us)), t.low, t.high, t.many)
 	}
-	if err := z.Close(); err != nil {
-		return err
-	}
-	log.Printf("%d times in %d series", len(all), len(list))
-	return f.Close()
+	var file bytes.Buffer
+	err := columns.Write(&file, text)
+	return file.Bytes(), err
 }

@@ -1,0 +1,148 @@
+//go:build unix
+
+package datastore
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/origami-gemm/origami/core/dataset"
+)
+
+// Merges that are killed at any moment lose nothing, double nothing and leave nothing behind: the next one removes it.
+func TestMergeKilled(t *testing.T) {
+	if root := os.Getenv("MERGE_TEST_KILLED"); root != "" {
+		if err := os.WriteFile(os.Getenv("MERGE_TEST_BEGUN"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			folders := parts(root)
+			if os.Getenv("MERGE_TEST_COMPACT") != "" {
+				folders = []string{filepath.Join(root, "all")}
+			}
+			if _, err := Merge(t.Context(), filepath.Join(root, "all"), folders); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if testing.Short() {
+		t.Skip("30 processes")
+	}
+	kills := 30
+	if os.Getenv("ORIGAMI_TEST_ALL") == "1" {
+		kills = 300
+	}
+	root := t.TempDir()
+	many := func(from, to int) (list []int) {
+		for m := from; m < to; m++ {
+			list = append(list, m)
+		}
+		return list
+	}
+	folderOf(t, filepath.Join(root, "1"), many(1, 400)...)
+	folderOf(t, filepath.Join(root, "2"), many(300, 700)...)
+	all := filepath.Join(root, "all")
+	left, had := 0, false
+	for i := range kills {
+		beginning := filepath.Join(root, fmt.Sprint("begun", i)) // the process has started
+		cmd := exec.Command(os.Args[0], "-test.run=^TestMergeKilled$")
+		cmd.Env = append(os.Environ(), "MERGE_TEST_KILLED="+root, "MERGE_TEST_BEGUN="+beginning)
+		if i%2 == 1 && described(all) {
+			cmd.Env = append(cmd.Env, "MERGE_TEST_COMPACT=1")
+		}
+		var said strings.Builder
+		cmd.Stdout, cmd.Stderr = &said, &said
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(time.Millisecond) {
+			if _, err := os.Stat(beginning); err == nil {
+				break
+			}
+		}
+		time.Sleep(time.Duration(rand.IntN(150)) * time.Millisecond)
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		if said.Len() > 0 {
+			t.Fatal(said.String())
+		}
+		if !described(all) {
+			continue // killed before the first merge
+		}
+		found, err := filepath.Glob(filepath.Join(all, ".*-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		left += len(found)
+		d, torn, err := dataset.Recover(all, os.DirFS(all))
+		if err != nil || torn != nil || d.Len() != 699 && (had || d.Len() > 0) {
+			t.Fatalf("after %d kills: %v, %v", i+1, torn, err)
+		}
+		had = d.Len() > 0
+	}
+	if t.Logf("%d files were left behind by %d kills", left, kills); !had {
+		t.Error("no merge ended")
+	}
+	m, err := Merge(t.Context(), all, parts(root))
+	if err != nil || m.Len() != 699 || len(m.Apart) > 0 {
+		t.Fatal(m.Len(), m.Apart, err)
+	}
+	for name := range contents(t, all) {
+		if name != lockFile && name != dataset.Log && name != dataset.DescriptionFile {
+			t.Errorf("%s is left behind", name)
+		}
+	}
+}
+
+// What is in the place of a lock or of a log is not waited for, and no link is followed.
+func TestOddFiles(t *testing.T) {
+	for name, odd := range map[string]func(path, elsewhere string) error{
+		"a pipe":          func(path, _ string) error { return syscall.Mkfifo(path, 0o600) },
+		"a dangling link": func(path, elsewhere string) error { return os.Symlink(elsewhere, path) },
+		"a folder":        func(path, _ string) error { return os.Mkdir(path, 0o700) },
+	} {
+		for _, file := range []string{lockFile, dataset.Log} {
+			root := mergedRoot(t, []int{1})
+			all, elsewhere := filepath.Join(root, "all"), filepath.Join(root, "elsewhere")
+			if err := os.Remove(filepath.Join(all, file)); err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
+			if err := odd(filepath.Join(all, file), elsewhere); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan error)
+			go func() {
+				store, opened := Open(t.Context(), all, toy())
+				if opened == nil {
+					_ = store.Close()
+				}
+				done <- opened
+				_, merged := Merge(t.Context(), all, parts(root))
+				done <- merged
+			}()
+			for _, what := range []string{"going on", "merging"} {
+				select {
+				case err := <-done:
+					if err == nil || strings.Contains(err.Error(), "\n") {
+						t.Errorf("%s as %s, %s: %v", name, file, what, err)
+					}
+				case <-time.After(20 * time.Second):
+					t.Fatal(fmt.Sprint(name, " as ", file, ": ", what, " waits"))
+				}
+			}
+			if _, err := os.Lstat(elsewhere); err == nil {
+				t.Errorf("%s as %s made a file elsewhere", name, file)
+			}
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package columns_test
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/columns"
+)
+
+const recorded = `{"m":64,"time":"2026-11-22T14:55:15.393Z","samples":[0.000032864000648260114, 3e-05,7],"x":{"m":-1}}
+{"m":65,"time":"2026-11-22T14:55:15.401Z","samples":[0.000032864000648260114],"x":{"m":007}}
+
+no numbers, ünicode
+m,n,us
+1,2,3.5e9
+,,18446744073709551616
+1.,.5,1e,1e+,--2
+`
+
+func packed(t testing.TB, text string) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	if err := columns.Write(&file, []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+func read(file []byte) (string, error) {
+	text, err := columns.NewReader(bytes.NewReader(file), "file", "restore it")
+	if err != nil {
+		return "", err
+	}
+	all, err := io.ReadAll(text)
+	return string(all), err
+}
+
+// A text comes back byte for byte.
+func TestRoundTrip(t *testing.T) {
+	var many strings.Builder
+	for i := range 70_000 {
+		many.WriteString(strings.Repeat("9", i%19) + string(rune('a'+i%26)) + "\n")
+	}
+	for _, text := range []string{"", "\n", recorded, many.String(), strings.Repeat(recorded, 300)} {
+		if got, err := read(packed(t, text)); got != text || err != nil {
+			t.Errorf("%d of %d bytes, %v", len(got), len(text), err)
+		}
+	}
+	if err := columns.Write(io.Discard, []byte("a\nb")); err == nil {
+		t.Error("a text without a line feed at its end is taken")
+	}
+}
+
+// A damaged file is an error, and costs no more memory than it has bytes.
+func FuzzReader(f *testing.F) {
+	f.Add([]byte(recorded))
+	f.Add([]byte("columns 1\n\x01\x01\x017\x02\x00\x00\x01\x01\x00\x01a\x01b\x02\x00\x00"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if len(text) > 0 && text[len(text)-1] == '\n' {
+			if got, err := read(packed(t, string(text))); got != string(text) || err != nil {
+				t.Errorf("%q, %v", got, err)
+			}
+		}
+		_, _ = read(columns.Zip(text))
+	})
+}
+
+// Every byte of a file that is changed is noticed.
+func TestDamaged(t *testing.T) {
+	file := packed(t, strings.Repeat(recorded, 20))
+	for i := 10; i < len(file); i++ { // behind the header of gzip, which has a time and a system
+		bad := bytes.Clone(file)
+		bad[i] ^= 1
+		if got, err := read(bad); err == nil {
+			t.Fatalf("byte %d of %d is changed, and %d bytes are read", i, len(file), len(got))
+		}
+	}
+}

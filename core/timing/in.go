@@ -75,7 +75,46 @@ func (c *converted) EstimateFastest(
 	if !ok {
 		return c.Estimate(ctx, dst, p, cfgs)
 	}
-	return c.state(dst, &p, fast.EstimateFastest(ctx, dst, p, cfgs, top))
+	err := fast.EstimateFastest(ctx, dst, p, cfgs, top)
+	if err != nil || top > mostFastest {
+		return c.state(dst, &p, err)
+	}
+	// The others stay behind the fastest, wherever they are.
+	limit, stated := slowest(dst, top), c.stated(&p)
+	behind := stated(limit) * 2
+	for i := range dst {
+		if e := &dst[i]; e.Cycles > limit {
+			e.Cycles = behind
+		} else if e.Reject == "" {
+			e.Cycles = stated(e.Cycles)
+		}
+	}
+	return nil
+}
+
+// mostFastest is up to how many of the fastest estimates are converted alone.
+const mostFastest = 16
+
+// slowest returns the longest time of the top fastest estimates.
+func slowest(estimates []arch.Estimate, top int) unit.Cycles {
+	var room [mostFastest]unit.Cycles
+	fastest := room[:0]
+	for i := range estimates {
+		e := &estimates[i]
+		full := len(fastest) == top
+		if e.Reject != "" || full && e.Cycles >= fastest[top-1] {
+			continue
+		}
+		if full {
+			fastest = fastest[:top-1]
+		}
+		at, _ := slices.BinarySearch(fastest, e.Cycles)
+		fastest = slices.Insert(fastest, at, e.Cycles)
+	}
+	if len(fastest) == 0 {
+		return 0
+	}
+	return fastest[len(fastest)-1]
 }
 
 func (c *converted) state(estimates []arch.Estimate, p *gemm.Problem, err error) error {

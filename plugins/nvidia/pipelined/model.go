@@ -4,8 +4,10 @@
 package pipelined
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math/bits"
 	"reflect"
 	"slices"
 	"sync/atomic"
@@ -47,16 +49,23 @@ type family struct {
 	slots, latency float64        // kernel.Overhead
 	compiled       kernel.Table   // by the compiler's report; nil below that rung
 	timed          kernel.Timings // of kernels by themselves; nil below the rung characterized
-	// prepared holds, per layout and per kind of access, what does not depend on the sizes of the problem, for the list
+	// prepared holds, per layout and widths of accesses, what does not depend on the sizes of the problem, for the list
 	// of configurations that was estimated last.
-	prepared [1 << 5]keep.Value[preparedList]
+	prepared [1 << 11]keep.Value[preparedList]
+	listed   atomic.Pointer[gemm.Config] // the first of the last list of candidates, which nobody changes
 }
 
 // preparedList is a list of configurations for some operands.
 type preparedList struct {
 	operands kernel.Operands
 	configs  []gemm.Config
+	listed   bool // configs are a list of candidates, which nobody changes
 	prepared []preparedConfig
+	// usable are the positions of configurations that can be used, those of a kernel together. rejected are the others.
+	usable, rejected []int32
+	kernels          []listedKernel
+	won              atomic.Int32 // which of kernels was the fastest for the last problem
+	invalid          error        // of the first rejected configuration that is none of the family
 }
 
 func newModel(g *gpu.Device, families []*family, library Library, values map[string]float64) *Model {
@@ -176,6 +185,9 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 	if err != nil {
 		return nil, err
 	}
+	if len(shared.Configs) > 0 {
+		f.listed.Store(&shared.Configs[0])
+	}
 	// Appending to it must not change the list of another.
 	return &arch.Candidates{Configs: slices.Clip(shared.Configs), Rejected: slices.Clip(shared.Rejected)}, nil
 }
@@ -282,28 +294,38 @@ func (m *Model) kept(p *gemm.Problem, cfgs []gemm.Config) (*preparedList, error)
 		return nil, err
 	}
 	operands := kernel.OperandsOf(p).WithWidths(f, p)
-	slot := 0
-	for bit, set := range [...]bool{
-		p.AMajor != gemm.MajorK, p.BMajor != gemm.MajorK,
-		kernel.IsNarrow(operands.WidthA), kernel.IsNarrow(operands.WidthB), kernel.IsNarrow(operands.WidthC),
-	} {
-		if set {
-			slot |= 1 << bit
-		}
+	slot := bits.TrailingZeros8(uint8(operands.WidthA))<<6 | bits.TrailingZeros8(uint8(operands.WidthB))<<3 |
+		bits.TrailingZeros8(uint8(operands.WidthC))
+	if p.AMajor != gemm.MajorK {
+		slot |= 1 << 9
+	}
+	if p.BMajor != gemm.MajorK {
+		slot |= 1 << 10
 	}
 	operands.DType, operands.Out = kernel.SameKernels(operands.DType), kernel.SameKernels(operands.Out)
-	if kept := f.prepared[slot].Load(); kept != nil && kept.operands == operands && slices.Equal(kept.configs, cfgs) {
+	if kept := f.prepared[slot].Load(); kept != nil && kept.operands == operands && kept.is(cfgs) {
 		return kept, nil
 	}
 	if slices.ContainsFunc(cfgs, func(c gemm.Config) bool { return c.Kernel != cfgs[0].Kernel }) {
 		return nil, m.Supports(p, cfgs...)
 	}
-	list := &preparedList{operands, slices.Clone(cfgs), nil}
+	list := &preparedList{operands: operands, configs: cfgs, listed: f.listed.Load() == &cfgs[0]}
+	if !list.listed {
+		list.configs = slices.Clone(cfgs)
+	}
 	kernels := 0
 	keep.Making(func() { kernels = m.prepareAll(f, list, p) })
-	f.prepared[slot].Store(list, len(cfgs)*int(unsafe.Sizeof(gemm.Config{})+unsafe.Sizeof(preparedConfig{}))+
-		kernels*int(unsafe.Sizeof(preparedKernel{})))
+	f.prepared[slot].Store(list, len(cfgs)*int(unsafe.Sizeof(gemm.Config{})+unsafe.Sizeof(preparedConfig{})+unsafe.Sizeof(int32(0)))+
+		kernels*int(unsafe.Sizeof(preparedKernel{})+unsafe.Sizeof(listedKernel{})))
 	return list, nil
+}
+
+// is reports whether it is the list of these configurations.
+func (l *preparedList) is(cfgs []gemm.Config) bool {
+	if l.listed && &l.configs[0] == &cfgs[0] {
+		return len(l.configs) == len(cfgs)
+	}
+	return slices.Equal(l.configs, cfgs)
 }
 
 // prepareAll prepares the configurations of a list. Those of a kernel share it, if their sums are added up in the same
@@ -325,13 +347,39 @@ func (m *Model) prepareAll(f *family, list *preparedList, p *gemm.Problem) (prep
 		c.kernel = next
 		m.prepare(c, next, &one.in, p, config)
 		one.in[0].splitInputs, one.in[1].splitInputs = splitInputs{}, splitInputs{}
-		if i > 0 && one.in == last && next.groupM == shared.groupM {
+		if c.reject != "" {
+			list.rejected = append(list.rejected, int32(i))
+			if list.invalid == nil {
+				list.invalid = m.Check(config)
+			}
+		} else if prepared > 0 && one.in == last && next.groupM == shared.groupM {
 			c.kernel = shared
 		} else {
 			last, shared, next = one.in, next, &preparedKernel{}
 			prepared++
+			shared.number = prepared
 		}
 		one.preparedConfig, one.splitK = *c, config.SplitK
+	}
+	list.usable = make([]int32, 0, len(list.configs)-len(list.rejected))
+	for i := range list.prepared {
+		if list.prepared[i].reject == "" {
+			list.usable = append(list.usable, int32(i))
+		}
+	}
+	slices.SortFunc(list.usable, func(a, b int32) int {
+		return cmp.Or(list.prepared[a].kernel.number-list.prepared[b].kernel.number, int(a-b))
+	})
+	list.kernels = make([]listedKernel, 0, prepared)
+	for first := int32(0); int(first) < len(list.usable); {
+		k := listedKernel{preparedKernel: list.prepared[list.usable[first]].kernel, first: first}
+		for k.behind = first; int(k.behind) < len(list.usable); k.behind++ {
+			if list.prepared[list.usable[k.behind]].kernel != k.preparedKernel {
+				break
+			}
+		}
+		k.setFloor(&m.device, list.prepared, list.usable[first:k.behind])
+		list.kernels, first = append(list.kernels, k), k.behind
 	}
 	return prepared
 }
@@ -348,20 +396,24 @@ func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Proble
 	if err := m.Fits(len(dst), len(cfgs)); err != nil {
 		return err
 	}
+	if err := kept.reject(dst); err != nil {
+		return err
+	}
 	e := estimator{device: &m.device, shape: m.shape(&p)}
-	for i := range cfgs {
+	for _, i := range kept.usable {
 		c := &kept.prepared[i]
-		if c.reject != "" {
-			if err := m.Check(&cfgs[i]); err != nil {
-				return err
-			}
-			dst[i] = arch.Estimate{Reject: c.reject}
-			continue
-		}
 		e.at(c.kernel)
 		dst[i] = e.estimate(c, c.kernel)
 	}
 	return nil
+}
+
+// reject writes the reasons against the configurations that cannot be used.
+func (l *preparedList) reject(dst []arch.Estimate) error {
+	for _, i := range l.rejected {
+		dst[i] = arch.Estimate{Reject: l.prepared[i].reject}
+	}
+	return l.invalid
 }
 
 // evaluation is the model at work on one problem.

@@ -71,19 +71,24 @@ func (c *converted) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Pr
 func (c *converted) EstimateFastest(
 	ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config, top int,
 ) error {
-	fast, ok := c.Architecture.(arch.FastestEstimator)
-	if !ok {
+	if top > mostFastest {
 		return c.Estimate(ctx, dst, p, cfgs)
 	}
-	err := fast.EstimateFastest(ctx, dst, p, cfgs, top)
-	if err != nil || top > mostFastest {
-		return c.state(dst, &p, err)
+	var err error
+	if fast, ok := c.Architecture.(arch.FastestEstimator); ok {
+		err = fast.EstimateFastest(ctx, dst, p, cfgs, top)
+	} else {
+		err = c.Architecture.Estimate(ctx, dst, p, cfgs)
 	}
-	// The others stay behind the fastest, wherever they are.
-	limit, stated := slowest(dst, top), c.stated(&p)
+	if err != nil {
+		return err
+	}
+	// The others stay behind the fastest, wherever they are. Times this near to each other may be converted to one.
+	const near = 1e-9
+	limit, stated := slowest(dst, top)*(1+near), c.stated(&p)
 	behind := stated(limit) * 2
 	for i := range dst {
-		if e := &dst[i]; e.Cycles > limit {
+		if e := &dst[i]; e.Cycles > limit && arch.IsTotal(e.Cycles) {
 			e.Cycles = behind
 		} else if e.Reject == "" {
 			e.Cycles = stated(e.Cycles)

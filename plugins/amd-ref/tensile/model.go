@@ -41,6 +41,7 @@ var multiplied = []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP32, gemm.TF32, gemm.F
 type Model struct {
 	tabled.Model
 	today *today // nil for the recorded release
+	lists tabled.Lists[kind, prepared]
 
 	sheet      *hw.Sheet
 	params     hw.Set
@@ -264,7 +265,8 @@ func (m *Model) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arc
 	best := tabled.Group(terms.DefaultGroup, groups, func(group int) float64 {
 		c.GroupM = group
 		e.set(&c)
-		e.t.compute(&e.in, &m.device)
+		e.one.compute(&e.in, &m.device)
+		e.t.compute(&m.device, &e.s, &e.one.kernelTerms)
 		return e.t.total
 	})
 	return arch.Mapping{GroupM: best, XCDs: m.Description.Partitions}, nil

@@ -98,7 +98,7 @@ func (m *Model) EstimateFastest(
 	for n := range kept.kernels {
 		k := &kept.kernels[n]
 		configs := kept.usable[k.first:k.behind]
-		if floor := dst[configs[0]].Cycles; float64(floor) > limit {
+		if floor := dst[configs[0]].Cycles; float64(floor) > limit*(1+rounding) {
 			for _, i := range configs {
 				dst[i] = arch.Estimate{Cycles: floor}
 			}

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/bits"
 	"reflect"
 	"slices"
 	"sync/atomic"
@@ -51,7 +50,7 @@ type family struct {
 	timed          kernel.Timings // of kernels by themselves; nil below the rung characterized
 	// prepared holds, per layout and widths of accesses, what does not depend on the sizes of the problem, for the list
 	// of configurations that was estimated last.
-	prepared [1 << 11]keep.Value[preparedList]
+	prepared [kernel.OperandsIndices]keep.Value[preparedList]
 	listed   atomic.Pointer[gemm.Config] // the first of the last list of candidates, which nobody changes
 }
 
@@ -294,14 +293,7 @@ func (m *Model) kept(p *gemm.Problem, cfgs []gemm.Config) (*preparedList, error)
 		return nil, err
 	}
 	operands := kernel.OperandsOf(p).WithWidths(f, p)
-	slot := bits.TrailingZeros8(uint8(operands.WidthA))<<6 | bits.TrailingZeros8(uint8(operands.WidthB))<<3 |
-		bits.TrailingZeros8(uint8(operands.WidthC))
-	if p.AMajor != gemm.MajorK {
-		slot |= 1 << 9
-	}
-	if p.BMajor != gemm.MajorK {
-		slot |= 1 << 10
-	}
+	slot := operands.Index()
 	operands.DType, operands.Out = kernel.SameKernels(operands.DType), kernel.SameKernels(operands.Out)
 	if kept := f.prepared[slot].Load(); kept != nil && kept.operands == operands && kept.is(cfgs) {
 		return kept, nil

@@ -12,6 +12,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"unsafe"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/formula"
@@ -34,7 +35,22 @@ type Model struct {
 	tabled.Model
 	gpu    *gpu.Device
 	device device
-	counts kept[*counts]
+	lists  tabled.Lists[kernel.Operands, counted]
+}
+
+// counted is a configuration with the counts of its kernel.
+type counted struct {
+	*counts
+	terms kernelTerms
+}
+
+// of moves to a configuration whose kernel has these counts, with the inputs that the configuration has by itself.
+func (n *counted) of(d *device, c *gemm.Config, counts *counts) (in inputs) {
+	n.counts, in = counts, counts.inputs
+	in.blockM, in.blockN, in.blockK = float64(c.BlockM), float64(c.BlockN), float64(c.BlockK)
+	in.numWarps, in.groupM, in.splitK = float64(c.NumWarps), float64(c.GroupM), float64(max(c.SplitK, 1))
+	n.terms.compute(&in, d)
+	return in
 }
 
 // Family is the kernel family that the model predicts, and the model's name in requests and descriptions.
@@ -72,8 +88,12 @@ func New(g *gpu.Device) *Model {
 type evaluation struct {
 	model    *Model
 	asked    gemm.Problem
-	operands operands
-	counts   *counts
+	operands kernel.Operands
+	apart    [2]int
+	in       inputs
+	one      counted
+	kernel   gemm.Config // that the counts of one are of, for the operands
+	at       *counted
 	detail   string
 	p        problem
 	t        timing
@@ -81,7 +101,10 @@ type evaluation struct {
 
 // Problem implements tabled.Evaluation.
 func (e *evaluation) Problem(p gemm.Problem) {
-	e.asked, e.operands = p, operandsOf(&p)
+	e.asked, e.apart = p, apartOf(&p)
+	if o := operandsOf(&p); o != e.operands {
+		e.operands, e.one.counts = o, nil
+	}
 	count, rows := p.Products()
 	e.p = problem{m: rows, n: float64(p.N), k: float64(p.K), batch: float64(count),
 		outputBytes: float64(p.Output().Bits()) / 8}
@@ -90,16 +113,22 @@ func (e *evaluation) Problem(p gemm.Problem) {
 
 // Config implements tabled.Evaluation.
 func (e *evaluation) Config(c *gemm.Config) arch.Reason {
-	e.counts = e.model.count(&e.operands, c)
-	e.detail = e.counts.detail
-	e.t.blockM, e.t.blockN, e.t.blockK = float64(c.BlockM), float64(c.BlockN), float64(c.BlockK)
-	e.t.numWarps, e.t.groupM, e.t.splitK = float64(c.NumWarps), float64(c.GroupM), float64(max(c.SplitK, 1))
-	if e.counts.multiplications > 0 { // with tensor cores, which not every problem of these operands can use
+	if k := kernelOf(c); e.one.counts == nil || k != e.kernel {
+		e.one.counts, e.kernel = e.model.count(e.operands, k), k
+	}
+	e.in = e.one.of(&e.model.device, c, e.one.counts)
+	return e.use(c, &e.one)
+}
+
+// use moves to a configuration.
+func (e *evaluation) use(c *gemm.Config, n *counted) arch.Reason {
+	e.at, e.detail, e.t.l1Passes = n, n.detail, n.passes(&e.apart)
+	if n.multiplications > 0 { // with tensor cores, which not every problem of these operands can use
 		if _, e.detail = generator.Guard(&e.asked, *c); e.detail != "" {
 			return generator.ReasonGuard
 		}
 	}
-	return e.counts.reason
+	return n.reason
 }
 
 // Detail implements tabled.Evaluation, for the configuration of the last Config.
@@ -107,16 +136,16 @@ func (e *evaluation) Detail(*gemm.Config, arch.Reason) string { return e.detail 
 
 // Estimate implements tabled.Evaluation. The bound is the resource that a K step needs longest.
 func (e *evaluation) Estimate() arch.Estimate {
-	t := &e.t
-	t.compute(&e.counts.inputs, &e.model.device, &e.p)
+	t, k := &e.t, &e.at.terms
+	t.compute(&e.model.device, &e.p, k)
 	out := arch.Estimate{Cycles: unit.Cycles(t.total), Bound: arch.BoundCompute}
-	most := t.fmaStep + t.tensorStep
+	most := k.fmaStep + k.tensorStep
 	for _, other := range [...]struct {
 		bound arch.Bound
 		step  float64
 	}{
-		{arch.BoundIssue, max(t.loadIssueStep, t.issueStep)}, {arch.BoundSharedMemory, e.counts.sharedWavefronts},
-		{arch.BoundL1, e.counts.l1Passes}, {arch.BoundL2, t.l2Step}, {arch.BoundDRAM, t.dramStep},
+		{arch.BoundIssue, max(k.loadIssueStep, k.issueStep)}, {arch.BoundSharedMemory, e.at.sharedWavefronts},
+		{arch.BoundL1, t.l1Passes}, {arch.BoundL2, t.l2Step}, {arch.BoundDRAM, t.dramStep},
 		{arch.BoundLatency, t.waitingStep},
 	} {
 		if other.step > most {
@@ -126,10 +155,54 @@ func (e *evaluation) Estimate() arch.Estimate {
 	return out
 }
 
+// fewConfigs is up to how many configurations are counted in passing.
+const fewConfigs = 64
+
+// Estimate implements arch.Architecture. A list that is estimated for one problem after the other is checked and
+// counted once.
+func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
+	if len(cfgs) <= fewConfigs {
+		return m.Model.Estimate(ctx, dst, p, cfgs)
+	}
+	if err := m.Supports(&p, cfgs...); err != nil {
+		return err
+	}
+	if err := m.Fits(len(dst), len(cfgs)); err != nil {
+		return err
+	}
+	e := evaluation{model: m}
+	e.Problem(p)
+	list, err := m.lists.Get(e.operands, cfgs, e.list)
+	if err != nil {
+		return err
+	}
+	for i := range cfgs {
+		if reason := e.use(&cfgs[i], &list[i]); reason != "" {
+			dst[i] = arch.Estimate{Reject: reason}
+		} else {
+			dst[i] = e.Estimate()
+		}
+	}
+	return nil
+}
+
+// list fills what is known of a configuration in a list. It returns what the counts take, which others may share.
+func (e *evaluation) list(n *counted, c *gemm.Config) (bytes int, err error) {
+	if err := e.model.Check(c); err != nil {
+		return 0, err
+	}
+	last := e.one.counts
+	e.Config(c)
+	if *n = e.one; n.counts != last {
+		bytes = int(unsafe.Sizeof(counts{}))
+	}
+	return bytes, nil
+}
+
 // Row implements tabled.Evaluation.
 func (e *evaluation) Row(dst []float64) {
 	e.Estimate()
-	columns(dst, &e.model.device, &e.counts.inputs, &e.p, &e.t)
+	columns(dst, &e.model.device, &e.in, &e.p, &e.at.terms, &e.t)
 	for i, v := range dst {
 		if math.IsNaN(v) || math.IsInf(v, 0) { // of a configuration that is no kernel
 			dst[i] = arch.RejectedTotal

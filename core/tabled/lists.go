@@ -3,6 +3,7 @@ package tabled
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/origami-gemm/origami/core/gemm"
@@ -12,19 +13,34 @@ import (
 // Lists are the lists of configurations that were estimated last, with what a model computes of each before it knows the
 // sizes of a problem. K is what that depends on. The zero Lists is ready.
 type Lists[K comparable, V any] struct {
-	mu    sync.Mutex
-	lists map[K]*keep.Value[list[V]]
+	mu     sync.Mutex
+	lists  map[K]*keep.Value[list[V]]
+	shared atomic.Pointer[gemm.Config]
 }
 
 type list[V any] struct {
 	configs []gemm.Config
-	values  []V
+	shared  bool
+	V       V
 }
 
-// Get returns the values of a list. If it is not the last of its key, each makes them; bytes is what they take besides.
-func (l *Lists[K, V]) Get(
-	key K, cfgs []gemm.Config, each func(v *V, c *gemm.Config) (bytes int, err error),
-) ([]V, error) {
+func (l *list[V]) is(cfgs []gemm.Config) bool {
+	if l.shared && &l.configs[0] == &cfgs[0] {
+		return len(l.configs) == len(cfgs)
+	}
+	return slices.Equal(l.configs, cfgs)
+}
+
+// Share says that nobody changes a list, which need not be compared with itself.
+func (l *Lists[K, V]) Share(cfgs []gemm.Config) {
+	if len(cfgs) > 0 {
+		l.shared.Store(&cfgs[0])
+	}
+}
+
+// Get returns what is known of a list with configurations. If it is not the last of its key, prepare fills it, and
+// returns how many bytes that takes.
+func (l *Lists[K, V]) Get(key K, cfgs []gemm.Config, prepare func(v *V) (bytes int, err error)) (*V, error) {
 	l.mu.Lock()
 	at := l.lists[key]
 	if at == nil {
@@ -34,18 +50,17 @@ func (l *Lists[K, V]) Get(
 		l.lists[key] = at
 	}
 	l.mu.Unlock()
-	if known := at.Load(); known != nil && slices.Equal(known.configs, cfgs) {
-		return known.values, nil
+	if known := at.Load(); known != nil && known.is(cfgs) {
+		return &known.V, nil
 	}
-	made := &list[V]{slices.Clone(cfgs), make([]V, len(cfgs))}
-	size := len(cfgs) * int(unsafe.Sizeof(gemm.Config{})+unsafe.Sizeof(made.values[0]))
-	for i := range cfgs {
-		bytes, err := each(&made.values[i], &made.configs[i])
-		if err != nil {
-			return nil, err
-		}
-		size += bytes
+	made := &list[V]{configs: cfgs, shared: l.shared.Load() == &cfgs[0]}
+	if !made.shared {
+		made.configs = slices.Clone(cfgs)
 	}
-	at.Store(made, size)
-	return made.values, nil
+	bytes, err := prepare(&made.V)
+	if err != nil {
+		return nil, err
+	}
+	at.Store(made, bytes+len(cfgs)*int(unsafe.Sizeof(gemm.Config{})))
+	return &made.V, nil
 }

@@ -3,6 +3,7 @@ package tensile
 import (
 	"context"
 	"fmt"
+	"unsafe"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -87,15 +88,21 @@ func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Proble
 	}
 	e := evaluation{m: m}
 	e.Problem(p)
-	list, err := m.lists.Get(kind{p.Types(), p.AMajor, p.BMajor}, cfgs, func(n *prepared, c *gemm.Config) (int, error) {
-		e.prepare(n, c)
-		return 0, m.Check(c)
+	list, err := m.lists.Get(kind{p.Types(), p.AMajor, p.BMajor}, cfgs, func(list *[]prepared) (int, error) {
+		*list = make([]prepared, len(cfgs))
+		for i := range *list {
+			if err := m.Check(&cfgs[i]); err != nil {
+				return 0, err
+			}
+			e.prepare(&(*list)[i], &cfgs[i])
+		}
+		return len(cfgs) * int(unsafe.Sizeof(prepared{})), nil
 	})
 	if err != nil {
 		return err
 	}
-	for i := range list {
-		if reason := e.use(&list[i]); reason != "" {
+	for i := range *list {
+		if reason := e.use(&(*list)[i]); reason != "" {
 			dst[i] = arch.Estimate{Reject: reason}
 		} else {
 			dst[i] = e.Estimate()

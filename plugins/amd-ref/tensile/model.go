@@ -41,7 +41,7 @@ var multiplied = []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP32, gemm.TF32, gemm.F
 type Model struct {
 	tabled.Model
 	today *today // nil for the recorded release
-	lists tabled.Lists[kind, prepared]
+	lists tabled.Lists[kind, []prepared]
 
 	sheet      *hw.Sheet
 	params     hw.Set

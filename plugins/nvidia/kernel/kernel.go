@@ -5,7 +5,6 @@ package kernel
 
 import (
 	"fmt"
-	"math/bits"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -127,23 +126,6 @@ type Widths interface {
 func (o Operands) WithWidths(f Widths, p *gemm.Problem) Operands {
 	o.WidthA, o.WidthB, o.WidthC = f.Width(*p, gemm.A), f.Width(*p, gemm.B), f.Width(*p, gemm.C)
 	return o
-}
-
-// OperandsIndices is how many values Operands.Index has.
-const OperandsIndices = 1 << 11
-
-// Index numbers layouts and widths.
-func (o Operands) Index() int {
-	o = o.Widest()
-	i := bits.TrailingZeros8(uint8(o.WidthA))<<6 | bits.TrailingZeros8(uint8(o.WidthB))<<3 |
-		bits.TrailingZeros8(uint8(o.WidthC))
-	if o.AMajor != gemm.MajorK {
-		i |= 1 << 9
-	}
-	if o.BMajor != gemm.MajorK {
-		i |= 1 << 10
-	}
-	return i
 }
 
 // Epilogue returns an epilogue whose kernels are those of the operands.

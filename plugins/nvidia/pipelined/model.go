@@ -6,6 +6,7 @@ package pipelined
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -48,17 +49,11 @@ type family struct {
 	slots, latency float64        // kernel.Overhead
 	compiled       kernel.Table   // by the compiler's report; nil below that rung
 	timed          kernel.Timings // of kernels by themselves; nil below the rung characterized
-	// prepared holds, per layout and widths of accesses, what does not depend on the sizes of the problem, for the list
-	// of configurations that was estimated last.
-	prepared [kernel.OperandsIndices]keep.Value[preparedList]
-	listed   atomic.Pointer[gemm.Config] // the first of the last list of candidates, which nobody changes
+	prepared       tabled.Lists[kernel.Operands, preparedList]
 }
 
 // preparedList is a list of configurations for some operands.
 type preparedList struct {
-	operands kernel.Operands
-	configs  []gemm.Config
-	listed   bool // configs are a list of candidates, which nobody changes
 	prepared []preparedConfig
 	// usable are the positions of configurations that can be used, those of a kernel together. rejected are the others.
 	usable, rejected []int32
@@ -184,9 +179,7 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 	if err != nil {
 		return nil, err
 	}
-	if len(shared.Configs) > 0 {
-		f.listed.Store(&shared.Configs[0])
-	}
+	f.prepared.Share(shared.Configs)
 	// Appending to it must not change the list of another.
 	return &arch.Candidates{Configs: slices.Clip(shared.Configs), Rejected: slices.Clip(shared.Rejected)}, nil
 }
@@ -293,45 +286,35 @@ func (m *Model) kept(p *gemm.Problem, cfgs []gemm.Config) (*preparedList, error)
 		return nil, err
 	}
 	operands := kernel.OperandsOf(p).WithWidths(f, p)
-	slot := operands.Index()
 	operands.DType, operands.Out = kernel.SameKernels(operands.DType), kernel.SameKernels(operands.Out)
-	if kept := f.prepared[slot].Load(); kept != nil && kept.operands == operands && kept.is(cfgs) {
-		return kept, nil
-	}
-	if slices.ContainsFunc(cfgs, func(c gemm.Config) bool { return c.Kernel != cfgs[0].Kernel }) {
+	list, err := f.prepared.Get(operands, cfgs, func(list *preparedList) (bytes int, err error) {
+		if slices.ContainsFunc(cfgs, func(c gemm.Config) bool { return c.Kernel != cfgs[0].Kernel }) {
+			return 0, errSeveral
+		}
+		keep.Making(func() { bytes = m.prepareAll(f, list, p, cfgs) })
+		return bytes, nil
+	})
+	if err != nil {
 		return nil, m.Supports(p, cfgs...)
 	}
-	list := &preparedList{operands: operands, configs: cfgs, listed: f.listed.Load() == &cfgs[0]}
-	if !list.listed {
-		list.configs = slices.Clone(cfgs)
-	}
-	kernels := 0
-	keep.Making(func() { kernels = m.prepareAll(f, list, p) })
-	f.prepared[slot].Store(list, len(cfgs)*int(unsafe.Sizeof(gemm.Config{})+unsafe.Sizeof(preparedConfig{})+unsafe.Sizeof(int32(0)))+
-		kernels*int(unsafe.Sizeof(preparedKernel{})+unsafe.Sizeof(listedKernel{})))
 	return list, nil
 }
 
-// is reports whether it is the list of these configurations.
-func (l *preparedList) is(cfgs []gemm.Config) bool {
-	if l.listed && &l.configs[0] == &cfgs[0] {
-		return len(l.configs) == len(cfgs)
-	}
-	return slices.Equal(l.configs, cfgs)
-}
+var errSeveral = errors.New("configurations of several families")
 
 // prepareAll prepares the configurations of a list. Those of a kernel share it, if their sums are added up in the same
-// way. It returns how many kernels there are.
-func (m *Model) prepareAll(f *family, list *preparedList, p *gemm.Problem) (prepared int) {
-	list.prepared = make([]preparedConfig, len(list.configs))
+// way. It returns what they take.
+func (m *Model) prepareAll(f *family, list *preparedList, p *gemm.Problem, cfgs []gemm.Config) (bytes int) {
+	list.prepared = make([]preparedConfig, len(cfgs))
+	prepared := 0
 	var (
 		kernels recent[preparedSplit]
 		last    [2]inputs
 		shared  = &preparedKernel{}
 		next    = &preparedKernel{}
 	)
-	for i := range list.configs {
-		c, config := &list.prepared[i], &list.configs[i]
+	for i := range cfgs {
+		c, config := &list.prepared[i], &cfgs[i]
 		one, known := kernels.of(kernel.KernelOf(f.Family, *config))
 		if known && m.prepareSplit(c, one, p, config) {
 			continue
@@ -353,7 +336,7 @@ func (m *Model) prepareAll(f *family, list *preparedList, p *gemm.Problem) (prep
 		}
 		one.preparedConfig, one.splitK = *c, config.SplitK
 	}
-	list.usable = make([]int32, 0, len(list.configs)-len(list.rejected))
+	list.usable = make([]int32, 0, len(cfgs)-len(list.rejected))
 	for i := range list.prepared {
 		if list.prepared[i].reject == "" {
 			list.usable = append(list.usable, int32(i))
@@ -373,7 +356,8 @@ func (m *Model) prepareAll(f *family, list *preparedList, p *gemm.Problem) (prep
 		k.setFloor(&m.device, list.prepared, list.usable[first:k.behind])
 		list.kernels, first = append(list.kernels, k), k.behind
 	}
-	return prepared
+	return len(cfgs)*int(unsafe.Sizeof(preparedConfig{})+unsafe.Sizeof(int32(0))) +
+		prepared*int(unsafe.Sizeof(preparedKernel{})+unsafe.Sizeof(listedKernel{}))
 }
 
 // Estimate implements arch.Architecture.

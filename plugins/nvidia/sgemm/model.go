@@ -35,7 +35,7 @@ type Model struct {
 	tabled.Model
 	gpu    *gpu.Device
 	device device
-	lists  tabled.Lists[kernel.Operands, counted]
+	lists  tabled.Lists[kernel.Operands, []counted]
 }
 
 // counted is a configuration with the counts of its kernel.
@@ -172,31 +172,28 @@ func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Proble
 	}
 	e := evaluation{model: m}
 	e.Problem(p)
-	list, err := m.lists.Get(e.operands, cfgs, e.list)
+	list, err := m.lists.Get(e.operands, cfgs, func(list *[]counted) (int, error) {
+		*list = make([]counted, len(cfgs))
+		for i := range *list {
+			if err := m.Check(&cfgs[i]); err != nil {
+				return 0, err
+			}
+			e.Config(&cfgs[i])
+			(*list)[i] = e.one
+		}
+		return len(cfgs) * int(unsafe.Sizeof(counted{})+unsafe.Sizeof(counts{})), nil
+	})
 	if err != nil {
 		return err
 	}
-	for i := range cfgs {
-		if reason := e.use(&cfgs[i], &list[i]); reason != "" {
+	for i := range *list {
+		if reason := e.use(&cfgs[i], &(*list)[i]); reason != "" {
 			dst[i] = arch.Estimate{Reject: reason}
 		} else {
 			dst[i] = e.Estimate()
 		}
 	}
 	return nil
-}
-
-// list fills what is known of a configuration in a list. It returns what the counts take, which others may share.
-func (e *evaluation) list(n *counted, c *gemm.Config) (bytes int, err error) {
-	if err := e.model.Check(c); err != nil {
-		return 0, err
-	}
-	last := e.one.counts
-	e.Config(c)
-	if *n = e.one; n.counts != last {
-		bytes = int(unsafe.Sizeof(counts{}))
-	}
-	return bytes, nil
 }
 
 // Row implements tabled.Evaluation.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -153,6 +155,23 @@ func TestConcurrentCallers(t *testing.T) {
 	group.Wait()
 }
 
+// A process that asks about all types, layouts, alignments and outputs keeps no more than the budget of lists.
+func TestKindsAreBounded(t *testing.T) {
+	const most = 200e6
+	for kind := range 5 * 4 * 2 * 8 {
+		dtype := []string{"fp16", "bf16", "fp8", "int8", "tf32"}[kind%5]
+		layout := kind / 5 % 4
+		out := []string{"", `,"out_dtype":"fp32"`}[kind/20%2]
+		_, _ = asked(t, fmt.Sprintf(`{"ask":"select","brief":true,"arch":"gfx942","kernel":"tensile","m":512,"n":512,"k":512,`+
+			`"dtype":"%s","trans_a":%t,"trans_b":%t,"align":%d%s}`, dtype, layout&1 > 0, layout&2 > 0, 2<<(kind/40%4), out))
+	}
+	var m runtime.MemStats
+	runtime.GC()
+	if runtime.ReadMemStats(&m); float64(m.HeapAlloc) > most {
+		t.Errorf("it keeps %.0f MB", float64(m.HeapAlloc)/1e6)
+	}
+}
+
 // Whatever the text of a request, the result is an answer or a one-line error.
 func FuzzAsk(f *testing.F) {
 	for _, s := range []string{
@@ -170,6 +189,25 @@ func FuzzAsk(f *testing.F) {
 			t.Fatalf("%q", err)
 		}
 	})
+}
+
+// A new pick costs what its model does, and its text.
+func BenchmarkNewPick(b *testing.B) {
+	for _, of := range []string{`"arch":"h200"`, `"arch":"sm89"`, `"arch":"gfx942"`, `"arch":"h200","kernel":"library"`} {
+		b.Run(of, func(b *testing.B) {
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				request := fmt.Sprintf(`{"ask":"select","brief":true,%s,"m":%d,"n":3000,"k":777}`, of, 1000+n)
+				v, err := answer(b.Context(), []byte(request))
+				if err == nil {
+					_, err = ask.Encode(v)
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
 
 // A known pick costs little more than its text.

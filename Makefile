@@ -53,7 +53,7 @@ endif
 
 .DEFAULT_GOAL := build
 .PHONY: help build install lib wheel wheel-ready wheel-test release release-lint image publish rehearse version cuda cuda-ready cuda-test triton python-test python-ready cluster-test site site-ready site-test test test-all race golden golden-v3 golden-arm64 lint proto
-.PHONY: generate budgets intervals checked scores verify ptxas assemble fuzz soak hostile many-gpus bench hashes tools clean
+.PHONY: generate budgets intervals checked scores verify ptxas assemble fuzz soak hostile many-gpus bench prices hashes tools clean
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -370,6 +370,9 @@ many-gpus: ## 1,000 simulated GPUs, and what a million records cost: an hour of 
 
 bench: ## all benchmarks, in the form that benchstat compares
 	go test -run '^$$' -bench . -benchmem -cpu 1 ./...
+
+prices: ## what answers to lists cost, into docs/performance.md
+	go test -run '^$$' -bench 'List$$' -benchtime 1x -count 1 ./cmd/origami -prices
 
 # For every platform and Python from 3.11 on.
 hashes: ## .ci/python/*.txt, the hashes of what the *.in there name (needs Python's pip)

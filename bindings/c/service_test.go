@@ -163,8 +163,8 @@ func TestKindsAreBounded(t *testing.T) {
 		dtype := []string{"fp16", "bf16", "fp8", "int8", "tf32"}[kind%5]
 		layout := kind / 5 % 4
 		out := []string{"", `,"out_dtype":"fp32"`}[kind/20%2]
-		_, _ = asked(t, fmt.Sprintf(`{"ask":"select","brief":true,%s,"m":512,"n":512,"k":512,`+
-			`"dtype":"%s","trans_a":%t,"trans_b":%t,"align":%d%s}`, of, dtype, layout&1 > 0, layout&2 > 0, 2<<(kind/40%4), out))
+		_, _ = asked(t, fmt.Sprintf(`{"ask":"select","brief":true,%s,"m":512,"n":512,"k":512,"dtype":"%s",`+
+			`"trans_a":%t,"trans_b":%t,"align":%d%s}`, of, dtype, layout&1 > 0, layout&2 > 0, 2<<(kind/40%4), out))
 	}
 	var m runtime.MemStats
 	runtime.GC()

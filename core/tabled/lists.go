@@ -10,8 +10,8 @@ import (
 	"github.com/origami-gemm/origami/core/keep"
 )
 
-// Lists are the lists of configurations that were estimated last, with what a model computes of each before it knows the
-// sizes of a problem. K is what that depends on. The zero Lists is ready.
+// Lists are the lists of configurations that were estimated last, with what a model computes of each before it knows
+// the sizes of a problem. K is what that depends on. The zero Lists is ready.
 type Lists[K comparable, V any] struct {
 	mu     sync.Mutex
 	lists  map[K]*keep.Value[list[V]]

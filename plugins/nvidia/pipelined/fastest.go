@@ -136,10 +136,11 @@ type floorTerms struct {
 	pace                                    float64 // cycles of an SM for a K step of a CTA that nothing else delays, at least
 	chain                                   float64 // cycles of a K step in a CTA, at least, ÷ the largest split of K
 	end                                     float64 // cycles of an SM for the output of a CTA, at least
-	fixed                                   float64
+	fixed                                   float64 // cycles of the launch and of the first loads
 }
 
-// setFloor sets what the floor depends on. mostSplit is the largest split of K in the list.
+// setFloor sets what the floor depends on. The names of terms without a name may change as zterms.go is generated: then
+// TestFastestAreThoseOfAllEstimates fails.
 func (k *listedKernel) setFloor(d *device, configs []preparedConfig, usable []int32) {
 	cost, mostSplit := math.Inf(1), 1.
 	for _, i := range usable {
@@ -165,12 +166,12 @@ func (k *listedKernel) setFloor(d *device, configs []preparedConfig, usable []in
 	}
 }
 
-// floor is a time that no configuration of a kernel is below: that of the K steps alone, dealt to all SMs without a
-// rest, or one after the other in the largest split. It takes a fraction of the time of least.
+// floor is a time that no configuration of a kernel is below: the K steps alone, dealt to all SMs without a rest or one
+// after the other in the largest split, and the output. It takes a fraction of the time of least.
 func (e *estimator) floor(k *listedKernel) float64 {
 	s, f := &e.shape, &k.floorTerms
 	gridM := s.m / f.tileM
-	if s.groupTiles == 0 {
+	if s.groups == (gemm.Groups{}) {
 		gridM = math.Ceil(math.Ceil(gridM)/f.sharersM) * f.sharersM
 	}
 	gridN := math.Ceil(math.Ceil(s.n/f.tileN)/f.sharersN) * f.sharersN

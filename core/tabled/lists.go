@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/keep"
 )
@@ -63,4 +64,33 @@ func (l *Lists[K, V]) Get(key K, cfgs []gemm.Config, prepare func(v *V) (bytes i
 	}
 	at.Store(made, bytes+len(cfgs)*int(unsafe.Sizeof(gemm.Config{})))
 	return &made.V, nil
+}
+
+// FewConfigs is up to how many configurations are prepared in passing.
+const FewConfigs = 64
+
+// EstimateList estimates the configurations of a list, after each was checked and prepared for the key once.
+func EstimateList[K comparable, V any](m *Model, l *Lists[K, []V], key K, dst []arch.Estimate, cfgs []gemm.Config,
+	prepare func(*V, *gemm.Config), estimate func(*V, *gemm.Config) arch.Estimate,
+) error {
+	if err := m.Fits(len(dst), len(cfgs)); err != nil {
+		return err
+	}
+	list, err := l.Get(key, cfgs, func(list *[]V) (int, error) {
+		*list = make([]V, len(cfgs))
+		for i := range *list {
+			if err := m.Check(&cfgs[i]); err != nil {
+				return 0, err
+			}
+			prepare(&(*list)[i], &cfgs[i])
+		}
+		return len(cfgs) * int(unsafe.Sizeof((*list)[0])), nil
+	})
+	if err != nil {
+		return err
+	}
+	for i := range *list {
+		dst[i] = estimate(&(*list)[i], &cfgs[i])
+	}
+	return nil
 }

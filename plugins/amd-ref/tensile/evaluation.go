@@ -3,7 +3,6 @@ package tensile
 import (
 	"context"
 	"fmt"
-	"unsafe"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -65,50 +64,29 @@ func (e *evaluation) use(n *prepared) arch.Reason {
 	return n.reason
 }
 
-// fewConfigs is up to how many configurations are prepared in passing.
-const fewConfigs = 64
-
 // kind is what a prepared configuration depends on.
 type kind struct {
 	types          gemm.Types
 	aMajor, bMajor gemm.Major
 }
 
-// Estimate implements arch.Architecture. A list that is estimated for one problem after the other is checked and
-// prepared once.
+// Estimate implements arch.Architecture.
 func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
-	if len(cfgs) <= fewConfigs {
+	if len(cfgs) <= tabled.FewConfigs {
 		return m.Model.Estimate(ctx, dst, p, cfgs)
 	}
 	if err := m.Supports(&p, cfgs...); err != nil {
 		return err
 	}
-	if err := m.Fits(len(dst), len(cfgs)); err != nil {
-		return err
-	}
 	e := evaluation{m: m}
 	e.Problem(p)
-	list, err := m.lists.Get(kind{p.Types(), p.AMajor, p.BMajor}, cfgs, func(list *[]prepared) (int, error) {
-		*list = make([]prepared, len(cfgs))
-		for i := range *list {
-			if err := m.Check(&cfgs[i]); err != nil {
-				return 0, err
+	return tabled.EstimateList(&m.Model, &m.lists, kind{p.Types(), p.AMajor, p.BMajor}, dst, cfgs, e.prepare,
+		func(n *prepared, _ *gemm.Config) arch.Estimate {
+			if reason := e.use(n); reason != "" {
+				return arch.Estimate{Reject: reason}
 			}
-			e.prepare(&(*list)[i], &cfgs[i])
-		}
-		return len(cfgs) * int(unsafe.Sizeof(prepared{})), nil
-	})
-	if err != nil {
-		return err
-	}
-	for i := range *list {
-		if reason := e.use(&(*list)[i]); reason != "" {
-			dst[i] = arch.Estimate{Reject: reason}
-		} else {
-			dst[i] = e.Estimate()
-		}
-	}
-	return nil
+			return e.Estimate()
+		})
 }
 
 // Estimate implements tabled.Evaluation.

@@ -268,14 +268,11 @@ func enumerate(f *family, s arch.Space, use func([]gemm.Config)) error {
 	return nil
 }
 
-// fewConfigs is up to how many configurations are prepared in passing, without being kept.
-const fewConfigs = 64
-
 // kept returns the list of configurations, prepared, or nil if they are few. It is kept from one call to the next, per
 // family, layout, width of accesses and element type, so that a list that is estimated for problem after problem is
 // prepared once. The error is as from Supports.
 func (m *Model) kept(p *gemm.Problem, cfgs []gemm.Config) (*preparedList, error) {
-	if len(cfgs) <= fewConfigs {
+	if len(cfgs) <= tabled.FewConfigs {
 		return nil, m.Supports(p, cfgs...)
 	}
 	if err := m.Supports(p, cfgs[:1]...); err != nil {

@@ -12,7 +12,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"unsafe"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/formula"
@@ -155,45 +154,25 @@ func (e *evaluation) Estimate() arch.Estimate {
 	return out
 }
 
-// fewConfigs is up to how many configurations are counted in passing.
-const fewConfigs = 64
-
-// Estimate implements arch.Architecture. A list that is estimated for one problem after the other is checked and
-// counted once.
+// Estimate implements arch.Architecture.
 func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
-	if len(cfgs) <= fewConfigs {
+	if len(cfgs) <= tabled.FewConfigs {
 		return m.Model.Estimate(ctx, dst, p, cfgs)
 	}
 	if err := m.Supports(&p, cfgs...); err != nil {
 		return err
 	}
-	if err := m.Fits(len(dst), len(cfgs)); err != nil {
-		return err
-	}
 	e := evaluation{model: m}
 	e.Problem(p)
-	list, err := m.lists.Get(e.operands, cfgs, func(list *[]counted) (int, error) {
-		*list = make([]counted, len(cfgs))
-		for i := range *list {
-			if err := m.Check(&cfgs[i]); err != nil {
-				return 0, err
-			}
-			e.Config(&cfgs[i])
-			(*list)[i] = e.one
+	return tabled.EstimateList(&m.Model, &m.lists, e.operands, dst, cfgs, func(n *counted, c *gemm.Config) {
+		e.Config(c)
+		*n = e.one
+	}, func(n *counted, c *gemm.Config) arch.Estimate {
+		if reason := e.use(c, n); reason != "" {
+			return arch.Estimate{Reject: reason}
 		}
-		return len(cfgs) * int(unsafe.Sizeof(counted{})+unsafe.Sizeof(counts{})), nil
+		return e.Estimate()
 	})
-	if err != nil {
-		return err
-	}
-	for i := range *list {
-		if reason := e.use(&cfgs[i], &(*list)[i]); reason != "" {
-			dst[i] = arch.Estimate{Reject: reason}
-		} else {
-			dst[i] = e.Estimate()
-		}
-	}
-	return nil
 }
 
 // Row implements tabled.Evaluation.

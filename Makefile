@@ -266,10 +266,10 @@ golden-arm64: ## the same on arm64, where Go fuses multiply-adds at every chance
 RACE = $(shell grep -rlE --include='*.go' '\bgo func|^\s*go [a-z]|\bsync\.[MPRW]|\batomic\.[A-Z]|errgroup|\bask\.Group\b' bindings cmd core plugins sdk | \
 	xargs -n1 dirname | sort -u | grep -v -e plugins/nvidia/cuda -e testdata -e 'cmd/origami$$' -e cmd/origami/browser -e cmd/origami/hostile -e cmd/origami/soak -e 'core/dataset$$' -e internal/cli -e internal/figure \
 	-e 'plugins/nvidia$$' -e plugins/nvidia/tritonblas -e plugins/nvidia/pipelined -e plugins/nvidia/gemmgen/families -e plugins/amd-ref -e plugins/library | sed 's,^,./,')
-# What TestLibrary calls is built without it. TestCandidatesAndBands and TestKindsAreBounded compute in one goroutine.
+# What TestLibrary calls is built without it. TestCandidatesAndBands and those of rooms compute in one goroutine.
 # TestAxes has the goroutines of TestBrokenArchitectures. Of families, one test has goroutines.
 race: ## their tests under the race detector, in random order
-	go test -race -shuffle=on -vet=off -timeout 10m -skip '^(TestLibrary|TestCandidatesAndBands|TestKindsAreBounded|TestAxes)$$' $(RACE)
+	go test -race -shuffle=on -vet=off -timeout 10m -skip '^(TestLibrary|TestCandidatesAndBands|Test(Kinds|Lists)ShareTheirRoom|TestAxes)$$' $(RACE)
 	go test -race -vet=off -run '^TestEmitIsDeterministic$$' ./plugins/nvidia/gemmgen/families
 
 lint: tools ## golangci-lint, go vet among it, and module tidiness

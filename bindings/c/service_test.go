@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -153,25 +152,6 @@ func TestConcurrentCallers(t *testing.T) {
 		})
 	}
 	group.Wait()
-}
-
-// A process that asks about all types, layouts, alignments and outputs keeps no more than the budget of lists.
-func TestKindsAreBounded(t *testing.T) {
-	const most = 150e6
-	for kind := range 2 * 5 * 4 * 2 * 4 {
-		of := []string{`"arch":"gfx942"`, `"arch":"h200","kernel":"mma"`}[kind/160]
-		dtype := []string{"fp16", "bf16", "fp8", "int8", "tf32"}[kind%5]
-		layout := kind / 5 % 4
-		out := []string{"", `,"out_dtype":"fp32"`}[kind/20%2]
-		_, _ = asked(t, fmt.Sprintf(`{"ask":"select","brief":true,%s,"m":512,"n":512,"k":512,"dtype":"%s",`+
-			`"trans_a":%t,"trans_b":%t,"align":%d%s}`, of, dtype, layout&1 > 0, layout&2 > 0, 2<<(kind/40%4), out))
-	}
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	if t.Logf("it keeps %.0f MB", float64(m.HeapAlloc)/1e6); float64(m.HeapAlloc) > most {
-		t.Errorf("it keeps more than %.0f MB", most/1e6)
-	}
 }
 
 // Whatever the text of a request, the result is an answer or a one-line error.

@@ -75,7 +75,7 @@ func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Proble
 	if len(cfgs) <= tabled.FewConfigs {
 		return m.Model.Estimate(ctx, dst, p, cfgs)
 	}
-	if err := m.Supports(&p, cfgs...); err != nil {
+	if err := m.Supports(&p, cfgs[0]); err != nil { // the others are of the same family, or none
 		return err
 	}
 	e := evaluation{m: m}

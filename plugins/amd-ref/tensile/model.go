@@ -150,7 +150,7 @@ func newModel(sheet *hw.Sheet, params hw.Set, values map[string]float64) *Model 
 	g := terms.Generations[sheet.Arch]
 	m := &Model{sheet: sheet, params: params, generation: g, rates: map[gemm.DType]rate{}}
 	m.Space = func(_ string, t gemm.DType) arch.Space { return m.cu.Space(t) }
-	m.New = func() tabled.Evaluation { return &evaluation{m: m} }
+	m.New, m.Share = func() tabled.Evaluation { return &evaluation{m: m} }, m.lists.Share
 	m.cu = kernel.CU{
 		FMA: g.FMA, StreamK: g.MALLRate > 0, Sides: g.Sides, Buffers: g.Buffers,
 		LDS: params.Int("lds_bytes"), RegistersPerThread: params.Int("registers_per_thread"),

@@ -66,7 +66,7 @@ func New(g *gpu.Device) *Model {
 	m := &Model{gpu: g}
 	m.Description, m.AnyAccess, m.Exact = g.Description(), true, true
 	m.Space = func(string, gemm.DType) arch.Space { return family.Family{}.Space() }
-	m.New = func() tabled.Evaluation { return &evaluation{model: m} }
+	m.New, m.Share = func() tabled.Evaluation { return &evaluation{model: m} }, m.lists.Share
 	d := &m.Description
 	d.Model, d.Kernels, d.Rung = Family, []string{Family}, arch.RungSpec
 	d.Timing = string(stopwatch.Events) // of the measured ladder
@@ -159,7 +159,7 @@ func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Proble
 	if len(cfgs) <= tabled.FewConfigs {
 		return m.Model.Estimate(ctx, dst, p, cfgs)
 	}
-	if err := m.Supports(&p, cfgs...); err != nil {
+	if err := m.Supports(&p, cfgs[0]); err != nil { // the others are of the same family, or none
 		return err
 	}
 	e := evaluation{model: m}

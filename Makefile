@@ -53,7 +53,7 @@ endif
 
 .DEFAULT_GOAL := build
 .PHONY: help build install lib wheel wheel-ready wheel-test release release-lint image publish rehearse version cuda cuda-ready cuda-test triton python-test torch-sources torch-test python-ready cluster-test site site-ready site-test test test-all race golden golden-v3 golden-arm64 lint proto
-.PHONY: generate budgets intervals checked scores verify ptxas assemble fuzz soak hostile many-gpus bench hashes tools clean
+.PHONY: generate budgets intervals checked scores verify ptxas assemble fuzz soak hostile many-gpus bench prices hashes tools clean
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -272,10 +272,12 @@ golden-arm64: ## the same on arm64, where Go fuses multiply-adds at every chance
 # each other is read by the tests of core/measure too, in a tenth of the time.
 RACE = $(shell grep -rlE --include='*.go' '\bgo func|^\s*go [a-z]|\bsync\.[MPRW]|\batomic\.[A-Z]|errgroup|\bask\.Group\b' bindings cmd core plugins sdk | \
 	xargs -n1 dirname | sort -u | grep -v -e plugins/nvidia/cuda -e testdata -e 'cmd/origami$$' -e cmd/origami/browser -e cmd/origami/hostile -e cmd/origami/soak -e 'core/dataset$$' -e internal/cli -e internal/figure \
-	-e 'plugins/nvidia$$' -e plugins/nvidia/tritonblas -e plugins/nvidia/pipelined -e plugins/amd-ref -e plugins/library | sed 's,^,./,')
-# What TestLibrary calls is built without it, and TestCandidatesAndBands computes for a minute and a half in one goroutine.
+	-e 'plugins/nvidia$$' -e plugins/nvidia/tritonblas -e plugins/nvidia/pipelined -e plugins/nvidia/gemmgen/families -e plugins/amd-ref -e plugins/library | sed 's,^,./,')
+# What TestLibrary calls is built without it. TestCandidatesAndBands and those of rooms compute in one goroutine.
+# TestAxes has the goroutines of TestBrokenArchitectures. Of families, one test has goroutines.
 race: ## their tests under the race detector, in random order
-	go test -race -shuffle=on -vet=off -timeout 10m -skip '^(TestLibrary|TestCandidatesAndBands)$$' $(RACE)
+	go test -race -shuffle=on -vet=off -timeout 10m -skip '^(TestLibrary|TestCandidatesAndBands|Test(Kinds|Lists)ShareTheirRoom|TestAxes)$$' $(RACE)
+	go test -race -vet=off -run '^TestEmitIsDeterministic$$' ./plugins/nvidia/gemmgen/families
 
 # With -trimpath, Go shares cgo's output between checkouts, and the output names the files of the first one. The flag
 # keeps them apart.
@@ -381,6 +383,9 @@ many-gpus: ## 100 simulated GPUs at the end of commands, and what a million reco
 
 bench: ## all benchmarks, in the form that benchstat compares
 	go test -run '^$$' -bench . -benchmem -cpu 1 ./...
+
+prices: ## what answers to lists cost, into docs/performance.md
+	go test -run '^$$' -bench 'List$$' -benchtime 1x -count 1 ./cmd/origami -prices
 
 # For every platform and Python from 3.11 on.
 hashes: ## .ci/python/*.txt, the hashes of what the *.in there name (needs Python's pip)

@@ -117,10 +117,9 @@ func sameAsCommandLine(t *testing.T, folder string) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					request := selector.Request{Space: arch.Space{Kernel: kernel}, Top: 1}
+					s, result := selector.New(opened, arch.Space{Kernel: kernel}), selector.Result{}
 					asked := slices.DeleteFunc(slices.Clone(problems), func(p gemm.Problem) bool {
-						_, err := selector.RankOne(t.Context(), opened, p, request)
-						return err != nil // it lacks the type, or no kernel fits
+						return s.Select(t.Context(), p, &result) != nil // it lacks the type, or no kernel fits
 					})
 					if len(asked) == 0 {
 						t.Fatal("it answers none of the problems")

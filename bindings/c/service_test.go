@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -170,6 +171,25 @@ func FuzzAsk(f *testing.F) {
 			t.Fatalf("%q", err)
 		}
 	})
+}
+
+// A new pick costs what its model does, and its text.
+func BenchmarkNewPick(b *testing.B) {
+	for _, of := range []string{`"arch":"h200"`, `"arch":"sm89"`, `"arch":"gfx942"`, `"arch":"h200","kernel":"library"`} {
+		b.Run(of, func(b *testing.B) {
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				request := fmt.Sprintf(`{"ask":"select","brief":true,%s,"m":%d,"n":3000,"k":777}`, of, 1000+n)
+				v, err := answer(b.Context(), []byte(request))
+				if err == nil {
+					_, err = ask.Encode(v)
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
 
 // A known pick costs little more than its text.

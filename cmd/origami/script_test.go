@@ -141,33 +141,6 @@ func BenchmarkColdStart(b *testing.B) {
 	}
 }
 
-// BenchmarkList is `select` over a list of 1,000 problems, from the start of the process to its exit, per problem: with
-// and without a plugin process, and with the expected regret.
-func BenchmarkList(b *testing.B) {
-	const count = 1000
-	var list strings.Builder
-	list.WriteString("m,n,k\n")
-	for i := range count {
-		fmt.Fprintf(&list, "%d,%d,%d\n", 16*(1+i%512), 16*(1+i*7%512), 16*(1+i*31%512))
-	}
-	for name, flags := range map[string]string{
-		"plugin": "", "in-process": "--in-process", "in-process-regret": "--in-process --regret",
-	} {
-		b.Run(name, func(b *testing.B) {
-			origami := binary(b)
-			words := strings.Fields("--arch sm90@h200 select --problems - --format csv " + flags)
-			for b.Loop() {
-				cmd := osexec.Command(origami, words...)
-				cmd.Stdin = strings.NewReader(list.String())
-				if out, err := cmd.CombinedOutput(); err != nil {
-					b.Fatalf("%v: %s", err, out)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/count, "ns/problem")
-		})
-	}
-}
-
 // A signal ends a long answer and its plugin promptly, with one line and exit code 143.
 func TestInterrupt(t *testing.T) {
 	origami := binary(t)

@@ -46,8 +46,8 @@ type Architecture interface {
 // FastestEstimator is an Architecture that finds the fastest of many configurations without estimating all.
 type FastestEstimator interface {
 	// EstimateFastest is Estimate for the top fastest configurations, and for those that are as fast as the last of
-	// these. Of the others, an estimate may have a number that is too low, but above the estimates of the fastest, and
-	// no Bound. Infeasible configurations get their reason.
+	// these. Others may have any number above the estimates of the fastest, and no Bound. Infeasible configurations get
+	// their reason.
 	EstimateFastest(ctx context.Context, dst []Estimate, p gemm.Problem, cfgs []gemm.Config, top int) error
 }
 

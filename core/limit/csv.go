@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 
@@ -33,7 +34,7 @@ func (c CSV) reader(in io.Reader, name, fix string, row, cells int) *csv.Reader 
 		c.Comma = ','
 	}
 	r := csv.NewReader(&rowReader{CSV: c, in: in, name: name, fix: fix, row: row, cells: cells, line: 1,
-		buffer: make([]byte, row+4<<10)})
+		buffer: make([]byte, min(row, 4<<10))})
 	r.Comma, r.Comment, r.TrimLeadingSpace = rune(c.Comma), rune(c.Comment), c.TrimLeadingSpace
 	r.ReuseRecord = true
 	return r
@@ -46,7 +47,7 @@ type rowReader struct {
 	name, fix  string
 	row, cells int // the limits
 
-	// buffer[begin:ready] are whole rows, buffer[ready:end] is the beginning of another. A row within the limit fits.
+	// buffer[begin:ready] are whole rows, buffer[ready:end] is the beginning of another. It grows to hold a row.
 	buffer            []byte
 	begin, ready, end int
 
@@ -89,6 +90,9 @@ func (r *rowReader) Read(p []byte) (int, error) {
 // fill reads more of the file.
 func (r *rowReader) fill() {
 	r.end = copy(r.buffer, r.buffer[r.begin:r.end])
+	if r.end == len(r.buffer) {
+		r.buffer = slices.Grow(r.buffer, r.end)[:2*r.end]
+	}
 	r.begin, r.ready = 0, 0
 	n, err := r.in.Read(r.buffer[r.end:])
 	for range n {

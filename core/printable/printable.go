@@ -27,6 +27,19 @@ func Line(text string) string {
 	return string(Append(make([]byte, 0, len(text)+16), text, ""))
 }
 
+// Cell returns text as a cell of a file that a spreadsheet may open: as Line, and behind an apostrophe where a
+// spreadsheet would compute it, which is text that begins with =, +, - or @ and is neither a number nor a lone sign.
+func Cell(text string) string {
+	line := Line(text)
+	if len(line) < 2 || strings.IndexByte("=+-@", line[0]) < 0 {
+		return line
+	}
+	if _, err := strconv.ParseFloat(line, 64); err == nil {
+		return line
+	}
+	return "'" + line
+}
+
 // Append appends text to b with everything escaped that is neither printable nor in keep, which holds ASCII characters.
 func Append(b []byte, text, keep string) []byte {
 	for len(text) > 0 {

@@ -49,6 +49,19 @@ func TestCut(t *testing.T) {
 	}
 }
 
+// A spreadsheet computes no cell, and numbers stay numbers.
+func TestCell(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "-": "-", "-1.5": "-1.5", "+3e4": "+3e4", "NVIDIA H200": "NVIDIA H200", "a=b": "a=b", "=": "=",
+		"=1+1": "'=1+1", "@SUM(A1)": "'@SUM(A1)", "+cmd|' /C calc'!A0": "'+cmd|' /C calc'!A0", "-2+3": "'-2+3",
+		"--arch": "'--arch", "\t=1": `\t=1`, "\r\n=1": `\r\n=1`, "\x00=1": `\x00=1`,
+	} {
+		if got := printable.Cell(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 // Whatever the text is, nothing of it is left that is not printable, and printable text is left alone. JSON still says
 // the same.
 func FuzzPrintable(f *testing.F) {
@@ -65,6 +78,9 @@ func FuzzPrintable(f *testing.F) {
 		}
 		if again := printable.Line(line); again != line {
 			t.Fatalf("%q became %q", line, again)
+		}
+		if cell := printable.Cell(text); cell != line && cell != "'"+line || printable.Cell(cell) != cell {
+			t.Fatalf("%q as a cell: %q", text, cell)
 		}
 		encoded, err := json.Marshal(map[string]string{text: text})
 		if err != nil {

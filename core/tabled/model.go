@@ -3,6 +3,7 @@ package tabled
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -40,6 +41,8 @@ type Model struct {
 	Space func(kernel string, t gemm.DType) arch.Space
 	// New returns an evaluation.
 	New func() Evaluation
+	// Share, if set, is told of every list of candidates, which nobody changes.
+	Share func([]gemm.Config)
 
 	evaluations sync.Pool
 }
@@ -211,6 +214,10 @@ func (m *Model) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*
 		out.Rejected = append(out.Rejected, arch.Rejection{
 			Config: all[i], Position: i, Reason: reason, Detail: e.Detail(&all[i], reason),
 		})
+	}
+	if m.Share != nil {
+		out.Configs = slices.Clone(out.Configs) // without the space that they were chosen from
+		m.Share(out.Configs)
 	}
 	return out, nil
 }

@@ -71,11 +71,55 @@ func (c *converted) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Pr
 func (c *converted) EstimateFastest(
 	ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config, top int,
 ) error {
-	fast, ok := c.Architecture.(arch.FastestEstimator)
-	if !ok {
+	if top > mostFastest {
 		return c.Estimate(ctx, dst, p, cfgs)
 	}
-	return c.state(dst, &p, fast.EstimateFastest(ctx, dst, p, cfgs, top))
+	var err error
+	if fast, ok := c.Architecture.(arch.FastestEstimator); ok {
+		err = fast.EstimateFastest(ctx, dst, p, cfgs, top)
+	} else {
+		err = c.Architecture.Estimate(ctx, dst, p, cfgs)
+	}
+	if err != nil {
+		return err
+	}
+	// The others stay behind the fastest, wherever they are. Times this near to each other may be converted to one.
+	const near = 1e-9
+	limit, stated := slowest(dst, top)*(1+near), c.stated(&p)
+	behind := stated(limit) * 2
+	for i := range dst {
+		if e := &dst[i]; e.Cycles > limit && arch.IsTotal(e.Cycles) {
+			e.Cycles = behind
+		} else if e.Reject == "" {
+			e.Cycles = stated(e.Cycles)
+		}
+	}
+	return nil
+}
+
+// mostFastest is up to how many of the fastest estimates are converted alone.
+const mostFastest = 16
+
+// slowest returns the longest time of the top fastest estimates.
+func slowest(estimates []arch.Estimate, top int) unit.Cycles {
+	var room [mostFastest]unit.Cycles
+	fastest := room[:0]
+	for i := range estimates {
+		e := &estimates[i]
+		full := len(fastest) == top
+		if e.Reject != "" || full && e.Cycles >= fastest[top-1] {
+			continue
+		}
+		if full {
+			fastest = fastest[:top-1]
+		}
+		at, _ := slices.BinarySearch(fastest, e.Cycles)
+		fastest = slices.Insert(fastest, at, e.Cycles)
+	}
+	if len(fastest) == 0 {
+		return 0
+	}
+	return fastest[len(fastest)-1]
 }
 
 func (c *converted) state(estimates []arch.Estimate, p *gemm.Problem, err error) error {

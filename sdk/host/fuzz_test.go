@@ -56,56 +56,67 @@ func FuzzLog(f *testing.F) {
 		`{"@level":"warn","@message":"m","@timestamp":"x","key":1}` +
 			"\n", `{"@message":1,"@level":{"a":2}}`, `{"@message":"a\nb","@level":"error"}`,
 		`{"@message":"null level","@level":null,"":{}}`,
-		"panic: boom\n\ngoroutine 1 [running]:\n", "\xff\xfe\n", "{", "\r\n\r\n", strings.Repeat("long ",
-			1<<14), "a\rb\x1b[2Jc\n",
+		"panic: boom\n\ngoroutine 1 [running]:\n", "\xff\xfe\n", "{", "\r\n\r\n", strings.Repeat("long ", tailLength/4),
+		"a\rb\x1b[2Jc\n",
 	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		done := make(chan struct{})
-		lines, passed := io.Pipe()
-		l := &launcher{passed: passed}
-		go func() {
-			defer close(done)
-			for d := json.NewDecoder(lines); ; {
-				var entry struct {
-					Message   *string `json:"@message"`
-					Level     string  `json:"@level"`
-					Timestamp string  `json:"@timestamp"`
-				}
-				err := d.Decode(&entry)
-				if errors.Is(err, io.EOF) {
-					return
-				}
-				_, late := time.Parse(timestamps, entry.Timestamp)
-				if err != nil || late != nil || entry.Message == nil || hclog.LevelFromString(entry.Level) == hclog.NoLevel {
-					t.Errorf("go-plugin gets %+v, %v, %v", entry, err, late)
-					_ = lines.Close()
-					return
-				}
-			}
-		}()
-		read, written := output{pass: l.passLine}, output{pass: l.passLine}
-		read.readFrom(bytes.NewReader(text))
-		if n, err := written.Write(text); n != len(text) || err != nil {
-			t.Fatalf("wrote %d of %d bytes, %v", n, len(text), err)
-		}
-		_ = passed.Close()
-		<-done
-		for _, l := range []*output{&read, &written} {
-			lines, cause := l.last()
-			if len(lines) > tailLines {
-				t.Errorf("%d lines are kept", len(lines))
-			}
-			for _, line := range append(lines, cause) {
-				if len(line) > tailLength || !utf8.ValidString(line) {
-					t.Errorf("%d bytes are kept: %q", len(line), line)
-				}
-			}
-			err := fault("p", "op", FaultDied, &process{log: l, exited: make(chan struct{})}, nil, "it died")
-			if strings.ContainsAny(err.Error(), "\r\n") {
-				t.Errorf("an error of several lines: %q", err)
-			}
+		if len(text) < 4*tailLength { // a longer one takes milliseconds
+			printed(t, text)
 		}
 	})
+}
+
+// Of a line that is longer than what is read of one, the beginning is kept.
+func TestLongLine(t *testing.T) { printed(t, []byte(strings.Repeat("long ", lineLength/4))) }
+
+// printed looks at what is kept of and passed on from what a plugin prints.
+func printed(t *testing.T, text []byte) {
+	t.Helper()
+	done := make(chan struct{})
+	lines, passed := io.Pipe()
+	l := &launcher{passed: passed}
+	go func() {
+		defer close(done)
+		for d := json.NewDecoder(lines); ; {
+			var entry struct {
+				Message   *string `json:"@message"`
+				Level     string  `json:"@level"`
+				Timestamp string  `json:"@timestamp"`
+			}
+			err := d.Decode(&entry)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			_, late := time.Parse(timestamps, entry.Timestamp)
+			if err != nil || late != nil || entry.Message == nil || hclog.LevelFromString(entry.Level) == hclog.NoLevel {
+				t.Errorf("go-plugin gets %+v, %v, %v", entry, err, late)
+				_ = lines.Close()
+				return
+			}
+		}
+	}()
+	read, written := output{pass: l.passLine}, output{pass: l.passLine}
+	read.readFrom(bytes.NewReader(text))
+	if n, err := written.Write(text); n != len(text) || err != nil {
+		t.Fatalf("wrote %d of %d bytes, %v", n, len(text), err)
+	}
+	_ = passed.Close()
+	<-done
+	for _, l := range []*output{&read, &written} {
+		lines, cause := l.last()
+		if len(lines) > tailLines {
+			t.Errorf("%d lines are kept", len(lines))
+		}
+		for _, line := range append(lines, cause) {
+			if len(line) > tailLength || !utf8.ValidString(line) {
+				t.Errorf("%d bytes are kept: %q", len(line), line)
+			}
+		}
+		err := fault("p", "op", FaultDied, &process{log: l, exited: make(chan struct{})}, nil, "it died")
+		if strings.ContainsAny(err.Error(), "\r\n") {
+			t.Errorf("an error of several lines: %q", err)
+		}
+	}
 }

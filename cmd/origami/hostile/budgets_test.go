@@ -47,8 +47,7 @@ func TestQuestionsHaveBudgets(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector needs memory itself")
 	}
-	bin := t.TempDir()
-	build(t, bin)
+	bin := build(t)
 	s := serveMeasured(t, bin)
 	all := os.Getenv("ORIGAMI_TEST_ALL") == "1"
 	paths := s.parameters(t)
@@ -310,8 +309,7 @@ func TestRowsAreLinear(t *testing.T) {
 	if len(flags) < 3 {
 		t.Fatalf("only %v take files", flags)
 	}
-	bin := t.TempDir()
-	build(t, bin)
+	bin := build(t)
 	dir := shortTempDir(t)
 	type form struct{ first, between, last, row string }
 	problems := map[string]form{

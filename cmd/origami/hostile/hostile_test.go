@@ -56,6 +56,7 @@ type input struct {
 type measured struct {
 	Peak    int64 // bytes, of the process that needed the most
 	Seconds float64
+	CPU     float64 // seconds, with the plugins
 	Code    int
 	Killed  string // why it was killed, empty if it ended by itself
 }
@@ -66,8 +67,7 @@ func TestInputs(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector needs memory itself")
 	}
-	bin := t.TempDir()
-	build(t, bin)
+	bin := build(t)
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "input\tbytes\tpeak MB\tseconds\texit\tstderr")

@@ -47,6 +47,7 @@ func measurePeak(report string, command []string) error {
 	m := <-watched
 	m.Seconds, m.Code = time.Since(begin).Seconds(), cmd.ProcessState.ExitCode()
 	// The largest of the command and of the processes that it has waited for, also if they lived for a moment only
+	m.CPU = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 	m.Peak = max(m.Peak, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss<<10)
 	text, err := json.Marshal(m)
 	if err != nil {

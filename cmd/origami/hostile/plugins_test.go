@@ -5,12 +5,14 @@ package hostile
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	osexec "os/exec"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/hashicorp/go-plugin"
@@ -49,7 +51,9 @@ func TestMain(m *testing.M) {
 	case "measure":
 		runMeasured()
 	default:
-		os.Exit(m.Run())
+		code := m.Run()
+		_ = os.RemoveAll(folder)
+		os.Exit(code)
 	}
 }
 
@@ -206,33 +210,42 @@ func floodStderr(text string) func() {
 	}
 }
 
-// build puts the command and the plugins into a folder, and trusts the plugins.
-func build(t *testing.T, bin string) {
+// build returns a folder with the command and the plugins, which are trusted. All tests share it.
+func build(t *testing.T) string {
 	t.Helper()
-	run := func(name string, args ...string) {
-		t.Helper()
-		cmd := osexec.Command(name, args...)
-		cmd.Env = append(os.Environ(), "ORIGAMI_LOCK_FILE="+filepath.Join(bin, "lock.json"))
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, bytes.TrimSpace(out))
-		}
+	bin, err := built()
+	if err != nil {
+		t.Fatal(err)
 	}
+	return bin
+}
+
+var folder string // of built, empty if there is none
+
+var built = sync.OnceValues(func() (bin string, err error) {
+	if bin, err = os.MkdirTemp("", "hostile"); err != nil {
+		return "", err
+	}
+	folder = bin
 	origami := filepath.Join(bin, "origami")
-	run("go", "build", "-o", origami, "github.com/origami-gemm/origami/cmd/origami")
+	commands := [][]string{{"go", "build", "-o", origami, "github.com/origami-gemm/origami/cmd/origami"}}
 	self, err := os.Executable()
 	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
+		return bin, err
 	}
 	for _, name := range []string{"measure", modelPlugin, executorPlugin} {
-		if err := os.WriteFile(filepath.Join(bin, name), content, 0o700); err != nil {
-			t.Fatal(err)
+		path := filepath.Join(bin, name)
+		commands = append(commands, []string{"cp", self, path})
+		if name != "measure" {
+			commands = append(commands, []string{origami, "plugin", "trust", path})
 		}
 	}
-	for _, name := range []string{modelPlugin, executorPlugin} {
-		run(origami, "plugin", "trust", filepath.Join(bin, name))
+	for _, words := range commands {
+		cmd := osexec.Command(words[0], words[1:]...)
+		cmd.Env = append(os.Environ(), "ORIGAMI_LOCK_FILE="+filepath.Join(bin, "lock.json"))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return bin, fmt.Errorf("%v: %w: %s", words, err, bytes.TrimSpace(out))
+		}
 	}
-}
+	return bin, nil
+})

@@ -318,6 +318,14 @@ func (w *writer) operation(n *node, least int) string {
 	case formula.Power:
 		if e := n.args[1]; e.op == formula.Number && e.value == 4 {
 			return "fourth(" + w.expr(n.args[0], 0) + ")"
+		} else if e.op == formula.Number && e.value == 2 { // with the bits of math.Pow
+			code := w.expr(n.args[0], 0)
+			if strings.ContainsAny(code, " (") {
+				name := w.fresh()
+				w.line("%s := %s", name, code)
+				code = name
+			}
+			return "float64(" + code + " * " + code + ")"
 		}
 	default: // an operator or a function
 	}

@@ -1,6 +1,7 @@
 package tensile
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -14,28 +15,78 @@ import (
 type evaluation struct {
 	m    *Model
 	axes gemm.Axes // that in has
-	in   inputs
+	in   inputs    // of the configuration of the last Config
+	one  prepared
+	at   *prepared
+	s    sizes
 	t    timing
+}
+
+// prepared is a configuration before the sizes of the problem are known.
+type prepared struct {
+	kernelTerms
+	reason arch.Reason // why it cannot be used, if that is so
 }
 
 // Problem implements tabled.Evaluation.
 func (e *evaluation) Problem(p gemm.Problem) {
 	r := e.m.rates[p.DType.CostsLike()]
 	e.in = inputs{
-		m: float64(p.M), n: float64(p.N), k: float64(p.K), batch: float64(p.Batch),
 		elementBytes: float64(p.DType.Bytes()), outputBytes: float64(p.Output().Bytes()),
 		transA: tabled.One(p.TransA()), transB: tabled.One(p.TransB()),
-		rate: r.flops, energyScale: r.energy, release: e.m.today.level(&p),
+		rate: r.flops, energyScale: r.energy,
 	}
+	e.s = sizes{
+		m: float64(p.M), n: float64(p.N), k: float64(p.K), batch: float64(p.Batch), release: e.m.today.level(&p),
+	}
+	e.s.compute(&e.m.device)
 }
 
 // Config implements tabled.Evaluation.
 func (e *evaluation) Config(c *gemm.Config) arch.Reason {
-	if reason := e.set(c); reason != "" {
-		return reason
+	e.prepare(&e.one, c)
+	return e.use(&e.one)
+}
+
+// prepare fills what does not depend on the sizes of the problem.
+func (e *evaluation) prepare(n *prepared, c *gemm.Config) {
+	if n.reason = e.set(c); n.reason == "" {
+		n.compute(&e.in, &e.m.device)
+		n.reason = e.m.cu.Fits(c, int(e.in.elementBytes), n.registers)
 	}
-	e.t.compute(&e.in, &e.m.device)
-	return e.m.cu.Fits(c, int(e.in.elementBytes), e.t.registers)
+}
+
+// use moves to a configuration.
+func (e *evaluation) use(n *prepared) arch.Reason {
+	if e.at = n; n.reason == "" {
+		e.t.compute(&e.m.device, &e.s, &n.kernelTerms)
+	}
+	return n.reason
+}
+
+// kind is what a prepared configuration depends on.
+type kind struct {
+	types          gemm.Types
+	aMajor, bMajor gemm.Major
+}
+
+// Estimate implements arch.Architecture.
+func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
+	if len(cfgs) <= tabled.FewConfigs {
+		return m.Model.Estimate(ctx, dst, p, cfgs)
+	}
+	if err := m.Supports(&p, cfgs[0]); err != nil { // the others are of the same family, or none
+		return err
+	}
+	e := evaluation{m: m}
+	e.Problem(p)
+	return tabled.EstimateList(&m.Model, &m.lists, kind{p.Types(), p.AMajor, p.BMajor}, dst, cfgs, e.prepare,
+		func(n *prepared, _ *gemm.Config) arch.Estimate {
+			if reason := e.use(n); reason != "" {
+				return arch.Estimate{Reject: reason}
+			}
+			return e.Estimate()
+		})
 }
 
 // Estimate implements tabled.Evaluation.
@@ -45,8 +96,10 @@ func (e *evaluation) Estimate() arch.Estimate {
 
 // Row implements tabled.Evaluation.
 func (e *evaluation) Row(dst []float64) {
-	e.t.compute(&e.in, &e.m.device)
-	columns(dst, &e.m.device, &e.in, &e.t)
+	k := &e.one.kernelTerms
+	k.compute(&e.in, &e.m.device)
+	e.t.compute(&e.m.device, &e.s, k)
+	columns(dst, &e.m.device, &e.in, &e.s, k, &e.t)
 }
 
 // set sets the inputs of a configuration, and returns why it cannot be used as far as these say.
@@ -83,7 +136,7 @@ func (e *evaluation) Detail(c *gemm.Config, reason arch.Reason) string {
 	case arch.ReasonSharedMemory:
 		return fmt.Sprintf("needs %d B of LDS, %d B available", kernel.LDS(c, int(e.in.elementBytes)), e.m.cu.LDS)
 	case arch.ReasonRegisters:
-		return fmt.Sprintf("needs %.0f registers per lane, %d available", e.t.registers, e.m.cu.RegistersPerThread)
+		return fmt.Sprintf("needs %.0f registers per lane, %d available", e.one.registers, e.m.cu.RegistersPerThread)
 	default:
 		return e.m.cu.Missing(c, e.in.streamK > 0, e.in.localSplit > 1)
 	}
@@ -94,14 +147,14 @@ const busyEnough = 0.5
 
 // bound is the resource that is busy for most of the time.
 func (e *evaluation) bound() arch.Bound {
-	t := &e.t
+	t, k := &e.t, e.at
 	full, tail := t.steps*t.fullWaves, t.steps
-	compute := full*max(t.workgroupsPerCu*t.matrixStep, t.fullPowerStep) +
-		tail*max(t.tailCount*t.matrixStep, t.tailPowerStep)
-	l2 := full*t.fullL2Step + tail*t.tailL2Step
+	compute := full*max(k.workgroupsPerCu*k.matrixStep, k.fullPowerStep) +
+		tail*max(t.tailCount*k.matrixStep, t.tailPowerStep)
+	l2 := full*k.fullL2Step + tail*t.tailL2Step
 	most := max(compute, l2, t.far, t.dramFloor)
 	switch {
-	case most < busyEnough*t.total/e.in.release:
+	case most < busyEnough*t.total/e.s.release:
 		return arch.BoundLatency
 	case most == compute:
 		return arch.BoundCompute

@@ -41,6 +41,7 @@ var multiplied = []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP32, gemm.TF32, gemm.F
 type Model struct {
 	tabled.Model
 	today *today // nil for the recorded release
+	lists tabled.Lists[kind, []prepared]
 
 	sheet      *hw.Sheet
 	params     hw.Set
@@ -149,7 +150,7 @@ func newModel(sheet *hw.Sheet, params hw.Set, values map[string]float64) *Model 
 	g := terms.Generations[sheet.Arch]
 	m := &Model{sheet: sheet, params: params, generation: g, rates: map[gemm.DType]rate{}}
 	m.Space = func(_ string, t gemm.DType) arch.Space { return m.cu.Space(t) }
-	m.New = func() tabled.Evaluation { return &evaluation{m: m} }
+	m.New, m.Share = func() tabled.Evaluation { return &evaluation{m: m} }, m.lists.Share
 	m.cu = kernel.CU{
 		FMA: g.FMA, StreamK: g.MALLRate > 0, Sides: g.Sides, Buffers: g.Buffers,
 		LDS: params.Int("lds_bytes"), RegistersPerThread: params.Int("registers_per_thread"),
@@ -264,7 +265,8 @@ func (m *Model) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arc
 	best := tabled.Group(terms.DefaultGroup, groups, func(group int) float64 {
 		c.GroupM = group
 		e.set(&c)
-		e.t.compute(&e.in, &m.device)
+		e.one.compute(&e.in, &m.device)
+		e.t.compute(&m.device, &e.s, &e.one.kernelTerms)
 		return e.t.total
 	})
 	return arch.Mapping{GroupM: best, XCDs: m.Description.Partitions}, nil

@@ -6,10 +6,6 @@ import "math"
 
 // inputs is set by hand.
 type inputs struct {
-	m            float64 // m
-	n            float64 // n
-	k            float64 // k
-	batch        float64 // batch
 	elementBytes float64 // element_bytes
 	outputBytes  float64 // output_bytes
 	transA       float64 // trans_a
@@ -29,7 +25,6 @@ type inputs struct {
 	wavesN       float64 // waves_n
 	threadM      float64 // thread_m
 	threadN      float64 // thread_n
-	release      float64 // release
 }
 
 // device holds what depends on the device alone. value returns the parameters, constants and quantities.
@@ -145,24 +140,62 @@ func (d *device) compute(value func(name string) float64) {
 	d.part11 = float64(2 * accumulatorBytes)
 }
 
-// timing holds what depends on the kernel and the problem.
-type timing struct {
-	registers       float64 // registers
-	workgroupsPerCu float64 // workgroups_per_cu
-	matrixStep      float64 // matrix_step
-	steps           float64 // steps
-	fullWaves       float64 // full_waves
-	tailCount       float64 // tail_count
-	far             float64 // far
-	fullL2Step      float64 // full_l2_step
-	fullPowerStep   float64 // full_power_step
-	tailL2Step      float64 // tail_l2_step
-	tailPowerStep   float64 // tail_power_step
-	dramFloor       float64 // dram_floor
-	total           float64 // total
+// sizes holds what depends on the sizes of the problem alone.
+type sizes struct {
+	m       float64 // m, set by hand
+	n       float64 // n, set by hand
+	k       float64 // k, set by hand
+	batch   float64 // batch, set by hand
+	release float64 // release, set by hand
+	part1   float64 // m * k + k * n
+	part2   float64 // m * n
+	part3   float64 // batch * m * n
+	launch  float64 // launch
 }
 
-func (t *timing) compute(in *inputs, d *device) {
+func (s *sizes) compute(d *device) {
+	launch := float64(s.release * d.part10)
+	s.part1 = float64(s.m*s.k) + float64(s.k*s.n)
+	s.part2 = float64(s.m * s.n)
+	s.part3 = float64(s.batch * s.m * s.n)
+	s.launch = launch
+}
+
+// kernelTerms holds what depends on the kernel, and not on the sizes of the problem.
+type kernelTerms struct {
+	elementBytes    float64 // element_bytes
+	outputBytes     float64 // output_bytes
+	blockM          float64 // block_m
+	blockN          float64 // block_n
+	blockK          float64 // block_k
+	splitK          float64 // split_k
+	streamK         float64 // stream_k
+	workgroupsPerCu float64 // workgroups_per_cu
+	matrixStep      float64 // matrix_step
+	ldsStep         float64 // lds_step
+	lineTraffic     float64 // line_traffic
+	loadStep        float64 // load_step
+	chainStep       float64 // chain_step
+	fullRunning     float64 // full_running
+	group           float64 // group
+	part1           float64 // num_xcds * split_k
+	part2           float64 // 2 * block_m * block_n * block_k * (energy_per_flop * energy_scale) + tile_bytes * energy_per_byte
+	fullStep        float64 // full_step
+	part3           float64 // block_m * block_n * when(1 < split_k, accumulator_bytes, output_bytes)
+	part4           float64 // local_split - 1
+	part5           float64 // block_m * block_n * accumulator_bytes
+	fullEnd         float64 // full_end
+	dealtStep       float64 // dealt_step
+	dealtEnd        float64 // dealt_end
+	hidden          float64 // hidden
+	part6           float64 // 1 - hidden
+	part7           float64 // 2 * accumulator_bytes * split_k + output_bytes
+	registers       float64 // registers
+	fullL2Step      float64 // full_l2_step
+	fullPowerStep   float64 // full_power_step
+}
+
+func (k *kernelTerms) compute(in *inputs, d *device) {
 	tileBytes := float64((in.blockM + in.blockN) * in.blockK * in.elementBytes)
 	x1 := float64(in.blockM * in.blockN)
 	x2 := float64(d.waveLanes * in.numWarps)
@@ -206,121 +239,159 @@ func (t *timing) compute(in *inputs, d *device) {
 		x11 = d.fmaLatency * in.blockK / in.localSplit
 	}
 	chainStep := float64(matrixStep*max(1, d.simds/in.numWarps)) + d.stepLatency + x11
-	tilesM := math.Ceil(in.m / in.blockM)
-	tilesN := math.Ceil(in.n / in.blockN)
-	tiles := float64(tilesM * tilesN * in.batch)
-	steps := math.Ceil(math.Ceil(in.k/in.blockK) / in.splitK)
-	workgroups := float64(tiles * in.splitK)
-	fullRunning := float64(workgroupsPerCu * d.numCus)
-	waves := workgroups / fullRunning
-	fullWaves := math.Floor(waves)
-	rest := workgroups - float64(fullWaves*workgroupsPerCu*d.numCus)
-	tailCount := max(1, math.Ceil(rest/d.numCus))
-	tailCus := max(1, min(rest, d.numCus))
-	parts := max(1, math.Floor(d.numCus/tiles))
 	var group float64
 	if in.groupM > 0 {
 		group = in.groupM
 	} else {
 		group = d.defaultGroup
 	}
-	tilesPerDie := max(1, min(workgroups, fullRunning)/(d.numXcds*in.splitK))
-	rows := min(group, tilesM)
-	columns := min(max(1, tilesPerDie/rows), tilesN)
-	l2Misses := float64(tiles * (in.blockM/columns + in.blockN/rows) * in.k * in.elementBytes)
-	far := l2Misses / d.farRate
+	fullRunning := float64(workgroupsPerCu * d.numCus)
 	fullL2Step := fullRunning * lineTraffic / d.part3
-	x13 := float64(x4*(d.energyPerFlop*in.energyScale)) + float64(tileBytes*d.energyPerByte)
-	fullPowerStep := float64(fullRunning * x13 / d.tdp * d.clock)
+	x12 := float64(x4*(d.energyPerFlop*in.energyScale)) + float64(tileBytes*d.energyPerByte)
+	fullPowerStep := float64(fullRunning * x12 / d.tdp * d.clock)
 	fullStep := max(max(math.Sqrt(math.Sqrt(fourth(workgroupsPerCu*matrixStep)+fourth(workgroupsPerCu*ldsStep)+fourth(workgroupsPerCu*loadStep)+fourth(fullL2Step)+fourth(fullPowerStep))), chainStep), d.part4)
-	var x15 float64
+	var x14 float64
 	if in.splitK > 1 {
-		x15 = d.accumulatorBytes
+		x14 = d.accumulatorBytes
 	} else {
-		x15 = in.outputBytes
+		x14 = in.outputBytes
 	}
-	x14 := float64(x1 * x15)
-	x16 := in.localSplit - 1
-	x17 := float64(x1 * d.accumulatorBytes)
-	fullEnd := d.part6 + float64(x14*max(workgroupsPerCu/d.storeRate, fullRunning/d.part5)) + float64(workgroupsPerCu*x16*x17*d.part7)
-	tailRunning := float64(tailCount * tailCus)
-	tailL2Step := tailRunning * lineTraffic / d.part3
-	tailPowerStep := float64(tailRunning * x13 / d.tdp * d.clock)
-	tailStep := max(max(math.Sqrt(math.Sqrt(fourth(tailCount*matrixStep)+fourth(tailCount*ldsStep)+fourth(tailCount*loadStep)+fourth(tailL2Step)+fourth(tailPowerStep))), chainStep), d.part4)
-	tailEnd := d.part6 + float64(x14*max(tailCount/d.storeRate, tailRunning/d.part5)) + float64(tailCount*x16*x17*d.part7)
+	x13 := float64(x1 * x14)
+	x15 := in.localSplit - 1
+	x16 := float64(x1 * d.accumulatorBytes)
+	fullEnd := d.part6 + float64(x13*max(workgroupsPerCu/d.storeRate, fullRunning/d.part5)) + float64(workgroupsPerCu*x15*x16*d.part7)
 	dealtL2Step := d.dealtRunning * lineTraffic / d.part3
-	dealtPowerStep := float64(d.dealtRunning * x13 / d.tdp * d.clock)
+	dealtPowerStep := float64(d.dealtRunning * x12 / d.tdp * d.clock)
 	dealtStep := max(max(math.Sqrt(math.Sqrt(fourth(1*matrixStep)+fourth(1*ldsStep)+fourth(1*loadStep)+fourth(dealtL2Step)+fourth(dealtPowerStep))), chainStep), d.part4)
-	dealtEnd := d.part6 + float64(x14*d.part8) + float64(1*x16*x17*d.part7)
-	var x18 float64
-	if rest > 0 {
-		x18 = tailStep
-	}
-	waveLoops := float64(steps * (float64(fullWaves*fullStep) + x18))
+	dealtEnd := d.part6 + float64(x13*d.part8) + float64(1*x15*x16*d.part7)
 	hidden := float64(d.endOverlap * (1 - 1/workgroupsPerCu))
+	k.elementBytes = in.elementBytes
+	k.outputBytes = in.outputBytes
+	k.blockM = in.blockM
+	k.blockN = in.blockN
+	k.blockK = in.blockK
+	k.splitK = in.splitK
+	k.streamK = in.streamK
+	k.registers = registers
+	k.workgroupsPerCu = workgroupsPerCu
+	k.matrixStep = matrixStep
+	k.ldsStep = ldsStep
+	k.lineTraffic = lineTraffic
+	k.loadStep = loadStep
+	k.chainStep = chainStep
+	k.fullRunning = fullRunning
+	k.group = group
+	k.part1 = float64(d.numXcds * in.splitK)
+	k.fullL2Step = fullL2Step
+	k.part2 = x12
+	k.fullPowerStep = fullPowerStep
+	k.fullStep = fullStep
+	k.part3 = x13
+	k.part4 = x15
+	k.part5 = x16
+	k.fullEnd = fullEnd
+	k.dealtStep = dealtStep
+	k.dealtEnd = dealtEnd
+	k.hidden = hidden
+	k.part6 = 1 - hidden
+	k.part7 = float64(d.part11*in.splitK) + in.outputBytes
+}
+
+// timing holds what depends on the kernel and the problem.
+type timing struct {
+	steps         float64 // steps
+	fullWaves     float64 // full_waves
+	tailCount     float64 // tail_count
+	far           float64 // far
+	tailL2Step    float64 // tail_l2_step
+	tailPowerStep float64 // tail_power_step
+	dramFloor     float64 // dram_floor
+	total         float64 // total
+}
+
+func (t *timing) compute(d *device, s *sizes, k *kernelTerms) {
+	tilesM := math.Ceil(s.m / k.blockM)
+	tilesN := math.Ceil(s.n / k.blockN)
+	tiles := float64(tilesM * tilesN * s.batch)
+	steps := math.Ceil(math.Ceil(s.k/k.blockK) / k.splitK)
+	workgroups := float64(tiles * k.splitK)
+	waves := workgroups / k.fullRunning
+	fullWaves := math.Floor(waves)
+	rest := workgroups - float64(fullWaves*k.workgroupsPerCu*d.numCus)
+	tailCount := max(1, math.Ceil(rest/d.numCus))
+	tailCus := max(1, min(rest, d.numCus))
+	parts := max(1, math.Floor(d.numCus/tiles))
+	tilesPerDie := max(1, min(workgroups, k.fullRunning)/k.part1)
+	rows := min(k.group, tilesM)
+	columns := min(max(1, tilesPerDie/rows), tilesN)
+	l2Misses := float64(tiles * (k.blockM/columns + k.blockN/rows) * s.k * k.elementBytes)
+	far := l2Misses / d.farRate
+	tailRunning := float64(tailCount * tailCus)
+	tailL2Step := tailRunning * k.lineTraffic / d.part3
+	tailPowerStep := float64(tailRunning * k.part2 / d.tdp * d.clock)
+	tailStep := max(max(math.Sqrt(math.Sqrt(fourth(tailCount*k.matrixStep)+fourth(tailCount*k.ldsStep)+fourth(tailCount*k.loadStep)+fourth(tailL2Step)+fourth(tailPowerStep))), k.chainStep), d.part4)
+	tailEnd := d.part6 + float64(k.part3*max(tailCount/d.storeRate, tailRunning/d.part5)) + float64(tailCount*k.part4*k.part5*d.part7)
+	var x1 float64
+	if rest > 0 {
+		x1 = tailStep
+	}
+	waveLoops := float64(steps * (float64(fullWaves*k.fullStep) + x1))
 	var lastEnd float64
 	if rest > 0 {
 		lastEnd = tailEnd
 	}
-	var x19 float64
+	var x2 float64
 	if fullWaves > 0 {
-		x19 = fullEnd
+		x2 = k.fullEnd
 	}
-	x20 := 1 - hidden
-	waveEnds := float64(hidden*max(x19, lastEnd)) + float64(x20*(float64(fullWaves*fullEnd)+lastEnd))
+	waveEnds := float64(k.hidden*max(x2, lastEnd)) + float64(k.part6*(float64(fullWaves*k.fullEnd)+lastEnd))
 	var evenLoops float64
 	if tiles < d.numCus {
-		evenLoops = float64(math.Ceil(steps/parts) * dealtStep)
+		evenLoops = float64(math.Ceil(steps/parts) * k.dealtStep)
 	} else {
-		evenLoops = float64(waves * steps * fullStep)
+		evenLoops = float64(waves * steps * k.fullStep)
 	}
-	var x21 float64
+	var x3 float64
 	if tiles < d.numCus {
-		x21 = dealtEnd
+		x3 = k.dealtEnd
 	} else {
-		x21 = float64((hidden + float64(x20*math.Ceil(waves))) * fullEnd)
+		x3 = float64((k.hidden + float64(k.part6*math.Ceil(waves))) * k.fullEnd)
 	}
-	evenEnds := d.fixupCycles + x21
+	evenEnds := d.fixupCycles + x3
 	var even float64
-	if in.streamK > 0 {
+	if k.streamK > 0 {
 		if evenLoops+evenEnds < waveLoops+waveEnds {
 			even = 1
 		}
 	}
-	var x22 float64
+	var x4 float64
 	if even > 0 {
-		x22 = evenLoops
+		x4 = evenLoops
 	} else {
-		x22 = waveLoops
+		x4 = waveLoops
 	}
-	recordedLoop := math.Sqrt(math.Sqrt(fourth(x22) + fourth(far)))
+	recordedLoop := math.Sqrt(math.Sqrt(fourth(x4) + fourth(far)))
 	var recordedFill float64
 	if even > 0 {
 		recordedFill = evenEnds
 	} else {
 		recordedFill = waveEnds
 	}
-	dramTotal := float64(in.batch * (float64((float64(in.m*in.k)+float64(in.k*in.n))*in.elementBytes) + float64(in.m*in.n*in.outputBytes)))
+	dramTotal := float64(s.batch * (float64(s.part1*k.elementBytes) + float64(s.part2*k.outputBytes)))
 	dramFloor := float64(dramTotal / d.part9 * d.clock)
-	launch := float64(in.release * d.part10)
-	loop := float64(in.release * recordedLoop)
-	fill := float64(in.release * recordedFill)
-	limits := float64(in.release * max(0, dramFloor-(recordedLoop+recordedFill)))
-	var x23 float64
-	if in.splitK > 1 {
-		x23 = d.part12 + in.batch*in.m*in.n*(float64(d.part11*in.splitK)+in.outputBytes)/d.farRate
+	loop := float64(s.release * recordedLoop)
+	fill := float64(s.release * recordedFill)
+	limits := float64(s.release * max(0, dramFloor-(recordedLoop+recordedFill)))
+	var x5 float64
+	if k.splitK > 1 {
+		x5 = d.part12 + s.part3*k.part7/d.farRate
 	}
-	reduction := float64(in.release * x23)
-	total := launch + loop + fill + limits + reduction
-	t.registers = registers
-	t.workgroupsPerCu = workgroupsPerCu
-	t.matrixStep = matrixStep
+	reduction := float64(s.release * x5)
+	total := s.launch + loop + fill + limits + reduction
 	t.steps = steps
 	t.fullWaves = fullWaves
 	t.tailCount = tailCount
 	t.far = far
-	t.fullL2Step = fullL2Step
-	t.fullPowerStep = fullPowerStep
 	t.tailL2Step = tailL2Step
 	t.tailPowerStep = tailPowerStep
 	t.dramFloor = dramFloor
@@ -328,141 +399,94 @@ func (t *timing) compute(in *inputs, d *device) {
 }
 
 // columns writes all terms to dst.
-func columns(dst []float64, d *device, in *inputs, t *timing) {
-	tileBytes := float64((in.blockM + in.blockN) * in.blockK * in.elementBytes)
-	x1 := float64(in.blockM * in.blockN)
-	x2 := float64(d.waveLanes * in.numWarps)
-	accumulators := x1 * in.localSplit / x2
-	var x3 float64
-	if d.fma > 0 {
-		x3 = x2 * (in.threadM + in.threadN) / in.localSplit
-	} else {
-		x3 = float64(in.blockM*in.wavesN) + float64(in.blockN*in.wavesM)
-	}
-	ldsStep := x3*in.blockK*in.elementBytes/d.ldsReadRate + tileBytes/d.ldsWriteRate
-	var x4 float64
-	if in.transA > 0 {
-		x4 = float64(in.blockK * math.Ceil(in.blockM*in.elementBytes/d.lineBytes))
-	} else {
-		x5 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
-		x4 = float64(in.blockM * x5)
-	}
-	var x6 float64
-	if in.transB > 0 {
-		x7 := math.Ceil(in.blockK * in.elementBytes / d.lineBytes)
-		x6 = float64(in.blockN * x7)
-	} else {
-		x6 = float64(in.blockK * math.Ceil(in.blockN*in.elementBytes/d.lineBytes))
-	}
-	lineTraffic := float64(d.lineBytes * (x4 + x6))
-	loadStep := lineTraffic / d.loadRate
-	var x8 float64
-	if d.fma > 0 {
-		x8 = d.fmaLatency * in.blockK / in.localSplit
-	}
-	chainStep := float64(t.matrixStep*max(1, d.simds/in.numWarps)) + d.stepLatency + x8
-	tilesM := math.Ceil(in.m / in.blockM)
-	tilesN := math.Ceil(in.n / in.blockN)
-	tiles := float64(tilesM * tilesN * in.batch)
-	workgroups := float64(tiles * in.splitK)
-	fullRunning := float64(t.workgroupsPerCu * d.numCus)
-	waves := workgroups / fullRunning
-	rest := workgroups - float64(t.fullWaves*t.workgroupsPerCu*d.numCus)
+func columns(dst []float64, d *device, in *inputs, s *sizes, k *kernelTerms, t *timing) {
+	tileBytes := float64((k.blockM + k.blockN) * k.blockK * k.elementBytes)
+	x1 := float64(d.waveLanes * in.numWarps)
+	accumulators := k.blockM * k.blockN * in.localSplit / x1
+	tilesM := math.Ceil(s.m / k.blockM)
+	tilesN := math.Ceil(s.n / k.blockN)
+	tiles := float64(tilesM * tilesN * s.batch)
+	workgroups := float64(tiles * k.splitK)
+	waves := workgroups / k.fullRunning
+	rest := workgroups - float64(t.fullWaves*k.workgroupsPerCu*d.numCus)
 	tailCus := max(1, min(rest, d.numCus))
 	parts := max(1, math.Floor(d.numCus/tiles))
 	active := min(workgroups, d.numCus)
-	var group float64
-	if in.groupM > 0 {
-		group = in.groupM
-	} else {
-		group = d.defaultGroup
-	}
-	tilesPerDie := max(1, min(workgroups, fullRunning)/(d.numXcds*in.splitK))
-	rows := min(group, tilesM)
+	tilesPerDie := max(1, min(workgroups, k.fullRunning)/k.part1)
+	rows := min(k.group, tilesM)
 	columns := min(max(1, tilesPerDie/rows), tilesN)
-	l2Misses := float64(tiles * (in.blockM/columns + in.blockN/rows) * in.k * in.elementBytes)
-	fullStep := max(max(math.Sqrt(math.Sqrt(fourth(t.workgroupsPerCu*t.matrixStep)+fourth(t.workgroupsPerCu*ldsStep)+fourth(t.workgroupsPerCu*loadStep)+fourth(t.fullL2Step)+fourth(t.fullPowerStep))), chainStep), d.part4)
-	var x11 float64
-	if in.splitK > 1 {
-		x11 = d.accumulatorBytes
-	} else {
-		x11 = in.outputBytes
-	}
-	x10 := float64(x1 * x11)
-	x12 := in.localSplit - 1
-	x13 := float64(x1 * d.accumulatorBytes)
-	fullEnd := d.part6 + float64(x10*max(t.workgroupsPerCu/d.storeRate, fullRunning/d.part5)) + float64(t.workgroupsPerCu*x12*x13*d.part7)
+	l2Misses := float64(tiles * (k.blockM/columns + k.blockN/rows) * s.k * k.elementBytes)
 	tailRunning := float64(t.tailCount * tailCus)
-	tailStep := max(max(math.Sqrt(math.Sqrt(fourth(t.tailCount*t.matrixStep)+fourth(t.tailCount*ldsStep)+fourth(t.tailCount*loadStep)+fourth(t.tailL2Step)+fourth(t.tailPowerStep))), chainStep), d.part4)
-	tailEnd := d.part6 + float64(x10*max(t.tailCount/d.storeRate, tailRunning/d.part5)) + float64(t.tailCount*x12*x13*d.part7)
-	dealtL2Step := d.dealtRunning * lineTraffic / d.part3
-	dealtPowerStep := float64(d.dealtRunning * (float64(2*in.blockM*in.blockN*in.blockK*(d.energyPerFlop*in.energyScale)) + float64(tileBytes*d.energyPerByte)) / d.tdp * d.clock)
-	dealtStep := max(max(math.Sqrt(math.Sqrt(fourth(1*t.matrixStep)+fourth(1*ldsStep)+fourth(1*loadStep)+fourth(dealtL2Step)+fourth(dealtPowerStep))), chainStep), d.part4)
-	dealtEnd := d.part6 + float64(x10*d.part8) + float64(1*x12*x13*d.part7)
-	var x14 float64
+	tailStep := max(max(math.Sqrt(math.Sqrt(fourth(t.tailCount*k.matrixStep)+fourth(t.tailCount*k.ldsStep)+fourth(t.tailCount*k.loadStep)+fourth(t.tailL2Step)+fourth(t.tailPowerStep))), k.chainStep), d.part4)
+	tailEnd := d.part6 + float64(k.part3*max(t.tailCount/d.storeRate, tailRunning/d.part5)) + float64(t.tailCount*k.part4*k.part5*d.part7)
+	dealtL2Step := d.dealtRunning * k.lineTraffic / d.part3
+	dealtPowerStep := float64(d.dealtRunning * k.part2 / d.tdp * d.clock)
+	var x2 float64
 	if rest > 0 {
-		x14 = tailStep
+		x2 = tailStep
 	}
-	waveLoops := float64(t.steps * (float64(t.fullWaves*fullStep) + x14))
-	hidden := float64(d.endOverlap * (1 - 1/t.workgroupsPerCu))
+	waveLoops := float64(t.steps * (float64(t.fullWaves*k.fullStep) + x2))
 	var lastEnd float64
 	if rest > 0 {
 		lastEnd = tailEnd
 	}
-	var x15 float64
+	var x3 float64
 	if t.fullWaves > 0 {
-		x15 = fullEnd
+		x3 = k.fullEnd
 	}
-	x16 := 1 - hidden
-	waveEnds := float64(hidden*max(x15, lastEnd)) + float64(x16*(float64(t.fullWaves*fullEnd)+lastEnd))
+	waveEnds := float64(k.hidden*max(x3, lastEnd)) + float64(k.part6*(float64(t.fullWaves*k.fullEnd)+lastEnd))
 	var evenLoops float64
 	if tiles < d.numCus {
-		evenLoops = float64(math.Ceil(t.steps/parts) * dealtStep)
+		evenLoops = float64(math.Ceil(t.steps/parts) * k.dealtStep)
 	} else {
-		evenLoops = float64(waves * t.steps * fullStep)
+		evenLoops = float64(waves * t.steps * k.fullStep)
 	}
-	var x17 float64
+	var x4 float64
 	if tiles < d.numCus {
-		x17 = dealtEnd
+		x4 = k.dealtEnd
 	} else {
-		x17 = float64((hidden + float64(x16*math.Ceil(waves))) * fullEnd)
+		x4 = float64((k.hidden + float64(k.part6*math.Ceil(waves))) * k.fullEnd)
 	}
-	evenEnds := d.fixupCycles + x17
+	evenEnds := d.fixupCycles + x4
 	var even float64
-	if in.streamK > 0 {
+	if k.streamK > 0 {
 		if evenLoops+evenEnds < waveLoops+waveEnds {
 			even = 1
 		}
 	}
-	var x18 float64
+	var x5 float64
 	if even > 0 {
-		x18 = evenLoops
+		x5 = evenLoops
 	} else {
-		x18 = waveLoops
+		x5 = waveLoops
 	}
-	recordedLoop := math.Sqrt(math.Sqrt(fourth(x18) + fourth(t.far)))
+	recordedLoop := math.Sqrt(math.Sqrt(fourth(x5) + fourth(t.far)))
 	var recordedFill float64
 	if even > 0 {
 		recordedFill = evenEnds
 	} else {
 		recordedFill = waveEnds
 	}
-	dramTotal := float64(in.batch * (float64((float64(in.m*in.k)+float64(in.k*in.n))*in.elementBytes) + float64(in.m*in.n*in.outputBytes)))
-	x19 := float64(workgroups * t.steps)
-	x21 := float64(in.batch * in.m * in.n)
-	x20 := float64(x21 * in.outputBytes)
-	requested := float64(x19*tileBytes) + x20
-	l2Total := float64(x19*lineTraffic) + x20
-	ldsTotal := float64(x19 * x3 * in.blockK * in.elementBytes)
-	launch := float64(in.release * d.part10)
-	loop := float64(in.release * recordedLoop)
-	fill := float64(in.release * recordedFill)
-	limits := float64(in.release * max(0, t.dramFloor-(recordedLoop+recordedFill)))
-	var x22 float64
-	if in.splitK > 1 {
-		x22 = d.part12 + x21*(float64(d.part11*in.splitK)+in.outputBytes)/d.farRate
+	dramTotal := float64(s.batch * (float64(s.part1*k.elementBytes) + float64(s.part2*k.outputBytes)))
+	x6 := float64(workgroups * t.steps)
+	x7 := float64(s.part3 * k.outputBytes)
+	requested := float64(x6*tileBytes) + x7
+	l2Total := float64(x6*k.lineTraffic) + x7
+	var x8 float64
+	if d.fma > 0 {
+		x8 = x1 * (in.threadM + in.threadN) / in.localSplit
+	} else {
+		x8 = float64(k.blockM*in.wavesN) + float64(k.blockN*in.wavesM)
 	}
-	reduction := float64(in.release * x22)
+	ldsTotal := float64(x6 * x8 * k.blockK * k.elementBytes)
+	loop := float64(s.release * recordedLoop)
+	fill := float64(s.release * recordedFill)
+	limits := float64(s.release * max(0, t.dramFloor-(recordedLoop+recordedFill)))
+	var x9 float64
+	if k.splitK > 1 {
+		x9 = d.part12 + s.part3*k.part7/d.farRate
+	}
+	reduction := float64(s.release * x9)
 	dst[0] = in.rate
 	dst[1] = in.energyScale
 	dst[2] = in.wavesM
@@ -471,13 +495,13 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 	dst[5] = in.threadN
 	dst[6] = tileBytes
 	dst[7] = accumulators
-	dst[8] = t.registers
-	dst[9] = t.workgroupsPerCu
-	dst[10] = t.matrixStep
-	dst[11] = ldsStep
-	dst[12] = lineTraffic
-	dst[13] = loadStep
-	dst[14] = chainStep
+	dst[8] = k.registers
+	dst[9] = k.workgroupsPerCu
+	dst[10] = k.matrixStep
+	dst[11] = k.ldsStep
+	dst[12] = k.lineTraffic
+	dst[13] = k.loadStep
+	dst[14] = k.chainStep
 	dst[15] = tilesM
 	dst[16] = tilesN
 	dst[17] = tiles
@@ -490,18 +514,18 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 	dst[24] = tailCus
 	dst[25] = parts
 	dst[26] = active
-	dst[27] = group
+	dst[27] = k.group
 	dst[28] = d.farRate
 	dst[29] = tilesPerDie
 	dst[30] = rows
 	dst[31] = columns
 	dst[32] = l2Misses
 	dst[33] = t.far
-	dst[34] = fullRunning
-	dst[35] = t.fullL2Step
-	dst[36] = t.fullPowerStep
-	dst[37] = fullStep
-	dst[38] = fullEnd
+	dst[34] = k.fullRunning
+	dst[35] = k.fullL2Step
+	dst[36] = k.fullPowerStep
+	dst[37] = k.fullStep
+	dst[38] = k.fullEnd
 	dst[39] = tailRunning
 	dst[40] = t.tailL2Step
 	dst[41] = t.tailPowerStep
@@ -510,10 +534,10 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 	dst[44] = d.dealtRunning
 	dst[45] = dealtL2Step
 	dst[46] = dealtPowerStep
-	dst[47] = dealtStep
-	dst[48] = dealtEnd
+	dst[47] = k.dealtStep
+	dst[48] = k.dealtEnd
 	dst[49] = waveLoops
-	dst[50] = hidden
+	dst[50] = k.hidden
 	dst[51] = lastEnd
 	dst[52] = waveEnds
 	dst[53] = evenLoops
@@ -526,8 +550,8 @@ func columns(dst []float64, d *device, in *inputs, t *timing) {
 	dst[60] = l2Total
 	dst[61] = ldsTotal
 	dst[62] = t.dramFloor
-	dst[63] = in.release
-	dst[64] = launch
+	dst[63] = s.release
+	dst[64] = s.launch
 	dst[65] = loop
 	dst[66] = fill
 	dst[67] = limits

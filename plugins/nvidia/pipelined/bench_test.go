@@ -11,7 +11,7 @@ import (
 
 // BenchmarkRefinedSelect is a select with the default model, both phases, per family and per 1,000 candidates.
 func BenchmarkRefinedSelect(b *testing.B) {
-	for _, family := range []string{"triton", "mma"} {
+	for _, family := range []string{"triton", "mma", "wgmma"} {
 		b.Run(family, func(b *testing.B) {
 			a := nvtest.Open(b, arch.OpenRequest{Arch: "sm90", Device: "h200"})
 			s := selector.New(a, arch.Space{Kernel: family})

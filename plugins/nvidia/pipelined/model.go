@@ -4,7 +4,9 @@
 package pipelined
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -56,16 +58,17 @@ type family struct {
 	slots, latency float64        // kernel.Overhead
 	compiled       kernel.Table   // by the compiler's report; nil below that rung
 	timed          kernel.Timings // of kernels by themselves; nil below the rung characterized
-	// prepared holds, per layout and per kind of access, what does not depend on the sizes of the problem, for the list
-	// of configurations that was estimated last.
-	prepared [1 << 5]keep.Value[preparedList]
+	prepared       tabled.Lists[kernel.Operands, preparedList]
 }
 
 // preparedList is a list of configurations for some operands.
 type preparedList struct {
-	operands kernel.Operands
-	configs  []gemm.Config
 	prepared []preparedConfig
+	// usable are the positions of configurations that can be used, those of a kernel together. rejected are the others.
+	usable, rejected []int32
+	kernels          []listedKernel
+	won              atomic.Int32 // which of kernels was the fastest for the last problem
+	invalid          error        // of the first rejected configuration that is none of the family
 }
 
 func newModel(g *gpu.Device, families []*family, library Library, values map[string]float64) *Model {
@@ -188,6 +191,7 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 	if err != nil {
 		return nil, err
 	}
+	f.prepared.Share(shared.Configs)
 	// Appending to it must not change the list of another.
 	return &arch.Candidates{Configs: slices.Clip(shared.Configs), Rejected: slices.Clip(shared.Rejected)}, nil
 }
@@ -276,14 +280,11 @@ func enumerate(f *family, s arch.Space, use func([]gemm.Config)) error {
 	return nil
 }
 
-// fewConfigs is up to how many configurations are prepared in passing, without being kept.
-const fewConfigs = 64
-
 // kept returns the list of configurations, prepared, or nil if they are few. It is kept from one call to the next, per
 // family, layout, width of accesses and element type, so that a list that is estimated for problem after problem is
 // prepared once. The error is as from Supports.
 func (m *Model) kept(p *gemm.Problem, cfgs []gemm.Config) (*preparedList, error) {
-	if len(cfgs) <= fewConfigs {
+	if len(cfgs) <= tabled.FewConfigs {
 		return nil, m.Supports(p, cfgs...)
 	}
 	if err := m.Supports(p, cfgs[:1]...); err != nil {
@@ -294,42 +295,35 @@ func (m *Model) kept(p *gemm.Problem, cfgs []gemm.Config) (*preparedList, error)
 		return nil, err
 	}
 	operands := kernel.OperandsOf(p).WithWidths(f, p)
-	slot := 0
-	for bit, set := range [...]bool{
-		p.AMajor != gemm.MajorK, p.BMajor != gemm.MajorK,
-		kernel.IsNarrow(operands.WidthA), kernel.IsNarrow(operands.WidthB), kernel.IsNarrow(operands.WidthC),
-	} {
-		if set {
-			slot |= 1 << bit
-		}
-	}
 	operands.DType, operands.Out = kernel.SameKernels(operands.DType), kernel.SameKernels(operands.Out)
-	if kept := f.prepared[slot].Load(); kept != nil && kept.operands == operands && slices.Equal(kept.configs, cfgs) {
-		return kept, nil
-	}
-	if slices.ContainsFunc(cfgs, func(c gemm.Config) bool { return c.Kernel != cfgs[0].Kernel }) {
+	list, err := f.prepared.Get(operands, cfgs, func(list *preparedList) (bytes int, err error) {
+		if slices.ContainsFunc(cfgs, func(c gemm.Config) bool { return c.Kernel != cfgs[0].Kernel }) {
+			return 0, errSeveral
+		}
+		keep.Making(func() { bytes = m.prepareAll(f, list, p, cfgs) })
+		return bytes, nil
+	})
+	if err != nil {
 		return nil, m.Supports(p, cfgs...)
 	}
-	list := &preparedList{operands, slices.Clone(cfgs), nil}
-	kernels := 0
-	keep.Making(func() { kernels = m.prepareAll(f, list, p) })
-	f.prepared[slot].Store(list, len(cfgs)*int(unsafe.Sizeof(gemm.Config{})+unsafe.Sizeof(preparedConfig{}))+
-		kernels*int(unsafe.Sizeof(preparedKernel{})))
 	return list, nil
 }
 
+var errSeveral = errors.New("configurations of several families")
+
 // prepareAll prepares the configurations of a list. Those of a kernel share it, if their sums are added up in the same
-// way. It returns how many kernels there are.
-func (m *Model) prepareAll(f *family, list *preparedList, p *gemm.Problem) (prepared int) {
-	list.prepared = make([]preparedConfig, len(list.configs))
+// way. It returns what they take.
+func (m *Model) prepareAll(f *family, list *preparedList, p *gemm.Problem, cfgs []gemm.Config) (bytes int) {
+	list.prepared = make([]preparedConfig, len(cfgs))
+	prepared := 0
 	var (
 		kernels recent[preparedSplit]
 		last    [2]inputs
 		shared  = &preparedKernel{}
 		next    = &preparedKernel{}
 	)
-	for i := range list.configs {
-		c, config := &list.prepared[i], &list.configs[i]
+	for i := range cfgs {
+		c, config := &list.prepared[i], &cfgs[i]
 		one, known := kernels.of(kernel.KernelOf(f.Family, *config))
 		if known && m.prepareSplit(c, one, p, config) {
 			continue
@@ -337,15 +331,42 @@ func (m *Model) prepareAll(f *family, list *preparedList, p *gemm.Problem) (prep
 		c.kernel = next
 		m.prepare(c, next, &one.in, p, config)
 		one.in[0].splitInputs, one.in[1].splitInputs = splitInputs{}, splitInputs{}
-		if i > 0 && one.in == last && next.groupM == shared.groupM {
+		if c.reject != "" {
+			list.rejected = append(list.rejected, int32(i))
+			if list.invalid == nil {
+				list.invalid = m.Check(config)
+			}
+		} else if prepared > 0 && one.in == last && next.groupM == shared.groupM {
 			c.kernel = shared
 		} else {
 			last, shared, next = one.in, next, &preparedKernel{}
 			prepared++
+			shared.number = prepared
 		}
 		one.preparedConfig, one.splitK = *c, config.SplitK
 	}
-	return prepared
+	list.usable = make([]int32, 0, len(cfgs)-len(list.rejected))
+	for i := range list.prepared {
+		if list.prepared[i].reject == "" {
+			list.usable = append(list.usable, int32(i))
+		}
+	}
+	slices.SortFunc(list.usable, func(a, b int32) int {
+		return cmp.Or(list.prepared[a].kernel.number-list.prepared[b].kernel.number, int(a-b))
+	})
+	list.kernels = make([]listedKernel, 0, prepared)
+	for first := int32(0); int(first) < len(list.usable); {
+		k := listedKernel{preparedKernel: list.prepared[list.usable[first]].kernel, first: first}
+		for k.behind = first; int(k.behind) < len(list.usable); k.behind++ {
+			if list.prepared[list.usable[k.behind]].kernel != k.preparedKernel {
+				break
+			}
+		}
+		k.setFloor(&m.device, list.prepared, list.usable[first:k.behind])
+		list.kernels, first = append(list.kernels, k), k.behind
+	}
+	return len(cfgs)*int(unsafe.Sizeof(preparedConfig{})+unsafe.Sizeof(int32(0))) +
+		prepared*int(unsafe.Sizeof(preparedKernel{})+unsafe.Sizeof(listedKernel{}))
 }
 
 // Estimate implements arch.Architecture.
@@ -360,20 +381,24 @@ func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Proble
 	if err := m.Fits(len(dst), len(cfgs)); err != nil {
 		return err
 	}
+	if err := kept.reject(dst); err != nil {
+		return err
+	}
 	e := estimator{device: &m.device, shape: m.shape(&p)}
-	for i := range cfgs {
+	for _, i := range kept.usable {
 		c := &kept.prepared[i]
-		if c.reject != "" {
-			if err := m.Check(&cfgs[i]); err != nil {
-				return err
-			}
-			dst[i] = arch.Estimate{Reject: c.reject}
-			continue
-		}
 		e.at(c.kernel)
 		dst[i] = e.estimate(c, c.kernel)
 	}
 	return nil
+}
+
+// reject writes the reasons against the configurations that cannot be used.
+func (l *preparedList) reject(dst []arch.Estimate) error {
+	for _, i := range l.rejected {
+		dst[i] = arch.Estimate{Reject: l.prepared[i].reject}
+	}
+	return l.invalid
 }
 
 // evaluation is the model at work on one problem.

@@ -16,6 +16,7 @@ import (
 // preparedKernel is what the model knows of a kernel before it knows the split of K and the sizes of the problem.
 type preparedKernel struct {
 	kernelTerms
+	number int // of the kernels of a list
 	// variants are without and with masks along K, which are needed if block_k does not divide K.
 	variants [2]variantTerms
 }

@@ -309,7 +309,8 @@ func (s *sizes) compute(d *device) {
 	s.launch = launch
 	s.part7 = float64(s.batch * s.m * s.n)
 	s.part8 = float64(2 * s.batch * s.m * s.n * s.k)
-	s.part9 = math.Pow(fourth(s.vendor), 2)
+	x3 := fourth(s.vendor)
+	s.part9 = float64(x3 * x3)
 }
 
 // kernelTerms holds what depends on the kernel, and not on the split of K or the sizes of the problem.
@@ -998,7 +999,8 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	g.part8 = float64(idleLatency * idleLatency)
 	x15 := k.chainStep + turnStep
 	g.part9 = x15
-	g.part10 = math.Pow(fourth(fourth(x15)), 2)
+	x16 := fourth(fourth(x15))
+	g.part10 = float64(x16 * x16)
 	g.part11 = float64(s.part7 * k.outputBytes)
 	g.computeFloor = computeFloor
 	g.part12 = d.prologueCycles + idleLatency
@@ -1091,97 +1093,101 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	var fullSpillMiss, fullSpillDramStep, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
 		if v.spillTraffic > 0 {
-			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
+			x12 := active * v.ctasPerSm * v.spillTraffic / d.part10
+			fullSpillMiss = 1 - 1/math.Sqrt(1+float64(x12*x12))
 		}
 		fullSpillDramStep = x11 * fullSpillMiss / d.part11
 		fullBusy = float64(v.part2 * (busy + fourth(fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		x12 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*l2Step)
-		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(4*float64(v.ctasPerSm*x12*k.stepsAhead)))) / 2
-		var x13 float64
+		x13 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*l2Step)
+		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(4*float64(v.ctasPerSm*x13*k.stepsAhead)))) / 2
+		var x14 float64
 		if k.resident > 0 {
-			x15 := fullLatency / k.stepsAhead
-			x14 := x15 + k.readStep
-			x13 = max(g.part9, x14)
+			x16 := fullLatency / k.stepsAhead
+			x15 := x16 + k.readStep
+			x14 = max(g.part9, x15)
 		} else {
-			x17 := fullLatency / k.stepsAhead
-			x16 := x17 + k.readStep
-			x13 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part10 + math.Pow(fourth(fourth(x16)), 2))))))
+			x18 := fullLatency / k.stepsAhead
+			x17 := x18 + k.readStep
+			x19 := fourth(fourth(x17))
+			x14 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part10 + float64(x19*x19))))))
 		}
-		fullAlone = x13 + v.spillStep
-		x18 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x18*x18))))
-		x19 := g.part9 + v.spillStep
-		fullFirstStep = max(fullThroughput, x19)
+		fullAlone = x14 + v.spillStep
+		x20 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x20*x20))))
+		x21 := g.part9 + v.spillStep
+		fullFirstStep = max(fullThroughput, x21)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*l2Step)
-		x20 := min(steps, k.stepsAhead)
-		x21 := max(steps-k.stepsAhead, 0)
-		fullLoop = float64(x20*fullFirstStep) + float64(x21*fullStep)
+		x22 := min(steps, k.stepsAhead)
+		x23 := max(steps-k.stepsAhead, 0)
+		fullLoop = float64(x22*fullFirstStep) + float64(x23*fullStep)
 		fullEpilogue = c.part1
 	}
 	var fullPaced, fullTimed float64
 	if g.passCounts*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x22 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x22*v.part5)
+			x24 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x24*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x23 := max(steps-k.stepsAhead, 0)
-		x24 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x23*x24, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
+		x25 := max(steps-k.stepsAhead, 0)
+		x26 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x25*x26, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailSpillDramStep, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if tailCtas > 0 {
 		if v.spillTraffic > 0 {
-			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*tailCtas*v.spillTraffic/d.part10, 2))
+			x27 := active * tailCtas * v.spillTraffic / d.part10
+			tailSpillMiss = 1 - 1/math.Sqrt(1+float64(x27*x27))
 		}
 		tailSpillDramStep = x11 * tailSpillMiss / d.part11
 		tailBusy = float64(fourth(tailCtas) * (busy + fourth(tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		x25 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*l2Step)
-		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(4*float64(tailCtas*x25*k.stepsAhead)))) / 2
-		var x26 float64
+		x28 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*l2Step)
+		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(4*float64(tailCtas*x28*k.stepsAhead)))) / 2
+		var x29 float64
 		if k.resident > 0 {
-			x28 := tailLatency / k.stepsAhead
-			x27 := x28 + k.readStep
-			x26 = max(g.part9, x27)
+			x31 := tailLatency / k.stepsAhead
+			x30 := x31 + k.readStep
+			x29 = max(g.part9, x30)
 		} else {
-			x30 := tailLatency / k.stepsAhead
-			x29 := x30 + k.readStep
-			x26 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part10 + math.Pow(fourth(fourth(x29)), 2))))))
+			x33 := tailLatency / k.stepsAhead
+			x32 := x33 + k.readStep
+			x34 := fourth(fourth(x32))
+			x29 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part10 + float64(x34*x34))))))
 		}
-		tailAlone = x26 + v.spillStep
-		x31 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x31*x31))))
-		x32 := g.part9 + v.spillStep
-		tailFirstStep = max(tailThroughput, x32)
+		tailAlone = x29 + v.spillStep
+		x35 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x35*x35))))
+		x36 := g.part9 + v.spillStep
+		tailFirstStep = max(tailThroughput, x36)
 		tailFill = d.prologueCycles + tailLatency + float64(tailCtas*l2Step)
-		x33 := min(steps, k.stepsAhead)
-		x34 := max(steps-k.stepsAhead, 0)
-		tailLoop = float64(x33*tailFirstStep) + float64(x34*tailStep)
+		x37 := min(steps, k.stepsAhead)
+		x38 := max(steps-k.stepsAhead, 0)
+		tailLoop = float64(x37*tailFirstStep) + float64(x38*tailStep)
 		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + float64(tailCtas*k.tensorCopy) + c.part3 + k.part30
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
-			x35 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x35*min(1, (tailCtas-1)/k.part31))
+			x39 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x39*min(1, (tailCtas-1)/k.part31))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x36 := max(steps-k.stepsAhead, 0)
-		x37 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x36*x37, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
+		x40 := max(steps-k.stepsAhead, 0)
+		x41 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x40*x41, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(fullWaves*fullFill)+tailFill))
 	loop := float64(fullWaves*fullLoop) + tailLoop
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var allWaves float64
 	if g.passCounts > 0 {
-		x38 := fill + loop + epilogue
-		x39 := (float64(fullWaves*fullTimed) + tailTimed) / x38
-		allWaves = float64(x38 * math.Sqrt(math.Sqrt(x39*math.Sqrt(x39))))
+		x42 := fill + loop + epilogue
+		x43 := (float64(fullWaves*fullTimed) + tailTimed) / x42
+		allWaves = float64(x42 * math.Sqrt(math.Sqrt(x43*math.Sqrt(x43))))
 	} else {
 		allWaves = fill + loop + epilogue
 	}
@@ -1206,23 +1212,24 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	}
 	var unbeaten float64
 	if s.vendor > 0 {
-		var x41 float64
+		var x45 float64
 		if power > 0 {
-			x41 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+			x45 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
 		} else {
-			x41 = allWaves
+			x45 = allWaves
 		}
-		x40 := s.launch + max(max(x41, dramFloor), g.computeFloor) + reduction + handed
-		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(fourth(x40), 2)+s.part9))) - x40
+		x44 := s.launch + max(max(x45, dramFloor), g.computeFloor) + reduction + handed
+		x46 := fourth(x44)
+		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(float64(x46*x46)+s.part9))) - x44
 	}
-	var x43 float64
+	var x48 float64
 	if power > 0 {
-		x43 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+		x48 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
 	} else {
-		x43 = allWaves
+		x48 = allWaves
 	}
-	x42 := s.launch + max(max(x43, dramFloor), g.computeFloor) + reduction + handed
-	total := x42 + unbeaten
+	x47 := s.launch + max(max(x48, dramFloor), g.computeFloor) + reduction + handed
+	total := x47 + unbeaten
 	t.steps = steps
 	t.ctasOfSm = ctasOfSm
 	t.fullWaves = fullWaves
@@ -1576,86 +1583,90 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	var fullSpillMiss, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if t.fullWaves > 0 {
 		if v.spillTraffic > 0 {
-			fullSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*v.ctasPerSm*v.spillTraffic/d.part10, 2))
+			x37 := active * v.ctasPerSm * v.spillTraffic / d.part10
+			fullSpillMiss = 1 - 1/math.Sqrt(1+float64(x37*x37))
 		}
 		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
-		x37 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*t.l2Step)
-		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(4*float64(v.ctasPerSm*x37*k.stepsAhead)))) / 2
-		var x38 float64
+		x38 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*t.l2Step)
+		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(4*float64(v.ctasPerSm*x38*k.stepsAhead)))) / 2
+		var x39 float64
 		if k.resident > 0 {
-			x40 := fullLatency / k.stepsAhead
-			x39 := x40 + k.readStep
-			x38 = max(g.part9, x39)
+			x41 := fullLatency / k.stepsAhead
+			x40 := x41 + k.readStep
+			x39 = max(g.part9, x40)
 		} else {
-			x42 := fullLatency / k.stepsAhead
-			x41 := x42 + k.readStep
-			x38 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part10 + math.Pow(fourth(fourth(x41)), 2))))))
+			x43 := fullLatency / k.stepsAhead
+			x42 := x43 + k.readStep
+			x44 := fourth(fourth(x42))
+			x39 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part10 + float64(x44*x44))))))
 		}
-		fullAlone = x38 + v.spillStep
-		x43 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x43*x43))))
-		x44 := g.part9 + v.spillStep
-		fullFirstStep = max(fullThroughput, x44)
+		fullAlone = x39 + v.spillStep
+		x45 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x45*x45))))
+		x46 := g.part9 + v.spillStep
+		fullFirstStep = max(fullThroughput, x46)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
-		x45 := min(t.steps, k.stepsAhead)
-		x46 := max(t.steps-k.stepsAhead, 0)
-		fullLoop = float64(x45*fullFirstStep) + float64(x46*fullStep)
+		x47 := min(t.steps, k.stepsAhead)
+		x48 := max(t.steps-k.stepsAhead, 0)
+		fullLoop = float64(x47*fullFirstStep) + float64(x48*fullStep)
 		fullEpilogue = c.part1
 	}
 	var fullPaced, fullTimed float64
 	if g.passCounts*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x47 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x47*v.part5)
+			x49 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x49*v.part5)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x48 := max(t.steps-k.stepsAhead, 0)
-		x49 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x48*x49, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
+		x50 := max(t.steps-k.stepsAhead, 0)
+		x51 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x50*x51, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if t.tailCtas > 0 {
 		if v.spillTraffic > 0 {
-			tailSpillMiss = 1 - 1/math.Sqrt(1+math.Pow(active*t.tailCtas*v.spillTraffic/d.part10, 2))
+			x52 := active * t.tailCtas * v.spillTraffic / d.part10
+			tailSpillMiss = 1 - 1/math.Sqrt(1+float64(x52*x52))
 		}
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		x50 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*t.l2Step)
-		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(4*float64(t.tailCtas*x50*k.stepsAhead)))) / 2
-		var x51 float64
+		x53 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*t.l2Step)
+		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(4*float64(t.tailCtas*x53*k.stepsAhead)))) / 2
+		var x54 float64
 		if k.resident > 0 {
-			x53 := tailLatency / k.stepsAhead
-			x52 := x53 + k.readStep
-			x51 = max(g.part9, x52)
+			x56 := tailLatency / k.stepsAhead
+			x55 := x56 + k.readStep
+			x54 = max(g.part9, x55)
 		} else {
-			x55 := tailLatency / k.stepsAhead
-			x54 := x55 + k.readStep
-			x51 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part10 + math.Pow(fourth(fourth(x54)), 2))))))
+			x58 := tailLatency / k.stepsAhead
+			x57 := x58 + k.readStep
+			x59 := fourth(fourth(x57))
+			x54 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part10 + float64(x59*x59))))))
 		}
-		tailAlone = x51 + v.spillStep
-		x56 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x56*x56))))
-		x57 := g.part9 + v.spillStep
-		tailFirstStep = max(tailThroughput, x57)
+		tailAlone = x54 + v.spillStep
+		x60 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x60*x60))))
+		x61 := g.part9 + v.spillStep
+		tailFirstStep = max(tailThroughput, x61)
 		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
-		x58 := min(t.steps, k.stepsAhead)
-		x59 := max(t.steps-k.stepsAhead, 0)
-		tailLoop = float64(x58*tailFirstStep) + float64(x59*tailStep)
+		x62 := min(t.steps, k.stepsAhead)
+		x63 := max(t.steps-k.stepsAhead, 0)
+		tailLoop = float64(x62*tailFirstStep) + float64(x63*tailStep)
 		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + float64(t.tailCtas*k.tensorCopy) + c.part3 + k.part30
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
-			x60 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x60*min(1, (t.tailCtas-1)/k.part31))
+			x64 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x64*min(1, (t.tailCtas-1)/k.part31))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x61 := max(t.steps-k.stepsAhead, 0)
-		x62 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x61*x62, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
+		x65 := max(t.steps-k.stepsAhead, 0)
+		x66 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x65*x66, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
@@ -1681,50 +1692,51 @@ func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *
 	dramTotal := dramBytes + g.part11 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
 	var partialBytes float64
 	if c.splitK > 1 {
-		var x63 float64
+		var x67 float64
 		if c.handover > 0 {
-			x63 = float64(ctas / c.splitK * k.blockM * k.blockN)
+			x67 = float64(ctas / c.splitK * k.blockM * k.blockN)
 		} else {
-			x63 = s.part7
+			x67 = s.part7
 		}
-		partialBytes = float64(d.part12 * c.splitK * x63)
+		partialBytes = float64(d.part12 * c.splitK * x67)
 	}
-	var x64 float64
+	var x68 float64
 	if k.resident > 0 {
-		x64 = g.stepBytes + float64((k.sharersA-1)*sharedA) + float64((k.sharers-1)*sharedB)
+		x68 = g.stepBytes + float64((k.sharersA-1)*sharedA) + float64((k.sharers-1)*sharedB)
 	} else {
-		x64 = k.tileBytes
+		x68 = k.tileBytes
 	}
-	requested := float64(x36*(x64+v.spillTraffic)) + partialBytes + g.part11
+	requested := float64(x36*(x68+v.spillTraffic)) + partialBytes + g.part11
 	l2Total := float64(x36*(g.part6/coalescing+v.spillTraffic)) + partialBytes + g.part11
-	var x65 float64
+	var x69 float64
 	if in.fma > 0 {
-		x65 = float64(fmaLoads * d.sharedWidth)
+		x69 = float64(fmaLoads * d.sharedWidth)
 	} else {
 		if in.wgmma > 0 {
-			x66 := k.blockK / in.instructionK
-			x65 = float64(k.blockM / in.wgmmaM * (k.blockN / in.wgmmaN) * x66 * (in.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
+			x70 := k.blockK / in.instructionK
+			x69 = float64(k.blockM / in.wgmmaM * (k.blockN / in.wgmmaN) * x70 * (in.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
 		} else {
-			x68 := max(k.blockM/in.warpsM, d.mmaM)
-			x69 := max(k.blockN/in.warpsN, d.mmaN)
-			x67 := x68 + x69
-			x70 := k.blockK / in.warpsK
-			x65 = float64(in.numWarps * x67 * x70 * k.elementBytes)
+			x72 := max(k.blockM/in.warpsM, d.mmaM)
+			x73 := max(k.blockN/in.warpsN, d.mmaN)
+			x71 := x72 + x73
+			x74 := k.blockK / in.warpsK
+			x69 = float64(in.numWarps * x71 * x74 * k.elementBytes)
 		}
 	}
-	sharedTotal := float64(x36 * x65)
-	var x72 float64
+	sharedTotal := float64(x36 * x69)
+	var x76 float64
 	if t.power > 0 {
-		x72 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
+		x76 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
 	} else {
-		x72 = t.allWaves
+		x76 = t.allWaves
 	}
-	x71 := max(max(x72, t.dramFloor), g.computeFloor)
-	limits := x71 - t.allWaves
+	x75 := max(max(x76, t.dramFloor), g.computeFloor)
+	limits := x75 - t.allWaves
 	var unbeaten float64
 	if s.vendor > 0 {
-		x73 := s.launch + x71 + reduction + handed
-		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(fourth(x73), 2)+s.part9))) - x73
+		x77 := s.launch + x75 + reduction + handed
+		x78 := fourth(x77)
+		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(float64(x78*x78)+s.part9))) - x77
 	}
 	dst[0] = k.threads
 	dst[1] = k.resident

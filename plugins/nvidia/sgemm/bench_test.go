@@ -37,8 +37,9 @@ func BenchmarkCount(b *testing.B) {
 	operands := operandsOf(&p)
 	b.ReportAllocs()
 	for b.Loop() {
+		walks.kernels = nil
 		for i := range c.Configs {
-			walk(operands, c.Configs[i])
+			walk(counting{operands, kernelOf(&c.Configs[i])})
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -16,91 +17,131 @@ import (
 
 // counts are what a CTA does in a K step, over all of its warps, and what it needs, or the reason against it.
 type counts struct {
-	inputs
+	walked
 	reason arch.Reason
 	detail string // of the reason
 }
 
-// counting is what counts depend on.
-type counting struct {
-	operands operands
-	config   gemm.Config
+// walked is what a kernel does, which is the same on all devices, but for the passes through L1: they depend on how far
+// apart the lines of A and B are.
+type walked struct {
+	inputs
+	global []globalAccess
 }
 
-// operands are the properties of a problem that counts depend on: those that kernels are compiled for, and how far
-// apart the lines of A and B are, in elements modulo those of periodElements. Lanes that read several lines read other
-// banks of the L1 then.
-type operands struct {
-	kernel.Operands
-	apart [2]int
+// globalAccess is the instructions of a kernel for an operand in global memory.
+type globalAccess struct {
+	operand      gemm.Operand
+	instructions float64
+	least        float64 // passes of each through L1
+	pattern      *pattern
+}
+
+// pattern is the places that a warp accesses in global memory.
+type pattern struct {
+	access generator.Access
+	// conflicts are those of the access for lines that begin so many elements apart, modulo periodElements; 0 where nobody
+	// asked yet.
+	conflicts [periodElements]atomic.Uint32
+}
+
+// passes returns the passes through L1 of a K step, for lines that are so many elements apart.
+func (w *walked) passes(apart *[2]int) (sum float64) {
+	for i := range w.global {
+		g := &w.global[i]
+		at := apart[g.operand] % periodElements
+		conflicts := g.pattern.conflicts[at].Load()
+		if conflicts == 0 {
+			conflicts = uint32(g.pattern.access.L1Conflicts(at * int(w.operandBytes)))
+			g.pattern.conflicts[at].Store(conflicts)
+		}
+		sum += g.instructions * max(g.least, float64(conflicts))
+	}
+	return sum
 }
 
 // periodElements are so many elements, of 2 bytes at least, that the L1 has all of them in the same bank.
 const periodElements = 64
 
-// kept are values of countings that were needed once.
-type kept[T any] struct {
-	mu     sync.RWMutex
-	values map[counting]T
+// walks are what kernels do, and the patterns of their accesses: walking the addresses takes longer than all else.
+var walks struct {
+	sync.RWMutex
+	kernels  map[counting]*walked
+	patterns map[patternKey]*pattern
+}
+
+// counting is what a kernel does depends on.
+type counting struct {
+	operands kernel.Operands
+	config   gemm.Config
+}
+
+// patternKey is what conflicts depend on, besides the distance of lines.
+type patternKey struct {
+	lanes, bytes int
+	elementBytes float64
+	global       [32]generator.Place
 }
 
 // mostKept bounds how many are kept.
 const mostKept = 1 << 16
 
-// get returns the value of a counting, from compute if it is not there.
-func (k *kept[T]) get(of *counting, compute func(o operands, c gemm.Config) T) T {
-	k.mu.RLock()
-	value, ok := k.values[*of]
-	k.mu.RUnlock()
-	if ok {
-		return value
-	}
-	value = compute(of.operands, of.config)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.values == nil || len(k.values) >= mostKept {
-		k.values = map[counting]T{}
-	}
-	k.values[*of] = value
-	return value
-}
-
-// walked has what the kernels do, which is the same on all devices: walking the addresses takes longer than all else.
-var walked kept[inputs]
+// apartOf returns how far apart the lines of A and B are, in elements.
+func apartOf(p *gemm.Problem) [2]int { return [2]int{p.LD(gemm.A), p.LD(gemm.B)} }
 
 // operandsOf returns what a problem's kernels are compiled for.
-func operandsOf(p *gemm.Problem) operands {
-	return operands{kernel.OperandsOf(p).WithWidths(family.Family{}, p),
-		[2]int{p.LD(gemm.A) % periodElements, p.LD(gemm.B) % periodElements}}
+func operandsOf(p *gemm.Problem) kernel.Operands {
+	return kernel.OperandsOf(p).WithWidths(family.Family{}, p)
 }
 
-// count returns the counts of a configuration for the operands of a problem.
-func (m *Model) count(o *operands, c *gemm.Config) *counts {
-	key := counting{*o, *c}
-	key.config.GroupM, key.config.SplitK = 0, min(key.config.SplitK, 2)
-	return m.counts.get(&key, m.countAnew)
+// kernelOf returns the configuration with the counts of another: they do not depend on the launch order, and only on
+// whether there is a split.
+func kernelOf(c *gemm.Config) gemm.Config {
+	k := *c
+	k.GroupM, k.SplitK = 0, min(k.SplitK, 2)
+	return k
 }
 
-func (m *Model) countAnew(o operands, c gemm.Config) *counts {
+// count returns the counts of a kernel for operands.
+func (m *Model) count(o kernel.Operands, c gemm.Config) *counts {
 	out := &counts{}
 	f := family.Family{}
-	need := f.Resources(m.gpu, o.Operands, c, false)
-	if out.reason, out.detail = f.Check(m.gpu, o.Operands, c, need); out.reason != "" {
+	need := f.Resources(m.gpu, o, c, false)
+	if out.reason, out.detail = f.Check(m.gpu, o, c, need); out.reason != "" {
 		return out
 	}
-	out.inputs = walked.get(&counting{o, c}, walk)
+	out.walked = *walk(counting{o, c})
 	out.registers, out.sharedBytes = float64(need.Registers), float64(need.SharedMemory)
 	return out
 }
 
-// walk counts what a kernel of the family does.
-func walk(o operands, c gemm.Config) (out inputs) {
-	spec := family.Spec(o.Operands, c)
+// walk returns what a kernel of the family does.
+func walk(k counting) *walked {
+	walks.RLock()
+	w := walks.kernels[k]
+	walks.RUnlock()
+	if w != nil {
+		return w
+	}
+	spec := family.Spec(k.operands, k.config)
 	turn, _, _ := spec.Turn()
+	walks.Lock()
+	defer walks.Unlock()
+	if walks.kernels == nil || len(walks.kernels) >= mostKept {
+		walks.kernels, walks.patterns = map[counting]*walked{}, map[patternKey]*pattern{}
+	}
+	w = walkTurn(&turn, k.operands.DType)
+	walks.kernels[k] = w
+	return w
+}
+
+// walkTurn counts what a turn of the K loop does. Walks are locked.
+func walkTurn(turn *generator.Turn, t gemm.DType) *walked {
+	out := &walked{}
 	out.operandBytes = 4
 	if turn.WMMAs > 0 {
 		out.operandBytes = 2
-		out.converts = tabled.One(o.DType == gemm.FP32)
+		out.converts = tabled.One(t == gemm.FP32)
 	}
 	warps := float64(turn.Warps)
 	out.fmas, out.multiplications = float64(turn.FMAs)*warps, float64(turn.WMMAs)*warps
@@ -108,12 +149,7 @@ func walk(o operands, c gemm.Config) (out inputs) {
 	staged := false
 	for i := range turn.Accesses {
 		staged = staged || turn.Accesses[i].Instruction == generator.LoadShared
-		a := &turn.Accesses[i]
-		apart := 0
-		if a.Instruction == generator.LoadGlobal || a.Instruction == generator.CopyAsync {
-			apart = o.apart[a.Operand] * int(out.operandBytes)
-		}
-		out.add(a, apart)
+		out.add(&turn.Accesses[i])
 	}
 	out.conflictDegree = max(out.conflictDegree, tabled.One(staged))
 	return out
@@ -122,8 +158,9 @@ func walk(o operands, c gemm.Config) (out inputs) {
 // wideBytes is what a lane of a wide access accesses.
 const wideBytes = 16
 
-// add counts an access. Lines of its matrix are so many bytes apart, modulo those of all banks.
-func (c *inputs) add(a *generator.Access, apart int) {
+// add counts an access.
+func (w *walked) add(a *generator.Access) {
+	c := &w.inputs
 	instructions := float64(a.Count * a.Warps)
 	if a.Bytes >= wideBytes {
 		c.wideInstructions += instructions
@@ -133,7 +170,12 @@ func (c *inputs) add(a *generator.Access, apart int) {
 		if a.Instruction == generator.CopyAsync {
 			c.asyncCopies += instructions
 		}
-		c.l1Passes += instructions * max(float64(lines(a))/linesPerPass, float64(a.L1Conflicts(apart)))
+		key := patternKey{a.Lanes, a.Bytes, c.operandBytes, a.Global}
+		if walks.patterns[key] == nil {
+			walks.patterns[key] = &pattern{access: *a}
+		}
+		w.global = append(w.global,
+			globalAccess{a.Operand, instructions, float64(lines(a)) / linesPerPass, walks.patterns[key]})
 		c.requestedBytes += float64(a.RequestedBytes())
 	}
 	if a.Instruction == generator.LoadShared || a.Instruction == generator.StoreShared {

@@ -34,7 +34,22 @@ type Model struct {
 	tabled.Model
 	gpu    *gpu.Device
 	device device
-	counts kept[*counts]
+	lists  tabled.Lists[kernel.Operands, []counted]
+}
+
+// counted is a configuration with the counts of its kernel.
+type counted struct {
+	*counts
+	terms kernelTerms
+}
+
+// of moves to a configuration whose kernel has these counts, with the inputs that the configuration has by itself.
+func (n *counted) of(d *device, c *gemm.Config, counts *counts) (in inputs) {
+	n.counts, in = counts, counts.inputs
+	in.blockM, in.blockN, in.blockK = float64(c.BlockM), float64(c.BlockN), float64(c.BlockK)
+	in.numWarps, in.groupM, in.splitK = float64(c.NumWarps), float64(c.GroupM), float64(max(c.SplitK, 1))
+	n.terms.compute(&in, d)
+	return in
 }
 
 // Family is the kernel family that the model predicts, and the model's name in requests and descriptions.
@@ -51,7 +66,7 @@ func New(g *gpu.Device) *Model {
 	m := &Model{gpu: g}
 	m.Description, m.AnyAccess, m.Exact = g.Description(), true, true
 	m.Space = func(string, gemm.DType) arch.Space { return family.Family{}.Space() }
-	m.New = func() tabled.Evaluation { return &evaluation{model: m} }
+	m.New, m.Share = func() tabled.Evaluation { return &evaluation{model: m} }, m.lists.Share
 	d := &m.Description
 	d.Model, d.Kernels, d.Rung = Family, []string{Family}, arch.RungSpec
 	d.Timing = string(stopwatch.Events) // of the measured ladder
@@ -72,8 +87,12 @@ func New(g *gpu.Device) *Model {
 type evaluation struct {
 	model    *Model
 	asked    gemm.Problem
-	operands operands
-	counts   *counts
+	operands kernel.Operands
+	apart    [2]int
+	in       inputs
+	one      counted
+	kernel   gemm.Config // that the counts of one are of, for the operands
+	at       *counted
 	detail   string
 	p        problem
 	t        timing
@@ -81,7 +100,10 @@ type evaluation struct {
 
 // Problem implements tabled.Evaluation.
 func (e *evaluation) Problem(p gemm.Problem) {
-	e.asked, e.operands = p, operandsOf(&p)
+	e.asked, e.apart = p, apartOf(&p)
+	if o := operandsOf(&p); o != e.operands {
+		e.operands, e.one.counts = o, nil
+	}
 	count, rows := p.Products()
 	e.p = problem{m: rows, n: float64(p.N), k: float64(p.K), batch: float64(count),
 		outputBytes: float64(p.Output().Bits()) / 8}
@@ -90,16 +112,22 @@ func (e *evaluation) Problem(p gemm.Problem) {
 
 // Config implements tabled.Evaluation.
 func (e *evaluation) Config(c *gemm.Config) arch.Reason {
-	e.counts = e.model.count(&e.operands, c)
-	e.detail = e.counts.detail
-	e.t.blockM, e.t.blockN, e.t.blockK = float64(c.BlockM), float64(c.BlockN), float64(c.BlockK)
-	e.t.numWarps, e.t.groupM, e.t.splitK = float64(c.NumWarps), float64(c.GroupM), float64(max(c.SplitK, 1))
-	if e.counts.multiplications > 0 { // with tensor cores, which not every problem of these operands can use
+	if k := kernelOf(c); e.one.counts == nil || k != e.kernel {
+		e.one.counts, e.kernel = e.model.count(e.operands, k), k
+	}
+	e.in = e.one.of(&e.model.device, c, e.one.counts)
+	return e.use(c, &e.one)
+}
+
+// use moves to a configuration.
+func (e *evaluation) use(c *gemm.Config, n *counted) arch.Reason {
+	e.at, e.detail, e.t.l1Passes = n, n.detail, n.passes(&e.apart)
+	if n.multiplications > 0 { // with tensor cores, which not every problem of these operands can use
 		if _, e.detail = generator.Guard(&e.asked, *c); e.detail != "" {
 			return generator.ReasonGuard
 		}
 	}
-	return e.counts.reason
+	return n.reason
 }
 
 // Detail implements tabled.Evaluation, for the configuration of the last Config.
@@ -107,16 +135,16 @@ func (e *evaluation) Detail(*gemm.Config, arch.Reason) string { return e.detail 
 
 // Estimate implements tabled.Evaluation. The bound is the resource that a K step needs longest.
 func (e *evaluation) Estimate() arch.Estimate {
-	t := &e.t
-	t.compute(&e.counts.inputs, &e.model.device, &e.p)
+	t, k := &e.t, &e.at.terms
+	t.compute(&e.model.device, &e.p, k)
 	out := arch.Estimate{Cycles: unit.Cycles(t.total), Bound: arch.BoundCompute}
-	most := t.fmaStep + t.tensorStep
+	most := k.fmaStep + k.tensorStep
 	for _, other := range [...]struct {
 		bound arch.Bound
 		step  float64
 	}{
-		{arch.BoundIssue, max(t.loadIssueStep, t.issueStep)}, {arch.BoundSharedMemory, e.counts.sharedWavefronts},
-		{arch.BoundL1, e.counts.l1Passes}, {arch.BoundL2, t.l2Step}, {arch.BoundDRAM, t.dramStep},
+		{arch.BoundIssue, max(k.loadIssueStep, k.issueStep)}, {arch.BoundSharedMemory, e.at.sharedWavefronts},
+		{arch.BoundL1, t.l1Passes}, {arch.BoundL2, t.l2Step}, {arch.BoundDRAM, t.dramStep},
 		{arch.BoundLatency, t.waitingStep},
 	} {
 		if other.step > most {
@@ -126,10 +154,31 @@ func (e *evaluation) Estimate() arch.Estimate {
 	return out
 }
 
+// Estimate implements arch.Architecture.
+func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
+	if len(cfgs) <= tabled.FewConfigs {
+		return m.Model.Estimate(ctx, dst, p, cfgs)
+	}
+	if err := m.Supports(&p, cfgs[0]); err != nil { // the others are of the same family, or none
+		return err
+	}
+	e := evaluation{model: m}
+	e.Problem(p)
+	return tabled.EstimateList(&m.Model, &m.lists, e.operands, dst, cfgs, func(n *counted, c *gemm.Config) {
+		e.Config(c)
+		*n = e.one
+	}, func(n *counted, c *gemm.Config) arch.Estimate {
+		if reason := e.use(c, n); reason != "" {
+			return arch.Estimate{Reject: reason}
+		}
+		return e.Estimate()
+	})
+}
+
 // Row implements tabled.Evaluation.
 func (e *evaluation) Row(dst []float64) {
 	e.Estimate()
-	columns(dst, &e.model.device, &e.counts.inputs, &e.p, &e.t)
+	columns(dst, &e.model.device, &e.in, &e.p, &e.at.terms, &e.t)
 	for i, v := range dst {
 		if math.IsNaN(v) || math.IsInf(v, 0) { // of a configuration that is no kernel
 			dst[i] = arch.RejectedTotal

@@ -6,6 +6,12 @@ import "math"
 
 // inputs is set by hand.
 type inputs struct {
+	blockM             float64 // block_m
+	blockN             float64 // block_n
+	blockK             float64 // block_k
+	numWarps           float64 // num_warps
+	groupM             float64 // group_m
+	splitK             float64 // split_k
 	registers          float64 // registers
 	sharedBytes        float64 // shared_bytes
 	operandBytes       float64 // operand_bytes
@@ -17,7 +23,6 @@ type inputs struct {
 	wideInstructions   float64 // wide_instructions
 	sharedWavefronts   float64 // shared_wavefronts
 	conflictDegree     float64 // conflict_degree
-	l1Passes           float64 // l1_passes
 	requestedBytes     float64 // requested_bytes
 	barriers           float64 // barriers
 	ahead              float64 // ahead
@@ -120,101 +125,158 @@ func (p *problem) compute(d *device) {
 	p.part3 = float64(p.batch * (float64(p.m*p.k) + float64(p.k*p.n)))
 }
 
-// timing holds what depends on all.
-type timing struct {
-	blockM        float64 // block_m, set by hand
-	blockN        float64 // block_n, set by hand
-	blockK        float64 // block_k, set by hand
-	numWarps      float64 // num_warps, set by hand
-	groupM        float64 // group_m, set by hand
-	splitK        float64 // split_k, set by hand
+// kernelTerms holds what depends on the configuration and its kernel, and not on the problem.
+type kernelTerms struct {
+	blockM        float64 // block_m
+	blockN        float64 // block_n
+	blockK        float64 // block_k
+	splitK        float64 // split_k
+	operandBytes  float64 // operand_bytes
+	barriers      float64 // barriers
+	ahead         float64 // ahead
+	converts      float64 // converts
+	ctasPerSm     float64 // ctas_per_sm
+	part1         float64 // num_sms * ctas_per_sm
+	part2         float64 // when(0 < group_m, group_m, 1)
+	tileBytes     float64 // tile_bytes
+	part3         float64 // pow(load_issue_step, 4) + pow(shared_wavefronts, 4)
+	part4         float64 // pow(fma_step + tensor_step, 4)
+	part5         float64 // pow(issue_step, 4)
+	barrierStep   float64 // barrier_step
+	part6         float64 // max(ahead, 1)
+	part7         float64 // global_instructions * (32 / load_store_units)
+	part8         float64 // fmas / num_warps * warp_fma_cycles
+	part9         float64 // ctas_per_sm - 1
+	part10        float64 // 4 + operand_bytes
+	part11        float64 // l2_latency_cycles + block_m * block_n * 4 / sm_l2_rate
+	part12        float64 // when(0 < multiplications, 1 / (tensor_rate * num_sms), 1 / (2 * fma_lanes * num_sms))
 	loadIssueStep float64 // load_issue_step
 	fmaStep       float64 // fma_step
 	tensorStep    float64 // tensor_step
 	issueStep     float64 // issue_step
-	l2Step        float64 // l2_step
-	dramStep      float64 // dram_step
-	waitingStep   float64 // waiting_step
-	total         float64 // total
 }
 
-func (t *timing) compute(in *inputs, d *device, p *problem) {
-	threads := float64(32 * t.numWarps)
+func (k *kernelTerms) compute(in *inputs, d *device) {
+	threads := float64(32 * in.numWarps)
 	ctasPerSm := max(1, min(min(min(math.Floor(d.registerFile/(math.Ceil(max(in.registers, 1)/d.registerGranule)*d.registerGranule*threads)), math.Floor(d.part1/(in.sharedBytes+d.sharedReserved))), math.Floor(d.threadsPerSm/threads)), d.ctasLimit))
-	gridM := math.Ceil(p.m / t.blockM)
-	gridN := math.Ceil(p.n / t.blockN)
-	tiles := float64(gridM * gridN * p.batch)
-	ctas := float64(tiles * t.splitK)
-	steps := math.Ceil(math.Ceil(p.k/t.blockK) / t.splitK)
-	x1 := float64(d.numSms * ctasPerSm)
-	waves := ctas / x1
-	ctasOfSm := math.Ceil(ctas / d.numSms)
-	active := ctas / ctasOfSm
-	fullWaves := math.Floor(ctasOfSm / ctasPerSm)
-	tailCtas := ctasOfSm - float64(fullWaves*ctasPerSm)
-	var x2 float64
-	if t.groupM > 0 {
-		x2 = t.groupM
-	} else {
-		x2 = 1
-	}
-	group := min(x2, gridM)
-	x3 := gridN * group / min(tiles, x1)
-	sweeps := max(1, x3)
-	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x3))
-	missA := 1 - min(1, d.part2/(group*t.blockM*p.k*in.operandBytes))
-	missB := 1 - min(1, d.part2/((float64(gridM*t.blockM)+float64(gridN*t.blockN))*p.k*in.operandBytes))
-	dramBytes := float64(p.part1 * in.operandBytes * (float64(p.m*(1+float64((sweeps-1)*missA))) + float64(p.n*(1+float64((rowGroups-1)*missB)))))
-	tileBytes := float64((t.blockM + t.blockN) * t.blockK * in.operandBytes)
-	dramShare := min(1, dramBytes/(ctas*steps*tileBytes))
+	tileBytes := float64((in.blockM + in.blockN) * in.blockK * in.operandBytes)
 	loadIssueStep := float64((in.globalInstructions/d.globalLoadShare + in.sharedInstructions + float64(in.wideInstructions*d.part3)) * d.part4)
 	fmaStep := in.fmas * 32 / d.fmaLanes / d.fmaShare
 	tensorStep := in.multiplications * 8192 / d.part5
-	var x4 float64
+	var x1 float64
 	if in.barriers > 0 {
-		x4 = d.copySlots
+		x1 = d.copySlots
 	} else {
-		x4 = 1
+		x1 = 1
 	}
-	issueStep := (in.fmas + float64(in.globalInstructions*(1+x4)) + float64(in.asyncCopies*d.asyncSlots) + in.sharedInstructions + float64(d.loopSlots*t.numWarps)) / d.schedulers
-	x5 := float64(active * tileBytes)
-	l2Step := x5 / d.l2PerfRatio
-	dramStep := x5 * dramShare / d.dramPerfRatio
-	busy := fourth(loadIssueStep) + fourth(in.sharedWavefronts) + fourth(in.l1Passes) + fourth(fmaStep+tensorStep) + fourth(issueStep) + fourth(l2Step) + fourth(dramStep)
-	throughputStep := math.Sqrt(math.Sqrt(busy))
-	x6 := 1 / max(1, waves)
-	dramWaits := x6 + float64((1-x6)*dramShare)
-	loadLatency := d.l2LatencyCycles + float64(dramWaits*d.part6)
+	issueStep := (in.fmas + float64(in.globalInstructions*(1+x1)) + float64(in.asyncCopies*d.asyncSlots) + in.sharedInstructions + float64(d.loopSlots*in.numWarps)) / d.schedulers
 	barrierStep := float64(in.barriers * d.barrierLatency)
-	var exposedStep float64
-	if in.ahead > 0 {
-		exposedStep = max(0, loadLatency/max(in.ahead, 1)-throughputStep)
+	k.blockM = in.blockM
+	k.blockN = in.blockN
+	k.blockK = in.blockK
+	k.splitK = in.splitK
+	k.operandBytes = in.operandBytes
+	k.barriers = in.barriers
+	k.ahead = in.ahead
+	k.converts = in.converts
+	k.ctasPerSm = ctasPerSm
+	k.part1 = float64(d.numSms * ctasPerSm)
+	var x2 float64
+	if in.groupM > 0 {
+		x2 = in.groupM
 	} else {
-		var x7 float64
-		if in.barriers > 0 {
-			x7 = float64(in.globalInstructions * d.part4)
-		} else {
-			x7 = throughputStep
-		}
-		exposedStep = max(0, loadLatency-x7)
+		x2 = 1
 	}
-	aloneStep := max(0, float64(in.fmas/t.numWarps*d.warpFmaCycles)-throughputStep)
-	waitStep := exposedStep + aloneStep + barrierStep
+	k.part2 = x2
+	k.tileBytes = tileBytes
+	k.loadIssueStep = loadIssueStep
+	k.fmaStep = fmaStep
+	k.tensorStep = tensorStep
+	k.issueStep = issueStep
+	k.part3 = fourth(loadIssueStep) + fourth(in.sharedWavefronts)
+	k.part4 = fourth(fmaStep + tensorStep)
+	k.part5 = fourth(issueStep)
+	k.barrierStep = barrierStep
+	k.part6 = max(in.ahead, 1)
+	k.part7 = float64(in.globalInstructions * d.part4)
+	k.part8 = float64(in.fmas / in.numWarps * d.warpFmaCycles)
+	k.part9 = ctasPerSm - 1
+	k.part10 = 4 + in.operandBytes
+	k.part11 = d.l2LatencyCycles + float64(in.blockM*in.blockN)*4/d.smL2Rate
+	var x3 float64
+	if in.multiplications > 0 {
+		x3 = d.part8
+	} else {
+		x3 = d.part9
+	}
+	k.part12 = x3
+}
+
+// timing holds what depends on all.
+type timing struct {
+	l1Passes    float64 // l1_passes, set by hand
+	l2Step      float64 // l2_step
+	dramStep    float64 // dram_step
+	waitingStep float64 // waiting_step
+	total       float64 // total
+}
+
+func (t *timing) compute(d *device, p *problem, k *kernelTerms) {
+	gridM := math.Ceil(p.m / k.blockM)
+	gridN := math.Ceil(p.n / k.blockN)
+	tiles := float64(gridM * gridN * p.batch)
+	ctas := float64(tiles * k.splitK)
+	steps := math.Ceil(math.Ceil(p.k/k.blockK) / k.splitK)
+	waves := ctas / k.part1
+	ctasOfSm := math.Ceil(ctas / d.numSms)
+	active := ctas / ctasOfSm
+	fullWaves := math.Floor(ctasOfSm / k.ctasPerSm)
+	tailCtas := ctasOfSm - float64(fullWaves*k.ctasPerSm)
+	group := min(k.part2, gridM)
+	x1 := gridN * group / min(tiles, k.part1)
+	sweeps := max(1, x1)
+	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x1))
+	missA := 1 - min(1, d.part2/(group*k.blockM*p.k*k.operandBytes))
+	missB := 1 - min(1, d.part2/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*p.k*k.operandBytes))
+	dramBytes := float64(p.part1 * k.operandBytes * (float64(p.m*(1+float64((sweeps-1)*missA))) + float64(p.n*(1+float64((rowGroups-1)*missB)))))
+	dramShare := min(1, dramBytes/(ctas*steps*k.tileBytes))
+	x2 := float64(active * k.tileBytes)
+	l2Step := x2 / d.l2PerfRatio
+	dramStep := x2 * dramShare / d.dramPerfRatio
+	busy := k.part3 + fourth(t.l1Passes) + k.part4 + k.part5 + fourth(l2Step) + fourth(dramStep)
+	throughputStep := math.Sqrt(math.Sqrt(busy))
+	x3 := 1 / max(1, waves)
+	dramWaits := x3 + float64((1-x3)*dramShare)
+	loadLatency := d.l2LatencyCycles + float64(dramWaits*d.part6)
+	var exposedStep float64
+	if k.ahead > 0 {
+		exposedStep = max(0, loadLatency/k.part6-throughputStep)
+	} else {
+		var x4 float64
+		if k.barriers > 0 {
+			x4 = k.part7
+		} else {
+			x4 = throughputStep
+		}
+		exposedStep = max(0, loadLatency-x4)
+	}
+	aloneStep := max(0, k.part8-throughputStep)
+	waitStep := exposedStep + aloneStep + k.barrierStep
 	var fullWait float64
 	if fullWaves > 0 {
-		x8 := float64((ctasPerSm - 1) * throughputStep)
-		x9 := math.Pow(waitStep, 2)
-		fullWait = math.Sqrt(math.Pow(x8, 2)+x9) - x8
+		x5 := float64(k.part9 * throughputStep)
+		x6 := float64(waitStep * waitStep)
+		fullWait = math.Sqrt(float64(x5*x5)+x6) - x5
 	}
 	var fullStep float64
 	if fullWaves > 0 {
-		fullStep = float64(ctasPerSm*throughputStep) + fullWait
+		fullStep = float64(k.ctasPerSm*throughputStep) + fullWait
 	}
 	var tailWait float64
 	if tailCtas > 0 {
-		x10 := float64((tailCtas - 1) * throughputStep)
-		x11 := math.Pow(waitStep, 2)
-		tailWait = math.Sqrt(math.Pow(x10, 2)+x11) - x10
+		x7 := float64((tailCtas - 1) * throughputStep)
+		x8 := float64(waitStep * waitStep)
+		tailWait = math.Sqrt(float64(x7*x7)+x8) - x7
 	}
 	var tailStep float64
 	if tailCtas > 0 {
@@ -222,40 +284,30 @@ func (t *timing) compute(in *inputs, d *device, p *problem) {
 	}
 	waitingStep := (float64(fullWaves*fullWait) + tailWait) / ctasOfSm
 	var conversion float64
-	if in.converts > 0 {
-		conversion = d.part7 + p.part3*(4+in.operandBytes)/d.dramPerfRatio
+	if k.converts > 0 {
+		conversion = d.part7 + p.part3*k.part10/d.dramPerfRatio
 	}
-	var x12 float64
+	var x9 float64
 	if tailCtas > 0 {
-		x12 = 1
+		x9 = 1
 	}
-	fill := float64((fullWaves + x12) * (loadLatency + d.prologueCycles))
+	fill := float64((fullWaves + x9) * (loadLatency + d.prologueCycles))
 	loop := float64(steps * (float64(fullWaves*fullStep) + tailStep))
-	output := ctasOfSm * active * t.blockM * t.blockN * p.outputBytes / d.l2PerfRatio
+	output := ctasOfSm * active * k.blockM * k.blockN * p.outputBytes / d.l2PerfRatio
 	var partialBytes float64
-	if t.splitK > 1 {
-		partialBytes = float64(float64(ctas*t.blockM*t.blockN) * 4)
+	if k.splitK > 1 {
+		partialBytes = float64(float64(ctas*k.blockM*k.blockN) * 4)
 	}
 	var reduction float64
-	if t.splitK > 1 {
-		reduction = d.handoverCycles + float64(math.Ceil(tiles/d.numSms)*t.splitK*(d.l2LatencyCycles+float64(t.blockM*t.blockN)*4/d.smL2Rate)) + 2*max(0, partialBytes-d.part2)/d.dramPerfRatio
+	if k.splitK > 1 {
+		reduction = d.handoverCycles + float64(math.Ceil(tiles/d.numSms)*k.splitK*k.part11) + 2*max(0, partialBytes-d.part2)/d.dramPerfRatio
 	}
 	dramTotal := dramBytes + p.part2
 	dramFloor := dramTotal / d.dramPerfRatio
-	var x13 float64
-	if in.multiplications > 0 {
-		x13 = d.part8
-	} else {
-		x13 = d.part9
-	}
-	computeFloor := float64(p.part4 * x13)
-	x14 := fill + loop + output + reduction
-	limits := max(max(x14, dramFloor), computeFloor) - x14
+	computeFloor := float64(p.part4 * k.part12)
+	x10 := fill + loop + output + reduction
+	limits := max(max(x10, dramFloor), computeFloor) - x10
 	total := d.launch + conversion + fill + loop + output + reduction + limits
-	t.loadIssueStep = loadIssueStep
-	t.fmaStep = fmaStep
-	t.tensorStep = tensorStep
-	t.issueStep = issueStep
 	t.l2Step = l2Step
 	t.dramStep = dramStep
 	t.waitingStep = waitingStep
@@ -263,119 +315,103 @@ func (t *timing) compute(in *inputs, d *device, p *problem) {
 }
 
 // columns writes all terms to dst.
-func columns(dst []float64, d *device, in *inputs, p *problem, t *timing) {
-	threads := float64(32 * t.numWarps)
-	ctasPerSm := max(1, min(min(min(math.Floor(d.registerFile/(math.Ceil(max(in.registers, 1)/d.registerGranule)*d.registerGranule*threads)), math.Floor(d.part1/(in.sharedBytes+d.sharedReserved))), math.Floor(d.threadsPerSm/threads)), d.ctasLimit))
-	gridM := math.Ceil(p.m / t.blockM)
-	gridN := math.Ceil(p.n / t.blockN)
+func columns(dst []float64, d *device, in *inputs, p *problem, k *kernelTerms, t *timing) {
+	threads := float64(32 * in.numWarps)
+	gridM := math.Ceil(p.m / k.blockM)
+	gridN := math.Ceil(p.n / k.blockN)
 	tiles := float64(gridM * gridN * p.batch)
-	ctas := float64(tiles * t.splitK)
-	steps := math.Ceil(math.Ceil(p.k/t.blockK) / t.splitK)
-	x1 := float64(d.numSms * ctasPerSm)
-	waves := ctas / x1
+	ctas := float64(tiles * k.splitK)
+	steps := math.Ceil(math.Ceil(p.k/k.blockK) / k.splitK)
+	waves := ctas / k.part1
 	ctasOfSm := math.Ceil(ctas / d.numSms)
 	active := ctas / ctasOfSm
-	fullWaves := math.Floor(ctasOfSm / ctasPerSm)
-	tailCtas := ctasOfSm - float64(fullWaves*ctasPerSm)
-	var x2 float64
-	if t.groupM > 0 {
-		x2 = t.groupM
-	} else {
-		x2 = 1
-	}
-	group := min(x2, gridM)
-	x3 := gridN * group / min(tiles, x1)
-	sweeps := max(1, x3)
-	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x3))
-	missA := 1 - min(1, d.part2/(group*t.blockM*p.k*in.operandBytes))
-	missB := 1 - min(1, d.part2/((float64(gridM*t.blockM)+float64(gridN*t.blockN))*p.k*in.operandBytes))
-	dramBytes := float64(p.part1 * in.operandBytes * (float64(p.m*(1+float64((sweeps-1)*missA))) + float64(p.n*(1+float64((rowGroups-1)*missB)))))
-	tileBytes := float64((t.blockM + t.blockN) * t.blockK * in.operandBytes)
-	dramShare := min(1, dramBytes/(ctas*steps*tileBytes))
+	fullWaves := math.Floor(ctasOfSm / k.ctasPerSm)
+	tailCtas := ctasOfSm - float64(fullWaves*k.ctasPerSm)
+	group := min(k.part2, gridM)
+	x1 := gridN * group / min(tiles, k.part1)
+	sweeps := max(1, x1)
+	rowGroups := max(1, math.Ceil(gridM/group)*min(1, x1))
+	missA := 1 - min(1, d.part2/(group*k.blockM*p.k*k.operandBytes))
+	missB := 1 - min(1, d.part2/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*p.k*k.operandBytes))
+	dramBytes := float64(p.part1 * k.operandBytes * (float64(p.m*(1+float64((sweeps-1)*missA))) + float64(p.n*(1+float64((rowGroups-1)*missB)))))
+	dramShare := min(1, dramBytes/(ctas*steps*k.tileBytes))
 	l2Hit := 1 - dramShare
 	var intensityRequested float64
 	if in.requestedBytes > 0 {
-		x4 := float64(2 * t.blockM * t.blockN * t.blockK)
-		intensityRequested = x4 / in.requestedBytes
+		x2 := float64(2 * k.blockM * k.blockN * k.blockK)
+		intensityRequested = x2 / in.requestedBytes
 	}
-	x5 := float64(2 * t.blockM * t.blockN * t.blockK)
-	intensityL2 := x5 / tileBytes
+	x3 := float64(2 * k.blockM * k.blockN * k.blockK)
+	intensityL2 := x3 / k.tileBytes
 	dramTotal := dramBytes + p.part2
 	intensityDram := p.part4 / dramTotal
-	intensityLimit := 2 * p.m * p.n * p.k / (float64(in.operandBytes*(float64(p.m*p.k)+float64(p.k*p.n))) + float64(p.outputBytes*p.m*p.n))
-	busy := fourth(t.loadIssueStep) + fourth(in.sharedWavefronts) + fourth(in.l1Passes) + fourth(t.fmaStep+t.tensorStep) + fourth(t.issueStep) + fourth(t.l2Step) + fourth(t.dramStep)
+	intensityLimit := 2 * p.m * p.n * p.k / (float64(k.operandBytes*(float64(p.m*p.k)+float64(p.k*p.n))) + float64(p.outputBytes*p.m*p.n))
+	busy := k.part3 + fourth(t.l1Passes) + k.part4 + k.part5 + fourth(t.l2Step) + fourth(t.dramStep)
 	throughputStep := math.Sqrt(math.Sqrt(busy))
-	x7 := 1 / max(1, waves)
-	dramWaits := x7 + float64((1-x7)*dramShare)
+	x5 := 1 / max(1, waves)
+	dramWaits := x5 + float64((1-x5)*dramShare)
 	loadLatency := d.l2LatencyCycles + float64(dramWaits*d.part6)
-	barrierStep := float64(in.barriers * d.barrierLatency)
 	var exposedStep float64
-	if in.ahead > 0 {
-		exposedStep = max(0, loadLatency/max(in.ahead, 1)-throughputStep)
+	if k.ahead > 0 {
+		exposedStep = max(0, loadLatency/k.part6-throughputStep)
 	} else {
-		var x8 float64
-		if in.barriers > 0 {
-			x8 = float64(in.globalInstructions * d.part4)
+		var x6 float64
+		if k.barriers > 0 {
+			x6 = k.part7
 		} else {
-			x8 = throughputStep
+			x6 = throughputStep
 		}
-		exposedStep = max(0, loadLatency-x8)
+		exposedStep = max(0, loadLatency-x6)
 	}
-	aloneStep := max(0, float64(in.fmas/t.numWarps*d.warpFmaCycles)-throughputStep)
-	waitStep := exposedStep + aloneStep + barrierStep
+	aloneStep := max(0, k.part8-throughputStep)
+	waitStep := exposedStep + aloneStep + k.barrierStep
 	var fullWait float64
 	if fullWaves > 0 {
-		x9 := float64((ctasPerSm - 1) * throughputStep)
-		x10 := math.Pow(waitStep, 2)
-		fullWait = math.Sqrt(math.Pow(x9, 2)+x10) - x9
+		x7 := float64(k.part9 * throughputStep)
+		x8 := float64(waitStep * waitStep)
+		fullWait = math.Sqrt(float64(x7*x7)+x8) - x7
 	}
 	var fullStep float64
 	if fullWaves > 0 {
-		fullStep = float64(ctasPerSm*throughputStep) + fullWait
+		fullStep = float64(k.ctasPerSm*throughputStep) + fullWait
 	}
 	var tailWait float64
 	if tailCtas > 0 {
-		x11 := float64((tailCtas - 1) * throughputStep)
-		x12 := math.Pow(waitStep, 2)
-		tailWait = math.Sqrt(math.Pow(x11, 2)+x12) - x11
+		x9 := float64((tailCtas - 1) * throughputStep)
+		x10 := float64(waitStep * waitStep)
+		tailWait = math.Sqrt(float64(x9*x9)+x10) - x9
 	}
 	var tailStep float64
 	if tailCtas > 0 {
 		tailStep = float64(tailCtas*throughputStep) + tailWait
 	}
 	var conversion float64
-	if in.converts > 0 {
-		conversion = d.part7 + p.part3*(4+in.operandBytes)/d.dramPerfRatio
+	if k.converts > 0 {
+		conversion = d.part7 + p.part3*k.part10/d.dramPerfRatio
 	}
-	var x13 float64
+	var x11 float64
 	if tailCtas > 0 {
-		x13 = 1
+		x11 = 1
 	}
-	fill := float64((fullWaves + x13) * (loadLatency + d.prologueCycles))
+	fill := float64((fullWaves + x11) * (loadLatency + d.prologueCycles))
 	loop := float64(steps * (float64(fullWaves*fullStep) + tailStep))
-	output := ctasOfSm * active * t.blockM * t.blockN * p.outputBytes / d.l2PerfRatio
+	output := ctasOfSm * active * k.blockM * k.blockN * p.outputBytes / d.l2PerfRatio
 	var partialBytes float64
-	if t.splitK > 1 {
-		partialBytes = float64(float64(ctas*t.blockM*t.blockN) * 4)
+	if k.splitK > 1 {
+		partialBytes = float64(float64(ctas*k.blockM*k.blockN) * 4)
 	}
 	var reduction float64
-	if t.splitK > 1 {
-		reduction = d.handoverCycles + float64(math.Ceil(tiles/d.numSms)*t.splitK*(d.l2LatencyCycles+float64(t.blockM*t.blockN)*4/d.smL2Rate)) + 2*max(0, partialBytes-d.part2)/d.dramPerfRatio
+	if k.splitK > 1 {
+		reduction = d.handoverCycles + float64(math.Ceil(tiles/d.numSms)*k.splitK*k.part11) + 2*max(0, partialBytes-d.part2)/d.dramPerfRatio
 	}
 	dramFloor := dramTotal / d.dramPerfRatio
-	var x14 float64
-	if in.multiplications > 0 {
-		x14 = d.part8
-	} else {
-		x14 = d.part9
-	}
-	computeFloor := float64(p.part4 * x14)
-	x15 := fill + loop + output + reduction
-	limits := max(max(x15, dramFloor), computeFloor) - x15
+	computeFloor := float64(p.part4 * k.part12)
+	x12 := fill + loop + output + reduction
+	limits := max(max(x12, dramFloor), computeFloor) - x12
 	dst[0] = threads
 	dst[1] = in.registers
 	dst[2] = in.sharedBytes
-	dst[3] = in.operandBytes
+	dst[3] = k.operandBytes
 	dst[4] = in.fmas
 	dst[5] = in.multiplications
 	dst[6] = in.globalInstructions
@@ -384,12 +420,12 @@ func columns(dst []float64, d *device, in *inputs, p *problem, t *timing) {
 	dst[9] = in.wideInstructions
 	dst[10] = in.sharedWavefronts
 	dst[11] = in.conflictDegree
-	dst[12] = in.l1Passes
+	dst[12] = t.l1Passes
 	dst[13] = in.requestedBytes
-	dst[14] = in.barriers
-	dst[15] = in.ahead
-	dst[16] = in.converts
-	dst[17] = ctasPerSm
+	dst[14] = k.barriers
+	dst[15] = k.ahead
+	dst[16] = k.converts
+	dst[17] = k.ctasPerSm
 	dst[18] = gridM
 	dst[19] = gridN
 	dst[20] = tiles
@@ -406,26 +442,26 @@ func columns(dst []float64, d *device, in *inputs, p *problem, t *timing) {
 	dst[31] = missA
 	dst[32] = missB
 	dst[33] = dramBytes
-	dst[34] = tileBytes
+	dst[34] = k.tileBytes
 	dst[35] = dramShare
 	dst[36] = l2Hit
 	dst[37] = intensityRequested
 	dst[38] = intensityL2
 	dst[39] = intensityDram
 	dst[40] = intensityLimit
-	dst[41] = t.loadIssueStep
+	dst[41] = k.loadIssueStep
 	dst[42] = in.sharedWavefronts
-	dst[43] = in.l1Passes
-	dst[44] = t.fmaStep
-	dst[45] = t.tensorStep
-	dst[46] = t.issueStep
+	dst[43] = t.l1Passes
+	dst[44] = k.fmaStep
+	dst[45] = k.tensorStep
+	dst[46] = k.issueStep
 	dst[47] = t.l2Step
 	dst[48] = t.dramStep
 	dst[49] = busy
 	dst[50] = throughputStep
 	dst[51] = dramWaits
 	dst[52] = loadLatency
-	dst[53] = barrierStep
+	dst[53] = k.barrierStep
 	dst[54] = exposedStep
 	dst[55] = aloneStep
 	dst[56] = waitStep

@@ -514,8 +514,8 @@ func quantity(v float64, as string) string {
 	}
 }
 
-// delimited writes a header and rows as CSV or TSV. Cells are printable, so that a row is a line. Cells of a TSV are
-// never quoted, so that cut and awk can read them.
+// delimited writes a header and rows as CSV or TSV. Cells are printable, so that a row is a line, and no formulas. Cells
+// of a TSV are never quoted, so that cut and awk can read them.
 type delimited struct {
 	csv *csv.Writer
 	tsv bool
@@ -535,7 +535,7 @@ func newDelimited(s *iostreams.Streams, f table.Format, header []string) (*delim
 func (r *delimited) write(row []string) error {
 	r.row = r.row[:0]
 	for _, cell := range row {
-		if cell = printable.Line(cell); r.tsv {
+		if cell = printable.Cell(cell); r.tsv {
 			cell = strings.ReplaceAll(cell, `"`, "'")
 		}
 		r.row = append(r.row, cell)

@@ -23,6 +23,9 @@ const (
 // OfKernel are the inputs that are set from the configuration and from the type of the operands.
 const OfKernel = "kernel"
 
+// OfRelease is the input that is set from the sizes of the problem.
+const OfRelease = "release"
+
 var row, input = tabled.Row, tabled.Input
 
 // Terms is the model, in the order in which it computes.
@@ -174,7 +177,7 @@ var totalTerms = []tabled.Term{
 			block_m * waves_n + block_n * waves_m) * block_k * element_bytes`,
 		"that waves read of LDS").As(arch.CommonSharedTotal),
 	row("dram_floor", cycles, "dram_total / (dram_bandwidth * dram_share) * clock", "least time of DRAM for them"),
-	input("release", one, OfKernel, "what the model library predicts ÷ the fastest of all kernels by the terms above; 1 "+
+	input("release", one, OfRelease, "what the model library predicts ÷ the fastest of all kernels by the terms above; 1 "+
 		"for the recorded release", "the current libraries ÷ the recorded ones, whatever the kernel"),
 	row("launch", cycles, "release * (launch_seconds * clock)", "launch of the kernel").Share(),
 	row("loop", cycles, "release * recorded_loop", "steps, with what the L2 caches wait for").Share(),

@@ -99,12 +99,16 @@ func (Family) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, _ bool)
 	}
 }
 
-// Width implements kernel.Family. That of C is the widest if the copy engine can store it.
+// Width implements kernel.Family. That of C is the widest if the copy engine can store it. Those of A and B are half the
+// widest if no tensor map describes one of them.
 func (Family) Width(p gemm.Problem, o gemm.Operand) int {
 	call := gemmgen.NewCall(p)
 	a, b, c := call.Vectors(p.Output())
 	if _, _, rows := call.Alignment(p.Output()); rows < gemm.MaxVector {
 		c = min(c, gemm.MaxVector/2)
+	}
+	if min(a, b) < gemm.MaxVector {
+		a, b = gemm.MaxVector/2, gemm.MaxVector/2
 	}
 	return [...]int{gemm.A: a, gemm.B: b, gemm.C: c}[o]
 }

@@ -20,17 +20,24 @@ var model = modelgen.Model{
 	Stages: []modelgen.Stage{
 		{Var: "d", Type: "device", Args: "value func(name string) float64",
 			Doc: "device holds what depends on the device alone. value returns the parameters, constants and quantities."},
-		{Var: "t", Type: "timing", Args: "in *inputs, d *device", Knows: onKernel | onSizes,
+		{Var: "s", Type: "sizes", Args: "d *device", Knows: onSizes,
+			Doc: "sizes holds what depends on the sizes of the problem alone."},
+		{Var: "k", Type: "kernelTerms", Args: "in *inputs, d *device", Knows: onKernel,
+			Doc: "kernelTerms holds what depends on the kernel, and not on the sizes of the problem."},
+		{Var: "t", Type: "timing", Args: "d *device, s *sizes, k *kernelTerms", Knows: onKernel | onSizes,
 			Doc: "timing holds what depends on the kernel and the problem."},
 	},
-	Inputs: []modelgen.Input{{
-		By: terms.OfKernel, On: onKernel | onSizes, Type: "inputs", Var: "in", Reach: gogen.Own,
-		Names: `m n k batch element_bytes output_bytes trans_a trans_b block_m block_n block_k num_warps num_stages split_k
-			group_m stream_k local_split`,
-	}},
+	Inputs: []modelgen.Input{
+		{By: terms.OfRelease, Names: "m n k batch", On: onSizes, Type: "sizes", Var: "s", Reach: gogen.Everywhere},
+		{
+			By: terms.OfKernel, On: onKernel, Type: "inputs", Var: "in", Reach: gogen.Own,
+			Names: `element_bytes output_bytes trans_a trans_b block_m block_n block_k num_warps num_stages split_k group_m
+				stream_k local_split`,
+		},
+	},
 	Keep: `total registers workgroups_per_cu matrix_step full_waves tail_count steps full_l2_step tail_l2_step far
 		full_power_step tail_power_step dram_floor`,
-	Columns: "d *device, in *inputs, t *timing",
+	Columns: "d *device, in *inputs, s *sizes, k *kernelTerms, t *timing",
 }
 
 func main() { modelgen.Main(&model) }

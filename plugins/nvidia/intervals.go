@@ -50,9 +50,9 @@ const (
 	sisterWidening = 1.05
 	// otherWidening is for other generations, and for sisters of devices of which one layout of one type was timed. Of
 	// three devices on which nothing was fitted, RTX 4090, RTX 3090 and H100, the medians of predicted ÷ measured times
-	// of triton differ by 8 % (standard deviation of the logs); that of a fourth lies within this factor of 1 with a
+	// of triton differ by 7 % (standard deviation of the logs); that of a fourth lies within this factor of 1 with a
 	// probability of 90 %, by Student's t (TestOtherGenerations).
-	otherWidening = 1.29
+	otherWidening = 1.25
 )
 
 // uncertaintyOf returns the uncertainty of an opened model's times, from measurements of the device, of a sister or of

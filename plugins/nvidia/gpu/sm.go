@@ -51,6 +51,8 @@ type SM struct {
 	ID string
 	// Generation names the architectures whose SMs are alike: "hopper". Consumer parts are a generation of their own.
 	Generation string
+	// EvictMeasured says that timing_evict, the rate at which dirty lines leave the L2, was measured on the generation.
+	EvictMeasured bool
 	// Target is the target of kernels.
 	Target target.Target
 	// Threads and CTAs are the limits of resident threads and CTAs. ThreadsPerCTA is the limit of one CTA.

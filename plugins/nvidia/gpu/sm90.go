@@ -10,6 +10,7 @@ import "github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 var SM90 = &SM{
 	ID:              "sm90",
 	Generation:      "hopper",
+	EvictMeasured:   true,
 	Target:          target.Target{CC: 90},
 	Threads:         2048,
 	CTAs:            32,

@@ -29,10 +29,8 @@ import (
 // Name is the model's name in requests and descriptions.
 const Name = "pipelined"
 
-// What an H200 has: the L2 that its driver reports, and the bandwidth of its data sheet, in B/s. The rate at which dirty
-// lines leave the L2 was measured on it, and holds for its generation.
+// What an H200 has: the L2 that its driver reports, and the bandwidth of its data sheet, in B/s.
 const (
-	hopper                = "sm90"
 	h200Caches unit.Bytes = 62914560
 	h200DRAM              = 4.8e12
 )
@@ -104,7 +102,7 @@ func newModel(g *gpu.Device, families []*family, library Library, values map[str
 		value("line_rate")*value("line_bytes")*value("num_sms")))
 	m.Reach(arch.BoundDRAM, value("dram_perf_ratio")*value("dram_efficiency"))
 	m.clocked = stopwatch.New(m)
-	if m.h200 = *m.clocked; g.SM.ID == hopper && m.h200.DRAMPeak > 0 {
+	if m.h200 = *m.clocked; g.SM.EvictMeasured && m.h200.DRAMPeak > 0 {
 		m.h200.Caches, m.h200.DRAMRate = h200Caches, m.h200.DRAMRate*h200DRAM/m.h200.DRAMPeak
 	}
 	return m

@@ -36,6 +36,8 @@ DIFFERENCES = (
                "autotune_select_algorithm returns the chosen kernel too"),
     Difference((2, 12), "../utils/_config_module.py", r"user_override: ContextVar",
                "settings are a thread's, and autograd's threads have those of the thread that asks for gradients"),
+    Difference((2, 12), "config.py", r"^pre_grad_pass_timing: ",
+               "a pass before gradients says whether it runs before the cache is asked"),
     Difference((2, 12), "lookup_table/choices.py", r"\{\*\*base_kwargs, \*\*c\}",
                "an entry of the lookup table may have some of the parameters; before, it has all"),
     Difference((2, 13), "kernel/mm.py", r"kernel_inputs_aten, \[addmm_contiguous_subgraph_template\]",

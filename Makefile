@@ -96,7 +96,8 @@ wheel-%: wheel-ready cuda-ready $(BIN)/release/LICENSES-third-party.txt
 	rm -rf $(BIN)/wheel/$*/origami_gemm/liborigami.so $(BIN)/wheel/$*/origami_gemm/__pycache__
 	CGO_ENABLED=1 CC="$(ZIG) cc -target $(ZIG_$*)" GOOS=$(word 1,$(subst _, ,$*)) GOARCH=$(word 2,$(subst _, ,$*)) \
 		go build -trimpath -buildmode=c-shared -ldflags '-s -w -buildid= -extldflags=-s' -o $(BIN)/wheel/$*/liborigami.so ./bindings/c
-	$(CUDA_ENV) CC="$(ZIG) cc -target $(ZIG_$*)" GOOS=$(word 1,$(subst _, ,$*)) GOARCH=$(word 2,$(subst _, ,$*)) \
+	$(MAKE) $(TOOLS)/cuda-link/$*/libcuda.so
+	$(CUDA_ENV) CGO_LDFLAGS="-L$(TOOLS)/cuda-link/$* -Wl,-z,lazy" CC="$(CURDIR)/.ci/without-host $(ZIG) cc -target $(ZIG_$*)" GOOS=$(word 1,$(subst _, ,$*)) GOARCH=$(word 2,$(subst _, ,$*)) \
 		go build -trimpath -tags cuda,grpcnotrace -ldflags '-s -w -buildid= -extldflags=-s' \
 		-o $(BIN)/wheel/$*/origami-plugin-cuda ./plugins/nvidia/cmd/origami-plugin-cuda
 	PYTHONPATH=sdk/python:bindings/python python3 -m origami_gemm_plugin.pack plugins/triton \
@@ -114,6 +115,13 @@ wheel-%: wheel-ready cuda-ready $(BIN)/release/LICENSES-third-party.txt
 # The command trusts the executors of its wheel by their hashes.
 BUNDLED = github.com/origami-gemm/origami/cmd/origami/internal/builtins.bundled
 COMMIT_TIME = $(shell git log -1 --format=%ct 2>/dev/null || date +%s)
+# Zig's linker wants every symbol. This library has the driver's, under the name of one that every system has: the program
+# needs no driver to start, and finds the symbols in the driver when it has opened it.
+$(TOOLS)/cuda-link/%/libcuda.so: Makefile
+	mkdir -p $(@D)
+	cat $(CUDA_HEADER) "$$(go list -m -f '{{.Dir}}' github.com/NVIDIA/go-nvml)/pkg/nvml/nvml.h" | \
+		grep -oE '\b(cu|nvml)[A-Z][A-Za-z0-9_]*' | sort -u | sed 's/.*/void & (void) {}/' > $(@D)/cuda.c
+	$(ZIG) cc -target $(ZIG_$*) -shared -Wl,-soname,libm.so.6 -o $@ $(@D)/cuda.c
 wheel-ready: $(TOOLS)/wheel/ready
 $(TOOLS)/wheel/ready: Makefile .ci/python/wheel.txt
 	rm -rf $(@D)

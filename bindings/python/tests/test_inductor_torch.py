@@ -50,6 +50,7 @@ except (ImportError, RuntimeError) as e:
 H200 = DeviceProperties(type="cuda", index=0, multi_processor_count=132, cc=90, major=9, regs_per_multiprocessor=65536,
                         max_threads_per_multi_processor=2048, warp_size=32)
 FP8 = torch.float8_e4m3fn
+SINCE_2_12 = _versions.number(torch.__version__) >= (2, 12)
 CLIENT = pathlib.Path(__file__).resolve().parents[1]
 
 
@@ -94,7 +95,7 @@ class Lowered(unittest.TestCase):
         def call(_, name, choices, input_nodes, layout, **__):
             seen.append((name, choices))
             node = choices[0].output_node()
-            return (node, choices[0]) if _versions.number(torch.__version__) >= (2, 12) else node
+            return (node, choices[0]) if SINCE_2_12 else node
 
         mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True)
         with contextlib.ExitStack() as stack:
@@ -695,7 +696,7 @@ class Pinned(Lowered):
         blocks, = self.wanted(1, m=16, n=4096, k=4096, dtype="bf16", trans_b=True)
         return [[blocks], ["mm"], [blocks], [bias]]
 
-    BIAS = "addmm" if _versions.number(torch.__version__) >= (2, 12) else "bias_addmm"
+    BIAS = "addmm" if SINCE_2_12 else "bias_addmm"
 
     def test_problems(self):
         def check(module):

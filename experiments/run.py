@@ -35,6 +35,7 @@ EXPERIMENTS = {
                               "go test -count=1 -v -run FloorsOfGroups ./plugins/nvidia"),
     "inductor-on-h200": ("H200, torch", """python3 $HERE/measure.py all --out $OUT/result.json "$@"
         python3 $HERE/table.py $OUT/result.json"""),
+    "lookup-table": ("GPU, torch", """python3 $HERE/measure.py $OUT/result.json "$@" """),
     "inductor-cublas": ("nothing", "python3 $ROOT/experiments/inductor-on-h200/cublas.py"),
     "kernel-parameters-on-h200": ("H200", f"""cd {DATA}/sweeps/warps
         origami --arch sm90@h200 bench --executor cuda --kernel mma --problems fp16.csv --candidates fp16-configs.csv \\

@@ -28,6 +28,10 @@ class Difference(typing.NamedTuple):
 DIFFERENCES = (
     Difference((2, 11), "sizevars.py", r"def optimization_hints_with_override\(",
                "it gives the hints of dynamic sizes; before, size_hints with a fallback does"),
+    Difference((2, 11), "select_algorithm.py", r'buffer\.annotations\["ktc"\]',
+               "a buffer names the choice that it was made of; before, an epilogue of any size becomes part of a single kernel"),
+    Difference((2, 11), "graph.py", r"self\.buffer_layout_constraints",
+               "a graph keeps the strides that a choice needs; before, the choice fixes them"),
     Difference((2, 12), "choices.py", r"must implement uuid\(\)",
                "a handler's uuid() is in the keys of caches; before, the pickled function that makes the handler is"),
     Difference((2, 12), "kernel/mm.py", r"kernel_inputs_aten = MMKernelInputs\(",

@@ -19,7 +19,8 @@ import (
 	"github.com/origami-gemm/origami/sdk/serve"
 )
 
-// bundled are the executors that stand beside this command in a wheel, as "cuda=SHA256,triton=SHA256". The linker sets it.
+// bundled are the executors that stand beside this command in a wheel, as "cuda=SHA256,triton=SHA256". The linker sets
+// it.
 var bundled string
 
 // Connect reaches the plugins under the given settings: over processes, or with --in-process the built-in ones in this

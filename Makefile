@@ -88,23 +88,40 @@ ZIG_linux_amd64  := x86_64-linux-gnu.2.17
 ZIG_linux_arm64  := aarch64-linux-gnu.2.17
 TAG_linux_amd64  := manylinux_2_17_x86_64
 TAG_linux_arm64  := manylinux_2_17_aarch64
-wheel: $(WHEELS:%=wheel-%) ## bin/wheels/: a Python wheel per platform in WHEELS, with the C library and the command (needs Python's pip)
-wheel-%: wheel-ready $(BIN)/release/LICENSES-third-party.txt
+wheel: $(WHEELS:%=wheel-%) ## bin/wheels/: a Python wheel per platform in WHEELS, with the C library, the command and its executors (needs Python's pip)
+wheel-%: wheel-ready cuda-ready $(BIN)/release/LICENSES-third-party.txt
 	rm -rf $(BIN)/wheel/$* && mkdir -p $(BIN)/wheel/$* $(BIN)/wheels
 	cp -r bindings/python/origami_gemm bindings/python/pyproject.toml bindings/python/setup.py bindings/python/README.md \
 		LICENSE NOTICE $(BIN)/release/LICENSES-third-party.txt $(BIN)/wheel/$*
 	rm -rf $(BIN)/wheel/$*/origami_gemm/liborigami.so $(BIN)/wheel/$*/origami_gemm/__pycache__
 	CGO_ENABLED=1 CC="$(ZIG) cc -target $(ZIG_$*)" GOOS=$(word 1,$(subst _, ,$*)) GOARCH=$(word 2,$(subst _, ,$*)) \
 		go build -trimpath -buildmode=c-shared -ldflags '-s -w -buildid= -extldflags=-s' -o $(BIN)/wheel/$*/liborigami.so ./bindings/c
+	$(MAKE) $(TOOLS)/cuda-link/$*/libcuda.so
+	$(CUDA_ENV) CGO_LDFLAGS="-L$(TOOLS)/cuda-link/$* -Wl,-z,lazy" CC="$(CURDIR)/.ci/without-host $(ZIG) cc -target $(ZIG_$*)" GOOS=$(word 1,$(subst _, ,$*)) GOARCH=$(word 2,$(subst _, ,$*)) \
+		go build -trimpath -tags cuda,grpcnotrace -ldflags '-s -w -buildid= -extldflags=-s' \
+		-o $(BIN)/wheel/$*/origami-plugin-cuda ./plugins/nvidia/cmd/origami-plugin-cuda
+	PYTHONPATH=sdk/python:bindings/python python3 -m origami_gemm_plugin.pack plugins/triton \
+		$(BIN)/wheel/$*/origami-plugin-triton origami_gemm._cuda
 	CGO_ENABLED=0 GOOS=$(word 1,$(subst _, ,$*)) GOARCH=$(word 2,$(subst _, ,$*)) \
-		go build -trimpath -tags grpcnotrace -ldflags '-s -w' -o $(BIN)/wheel/$*/origami ./cmd/origami
+		go build -trimpath -tags grpcnotrace -ldflags "-s -w -X $(BUNDLED)=$$(cd $(BIN)/wheel/$* && \
+		sha256sum origami-plugin-cuda origami-plugin-triton | sed 's/ .*-/=/; s/\(.*\)=\(.*\)/\2=\1/' | paste -sd,)" \
+		-o $(BIN)/wheel/$*/origami ./cmd/origami
 	rm -f $(BIN)/wheels/origami_gemm-*-$(TAG_$*).whl
 	chmod -R u=rwX,go=rX $(BIN)/wheel/$* # whatever the umask is, which files of the checkout have
 	cd $(BIN)/wheel/$* && umask 022 && SOURCE_DATE_EPOCH=$(COMMIT_TIME) ORIGAMI_LIB=$(BIN)/wheel/$*/liborigami.so \
 		ORIGAMI=$(BIN)/wheel/$*/origami PYTHONPATH=$(TOOLS)/wheel python3 -m pip wheel --quiet \
 		--disable-pip-version-check --no-deps --no-build-isolation --config-settings=--build-option=--plat-name=$(TAG_$*) \
 		--wheel-dir $(BIN)/wheels .
+# The command trusts the executors of its wheel by their hashes.
+BUNDLED = github.com/origami-gemm/origami/cmd/origami/internal/builtins.bundled
 COMMIT_TIME = $(shell git log -1 --format=%ct 2>/dev/null || date +%s)
+# Zig's linker wants every symbol. This library has the driver's, under the name of one that every system has: the program
+# needs no driver to start, and finds the symbols in the driver when it has opened it.
+$(TOOLS)/cuda-link/%/libcuda.so: Makefile
+	mkdir -p $(@D)
+	cat $(CUDA_HEADER) "$$(go list -m -f '{{.Dir}}' github.com/NVIDIA/go-nvml)/pkg/nvml/nvml.h" | \
+		grep -oE '\b(cu|nvml)[A-Z][A-Za-z0-9_]*' | sort -u | sed 's/.*/void & (void) {}/' > $(@D)/cuda.c
+	$(ZIG) cc -target $(ZIG_$*) -shared -Wl,-soname,libm.so.6 -o $@ $(@D)/cuda.c
 wheel-ready: $(TOOLS)/wheel/ready
 $(TOOLS)/wheel/ready: Makefile .ci/python/wheel.txt
 	rm -rf $(@D)

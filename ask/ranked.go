@@ -72,7 +72,8 @@ type Brief struct {
 // Brief returns an entry that can be used as a plain value.
 func (a *Ranking) Brief(e *Entry) Brief {
 	pick := a.Pick(e)
-	return Brief{e.Rank, pick.Config, pick.Predicted, pick.Mapping, a.Scope(e).Evidence, append([]string{}, a.Outside(e)...)}
+	outside := append([]string{}, a.Outside(e)...)
+	return Brief{e.Rank, pick.Config, pick.Predicted, pick.Mapping, a.Scope(e).Evidence, outside}
 }
 
 // rank is the entry's rank, nil if it has none.

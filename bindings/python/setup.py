@@ -14,6 +14,8 @@ from distutils.command.build_scripts import build_scripts  # setuptools provides
 BIN = pathlib.Path(__file__).resolve().parents[2] / "bin"
 LIBRARY = pathlib.Path(os.environ.get("ORIGAMI_LIB") or BIN / "liborigami.so")
 COMMAND = pathlib.Path(os.environ.get("ORIGAMI") or BIN / "origami")
+# What measures on a GPU stands beside the command, which trusts what was built with it.
+EXECUTORS = [COMMAND.with_name("origami-plugin-" + name) for name in ("cuda", "triton")]
 
 
 class Client(Distribution):
@@ -36,7 +38,8 @@ class Commands(build_scripts):
 
     def run(self):
         self.mkpath(self.build_dir)
-        shutil.copy(COMMAND, pathlib.Path(self.build_dir) / "origami")
+        for file in filter(pathlib.Path.exists, [COMMAND, *EXECUTORS]):
+            shutil.copy(file, pathlib.Path(self.build_dir) / file.name)
 
 
 class Wheel(bdist_wheel):

@@ -40,6 +40,9 @@ type Options struct {
 	SearchPath []string
 	// LockFile holds the SHA-256 and the path of each trusted binary (see Trust). Other binaries are never run.
 	LockFile string
+	// Bundled has the SHA-256 of each binary that was built with this program and stands beside it, by plugin name.
+	// They are trusted, unless the lock file has another entry of that name.
+	Bundled map[string]string
 	// TrustNamed runs Plugins without an entry in the lock file: naming them was the consent. They must still have
 	// the hash that they had when the host looked for plugins.
 	TrustNamed bool

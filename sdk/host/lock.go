@@ -44,12 +44,27 @@ func (h *Host) lock() (map[string]lockEntry, error) {
 		if err != nil {
 			h.warn("the lock file is refused, so no plugin is trusted: " + err.Error())
 			locked = nil
+		} else {
+			locked = h.withBundled(locked)
 		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.locked, h.lockErr = locked, err
 	})
 	return h.locked, h.lockErr
+}
+
+// withBundled adds the binaries that were built with this program.
+func (h *Host) withBundled(locked map[string]lockEntry) map[string]lockEntry {
+	all := map[string]lockEntry{}
+	for name, sum := range h.options.Bundled {
+		path := filepath.Join(filepath.Dir(h.options.Self), Prefix+name)
+		if _, err := os.Stat(path); err == nil {
+			all[name] = lockEntry{SHA256: sum, Path: path}
+		}
+	}
+	maps.Copy(all, locked)
+	return all
 }
 
 // LockError returns why the lock file is refused. It is nil if the file is fine or missing, and as long as no plugin

@@ -1,6 +1,8 @@
 package host
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -13,5 +15,30 @@ func TestFaultOfALockFile(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "the sha256 of a is") {
 			t.Fatal(err)
 		}
+	}
+}
+
+// What was built with the program is trusted beside it, and the user's own entry of that name comes first.
+func TestBundled(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"cuda", "mine"} {
+		if err := os.WriteFile(filepath.Join(folder, Prefix+name), nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lock := filepath.Join(folder, "lock.json")
+	mine := `{"plugins":{"mine":{"sha256":"` + strings.Repeat("ab", 32) + `"}}}`
+	if err := os.WriteFile(lock, []byte(mine), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := New(Options{
+		Self: filepath.Join(folder, "origami"), LockFile: lock,
+		Bundled: map[string]string{"cuda": "12", "mine": "34", "missing": "56"},
+	})
+	defer func() { _ = h.Close() }()
+	locked, err := h.lock()
+	if err != nil || len(locked) != 2 || locked["cuda"].SHA256 != "12" ||
+		locked["cuda"].Path != filepath.Join(folder, Prefix+"cuda") || locked["mine"].SHA256 != strings.Repeat("ab", 32) {
+		t.Fatal(locked, err)
 	}
 }

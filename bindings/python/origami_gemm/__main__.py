@@ -31,6 +31,8 @@ def main() -> None:
         path = command()
     except Error as e:
         sys.exit(f"origami: {e}")
+    # The executor of Triton kernels runs in the python3 on PATH: this one.
+    os.environ["PATH"] = os.pathsep.join(filter(None, (os.path.dirname(sys.executable), os.environ.get("PATH"))))
     os.execv(path, ["origami", *sys.argv[1:]])
 
 

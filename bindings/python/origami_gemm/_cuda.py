@@ -65,3 +65,9 @@ class Driver:
         if "memory_clock" in known and "bus_width_bits" in known:
             known["dram_bandwidth"] = TRANSFERS_PER_CLOCK * known["memory_clock"] * known["bus_width_bits"] / 8
         return known
+
+    def gpu(self, index: int) -> dict:
+        """The arguments of lib.Model for a device."""
+        attributes = self.attributes(index)
+        arch = f"sm{attributes.pop('compute_capability_major')}{attributes.pop('compute_capability_minor')}"
+        return {"arch": arch, "live": {"name": self.name(index), "attributes": attributes}}

@@ -115,15 +115,13 @@ class Device:
         self._ordered, self._orders, self._promoting, self._lock = {}, {}, None, threading.Lock()
         try:
             if models is None:
-                driver = _cuda.Driver()
-                attributes = driver.attributes(ordinal)
-                arch = f"sm{attributes.pop('compute_capability_major')}{attributes.pop('compute_capability_minor')}"
+                gpu = _cuda.Driver().gpu(ordinal)
+                arch = gpu["arch"]
                 family = os.environ.get(KERNEL) or FAMILIES.get(arch)
                 if family is None:
                     self.why = (f"the GPU is an {arch}, and kernels were measured on {', '.join(FAMILIES)} only; "
                                 f"{KERNEL}=mma runs unmeasured ones")
                     return
-                gpu = {"arch": arch, "live": {"name": driver.name(ordinal), "attributes": attributes}}
                 models = tuple(lib.Model(**gpu, kernel=kernel) for kernel in (family, "library"))
                 if not os.environ.get(KERNEL) and models[0].select(**USUAL).evidence not in ("checked", "related"):
                     self.why = (f"no times of {gpu['live']['name']} were compared, so that no kernel runs on it unasked; "

@@ -181,7 +181,8 @@ class Bands(list):
 class Model:
     """An architecture's model on a device. It may be used from several threads.
 
-    arch and device are as on the command line ("sm90", "h200"), and so is timing, what predicted times are of.
+    arch and device are as on the command line ("sm90", "h200"), and so is timing, what predicted times are of. "auto" is the
+    NVIDIA GPU of this machine, "auto:1" its second.
     options, overrides, space and live are dicts, as in origami.h. invariant leaves out the configurations whose order of
     sums depends on M, so that bands() has one order for all M. compiled is the compiler's report on the kernels, and
     characterization has the times of a pass over them. Both are a path (the file may be gzipped) or the text of such a
@@ -202,6 +203,8 @@ class Model:
         request = {key: value for key, value in request.items() if value is not None}
         if flag("invariant", invariant):
             request["invariant"] = True
+        if isinstance(arch, str) and (arch == "auto" or arch.startswith("auto:")):
+            request |= _gpu(arch)
         for key, value in request.items():
             if key == "invariant":
                 continue
@@ -362,6 +365,19 @@ class Model:
         if self._closed and self._library.usable():
             raise Error("the model is closed; open another one")
         return self._library.ask({"ask": question, **self._request, **(problem or {}), **more})
+
+
+def _gpu(name):
+    """The arguments of Model for a GPU of this machine."""
+    from origami_gemm import _cuda
+
+    _, colon, index = name.partition(":")
+    if colon and not (index.isascii() and index.isdigit()):
+        raise Error(f"arch is {shown(name)}; give auto, or auto:1 for the second GPU")
+    try:
+        return _cuda.Driver().gpu(int(index or 0))
+    except (OSError, RuntimeError) as e:
+        raise Error(f"{name}: no NVIDIA GPU answers here ({e}); name one, as in Model(\"h200\")", "device") from e
 
 
 def _bare(config, seconds, problem):

@@ -297,10 +297,7 @@ def _gpu(ordinal):
     if target.backend != "cuda":
         # gfx942:sramecc+:xnack- is gfx942's default device. Its default model is of AMD's libraries' kernels.
         return {"arch": str(target.arch).split(":")[0], "kernel": "triton"}
-    cuda = _Driver()
-    attributes = cuda.attributes(ordinal)
-    arch = f"sm{attributes.pop('compute_capability_major')}{attributes.pop('compute_capability_minor')}"
-    return {"arch": arch, "live": {"name": cuda.name(ordinal), "attributes": attributes}}
+    return _Driver().gpu(ordinal)
 
 
 class _Driver(_cuda.Driver):

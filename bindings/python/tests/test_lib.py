@@ -16,6 +16,7 @@ import unittest.mock
 
 from origami_gemm import lib
 from origami_gemm.lib import ArgumentTypeError, Error, Model
+from tests import fakecuda
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
 CLI = pathlib.Path(os.environ.get("ORIGAMI") or CHECKOUT / "bin" / "origami")
@@ -66,6 +67,22 @@ def expected(answer):
 
 def vars_of(advice):
     return {field: getattr(advice, field) for field in advice.__slots__}
+
+
+class OfThisMachine(unittest.TestCase):
+    def test_without_a_gpu(self):
+        with unittest.mock.patch("origami_gemm._cuda.ctypes.CDLL", side_effect=OSError("no libcuda")):
+            with self.assertRaisesRegex(Error, "auto: no NVIDIA GPU answers here .no libcuda.; name one") as raised:
+                Model("auto")
+        self.assertEqual(raised.exception.kind, "device")
+        with self.assertRaisesRegex(Error, "auto:x.*give auto"):
+            Model("auto:x")
+
+    def test_the_gpu_of_the_driver(self):
+        out, _ = fakecuda.run(self, "from origami_gemm import Model\n"
+                              "model = Model('auto')\n"
+                              "print(model.description['device'], model.sibling('library').description['kernel'])")
+        self.assertEqual(out, "h200 library\n")
 
 
 class SameAsCommandLine(unittest.TestCase):

@@ -70,7 +70,13 @@ class Wheel(unittest.TestCase):
 
     def test_plugins_of_the_command_start(self):
         self.assertIn("nvidia", self.run_("origami", "plugin", "ls"))
-        self.assertIn("nvidia", self.run_("python", "-m", "origami_gemm", "plugin", "ls"))
+        plugins = {one["name"]: one for one in map(json.loads, self.run_(
+            "python", "-m", "origami_gemm", "plugin", "ls", "--json").splitlines())}
+        self.assertEqual((plugins["cuda"]["state"], plugins["cuda"]["executor"]), ("ok", True))
+        self.assertRegex(plugins["triton"]["reason"], "grpcio|did not end within")  # of the extra "triton"; Python starts slowly
+
+    def test_size(self):
+        self.assertLess(self.wheel.stat().st_size, 30e6)
 
     def test_contents(self):
         with zipfile.ZipFile(self.wheel) as archive:

@@ -94,7 +94,7 @@ def broken(version, read):
             if not re.search(pattern, text, re.MULTILINE):
                 yield f"{file}: nothing matches {pattern}"
     for d in _versions.DIFFERENCES:
-        there = bool(re.search(d.pattern, read(d.file) or ""))
+        there = bool(re.search(d.pattern, read(d.file) or "", re.MULTILINE))
         if there != (version >= d.since):
             yield f"{d.file}: {d.pattern} is {'there' if there else 'not there'}; the table has it since {d.since} ({d.what})"
 

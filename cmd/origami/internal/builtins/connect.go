@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -17,6 +18,10 @@ import (
 	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/serve"
 )
+
+// bundled are the executors that stand beside this command in a wheel, as "cuda=SHA256,triton=SHA256". The linker sets
+// it.
+var bundled string
 
 // Connect reaches the plugins under the given settings: over processes, or with --in-process the built-in ones in this
 // one. warn is told what the user should know at once.
@@ -40,6 +45,12 @@ func Connect(_ context.Context, s config.Settings, warn func(string)) (session.H
 	}
 	o := options(s, warn)
 	o.Builtins, o.Plugins, o.SearchPath, o.LockFile = builtins, s.Plugins, s.PluginPath, s.LockFile
+	o.Bundled = map[string]string{}
+	for one := range strings.SplitSeq(bundled, ",") {
+		if name, sum, ok := strings.Cut(one, "="); ok {
+			o.Bundled[name] = sum
+		}
+	}
 	return host.New(o), nil
 }
 

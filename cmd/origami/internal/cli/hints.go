@@ -24,7 +24,8 @@ var hints = map[diag.Code]string{
 	diag.CodeSlowPlugin:       "`origami plugin trust {}` waits longer, and keeps the answer",
 	diag.CodePluginDied:       "--log-level=debug shows the log",
 	diag.CodeNoMeasurements:   "{} FOLDER takes others",
-	diag.CodeNoExecutor:       "`make cuda` and `make triton` build them, `origami plugin trust PATH` trusts one",
+	diag.CodeNoExecutor: "the Python wheel has them, `make cuda` and `make triton` build them, " +
+		"`origami plugin trust PATH` trusts one",
 }
 
 // withHint adds the hint for an error's code to its advice.

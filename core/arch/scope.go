@@ -24,8 +24,8 @@ type Scope struct {
 	problem    gemm.Problem // of the conversion
 }
 
-// interval returns the ends that the model's error gives a predicted time. Errors are of what the kernel takes: what the
-// stopwatch adds has none.
+// interval returns the ends that the model's error gives a predicted time. Errors are of what the kernel takes: what
+// the stopwatch adds has none.
 func (s Scope) interval(b Bound, predicted unit.Seconds) (low, high unit.Seconds, ok bool) {
 	added := unit.Seconds(0)
 	if s.conversion != nil {

@@ -61,8 +61,8 @@ var overTensile = catalog.Model{
 }
 
 // setRelease makes the model predict the asked release. The speeds that it was fitted to are of libraries to October
-// 2024: early on gfx942 (MI300) and gfx90a (MI200), and of gfx942 for gfx950. On the others AMD has published none since,
-// and they are the current ones.
+// 2024: early on gfx942 (MI300) and gfx90a (MI200), and of gfx942 for gfx950. On the others AMD has published none
+// since, and they are the current ones.
 func setRelease(m *tensile.Model, s catalog.Selection) error {
 	early := s.Sheet.Arch == "gfx942" || s.Sheet.Arch == "gfx90a"
 	release, err := library.ReleaseOf(s.Options, early, s.Sheet.Name)

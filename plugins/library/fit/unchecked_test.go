@@ -30,8 +30,8 @@ const uncheckedFile = "../checked/unchecked.jsonl"
 // enough: generations differ, not shapes.
 const uncheckedSample = 60
 
-// enough generations of a vendor in a type say something of another one.
-const enough = 4
+// enough generations of a vendor in a type say something of another one. Of fewer, a single one decides.
+const enough = 6
 
 // The shipped widths of predictions for devices of which no times are known are those that the generations with times
 // have if each is predicted without its own fitted values, as a generation without times is: those of the vendor in the

@@ -50,7 +50,7 @@ type Set struct {
 // Kernels is what is known of the kernels of a family on a device by themselves, for no problem in particular.
 type Kernels struct {
 	Family, Arch, Device string
-	// Twins are devices of the same die, with as many SMs at the same clock: what a kernel takes on an SM is known of them.
+	// Twins are devices of the same die, with as many SMs at the same clock: what is known of kernels holds for them.
 	Twins []string
 	// PackedCompiled is what the family's compiler and the driver report of the kernels, as kernel.Table. PackedTimings is
 	// a timing pass over the kernels, as kernel.Timings. `go test ./plugins/nvidia -run Packed -update` makes them of the

@@ -143,8 +143,8 @@ func times(t *testing.T, a arch.Architecture, family string, grid []gemm.Problem
 }
 
 // A card with the same die and more of something never takes longer by more than 1 %, in any family that a user can
-// configure. The library has a test of its own. Cards of other generations than Hopper with another bandwidth of DRAM are
-// left out: what lines take to leave their L2 was not measured, and up to 5 % of a small time depends on it.
+// configure. The library has a test of its own. Cards of other generations than Hopper with another bandwidth of DRAM
+// are left out: what lines take to leave their L2 was not measured, and up to 5 % of a small time depends on it.
 func TestBetterCardsAreNeverSlowerInAnyFamily(t *testing.T) {
 	conn, err := Connect(t.Context(), config.Settings{InProcess: true}, nil)
 	if err != nil {

@@ -141,7 +141,7 @@ var totalTerms = []tabled.Term{
 	input("evicted", cycles, OfProblem, "on Hopper, min(bytes, l2_bytes) ÷ (timing_evict · DRAM), less that of an H200",
 		"what dirty lines of the L2 take to leave it, as between events, less what they take on an H200, whose times the "+
 			"numbers were fitted to"),
-	row("launch", cycles, "launch_seconds * clock + evicted", "launch of the kernel, into an L2 full of dirty lines").Share(),
+	row("launch", cycles, "launch_seconds * clock + evicted", "launch of the kernel").Share(),
 	row("fill", cycles, `hidden * max(full_fill, tail_fill) + (1 - hidden) * (full_waves * full_fill + tail_fill)`,
 		"starts of CTAs and pipeline fills: behind the first, other CTAs of the SM work meanwhile").Share(),
 	row("loop", cycles, "full_waves * full_loop + tail_loop", "K loops").Share(),

@@ -23,7 +23,8 @@ var model = modelgen.Model{
 	Stages: []modelgen.Stage{
 		{Var: "d", Type: "device", Args: "value func(name string) float64",
 			Doc: "device holds what depends on the device alone. value returns the parameters, constants and quantities."},
-		{Var: "s", Type: "sizes", Args: "d *device", Knows: onSizes, Doc: "sizes holds what depends on the sizes of the problem alone."},
+		{Var: "s", Type: "sizes", Args: "d *device", Knows: onSizes,
+			Doc: "sizes holds what depends on the sizes of the problem alone."},
 		{Var: "k", Type: "kernelTerms", Args: "in *inputs, d *device", Knows: onKernel,
 			Doc: "kernelTerms holds what depends on the kernel, and not on the split of K or the sizes of the problem."},
 		{Var: "v", Type: "variantTerms", Args: "in *inputs, d *device, k *kernelTerms", Knows: onKernel | onVariant,

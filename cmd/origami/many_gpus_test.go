@@ -263,8 +263,8 @@ func peak(pid int) int {
 }
 
 // TestManyGPUs tunes with GPUs at the end of commands, 100 by default, and shows what the process that chooses and
-// writes costs. $GPUS, $SIZES, $KERNELS, $STRATEGY and $MOST say what is tuned. After $KILL seconds the process is killed, and
-// begun again. $PROFILES is a folder for its CPU profiles, $OPENING how long a GPU takes to begin.
+// writes costs. $GPUS, $SIZES, $KERNELS, $STRATEGY and $MOST say what is tuned. After $KILL seconds the process is
+// killed, and begun again. $PROFILES is a folder for its CPU profiles, $OPENING how long a GPU takes to begin.
 func TestManyGPUs(t *testing.T) {
 	if os.Getenv("ORIGAMI_MANY_GPUS") == "" {
 		t.Skip("`make many-gpus` runs it")

@@ -50,8 +50,8 @@ func sizes(count int, odd bool) string {
 }
 
 // BenchmarkList is `select` over a list of 1,000 problems, from the start of the process to its exit: the CPU time of
-// the command and its plugins for each problem, in each format, with aligned sizes and with odd ones. It is the least of
-// the runs. -prices writes it down.
+// the command and its plugins for each problem, in each format, with aligned sizes and with odd ones. It is the least
+// of the runs. -prices writes it down.
 func BenchmarkList(b *testing.B) {
 	const count = 1000
 	origami := binary(b)

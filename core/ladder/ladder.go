@@ -31,7 +31,8 @@ func (r *Rung) Problem(p gemm.Problem) gemm.Problem {
 	return p.Canonical()
 }
 
-// Library is the rung of a vendor's library. Its kernel is unknown: the prediction is of the fastest kernel of the family.
+// Library is the rung of a vendor's library. Its kernel is unknown: the prediction is of the fastest kernel of the
+// family.
 const Library = "library"
 
 // Time is a published time of a rung.

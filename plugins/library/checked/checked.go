@@ -65,8 +65,8 @@ func Unchecked(kernel, vendor string) (all []arch.Uncertainty) {
 	return all
 }
 
-// Of returns the uncertainty of the times of a model of a device (arch@device) of a vendor, an entry for each type, for a
-// scheme of scales, a release of the library and a timing: of the device in this timing, in any, then of its sisters,
+// Of returns the uncertainty of the times of a model of a device (arch@device) of a vendor, an entry for each type, for
+// a scheme of scales, a release of the library and a timing: of the device in this timing, in any, then of its sisters,
 // then of all. Without scales and with one for a whole matrix are the same.
 func Of(device, vendor, model, scheme, release, timing string) []arch.Uncertainty {
 	architecture, _, _ := strings.Cut(device, "@")

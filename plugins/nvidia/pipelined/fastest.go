@@ -134,7 +134,7 @@ type floorTerms struct {
 	tileM, tileN, sharersM, sharersN, depth float64
 	least                                   float64 // CTAs of the SM that has most, at least
 	bytesM, bytesN                          float64 // that a K step reads of a row of A and of a column of B
-	pace                                    float64 // cycles of an SM for a K step of a CTA that nothing else delays, at least
+	pace                                    float64 // cycles of an SM for a K step that nothing else delays, at least
 	chain                                   float64 // cycles of a K step in a CTA, at least, ÷ the largest split of K
 	end                                     float64 // cycles of an SM for the output of a CTA, at least
 	fixed                                   float64 // cycles of the first loads
@@ -179,7 +179,8 @@ func (e *estimator) floor(k *listedKernel) float64 {
 	steps := math.Ceil(s.k / f.depth)
 	ctas := gridM * gridN * s.batch / k.sms
 	l2 := s.m/gridM*f.bytesM + s.n/gridN*f.bytesN
-	return (s.launch + f.fixed + max(ctas, f.least)*f.end + max(ctas*steps*max(f.pace, l2), steps*f.chain)) * (1 - rounding)
+	loop := max(ctas*steps*max(f.pace, l2), steps*f.chain)
+	return (s.launch + f.fixed + max(ctas, f.least)*f.end + loop) * (1 - rounding)
 }
 
 // lowest are the lowest of the values that were added, and whose they are. Values that are missing are infinite.

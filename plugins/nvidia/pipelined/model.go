@@ -32,7 +32,7 @@ const Name = "pipelined"
 // What an H200 has: the L2 that its driver reports, and the bandwidth of its data sheet, in B/s.
 const (
 	h200Caches unit.Bytes = 62914560
-	h200DRAM              = 4.8e12
+	h200DRAM   float64    = 4.8e12
 )
 
 //go:generate go run ./internal/gen

@@ -514,8 +514,8 @@ func quantity(v float64, as string) string {
 	}
 }
 
-// delimited writes a header and rows as CSV or TSV. Cells are printable, so that a row is a line, and no formulas. Cells
-// of a TSV are never quoted, so that cut and awk can read them.
+// delimited writes a header and rows as CSV or TSV. Cells are printable, so that a row is a line, and no formulas.
+// Cells of a TSV are never quoted, so that cut and awk can read them.
 type delimited struct {
 	csv *csv.Writer
 	tsv bool

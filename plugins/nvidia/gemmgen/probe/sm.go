@@ -111,7 +111,8 @@ func Loads(p LoadPattern, t target.Target) (*ptx.Kernel, error) {
 	watch := b.Start("counters")
 	b.Repeat("loop", b.left, func() {
 		for range loadsTimes {
-			address, at := ptx.Shared, ptx.Operand{}
+			address := ptx.Shared
+			var at ptx.Operand
 			if p.Global {
 				address, at = ptx.Global, b.At(offset, 1, from)
 			} else {

@@ -27,8 +27,9 @@ func (e *emitter) stage() {
 
 // stagedLoop multiplies blocks that pass through shared memory.
 func (e *emitter) stagedLoop() {
-	s, first := e.stages, ptx.Operand{}
-	e.blocks, first = e.firstBlock()
+	s := e.stages
+	blocks, first := e.firstBlock()
+	e.blocks = blocks
 	switch {
 	case e.g.stages == 1:
 		s.single(first)

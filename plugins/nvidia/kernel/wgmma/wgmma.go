@@ -99,8 +99,8 @@ func (Family) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, _ bool)
 	}
 }
 
-// Width implements kernel.Family. That of C is the widest if the copy engine can store it. Those of A and B are half the
-// widest if no tensor map describes one of them.
+// Width implements kernel.Family. That of C is the widest if the copy engine can store it. Those of A and B are half
+// the widest if no tensor map describes one of them.
 func (Family) Width(p gemm.Problem, o gemm.Operand) int {
 	call := gemmgen.NewCall(p)
 	a, b, c := call.Vectors(p.Output())

@@ -52,8 +52,9 @@ var kernelTerms = []tabled.Term{
 	input("shared_wavefronts", one, fromAddresses+": the most different words in a bank, between parts of a warp that "+
 		"merge and parts that do not", "passes through shared memory"),
 	input("conflict_degree", one, fromAddresses, "largest degree of bank conflicts of an access to shared memory"),
-	tabled.Input("l1_passes", one, OfLines, fromAddresses+": cache lines ÷ 4, or the most words in one of the 32 banks of L1 if these "+
-		"are more", "passes of loads from global memory through L1"),
+	tabled.Input("l1_passes", one, OfLines, fromAddresses+
+		": cache lines ÷ 4, or the most words in one of the 32 banks of L1 if these are more",
+		"passes of loads from global memory through L1"),
 	input("requested_bytes", inBytes, fromAddresses, "what the lanes of all warps load from global memory"),
 	input("barriers", one, fromFamily, "how often all threads of the CTA wait for each other in a K step"),
 	input("ahead", one, fromFamily, "K steps whose loads are under way while one is multiplied"),

@@ -223,7 +223,8 @@ func (s *tuning) heading(sum *summary) {
 		digits.Percent(float64(sum.Measurements)/float64(sum.BruteForce)), took)
 	line(s.recording == nil, "times", "recorded in %s", s.data.Name)
 	line(sum.Repeats > 0, "repeated", "%d in turns, to decide ties", sum.Repeats)
-	line(sum.Tied > 0, "ties", "at %s another kernel is as fast, within the noise", digits.Plural(sum.Tied, "size", "sizes"))
+	line(sum.Tied > 0, "ties", "at %s another kernel is as fast, within the noise",
+		digits.Plural(sum.Tied, "size", "sizes"))
 	line(true, "kernels", "%d for %s", sum.Kernels, digits.Plural(sum.Sizes, "size", "sizes"))
 	line(s.o.Strategy == byModel, "regret", "%s expected, as a geometric mean; the limit of a size is %s",
 		digits.Percent(float64(sum.Expected)), digits.Percent(sum.Regret))

@@ -58,7 +58,7 @@ func (s *tuning) open(ctx context.Context) (err error) {
 	}
 	var memory unit.Bytes
 	if o.Executor != "" && !o.DryRun {
-		if memory, err = o.measuring.open(ctx, s.arch); err != nil {
+		if memory, err = o.open(ctx, s.arch); err != nil {
 			return err
 		}
 		s.kernel = o.gpus[0].Space.Kernel
@@ -276,7 +276,7 @@ func (s *tuning) record(ctx context.Context, bar *table.Bar) (err error) {
 	first := o.gpus[0].Data
 	first.Source = "origami tune --executor " + o.Executor
 	folder := filepath.Clean(o.place(first.Conditions, "-tuned"))
-	s.recording, err = o.measuring.record(ctx, o.gpus, folder, &s.work, bar, func(dataset.Measurement) { s.fresh++ })
+	s.recording, err = o.record(ctx, o.gpus, folder, &s.work, bar, func(dataset.Measurement) { s.fresh++ })
 	if err != nil {
 		return err
 	}
@@ -389,5 +389,5 @@ func (s *tuning) close() (err error) {
 	if s.recording != nil {
 		err = s.recording.store.Close()
 	}
-	return errors.Join(err, s.o.measuring.close())
+	return errors.Join(err, s.o.close())
 }

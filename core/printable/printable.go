@@ -28,13 +28,16 @@ func Line(text string) string {
 }
 
 // Cell returns text as a cell of a file that a spreadsheet may open: as Line, and behind an apostrophe where a
-// spreadsheet would compute it, which is text that begins with =, +, - or @ and is neither a number nor a lone sign.
+// spreadsheet would compute it, which is text that begins with =, +, - or @ and is no number, no lone sign and no flag.
 func Cell(text string) string {
 	line := Line(text)
 	if len(line) < 2 || strings.IndexByte("=+-@", line[0]) < 0 {
 		return line
 	}
 	if _, err := strconv.ParseFloat(line, 64); err == nil {
+		return line
+	}
+	if flag, ok := strings.CutPrefix(line, "--"); ok && strings.Trim(flag, "abcdefghijklmnopqrstuvwxyz-") == "" {
 		return line
 	}
 	return "'" + line

@@ -54,7 +54,7 @@ func TestCell(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "-": "-", "-1.5": "-1.5", "+3e4": "+3e4", "NVIDIA H200": "NVIDIA H200", "a=b": "a=b", "=": "=",
 		"=1+1": "'=1+1", "@SUM(A1)": "'@SUM(A1)", "+cmd|' /C calc'!A0": "'+cmd|' /C calc'!A0", "-2+3": "'-2+3",
-		"--arch": "'--arch", "\t=1": `\t=1`, "\r\n=1": `\r\n=1`, "\x00=1": `\x00=1`,
+		"--arch": "--arch", "--a|b": "'--a|b", "\t=1": `\t=1`, "\r\n=1": `\r\n=1`, "\x00=1": `\x00=1`,
 	} {
 		if got := printable.Cell(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

@@ -121,7 +121,9 @@ func elsewhere(u *arch.Uncertainty, grade arch.Evidence, source string, widening
 	out.Evidence, out.Source, out.Ranges = grade, source, slices.Clone(u.Ranges)
 	for i := range out.Ranges {
 		r := &out.Ranges[i]
-		r.High = math.Exp(math.Hypot(math.Log(r.High), math.Log(widening)))
+		kernels, devices := math.Log(r.High), math.Log(widening)
+		// Exp and Hypot have other last digits in a browser.
+		r.High = math.Pow(math.E, math.Sqrt(float64(kernels*kernels)+float64(devices*devices)))
 		r.Low = 1 / r.High
 	}
 	return out

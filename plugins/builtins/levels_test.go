@@ -32,7 +32,6 @@ var noTerm = map[string]string{
 	"tensile: latency of HBM":       "its own load_latency, which was fitted",
 
 	"gfx900 tensile: capacity of L2": "only the libraries of today that it is levelled to have a term",
-	"gfx90a tensile: capacity of L2": "only the libraries of today that it is levelled to have a term",
 
 	"library: latency of L2":     "its own step_seconds, which was fitted",
 	"library: latency of DRAM":   "its own step_seconds, which was fitted",

@@ -117,9 +117,10 @@ func sameAsCommandLine(t *testing.T, folder string) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					s, result := selector.New(opened, arch.Space{Kernel: kernel}), selector.Result{}
+					request := selector.Request{Space: arch.Space{Kernel: kernel}, Top: 1}
 					asked := slices.DeleteFunc(slices.Clone(problems), func(p gemm.Problem) bool {
-						return s.Select(t.Context(), p, &result) != nil // it lacks the type, or no kernel fits
+						_, err := selector.RankOne(t.Context(), opened, p, request)
+						return err != nil // it lacks the type, or no kernel fits
 					})
 					if len(asked) == 0 {
 						t.Fatal("it answers none of the problems")

@@ -291,7 +291,8 @@ RACE = $(shell grep -rlE --include='*.go' '\bgo func|^\s*go [a-z]|\bsync\.[MPRW]
 	xargs -n1 dirname | sort -u | grep -v -e plugins/nvidia/cuda -e testdata -e 'cmd/origami$$' -e cmd/origami/browser -e cmd/origami/hostile -e cmd/origami/soak -e 'core/dataset$$' -e internal/cli -e internal/figure \
 	-e 'plugins/nvidia$$' -e plugins/nvidia/tritonblas -e plugins/nvidia/pipelined -e plugins/nvidia/gemmgen/families -e plugins/amd-ref -e plugins/library | sed 's,^,./,')
 # What TestLibrary calls is built without it. TestCandidatesAndBands and those of rooms compute in one goroutine.
-# TestAxes has the goroutines of TestBrokenArchitectures. TestMergeKilled kills processes at times that suit a merge without it. Of families, one test has goroutines.
+# TestAxes has the goroutines of TestBrokenArchitectures. TestMergeKilled kills processes at times that suit merges without
+# it. Of families, one test has goroutines.
 race: ## their tests under the race detector, in random order
 	go test -race -shuffle=on -vet=off -timeout 10m -skip '^(TestLibrary|TestCandidatesAndBands|Test(Kinds|Lists)ShareTheirRoom|TestAxes|TestMergeKilled)$$' $(RACE)
 	go test -race -vet=off -run '^TestEmitIsDeterministic$$' ./plugins/nvidia/gemmgen/families

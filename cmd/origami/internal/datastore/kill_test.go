@@ -68,7 +68,7 @@ func TestMergeKilled(t *testing.T) {
 				break
 			}
 		}
-		time.Sleep(time.Duration(rand.IntN(150)) * time.Millisecond)
+		time.Sleep(time.Duration(rand.IntN(150+20*i)) * time.Millisecond) // a busy machine needs longer for a merge
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}

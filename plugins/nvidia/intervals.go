@@ -121,9 +121,9 @@ func elsewhere(u *arch.Uncertainty, grade arch.Evidence, source string, widening
 	out.Evidence, out.Source, out.Ranges = grade, source, slices.Clone(u.Ranges)
 	for i := range out.Ranges {
 		r := &out.Ranges[i]
-		kernels, devices := math.Log(r.High), math.Log(widening)
-		// Exp and Hypot have other last digits in a browser.
-		r.High = math.Pow(math.E, math.Sqrt(float64(kernels*kernels)+float64(devices*devices)))
+		// Rounded, since the last digits of these functions are others in a browser.
+		high := math.Exp(math.Hypot(math.Log(r.High), math.Log(widening)))
+		r.High = math.Round(high*1e9) / 1e9
 		r.Low = 1 / r.High
 	}
 	return out

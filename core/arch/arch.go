@@ -25,9 +25,9 @@ type Architecture interface {
 	Hierarchy() MemoryHierarchy
 
 	// Candidates lists the configurations of a space for a problem's types and layout, in the model's candidate order,
-	// and the rejected ones with the reason. It depends on the problem's types, AMajor and BMajor, not on its sizes,
-	// leading dimensions and alignments: Estimate reports what they rule out. The result may be shared: callers must
-	// not change it.
+	// and the rejected ones with the reason. It depends on the problem's types, AMajor and BMajor, and on whether it has
+	// groups, not on its sizes, leading dimensions and alignments: Estimate reports what they rule out. The result may
+	// be shared: callers must not change it.
 	Candidates(ctx context.Context, p gemm.Problem, s Space) (*Candidates, error)
 
 	// Estimate fills dst[i] for cfgs[i]; dst must be as long as cfgs. Each estimate depends on its own configuration

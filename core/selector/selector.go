@@ -186,6 +186,7 @@ type Selector struct {
 type kind struct {
 	types          gemm.Types
 	aMajor, bMajor gemm.Major
+	grouped        bool
 	list           keep.Value[candidateList]
 }
 
@@ -324,9 +325,9 @@ func (s *Selector) estimate(ctx context.Context, p gemm.Problem, configs []gemm.
 // candidates returns the candidate list for the problem's types and layout. Each list is computed once, if there is
 // room to keep it.
 func (s *Selector) candidates(ctx context.Context, p gemm.Problem) (*candidateList, error) {
-	types := p.Types()
+	types, grouped := p.Types(), p.Groups != gemm.Groups{}
 	i := slices.IndexFunc(s.lists, func(k *kind) bool {
-		return k.types == types && k.aMajor == p.AMajor && k.bMajor == p.BMajor
+		return k.types == types && k.aMajor == p.AMajor && k.bMajor == p.BMajor && k.grouped == grouped
 	})
 	if i >= 0 {
 		if list := s.lists[i].list.Load(); list != nil {
@@ -339,7 +340,7 @@ func (s *Selector) candidates(ctx context.Context, p gemm.Problem) (*candidateLi
 	}
 	if i < 0 {
 		i = len(s.lists)
-		s.lists = append(s.lists, &kind{types: types, aMajor: p.AMajor, bMajor: p.BMajor})
+		s.lists = append(s.lists, &kind{types: types, aMajor: p.AMajor, bMajor: p.BMajor, grouped: grouped})
 	}
 	list := &candidateList{configs: c.Configs, detail: sharedDetail(c)}
 	if cap(c.Configs) > len(c.Configs)*5/4 { // the space that they were chosen from

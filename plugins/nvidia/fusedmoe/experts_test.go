@@ -16,6 +16,7 @@ import (
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/linalg"
+	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
@@ -841,5 +842,27 @@ func TestMeasuredBlocks(t *testing.T) {
 	u := list[slices.IndexFunc(list, func(u arch.Uncertainty) bool { return u.Checked.Batch.High == 1 })]
 	if stated := u.WidestRange().High; math.Abs(factor-stated) > 0.006 {
 		t.Errorf("90 %% are within %.3f of the predicted times, and %v is stated", factor, stated)
+	}
+}
+
+// A product without groups has no kernel of this family, and one with groups that follows it has: what was listed for
+// the first is not the list of the second.
+func TestAfterAProductWithoutGroups(t *testing.T) {
+	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200", Kernel: fusedmoe.Family})
+	plain := gemm.New(64, 4096, 2048)
+	plain.DType, plain.Out = gemm.BF16, gemm.BF16
+	plain.SetTrans(false, true)
+	groups, err := gemm.NewGroups(120, 33, 0, 512)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grouped := plain
+	grouped.SetGroups(groups)
+	s, result := selector.New(a, arch.Space{Kernel: fusedmoe.Family}), selector.Result{}
+	if s.Select(t.Context(), plain, &result) == nil {
+		t.Error("a product without groups has a kernel")
+	}
+	if err := s.Select(t.Context(), grouped, &result); err != nil {
+		t.Error(err)
 	}
 }

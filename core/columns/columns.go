@@ -30,7 +30,7 @@ import (
 	"github.com/origami-gemm/origami/core/limit"
 )
 
-// Suffix ends the names of such files.
+// Suffix ends the name of a file of columns.
 const Suffix = ".cols"
 
 const magic = "columns 1\n"

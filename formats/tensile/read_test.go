@@ -168,7 +168,7 @@ LibraryType: Prediction
 PerfMetric: DeviceEfficiency
 `
 
-// The kernels of a Prediction library are candidates. Those of other types are known by name alone.
+// The kernels of a Prediction library are candidates. Kernels of other libraries are known by name alone.
 func TestPrediction(t *testing.T) {
 	l := read(t, predicted)
 	var got []string

@@ -125,7 +125,7 @@ func TestFamiliesAgree(t *testing.T) {
 	}
 }
 
-// times are those of the fastest kernels of a family, in the timing model.
+// times returns the time of the fastest kernel of a family for each problem, in the timing model.
 func times(t *testing.T, a arch.Architecture, family string, grid []gemm.Problem) (seconds []float64) {
 	t.Helper()
 	r, err := selector.Rank(t.Context(), timing.In(a, timing.Model),

@@ -61,7 +61,7 @@ func (m *measured) like() (base gemm.Problem, takes func(*gemm.Problem) error, e
 	}, err
 }
 
-// sample reads the times of the problems that are taken. The error is that of a problem if none is.
+// sample reads the times of the problems that are taken. If none is, the error says why one of them was not.
 func (m *measured) sample(ctx context.Context, takes func(*gemm.Problem) error) (*sample, error) {
 	open := func() (arch.Architecture, error) { return m.factory.Architecture(ctx) }
 	a, err := open()

@@ -28,6 +28,10 @@ SITE_NPM      := axe-core@4.14.1
 # The driver's header, for machines without the toolkit. The driver itself is opened when the plugin runs.
 CUDA_WHEEL    := nvidia-cuda-runtime==13.0.96
 
+comma := ,
+# Without the traces of gRPC, which make every start slower. On Linux, names of hosts and users are looked up in Go with
+# cgo as without: both builds then share what is compiled.
+TAGS  := grpcnotrace$(if $(filter Linux,$(shell uname -s)),$(comma)netgo$(comma)osusergo)
 BIN   := $(CURDIR)/bin
 TOOLS := $(BIN)/tools
 export PATH := $(TOOLS):$(PATH)
@@ -58,13 +62,12 @@ endif
 help: ## this list
 	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
-# As a release has it: without symbols, which make the file larger, and without C and the traces of gRPC, which make
-# every start slower.
+# As a release has it: without symbols, which make the file larger, and without C, which makes every start slower.
 build: ## bin/origami
-	CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '-s -w' -o $(BIN)/ ./cmd/origami
+	CGO_ENABLED=0 go build -trimpath -tags $(TAGS) -ldflags '-s -w' -o $(BIN)/ ./cmd/origami
 
 lib: ## bin/liborigami.so and bin/origami.h, the models as a C library (needs a C compiler)
-	CGO_ENABLED=1 go build -trimpath -buildmode=c-shared -ldflags '-s -w $(LIB_LINK)' -o $(BIN)/liborigami.so ./bindings/c
+	CGO_ENABLED=1 go build -trimpath -tags $(TAGS) -buildmode=c-shared -ldflags '-s -w $(LIB_LINK)' -o $(BIN)/liborigami.so ./bindings/c
 	ln -sf liborigami.so $(BIN)/$(LIB_SONAME)
 	cp bindings/c/origami.h $(BIN)/
 	rm -f $(BIN)/liborigami.h # cgo's, which includes origami.h and repeats it
@@ -95,15 +98,15 @@ wheel-%: wheel-ready cuda-ready $(BIN)/release/LICENSES-third-party.txt
 		LICENSE NOTICE $(BIN)/release/LICENSES-third-party.txt $(BIN)/wheel/$*
 	rm -rf $(BIN)/wheel/$*/origami_gemm/liborigami.so $(BIN)/wheel/$*/origami_gemm/__pycache__
 	CGO_ENABLED=1 CC="$(ZIG) cc -target $(ZIG_$*)" GOOS=$(word 1,$(subst _, ,$*)) GOARCH=$(word 2,$(subst _, ,$*)) \
-		go build -trimpath -buildmode=c-shared -ldflags '-s -w -buildid= -extldflags=-s' -o $(BIN)/wheel/$*/liborigami.so ./bindings/c
+		go build -trimpath -tags $(TAGS) -buildmode=c-shared -ldflags '-s -w -buildid= -extldflags=-s' -o $(BIN)/wheel/$*/liborigami.so ./bindings/c
 	$(MAKE) $(TOOLS)/cuda-link/$*/libcuda.so
 	$(CUDA_ENV) CGO_LDFLAGS="-L$(TOOLS)/cuda-link/$* -Wl,-z,lazy" CC="$(CURDIR)/.ci/without-host $(ZIG) cc -target $(ZIG_$*)" GOOS=$(word 1,$(subst _, ,$*)) GOARCH=$(word 2,$(subst _, ,$*)) \
-		go build -trimpath -tags cuda,grpcnotrace -ldflags '-s -w -buildid= -extldflags=-s' \
+		go build -trimpath -tags cuda,$(TAGS) -ldflags '-s -w -buildid= -extldflags=-s' \
 		-o $(BIN)/wheel/$*/origami-plugin-cuda ./plugins/nvidia/cmd/origami-plugin-cuda
 	PYTHONPATH=sdk/python:bindings/python python3 -m origami_gemm_plugin.pack plugins/triton \
 		$(BIN)/wheel/$*/origami-plugin-triton origami_gemm._cuda
 	CGO_ENABLED=0 GOOS=$(word 1,$(subst _, ,$*)) GOARCH=$(word 2,$(subst _, ,$*)) \
-		go build -trimpath -tags grpcnotrace -ldflags "-s -w -X $(BUNDLED)=$$(cd $(BIN)/wheel/$* && \
+		go build -trimpath -tags $(TAGS) -ldflags "-s -w -X $(BUNDLED)=$$(cd $(BIN)/wheel/$* && \
 		sha256sum origami-plugin-cuda origami-plugin-triton | sed 's/ .*-/=/; s/\(.*\)=\(.*\)/\2=\1/' | paste -sd,)" \
 		-o $(BIN)/wheel/$*/origami ./cmd/origami
 	rm -f $(BIN)/wheels/origami_gemm-*-$(TAG_$*).whl
@@ -212,11 +215,11 @@ site-test: ## the site as a reader uses it: its answers are the command's, and i
 	ORIGAMI_SITE=$(SITE) ORIGAMI_AXE=$(TOOLS)/site-npm/node_modules/axe-core/axe.min.js go test -count=1 -v -run ^TestSite ./cmd/origami
 
 cuda: cuda-ready ## bin/origami-plugin-cuda, the executor for NVIDIA GPUs
-	$(CUDA_ENV) go build -trimpath -tags cuda,grpcnotrace -o $(BIN)/ ./plugins/nvidia/cmd/origami-plugin-cuda
+	$(CUDA_ENV) go build -trimpath -tags cuda,$(TAGS) -o $(BIN)/ ./plugins/nvidia/cmd/origami-plugin-cuda
 
 cuda-test: cuda-ready tools ## its linters and tests; those that need a GPU skip without one, or fail if ORIGAMI_REQUIRE_GPU=1
-	$(CUDA_ENV) golangci-lint run --build-tags cuda ./plugins/nvidia/cuda/... ./plugins/nvidia/cmd/...
-	$(CUDA_ENV) go test -tags cuda,grpcnotrace -c -o $(BIN)/cuda.test ./plugins/nvidia/cuda
+	$(CUDA_ENV) golangci-lint run --build-tags cuda,$(TAGS) ./plugins/nvidia/cuda/... ./plugins/nvidia/cmd/...
+	$(CUDA_ENV) go test -tags cuda,$(TAGS) -c -o $(BIN)/cuda.test ./plugins/nvidia/cuda
 	cd plugins/nvidia/cuda && $(BIN)/cuda.test
 
 triton: ## bin/origami-plugin-triton, the executor for Triton kernels (needs torch and triton to run, nothing to build)
@@ -268,6 +271,13 @@ same: build lib ## compare answers, kernels and costs with the stored state
 same-store: build lib ## store the state that make same compares with
 	.ci/same/same.py --store
 
+# What takes long under the race detector or emulation is left out of these; make night has it.
+SHORT := -short
+
+.PHONY: night
+night: ## what takes too long for each change: fuzzing, faults, every device and fold, for hours; .ci/night.txt has the results
+	.ci/night
+
 # The packages that have golden numbers.
 GOLDEN = $(shell grep -rl --include='*_test.go' '^func Test.*Golden' cmd plugins | xargs -n1 dirname | sort -u | sed 's,^,./,')
 golden: ## the models against their golden numbers, without and with fused multiply-add available
@@ -280,7 +290,7 @@ golden-v3:
 # from them have to give the same bits.
 BITS := Golden|EstimateEqualsTerms|FormulasComputeTheirTerms|AnswersAreTheFormulas|Generated|ProgramIsEval|FourthPower
 golden-arm64: ## the same on arm64, where Go fuses multiply-adds at every chance, under qemu's user emulation
-	GOARCH=arm64 go test -exec qemu-aarch64-static -short -count=1 -vet=off -run '$(BITS)' $(filter-out ./cmd/% ./plugins/nvidia/gemmgen/% ./plugins/nvidia/ptx,$(GOLDEN)) \
+	GOARCH=arm64 go test -exec qemu-aarch64-static $(SHORT) -count=1 -vet=off -run '$(BITS)' $(filter-out ./cmd/% ./plugins/nvidia/gemmgen/% ./plugins/nvidia/ptx,$(GOLDEN)) \
 		./core/formula/... ./sdk/declare ./plugins/nvidia/pipelined
 
 # The packages whose code or tests start goroutines or share memory otherwise than by sync.Once. Those of the tag cuda are
@@ -294,7 +304,7 @@ RACE = $(shell grep -rlE --include='*.go' '\bgo func|^\s*go [a-z]|\bsync\.[MPRW]
 # TestAxes has the goroutines of TestBrokenArchitectures. TestMergeKilled kills processes at times that suit merges without
 # it. Of families, one test has goroutines.
 race: ## their tests under the race detector, in random order
-	go test -race -shuffle=on -vet=off -timeout 10m -skip '^(TestLibrary|TestCandidatesAndBands|Test(Kinds|Lists)ShareTheirRoom|TestAxes|TestMergeKilled)$$' $(RACE)
+	go test -race $(SHORT) -shuffle=on -vet=off -timeout 10m -skip '^(TestLibrary|TestCandidatesAndBands|Test(Kinds|Lists)ShareTheirRoom|TestAxes|TestMergeKilled)$$' $(RACE)
 	go test -race -vet=off -run '^TestEmitIsDeterministic$$' ./plugins/nvidia/gemmgen/families
 
 # With -trimpath, Go shares cgo's output between checkouts, and the output names the files of the first one. The flag
@@ -372,13 +382,9 @@ $(TOOLS)/cuda/nvidia/cu13/bin/ptxas: Makefile
 FUZZTIME     := 30s
 FUZZPARALLEL := 2
 # What is found fails again as a seed. That Go's fuzzer is interrupted at its time does not ("context deadline exceeded").
-# With a TURN, any number, only the targets whose turn it is: one of FUZZTURNS.
-FUZZTURNS    := 8
-TURN         :=
 fuzz: ## every decoder fed with mutated input, FUZZTIME each; what fails is written to testdata/fuzz beside the test
-	n=0; for package in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+	for package in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
 		for target in $$(grep -ho '^func Fuzz[A-Za-z0-9]*' $$package/*_test.go | cut -d' ' -f2); do \
-			n=$$((n + 1)); [ -z "$(TURN)" ] || [ $$((n % $(FUZZTURNS))) = $$(($(TURN) % $(FUZZTURNS))) ] || continue; \
 			echo "== $$package $$target"; \
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s -parallel $(FUZZPARALLEL) $$package || \
 				go test -run "^$$target\$$" $$package || exit; \

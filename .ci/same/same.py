@@ -240,7 +240,7 @@ def called(library):
 def generated(root):
     """Lets the families emit kernels, and returns the hash of each."""
     file = pathlib.Path(root) / "kernels"
-    command = ["go", "test", "-tags=grpcnotrace", "-trimpath", "-vet=off", "-count=1", "-run", "^TestSame$",
+    command = ["go", "test", "-tags=grpcnotrace,netgo,osusergo", "-trimpath", "-vet=off", "-count=1", "-run", "^TestSame$",
                "./plugins/nvidia/gemmgen/families"]
     env = os.environ | {"ORIGAMI_SAME_KERNELS": str(file)}
     p = subprocess.run(command, cwd=REPO, env=env, capture_output=True, text=True)

@@ -124,7 +124,7 @@ func withKernel(do func(context.Context, exec.Kernel) (any, error)) func(context
 }
 
 // TestFaultsInCalls makes every fault in every call. It checks the answer, the process, and whether the next call is
-// right.
+// right. With -short, which the race detector has, each call gets a quarter of the faults.
 func TestFaultsInCalls(t *testing.T) {
 	leavesNothing(t)
 	outcomes := map[*column][]string{}
@@ -174,6 +174,8 @@ func (c *column) name() string {
 	return c.call
 }
 
+func (c *column) leavesOut(fault int) bool { return testing.Short() && (fault+len(c.name()))%4 != 0 }
+
 // plugin is the forger that has the call. Only an external plugin can be an executor.
 func (c *column) plugin() string {
 	if c.executor {
@@ -191,6 +193,9 @@ func (c *column) outcomes(t *testing.T) []string {
 			wg.Go(func() {
 				few <- struct{}{}
 				defer func() { <-few }()
+				if c.leavesOut(i) {
+					return
+				}
 				t.Run(f.name, func(t *testing.T) { outcomes[i] = c.freshOutcome(t, f) })
 			})
 		}
@@ -200,6 +205,9 @@ func (c *column) outcomes(t *testing.T) []string {
 	var want any
 	var benches [2]*bench
 	for i, f := range callForgeries {
+		if c.leavesOut(i) {
+			continue
+		}
 		which, o := 0, host.Options{}
 		if f.hangs {
 			which, o = 1, host.Options{CallTimeout: patience, RunTimeout: patience}
@@ -219,7 +227,9 @@ func (c *column) outcomes(t *testing.T) []string {
 		t.Run(f.name, func(t *testing.T) { outcomes[i] = c.outcome(t, b, f, want) })
 	}
 	for _, b := range benches {
-		b.close(t)
+		if b != nil {
+			b.close(t)
+		}
 	}
 	return outcomes
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
@@ -77,7 +76,6 @@ type hereRun struct {
 	numbers      int
 	sheet        *hw.Sheet
 	checked      []*part
-	spreads      []float64
 	kept         bool // something was measured
 }
 
@@ -141,10 +139,16 @@ func (h *hereRun) run(ctx context.Context) error {
 		if err != nil && (i == 0 || ctx.Err() != nil) {
 			return err
 		} else if err != nil {
-			h.Streams.Note(fmt.Sprintf("the executor %s is left out: %s", name, diag.Line(err)))
+			h.leaveOut(name, err)
 		}
 	}
-	if spread := stats.Median(h.spreads); spread > mostSpread {
+	var spreads []float64
+	for _, p := range h.checked {
+		for i := range p.times {
+			spreads = append(spreads, p.times[i].RelativeMAD)
+		}
+	}
+	if spread := stats.Median(spreads); spread > mostSpread {
 		_ = os.RemoveAll(h.folder) // worth nothing; the error says more
 		return &diag.Error{Kind: diag.Device, Where: h.device.Name, What: "the times of a kernel vary by " +
 			digits.Percent(spread) + " at the median: something else uses the GPU", Fix: "end it, or wait, and run it again"}
@@ -171,39 +175,25 @@ func (h *hereRun) find(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var failed error
+	_, failed := h.Executor(ctx, "") // says so where there is none
 	for _, p := range plugins {
 		if !p.Executor || p.State != info.OK {
 			continue
 		}
-		x, err := h.Executor(ctx, p.Name)
-		var devices []exec.Device
-		if err == nil {
-			devices, err = x.Devices(ctx)
-			_ = x.Close() // the list is there
-		}
+		devices, err := h.devices(ctx, p.Name)
 		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err == nil && len(devices) == 0:
-			err = &diag.Error{Kind: diag.Device, Where: "executor " + p.Name, What: "it found no device", Fix: "check the driver"}
-		case err == nil && h.executors == nil:
-			h.device = devices[0]
-		case err == nil && devices[0].Name != h.device.Name:
+		case err != nil:
+			failed = err
+		case h.executors == nil || devices[0].Name == h.device.Name:
+			h.device, h.executors = devices[0], append(h.executors, p.Name)
+			continue
+		default:
 			err = diag.Inputf("its first GPU is %s", devices[0].Name)
 		}
-		if err == nil {
-			h.executors = append(h.executors, p.Name)
-			continue
-		}
-		failed = cmp.Or(failed, err)
-		h.Streams.Note(fmt.Sprintf("the executor %s is left out: %s", p.Name, diag.Line(err)))
+		h.leaveOut(p.Name, err)
 	}
 	if h.executors == nil {
-		if failed == nil {
-			_, failed = h.Executor(ctx, "")
-		}
-		return failed
+		return cmp.Or(ctx.Err(), failed)
 	}
 	h.folder = filepath.Join(folder, slug(h.device.Name))
 	h.file = h.folder + ".yaml"
@@ -211,6 +201,25 @@ func (h *hereRun) find(ctx context.Context) error {
 		return diag.Inputf("it cannot be made: %v", diag.WithoutPath(err)).At("%s", h.folder).Do("make room for it")
 	}
 	return session.Writable(h.file)
+}
+
+// devices returns the GPUs that an executor reaches, at least one.
+func (h *hereRun) devices(ctx context.Context, executor string) ([]exec.Device, error) {
+	x, err := h.Executor(ctx, executor)
+	if err != nil {
+		return nil, err
+	}
+	devices, err := x.Devices(ctx)
+	_ = x.Close() // the list is there
+	if err == nil && len(devices) == 0 {
+		err = &diag.Error{Kind: diag.Device, Where: "executor " + executor, What: "it found no GPU", Fix: "check the driver"}
+	}
+	return devices, err
+}
+
+// leaveOut says that an executor does not measure.
+func (h *hereRun) leaveOut(executor string, why error) {
+	h.Streams.Note(fmt.Sprintf("the executor %s is left out: %s", executor, diag.Line(why)))
 }
 
 // open opens the model of a kernel family, without what was measured or with a device file.
@@ -225,18 +234,20 @@ func (h *hereRun) open(ctx context.Context, kernel string, file []byte) (arch.Ar
 // calibrate begins the device file. Of a device that origami has a file of, it has the measured numbers only if there
 // are none.
 func (h *hereRun) calibrate(ctx context.Context, d *arch.Description) error {
-	o := &CalibrateOptions{Factory: h.Factory, Executor: h.executors[0], within: true,
-		Records: filepath.Join(h.folder, "calibration.jsonl")}
-	r, err := o.measure(ctx)
-	switch {
-	case err != nil && diag.KindOf(err) != diag.Input:
-		h.kept = true
-		return err
-	case err != nil: // the executor or the architecture has none
-		h.Streams.Note("the numbers of the GPU are not measured: " + diag.Line(err))
-		r = &outcome{records: &calibrate.Records{Device: h.device}}
+	var r *outcome
+	err := error(diag.Inputf("nothing runs programs"))
+	for i := 0; i < len(h.executors) && diag.KindOf(err) == diag.Input; i++ { // not every executor runs programs
+		o := &CalibrateOptions{Factory: h.Factory, Executor: h.executors[i], within: true,
+			Records: filepath.Join(h.folder, "calibration.jsonl")}
+		if r, err = o.measure(ctx); err == nil {
+			break
+		}
 	}
-	h.kept, h.numbers = true, len(r.numbers)
+	h.kept = true
+	if err != nil {
+		return err
+	}
+	h.numbers = len(r.numbers)
 	if h.sheet = r.sheet(d); d.Device != arch.LiveID {
 		if h.sheet.Device, h.sheet.Aliases, h.sheet.Derived = d.Device, d.Aliases, nil; d.Rung != arch.RungSpec {
 			h.sheet.Calibrated = nil
@@ -300,16 +311,9 @@ func (h *hereRun) fill(ctx context.Context, s *measure.Sweep, sizes []gemm.Probl
 		return err
 	}
 	defer func() { err = cmp.Or(err, store.Close()) }()
-	recorded := func(m *dataset.Measurement) (dataset.Measurement, bool) {
-		if m.Library != "" {
-			return store.Data.FindLibrary(m.Problem, m.Library)
-		}
-		return store.Data.Find(m.Problem, m.Config)
-	}
-	todo := slices.DeleteFunc(slices.Clone(wanted), func(m dataset.Measurement) bool { _, ok := recorded(&m); return ok })
 	bar := table.NewBar(h.Streams, fmt.Sprintf("measuring %s with %s", c.Kernel, c.Executor))
 	defer bar.Stop()
-	bar.Set(0, int64(len(todo)))
+	bar.Set(0, int64(len(wanted)-store.Data.Len()))
 	s.Data, s.Keep = store.Data, store.Append
 	s.Done = func(m dataset.Measurement) {
 		bar.Add(1)
@@ -317,12 +321,15 @@ func (h *hereRun) fill(ctx context.Context, s *measure.Sweep, sizes []gemm.Probl
 			bar.Warn(why)
 		}
 	}
-	if err := s.Measure(ctx, todo); err != nil {
+	if err := s.Measure(ctx, wanted); err != nil {
 		return err
 	}
-	for i := range wanted {
-		if m, ok := recorded(&wanted[i]); ok && m.Status == dataset.OK {
-			h.spreads = append(h.spreads, m.RelativeMAD)
+	for _, w := range wanted {
+		m, ok := s.Data.Find(w.Problem, w.Config)
+		if w.Library != "" {
+			m, ok = s.Data.FindLibrary(w.Problem, w.Library)
+		}
+		if ok && m.Status == dataset.OK {
 			h.add(&m)
 		}
 	}

@@ -42,9 +42,12 @@ type checkedHere struct {
 	Times  int      `json:"times"`  // how many kernels have a time
 	Before believed `json:"before"` // what answers knew without these times
 	After  believed `json:"after"`  // and what they know from now on
-	Own    bool     `json:"own"`    // whether they use these times: otherwise the intervals before held and are narrower
+	// whose intervals these are: `own` of these times, or those before, which are narrower: `confirmed` where the times
+	// of this GPU hold them, `kept` where others of its kind were timed, or too few here
+	Ranges string `json:"ranges"`
 
 	bits int
+	left digits.Number // the share of times in the intervals that were found without them
 }
 
 // believed is what answers say of these kernels.
@@ -116,8 +119,7 @@ func (c *comparison) believed(kernel string) believed {
 // by chance in 4 of 100 cases (binomial distribution).
 const leastHeld = 0.8
 
-// check finds the intervals that the times of a part give. Those that were there stay if they are of this device, hold
-// and are narrower.
+// check finds the intervals that the times of a part give. Those that were there stay if they hold and are narrower.
 func (h *hereRun) check(ctx context.Context, p *part, file []byte) error {
 	for _, side := range []struct {
 		file []byte
@@ -131,30 +133,28 @@ func (h *hereRun) check(ctx context.Context, p *part, file []byte) error {
 			return err
 		}
 	}
-	p.Before = p.was.believed(p.Kernel)
+	p.Before, p.Ranges = p.was.believed(p.Kernel), "kept"
 	rows, d := p.now.rows, p.now.of
 	if len(rows) <= score.MinSizes { // one is left out in turn
 		return nil
 	}
-	left := score.LeaveOneOut(rows, func(int) {})
-	p.After.Held = digits.Number(left.Points)
-	u := arch.Uncertainty{Kernel: p.Kernel, Level: score.Level, Ranges: score.ErrorRanges(rows),
-		Widening: score.Widening(rows)}
-	for i := range rows { // the order of candidates was not compared
-		s := d.Scope(p.Kernel, &rows[i].Problem, rows[i].Pick.Config.SplitK).Uncertainty
-		if s != nil && s.Sigma > 0 {
-			u.Sigma, u.PlanSigma = s.Sigma, s.PlanSigma
-			break
-		}
-	}
 	day := time.Now().UTC().Format(time.DateOnly)
-	u.Checked = score.CheckedOn("origami here, "+day, rows)
-	u.Source = fmt.Sprintf("origami here over %d sizes, %s; of a size left out they hold %s", len(rows), day,
-		digits.Percent(left.Points))
-	if p.Before.Evidence == arch.EvidenceChecked && p.Before.Held >= leastHeld && float64(p.Before.Width) <= left.Width {
+	left, before := score.LeaveOneOut(rows, func(int) {}), p.was.widest(p.Kernel)
+	u := arch.Uncertainty{Kernel: p.Kernel, Level: score.Level, Ranges: score.ErrorRanges(rows),
+		Widening: score.Widening(rows), Sigma: before.Sigma, PlanSigma: before.PlanSigma,
+		Checked: score.CheckedOn("origami here, "+day, rows),
+		Source: fmt.Sprintf("origami here over %d sizes, %s; of a size left out they hold %s", len(rows), day,
+			digits.Percent(left.Points))}
+	p.Ranges, p.left = "own", digits.Number(left.Points)
+	switch narrower := float64(p.Before.Width) <= left.Width; {
+	case narrower && p.Before.Evidence == arch.EvidenceChecked && p.Before.Held >= leastHeld:
+		p.Ranges = "kept"
 		return nil
+	case narrower && p.Before.Held >= score.Level && before.Widening >= 1:
+		u.Ranges, u.Widening, p.Ranges, p.left = before.Ranges, before.Widening, "confirmed", p.Before.Held
+		u.Source = fmt.Sprintf("%s; they hold %s of %d times here, %s", before.Source, digits.Percent(float64(p.left)),
+			len(rows), day)
 	}
-	p.Own = true
 	text, err := json.Marshal(arch.OwnTimes{Model: d.Model, Rung: d.Rung, Uncertainty: u.Record()})
 	row := map[string]any{}
 	if err == nil {
@@ -162,6 +162,20 @@ func (h *hereRun) check(ctx context.Context, p *part, file []byte) error {
 	}
 	h.sheet.Checked = append(h.sheet.Checked, row)
 	return err
+}
+
+// widest returns the uncertainty of the model's that has the widest ranges of those that apply to the rows.
+func (c *comparison) widest(kernel string) (u arch.Uncertainty) {
+	for i := range c.rows {
+		s := c.of.Scope(kernel, &c.rows[i].Problem, c.rows[i].Pick.Config.SplitK).Uncertainty
+		if s == nil {
+			return arch.Uncertainty{}
+		}
+		if w := s.WidestRange(); u.Ranges == nil || w.High/w.Low > u.WidestRange().High/u.WidestRange().Low {
+			u = *s
+		}
+	}
+	return u
 }
 
 // save writes the device file, and finds what answers know with it.
@@ -176,11 +190,9 @@ func (h *hereRun) save(ctx context.Context) error {
 			return err
 		}
 		p.now.of = a.Describe()
-		after := p.now.believed(p.Kernel)
-		if p.Own {
-			after.Held = p.After.Held // on other sizes than those that it was found on
+		if p.After = p.now.believed(p.Kernel); p.Ranges != "kept" {
+			p.After.Held = p.left
 		}
-		p.After = after
 	}
 	return session.Replace(h.file, slices.Concat(fmt.Appendf(nil, "# %s, measured by %s (origami here).\n", h.device.Name,
 		session.Software()), text))
@@ -210,7 +222,8 @@ func (h *hereRun) write() error {
 		show.Key[checkedHere]("kernel"),
 		text("types", func(c *checkedHere) string { return strings.Join(c.Types, ", ") }), show.Key[checkedHere]("times"),
 	}, side("before", func(c *checkedHere) *believed { return &c.Before }),
-		side("after", func(c *checkedHere) *believed { return &c.After }))
+		side("after", func(c *checkedHere) *believed { return &c.After }),
+		[]show.Column[checkedHere]{show.Key[checkedHere]("ranges", "intervals")})
 	s := h.Streams
 	err := show.Answer(s, h.Format(), a, func() {
 		table.Line(s, "device", "%s (%s)", a.Name, a.Device)
@@ -219,9 +232,6 @@ func (h *hereRun) write() error {
 	}, a.Checked, columns...)
 	if err != nil || h.Format() == table.JSON {
 		return err
-	}
-	if i := slices.IndexFunc(a.Checked, func(c checkedHere) bool { return !c.Own }); i >= 0 {
-		s.Note("where evidence and interval stay, those before held here and are narrower, or too few kernels have a time")
 	}
 	s.Note(fmt.Sprintf("every answer about %s uses %s from now on; to forget, remove it", a.Name, a.File))
 	return nil

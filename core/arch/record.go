@@ -22,8 +22,10 @@ type UncertaintyRecord struct {
 	Evidence    Evidence           `json:"evidence,omitempty"`     // absent, too, if the device was checked
 }
 
-// OwnTimes is a row of the section checked of a device file: what the times of one GPU say of a model on a rung.
+// OwnTimes is a row of the section checked of a device file: what the times of one GPU say of a model on a rung, in a
+// version of its plugin. Another version may predict other times.
 type OwnTimes struct {
+	Version     string            `json:"version"`
 	Model       string            `json:"model"`
 	Rung        Rung              `json:"rung"`
 	Uncertainty UncertaintyRecord `json:"uncertainty"`

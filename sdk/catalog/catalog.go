@@ -235,7 +235,7 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 	}
 	d := opened.Describe() // not shared yet
 	d.ModelClass, d.Models = model.Class, m.Arch.Models
-	if err := addOwnTimes(d, s.Sheet); err != nil {
+	if err := addOwnTimes(d, s.Sheet, c.def.Version); err != nil {
 		return nil, err
 	}
 	if len(d.Unused) > 0 {
@@ -245,7 +245,7 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 }
 
 // addOwnTimes adds what the times of the user's GPU say of a model. They count before the times of others.
-func addOwnTimes(d *arch.Description, s *hw.Sheet) error {
+func addOwnTimes(d *arch.Description, s *hw.Sheet, version string) error {
 	var own []arch.Uncertainty
 	for i, row := range s.Checked {
 		var one arch.OwnTimes
@@ -257,7 +257,7 @@ func addOwnTimes(d *arch.Description, s *hw.Sheet) error {
 		if err = cmp.Or(err, wrong); err != nil {
 			return diag.Inputf("checked[%d]: %v", i, err).At(hw.FilePlace).Do("run `origami here` again")
 		}
-		if one.Model == d.Model && one.Rung == d.Rung && slices.Contains(d.Kernels, u.Kernel) {
+		if one.Version == version && one.Model == d.Model && one.Rung == d.Rung && slices.Contains(d.Kernels, u.Kernel) {
 			own = append(own, u)
 		}
 	}

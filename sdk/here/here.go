@@ -3,6 +3,7 @@
 package here
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,10 +64,10 @@ func FileOf(t *models.Target) (string, error) {
 		if err == nil {
 			_, err = hw.DecodeSheet(file, text)
 		}
-		if err != nil {
-			return "", diag.Inputf("%v", err).Do("remove the file, or run `origami here` again")
+		if d := (*diag.Error)(nil); errors.As(err, &d) {
+			return "", d.Do("remove the file, or run `origami here` again")
 		}
-		return string(text), nil
+		return string(text), err
 	}
 	return "", nil
 }

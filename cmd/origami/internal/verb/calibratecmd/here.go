@@ -74,6 +74,7 @@ type hereRun struct {
 	// folder has what was measured, file is the device file, and numbers is how many the microbenchmarks gave.
 	folder, file string
 	numbers      int
+	version      string // of the plugin that has the models
 	sheet        *hw.Sheet
 	checked      []*part
 	kept         bool // something was measured
@@ -175,25 +176,30 @@ func (h *hereRun) find(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, failed := h.Executor(ctx, "") // says so where there is none
+	left := map[string]error{}
 	for _, p := range plugins {
 		if !p.Executor || p.State != info.OK {
 			continue
 		}
 		devices, err := h.devices(ctx, p.Name)
-		switch {
-		case err != nil:
-			failed = err
-		case h.executors == nil || devices[0].Name == h.device.Name:
-			h.device, h.executors = devices[0], append(h.executors, p.Name)
-			continue
-		default:
+		if err == nil && h.executors != nil && devices[0].Name != h.device.Name {
 			err = diag.Inputf("its first GPU is %s", devices[0].Name)
 		}
-		h.leaveOut(p.Name, err)
+		if left[p.Name] = err; err == nil {
+			h.device, h.executors = devices[0], append(h.executors, p.Name)
+		}
 	}
 	if h.executors == nil {
-		return cmp.Or(ctx.Err(), failed)
+		_, err := h.devices(ctx, "") // of the first one, or that there is none
+		return err
+	}
+	for _, p := range plugins {
+		if slices.Contains(p.Archs, h.device.Arch) {
+			h.version = p.Version
+		}
+		if left[p.Name] != nil {
+			h.leaveOut(p.Name, left[p.Name])
+		}
 	}
 	h.folder = filepath.Join(folder, slug(h.device.Name))
 	h.file = h.folder + ".yaml"
@@ -247,7 +253,13 @@ func (h *hereRun) calibrate(ctx context.Context, d *arch.Description) error {
 	if err != nil {
 		return err
 	}
-	h.numbers = len(r.numbers)
+	if n := len(r.refused); n > 0 {
+		h.Streams.Note(fmt.Sprintf("%s; `origami calibrate --replay %s` says why",
+			digits.Plural(n, "microbenchmark has no value", "microbenchmarks have no value"), r.file))
+	}
+	if h.numbers = len(r.numbers); h.numbers == 0 && d.Device == arch.LiveID {
+		return diag.Inputf("no number of the GPU could be measured").At("%s", r.file).Do("use another executor")
+	}
 	if h.sheet = r.sheet(d); d.Device != arch.LiveID {
 		if h.sheet.Device, h.sheet.Aliases, h.sheet.Derived = d.Device, d.Aliases, nil; d.Rung != arch.RungSpec {
 			h.sheet.Calibrated = nil

@@ -155,7 +155,8 @@ func (h *hereRun) check(ctx context.Context, p *part, file []byte) error {
 		u.Source = fmt.Sprintf("%s; they hold %s of %d times here, %s", before.Source, digits.Percent(float64(p.left)),
 			len(rows), day)
 	}
-	text, err := json.Marshal(arch.OwnTimes{Model: d.Model, Rung: d.Rung, Uncertainty: u.Record()})
+	text, err := json.Marshal(arch.OwnTimes{Version: h.version, Model: d.Model, Rung: d.Rung,
+		Uncertainty: u.Record()})
 	row := map[string]any{}
 	if err == nil {
 		err = json.Unmarshal(text, &row)

@@ -81,8 +81,8 @@ func (s *Sweep) Run(ctx context.Context, p gemm.Problem) error {
 	return s.finals(ctx, p, candidates)
 }
 
-// Measure measures some configurations and libraries, in this order, of problems that may differ. It has no finals. Afterwards Data
-// has all of them, unless there is an error, which is as Run's.
+// Measure measures some configurations and libraries, in this order, of problems that may differ. It has no finals.
+// Afterwards Data has all of them, unless there is an error, which is as Run's.
 func (s *Sweep) Measure(ctx context.Context, wanted []dataset.Measurement) error {
 	var todo []dataset.Measurement
 	best := map[gemm.Problem]unit.Seconds{}

@@ -255,7 +255,7 @@ func addOwnTimes(d *arch.Description, s *hw.Sheet, version string) error {
 		}
 		u, wrong := one.Uncertainty.Uncertainty()
 		if err = cmp.Or(err, wrong); err != nil {
-			return diag.Inputf("checked[%d]: %v", i, err).At(hw.FilePlace).Do("run `origami here` again")
+			return diag.Inputf("checked[%d]: %v", i, err).At(hw.FilePlace).Do("measure the GPU again")
 		}
 		if one.Version == version && one.Model == d.Model && one.Rung == d.Rung && slices.Contains(d.Kernels, u.Kernel) {
 			own = append(own, u)
@@ -321,7 +321,7 @@ func (c *Catalog) described(r arch.OpenRequest) (arch.Match, error) {
 	}
 	for _, d := range c.devices {
 		taken := append([]string{d.Device}, d.Aliases...)
-		if slices.Contains(taken, header.Device) && !(header.Here && d.Device == header.Device) {
+		if slices.Contains(taken, header.Device) && (!header.Here || d.Device != header.Device) {
 			return arch.Match{}, diag.Inputf("the device %s is one of the plugin's own", header.Device).At(hw.FilePlace).
 				Do("give it another name")
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/origami-gemm/origami/ask/models"
@@ -54,32 +53,25 @@ func FileOf(t *models.Target) (string, error) {
 	}
 	for _, file := range files {
 		text, err := read(file)
-		if err != nil {
-			return "", err
-		}
-		h, err := hw.DecodeHeader(file, text)
-		if err == nil && (!t.Describes(&h) || t.Live == nil && strings.EqualFold(t.Name(), h.Arch)) {
-			continue
-		}
+		var h hw.Header
 		if err == nil {
-			_, err = hw.DecodeSheet(file, text)
+			h, err = hw.DecodeHeader(file, text)
 		}
-		if d := (*diag.Error)(nil); errors.As(err, &d) {
-			return "", d.Do("remove the file, or run `origami here` again")
+		switch d := (*diag.Error)(nil); {
+		case errors.As(err, &d):
+			return "", d.Do("remove the file, or measure the GPU again")
+		case t.Describes(&h) && (t.Live != nil || !strings.EqualFold(t.Name(), h.Arch)):
+			return string(text), nil
 		}
-		return string(text), err
 	}
 	return "", nil
 }
 
 func read(file string) ([]byte, error) {
 	f, _, err := openfile.Regular(file)
-	if err == nil {
-		defer func() { _ = f.Close() }()
-		var text []byte
-		if text, err = limit.ReadAll(f, file, limit.Device, "remove it"); err == nil {
-			return slices.Clip(text), nil
-		}
+	if err != nil {
+		return nil, diag.Inputf("it cannot be read: %v", diag.WithoutPath(err)).At("%s", file)
 	}
-	return nil, diag.Inputf("it cannot be read: %v", diag.WithoutPath(err)).At("%s", file).Do("remove it")
+	defer func() { _ = f.Close() }()
+	return limit.ReadAll(f, file, limit.Device, "give the file of one device")
 }

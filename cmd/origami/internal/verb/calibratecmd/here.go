@@ -139,9 +139,8 @@ func (h *hereRun) run(ctx context.Context) error {
 		err := h.measure(ctx, text, name, i == 0)
 		if err != nil && (i == 0 || ctx.Err() != nil) {
 			return err
-		} else if err != nil {
-			h.leaveOut(name, err)
 		}
+		h.leaveOut(name, err)
 	}
 	var spreads []float64
 	for _, p := range h.checked {
@@ -197,9 +196,7 @@ func (h *hereRun) find(ctx context.Context) error {
 		if slices.Contains(p.Archs, h.device.Arch) {
 			h.version = p.Version
 		}
-		if left[p.Name] != nil {
-			h.leaveOut(p.Name, left[p.Name])
-		}
+		h.leaveOut(p.Name, left[p.Name])
 	}
 	h.folder = filepath.Join(folder, slug(h.device.Name))
 	h.file = h.folder + ".yaml"
@@ -210,22 +207,16 @@ func (h *hereRun) find(ctx context.Context) error {
 }
 
 // devices returns the GPUs that an executor reaches, at least one.
-func (h *hereRun) devices(ctx context.Context, executor string) ([]exec.Device, error) {
+func (h *hereRun) devices(ctx context.Context, executor string) (all []exec.Device, err error) {
 	x, err := h.Executor(ctx, executor)
 	if err != nil {
 		return nil, err
 	}
-	devices, err := x.Devices(ctx)
-	_ = x.Close() // the list is there
-	if err == nil && len(devices) == 0 {
+	if all, err = x.Devices(ctx); err == nil && len(all) == 0 {
 		err = &diag.Error{Kind: diag.Device, Where: "executor " + executor, What: "it found no GPU", Fix: "check the driver"}
 	}
-	return devices, err
-}
-
-// leaveOut says that an executor does not measure.
-func (h *hereRun) leaveOut(executor string, why error) {
-	h.Streams.Note(fmt.Sprintf("the executor %s is left out: %s", executor, diag.Line(why)))
+	_ = x.Close() // the list is there
+	return all, err
 }
 
 // open opens the model of a kernel family, without what was measured or with a device file.
@@ -365,6 +356,13 @@ func (h *hereRun) add(m *dataset.Measurement) {
 	}
 	p.times = append(p.times, *m)
 	p.Times++
+}
+
+// leaveOut says why an executor does not measure.
+func (h *hereRun) leaveOut(executor string, why error) {
+	if why != nil {
+		h.Streams.Note(fmt.Sprintf("the executor %s is left out: %s", executor, diag.Line(why)))
+	}
 }
 
 // stopped says that what was measured is kept.

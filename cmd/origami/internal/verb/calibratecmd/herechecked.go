@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -54,7 +53,7 @@ type checkedHere struct {
 type believed struct {
 	Evidence arch.Evidence `json:"evidence"`                   // the worst evidence
 	Width    digits.Number `json:"high_over_low" unit:"ratio"` // the median of high ÷ low of their intervals
-	Held     digits.Number `json:"held" unit:"fraction"`       // the share of the times in their intervals: after, of a size left out
+	Held     digits.Number `json:"held" unit:"fraction"`       // the share of times in them: after, of sizes left out
 }
 
 // comparison is the predictions of a model beside the measured times.
@@ -115,8 +114,8 @@ func (c *comparison) believed(kernel string) believed {
 	return b
 }
 
-// leastHeld is the share of times in intervals of 90 % below which these do not hold here: of 20 times, fewer are inside
-// by chance in 4 of 100 cases (binomial distribution).
+// leastHeld is the share of times in intervals of 90 % below which these do not hold here: of 20 times, fewer are in
+// them by chance in 4 of 100 cases (binomial distribution).
 const leastHeld = 0.8
 
 // check finds the intervals that the times of a part give. Those that were there stay if they hold and are narrower.
@@ -206,34 +205,19 @@ func (h *hereRun) write() error {
 	for _, p := range h.checked {
 		a.Checked = append(a.Checked, p.checkedHere)
 	}
-	share := func(n digits.Number) string {
-		if math.IsNaN(float64(n)) {
-			return "–"
-		}
-		return digits.Percent(float64(n))
-	}
-	text := show.Text[checkedHere]
-	side := func(name string, of func(*checkedHere) *believed) []show.Column[checkedHere] {
-		return []show.Column[checkedHere]{
-			show.Key[checkedHere](name+".evidence", name), show.Key[checkedHere](name+".high_over_low", "high ÷ low"),
-			text("held", func(c *checkedHere) string { return share(of(c).Held) }),
-		}
-	}
-	columns := slices.Concat([]show.Column[checkedHere]{
-		show.Key[checkedHere]("kernel"),
-		text("types", func(c *checkedHere) string { return strings.Join(c.Types, ", ") }), show.Key[checkedHere]("times"),
-	}, side("before", func(c *checkedHere) *believed { return &c.Before }),
-		side("after", func(c *checkedHere) *believed { return &c.After }),
-		[]show.Column[checkedHere]{show.Key[checkedHere]("ranges", "intervals")})
+	key := show.Key[checkedHere]
 	s := h.Streams
 	err := show.Answer(s, h.Format(), a, func() {
 		table.Line(s, "device", "%s (%s)", a.Name, a.Device)
 		table.Line(s, "numbers", "%d from microbenchmarks", a.Numbers)
 		s.Printf("\n")
-	}, a.Checked, columns...)
-	if err != nil || h.Format() == table.JSON {
-		return err
+	}, a.Checked, key("kernel"),
+		show.Text("types", func(c *checkedHere) string { return strings.Join(c.Types, ", ") }), key("times"),
+		key("before.evidence", "before"), key("before.high_over_low", "high ÷ low"), key("before.held"),
+		key("after.evidence", "after"), key("after.high_over_low", "high ÷ low"), key("after.held"),
+		key("ranges", "intervals"))
+	if err == nil && h.Format() != table.JSON {
+		s.Note(fmt.Sprintf("every answer about %s uses %s from now on; to forget, remove it", a.Name, a.File))
 	}
-	s.Note(fmt.Sprintf("every answer about %s uses %s from now on; to forget, remove it", a.Name, a.File))
-	return nil
+	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
@@ -80,8 +81,10 @@ func compareTimes(ctx context.Context, a arch.Architecture, kernel string, times
 				config, estimates[0] = e[0].Config, e[0].Estimate
 			}
 		}
-		if err != nil {
+		if err != nil && diag.KindOf(err) != diag.Input {
 			return c, err
+		} else if err != nil || estimates[0].Reject != "" {
+			continue // the model has no time
 		}
 		predicted := estimates[0].Cycles.At(c.of.Clock)
 		e := score.Evaluation{Class: score.ClassOf(m.Problem), Bound: estimates[0].Bound,

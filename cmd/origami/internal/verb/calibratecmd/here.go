@@ -161,8 +161,8 @@ func (h *hereRun) run(ctx context.Context) error {
 	return h.save(ctx)
 }
 
-// mostSpread is a spread of the samples of a kernel that a GPU without other work does not have at the median: the kernels
-// of h200-triton-executor have 0.1 %.
+// mostSpread is a spread of the samples of a kernel that a GPU without other work does not have at the median: the
+// kernels of h200-triton-executor have 0.1 %.
 const mostSpread = 0.05
 
 // find finds the GPU, the executors that reach it, and the places of the files.

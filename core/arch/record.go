@@ -28,6 +28,7 @@ type OwnTimes struct {
 	Version     string            `json:"version"`
 	Model       string            `json:"model"`
 	Rung        Rung              `json:"rung"`
+	Confirmed   bool              `json:"confirmed"` // the intervals are of other times, and these hold them
 	Uncertainty UncertaintyRecord `json:"uncertainty"`
 }
 

@@ -244,9 +244,10 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 	return opened, nil
 }
 
-// addOwnTimes adds what the times of the user's GPU say of a model. They count before the times of others.
+// addOwnTimes adds what the times of the user's GPU say of a model. They count before the times of others, and after
+// those if they confirm intervals of them: the widest, where others of the device may be narrower.
 func addOwnTimes(d *arch.Description, s *hw.Sheet, version string) error {
-	var own []arch.Uncertainty
+	var own, confirmed []arch.Uncertainty
 	for i, row := range s.Checked {
 		var one arch.OwnTimes
 		text, err := json.Marshal(row)
@@ -257,11 +258,15 @@ func addOwnTimes(d *arch.Description, s *hw.Sheet, version string) error {
 		if err = cmp.Or(err, wrong); err != nil {
 			return diag.Inputf("checked[%d]: %v", i, err).At(hw.FilePlace).Do("measure the GPU again")
 		}
-		if one.Version == version && one.Model == d.Model && one.Rung == d.Rung && slices.Contains(d.Kernels, u.Kernel) {
+		switch {
+		case one.Version != version || one.Model != d.Model || one.Rung != d.Rung || !slices.Contains(d.Kernels, u.Kernel):
+		case one.Confirmed:
+			confirmed = append(confirmed, u)
+		default:
 			own = append(own, u)
 		}
 	}
-	d.Uncertainty = append(own, d.Uncertainty...)
+	d.Uncertainty = slices.Concat(own, d.Uncertainty, confirmed)
 	return nil
 }
 

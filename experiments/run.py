@@ -33,6 +33,7 @@ EXPERIMENTS = {
     "fp8-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
     "grouped-on-h200": ("Go", "go test -count=1 -run Grouped ./plugins/nvidia/data && "
                               "go test -count=1 -v -run FloorsOfGroups ./plugins/nvidia"),
+    "here-on-h200": ("H200, torch, triton, a wheel", "bash $HERE/run.sh known"),
     "inductor-on-h200": ("H200, torch", """python3 $HERE/measure.py all --out $OUT/result.json "$@"
         python3 $HERE/table.py $OUT/result.json"""),
     "inductor-cublas": ("nothing", "python3 $ROOT/experiments/inductor-on-h200/cublas.py"),

@@ -133,7 +133,7 @@ func match(ctx context.Context, s Source, t *Target) (arch.Match, error) {
 		if err != nil {
 			return arch.Match{}, err
 		}
-		if t.describes(&h) {
+		if t.Describes(&h) {
 			m, err := s.Find(ctx, h.Arch)
 			m.Device = &arch.DeviceEntry{ID: h.Device, Name: h.Name, Aliases: h.Aliases}
 			m.Live, m.DeviceFile = t.Live, []byte(t.DeviceFile)
@@ -146,9 +146,9 @@ func match(ctx context.Context, s Source, t *Target) (arch.Match, error) {
 	return s.Find(ctx, t.Name())
 }
 
-// describes reports whether a target means the device of a file: its architecture, "arch@device", the device or an
+// Describes reports whether a target means the device of a file: its architecture, "arch@device", the device or an
 // alias; the GPU of this machine by its name and architecture.
-func (t *Target) describes(h *hw.Header) bool {
+func (t *Target) Describes(h *hw.Header) bool {
 	if t.Live != nil {
 		return t.Live.Name == h.Name && t.Arch == h.Arch
 	}

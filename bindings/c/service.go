@@ -19,6 +19,7 @@ import (
 	"github.com/origami-gemm/origami/core/keep"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/plugins/builtins"
+	"github.com/origami-gemm/origami/sdk/here"
 )
 
 // dtype is the type of the operands where a question names none, as on the command line.
@@ -197,6 +198,9 @@ func (r *request) compare(ctx context.Context) (any, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := readOwn(&q.Target); err != nil {
+			return nil, err
+		}
 		if sides, err = q.Sides(ctx, models.Providers(all), &q.Search, q.Kernel, false, true); err != nil {
 			return nil, err
 		}
@@ -309,6 +313,9 @@ func openWhole(ctx context.Context, q *sideQuestion) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := readOwn(&q.Target); err != nil {
+		return nil, err
+	}
 	sides, err := q.Sides(ctx, models.Providers(all), &q.Search, q.Kernel, q.Invariant, q.reach)
 	if err != nil {
 		return nil, err
@@ -317,6 +324,16 @@ func openWhole(ctx context.Context, q *sideQuestion) (*model, error) {
 		return nil, diag.Inputf("%d architectures are given", len(sides)).At("arch").Do("give one, or ask compare")
 	}
 	return &model{side: sides[0]}, nil
+}
+
+// readOwn gives a question what `origami here` measured on its device, unless it has a device file.
+func readOwn(q *question.Target) error {
+	targets, err := models.Parse(q.Arch, q.Device)
+	for i := 0; err == nil && i < len(targets) && q.DeviceFile.Text == ""; i++ {
+		targets[i].Live = q.Live.LiveDevice
+		q.DeviceFile.Text, err = here.FileOf(&targets[i])
+	}
+	return err
 }
 
 // pick answers a select. The pick alone for a plain product is kept.

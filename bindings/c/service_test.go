@@ -3,12 +3,18 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/configs"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/release"
 )
 
 // asked returns the JSON of an answer, and the error without one.
@@ -204,4 +210,66 @@ func BenchmarkKnownPick(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// What `origami here` measured counts in every answer about the GPU, by its driver's name and by the device's.
+func TestMeasuredHere(t *testing.T) {
+	settings := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", settings)
+	folder := filepath.Join(settings, "origami", "devices")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := fmt.Sprintf(`arch: sm80
+device: a10x
+name: NVIDIA A10X
+vendor: NVIDIA
+here: true
+derived: {%s}
+checked: [{version: %s, model: library, rung: spec, uncertainty: {kernel: library, level: 0.9, source: here,
+  widening: 1, ranges: [{low: 0.25, high: 3}], checked: {data_set: here, sizes: 20, divisor: [16, 16], split_k: [1, 64],
+    layouts: [{dtype: fp16, out_dtype: fp16, trans_a: false, trans_b: false}], m: [1, 8192], n: [1, 8192],
+    k: [1, 8192], batch: [1, 1], flops: [1, 1.0e+12]}}}]
+`, numbers(t), release.Version)
+	if err := os.WriteFile(filepath.Join(folder, "nvidia-a10x.yaml"), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, device := range []string{`"arch":"sm80","live":{"name":"NVIDIA A10X"}`, `"arch":"a10x"`} {
+		text, err := asked(t, `{"ask":"select","kernel":"library","m":1024,"n":2048,"k":4096,`+device+`}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a struct {
+			Evidence  string
+			Predicted struct {
+				Seconds  float64
+				Interval [2]float64 `json:"interval_seconds"`
+			}
+		}
+		if err := json.Unmarshal([]byte(text), &a); err != nil {
+			t.Fatal(err)
+		}
+		if high := a.Predicted.Interval[1] / a.Predicted.Seconds; a.Evidence != "checked" || math.Abs(high-3) > 1e-9 {
+			t.Errorf("%s: %s, up to %v times the predicted time", device, a.Evidence, high)
+		}
+	}
+}
+
+// numbers are the hardware numbers of the A100 without microbenchmarks, as a device file writes them.
+func numbers(t *testing.T) string {
+	t.Helper()
+	text, err := configs.FS.ReadFile("sm80-a100-sxm4-80gb.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sheet, err := hw.DecodeSheet("a100", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words []string
+	for name, n := range sheet.Derived {
+		words = append(words, fmt.Sprintf("%s: {value: %v, unit: %q, source: a100, method: assumed, date: 2026-11-28}", name,
+			n.Value, n.Unit))
+	}
+	return strings.Join(words, ", ")
 }

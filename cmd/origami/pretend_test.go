@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,6 +22,10 @@ type pretender struct{}
 func (pretender) Manifest() exec.Manifest { return exec.Manifest{Name: "pretend", Version: "0.0.7"} }
 
 func (pretender) Open(context.Context) (exec.Executor, error) {
+	if d, ok := pretended(); ok {
+		return &exectest.Executor{Device: d, Noise: 0.01, Seed: 3, Time: nearRoof,
+			LibraryTime: func(p gemm.Problem) unit.Seconds { return nearRoof(p, gemm.Config{}) }}, nil
+	}
 	return &exectest.Executor{
 		Others: others(),
 		Noise:  0.01, Seed: 3,
@@ -44,6 +49,21 @@ func (pretender) Open(context.Context) (exec.Executor, error) {
 			return exectest.Fine
 		},
 	}, nil
+}
+
+// pretended is another device in the place of the RTX 4090, whose kernels are near a roofline: the one that the file
+// "gpu" in the home folder describes.
+func pretended() (d exec.Device, ok bool) {
+	text, err := os.ReadFile(filepath.Join(os.Getenv("HOME"), "gpu"))
+	return d, err == nil && json.Unmarshal(text, &d) == nil
+}
+
+// nearRoof is the time of a kernel on a device with 600 TFLOP/s and 4 TB/s. Kernels differ by a tenth at most, by the
+// lowest digits of their sizes.
+func nearRoof(p gemm.Problem, c gemm.Config) unit.Seconds {
+	bytes := float64(p.M*p.K+p.K*p.N+p.M*p.N) * float64(p.DType.Bits()) / 8
+	own := 1 + float64((p.M+3*p.N+5*p.K)/16%7+c.NumStages)/100
+	return unit.Seconds(5e-6 + own*max(p.Flops()/600e12*float64(p.DType.Bits())/16, bytes/4e12))
 }
 
 // nearM are the rows of problems at which kernels differ by their stages alone, by 0.4 % each.

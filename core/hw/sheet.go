@@ -35,6 +35,9 @@ type Header struct {
 	Aliases []string `yaml:"aliases,omitempty"`
 	// Default marks the device of its architecture that is used if none is named.
 	Default bool `yaml:"default,omitempty"`
+	// Here marks the file of one GPU that `origami here` measured. The device may be one that the program has a file of:
+	// the numbers here then fill what that lacks.
+	Here bool `yaml:"here,omitempty"`
 }
 
 // Sheet is the content of a device file, configs/*.yaml.
@@ -46,6 +49,8 @@ type Sheet struct {
 	Atoms []Atom
 	// Fitted are numbers of a model that were fitted to measurements of this device, nil if there are none.
 	Fitted *Fitted
+	// Checked are rows of arch.OwnTimes, as JSON has them: how far the times of models are from those of this GPU.
+	Checked []map[string]any
 }
 
 // WithLive returns a copy of the sheet in which values from the driver of this machine replace derived numbers that
@@ -102,6 +107,7 @@ type document struct {
 	Calibrated map[string]writtenNumber `yaml:"calibrated"`
 	Atoms      []Atom                   `yaml:"atoms"`
 	Fitted     *writtenFitted           `yaml:"fitted,omitempty"`
+	Checked    []flowMap                `yaml:"checked,omitempty"`
 }
 
 // writtenNumber is the YAML form of a Number. It distinguishes a missing value from zero.
@@ -141,6 +147,9 @@ func DecodeSheet(file string, data []byte) (*Sheet, error) {
 	}
 	sheet := &Sheet{Header: doc.Header, Atoms: doc.Atoms}
 	sheet.File = file
+	for _, row := range doc.Checked {
+		sheet.Checked = append(sheet.Checked, row)
+	}
 	var err error
 	if sheet.Fitted, err = doc.Fitted.fitted(); err != nil {
 		return nil, diag.Inputf("fitted: %v", err).At("%s", file).Do("see configs/README.md for the fields")
@@ -168,7 +177,7 @@ func DecodeSheet(file string, data []byte) (*Sheet, error) {
 // ignores header fields after the numbers. A test ensures that the files in configs/ have none.
 func DecodeHeader(file string, data []byte) (Header, error) {
 	head := data
-	for _, section := range []string{"\nderived:", "\ncalibrated:", "\natoms:", "\nfitted:"} {
+	for _, section := range []string{"\nderived:", "\ncalibrated:", "\natoms:", "\nfitted:", "\nchecked:"} {
 		head, _, _ = bytes.Cut(head, []byte(section))
 	}
 	h, plain := plainHeader(string(head))
@@ -243,6 +252,9 @@ func numbers(file, tier string, written map[string]writtenNumber) (map[string]Nu
 // EncodeSheet writes a device file that DecodeSheet reads as the same sheet.
 func EncodeSheet(s *Sheet) ([]byte, error) {
 	doc := document{Header: s.Header, Derived: written(s.Derived), Calibrated: written(s.Calibrated), Atoms: s.Atoms}
+	for _, row := range s.Checked {
+		doc.Checked = append(doc.Checked, row)
+	}
 	var err error
 	if doc.Fitted, err = writeFitted(s.Fitted); err != nil {
 		return nil, err

@@ -81,8 +81,8 @@ func (s *Sweep) Run(ctx context.Context, p gemm.Problem) error {
 	return s.finals(ctx, p, candidates)
 }
 
-// Measure measures some configurations, in this order, of problems that may differ. It has no finals. Afterwards Data
-// has all of them, unless there is an error, which is as Run's.
+// Measure measures some configurations and libraries, in this order, of problems that may differ. It has no finals.
+// Afterwards Data has all of them, unless there is an error, which is as Run's.
 func (s *Sweep) Measure(ctx context.Context, wanted []dataset.Measurement) error {
 	var todo []dataset.Measurement
 	best := map[gemm.Problem]unit.Seconds{}
@@ -93,11 +93,27 @@ func (s *Sweep) Measure(ctx context.Context, wanted []dataset.Measurement) error
 				best[m.Problem] = faster(best[m.Problem], &recorded)
 			}
 		}
-		if !s.have(m.Problem, m.Config, best) {
-			todo = append(todo, dataset.Measurement{Problem: m.Problem, Config: m.Config})
+		if m.Library != "" {
+			if one, there := s.Data.FindLibrary(m.Problem, m.Library); there && !s.again(&one) {
+				continue
+			}
+		} else if s.have(m.Problem, m.Config, best) {
+			continue
 		}
+		todo = append(todo, dataset.Measurement{Problem: m.Problem, Config: m.Config, Library: m.Library})
 	}
 	return s.measureAll(ctx, todo, best)
+}
+
+// Of returns a sweep on the same device with kernels of a family, and an empty data set.
+func (s *Sweep) Of(kernel string) *Sweep {
+	one := *s
+	one.Space.Kernel = kernel
+	conditions := s.Data.Conditions
+	conditions.Kernel = kernel
+	one.Data = dataset.New("", conditions)
+	one.Data.Software, one.Data.Source = s.Data.Software, s.Data.Source
+	return &one
 }
 
 // have reports whether a configuration is measured and not to be measured again. It takes its time into account.

@@ -23,6 +23,10 @@ var timeEdges = [...]unit.Seconds{20e-6, 200e-6}
 // pooled with the others of the same time, and then with all.
 const minGroupSizes = 8
 
+// minGroupPoints is the least number of sizes with one time each that are divided into kinds: a group then has some 20,
+// the fewest whose second largest error leaves a twentieth outside.
+const minGroupPoints = 60
+
 const (
 	numBounds = arch.NumBounds
 	numTimes  = len(timeEdges) + 1
@@ -50,15 +54,21 @@ func Calibrate(kernel string, evaluations []Evaluation) (arch.Uncertainty, bool)
 
 // ErrorRanges finds the ranges of measured ÷ predicted time, by time and by bound, from the points of evaluations. A
 // range is from 1 ÷ F to F, so that the predicted time is the middle: log F is a conformal limit of |log(measured ÷
-// predicted)| over the sizes (stats.Conformal). With fewer than MinSizes it returns nil.
+// predicted)| over the sizes (stats.Conformal). With fewer than MinSizes it returns nil. Few sizes with one time each
+// are one group: the quantile of eight times alone was far too narrow for others (a width of 1.00 held 5 of 20 times of an
+// H200, 2026-11-28).
 func ErrorRanges(evaluations []Evaluation) []arch.ErrorRange {
-	sizes := make([][]stats.Residual, len(evaluations))
+	sizes, points, least := make([][]stats.Residual, len(evaluations)), 0, minGroupSizes
 	for i := range evaluations {
 		for _, p := range evaluations[i].Points {
 			sizes[i] = append(sizes[i], residual(&p, evaluations[i].Added))
+			points++
 		}
 	}
-	c := stats.NewConformal(sizes, kindGroups(), minGroupSizes)
+	if points <= len(sizes) && points < minGroupPoints {
+		least = points + 1
+	}
+	c := stats.NewConformal(sizes, kindGroups(), least)
 	if c.Clusters() < MinSizes {
 		return nil
 	}

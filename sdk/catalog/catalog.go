@@ -4,11 +4,14 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -19,6 +22,7 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/ladder"
+	"github.com/origami-gemm/origami/core/strictjson"
 )
 
 // Definition defines a plugin.
@@ -231,10 +235,39 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 	}
 	d := opened.Describe() // not shared yet
 	d.ModelClass, d.Models = model.Class, m.Arch.Models
+	if err := addOwnTimes(d, s.Sheet, c.def.Version); err != nil {
+		return nil, err
+	}
 	if len(d.Unused) > 0 {
 		d.Unused = derived.unused(s.Params, d.Unused)
 	}
 	return opened, nil
+}
+
+// addOwnTimes adds what the times of the user's GPU say of a model. They count before the times of others, and after
+// those if they confirm intervals of them: the widest, where others of the device may be narrower.
+func addOwnTimes(d *arch.Description, s *hw.Sheet, version string) error {
+	var own, confirmed []arch.Uncertainty
+	for i, row := range s.Checked {
+		var one arch.OwnTimes
+		text, err := json.Marshal(row)
+		if err == nil {
+			err = strictjson.Unmarshal(text, &one)
+		}
+		u, wrong := one.Uncertainty.Uncertainty()
+		if err = cmp.Or(err, wrong); err != nil {
+			return diag.Inputf("checked[%d]: %v", i, err).At(hw.FilePlace).Do("measure the GPU again")
+		}
+		switch {
+		case one.Version != version || one.Model != d.Model || one.Rung != d.Rung || !slices.Contains(d.Kernels, u.Kernel):
+		case one.Confirmed:
+			confirmed = append(confirmed, u)
+		default:
+			own = append(own, u)
+		}
+	}
+	d.Uncertainty = slices.Concat(own, d.Uncertainty, confirmed)
+	return nil
 }
 
 // sources maps a derived parameter to the parameters that it was computed from.
@@ -284,15 +317,16 @@ func (c *Catalog) find(r arch.OpenRequest) (arch.Match, error) {
 	return m, err
 }
 
-// described returns the device of a request's own file. Its name must not be one of the catalogue's: what the plugin
-// knows of that device was not measured on the user's.
+// described returns the device of a request's own file. Its name must not be one of the catalogue's, since what the
+// plugin knows of that device was not measured on the user's, unless the file says that it is such a device.
 func (c *Catalog) described(r arch.OpenRequest) (arch.Match, error) {
 	header, err := hw.DecodeHeader(hw.FilePlace, r.DeviceFile)
 	if err != nil {
 		return arch.Match{}, err
 	}
 	for _, d := range c.devices {
-		if taken := append([]string{d.Device}, d.Aliases...); slices.Contains(taken, header.Device) {
+		taken := append([]string{d.Device}, d.Aliases...)
+		if slices.Contains(taken, header.Device) && (!header.Here || d.Device != header.Device) {
 			return arch.Match{}, diag.Inputf("the device %s is one of the plugin's own", header.Device).At(hw.FilePlace).
 				Do("give it another name")
 		}
@@ -316,8 +350,15 @@ func (c *Catalog) known(
 	specs []hw.Spec, m arch.Match, r arch.OpenRequest, derived sources,
 ) (sheet *hw.Sheet, params hw.Set, changed []string, err error) {
 	file, data := hw.FilePlace, m.DeviceFile
+	i := slices.IndexFunc(c.devices, func(d hw.Header) bool { return d.Device == m.Device.ID }) // names are unambiguous
+	var own *hw.Sheet
+	if data != nil && i >= 0 {
+		if own, err = hw.DecodeSheet(file, data); err != nil {
+			return nil, nil, nil, err
+		}
+		data = nil
+	}
 	if data == nil {
-		i := slices.IndexFunc(c.devices, func(d hw.Header) bool { return d.Device == m.Device.ID }) // names are unambiguous
 		file = c.devices[i].File
 		if data, err = fs.ReadFile(c.def.Files, file); err != nil {
 			return nil, nil, nil, err
@@ -325,6 +366,10 @@ func (c *Catalog) known(
 	}
 	if sheet, err = hw.DecodeSheet(file, data); err != nil {
 		return nil, nil, nil, err
+	}
+	if own != nil {
+		maps.Copy(sheet.Calibrated, own.Calibrated)
+		sheet.Checked = own.Checked
 	}
 	var leftOut map[string]hw.Number
 	if r.Rung == arch.RungSpec {

@@ -43,6 +43,7 @@ var outputs = []struct{ command, prints, of string }{
 	{"table block-fp8", "One object.", "tablecmd.blockTable"},
 	{"table check", "One object.", "tablecmd.tableCheck"},
 	{"fit", "One object; CSV its `quantities`.", "calibratecmd.fitted"},
+	{"here", "One object; CSV its `checked`.", "calibratecmd.hered"},
 	{"calibrate", "One object; CSV its `numbers`.", "calibratecmd.calibrated"},
 	{"logic build, show", "One object; CSV its `regret`, of `show` a row per kernel.", "logiccmd.summaryJSON"},
 	{"logic eval --folds", "A line per number of kernels and way of answering.", "logiccmd.trial"},

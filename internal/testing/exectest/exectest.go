@@ -40,8 +40,9 @@ type Executor struct {
 	// Noise is the relative standard deviation of the time of a run. Seed is the seed of the noise.
 	Noise float64
 	Seed  uint64
-	// Time, if set, replaces the fake time of a configuration, unless it is 0.
-	Time func(gemm.Problem, gemm.Config) unit.Seconds
+	// Time, if set, replaces the fake time of a configuration, unless it is 0, and LibraryTime those of libraries.
+	Time        func(gemm.Problem, gemm.Config) unit.Seconds
+	LibraryTime func(gemm.Problem) unit.Seconds
 	// Fate and LibraryFate, if set, choose the outcome. Otherwise every outcome is Fine.
 	Fate        func(gemm.Problem, gemm.Config) Fate
 	LibraryFate func(gemm.Problem, string) Fate
@@ -178,6 +179,9 @@ func (x *Executor) Library(ctx context.Context, device int, p gemm.Problem, libr
 	})
 	if err != nil {
 		return nil, err
+	}
+	if x.LibraryTime != nil {
+		k.time = x.LibraryTime(p)
 	}
 	return k, nil
 }

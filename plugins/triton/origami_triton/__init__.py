@@ -3,6 +3,8 @@
 The manifest must be available quickly and without a device: Triton and PyTorch are imported when the executor opens.
 """
 
+import os
+
 from origami_gemm_plugin import DeviceError, Manifest
 
 from .driver import Driver
@@ -17,6 +19,8 @@ class Provider:
     whole_problems = True
 
     def open(self):
+        # An installed origami_gemm offers PyTorch a backend. This program has a part of that package in its place.
+        os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
         driver = Driver()  # first: PyTorch takes seconds to import
         try:
             from .executor import Executor

@@ -167,7 +167,8 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 		tablecmd.New(f),
 	}
 	look := []*cobra.Command{
-		catalogcmd.NewArch(f), catalogcmd.NewTrust(f), calibratecmd.NewCalibrate(f), calibratecmd.NewFit(f),
+		catalogcmd.NewArch(f), catalogcmd.NewTrust(f), calibratecmd.NewHere(f), calibratecmd.NewCalibrate(f),
+		calibratecmd.NewFit(f),
 		logiccmd.New(f), recordscmd.New(f), plugincmd.New(f, sys.Plugins), newConfig(f), newVersion(f, sys.Protocol),
 	}
 	for _, c := range ask {

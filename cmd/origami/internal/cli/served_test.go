@@ -19,8 +19,8 @@ import (
 var unserved = map[string]string{
 	"arch": "its list is archs; show has the parameters of explain", "report": "the page at / is it",
 	"bench": "it measures, or reads files", "calibrate": "it measures", "tune": "it measures", "lend": "it measures",
-	"ladder": "it measures",
-	"fit":    "it reads measurements, and takes minutes", "logic": "it reads files",
+	"ladder": "it measures", "here": "it measures",
+	"fit": "it reads measurements, and takes minutes", "logic": "it reads files",
 	"records": "it reads and writes files", "export": "it writes files", "table": "it writes files",
 	"plugin": "it starts programs", "serve": "it is the server", "config": "the settings are the server's own",
 	"trust": "docs/trust.md has it", "version": "/metrics and the page say it",

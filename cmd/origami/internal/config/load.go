@@ -21,6 +21,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/sdk/here"
 	"github.com/origami-gemm/origami/sdk/openfile"
 )
 
@@ -222,19 +223,14 @@ func checkVariables(environment []string) error {
 	return nil
 }
 
-// folder is the user's configuration folder for origami, empty if there is none. A relative path is ignored: it would
-// make whoever wrote a folder that the user works in decide about settings, and about the plugins that run.
+// folder is the user's configuration folder for origami, empty if there is none.
 func (s *Settings) folder() string {
-	for _, place := range []struct{ name, below string }{{"XDG_CONFIG_HOME", ""}, {"HOME", ".config"}} {
-		switch path := os.Getenv(place.name); {
-		case path == "":
-		case filepath.IsAbs(path):
-			return filepath.Join(path, place.below, "origami")
-		default:
-			s.warn("%s is the relative path %q, so no settings and no trusted plugins are looked for there", place.name, path)
-		}
+	folder, refused := here.Folder()
+	for _, name := range refused {
+		s.warn("%s is the relative path %q, so no settings and no trusted plugins are looked for there", name,
+			os.Getenv(name))
 	}
-	return ""
+	return folder
 }
 
 // warn adds a warning.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/ladder"
 	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/sdk/here"
 )
 
 // Architecture resolves the settings to exactly one architecture and opens it.
@@ -114,7 +116,7 @@ func (f *Factory) Open(ctx context.Context, t *models.Found) (arch.Architecture,
 	case hw.OverridePlace:
 		return nil, d.At("%s", f.overridePlace(t))
 	case hw.FilePlace:
-		return nil, d.At("%s", f.Settings.DeviceFile)
+		return nil, d.At("%s", cmp.Or(f.Settings.DeviceFile, here.Devices()))
 	case models.ModelPlace, models.KernelPlace, models.RungPlace, models.TimingPlace:
 		return nil, d.At("--%s", d.Where)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/timing"
+	"github.com/origami-gemm/origami/sdk/here"
 	"github.com/origami-gemm/origami/sdk/host/info"
 )
 
@@ -142,13 +143,20 @@ func (f *Factory) findAll(ctx context.Context, targets []models.Target) (found [
 		t.Model, t.Kernel, t.Rung = f.Settings.Model, f.Settings.Kernel, arch.Rung(f.Settings.Rung)
 		t.DeviceFile = f.deviceFile
 		name := t.Name()
-		if models.IsLive(name) {
-			if err = f.setLive(ctx, t); err == nil {
-				found[i], err = models.Find(ctx, f.host, t)
-			}
-			err = diag.Within("--device "+name, err)
-		} else {
+		live := models.IsLive(name)
+		if live {
+			err = f.setLive(ctx, t)
+		}
+		if err == nil && t.DeviceFile == "" {
+			t.DeviceFile, err = here.FileOf(t)
+		}
+		if err == nil && !live {
 			found[i], err = f.find(ctx, t)
+		} else if err == nil {
+			found[i], err = models.Find(ctx, f.host, t)
+		}
+		if live {
+			err = diag.Within("--device "+name, err)
 		}
 		if err != nil {
 			return nil, err

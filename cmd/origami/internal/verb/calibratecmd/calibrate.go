@@ -26,6 +26,8 @@ type CalibrateOptions struct {
 	Records, Replay string
 	// DeviceFile and Overrides are the files to write.
 	DeviceFile, Overrides string
+
+	within bool // another command calibrates, and says where the records are
 }
 
 // NewCalibrate returns the command.

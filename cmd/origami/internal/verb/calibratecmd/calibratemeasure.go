@@ -115,6 +115,9 @@ func (o *CalibrateOptions) measure(ctx context.Context) (_ *outcome, err error) 
 			bar.SetMessage(fmt.Sprintf("%d/%d rounds, %s", done, total, probe.Name))
 		}}
 	refused, err := s.Run(ctx)
+	if err != nil && o.within {
+		return nil, err
+	}
 	if err != nil {
 		return nil, datastore.StoppedWith(ctx, err, "what was measured is", file)
 	}

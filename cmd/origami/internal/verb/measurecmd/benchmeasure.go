@@ -62,7 +62,7 @@ func (o *BenchOptions) measure(
 		g := &groups[i]
 		of := make([]*measure.GPU, len(gpus))
 		for j, gpu := range gpus {
-			of[j] = &measure.GPU{Name: gpu.Name, Sweep: ofFamily(gpu.Sweep, g.kernel)}
+			of[j] = &measure.GPU{Name: gpu.Name, Sweep: gpu.Of(g.kernel)}
 		}
 		folder, fitting := o.folder(g, of[0].Data.Conditions, families[0], memory)
 		if err := o.fill(ctx, g, of, folder, fitting); err != nil {
@@ -135,17 +135,6 @@ func byFamily(
 		}
 	}
 	return groups, nil
-}
-
-// ofFamily returns a sweep on the same device with kernels of a family, and an empty data set.
-func ofFamily(sweep *measure.Sweep, kernel string) *measure.Sweep {
-	one := *sweep
-	one.Space.Kernel = kernel
-	conditions := sweep.Data.Conditions
-	conditions.Kernel = kernel
-	one.Data = dataset.New("", conditions)
-	one.Data.Software, one.Data.Source = sweep.Data.Software, sweep.Data.Source
-	return &one
 }
 
 // some names problems: the first, and how many others.

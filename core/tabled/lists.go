@@ -1,6 +1,7 @@
 package tabled
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -69,20 +70,41 @@ func (l *Lists[K, V]) Get(key K, cfgs []gemm.Config, prepare func(v *V) (bytes i
 // FewConfigs is up to how many configurations are prepared in passing.
 const FewConfigs = 64
 
-// EstimateList estimates the configurations of a list, after each was checked and prepared for the key once.
-func EstimateList[K comparable, V any](m *Model, l *Lists[K, []V], key K, dst []arch.Estimate, cfgs []gemm.Config,
-	prepare func(*V, *gemm.Config), estimate func(*V, *gemm.Config) arch.Estimate,
+// Preparer is an Evaluation that prepares configurations before it knows the sizes of a problem.
+type Preparer[K comparable, V any] interface {
+	Evaluation
+	// Key is what prepared configurations depend on, for the problem of the evaluation.
+	Key() K
+	// Prepare fills v with what is known of a configuration without the sizes.
+	Prepare(v *V, c *gemm.Config)
+	// Use moves to a prepared configuration, as Config does.
+	Use(v *V, c *gemm.Config) arch.Reason
+}
+
+// EstimateList estimates configurations as Model.Estimate does. Each of a long list is checked and prepared for its key
+// once.
+func EstimateList[K comparable, V any](
+	ctx context.Context, m *Model, l *Lists[K, []V], dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config,
 ) error {
+	if len(cfgs) <= FewConfigs {
+		return m.Estimate(ctx, dst, p, cfgs)
+	}
+	if err := m.Supports(&p, cfgs[0]); err != nil { // the others are of the same family, or Check has them
+		return err
+	}
 	if err := m.Fits(len(dst), len(cfgs)); err != nil {
 		return err
 	}
-	list, err := l.Get(key, cfgs, func(list *[]V) (int, error) {
+	evaluation := m.begin(p)
+	defer m.evaluations.Put(evaluation)
+	e := evaluation.(Preparer[K, V])
+	list, err := l.Get(e.Key(), cfgs, func(list *[]V) (int, error) {
 		*list = make([]V, len(cfgs))
 		for i := range *list {
 			if err := m.Check(&cfgs[i]); err != nil {
 				return 0, err
 			}
-			prepare(&(*list)[i], &cfgs[i])
+			e.Prepare(&(*list)[i], &cfgs[i])
 		}
 		return len(cfgs) * int(unsafe.Sizeof((*list)[0])), nil
 	})
@@ -90,7 +112,11 @@ func EstimateList[K comparable, V any](m *Model, l *Lists[K, []V], key K, dst []
 		return err
 	}
 	for i := range *list {
-		dst[i] = estimate(&(*list)[i], &cfgs[i])
+		if reason := e.Use(&(*list)[i], &cfgs[i]); reason != "" {
+			dst[i] = arch.Estimate{Reject: reason}
+		} else {
+			dst[i] = e.Estimate()
+		}
 	}
 	return nil
 }

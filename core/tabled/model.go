@@ -39,6 +39,8 @@ type Model struct {
 	Exact bool
 	// Space returns the space of candidates of a family for an element type.
 	Space func(kernel string, t gemm.DType) arch.Space
+	// Sort, if set, puts the space of candidates for a problem in the order of the list.
+	Sort func(p *gemm.Problem, cfgs []gemm.Config)
 	// New returns an evaluation.
 	New func() Evaluation
 	// Share, if set, is told of every list of candidates, which nobody changes.
@@ -189,15 +191,21 @@ func (m *Model) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*
 	if err != nil {
 		return nil, err
 	}
-	if err := m.Description.SupportsTypes(name, &p); err != nil {
+	if m.Exact {
+		err = m.supports(&p, name)
+	} else {
+		err = m.Description.SupportsTypes(name, &p)
+		p = Aligned(p)
+	}
+	if err != nil {
 		return nil, err
 	}
 	all, err := s.Enumerate(m.Space(name, p.DType), f.Axes...)
 	if err != nil {
 		return nil, err
 	}
-	if !m.Exact {
-		p = Aligned(p)
+	if m.Sort != nil {
+		m.Sort(&p, all)
 	}
 	e := m.begin(p)
 	defer m.evaluations.Put(e)

@@ -6,6 +6,7 @@
 package tabled
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -20,10 +21,12 @@ type Term struct {
 	// When is a condition. The term is 0 if it does not hold.
 	When string
 	// By names the inputs of the generator that an input is one of. An input has prose as its formula: where its value
-	// comes from.
+	// comes from. An exact one has a formula, which its model computes in whole numbers: formulas round the largest.
 	By     string
+	Exact  bool
 	Kind   arch.TermKind
 	Common string // the name that other models have for it (arch.Common…)
+	Source string // empty for the page of the model
 }
 
 // Row returns a term that a formula computes. Line breaks in the formula are for the reader of the table.
@@ -34,6 +37,20 @@ func Row(name, unit, formula, doc string) Term {
 // Input returns a term that the model's own code sets: by says with which others, from where its value comes from.
 func Input(name, unit, by, from, doc string) Term {
 	return Term{Name: name, Unit: unit, Formula: from, Doc: doc, By: by}
+}
+
+// Exactly makes an input of a term, whose formula the model's own code computes to the last bit.
+func (t Term) Exactly(by string) Term {
+	t.By, t.Exact = by, true
+	return t
+}
+
+// From gives terms their source.
+func From(source string, terms ...Term) []Term {
+	for i := range terms {
+		terms[i].Source = source
+	}
+	return terms
 }
 
 // As gives a term the name that comparisons have for it.
@@ -65,7 +82,7 @@ func (t Term) of(kind arch.TermKind) Term {
 // text returns the formula with its condition, or the prose of an input.
 func (t *Term) text() string {
 	switch {
-	case t.By != "":
+	case t.By != "" && !t.Exact:
 		return "rule: " + t.Formula
 	case t.When != "":
 		return "when(" + t.When + ", " + t.Formula + ", 0)"
@@ -86,13 +103,14 @@ func Table(parts ...[]Term) []Term {
 	return all
 }
 
-// Schema describes the terms as an arch.Description lists them. Page is the page that documents them.
+// Schema describes the terms as an arch.Description lists them. Page documents those without a source of their own.
 func Schema(terms []Term, page string) []arch.Term {
 	out := make([]arch.Term, len(terms))
 	for i := range terms {
 		t := &terms[i]
 		out[i] = arch.Term{
-			Name: t.Name, Unit: t.Unit, Formula: t.text(), Doc: t.Doc, Source: page, Kind: t.Kind, Common: t.Common,
+			Name: t.Name, Unit: t.Unit, Formula: t.text(), Doc: t.Doc, Source: cmp.Or(t.Source, page), Kind: t.Kind,
+			Common: t.Common,
 		}
 	}
 	return out

@@ -14,6 +14,7 @@ import (
 // evaluation is the model at work on one problem, configuration by configuration.
 type evaluation struct {
 	m    *Model
+	kind kind
 	axes gemm.Axes // that in has
 	in   inputs    // of the configuration of the last Config
 	one  prepared
@@ -31,6 +32,7 @@ type prepared struct {
 // Problem implements tabled.Evaluation.
 func (e *evaluation) Problem(p gemm.Problem) {
 	r := e.m.rates[p.DType.CostsLike()]
+	e.kind = kind{p.Types(), p.AMajor, p.BMajor}
 	e.in = inputs{
 		elementBytes: float64(p.DType.Bytes()), outputBytes: float64(p.Output().Bytes()),
 		transA: tabled.One(p.TransA()), transB: tabled.One(p.TransB()),
@@ -44,20 +46,20 @@ func (e *evaluation) Problem(p gemm.Problem) {
 
 // Config implements tabled.Evaluation.
 func (e *evaluation) Config(c *gemm.Config) arch.Reason {
-	e.prepare(&e.one, c)
-	return e.use(&e.one)
+	e.Prepare(&e.one, c)
+	return e.Use(&e.one, c)
 }
 
-// prepare fills what does not depend on the sizes of the problem.
-func (e *evaluation) prepare(n *prepared, c *gemm.Config) {
+// Prepare implements tabled.Preparer.
+func (e *evaluation) Prepare(n *prepared, c *gemm.Config) {
 	if n.reason = e.set(c); n.reason == "" {
 		n.compute(&e.in, &e.m.device)
 		n.reason = e.m.cu.Fits(c, int(e.in.elementBytes), n.registers)
 	}
 }
 
-// use moves to a configuration.
-func (e *evaluation) use(n *prepared) arch.Reason {
+// Use implements tabled.Preparer.
+func (e *evaluation) Use(n *prepared, _ *gemm.Config) arch.Reason {
 	if e.at = n; n.reason == "" {
 		e.t.compute(&e.m.device, &e.s, &n.kernelTerms)
 	}
@@ -70,23 +72,12 @@ type kind struct {
 	aMajor, bMajor gemm.Major
 }
 
+// Key implements tabled.Preparer.
+func (e *evaluation) Key() kind { return e.kind }
+
 // Estimate implements arch.Architecture.
 func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
-	if len(cfgs) <= tabled.FewConfigs {
-		return m.Model.Estimate(ctx, dst, p, cfgs)
-	}
-	if err := m.Supports(&p, cfgs[0]); err != nil { // the others are of the same family, or none
-		return err
-	}
-	e := evaluation{m: m}
-	e.Problem(p)
-	return tabled.EstimateList(&m.Model, &m.lists, kind{p.Types(), p.AMajor, p.BMajor}, dst, cfgs, e.prepare,
-		func(n *prepared, _ *gemm.Config) arch.Estimate {
-			if reason := e.use(n); reason != "" {
-				return arch.Estimate{Reject: reason}
-			}
-			return e.Estimate()
-		})
+	return tabled.EstimateList(ctx, &m.Model, &m.lists, dst, p, cfgs)
 }
 
 // Estimate implements tabled.Evaluation.

@@ -112,15 +112,28 @@ func (e *evaluation) Problem(p gemm.Problem) {
 
 // Config implements tabled.Evaluation.
 func (e *evaluation) Config(c *gemm.Config) arch.Reason {
+	e.prepare(c)
+	return e.Use(&e.one, c)
+}
+
+func (e *evaluation) prepare(c *gemm.Config) {
 	if k := kernelOf(c); e.one.counts == nil || k != e.kernel {
 		e.one.counts, e.kernel = e.model.count(e.operands, k), k
 	}
 	e.in = e.one.of(&e.model.device, c, e.one.counts)
-	return e.use(c, &e.one)
 }
 
-// use moves to a configuration.
-func (e *evaluation) use(c *gemm.Config, n *counted) arch.Reason {
+// Key implements tabled.Preparer.
+func (e *evaluation) Key() kernel.Operands { return e.operands }
+
+// Prepare implements tabled.Preparer.
+func (e *evaluation) Prepare(n *counted, c *gemm.Config) {
+	e.prepare(c)
+	*n = e.one
+}
+
+// Use implements tabled.Preparer.
+func (e *evaluation) Use(n *counted, c *gemm.Config) arch.Reason {
 	e.at, e.detail, e.t.l1Passes = n, n.detail, n.passes(&e.apart)
 	if n.multiplications > 0 { // with tensor cores, which not every problem of these operands can use
 		if _, e.detail = generator.Guard(&e.asked, *c); e.detail != "" {
@@ -156,23 +169,7 @@ func (e *evaluation) Estimate() arch.Estimate {
 
 // Estimate implements arch.Architecture.
 func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
-	if len(cfgs) <= tabled.FewConfigs {
-		return m.Model.Estimate(ctx, dst, p, cfgs)
-	}
-	if err := m.Supports(&p, cfgs[0]); err != nil { // the others are of the same family, or none
-		return err
-	}
-	e := evaluation{model: m}
-	e.Problem(p)
-	return tabled.EstimateList(&m.Model, &m.lists, e.operands, dst, cfgs, func(n *counted, c *gemm.Config) {
-		e.Config(c)
-		*n = e.one
-	}, func(n *counted, c *gemm.Config) arch.Estimate {
-		if reason := e.use(c, n); reason != "" {
-			return arch.Estimate{Reject: reason}
-		}
-		return e.Estimate()
-	})
+	return tabled.EstimateList(ctx, &m.Model, &m.lists, dst, p, cfgs)
 }
 
 // Row implements tabled.Evaluation.

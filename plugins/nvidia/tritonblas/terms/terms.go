@@ -1,4 +1,6 @@
-package tritonblas
+// Package terms is the analytical model of tritonBLAS's NVIDIA port as a table: a row per term, with the formula that
+// computes it. internal/gen turns the formulas into Go, and `origami explain` prints them.
+package terms
 
 import (
 	"fmt"
@@ -22,34 +24,56 @@ const (
 // Units.
 const one, bytes, cycles, perCycle = "1", "B", "cycles", "B/cycle"
 
-// constants are the empirical numbers of the model. Formulas refer to them by name, and explain shows them.
-var constants = []arch.Constant{
+// Constants are the empirical numbers of the model, which tritonBLAS's NVIDIA port takes unchanged from AMD Origami
+// (Appendix C.4 of its report).
+var Constants = []arch.Constant{
 	constant("mma_m", gpu.MMAM, one, ptxISA, "rows of the matrix instruction"),
 	constant("mma_n", gpu.MMAN, one, ptxISA, "columns of the matrix instruction"),
 	constant("mma_k", gpu.MMAK, one, ptxISA, "depth of the matrix instruction"),
-	constant("line_bytes", lineBytes, bytes, portReport+" §3.4, C.4; AMD Origami",
+	constant("line_bytes", gpu.LineBytes, bytes, portReport+" §3.4, C.4; AMD Origami",
 		"loads are rounded to cache lines; one line is the least"),
-	constant("l2_hit_cap", l2HitCap, one, portReport+" §3.3, C.4",
+	constant("l2_hit_cap", 0.5, one, portReport+" §3.3, C.4",
 		"hit rate when one K step of the grid exceeds the L2"),
 	constant("occupancy", 1, one, portReport+" Appendix A", "CTAs per SM that the discount assumes"),
-	constant("occupancy_discount", occupancyDiscount, one, fromMI300X,
+	constant("occupancy_discount", 0.95, one, fromMI300X,
 		"on prologue and epilogue, to the power of the occupancy"),
-	constant("prologue_factor", prologueFactor, one, fromMI300X, "memory latencies that a pipeline fill takes"),
-	constant("epilogue_count", epilogueCount, one, fromMI300X, "times the epilogue counts"),
-	constant("loop_overhead_cycles", loopOverhead, cycles, fromMI300X, "per K iteration"),
-	constant("k_padding_cycles", kPaddingPenalty, cycles, fromMI300X, "times the share of K in a partial step"),
-	constant("setup_cycles", setupCycles, cycles, fromAMD, "launch of a CTA"),
+	constant("prologue_factor", 1.5, one, fromMI300X, "memory latencies that a pipeline fill takes"),
+	constant("epilogue_count", 2, one, fromMI300X, "times the epilogue counts"),
+	constant("loop_overhead_cycles", 500, cycles, fromMI300X, "per K iteration"),
+	constant("k_padding_cycles", 50000, cycles, fromMI300X, "times the share of K in a partial step"),
+	constant("setup_cycles", 1, cycles, fromAMD, "launch of a CTA"),
 }
 
 func constant(name string, value float64, unit, source, doc string) arch.Constant {
 	return arch.Constant{Name: name, Value: value, Unit: unit, Source: source, Doc: doc}
 }
 
-// inputs are the terms that no formula computes, or not to the last bit.
-var inputs = []string{"l2_group_m", "l2_group_n", "l2_tile_m", "l2_tile_n", "utilization"}
+// Parameters are the numbers of the device file that the formulas use.
+var Parameters = []string{
+	"num_sms", "mma_latency", "tensor_cores_per_sm", "l2_bytes", "l2_perf_ratio", "dram_bw_coeff", "dram_perf_ratio",
+	"hbm_latency_penalty",
+}
 
-// terms is the schema of the breakdown, in the order in which the model computes.
-var terms = slices.Concat(
+// What the model's own code computes: from the grid of output tiles, and from the whole kernel.
+const (
+	OfGrid   = "grid"
+	OfKernel = "kernel"
+)
+
+// Groups are the launch-order groups that phase two tries. footprints has a term for each.
+var Groups = [...]int{1, 2, 3, 4, 5, 6, 8, 16}
+
+// Numbers returns the names of all numbers that formulas may use: parameters and constants.
+func Numbers() []string {
+	names := slices.Clone(Parameters)
+	for _, c := range Constants {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// Terms is the model, in the order in which it computes.
+var Terms = slices.Concat(
 	from(" §3.2, Algorithm 4",
 		row("grid_m", one, "cdiv(m, block_m)", "rows of output tiles").As(arch.CommonTilesM),
 		row("grid_n", one, "cdiv(n, block_n)", "columns of output tiles").As(arch.CommonTilesN),
@@ -68,18 +92,18 @@ var terms = slices.Concat(
 		row("wgm", one, "ceil(sqrt(num_sms))", "launch-order group that phase one assumes"),
 	),
 	from(" §3.3, Algorithm 5; the clamp from AMD Origami",
-		input("l2_group_m", one,
+		input("l2_group_m", one, OfGrid,
 			"cdiv(active_sms, l2_group_n) rows of tiles, wrapped to further columns above grid_m, clamped to the "+
 				"grid", "height of the super group"),
-		input("l2_group_n", one,
+		input("l2_group_n", one, OfGrid,
 			"min(wgm, grid_n) columns of tiles, plus wgm per wrap, clamped to the grid",
 			"width of the super group"),
 	),
 	from(" §3.3, Algorithm 5",
-		input("l2_tile_m", one,
+		input("l2_tile_m", one, OfKernel,
 			"l2_group_m, the longer side reduced by one until one K step of the super group fits l2_bytes",
 			"height of the super group in the L2"),
-		input("l2_tile_n", one,
+		input("l2_tile_n", one, OfKernel,
 			"l2_group_n, the longer side reduced by one until one K step of the super group fits l2_bytes",
 			"width of the super group in the L2"),
 		row("uncached_a", bytes, "l2_tile_m * block_m * block_k * element_bytes",
@@ -122,7 +146,7 @@ var terms = slices.Concat(
 	from(" §3.5",
 		row("utilization", one,
 			"m * n * k / (grid_m * block_m * grid_n * block_n * cdiv(k, block_k) * block_k)",
-			"useful share of the padded work"),
+			"useful share of the padded work").Exactly(OfKernel),
 	),
 	from(" §3.6, Algorithm 8",
 		row("penalty", one, "1 / utilization", "factor for the padding").As(arch.CommonPenalty),
@@ -159,7 +183,7 @@ var terms = slices.Concat(
 // footprints are what phase two compares: the footprint of the first wave for each group. They enter no total.
 func footprints() []tabled.Term {
 	list := []tabled.Term{row("first_wave", one, "min(grid_m * grid_n, num_sms)", "tiles of the first wave")}
-	for _, g := range groupCandidates {
+	for _, g := range Groups {
 		list = append(list, row(fmt.Sprintf("footprint_%d", g), one,
 			strings.ReplaceAll("block_m * (floor(first_wave / (G * grid_n)) * G + min(mod(first_wave, G * grid_n), "+
 				"min(G, grid_m - floor(first_wave / (G * grid_n)) * G))) + block_n * when(first_wave >= G * grid_n, grid_n, "+
@@ -170,13 +194,8 @@ func footprints() []tabled.Term {
 }
 
 // from describes terms of a section of the port's report.
-func from(section string, terms ...tabled.Term) []arch.Term {
-	return tabled.Schema(terms, portReport+section)
+func from(section string, terms ...tabled.Term) []tabled.Term {
+	return tabled.From(portReport+section, terms...)
 }
 
-var row = tabled.Row
-
-// input is a term that the model's own code computes.
-func input(name, unit, rule, doc string) tabled.Term {
-	return tabled.Input(name, unit, "code", rule, doc)
-}
+var row, input = tabled.Row, tabled.Input

@@ -37,6 +37,8 @@ type Model struct {
 	// Exact says that which kernels can be used depends on the sizes of a problem. Otherwise a list holds for all problems
 	// of the same types and layout.
 	Exact bool
+	// Refuse, if set, reports an element type that the model cannot predict, if the families say nothing of types.
+	Refuse func(t gemm.DType) error
 	// Space returns the space of candidates of a family for an element type.
 	Space func(kernel string, t gemm.DType) arch.Space
 	// Sort, if set, puts the space of candidates for a problem in the order of the list.
@@ -121,7 +123,17 @@ func (m *Model) supports(p *gemm.Problem, kernel string) error {
 	} else if err := m.Description.Supports(kernel, p); err != nil {
 		return err
 	}
-	return p.Validate()
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	return m.refuse(p.DType)
+}
+
+func (m *Model) refuse(t gemm.DType) error {
+	if m.Refuse == nil {
+		return nil
+	}
+	return m.Refuse(t)
 }
 
 // Fits reports a destination of the wrong length, which is a bug of the caller.
@@ -193,8 +205,8 @@ func (m *Model) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*
 	}
 	if m.Exact {
 		err = m.supports(&p, name)
-	} else {
-		err = m.Description.SupportsTypes(name, &p)
+	} else if err = m.Description.SupportsTypes(name, &p); err == nil {
+		err = m.refuse(p.DType)
 		p = Aligned(p)
 	}
 	if err != nil {
@@ -282,7 +294,7 @@ func (m *Model) Terms(_ context.Context, dst []float64, p gemm.Problem, cfgs []g
 
 // Mapping implements arch.Architecture for kernels with an order of their own, which the model does not know.
 func (m *Model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
-	if err := m.Supports(&p, c); err != nil {
+	if err := m.supports(&p, c.Kernel); err != nil {
 		return arch.Mapping{}, err
 	}
 	return arch.Mapping{}, m.Check(&c)

@@ -1,4 +1,7 @@
-package amdorigami
+// Package terms is AMD's Origami GEMM model as a table: a row per term, with the formula that computes it. The rows are
+// the columns of AMD's breakdown and the values between them. internal/gen turns the formulas into Go, and
+// `origami explain` prints them.
+package terms
 
 import (
 	"slices"
@@ -20,31 +23,57 @@ const (
 // Units.
 const one, inBytes, cycles = "1", "B", "cycles"
 
-// constants are the model's empirical numbers. Formulas refer to them by name.
-var constants = []arch.Constant{
-	constant("prologue_factor", prologueFactor, one, fromGEMM, "prologue ÷ memory latency of one K step"),
-	constant("epilogue_factor", epilogueFactor, one, fromGEMM, "number of times the epilogue counts"),
-	constant("setup_latency", setupLatency, cycles, fromGEMM, "fixed cost of a tile"),
-	constant("step_overhead", stepOverhead, cycles, fromGEMM, "fixed cost of a K step"),
-	constant("k_padding_penalty", kPaddingPenalty, cycles, fromGEMM,
+// The constants that the model's own code uses.
+const (
+	OverflowHitRate     = 0.1
+	GlobalCapacityScale = 1024
+	Granule             = 128
+	OccupancyBase       = 0.95
+	SmallTileFactor     = 10
+	SkinnyRatio         = 5
+	MissingCycles       = 32
+)
+
+// Parameters are the numbers of the device file that the formulas use.
+var Parameters = []string{
+	"num_cus", "lds_bytes", "mem1_perf_ratio", "mem2_perf_ratio", "mem3_perf_ratio", "bw_c0", "bw_c1", "bw_c2",
+	"hbm_latency",
+}
+
+// Numbers returns the names of all numbers that formulas may use: parameters and constants.
+func Numbers() []string {
+	names := slices.Clone(Parameters)
+	for _, c := range Constants {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// Constants are the model's empirical numbers. Formulas refer to them by name.
+var Constants = []arch.Constant{
+	constant("prologue_factor", 1.5, one, fromGEMM, "prologue ÷ memory latency of one K step"),
+	constant("epilogue_factor", 2, one, fromGEMM, "number of times the epilogue counts"),
+	constant("setup_latency", 1, cycles, fromGEMM, "fixed cost of a tile"),
+	constant("step_overhead", 500, cycles, fromGEMM, "fixed cost of a K step"),
+	constant("k_padding_penalty", 50000, cycles, fromGEMM,
 		"multiplied by (K mod block_k)/K if block_k does not divide K"),
-	constant("reduction_latency", reductionLatency, cycles, fromGEMM, "fixed cost of reducing split tiles"),
-	constant("reduction_rate", reductionRate, one, fromGEMM, "elements that a compute unit reduces per cycle"),
-	constant("empty_hit_rate", emptyHitRate, one, fromGEMM, "replaces an L2 hit rate of exactly zero"),
-	constant("overflow_hit_rate", overflowHitRate, one, fromGEMM,
+	constant("reduction_latency", 10000, cycles, fromGEMM, "fixed cost of reducing split tiles"),
+	constant("reduction_rate", 64, one, fromGEMM, "elements that a compute unit reduces per cycle"),
+	constant("empty_hit_rate", 0.5, one, fromGEMM, "replaces an L2 hit rate of exactly zero"),
+	constant("overflow_hit_rate", OverflowHitRate, one, fromGEMM,
 		"global L2 hit rate of a working set above the capacity"),
-	constant("global_capacity_scale", globalCapacityScale, one, fromGEMM+" (a size in bytes is multiplied by 1024)",
+	constant("global_capacity_scale", GlobalCapacityScale, one, fromGEMM+" (a size in bytes is multiplied by 1024)",
 		"L2 capacities that the global working set is compared with"),
-	constant("load_granule", roundBits/8, inBytes, fromGEMM,
+	constant("load_granule", Granule, inBytes, fromGEMM,
 		"granule to which the contiguous dimension of a load is rounded up"),
-	constant("min_utilization", minUtilization, one, fromGEMM, "utilisation at or below which the penalty is 1"),
-	constant("occupancy_base", occupancyBase, one, fromGEMM,
+	constant("min_utilization", 1e-9, one, fromGEMM, "utilisation at or below which the penalty is 1"),
+	constant("occupancy_base", OccupancyBase, one, fromGEMM,
 		"factor on prologue and epilogue for each workgroup on a compute unit"),
-	constant("small_tile_factor", smallTilePenalty, one, fromGEMM,
+	constant("small_tile_factor", SmallTileFactor, one, fromGEMM,
 		"multiplies the total of the tile 64x32x32 with 16-bit types and K-contiguous B"),
-	constant("skinny_ratio", skinnyRatio, one, fromGEMM,
+	constant("skinny_ratio", SkinnyRatio, one, fromGEMM,
 		"N/M or M/N above which the hint rule drops a tile that covers half of the short side"),
-	constant("mi_missing_cycles", missingMICycles, cycles, fromHardware,
+	constant("mi_missing_cycles", MissingCycles, cycles, fromHardware,
 		"latency of a matrix instruction that is missing from the library's table"),
 }
 
@@ -52,12 +81,14 @@ func constant(name string, value float64, unit, source, doc string) arch.Constan
 	return arch.Constant{Name: name, Value: value, Unit: unit, Source: source, Doc: doc}
 }
 
-var row = tabled.Row
+// What the model's own code computes: of the problem, of the launch, and of the whole configuration.
+const (
+	OfProblem = "problem"
+	OfLaunch  = "launch"
+	OfConfig  = "config"
+)
 
-// input is a term that no formula computes.
-func input(name, unit, rule, doc string) tabled.Term {
-	return tabled.Input(name, unit, "code", rule, doc)
-}
+var row, input = tabled.Row, tabled.Input
 
 // share turns a part of one tile's latency into a part of the total.
 func share(name, formula, doc string) tabled.Term {
@@ -67,73 +98,72 @@ func share(name, formula, doc string) tabled.Term {
 // gridFormula is the number of workgroups of the default grid: one per output tile, times the configuration's split.
 const gridFormula = "tiles_m*tiles_n*batch*max(split_k, 1)"
 
-// terms is the schema: the columns of AMD's breakdown and the intermediate values between them. Each term follows from
-// the terms above it. values has their values.
-var terms = slices.Concat(
-	tabled.Schema([]tabled.Term{
+// Terms is the model. Each term follows from the terms above it.
+var Terms = slices.Concat(
+	tabled.From(fromGEMM,
 		// The grid.
 		row("tiles_m", one, "cdiv(m, block_m)", "output tiles along M"),
 		row("tiles_n", one, "cdiv(n, block_n)", "output tiles along N"),
-	}, fromGEMM),
-	tabled.Schema([]tabled.Term{
-		row("num_wgs", one, gridFormula, "workgroups"),
-		row("active_cus", one, "min(num_wgs, num_cus)", "compute units at work").As(arch.CommonActiveUnits),
+	),
+	tabled.From(fromStreamK,
+		row("num_wgs", one, gridFormula, "workgroups").Exactly(OfLaunch),
+		row("active_cus", one, "min(num_wgs, num_cus)", "compute units at work").Exactly(OfLaunch).As(arch.CommonActiveUnits),
 		row("timesteps", one, "cdiv(max(num_wgs, tiles_m*tiles_n*batch), num_cus)",
-			"rounds over the device, with one workgroup per compute unit"),
-		row("split", one, "cdiv(num_wgs, tiles_m*tiles_n*batch)", "workgroups that share an output tile's K steps"),
-	}, fromStreamK),
-	tabled.Schema([]tabled.Term{
+			"rounds over the device, with one workgroup per compute unit").Exactly(OfLaunch),
+		row("split", one, "cdiv(num_wgs, tiles_m*tiles_n*batch)", "workgroups that share an output tile's K steps").Exactly(OfLaunch),
+	),
+	tabled.From(fromProblem,
 		// Rejection.
-		input("a_k_contiguous", one, "1 if A is contiguous along K (AMD's letter T), 0 if along M", "layout of A"),
-		input("b_k_contiguous", one, "1 if B is contiguous along K (AMD's letter N), 0 if along N", "layout of B"),
-	}, fromProblem),
-	tabled.Schema([]tabled.Term{
+		input("a_k_contiguous", one, OfProblem, "1 if A is contiguous along K (AMD's letter T), 0 if along M", "layout of A"),
+		input("b_k_contiguous", one, OfProblem, "1 if B is contiguous along K (AMD's letter N), 0 if along N", "layout of B"),
+	),
+	tabled.From(fromGEMM,
 		row("lds_ok", one, "when((block_m + block_n)*block_k*element_bytes <= lds_bytes, 1, 0)",
 			"one tile of A and B fits local memory"),
-		input("rejected", one,
+		input("rejected", one, OfConfig,
 			"1 if the model drops the tile: (a) a batch, M and N up to 256, K below 1024 and a tile smaller "+
 				"than the problem; (b) the instruction 1x1x64 with M above 2; (c) K and block_k multiples of 128 B, "+
 				"and M at most 2*block_m with K-contiguous B and floor(N/M) above skinny_ratio, or N at most "+
 				"2*block_n with K-contiguous A and floor(M/N) above skinny_ratio",
 			"dropped by a rule of the model"),
-	}, fromGEMM),
-	tabled.Schema([]tabled.Term{
+	),
+	tabled.From(fromHardware,
 		// Compute.
-		input("mi_m", one, "rows of the matrix instruction in use", "rows of the matrix instruction"),
-		input("mi_n", one, "columns of the matrix instruction in use", "columns of the matrix instruction"),
-		input("mi_k", one, "depth of the matrix instruction in use", "depth of the matrix instruction"),
-		input("mi_latency", cycles, "cycles of the matrix instruction over parallel_mi, rounded down",
+		input("mi_m", one, OfProblem, "rows of the matrix instruction in use", "rows of the matrix instruction"),
+		input("mi_n", one, OfProblem, "columns of the matrix instruction in use", "columns of the matrix instruction"),
+		input("mi_k", one, OfProblem, "depth of the matrix instruction in use", "depth of the matrix instruction"),
+		input("mi_latency", cycles, OfProblem, "cycles of the matrix instruction over parallel_mi, rounded down",
 			"one matrix instruction, with all matrix cores busy"),
-	}, fromHardware),
-	tabled.Schema([]tabled.Term{
+	),
+	tabled.From(fromGEMM,
 		row("l_compute", cycles, "mi_latency*cdiv(block_m, mi_m)*cdiv(block_n, mi_n)*cdiv(block_k, mi_k)",
 			"matrix instructions of one K step").Step().As(arch.CommonComputeStep),
 		// Hit rates.
-		input("wgm", one, "1 with a batch, else the square root of floor(num_cus/num_xcds), rounded up",
+		input("wgm", one, OfProblem, "1 with a batch, else the square root of floor(num_cus/num_xcds), rounded up",
 			"workgroup mapping (WGM) that the hit rates assume; the launch's mapping is chosen later"),
-		input("l2_tile_m", one,
+		input("l2_tile_m", one, OfConfig,
 			"rows of the die's super-tile: its tiles cdiv(cdiv(min(tiles_m*tiles_n, num_cus), split*batch), "+
 				"num_xcds) in min(wgm, tiles_n) columns, wrapped and clamped to the grid, then the longer side one "+
 				"shorter at a time until A and B of it fit l2_bytes",
 			"tiles that share one die's L2, along M"),
-		input("l2_tile_n", one, "columns of the die's super-tile, see l2_tile_m",
+		input("l2_tile_n", one, OfConfig, "columns of the die's super-tile, see l2_tile_m",
 			"tiles that share one die's L2, along N"),
 		row("l2_hit", one, "1 - (l2_tile_m*block_m + l2_tile_n*block_n)/(l2_tile_m*l2_tile_n*(block_m + block_n))",
-			"share of one die's loads that hit data already loaded by another tile of the die"),
+			"share of one die's loads that hit data already loaded by another tile of the die").Exactly(OfConfig),
 		row("l2_hit_global", one,
 			"when((tiles_m*block_m + tiles_n*block_n)*block_k*element_bytes > l2_bytes*global_capacity_scale, "+
 				"overflow_hit_rate, 1 - (tiles_m*block_m + tiles_n*block_n)/(tiles_m*tiles_n*(block_m + block_n)))",
-			"l2_hit if all tiles of the problem shared one cache; a cap on the hit rate"),
+			"l2_hit if all tiles of the problem shared one cache; a cap on the hit rate").Exactly(OfConfig),
 		row("h_mem1", one, "when(min(l2_hit, l2_hit_global) == 0, empty_hit_rate, min(l2_hit, l2_hit_global))",
 			"L2 hit rate").As(arch.CommonL2Hit),
-		row("mall_tile_m", one, "max(min(cdiv(active_cus, wgm), tiles_m), 1)", "tiles that share the MALL, along M"),
+		row("mall_tile_m", one, "max(min(cdiv(active_cus, wgm), tiles_m), 1)", "tiles that share the MALL, along M").Exactly(OfLaunch),
 		row("mall_tile_n", one,
 			"max(min(min(wgm, tiles_n) + when(cdiv(active_cus, wgm) > tiles_m, floor(cdiv(active_cus, "+
 				"wgm)/tiles_m)*wgm, 0), tiles_n), 1)",
-			"tiles that share the MALL, along N"),
+			"tiles that share the MALL, along N").Exactly(OfLaunch),
 		row("mall_hit", one,
 			"1 - (mall_tile_m*block_m + mall_tile_n*block_n)/(mall_tile_m*mall_tile_n*(block_m + block_n))",
-			"MALL hit rate of the tiles of one timestep; the model ignores the MALL's capacity").As(arch.CommonMALLHit),
+			"MALL hit rate of the tiles of one timestep; the model ignores the MALL's capacity").Exactly(OfLaunch).As(arch.CommonMALLHit),
 		// Memory latency of one K step.
 		row("load_bytes_per_cu", inBytes,
 			"when(a_k_contiguous == 1, block_m*cdiv(block_k*element_bytes, load_granule), "+
@@ -161,17 +191,17 @@ var terms = slices.Concat(
 		row("l_mem", cycles, "max(l_mem1, l_mem2, l_mem3)", "memory latency of one K step").As(arch.CommonMemoryStep),
 		// One tile.
 		row("utilization", one, "m*n*k/(tiles_m*block_m*tiles_n*block_n*cdiv(k, block_k)*block_k)",
-			"useful share of the padded volume"),
+			"useful share of the padded volume").Exactly(OfConfig),
 		row("utilization_penalty", one, "when(utilization > min_utilization, 1/utilization, 1)",
 			"cost of padding").As(arch.CommonPenalty),
-	}, fromGEMM),
-	tabled.Schema([]tabled.Term{
-		input("occupancy", one, "the option occ", "workgroups that may share a compute unit"),
-	}, fromOption),
-	tabled.Schema([]tabled.Term{
+	),
+	tabled.From(fromOption,
+		input("occupancy", one, OfProblem, "the option occ", "workgroups that may share a compute unit"),
+	),
+	tabled.From(fromGEMM,
 		row("real_occupancy", one, "min(max(occupancy, 1), cdiv(tiles_m*tiles_n*batch*split, num_cus))",
 			"workgroups that actually share a compute unit"),
-		input("occupancy_discount", one, "occupancy_base to the power of real_occupancy",
+		input("occupancy_discount", one, OfLaunch, "occupancy_base to the power of real_occupancy",
 			"share of prologue and epilogue that other workgroups on the compute unit do not hide"),
 		row("l_prologue", cycles, "prologue_factor*l_mem*occupancy_discount*utilization_penalty", "filling the pipeline"),
 		row("l_store", cycles,
@@ -187,7 +217,7 @@ var terms = slices.Concat(
 		row("l_epilogue", cycles,
 			"(l_store + l_compute*utilization_penalty)*occupancy_discount + l_reduction + l_k_padding",
 			"last step and store, before it is counted twice"),
-		input("l_conversion", cycles, "time that splitting TF32 operands into BF16 adds to a K step on gfx950; else 0",
+		input("l_conversion", cycles, OfConfig, "time that splitting TF32 operands into BF16 adds to a K step on gfx950; else 0",
 			"conversion of emulated TF32"),
 		row("l_tile_single", cycles, "max(l_compute, l_mem)*utilization_penalty + l_conversion",
 			"one K step").As(arch.CommonKStep),
@@ -195,7 +225,7 @@ var terms = slices.Concat(
 		row("tile_latency", cycles,
 			"l_tile_single*num_iter + l_prologue + l_epilogue*epilogue_factor + setup_latency + step_overhead*num_iter",
 			"one output tile").As(arch.CommonWave),
-		input("heuristic_factor", one,
+		input("heuristic_factor", one, OfConfig,
 			"small_tile_factor for the tile 64x32x32 with 16-bit types and K-contiguous B; on gfx950 with tf32, "+
 				"hand-made factors between 0.4 and 0.8; else 1",
 			"hand-made corrections"),
@@ -210,47 +240,15 @@ var terms = slices.Concat(
 		share("loop_overhead", "step_overhead*num_iter", "fixed cost per K step"),
 		row("total_latency", cycles, "tile_latency*timesteps*heuristic_factor",
 			"the prediction; the largest float64 if the model drops the tile").Total(),
-	}, fromGEMM),
+	),
 )
 
-// Row implements tabled.Evaluation.
-func (e *evaluation) Row(dst []float64) {
-	e.score(e.splitK)
-	e.values(dst)
-}
-
-// values writes the values of terms, in their order.
-func (e *evaluation) values(dst []float64) {
-	d, total := e.current(), e.total
-	if e.rejected() {
-		total = arch.RejectedTotal
-	}
-	n := copy(dst, []float64{
-		f(e.gm), f(e.gn), f(e.workgroups), e.active, f(e.timesteps), f(e.split), tabled.One(e.transA),
-		tabled.One(!e.transB), tabled.One(e.fits()), tabled.One(e.rejected()), f(e.mi.m), f(e.mi.n), f(e.mi.k),
-		f(e.mi.latency), e.computeCycles, f(e.wgm), f(e.tileM), f(e.tileN), e.l2Hit, e.globalHit,
-		l2HitRate(e.l2Hit, e.globalHit), f(e.mallM), f(e.mallN), e.mallHit, e.loadBytes, e.minLoad, e.fromL2,
-		e.fromMALL, e.fromHBM, e.bwLimited, e.l2Cycles, e.mallCycles, e.hbmCycles, e.memoryCycles, e.utilization,
-		e.penalty, f(e.occupancy), f(e.occupied), e.discount, e.prologue, e.store, e.reduction, d.kPadding,
-		e.epilogue, e.conversion, e.single, e.numIter, e.tileLatency, e.factor,
-	})
-	for _, part := range []float64{
-		e.single * e.numIter, e.prologue, e.storePart * epilogueFactor, e.reduction * epilogueFactor,
-		d.kPadding * epilogueFactor, setupLatency, stepOverhead * e.numIter,
-	} {
-		dst[n] = part * f(e.timesteps) * e.factor
-		n++
-	}
-	dst[n] = total
-}
-
-// termSchema returns the schema for a grid mode.
-func termSchema(mode gridMode) []arch.Term {
-	schema := slices.Clone(terms)
+// Schema describes the terms for a rule for the number of workgroups, which the model's own code computes.
+func Schema(rule string, byDefault bool) []arch.Term {
+	schema := tabled.Schema(Terms, "")
 	for i := range schema {
-		if schema[i].Formula == gridFormula && mode != dataParallel {
-			schema[i].Formula = "rule: grid=" + gridModes[mode] + ", see docs/model-amd-origami.md;" +
-				" with split_k above 1 " + gridFormula
+		if schema[i].Formula == gridFormula && !byDefault {
+			schema[i].Formula = "rule: grid=" + rule + ", see docs/model-amd-origami.md; with split_k above 1 " + gridFormula
 		}
 	}
 	return schema

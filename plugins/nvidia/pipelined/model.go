@@ -78,11 +78,8 @@ func newModel(g *gpu.Device, families []*family, library Library, values map[str
 	m.rates = ratesOf(g)
 	m.Description.Families = kernel.Declared(families, m.takes)
 	for i, f := range families {
-		m.Description.Families[i].Groups = f.Groups()
-		_, m.Description.Families[i].Nests = f.Family.(kernel.Nester)
-		if o, ok := f.Family.(kernel.Ordered); ok {
-			m.Description.Families[i].Sums = o.Sums(g.SM)
-		}
+		one, traits := &m.Description.Families[i], f.Traits()
+		one.Groups, one.Nests, one.Sums = traits.Groups, traits.Nests, f.Sums(g.SM)
 	}
 	m.Description.Rung = rungOf(g, families)
 	m.Description.Constants, _ = constants(g, families, values) // New has checked the device file

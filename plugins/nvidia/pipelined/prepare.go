@@ -54,9 +54,7 @@ func (m *Model) prepare(
 	setInputs(&in[0].kernelInputs, p, c)
 	loop := f.Loop(m.gpu, operands, *c)
 	m.setLoop(&in[0].kernelInputs, loop)
-	_, resident := f.Family.(kernel.Resident)
-	_, persistent := f.Family.(kernel.Persistent)
-	in[0].resident, in[0].persistent = tabled.One(resident), tabled.One(persistent)
+	in[0].resident, in[0].persistent = tabled.One(f.Traits().Resident), tabled.One(f.Traits().Persistent)
 	setCopies(&in[0].kernelInputs, f.Copies(m.gpu, operands, *c), operands, c)
 	in[0].storeBytes = float64(operands.WidthC)
 	if loop.StoreBytes > 0 {

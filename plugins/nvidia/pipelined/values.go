@@ -9,7 +9,6 @@ import (
 	"github.com/origami-gemm/origami/core/tabled"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
-	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 	"github.com/origami-gemm/origami/plugins/nvidia/pipelined/terms"
 )
 
@@ -19,10 +18,10 @@ func (m *Model) Quantities() []tabled.Quantity { return quantities(m.families) }
 func quantities(families []*family) []tabled.Quantity {
 	all, of := slices.Clone(terms.Quantities), map[string]string{}
 	for _, f := range families {
-		if _, is := f.Family.(kernel.Resident); is {
+		if f.Traits().Resident {
 			of[terms.Resident] = f.Name()
 		}
-		if _, is := f.Family.(kernel.Persistent); is {
+		if f.Traits().Persistent {
 			of[terms.Persistent] = f.Name()
 		}
 		o := f.Overhead()

@@ -43,7 +43,7 @@ type Family interface {
 	Name() string
 	Axes() []gemm.Axis
 	Types() []gemm.Types
-	Pastes() []string
+	Traits() *kernel.Traits
 	// TileSpace returns the axes of the candidate list.
 	TileSpace() arch.Space
 	// SortLaunches orders the configurations of each tile, which are adjacent, with the most suitable warps and stages

@@ -38,14 +38,13 @@ func (tiles) Types() []gemm.Types {
 	return gemm.Plain(gemm.FP16, gemm.BF16, gemm.FP32, gemm.TF32, gemm.FP8, gemm.FP8E5M2, gemm.INT8)
 }
 
-// Pastes implements kernel.Family.
-func (Family) Pastes() []string { return []string{"triton", "inductor"} }
+var traits = kernel.Traits{Pastes: []string{"triton", "inductor"}, Groups: true, OneFrom: 1}
+
+// Traits implements kernel.Family.
+func (Family) Traits() *kernel.Traits { return &traits }
 
 // splits are the values of split_k in the candidate list.
 var splits = []int{1, 2, 4, 8, 16, 32}
-
-// Groups implements kernel.Family.
-func (Family) Groups() bool { return true }
 
 // Space implements kernel.Family. It is the space of the sweep of the data set h200-triton.
 func (f Family) Space() arch.Space {
@@ -53,12 +52,6 @@ func (f Family) Space() arch.Space {
 		Kernel: f.Name(), BlockM: blocksMN, BlockN: blocksMN, BlockK: blocksK,
 		NumWarps: []int{4, 8}, NumStages: []int{2, 3, 4, 5}, SplitK: splits,
 	}
-}
-
-// Kernel implements kernel.OneForSplits.
-func (Family) Kernel(c gemm.Config) gemm.Config {
-	c.SplitK = 1
-	return c
 }
 
 // Check implements kernel.Family.

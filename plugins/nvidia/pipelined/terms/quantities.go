@@ -129,7 +129,7 @@ var Quantities = slices.Concat(
 		"2026-11-27; the loss is flat within", chosenWave),
 )
 
-// Resident and Persistent stand for the families that are kernel.Resident and kernel.Persistent.
+// Resident and Persistent stand for the families with these kernel.Traits.
 const (
 	Resident   = "resident"
 	Persistent = "persistent"

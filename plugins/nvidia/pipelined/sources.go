@@ -16,8 +16,8 @@ import (
 // (kernel.ReadTable) and a timing pass (kernel.ReadTimings). Either may be nil.
 type KernelFiles struct{ Compiled, Timings []byte }
 
-// Known is what the model may know about kernels.
-type Known struct {
+// Sources are what the model may take about kernels.
+type Sources struct {
 	// Rung is the highest rung that counts, empty for all.
 	Rung arch.Rung
 	// Given are the user's files. They are about the default family and replace its shipped files.
@@ -25,41 +25,41 @@ type Known struct {
 	// Shipped returns what is shipped about a family for the device. Reports of a compiler alone count only where the
 	// device's bandwidths are measured, because each rung builds on the one below.
 	Shipped func(family string) (kernel.Table, kernel.Timings)
-	// Library is what the vendor's library takes, nil where times of the families' kernels are known.
+	// Library is what the vendor's library takes, nil where times of the families' kernels are from.
 	Library Library
 	// Changed are the parameters whose values are not those of the device. The shipped times are about the device as it
 	// is: with another value of a parameter that the model uses, they do not count.
 	Changed []string
 }
 
-// Library returns the time of the vendor's library for a problem, in the timing model; 0 if it is not known.
+// Library returns the time of the vendor's library for a problem, in the timing model; 0 if it is not from.
 type Library func(gemm.Problem) unit.Seconds
 
 // New opens the model for a device, with the default family first.
-func New(g *gpu.Device, families []kernel.Family, known Known) (*Model, error) {
+func New(g *gpu.Device, families []kernel.Family, from Sources) (*Model, error) {
 	var (
 		all    []*family
 		passed bool // over times
-		other  = isOther(g, known.Changed)
+		other  = isOther(g, from.Changed)
 	)
 	for i, f := range families {
 		one := &family{Family: f}
 		var given KernelFiles
 		if i == 0 {
-			given = known.Given
+			given = from.Given
 		}
-		if one.compiled, one.timed = known.Shipped(f.Name()); one.timed == nil && !g.BandwidthsMeasured() {
+		if one.compiled, one.timed = from.Shipped(f.Name()); one.timed == nil && !g.BandwidthsMeasured() {
 			one.compiled = nil
 		}
 		if one.timed != nil && other {
 			one.timed = nil
-			passed = given.Timings == nil && (known.Rung == "" || known.Rung == arch.RungCharacterized)
+			passed = given.Timings == nil && (from.Rung == "" || from.Rung == arch.RungCharacterized)
 		}
 		var err error
-		if one.compiled, err = compiledKernels(g, known.Rung, given.Compiled, one.compiled); err != nil {
+		if one.compiled, err = compiledKernels(g, from.Rung, given.Compiled, one.compiled); err != nil {
 			return nil, err
 		}
-		if one.timed, err = timedKernels(known.Rung, given.Timings, one.timed); err != nil {
+		if one.timed, err = timedKernels(from.Rung, given.Timings, one.timed); err != nil {
 			return nil, err
 		}
 		all = append(all, one)
@@ -67,7 +67,7 @@ func New(g *gpu.Device, families []kernel.Family, known Known) (*Model, error) {
 	if _, err := constants(g, all, nil); err != nil {
 		return nil, err
 	}
-	m := newModel(g, all, known.Library, nil)
+	m := newModel(g, all, from.Library, nil)
 	if d := &m.Description; passed {
 		d.RungReason = "since the kernels were timed with other values of " + strings.Join(d.Overridden(), ", ")
 	}

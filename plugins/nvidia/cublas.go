@@ -10,25 +10,25 @@ import (
 	"github.com/origami-gemm/origami/sdk/catalog"
 )
 
-// libraryOf models cuBLAS on an SM.
-func libraryOf(sm *gpu.SM) catalog.Model {
-	v := libraryVendor(sm)
+// cuBLAS is modelled on an SM.
+func cuBLAS(sm *gpu.SM) catalog.Model {
+	v := vendor(sm)
 	return v.Model()
 }
 
-// libraryBeside returns the model of cuBLAS on the device of a selection. It is nil where times of kernels are known:
+// cuBLASBeside returns the model of cuBLAS on the device of a selection. It is nil where times of kernels are known:
 // of the architecture, or from the user.
-func libraryBeside(sm *gpu.SM, s catalog.Selection) (*library.Model, error) {
+func cuBLASBeside(sm *gpu.SM, s catalog.Selection) (*library.Model, error) {
 	ofArch := func(k data.Kernels) bool { return k.Arch == sm.ID }
-	known := slices.Contains(data.AheadOfLibrary, s.Sheet.Device) || s.Characterization != nil || s.Sheet.Fitted != nil
-	if known || slices.ContainsFunc(data.AllKernels, ofArch) {
+	timed := slices.Contains(data.AheadOfLibrary, s.Sheet.Device) || s.Characterization != nil || s.Sheet.Fitted != nil
+	if timed || slices.ContainsFunc(data.AllKernels, ofArch) {
 		return nil, nil
 	}
-	v := libraryVendor(sm)
+	v := vendor(sm)
 	return v.On(s, nil)
 }
 
-func libraryVendor(sm *gpu.SM) library.Vendor {
+func vendor(sm *gpu.SM) library.Vendor {
 	return library.Vendor{
 		Units: "num_sms", Levels: gpu.Levels, Narrow: true,
 		Needs: gpu.Limits,

@@ -17,9 +17,9 @@ import (
 // Model is what the generator needs of a model.
 type Model struct {
 	Package string
-	Terms   []tabled.Term
-	// Numbers are the names of the parameters, constants and quantities. Formulas use all but the Unused.
-	Numbers, Unused []string
+	// Terms are the table. What its formulas name besides terms and inputs are numbers of the device: parameters,
+	// constants and quantities.
+	Terms []tabled.Term
 	// Stages are the moments at which the model computes.
 	Stages []Stage
 	// Inputs are the names that no formula computes.
@@ -66,8 +66,7 @@ func Main(m *Model) {
 	}
 }
 
-// Stale reports that the code is not what the table says, or a number that no formula uses. It runs in the folder of
-// the model's package.
+// Stale reports that the code is not what the table says. It runs in the folder of the model's package.
 func Stale(m *Model) error {
 	src, err := m.code()
 	if err != nil {
@@ -76,18 +75,11 @@ func Stale(m *Model) error {
 	if have, err := os.ReadFile(code); err != nil || !bytes.Equal(have, src) {
 		return fmt.Errorf("%s is not what the table says; run `make generate` (%w)", code, err)
 	}
-	for _, name := range m.Numbers {
-		if !slices.Contains(m.Unused, name) && !bytes.Contains(src, []byte(value(name))) {
-			return fmt.Errorf("no term uses %s", name)
-		}
-	}
 	return nil
 }
 
 // code is the file of the generated code.
 const code = "zterms.go"
-
-func value(name string) string { return fmt.Sprintf("value(%q)", name) }
 
 // plan gives all names and formulas to a new plan, and returns the fields that are set by hand, by struct.
 func (m *Model) plan() (*gogen.Plan, map[string][]string, error) {
@@ -96,11 +88,7 @@ func (m *Model) plan() (*gogen.Plan, map[string][]string, error) {
 		stages[i] = gogen.Stage{Var: s.Var, Knows: s.Knows}
 	}
 	p := gogen.New(stages...)
-	for _, name := range m.Numbers {
-		if err := p.Input(name, 0, value(name), gogen.Once); err != nil {
-			return nil, nil, err
-		}
-	}
+	p.Number = func(name string) string { return fmt.Sprintf("value(%q)", name) }
 	fields := map[string][]string{}
 	input := func(in *Input, name string) error {
 		fields[in.Type] = append(fields[in.Type], name)

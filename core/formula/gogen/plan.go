@@ -27,6 +27,9 @@ type Stage struct {
 
 // Plan is a set of formulas and the stages that compute them.
 type Plan struct {
+	// Number, if set, returns the Go expression of the device's number of a name that no input or row has.
+	Number func(name string) string
+
 	stages []Stage
 	names  map[string]*node
 	nodes  []*node // in the order of definition
@@ -150,11 +153,14 @@ func (p *Plan) node(e *formula.Expr) (*node, error) {
 	case formula.Number:
 		return p.number(e.Value), nil
 	case formula.Name:
-		n, ok := p.names[e.Name]
-		if !ok {
+		if n, ok := p.names[e.Name]; ok {
+			return n, nil
+		}
+		if p.Number == nil {
 			return nil, fmt.Errorf("unknown name %q", e.Name)
 		}
-		return n, nil
+		err := p.Input(e.Name, 0, p.Number(e.Name), Once)
+		return p.names[e.Name], err
 	default: // an operator or a function
 	}
 	args := make([]*node, len(e.Args))

@@ -24,47 +24,47 @@ type inputs struct {
 
 // device holds what depends on the device alone. value returns the parameters and constants.
 type device struct {
+	emptyHitRate     float64 // empty_hit_rate
+	loadGranule      float64 // load_granule
 	numCus           float64 // num_cus
-	mem1PerfRatio    float64 // mem1_perf_ratio
-	mem2PerfRatio    float64 // mem2_perf_ratio
-	mem3PerfRatio    float64 // mem3_perf_ratio
 	bwC0             float64 // bw_c0
 	bwC1             float64 // bw_c1
 	bwC2             float64 // bw_c2
+	mem1PerfRatio    float64 // mem1_perf_ratio
+	mem2PerfRatio    float64 // mem2_perf_ratio
+	mem3PerfRatio    float64 // mem3_perf_ratio
 	hbmLatency       float64 // hbm_latency
+	minUtilization   float64 // min_utilization
 	prologueFactor   float64 // prologue_factor
+	reductionRate    float64 // reduction_rate
+	reductionLatency float64 // reduction_latency
+	kPaddingPenalty  float64 // k_padding_penalty
 	epilogueFactor   float64 // epilogue_factor
 	setupLatency     float64 // setup_latency
 	stepOverhead     float64 // step_overhead
-	kPaddingPenalty  float64 // k_padding_penalty
-	reductionLatency float64 // reduction_latency
-	reductionRate    float64 // reduction_rate
-	emptyHitRate     float64 // empty_hit_rate
-	loadGranule      float64 // load_granule
-	minUtilization   float64 // min_utilization
 	ldsBytes         float64 // lds_bytes
 }
 
 func (d *device) compute(value func(name string) float64) {
-	d.numCus = value("num_cus")
 	d.ldsBytes = value("lds_bytes")
-	d.mem1PerfRatio = value("mem1_perf_ratio")
-	d.mem2PerfRatio = value("mem2_perf_ratio")
-	d.mem3PerfRatio = value("mem3_perf_ratio")
+	d.emptyHitRate = value("empty_hit_rate")
+	d.loadGranule = value("load_granule")
+	d.numCus = value("num_cus")
 	d.bwC0 = value("bw_c0")
 	d.bwC1 = value("bw_c1")
 	d.bwC2 = value("bw_c2")
+	d.mem1PerfRatio = value("mem1_perf_ratio")
+	d.mem2PerfRatio = value("mem2_perf_ratio")
+	d.mem3PerfRatio = value("mem3_perf_ratio")
 	d.hbmLatency = value("hbm_latency")
+	d.minUtilization = value("min_utilization")
 	d.prologueFactor = value("prologue_factor")
+	d.reductionRate = value("reduction_rate")
+	d.reductionLatency = value("reduction_latency")
+	d.kPaddingPenalty = value("k_padding_penalty")
 	d.epilogueFactor = value("epilogue_factor")
 	d.setupLatency = value("setup_latency")
 	d.stepOverhead = value("step_overhead")
-	d.kPaddingPenalty = value("k_padding_penalty")
-	d.reductionLatency = value("reduction_latency")
-	d.reductionRate = value("reduction_rate")
-	d.emptyHitRate = value("empty_hit_rate")
-	d.loadGranule = value("load_granule")
-	d.minUtilization = value("min_utilization")
 }
 
 // depthTerms holds what depends on the problem and block_k.

@@ -322,18 +322,6 @@ var OfMachine = []tabled.Quantity{
 
 var unlimited = math.Inf(1)
 
-// Numbers returns the names of all numbers that formulas may use.
-func Numbers() []string {
-	var names []string
-	for _, n := range slices.Concat(Machine, Condition) {
-		names = append(names, n.Name)
-	}
-	for i := range Quantities {
-		names = append(names, Quantities[i].Name)
-	}
-	return names
-}
-
 // Fitted returns the values that were found, by generation, and by the scheme or release behind it. They are a copy.
 func Fitted() map[string]map[string]float64 {
 	all := map[string]map[string]float64{}

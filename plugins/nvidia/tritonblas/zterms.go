@@ -15,45 +15,45 @@ type sizes struct {
 // device holds what depends on the device alone. value returns the parameters and constants.
 type device struct {
 	numSms             float64 // num_sms
+	mmaM               float64 // mma_m
+	mmaN               float64 // mma_n
+	mmaK               float64 // mma_k
+	lMi                float64 // l_mi
 	l2Bytes            float64 // l2_bytes
+	l2HitCap           float64 // l2_hit_cap
+	lineBytes          float64 // line_bytes
 	l2PerfRatio        float64 // l2_perf_ratio
 	dramBwCoeff        float64 // dram_bw_coeff
 	dramPerfRatio      float64 // dram_perf_ratio
 	hbmLatencyPenalty  float64 // hbm_latency_penalty
-	mmaM               float64 // mma_m
-	mmaN               float64 // mma_n
-	mmaK               float64 // mma_k
-	lineBytes          float64 // line_bytes
-	l2HitCap           float64 // l2_hit_cap
 	prologueFactor     float64 // prologue_factor
-	epilogueCount      float64 // epilogue_count
-	loopOverheadCycles float64 // loop_overhead_cycles
-	kPaddingCycles     float64 // k_padding_cycles
-	setupCycles        float64 // setup_cycles
-	lMi                float64 // l_mi
 	part1              float64 // pow(occupancy_discount, occupancy)
+	kPaddingCycles     float64 // k_padding_cycles
+	epilogueCount      float64 // epilogue_count
+	setupCycles        float64 // setup_cycles
+	loopOverheadCycles float64 // loop_overhead_cycles
 }
 
 func (d *device) compute(value func(name string) float64) {
 	lMi := value("mma_latency") / value("tensor_cores_per_sm")
 	d.numSms = value("num_sms")
+	d.mmaM = value("mma_m")
+	d.mmaN = value("mma_n")
+	d.mmaK = value("mma_k")
+	d.lMi = lMi
 	d.l2Bytes = value("l2_bytes")
+	d.l2HitCap = value("l2_hit_cap")
+	d.lineBytes = value("line_bytes")
 	d.l2PerfRatio = value("l2_perf_ratio")
 	d.dramBwCoeff = value("dram_bw_coeff")
 	d.dramPerfRatio = value("dram_perf_ratio")
 	d.hbmLatencyPenalty = value("hbm_latency_penalty")
-	d.mmaM = value("mma_m")
-	d.mmaN = value("mma_n")
-	d.mmaK = value("mma_k")
-	d.lineBytes = value("line_bytes")
-	d.l2HitCap = value("l2_hit_cap")
 	d.prologueFactor = value("prologue_factor")
-	d.epilogueCount = value("epilogue_count")
-	d.loopOverheadCycles = value("loop_overhead_cycles")
-	d.kPaddingCycles = value("k_padding_cycles")
-	d.setupCycles = value("setup_cycles")
-	d.lMi = lMi
 	d.part1 = math.Pow(value("occupancy_discount"), value("occupancy"))
+	d.kPaddingCycles = value("k_padding_cycles")
+	d.epilogueCount = value("epilogue_count")
+	d.setupCycles = value("setup_cycles")
+	d.loopOverheadCycles = value("loop_overhead_cycles")
 }
 
 // kernelTerms holds what depends on the configuration, and not on the problem.

@@ -34,21 +34,6 @@ const (
 	MissingCycles       = 32
 )
 
-// Parameters are the numbers of the device file that the formulas use.
-var Parameters = []string{
-	"num_cus", "lds_bytes", "mem1_perf_ratio", "mem2_perf_ratio", "mem3_perf_ratio", "bw_c0", "bw_c1", "bw_c2",
-	"hbm_latency",
-}
-
-// Numbers returns the names of all numbers that formulas may use: parameters and constants.
-func Numbers() []string {
-	names := slices.Clone(Parameters)
-	for _, c := range Constants {
-		names = append(names, c.Name)
-	}
-	return names
-}
-
 // Constants are the model's empirical numbers. Formulas refer to them by name.
 var Constants = []arch.Constant{
 	constant("prologue_factor", 1.5, one, fromGEMM, "prologue ÷ memory latency of one K step"),

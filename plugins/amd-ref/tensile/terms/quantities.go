@@ -126,16 +126,3 @@ func fitted(name, unit, doc string, low, high float64, gfx900, gfx90a, gfx942 fl
 	}
 	return q
 }
-
-// Numbers returns the names of all numbers that formulas may use: parameters, constants and quantities.
-func Numbers() []string {
-	var names []string
-	names = append(names, Parameters...)
-	for _, c := range CDNA3.Constants() {
-		names = append(names, c.Name)
-	}
-	for _, q := range Quantities {
-		names = append(names, q.Name)
-	}
-	return names
-}

@@ -15,7 +15,7 @@ const (
 )
 
 var model = modelgen.Model{
-	Package: "library", Terms: terms.Terms, Numbers: terms.Numbers(),
+	Package: "library", Terms: terms.Terms,
 	Stages: []modelgen.Stage{
 		{Var: "d", Type: "device", Args: "value func(name string) float64",
 			Doc: "device holds what depends on the machine alone. value returns its numbers, the constants and the quantities."},

@@ -310,16 +310,4 @@ var chosenWave = []tabled.Quantity{
 		"l2_coalescing of a launch of a single wave, whose CTAs start together").Off(1),
 }
 
-// Numbers returns the names of all numbers that formulas may use: parameters, constants and quantities.
-func Numbers() []string {
-	names := slices.Clone(Parameters)
-	for _, c := range Constants {
-		names = append(names, c.Name)
-	}
-	for _, q := range Quantities {
-		names = append(names, q.Name)
-	}
-	return names
-}
-
 var bounded = tabled.Bounded

@@ -48,12 +48,6 @@ func constant(name string, value float64, unit, source, doc string) arch.Constan
 	return arch.Constant{Name: name, Value: value, Unit: unit, Source: source, Doc: doc}
 }
 
-// Parameters are the numbers of the device file that the formulas use.
-var Parameters = []string{
-	"num_sms", "mma_latency", "tensor_cores_per_sm", "l2_bytes", "l2_perf_ratio", "dram_bw_coeff", "dram_perf_ratio",
-	"hbm_latency_penalty",
-}
-
 // What the model's own code computes: from the grid of output tiles, and from the whole kernel.
 const (
 	OfGrid   = "grid"
@@ -62,15 +56,6 @@ const (
 
 // Groups are the launch-order groups that phase two tries. footprints has a term for each.
 var Groups = [...]int{1, 2, 3, 4, 5, 6, 8, 16}
-
-// Numbers returns the names of all numbers that formulas may use: parameters and constants.
-func Numbers() []string {
-	names := slices.Clone(Parameters)
-	for _, c := range Constants {
-		names = append(names, c.Name)
-	}
-	return names
-}
 
 // Terms is the model, in the order in which it computes.
 var Terms = slices.Concat(

@@ -18,11 +18,7 @@ const (
 )
 
 var model = modelgen.Model{
-	Package: "amdorigami", Terms: terms.Terms, Numbers: terms.Numbers(),
-	Unused: []string{ // by formulas that the model's own code computes
-		"lds_bytes", "overflow_hit_rate", "global_capacity_scale", "occupancy_base", "small_tile_factor", "skinny_ratio",
-		"mi_missing_cycles",
-	},
+	Package: "amdorigami", Terms: terms.Terms,
 	Stages: []modelgen.Stage{
 		{Var: "d", Type: "device", Args: "value func(name string) float64",
 			Doc: "device holds what depends on the device alone. value returns the parameters and constants."},

@@ -15,8 +15,7 @@ const (
 )
 
 var model = modelgen.Model{
-	Package: "tensile", Terms: terms.Terms, Numbers: terms.Numbers(),
-	Unused: []string{"lds_width"}, // a roof of the roofline
+	Package: "tensile", Terms: terms.Terms,
 	Stages: []modelgen.Stage{
 		{Var: "d", Type: "device", Args: "value func(name string) float64",
 			Doc: "device holds what depends on the device alone. value returns the parameters, constants and quantities."},

@@ -19,7 +19,7 @@ const (
 
 // The structs of inputs are kept no longer than the stage takes that reads them.
 var model = modelgen.Model{
-	Package: "pipelined", Terms: terms.Terms, Numbers: terms.Numbers(),
+	Package: "pipelined", Terms: terms.Terms,
 	Stages: []modelgen.Stage{
 		{Var: "d", Type: "device", Args: "value func(name string) float64",
 			Doc: "device holds what depends on the device alone. value returns the parameters, constants and quantities."},

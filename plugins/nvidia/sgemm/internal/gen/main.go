@@ -15,8 +15,7 @@ const (
 )
 
 var model = modelgen.Model{
-	Package: "sgemm", Terms: terms.Terms, Numbers: terms.Numbers(),
-	Unused: []string{"peak_fp16", "peak_fp32"}, // constants are computed from them
+	Package: "sgemm", Terms: terms.Terms,
 	Stages: []modelgen.Stage{
 		{Var: "d", Type: "device", Args: "value func(name string) float64",
 			Doc: "device holds what depends on the device alone. value returns the parameters and constants."},

@@ -6,7 +6,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/modelgen"
 )
 
-// The code is made from the table, and uses every number of it.
+// The code is made from the table.
 func TestUpToDate(t *testing.T) {
 	t.Chdir("../..")
 	if err := modelgen.Stale(&model); err != nil {

@@ -16,7 +16,7 @@ const (
 )
 
 var model = modelgen.Model{
-	Package: "tritonblas", Terms: terms.Terms, Numbers: terms.Numbers(),
+	Package: "tritonblas", Terms: terms.Terms,
 	Stages: []modelgen.Stage{
 		{Var: "d", Type: "device", Args: "value func(name string) float64",
 			Doc: "device holds what depends on the device alone. value returns the parameters and constants."},

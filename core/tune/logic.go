@@ -104,9 +104,9 @@ func (t *Tuner) exclude(s int, kept []gemm.Config) {
 	}
 }
 
-// Library returns the logic of the picks of a problem type: its exact sizes, and a model for all others. A size without
+// Logic returns the logic of the picks of a problem type: its exact sizes, and a model for all others. A size without
 // a measurement has its expected best, without a speed, if that kernel was measured at another size.
-func (t *Tuner) Library(kind int) (*logic.Logic, error) {
+func (t *Tuner) Logic(kind int) (*logic.Logic, error) {
 	l := &logic.Logic{Fallback: logic.Model, Unit: logic.BuildUnit}
 	places := map[gemm.Config]int{}
 	for s := range t.Sizes {

@@ -1,11 +1,12 @@
-// Package linalg has the linear algebra of symmetric matrices, which the fit of constants and the tuner share. The
-// order of operations is fixed and no sum is fused, so results are the same bits on every machine.
-package linalg
+package stats
 
 import (
 	"math"
 	"slices"
 )
+
+// Equations of symmetric matrices, for the fit of constants and for the tuner: the order of operations is fixed and no
+// sum is fused, so results are the same bits on every machine.
 
 // Lower returns the rows of a lower triangle of n rows, all 0. Row i has i + 1 numbers.
 func Lower(n int) [][]float64 {

@@ -4,7 +4,7 @@ package library
 
 import "math"
 
-// device holds what depends on the machine alone. value returns its numbers, the constants and the quantities.
+// device holds what depends on the device alone; value returns its numbers.
 type device struct {
 	rateShare16         float64 // rate_share_16
 	rateShare8          float64 // rate_share_8
@@ -435,7 +435,7 @@ func (p *problem) compute(d *device) {
 	p.part9 = float64(throttleSeconds * d.clock)
 }
 
-// timing holds what depends on the configuration.
+// timing holds what depends on the problem, the configuration.
 type timing struct {
 	blockM    float64 // block_m, set by hand
 	blockN    float64 // block_n, set by hand

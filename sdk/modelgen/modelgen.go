@@ -20,23 +20,22 @@ type Model struct {
 	// Terms are the table. What its formulas name besides terms and inputs are numbers of the device: parameters,
 	// constants and quantities.
 	Terms []tabled.Term
-	// Stages are the moments at which the model computes.
+	// On says what a value can depend on besides the device, by the bits of gogen.Deps.
+	On []string
+	// Stages are the moments at which the model computes. The first is that of the device.
 	Stages []Stage
 	// Inputs are the names that no formula computes.
 	Inputs []Input
 	// Keep names the terms that the model's own code reads.
 	Keep string
-	// Columns are the parameters of the generated function that writes all terms.
-	Columns string
 	// Apart, if set, is a function of its own.
 	Apart *Function
 }
 
-// Stage is a moment at which the model computes what it knows by then into a struct.
+// Stage is a moment at which the model computes what it knows by then into a struct. The parameters of its method
+// compute are the structs of inputs that it reads, then those of earlier stages.
 type Stage struct {
 	Var, Type string // the variable and the type of the struct
-	Args      string // the parameters of its method compute
-	Doc       string
 	Knows     gogen.Deps
 }
 
@@ -47,22 +46,28 @@ type Input struct {
 	// On is what the inputs depend on.
 	On gogen.Deps
 	// Type is the struct that has them as fields, the struct of a stage or one of its own. Var is the variable with it.
+	// Structs with one variable are embedded in a struct inputs.
 	Type, Var string
 	// Reach says where the variable can be used.
 	Reach gogen.Reach
 }
 
-// Function is a formula as a function, in the stage that Args belong to.
-type Function struct{ Name, Doc, Args, Formula string }
+// Function is a formula as a function, of what the last stage is computed from.
+type Function struct{ Name, Doc, Formula string }
 
-// Main writes the code of a model, or exits.
-func Main(m *Model) {
-	src, err := m.code()
-	if err == nil {
-		err = os.WriteFile(code, src, 0o644)
-	}
-	if err != nil {
-		log.Fatal(fmt.Errorf("gen: %w", err))
+// Main writes the code of the model that go generate runs for, or exits.
+func Main(models ...*Model) {
+	for _, m := range models {
+		if m.Package != os.Getenv("GOPACKAGE") {
+			continue
+		}
+		src, err := m.code()
+		if err == nil {
+			err = os.WriteFile(code, src, 0o644)
+		}
+		if err != nil {
+			log.Fatal(fmt.Errorf("gen: %w", err))
+		}
 	}
 }
 
@@ -139,12 +144,64 @@ func (m *Model) code() ([]byte, error) {
 			b.WriteString(gogen.Inputs(name, fields[name]))
 		}
 	}
-	for i, s := range m.Stages {
-		b.WriteString(p.Declare(i, s.Doc, s.Type, s.Args, fields[s.Type]))
+	for i := range m.Stages {
+		s := &m.Stages[i]
+		b.WriteString(p.Declare(i, s.Type+" holds what depends on "+m.depends(s.Knows)+".", s.Type, m.args(i), fields[s.Type]))
 	}
 	if f := m.Apart; f != nil {
-		fmt.Fprintf(&b, "\n// %s\nfunc %s(%s) float64 {\n%s}\n", f.Doc, f.Name, f.Args, p.Alone(f.Name))
+		fmt.Fprintf(&b, "\n// %s\nfunc %s(%s) float64 {\n%s}\n", f.Doc, f.Name, m.args(len(m.Stages)-1), p.Alone(f.Name))
 	}
-	b.WriteString(p.DeclareColumns(m.Columns))
+	b.WriteString(p.DeclareColumns(m.args(len(m.Stages))))
 	return gogen.File(m.Package, b.String())
+}
+
+func (m *Model) depends(on gogen.Deps) string {
+	if on == 0 {
+		return "the device alone; value returns its numbers"
+	}
+	var names []string
+	for i, name := range m.On {
+		if on&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// args are the parameters of a stage, or behind the last one those of the function that writes all terms.
+func (m *Model) args(stage int) string {
+	if stage == 0 {
+		return "value func(name string) float64"
+	}
+	all := stage == len(m.Stages)
+	knows := func(i int, on gogen.Deps) bool { return all || on&^m.Stages[i].Knows == 0 }
+	types := map[string]string{} // of variables with inputs
+	var args, vars []string
+	for i := range m.Inputs {
+		in := &m.Inputs[i]
+		of := slices.ContainsFunc(m.Stages, func(s Stage) bool { return s.Type == in.Type })
+		first := slices.IndexFunc(m.Stages, func(s Stage) bool { return in.On&^s.Knows == 0 })
+		if of {
+			continue
+		}
+		if t := types[in.Var]; t == "" || t == in.Type {
+			types[in.Var] = in.Type
+		} else {
+			types[in.Var] = "inputs"
+		}
+		if knows(stage, in.On) && (all || in.Reach == gogen.Everywhere || first == stage) && !slices.Contains(vars, in.Var) {
+			vars = append(vars, in.Var)
+		}
+	}
+	for _, name := range vars {
+		args = append(args, name+" *"+types[name])
+	}
+	for i, s := range m.Stages[:stage] {
+		if knows(stage, s.Knows) || slices.ContainsFunc(m.Inputs, func(in Input) bool {
+			return in.Type == s.Type && in.Reach == gogen.Everywhere && knows(stage, in.On)
+		}) || i == 0 {
+			args = append(args, s.Var+" *"+s.Type)
+		}
+	}
+	return strings.Join(args, ", ")
 }

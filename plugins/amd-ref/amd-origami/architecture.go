@@ -22,7 +22,7 @@ import (
 	"github.com/origami-gemm/origami/sdk/catalog"
 )
 
-//go:generate go run ./internal/gen
+//go:generate go run ../internal/gen
 
 const (
 	// Name is the model's name in requests and descriptions.

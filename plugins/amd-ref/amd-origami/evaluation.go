@@ -138,7 +138,7 @@ func (e *evaluation) Row(dst []float64) {
 
 func (e *evaluation) columns(dst []float64, n *depth, rejected bool) {
 	e.step.rejected = tabled.One(rejected)
-	columns(dst, &e.on.device, &e.in, &n.depthTerms, &e.area.areaTerms, &e.launch.launchTerms, &e.step)
+	columns(dst, &e.in, &e.on.device, &n.depthTerms, &e.area.areaTerms, &e.launch.launchTerms, &e.step)
 	if rejected {
 		dst[len(dst)-1] = arch.RejectedTotal
 	}
@@ -151,12 +151,12 @@ func (e *evaluation) place(c *gemm.Config) (n *depth, rejected bool) {
 		*a = area{bm: bm, bn: bn, gm: cdiv(e.m, bm), gn: cdiv(e.n, bn), areaTerms: areaTerms{blockM: f(bm), blockN: f(bn)}}
 		a.grid = a.gm * a.gn
 		a.tiles = a.grid * e.batch
-		a.compute(&e.on.device, &e.in)
+		a.compute(&e.in, &e.on.device)
 		e.launch = launched{}
 	}
 	if n = &e.depths[bits.TrailingZeros64(bk)%len(e.depths)]; n.bk != bk {
 		*n = depth{bk: bk, steps: cdiv(e.k, bk), depthTerms: depthTerms{blockK: f(bk)}}
-		n.compute(&e.on.device, &e.in)
+		n.compute(&e.in, &e.on.device)
 	}
 	switch {
 	case e.mi.m == 1 && e.mi.n == 1 && e.mi.k == 64 && e.m > 2:
@@ -201,7 +201,7 @@ func (e *evaluation) start(l launch) {
 		mallTileM: f(mallM), mallTileN: f(mallN), mallHit: a.reuse(mallM, mallN),
 		occupancyDiscount: occupancyDiscount[min(max(e.occupancy, 1), cdiv(a.tiles*l.split, e.cus))],
 	}
-	s.compute(&e.on.device, &e.in, &a.areaTerms)
+	s.compute(&e.in, &e.on.device, &a.areaTerms)
 }
 
 // fit clamps a super-tile to the grid. A super-tile that is taller than the grid continues in further columns.
@@ -262,7 +262,7 @@ func (e *evaluation) compute(n *depth) {
 	} else if bk == 32 && a.bm == 64 && a.bn == 32 && !e.transB && e.bytes == 2 {
 		t.heuristicFactor = terms.SmallTileFactor
 	}
-	t.compute(&e.on.device, &e.in, &n.depthTerms, &a.areaTerms, &l.launchTerms)
+	t.compute(&e.in, &e.on.device, &n.depthTerms, &a.areaTerms, &l.launchTerms)
 }
 
 // maxOccupancy is the number of wavefronts that a compute unit holds.

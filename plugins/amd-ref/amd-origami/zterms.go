@@ -22,7 +22,7 @@ type inputs struct {
 	occupancy    float64 // occupancy
 }
 
-// device holds what depends on the device alone. value returns the parameters and constants.
+// device holds what depends on the device alone; value returns its numbers.
 type device struct {
 	emptyHitRate     float64 // empty_hit_rate
 	loadGranule      float64 // load_granule
@@ -67,7 +67,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.stepOverhead = value("step_overhead")
 }
 
-// depthTerms holds what depends on the problem and block_k.
+// depthTerms holds what depends on the sizes of the problem, block_k.
 type depthTerms struct {
 	blockK    float64 // block_k, set by hand
 	part1     float64 // cdiv(block_k, mi_k)
@@ -75,14 +75,14 @@ type depthTerms struct {
 	lKPadding float64 // l_k_padding
 }
 
-func (n *depthTerms) compute(d *device, p *inputs) {
+func (n *depthTerms) compute(p *inputs, d *device) {
 	lKPadding := float64(math.Mod(p.k, n.blockK) / p.k * d.kPaddingPenalty)
 	n.part1 = math.Ceil(n.blockK / p.miK)
 	n.part2 = math.Ceil(n.blockK * p.elementBytes / d.loadGranule)
 	n.lKPadding = lKPadding
 }
 
-// areaTerms holds what depends on the problem, block_m and block_n.
+// areaTerms holds what depends on the sizes of the problem, block_m and block_n.
 type areaTerms struct {
 	blockM float64 // block_m, set by hand
 	blockN float64 // block_n, set by hand
@@ -93,7 +93,7 @@ type areaTerms struct {
 	part5  float64 // block_m * block_n
 }
 
-func (a *areaTerms) compute(d *device, p *inputs) {
+func (a *areaTerms) compute(p *inputs, d *device) {
 	tilesM := math.Ceil(p.m / a.blockM)
 	tilesN := math.Ceil(p.n / a.blockN)
 	a.part1 = float64(p.miLatency * math.Ceil(a.blockM/p.miM) * math.Ceil(a.blockN/p.miN))
@@ -103,7 +103,7 @@ func (a *areaTerms) compute(d *device, p *inputs) {
 	a.part5 = float64(a.blockM * a.blockN)
 }
 
-// launchTerms holds what also depends on the number of workgroups.
+// launchTerms holds what depends on the sizes of the problem, block_m and block_n, the number of workgroups.
 type launchTerms struct {
 	numWgs            float64 // num_wgs, set by hand
 	activeCus         float64 // active_cus, set by hand
@@ -125,7 +125,7 @@ type launchTerms struct {
 	bwLimited         float64 // bw_limited
 }
 
-func (l *launchTerms) compute(d *device, p *inputs, a *areaTerms) {
+func (l *launchTerms) compute(p *inputs, d *device, a *areaTerms) {
 	var bwLimited float64
 	if d.numCus < l.activeCus {
 		bwLimited = 1
@@ -150,7 +150,7 @@ func (l *launchTerms) compute(d *device, p *inputs, a *areaTerms) {
 	l.part7 = math.Ceil(p.k / l.split)
 }
 
-// stepTerms holds what depends on all.
+// stepTerms holds what depends on the sizes of the problem, block_m and block_n, block_k, the number of workgroups.
 type stepTerms struct {
 	splitK          float64 // split_k, set by hand
 	rejected        float64 // rejected, set by hand
@@ -170,7 +170,7 @@ type stepTerms struct {
 	totalLatency    float64 // total_latency
 }
 
-func (t *stepTerms) compute(d *device, p *inputs, n *depthTerms, a *areaTerms, l *launchTerms) {
+func (t *stepTerms) compute(p *inputs, d *device, n *depthTerms, a *areaTerms, l *launchTerms) {
 	lCompute := float64(a.part1 * n.part1)
 	var hMem1 float64
 	x1 := min(t.l2Hit, t.l2HitGlobal)
@@ -223,7 +223,7 @@ func (t *stepTerms) compute(d *device, p *inputs, n *depthTerms, a *areaTerms, l
 }
 
 // columns writes all terms to dst.
-func columns(dst []float64, d *device, p *inputs, n *depthTerms, a *areaTerms, l *launchTerms, t *stepTerms) {
+func columns(dst []float64, p *inputs, d *device, n *depthTerms, a *areaTerms, l *launchTerms, t *stepTerms) {
 	tilesM := math.Ceil(p.m / a.blockM)
 	tilesN := math.Ceil(p.n / a.blockN)
 	var ldsOk float64

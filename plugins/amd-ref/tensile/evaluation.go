@@ -90,7 +90,7 @@ func (e *evaluation) Row(dst []float64) {
 	k := &e.one.kernelTerms
 	k.compute(&e.in, &e.m.device)
 	e.t.compute(&e.m.device, &e.s, k)
-	columns(dst, &e.m.device, &e.in, &e.s, k, &e.t)
+	columns(dst, &e.in, &e.m.device, &e.s, k, &e.t)
 }
 
 // set sets the inputs of a configuration, and returns why it cannot be used as far as these say.

@@ -35,7 +35,7 @@ var Needs = append(slices.Clone(terms.Parameters), "registers_per_thread", "l2_b
 // multiplied are the types of operands that Tensile's kernels are modelled for, besides those that cost the same.
 var multiplied = []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP32, gemm.TF32, gemm.FP8, gemm.INT8}
 
-//go:generate go run ./internal/gen
+//go:generate go run ../internal/gen
 
 // Model is the model on one device.
 type Model struct {

@@ -27,7 +27,7 @@ type inputs struct {
 	threadN      float64 // thread_n
 }
 
-// device holds what depends on the device alone. value returns the parameters, constants and quantities.
+// device holds what depends on the device alone; value returns its numbers.
 type device struct {
 	waveLanes        float64 // wave_lanes
 	fma              float64 // fma
@@ -140,7 +140,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.part11 = float64(2 * accumulatorBytes)
 }
 
-// sizes holds what depends on the sizes of the problem alone.
+// sizes holds what depends on the sizes of the problem.
 type sizes struct {
 	m       float64 // m, set by hand
 	n       float64 // n, set by hand
@@ -161,7 +161,7 @@ func (s *sizes) compute(d *device) {
 	s.launch = launch
 }
 
-// kernelTerms holds what depends on the kernel, and not on the sizes of the problem.
+// kernelTerms holds what depends on the configuration, the layout and the types.
 type kernelTerms struct {
 	elementBytes    float64 // element_bytes
 	outputBytes     float64 // output_bytes
@@ -297,7 +297,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.part7 = float64(d.part11*in.splitK) + in.outputBytes
 }
 
-// timing holds what depends on the kernel and the problem.
+// timing holds what depends on the sizes of the problem, the configuration, the layout and the types.
 type timing struct {
 	steps         float64 // steps
 	fullWaves     float64 // full_waves
@@ -399,7 +399,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms) {
 }
 
 // columns writes all terms to dst.
-func columns(dst []float64, d *device, in *inputs, s *sizes, k *kernelTerms, t *timing) {
+func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, t *timing) {
 	tileBytes := float64((k.blockM + k.blockN) * k.blockK * k.elementBytes)
 	x1 := float64(d.waveLanes * in.numWarps)
 	accumulators := k.blockM * k.blockN * in.localSplit / x1

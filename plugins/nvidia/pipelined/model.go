@@ -35,7 +35,7 @@ const (
 	h200DRAM   float64    = 4.8e12
 )
 
-//go:generate go run ./internal/gen
+//go:generate go run ../internal/gen
 
 // Model is the model on one device.
 type Model struct {
@@ -429,7 +429,7 @@ func (e *evaluation) Estimate() arch.Estimate { return e.estimate(&e.config, &e.
 func (e *evaluation) Row(dst []float64) {
 	e.Estimate()
 	masked, c, k := e.shape.masked(&e.config), &e.config, &e.one
-	columns(dst, e.device, &e.shape.sizes, &e.in[masked], &k.kernelTerms, &k.variants[masked], &c.splits[masked],
+	columns(dst, &e.in[masked], e.device, &e.shape.sizes, &k.kernelTerms, &k.variants[masked], &c.splits[masked],
 		&e.grid, &e.timing)
 }
 

@@ -27,7 +27,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/sgemm/terms"
 )
 
-//go:generate go run ./internal/gen
+//go:generate go run ../internal/gen
 
 // Model is the model on one device.
 type Model struct {
@@ -175,7 +175,7 @@ func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Proble
 // Row implements tabled.Evaluation.
 func (e *evaluation) Row(dst []float64) {
 	e.Estimate()
-	columns(dst, &e.model.device, &e.in, &e.p, &e.at.terms, &e.t)
+	columns(dst, &e.in, &e.model.device, &e.p, &e.at.terms, &e.t)
 	for i, v := range dst {
 		if math.IsNaN(v) || math.IsInf(v, 0) { // of a configuration that is no kernel
 			dst[i] = arch.RejectedTotal

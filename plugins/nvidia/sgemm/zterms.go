@@ -29,7 +29,7 @@ type inputs struct {
 	converts           float64 // converts
 }
 
-// device holds what depends on the device alone. value returns the parameters and constants.
+// device holds what depends on the device alone; value returns its numbers.
 type device struct {
 	registerFile    float64 // register_file
 	registerGranule float64 // register_granule
@@ -105,7 +105,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.part9 = 1 / (2 * fmaLanes * numSms)
 }
 
-// problem holds what depends on the problem.
+// problem holds what depends on the sizes of the problem.
 type problem struct {
 	m           float64 // m, set by hand
 	n           float64 // n, set by hand
@@ -125,7 +125,7 @@ func (p *problem) compute(d *device) {
 	p.part3 = float64(p.batch * (float64(p.m*p.k) + float64(p.k*p.n)))
 }
 
-// kernelTerms holds what depends on the configuration and its kernel, and not on the problem.
+// kernelTerms holds what depends on the configuration and the types.
 type kernelTerms struct {
 	blockM        float64 // block_m
 	blockN        float64 // block_n
@@ -212,7 +212,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.part12 = x3
 }
 
-// timing holds what depends on all.
+// timing holds what depends on the sizes of the problem, the configuration and the types.
 type timing struct {
 	l1Passes    float64 // l1_passes, set by hand
 	l2Step      float64 // l2_step
@@ -315,7 +315,7 @@ func (t *timing) compute(d *device, p *problem, k *kernelTerms) {
 }
 
 // columns writes all terms to dst.
-func columns(dst []float64, d *device, in *inputs, p *problem, k *kernelTerms, t *timing) {
+func columns(dst []float64, in *inputs, d *device, p *problem, k *kernelTerms, t *timing) {
 	threads := float64(32 * in.numWarps)
 	gridM := math.Ceil(p.m / k.blockM)
 	gridN := math.Ceil(p.n / k.blockN)

@@ -24,7 +24,7 @@ import (
 // Name is the name of the model in requests and descriptions.
 const Name = "tritonblas"
 
-//go:generate go run ./internal/gen
+//go:generate go run ../internal/gen
 
 // Model is the model on one device.
 type Model struct {
@@ -195,18 +195,18 @@ func (e *evaluation) compute() *depthTerms {
 		a.blockM, a.blockN, a.gridM, a.gridN = c.BlockM, c.BlockN, cdiv(e.p.M, c.BlockM), cdiv(e.p.N, c.BlockN)
 		a.tileM, a.tileN = e.m.superGroup(a.gridM, a.gridN, min(a.gridM*a.gridN*e.p.Batch, e.m.gpu.SMs))
 		a.l2GroupM, a.l2GroupN = float64(a.tileM), float64(a.tileN)
-		a.compute(d, &e.sizes, k)
+		a.compute(&e.sizes, d, k)
 	}
 	n := &e.depths[bits.Len(uint(c.BlockK))%len(e.depths)]
 	if n.blockK != c.BlockK {
 		n.blockK = c.BlockK
-		n.compute(d, &e.sizes, k)
+		n.compute(&e.sizes, d, k)
 	}
 	tileM, tileN := e.m.shrink(a.tileM, a.tileN, c)
 	e.timing.l2TileM, e.timing.l2TileN = float64(tileM), float64(tileN)
 	launched := a.gridM * c.BlockM * a.gridN * c.BlockN * cdiv(e.p.K, c.BlockK) * c.BlockK
 	e.timing.utilization = float64(e.p.M*e.p.N*e.p.K) / float64(launched)
-	e.timing.compute(d, &e.sizes, k, &a.gridTerms, &n.depthTerms)
+	e.timing.compute(&e.sizes, d, k, &a.gridTerms, &n.depthTerms)
 	return &n.depthTerms
 }
 
@@ -228,7 +228,7 @@ func (e *evaluation) Estimate() arch.Estimate {
 // Row implements tabled.Evaluation.
 func (e *evaluation) Row(dst []float64) {
 	n := e.compute()
-	columns(dst, &e.m.device, &e.sizes, &e.at.kernelTerms, &e.area.gridTerms, n, &e.timing)
+	columns(dst, &e.sizes, &e.m.device, &e.at.kernelTerms, &e.area.gridTerms, n, &e.timing)
 }
 
 // superGroup returns the block of output tiles that the active SMs are assumed to share: groupM columns wide and as

@@ -12,7 +12,7 @@ type sizes struct {
 	batch float64 // batch
 }
 
-// device holds what depends on the device alone. value returns the parameters and constants.
+// device holds what depends on the device alone; value returns its numbers.
 type device struct {
 	numSms             float64 // num_sms
 	mmaM               float64 // mma_m
@@ -56,7 +56,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.loopOverheadCycles = value("loop_overhead_cycles")
 }
 
-// kernelTerms holds what depends on the configuration, and not on the problem.
+// kernelTerms holds what depends on block_m and block_n, block_k.
 type kernelTerms struct {
 	blockM       float64 // block_m, set by hand
 	blockN       float64 // block_n, set by hand
@@ -77,7 +77,7 @@ func (k *kernelTerms) compute(d *device) {
 	k.perSmLoad = perSmLoad
 }
 
-// gridTerms holds what depends on the problem, block_m and block_n.
+// gridTerms holds what depends on the sizes of the problem, block_m and block_n.
 type gridTerms struct {
 	l2GroupM      float64 // l2_group_m, set by hand
 	l2GroupN      float64 // l2_group_n, set by hand
@@ -90,7 +90,7 @@ type gridTerms struct {
 	part2         float64 // active_sms * block_m * block_n
 }
 
-func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
+func (g *gridTerms) compute(s *sizes, d *device, k *kernelTerms) {
 	gridM := math.Ceil(s.m / k.blockM)
 	gridN := math.Ceil(s.n / k.blockN)
 	totalTiles := float64(gridM * gridN * s.batch)
@@ -109,14 +109,14 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	g.part2 = float64(activeSms * k.blockM * k.blockN)
 }
 
-// depthTerms holds what depends on the problem and block_k.
+// depthTerms holds what depends on the sizes of the problem, block_k.
 type depthTerms struct {
 	numIter   float64 // num_iter
 	lKPadding float64 // l_k_padding
 	part1     float64 // loop_overhead_cycles * num_iter
 }
 
-func (n *depthTerms) compute(d *device, s *sizes, k *kernelTerms) {
+func (n *depthTerms) compute(s *sizes, d *device, k *kernelTerms) {
 	numIter := max(math.Ceil(s.k/k.blockK)-1, 1)
 	lKPadding := float64(math.Mod(s.k, k.blockK) / s.k * d.kPaddingCycles)
 	n.numIter = numIter
@@ -124,7 +124,7 @@ func (n *depthTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	n.part1 = float64(d.loopOverheadCycles * numIter)
 }
 
-// timing holds what depends on all.
+// timing holds what depends on the sizes of the problem, block_m and block_n, block_k.
 type timing struct {
 	l2TileM     float64 // l2_tile_m, set by hand
 	l2TileN     float64 // l2_tile_n, set by hand
@@ -136,7 +136,7 @@ type timing struct {
 	lTotal      float64 // l_total
 }
 
-func (t *timing) compute(d *device, s *sizes, k *kernelTerms, g *gridTerms, n *depthTerms) {
+func (t *timing) compute(s *sizes, d *device, k *kernelTerms, g *gridTerms, n *depthTerms) {
 	uncachedA := float64(t.l2TileM * k.blockM * k.blockK * k.elementBytes)
 	uncachedB := float64(t.l2TileN * k.blockK * k.blockN * k.elementBytes)
 	workingSet := float64((float64(g.part1*k.blockK) + float64(g.gridN*k.blockK*k.blockN)) * k.elementBytes)
@@ -171,7 +171,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, g *gridTerms, n *d
 }
 
 // columns writes all terms to dst.
-func columns(dst []float64, d *device, s *sizes, k *kernelTerms, g *gridTerms, n *depthTerms, t *timing) {
+func columns(dst []float64, s *sizes, d *device, k *kernelTerms, g *gridTerms, n *depthTerms, t *timing) {
 	gridM := math.Ceil(s.m / k.blockM)
 	x1 := float64(gridM * g.gridN)
 	totalTiles := float64(x1 * s.batch)

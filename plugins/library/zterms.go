@@ -4,7 +4,7 @@ package library
 
 import "math"
 
-// device holds what depends on the device alone; value returns its numbers.
+// device holds the values of a stage.
 type device struct {
 	rateShare16         float64 // rate_share_16
 	rateShare8          float64 // rate_share_8
@@ -181,7 +181,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.thrift = thrift
 }
 
-// problem holds what depends on the problem.
+// problem holds the values of a stage.
 type problem struct {
 	m                float64 // m, set by hand
 	n                float64 // n, set by hand
@@ -435,7 +435,7 @@ func (p *problem) compute(d *device) {
 	p.part9 = float64(throttleSeconds * d.clock)
 }
 
-// timing holds what depends on the problem, the configuration.
+// timing holds the values of a stage.
 type timing struct {
 	blockM    float64 // block_m, set by hand
 	blockN    float64 // block_n, set by hand

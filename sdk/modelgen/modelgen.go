@@ -20,8 +20,6 @@ type Model struct {
 	// Terms are the table. What its formulas name besides terms and inputs are numbers of the device: parameters,
 	// constants and quantities.
 	Terms []tabled.Term
-	// On says what a value can depend on besides the device, by the bits of gogen.Deps.
-	On []string
 	// Stages are the moments at which the model computes. The first is that of the device.
 	Stages []Stage
 	// Inputs are the names that no formula computes.
@@ -146,26 +144,13 @@ func (m *Model) code() ([]byte, error) {
 	}
 	for i := range m.Stages {
 		s := &m.Stages[i]
-		b.WriteString(p.Declare(i, s.Type+" holds what depends on "+m.depends(s.Knows)+".", s.Type, m.args(i), fields[s.Type]))
+		b.WriteString(p.Declare(i, s.Type, m.args(i), fields[s.Type]))
 	}
 	if f := m.Apart; f != nil {
 		fmt.Fprintf(&b, "\n// %s\nfunc %s(%s) float64 {\n%s}\n", f.Doc, f.Name, m.args(len(m.Stages)-1), p.Alone(f.Name))
 	}
 	b.WriteString(p.DeclareColumns(m.args(len(m.Stages))))
 	return gogen.File(m.Package, b.String())
-}
-
-func (m *Model) depends(on gogen.Deps) string {
-	if on == 0 {
-		return "the device alone; value returns its numbers"
-	}
-	var names []string
-	for i, name := range m.On {
-		if on&(1<<i) != 0 {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, ", ")
 }
 
 // args are the parameters of a stage, or behind the last one those of the function that writes all terms.

@@ -22,7 +22,7 @@ type inputs struct {
 	occupancy    float64 // occupancy
 }
 
-// device holds what depends on the device alone; value returns its numbers.
+// device holds the values of a stage.
 type device struct {
 	emptyHitRate     float64 // empty_hit_rate
 	loadGranule      float64 // load_granule
@@ -67,7 +67,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.stepOverhead = value("step_overhead")
 }
 
-// depthTerms holds what depends on the sizes of the problem, block_k.
+// depthTerms holds the values of a stage.
 type depthTerms struct {
 	blockK    float64 // block_k, set by hand
 	part1     float64 // cdiv(block_k, mi_k)
@@ -82,7 +82,7 @@ func (n *depthTerms) compute(p *inputs, d *device) {
 	n.lKPadding = lKPadding
 }
 
-// areaTerms holds what depends on the sizes of the problem, block_m and block_n.
+// areaTerms holds the values of a stage.
 type areaTerms struct {
 	blockM float64 // block_m, set by hand
 	blockN float64 // block_n, set by hand
@@ -103,7 +103,7 @@ func (a *areaTerms) compute(p *inputs, d *device) {
 	a.part5 = float64(a.blockM * a.blockN)
 }
 
-// launchTerms holds what depends on the sizes of the problem, block_m and block_n, the number of workgroups.
+// launchTerms holds the values of a stage.
 type launchTerms struct {
 	numWgs            float64 // num_wgs, set by hand
 	activeCus         float64 // active_cus, set by hand
@@ -150,7 +150,7 @@ func (l *launchTerms) compute(p *inputs, d *device, a *areaTerms) {
 	l.part7 = math.Ceil(p.k / l.split)
 }
 
-// stepTerms holds what depends on the sizes of the problem, block_m and block_n, block_k, the number of workgroups.
+// stepTerms holds the values of a stage.
 type stepTerms struct {
 	splitK          float64 // split_k, set by hand
 	rejected        float64 // rejected, set by hand

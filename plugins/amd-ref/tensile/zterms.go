@@ -27,7 +27,7 @@ type inputs struct {
 	threadN      float64 // thread_n
 }
 
-// device holds what depends on the device alone; value returns its numbers.
+// device holds the values of a stage.
 type device struct {
 	waveLanes        float64 // wave_lanes
 	fma              float64 // fma
@@ -140,7 +140,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.part11 = float64(2 * accumulatorBytes)
 }
 
-// sizes holds what depends on the sizes of the problem.
+// sizes holds the values of a stage.
 type sizes struct {
 	m       float64 // m, set by hand
 	n       float64 // n, set by hand
@@ -161,7 +161,7 @@ func (s *sizes) compute(d *device) {
 	s.launch = launch
 }
 
-// kernelTerms holds what depends on the configuration, the layout and the types.
+// kernelTerms holds the values of a stage.
 type kernelTerms struct {
 	elementBytes    float64 // element_bytes
 	outputBytes     float64 // output_bytes
@@ -297,7 +297,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.part7 = float64(d.part11*in.splitK) + in.outputBytes
 }
 
-// timing holds what depends on the sizes of the problem, the configuration, the layout and the types.
+// timing holds the values of a stage.
 type timing struct {
 	steps         float64 // steps
 	fullWaves     float64 // full_waves

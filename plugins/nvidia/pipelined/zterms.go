@@ -70,7 +70,7 @@ type variantInputs struct {
 	sharedBytes float64 // shared_bytes
 }
 
-// device holds what depends on the device alone; value returns its numbers.
+// device holds the values of a stage.
 type device struct {
 	registerFile          float64 // register_file
 	registerGranule       float64 // register_granule
@@ -268,7 +268,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.part17 = 1 / x12
 }
 
-// sizes holds what depends on the sizes of the problem.
+// sizes holds the values of a stage.
 type sizes struct {
 	m           float64 // m, set by hand
 	n           float64 // n, set by hand
@@ -313,7 +313,7 @@ func (s *sizes) compute(d *device) {
 	s.part9 = float64(x3 * x3)
 }
 
-// kernelTerms holds what depends on the configuration and the types.
+// kernelTerms holds the values of a stage.
 type kernelTerms struct {
 	groupM           float64 // group_m, set by hand
 	elementBytes     float64 // element_bytes
@@ -758,7 +758,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.part37 = d.residentAdd + x84
 }
 
-// variantTerms holds what depends on the configuration and the types, whether loads are masked along K.
+// variantTerms holds the values of a stage.
 type variantTerms struct {
 	ctasPerSm    float64 // ctas_per_sm
 	spillTraffic float64 // spill_traffic
@@ -806,7 +806,7 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	v.part8 = k.chainStep + spillStep
 }
 
-// splitTerms holds what depends on the configuration and the types, whether loads are masked along K, the split of K.
+// splitTerms holds the values of a stage.
 type splitTerms struct {
 	splitK   float64 // split_k
 	handover float64 // handover
@@ -841,7 +841,7 @@ func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTe
 	c.part4 = float64(in.splitK*d.accumulatorBytes) + k.outputBytes
 }
 
-// gridTerms holds what depends on the sizes of the problem, the configuration and the types, the launch order.
+// gridTerms holds the values of a stage.
 type gridTerms struct {
 	part1        float64 // when(0 < group_tiles, group_tiles, grid_m * batch) * grid_n
 	stepBytes    float64 // step_bytes
@@ -1007,7 +1007,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	g.part13 = idleLatency / k.stepsAhead
 }
 
-// timing holds what depends on the sizes of the problem, the configuration and the types, whether loads are masked along K, the split of K, the launch order.
+// timing holds the values of a stage.
 type timing struct {
 	steps             float64 // steps
 	ctasOfSm          float64 // ctas_of_sm

@@ -29,7 +29,7 @@ type inputs struct {
 	converts           float64 // converts
 }
 
-// device holds what depends on the device alone; value returns its numbers.
+// device holds the values of a stage.
 type device struct {
 	registerFile    float64 // register_file
 	registerGranule float64 // register_granule
@@ -105,7 +105,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.part9 = 1 / (2 * fmaLanes * numSms)
 }
 
-// problem holds what depends on the sizes of the problem.
+// problem holds the values of a stage.
 type problem struct {
 	m           float64 // m, set by hand
 	n           float64 // n, set by hand
@@ -125,7 +125,7 @@ func (p *problem) compute(d *device) {
 	p.part3 = float64(p.batch * (float64(p.m*p.k) + float64(p.k*p.n)))
 }
 
-// kernelTerms holds what depends on the configuration and the types.
+// kernelTerms holds the values of a stage.
 type kernelTerms struct {
 	blockM        float64 // block_m
 	blockN        float64 // block_n
@@ -212,7 +212,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.part12 = x3
 }
 
-// timing holds what depends on the sizes of the problem, the configuration and the types.
+// timing holds the values of a stage.
 type timing struct {
 	l1Passes    float64 // l1_passes, set by hand
 	l2Step      float64 // l2_step

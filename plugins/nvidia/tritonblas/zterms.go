@@ -12,7 +12,7 @@ type sizes struct {
 	batch float64 // batch
 }
 
-// device holds what depends on the device alone; value returns its numbers.
+// device holds the values of a stage.
 type device struct {
 	numSms             float64 // num_sms
 	mmaM               float64 // mma_m
@@ -56,7 +56,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.loopOverheadCycles = value("loop_overhead_cycles")
 }
 
-// kernelTerms holds what depends on block_m and block_n, block_k.
+// kernelTerms holds the values of a stage.
 type kernelTerms struct {
 	blockM       float64 // block_m, set by hand
 	blockN       float64 // block_n, set by hand
@@ -77,7 +77,7 @@ func (k *kernelTerms) compute(d *device) {
 	k.perSmLoad = perSmLoad
 }
 
-// gridTerms holds what depends on the sizes of the problem, block_m and block_n.
+// gridTerms holds the values of a stage.
 type gridTerms struct {
 	l2GroupM      float64 // l2_group_m, set by hand
 	l2GroupN      float64 // l2_group_n, set by hand
@@ -109,7 +109,7 @@ func (g *gridTerms) compute(s *sizes, d *device, k *kernelTerms) {
 	g.part2 = float64(activeSms * k.blockM * k.blockN)
 }
 
-// depthTerms holds what depends on the sizes of the problem, block_k.
+// depthTerms holds the values of a stage.
 type depthTerms struct {
 	numIter   float64 // num_iter
 	lKPadding float64 // l_k_padding
@@ -124,7 +124,7 @@ func (n *depthTerms) compute(s *sizes, d *device, k *kernelTerms) {
 	n.part1 = float64(d.loopOverheadCycles * numIter)
 }
 
-// timing holds what depends on the sizes of the problem, block_m and block_n, block_k.
+// timing holds the values of a stage.
 type timing struct {
 	l2TileM     float64 // l2_tile_m, set by hand
 	l2TileN     float64 // l2_tile_n, set by hand

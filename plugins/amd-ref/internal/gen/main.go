@@ -18,14 +18,9 @@ const (
 	onAll = onProblem | onArea | onDepth | onLaunch
 )
 
-var on = []string{
-	"the sizes of the problem", "the configuration, the layout and the types", "block_m and block_n", "block_k",
-	"the number of workgroups",
-}
-
 var models = []*modelgen.Model{
 	{
-		Package: "tensile", Terms: tensile.Terms, On: on,
+		Package: "tensile", Terms: tensile.Terms,
 		Stages: []modelgen.Stage{
 			{Var: "d", Type: "device"},
 			{Var: "s", Type: "sizes", Knows: onProblem},
@@ -44,7 +39,7 @@ var models = []*modelgen.Model{
 			full_power_step tail_power_step dram_floor`,
 	},
 	{
-		Package: "amdorigami", Terms: amdorigami.Terms, On: on,
+		Package: "amdorigami", Terms: amdorigami.Terms,
 		Stages: []modelgen.Stage{
 			{Var: "d", Type: "device"},
 			{Var: "n", Type: "depthTerms", Knows: onProblem | onDepth},

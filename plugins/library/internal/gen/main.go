@@ -14,7 +14,7 @@ const (
 )
 
 var model = modelgen.Model{
-	Package: "library", Terms: terms.Terms, On: []string{"the problem", "the configuration"},
+	Package: "library", Terms: terms.Terms,
 	Stages: []modelgen.Stage{
 		{Var: "d", Type: "device"}, {Var: "p", Type: "problem", Knows: onProblem},
 		{Var: "t", Type: "timing", Knows: onProblem | onConfig},

@@ -20,14 +20,9 @@ const (
 	onDepth
 )
 
-var on = []string{
-	"the sizes of the problem", "the configuration and the types", "whether loads are masked along K",
-	"the split of K", "the launch order", "block_m and block_n", "block_k",
-}
-
 var models = []*modelgen.Model{
 	{
-		Package: "pipelined", Terms: pipelined.Terms, On: on,
+		Package: "pipelined", Terms: pipelined.Terms,
 		Stages: []modelgen.Stage{
 			{Var: "d", Type: "device"},
 			{Var: "s", Type: "sizes", Knows: onProblem},
@@ -52,7 +47,7 @@ var models = []*modelgen.Model{
 			Formula: pipelined.Least},
 	},
 	{
-		Package: "sgemm", Terms: sgemm.Terms, On: on,
+		Package: "sgemm", Terms: sgemm.Terms,
 		Stages: []modelgen.Stage{
 			{Var: "d", Type: "device"},
 			{Var: "p", Type: "problem", Knows: onProblem},
@@ -68,7 +63,7 @@ var models = []*modelgen.Model{
 		Keep: "total load_issue_step fma_step tensor_step issue_step l2_step dram_step waiting_step",
 	},
 	{
-		Package: "tritonblas", Terms: tritonblas.Terms, On: on,
+		Package: "tritonblas", Terms: tritonblas.Terms,
 		Stages: []modelgen.Stage{
 			{Var: "d", Type: "device"},
 			{Var: "k", Type: "kernelTerms", Knows: onArea | onDepth},

@@ -47,9 +47,9 @@ var Model = catalog.Model{
 type architecture struct {
 	tabled.Model
 	machine
-	sheet   *hw.Sheet
-	device  device
-	kernels map[gemm.DType]kernel // of the element types that the device has an instruction for
+	sheet  *hw.Sheet
+	device device
+	atoms  map[gemm.DType]instruction // of the element types that the device has one for
 }
 
 // machine is a device in whole numbers, with the settings of the model.
@@ -60,12 +60,6 @@ type machine struct {
 	parallelMI        uint64
 }
 
-// kernel holds the values that follow from an element type.
-type kernel struct {
-	mi      instruction
-	convert float64
-}
-
 // atomTypes maps an element type to the operand type of its matrix instruction.
 var atomTypes = map[gemm.DType]string{
 	gemm.FP16: "fp16", gemm.BF16: "bf16", gemm.FP32: "fp32", gemm.TF32: "xf32", gemm.FP8: "fp8", gemm.INT8: "int8",
@@ -73,7 +67,7 @@ var atomTypes = map[gemm.DType]string{
 
 func newArchitecture(sheet *hw.Sheet, params hw.Set, o options, values []arch.OptionValue) (*architecture, error) {
 	get := func(name string) uint64 { return uint64(params.Get(name)) }
-	a := &architecture{sheet: sheet, kernels: map[gemm.DType]kernel{}, machine: machine{
+	a := &architecture{sheet: sheet, atoms: map[gemm.DType]instruction{}, machine: machine{
 		options: o, cus: get("num_cus"), xcds: get("num_xcds"), ldsBytes: get("lds_bytes"), parallelMI: get("parallel_mi"),
 	}}
 	if a.xcds > a.cus {
@@ -107,14 +101,14 @@ func newArchitecture(sheet *hw.Sheet, params hw.Set, o options, values []arch.Op
 		if peak := params.Get("peak_" + t.String()); peak > 0 {
 			d.Peak = append(d.Peak, arch.PeakRate{DType: t, Rate: unit.FlopsPerSecond(peak)})
 		}
-		a.addKernel(t)
+		a.addAtom(t)
 	}
 	a.device.compute(a.Numbers())
 	return a, nil
 }
 
-// addKernel adds the matrix instruction of an element type, if the device has one.
-func (a *architecture) addKernel(t gemm.DType) {
+// addAtom adds the matrix instruction of an element type, if the device has one.
+func (a *architecture) addAtom(t gemm.DType) {
 	i := slices.IndexFunc(a.sheet.Atoms, func(atom hw.Atom) bool {
 		return atom.Type == atomTypes[t] && (a.mi == nil || *a.mi == shape{atom.M, atom.N, atom.K})
 	})
@@ -127,14 +121,14 @@ func (a *architecture) addKernel(t gemm.DType) {
 		DType: t, M: s.m, N: s.n, K: s.k,
 		Latency: unit.Cycles(atom.Cycles), PerUnit: int(a.parallelMI),
 	})
-	k := kernel{mi: instruction{uint64(s.m), uint64(s.n), uint64(s.k), a.miLatency(atom.Type, s)}}
+	mi := instruction{m: uint64(s.m), n: uint64(s.n), k: uint64(s.k), latency: a.miLatency(atom.Type, s)}
 	if t == gemm.TF32 && a.sheet.Arch == "gfx950" {
 		// gfx950 has no XF32 instructions. The library emulates TF32 with three BF16 products and conversions, and models
 		// their cost. The factor of the emulation is halved if K ≥ 16M and K ≥ 16N, so a larger K can take less time.
 		a.Description.Monotone = []arch.Dim{arch.DimNone}
-		k.convert = f(a.miLatency(atomTypes[gemm.BF16], s))
+		mi.convert = f(a.miLatency(atomTypes[gemm.BF16], s))
 	}
-	a.kernels[t] = k
+	a.atoms[t] = mi
 }
 
 // miLatency returns the cycles of a matrix instruction with all matrix cores of a compute unit busy, rounded down.
@@ -150,13 +144,12 @@ func (a *architecture) miLatency(atomType string, s shape) uint64 {
 
 // problem converts p to whole numbers.
 func (a *architecture) problem(p *gemm.Problem) problem {
-	k := a.kernels[p.DType.CostsLike()]
 	q := problem{
 		machine: &a.machine,
 		m:       uint64(p.M), n: uint64(p.N), k: uint64(p.K), batch: uint64(p.Batch),
 		transA: p.AMajor == gemm.MajorK, transB: p.BMajor == gemm.MajorN,
 		bytes: uint64(p.DType.Bits() / 8), outBytes: uint64(p.Output().Bits() / 8),
-		mi: k.mi, convert: k.convert, wgm: ceilSqrt(a.cus / a.xcds),
+		mi: a.atoms[p.DType.CostsLike()], wgm: ceilSqrt(a.cus / a.xcds),
 	}
 	if p.Batch > 1 {
 		q.wgm = 1
@@ -166,7 +159,7 @@ func (a *architecture) problem(p *gemm.Problem) problem {
 
 // refuse reports an element type without a matrix instruction.
 func (a *architecture) refuse(t gemm.DType) error {
-	if _, ok := a.kernels[t.CostsLike()]; ok {
+	if _, ok := a.atoms[t.CostsLike()]; ok {
 		return nil
 	}
 	instruction := atomTypes[t.CostsLike()]

@@ -23,8 +23,12 @@ func ceilSqrt(v uint64) uint64 {
 	return max(1, uint64(math.Ceil(math.Sqrt(f(v)))))
 }
 
-// instruction is a matrix instruction. latency is its cost in cycles with all matrix cores of a compute unit busy.
-type instruction struct{ m, n, k, latency uint64 }
+// instruction is a matrix instruction.
+type instruction struct {
+	m, n, k uint64
+	latency uint64  // cycles with all matrix cores of a compute unit busy
+	convert float64 // that of a BF16 instruction of the same shape if TF32 is emulated, else zero
+}
 
 // problem is a GEMM in whole numbers.
 type problem struct {
@@ -34,9 +38,7 @@ type problem struct {
 	transA, transB  bool
 	bytes, outBytes uint64 // size of an element of A or B, and of C
 	mi              instruction
-	// convert is the latency of a BF16 instruction of the same shape if TF32 is emulated, else zero.
-	convert float64
-	wgm     uint64
+	wgm             uint64
 }
 
 // evaluation computes the terms of one configuration after another: in whole numbers what formulas would round, and all
@@ -257,7 +259,7 @@ func (e *evaluation) compute(n *depth) {
 		splitK: float64(e.config.SplitK), l2TileM: f(tileM), l2TileN: f(tileN), l2Hit: l2Hit, l2HitGlobal: allHit,
 		utilization: volume / (area * float64(f(n.steps)*n.blockK)), heuristicFactor: 1,
 	}
-	if e.convert != 0 {
+	if e.problem.mi.convert != 0 {
 		t.lConversion, t.heuristicFactor = e.conversionLatency(bk), e.xf32Factor(bk)
 	} else if bk == 32 && a.bm == 64 && a.bn == 32 && !e.transB && e.bytes == 2 {
 		t.heuristicFactor = terms.SmallTileFactor

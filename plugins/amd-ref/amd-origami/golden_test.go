@@ -284,7 +284,7 @@ func TestGoldenUnits(t *testing.T) {
 		q := a.problem(&p)
 		mi := shape{r.int("MI_M"), r.int("MI_N"), r.int("MI_K")} // missing from the table of some devices
 		latency := a.miLatency("fp16", mi)
-		q.mi = instruction{r.count("MI_M"), r.count("MI_N"), r.count("MI_K"), latency}
+		q.mi = instruction{m: r.count("MI_M"), n: r.count("MI_N"), k: r.count("MI_K"), latency: latency}
 		q.wgm = r.count("WGM")
 		e := evaluation{on: a}
 		e.set(q)

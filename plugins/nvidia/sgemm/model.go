@@ -191,20 +191,17 @@ const groupGain = 0.02
 
 // Mapping implements arch.Architecture.
 func (m *Model) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
-	var estimate [1]arch.Estimate
-	if err := m.Estimate(ctx, estimate[:], p, []gemm.Config{c}); err != nil { // the group that c came with counts too
+	if _, err := m.Model.Mapping(ctx, p, c); err != nil { // the group that c came with counts too
 		return arch.Mapping{}, err
 	}
+	e := evaluation{model: m}
+	e.Problem(p)
 	best, least := groups[0], math.Inf(1)
 	for _, group := range groups {
-		c.GroupM = group
-		if err := m.Estimate(ctx, estimate[:], p, []gemm.Config{c}); err != nil {
-			return arch.Mapping{}, err
-		}
-		if estimate[0].Reject != "" {
+		if c.GroupM = group; e.Config(&c) != "" {
 			break
 		}
-		if v := float64(estimate[0].Cycles); v < least*(1-groupGain) {
+		if v := float64(e.Estimate().Cycles); v < least*(1-groupGain) {
 			best, least = group, v
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/formula/gogen"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 )
 
 // Model is what the generator needs of a model.
@@ -19,7 +19,7 @@ type Model struct {
 	Package string
 	// Terms are the table. What its formulas name besides terms and inputs are numbers of the device: parameters,
 	// constants and quantities.
-	Terms []tabled.Term
+	Terms []model.Term
 	// Stages are the moments at which the model computes. The first is that of the device.
 	Stages []Stage
 	// Inputs are the names that no formula computes.

@@ -14,7 +14,7 @@ import (
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/amd-ref/amd-origami/terms"
 	amd "github.com/origami-gemm/origami/plugins/amd-ref/device"
@@ -45,7 +45,7 @@ var Model = catalog.Model{
 
 // architecture is the model on a device.
 type architecture struct {
-	tabled.Model
+	model.Model
 	machine
 	sheet  *hw.Sheet
 	device device
@@ -74,7 +74,7 @@ func newArchitecture(sheet *hw.Sheet, params hw.Set, o options, values []arch.Op
 		return nil, diag.Inputf("num_xcds is %d, which is more than num_cus (%d)", a.xcds, a.cus).
 			Do("give each die at least one compute unit")
 	}
-	a.New, a.Space, a.Refuse = func() tabled.Evaluation { return &evaluation{on: a} }, a.space, a.refuse
+	a.New, a.Space, a.Refuse = func() model.Evaluation { return &evaluation{on: a} }, a.space, a.refuse
 	a.Description, a.Memory = amd.Description(sheet, params), amd.Memory(params)
 	if !(arch.LevelOf(a.Memory, arch.BoundDRAM).Bandwidth.Fraction(1) > 0) {
 		return nil, diag.Inputf("bw_c0, bw_c1 and bw_c2 are all zero, which leaves no bandwidth").

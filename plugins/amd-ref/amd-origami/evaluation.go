@@ -7,7 +7,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/amd-ref/amd-origami/terms"
 )
@@ -82,16 +82,16 @@ type launched struct {
 func (e *evaluation) set(p problem) {
 	*e = evaluation{on: e.on, problem: p, in: inputs{
 		m: f(p.m), n: f(p.n), k: f(p.k), batch: f(p.batch), elementBytes: f(p.bytes), outputBytes: f(p.outBytes),
-		aKContiguous: tabled.One(p.transA), bKContiguous: tabled.One(!p.transB),
+		aKContiguous: model.One(p.transA), bKContiguous: model.One(!p.transB),
 		miM: f(p.mi.m), miN: f(p.mi.n), miK: f(p.mi.k), miLatency: f(p.mi.latency),
 		wgm: f(p.wgm), occupancy: f(p.occupancy),
 	}}
 }
 
-// Problem implements tabled.Evaluation.
+// Problem implements model.Evaluation.
 func (e *evaluation) Problem(p gemm.Problem) { e.set(e.on.problem(&p)) }
 
-// Config implements tabled.Evaluation. The rules of the model reject in Estimate: they depend on the sizes.
+// Config implements model.Evaluation. The rules of the model reject in Estimate: they depend on the sizes.
 func (e *evaluation) Config(c *gemm.Config) arch.Reason {
 	e.config = c
 	if e.need(c) > e.ldsBytes {
@@ -104,12 +104,12 @@ func (e *evaluation) need(c *gemm.Config) uint64 {
 	return uint64(c.BlockM+c.BlockN) * uint64(c.BlockK) * e.bytes
 }
 
-// Detail implements tabled.Evaluation.
+// Detail implements model.Evaluation.
 func (e *evaluation) Detail(c *gemm.Config, _ arch.Reason) string {
 	return fmt.Sprintf("needs %d B of LDS for one tile of A and B, %d B available", e.need(c), e.ldsBytes)
 }
 
-// Estimate implements tabled.Evaluation. If several latencies are equal, the bound is the first of compute, L2, MALL
+// Estimate implements model.Evaluation. If several latencies are equal, the bound is the first of compute, L2, MALL
 // and HBM.
 func (e *evaluation) Estimate() arch.Estimate {
 	n, rejected := e.place(e.config)
@@ -131,7 +131,7 @@ func (e *evaluation) Estimate() arch.Estimate {
 	return arch.Estimate{Cycles: unit.Cycles(t.totalLatency), Bound: bound}
 }
 
-// Row implements tabled.Evaluation.
+// Row implements model.Evaluation.
 func (e *evaluation) Row(dst []float64) {
 	n, rejected := e.place(e.config)
 	e.score(n)
@@ -139,7 +139,7 @@ func (e *evaluation) Row(dst []float64) {
 }
 
 func (e *evaluation) columns(dst []float64, n *depth, rejected bool) {
-	e.step.rejected = tabled.One(rejected)
+	e.step.rejected = model.One(rejected)
 	columns(dst, &e.in, &e.on.device, &n.depthTerms, &e.area.areaTerms, &e.launch.launchTerms, &e.step)
 	if rejected {
 		dst[len(dst)-1] = arch.RejectedTotal

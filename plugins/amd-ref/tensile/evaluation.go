@@ -6,7 +6,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 )
@@ -29,13 +29,13 @@ type prepared struct {
 	reason arch.Reason // why it cannot be used, if that is so
 }
 
-// Problem implements tabled.Evaluation.
+// Problem implements model.Evaluation.
 func (e *evaluation) Problem(p gemm.Problem) {
 	r := e.m.rates[p.DType.CostsLike()]
 	e.kind = kind{p.Types(), p.AMajor, p.BMajor}
 	e.in = inputs{
 		elementBytes: float64(p.DType.Bytes()), outputBytes: float64(p.Output().Bytes()),
-		transA: tabled.One(p.TransA()), transB: tabled.One(p.TransB()),
+		transA: model.One(p.TransA()), transB: model.One(p.TransB()),
 		rate: r.flops, energyScale: r.energy,
 	}
 	e.s = sizes{
@@ -44,13 +44,13 @@ func (e *evaluation) Problem(p gemm.Problem) {
 	e.s.compute(&e.m.device)
 }
 
-// Config implements tabled.Evaluation.
+// Config implements model.Evaluation.
 func (e *evaluation) Config(c *gemm.Config) arch.Reason {
 	e.Prepare(&e.one, c)
 	return e.Use(&e.one, c)
 }
 
-// Prepare implements tabled.Preparer.
+// Prepare implements model.Preparer.
 func (e *evaluation) Prepare(n *prepared, c *gemm.Config) {
 	if n.reason = e.set(c); n.reason == "" {
 		n.compute(&e.in, &e.m.device)
@@ -58,7 +58,7 @@ func (e *evaluation) Prepare(n *prepared, c *gemm.Config) {
 	}
 }
 
-// Use implements tabled.Preparer.
+// Use implements model.Preparer.
 func (e *evaluation) Use(n *prepared, _ *gemm.Config) arch.Reason {
 	if e.at = n; n.reason == "" {
 		e.t.compute(&e.m.device, &e.s, &n.kernelTerms)
@@ -72,20 +72,20 @@ type kind struct {
 	aMajor, bMajor gemm.Major
 }
 
-// Key implements tabled.Preparer.
+// Key implements model.Preparer.
 func (e *evaluation) Key() kind { return e.kind }
 
 // Estimate implements arch.Architecture.
 func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
-	return tabled.EstimateList(ctx, &m.Model, &m.lists, dst, p, cfgs)
+	return model.EstimateList(ctx, &m.Model, &m.lists, dst, p, cfgs)
 }
 
-// Estimate implements tabled.Evaluation.
+// Estimate implements model.Evaluation.
 func (e *evaluation) Estimate() arch.Estimate {
 	return arch.Estimate{Cycles: unit.Cycles(e.t.total), Bound: e.bound()}
 }
 
-// Row implements tabled.Evaluation.
+// Row implements model.Evaluation.
 func (e *evaluation) Row(dst []float64) {
 	k := &e.one.kernelTerms
 	k.compute(&e.in, &e.m.device)
@@ -119,7 +119,7 @@ func (e *evaluation) set(c *gemm.Config) arch.Reason {
 	return e.m.cu.Fits(c, int(in.elementBytes), 0)
 }
 
-// Detail implements tabled.Evaluation, for the configuration of the last Config.
+// Detail implements model.Evaluation, for the configuration of the last Config.
 func (e *evaluation) Detail(c *gemm.Config, reason arch.Reason) string {
 	switch reason {
 	case arch.ReasonWarps:

@@ -17,7 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
@@ -52,10 +52,10 @@ func spaceOf(kernel string) arch.Space {
 
 // Model is the model on one device.
 type Model struct {
-	tabled.Model
+	model.Model
 	product  arch.Architecture // with the family triton, in the timing model
 	gpu      *gpu.Device
-	formulas *tabled.Formulas
+	formulas *model.Formulas
 	total    int // the place of the product's total among its terms
 }
 
@@ -72,9 +72,9 @@ func newModel(g *gpu.Device, product arch.Architecture, families []string, value
 	m := &Model{product: product, gpu: g}
 	m.Description, m.Memory, m.AnyAccess, m.Exact = *product.Describe(), product.Hierarchy().Levels(), true, true
 	m.Space = func(kernel string, _ gemm.DType) arch.Space { return spaceOf(kernel) }
-	m.New = func() tabled.Evaluation { return &evaluation{model: m} }
-	d, schema := &m.Description, tabled.Schema(Terms, page)
-	m.formulas = tabled.NewFormulas(&tabled.Model{Memory: m.Memory, Description: arch.Description{Model: Family,
+	m.New = func() model.Evaluation { return &evaluation{model: m} }
+	d, schema := &m.Description, model.Schema(Terms, page)
+	m.formulas = model.NewFormulas(&model.Model{Memory: m.Memory, Description: arch.Description{Model: Family,
 		Arch: d.Arch, Params: d.Params, Constants: own, Terms: schema}}, inputs...)
 	m.total = slices.IndexFunc(d.Terms, func(t arch.Term) bool { return t.Kind == arch.KindTotal })
 	t := d.Terms[m.total]
@@ -178,7 +178,7 @@ type evaluation struct {
 	one            gemm.Problem
 }
 
-// Problem implements tabled.Evaluation.
+// Problem implements model.Evaluation.
 func (e *evaluation) Problem(p gemm.Problem) {
 	count, rows := p.Products()
 	e.problem, e.own, e.rows, e.matrices = p, make([]float64, len(Terms)), rows, float64(count)
@@ -199,7 +199,7 @@ func (e *evaluation) set(c *gemm.Config) (detail string) {
 	return ""
 }
 
-// Config implements tabled.Evaluation.
+// Config implements model.Evaluation.
 func (e *evaluation) Config(c *gemm.Config) arch.Reason {
 	if e.set(c) != "" {
 		return arch.ReasonModelRule
@@ -211,7 +211,7 @@ func (e *evaluation) Config(c *gemm.Config) arch.Reason {
 	return e.product[0].Reject
 }
 
-// Detail implements tabled.Evaluation.
+// Detail implements model.Evaluation.
 func (e *evaluation) Detail(c *gemm.Config, _ arch.Reason) string {
 	if detail := e.set(c); detail != "" {
 		return detail
@@ -231,17 +231,17 @@ func (e *evaluation) total(product float64) float64 {
 	if e.blocks {
 		block = ScaleBlock
 	}
-	e.model.formulas.Row(e.own, e.one, &e.config, product, tabled.One(e.problem.Groups != (gemm.Groups{})), e.rows,
+	e.model.formulas.Row(e.own, e.one, &e.config, product, model.One(e.problem.Groups != (gemm.Groups{})), e.rows,
 		e.matrices, block, float64(axes[0].Number(e.config.Axes)))
 	return e.own[len(e.own)-1]
 }
 
-// Estimate implements tabled.Evaluation.
+// Estimate implements model.Evaluation.
 func (e *evaluation) Estimate() arch.Estimate {
 	return arch.Estimate{Cycles: unit.Cycles(e.total(float64(e.product[0].Cycles))), Bound: e.product[0].Bound}
 }
 
-// Row implements tabled.Evaluation: the terms of the product, and the model's own.
+// Row implements model.Evaluation: the terms of the product, and the model's own.
 func (e *evaluation) Row(dst []float64) {
 	n := len(dst) - len(Terms) + 1
 	product := e.model.total // behind the others in the model's own order: its formula has the conversion to the timing

@@ -5,7 +5,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/fit"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 )
 
@@ -18,16 +18,16 @@ const (
 	page   = "docs/serving.md"
 )
 
-// inputs are the terms that the model sets, in the order of tabled.Formulas.Row.
+// inputs are the terms that the model sets, in the order of model.Formulas.Row.
 var inputs = []string{"product", "experts", "rows", "matrices", "scale_block", "top_k"}
 
 const family, problem = "from the kernel family", "from the problem"
 
-var row, input = tabled.Row, tabled.Input
+var row, input = model.Row, model.Input
 
 // Terms are the terms beside those of the product. A product of a layer of experts takes the time of Triton's tutorial
 // kernel, times what the kernel's own ways change of that. The first product also has the kernels around both.
-var Terms = tabled.Table([]tabled.Term{
+var Terms = model.Table([]model.Term{
 	input("product", cycles, family, "the total of the family triton (docs/model-pipelined.md) in the timing model",
 		"the product with Triton's tutorial kernel"),
 	input("experts", one, family, problem, "1 for groups of rows, 0 for one matrix"),
@@ -73,26 +73,26 @@ const (
 	winners = "what winners of vLLM's own tables are predicted to lose, which says how well kernels are told apart"
 )
 
-func of(q tabled.Quantity, source string) tabled.Quantity { return q.From(DataSet, source) }
+func of(q model.Quantity, source string) model.Quantity { return q.From(DataSet, source) }
 
 // hopper is the generation of devices on which tiles were measured.
 const hopper = "hopper"
 
 // onHopper is a quantity that was found on Hopper and has no effect elsewhere.
-func onHopper(name string, value, low, high, off float64, source, doc string) tabled.Quantity {
-	q := tabled.Bounded(name, one, off, low, high, doc).Off(off)
+func onHopper(name string, value, low, high, off float64, source, doc string) model.Quantity {
+	q := model.Bounded(name, one, off, low, high, doc).Off(off)
 	q.Source = assumed
-	q.Rungs = []tabled.Value{{Of: hopper, Value: value, Source: source, DataSet: DataSet}}
+	q.Rungs = []model.Value{{Of: hopper, Value: value, Source: source, DataSet: DataSet}}
 	return q
 }
 
 // Quantities are the empirical numbers of the model, of which the family's own devices have values of their own.
-var Quantities = []tabled.Quantity{
-	of(tabled.Bounded("product_scale", one, 0.832, 0.5, 1.5, "time of an expert's product ÷ that of Triton's tutorial "+
+var Quantities = []model.Quantity{
+	of(model.Bounded("product_scale", one, 0.832, 0.5, 1.5, "time of an expert's product ÷ that of Triton's tutorial "+
 		"kernel, beside the ways"), published),
-	of(tabled.Bounded("elementwise", one, 1.8, 0.8, 5, "time of the elementwise kernels ÷ that of their bytes at DRAM's "+
+	of(model.Bounded("elementwise", one, 1.8, 0.8, 5, "time of the elementwise kernels ÷ that of their bytes at DRAM's "+
 		"peak"), published),
-	of(tabled.Bounded("other_kernels_seconds", "s", 13.68e-6, 1e-6, 50e-6, "kernels that sort the rows by expert"),
+	of(model.Bounded("other_kernels_seconds", "s", 13.68e-6, 1e-6, 50e-6, "kernels that sort the rows by expert"),
 		published),
 	onHopper("busy_factor", math.Exp(0.31), 1, 3, 1, measured, "time of computing ÷ that of the tutorial kernel"),
 	onHopper("short_factor", math.Exp(0.2), 1, 3, 1, measured, "time with rows of 64 B of B ÷ time of long ones"),
@@ -107,7 +107,7 @@ var Quantities = []tabled.Quantity{
 	toldApart("told_of_many", 1.12, "told_apart with many rows per expert"),
 }
 
-func toldApart(name string, value float64, doc string) tabled.Quantity {
+func toldApart(name string, value float64, doc string) model.Quantity {
 	q := onHopper(name, 1.01, 1, 2, value, measured+": more would lose speed", doc)
 	q.Source, q.Rungs[0].DataSet = winners, ""
 	return q
@@ -128,6 +128,6 @@ func constants(g *gpu.Device, values map[string]float64) ([]arch.Constant, error
 	if err := fit.Use(all, g.Sheet, Family); err != nil {
 		return nil, err
 	}
-	tabled.Override(all, values)
+	model.Override(all, values)
 	return all, nil
 }

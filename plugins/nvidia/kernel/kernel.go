@@ -8,7 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
@@ -202,7 +202,7 @@ type Reduction struct {
 type Overhead struct {
 	// Slots are the instructions of a warp. Latency are the cycles of waits and barriers if the matrix instruction is
 	// mma.sync.
-	Slots, Latency tabled.Quantity
+	Slots, Latency model.Quantity
 }
 
 // Declared describes families as an arch.Description lists them. Of their types it has those that the model takes.

@@ -16,7 +16,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	stopwatch "github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
 	stated "github.com/origami-gemm/origami/plugins/costs"
@@ -31,10 +31,10 @@ import (
 
 // Model is the model on one device.
 type Model struct {
-	tabled.Model
+	model.Model
 	gpu    *gpu.Device
 	device device
-	lists  tabled.Lists[kernel.Operands, []counted]
+	lists  model.Lists[kernel.Operands, []counted]
 }
 
 // counted is a configuration with the counts of its kernel.
@@ -66,7 +66,7 @@ func New(g *gpu.Device) *Model {
 	m := &Model{gpu: g}
 	m.Description, m.AnyAccess, m.Exact = g.Description(), true, true
 	m.Space = func(string, gemm.DType) arch.Space { return family.Family{}.Space() }
-	m.New, m.Share = func() tabled.Evaluation { return &evaluation{model: m} }, m.lists.Share
+	m.New, m.Share = func() model.Evaluation { return &evaluation{model: m} }, m.lists.Share
 	d := &m.Description
 	d.Model, d.Kernels, d.Rung = Family, []string{Family}, arch.RungSpec
 	d.Timing = string(stopwatch.Events) // of the measured ladder
@@ -75,7 +75,7 @@ func New(g *gpu.Device) *Model {
 	}
 	d.Families = kernel.Declared([]family.Family{{}}, func(gemm.Types) bool { return true })
 	d.Families[0].Doc = "fp32 with FMA instructions: the kernels of the public SGEMM ladders"
-	d.Terms = tabled.Schema(terms.Terms, "")
+	d.Terms = model.Schema(terms.Terms, "")
 	d.Constants = append(terms.Constants(g), stated.Of(Family, g.SM.Generation)...)
 	d.Unused = formula.Unused(g.Params, append(Needs(), "l2_latency"))
 	m.Memory = g.Memory
@@ -98,7 +98,7 @@ type evaluation struct {
 	t        timing
 }
 
-// Problem implements tabled.Evaluation.
+// Problem implements model.Evaluation.
 func (e *evaluation) Problem(p gemm.Problem) {
 	e.asked, e.apart = p, apartOf(&p)
 	if o := operandsOf(&p); o != e.operands {
@@ -110,7 +110,7 @@ func (e *evaluation) Problem(p gemm.Problem) {
 	e.p.compute(&e.model.device)
 }
 
-// Config implements tabled.Evaluation.
+// Config implements model.Evaluation.
 func (e *evaluation) Config(c *gemm.Config) arch.Reason {
 	e.prepare(c)
 	return e.Use(&e.one, c)
@@ -123,16 +123,16 @@ func (e *evaluation) prepare(c *gemm.Config) {
 	e.in = e.one.of(&e.model.device, c, e.one.counts)
 }
 
-// Key implements tabled.Preparer.
+// Key implements model.Preparer.
 func (e *evaluation) Key() kernel.Operands { return e.operands }
 
-// Prepare implements tabled.Preparer.
+// Prepare implements model.Preparer.
 func (e *evaluation) Prepare(n *counted, c *gemm.Config) {
 	e.prepare(c)
 	*n = e.one
 }
 
-// Use implements tabled.Preparer.
+// Use implements model.Preparer.
 func (e *evaluation) Use(n *counted, c *gemm.Config) arch.Reason {
 	e.at, e.detail, e.t.l1Passes = n, n.detail, n.passes(&e.apart)
 	if n.multiplications > 0 { // with tensor cores, which not every problem of these operands can use
@@ -143,10 +143,10 @@ func (e *evaluation) Use(n *counted, c *gemm.Config) arch.Reason {
 	return n.reason
 }
 
-// Detail implements tabled.Evaluation, for the configuration of the last Config.
+// Detail implements model.Evaluation, for the configuration of the last Config.
 func (e *evaluation) Detail(*gemm.Config, arch.Reason) string { return e.detail }
 
-// Estimate implements tabled.Evaluation. The bound is the resource that a K step needs longest.
+// Estimate implements model.Evaluation. The bound is the resource that a K step needs longest.
 func (e *evaluation) Estimate() arch.Estimate {
 	t, k := &e.t, &e.at.terms
 	t.compute(&e.model.device, &e.p, k)
@@ -169,10 +169,10 @@ func (e *evaluation) Estimate() arch.Estimate {
 
 // Estimate implements arch.Architecture.
 func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
-	return tabled.EstimateList(ctx, &m.Model, &m.lists, dst, p, cfgs)
+	return model.EstimateList(ctx, &m.Model, &m.lists, dst, p, cfgs)
 }
 
-// Row implements tabled.Evaluation.
+// Row implements model.Evaluation.
 func (e *evaluation) Row(dst []float64) {
 	e.Estimate()
 	columns(dst, &e.in, &e.model.device, &e.p, &e.at.terms, &e.t)

@@ -13,7 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/costs"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
@@ -28,11 +28,11 @@ const Name = "tritonblas"
 
 // Model is the model on one device.
 type Model struct {
-	tabled.Model
+	model.Model
 	gpu      *gpu.Device
 	families []Family
 	compiled kernel.Table // of the first family's kernels; nil knows none
-	lists    tabled.Lists[kernel.Operands, []prepared]
+	lists    model.Lists[kernel.Operands, []prepared]
 	device   device
 	groupM   int // launch-order group that phase one assumes: ⌈√num_sms⌉
 	l2Bytes  int
@@ -68,7 +68,7 @@ func New(d *gpu.Device, families []Family, compiled kernel.Table) *Model {
 			m.family(cfgs[0].Kernel).SortLaunches(m.gpu, kernel.OperandsOf(p), cfgs)
 		}
 	}
-	m.New = func() tabled.Evaluation { return &evaluation{m: m} }
+	m.New = func() model.Evaluation { return &evaluation{m: m} }
 	desc := &m.Description
 	*desc = d.Description()
 	desc.Model, desc.Kernels, desc.Families = Name, kernel.Names(families), kernel.Declared(families, takes)
@@ -79,7 +79,7 @@ func New(d *gpu.Device, families []Family, compiled kernel.Table) *Model {
 	if compiled != nil {
 		desc.Rung = arch.RungCompiled
 	}
-	desc.Terms = tabled.Schema(terms.Terms, "")
+	desc.Terms = model.Schema(terms.Terms, "")
 	desc.Constants = append(slices.Clone(terms.Constants), costs.Of(Name, d.SM.Generation)...)
 	desc.Unused = formula.Unused(d.Params, slices.Concat(formula.Of(desc.Terms), []string{"clock"}, gpu.Limits))
 	// On the H200 its totals are off from measured times by 144 % at the median.
@@ -101,7 +101,7 @@ func (m *Model) family(name string) Family {
 
 // Estimate implements arch.Architecture.
 func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
-	return tabled.EstimateList(ctx, &m.Model, &m.lists, dst, p, cfgs)
+	return model.EstimateList(ctx, &m.Model, &m.lists, dst, p, cfgs)
 }
 
 // evaluation is the model at work on one problem.
@@ -137,17 +137,17 @@ type prepared struct {
 	detail string
 }
 
-// Problem implements tabled.Evaluation.
+// Problem implements model.Evaluation.
 func (e *evaluation) Problem(p gemm.Problem) {
 	*e = evaluation{m: e.m, p: p, operands: kernel.OperandsOf(&p), sizes: sizes{
 		m: float64(p.M), n: float64(p.N), k: float64(p.K), batch: float64(p.Batch),
 	}}
 }
 
-// Key implements tabled.Preparer.
+// Key implements model.Preparer.
 func (e *evaluation) Key() kernel.Operands { return e.operands }
 
-// Prepare implements tabled.Preparer.
+// Prepare implements model.Preparer.
 func (e *evaluation) Prepare(n *prepared, c *gemm.Config) {
 	if n.reason, n.detail = arch.ReasonModelRule, "the reference model does not know split-K"; c.SplitK == 1 {
 		n.reason, n.detail = e.m.family(c.Kernel).CheckTile(e.m.gpu, e.operands, c)
@@ -159,7 +159,7 @@ func (e *evaluation) Prepare(n *prepared, c *gemm.Config) {
 	n.compute(&e.m.device)
 }
 
-// Use implements tabled.Preparer. Against a kernel is also what a compiler's report says: it spills, or the report has
+// Use implements model.Preparer. Against a kernel is also what a compiler's report says: it spills, or the report has
 // all kernels that build and not this one. The report has no kernels with narrow accesses.
 func (e *evaluation) Use(n *prepared, c *gemm.Config) arch.Reason {
 	e.at, e.config, e.detail = n, c, n.detail
@@ -178,13 +178,13 @@ func (e *evaluation) Use(n *prepared, c *gemm.Config) arch.Reason {
 	return ""
 }
 
-// Config implements tabled.Evaluation.
+// Config implements model.Evaluation.
 func (e *evaluation) Config(c *gemm.Config) arch.Reason {
 	e.Prepare(&e.one, c)
 	return e.Use(&e.one, c)
 }
 
-// Detail implements tabled.Evaluation, for the configuration of the last Config.
+// Detail implements model.Evaluation, for the configuration of the last Config.
 func (e *evaluation) Detail(*gemm.Config, arch.Reason) string { return e.detail }
 
 // compute fills the terms of the configuration. Terms that depend on fewer than all three tile dimensions are kept
@@ -210,7 +210,7 @@ func (e *evaluation) compute() *depthTerms {
 	return &n.depthTerms
 }
 
-// Estimate implements tabled.Evaluation.
+// Estimate implements model.Evaluation.
 func (e *evaluation) Estimate() arch.Estimate {
 	e.compute()
 	t, bound := &e.timing, arch.BoundLatency
@@ -225,7 +225,7 @@ func (e *evaluation) Estimate() arch.Estimate {
 	return arch.Estimate{Cycles: unit.Cycles(t.lTotal), Bound: bound}
 }
 
-// Row implements tabled.Evaluation.
+// Row implements model.Evaluation.
 func (e *evaluation) Row(dst []float64) {
 	n := e.compute()
 	columns(dst, &e.sizes, &e.m.device, &e.at.kernelTerms, &e.area.gridTerms, n, &e.timing)

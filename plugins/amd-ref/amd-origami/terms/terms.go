@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 )
 
 // Sources of the equations and of their constants.
@@ -73,10 +73,10 @@ const (
 	OfConfig  = "config"
 )
 
-var row, input = tabled.Row, tabled.Input
+var row, input = model.Row, model.Input
 
 // share turns a part of one tile's latency into a part of the total.
-func share(name, formula, doc string) tabled.Term {
+func share(name, formula, doc string) model.Term {
 	return row(name, cycles, "("+formula+")*timesteps*heuristic_factor", doc+", over all timesteps").Share()
 }
 
@@ -85,24 +85,24 @@ const gridFormula = "tiles_m*tiles_n*batch*max(split_k, 1)"
 
 // Terms is the model. Each term follows from the terms above it.
 var Terms = slices.Concat(
-	tabled.From(fromGEMM,
+	model.From(fromGEMM,
 		// The grid.
 		row("tiles_m", one, "cdiv(m, block_m)", "output tiles along M"),
 		row("tiles_n", one, "cdiv(n, block_n)", "output tiles along N"),
 	),
-	tabled.From(fromStreamK,
+	model.From(fromStreamK,
 		row("num_wgs", one, gridFormula, "workgroups").Exactly(OfLaunch),
 		row("active_cus", one, "min(num_wgs, num_cus)", "compute units at work").Exactly(OfLaunch).As(arch.CommonActiveUnits),
 		row("timesteps", one, "cdiv(max(num_wgs, tiles_m*tiles_n*batch), num_cus)",
 			"rounds over the device, with one workgroup per compute unit").Exactly(OfLaunch),
 		row("split", one, "cdiv(num_wgs, tiles_m*tiles_n*batch)", "workgroups that share an output tile's K steps").Exactly(OfLaunch),
 	),
-	tabled.From(fromProblem,
+	model.From(fromProblem,
 		// Rejection.
 		input("a_k_contiguous", one, OfProblem, "1 if A is contiguous along K (AMD's letter T), 0 if along M", "layout of A"),
 		input("b_k_contiguous", one, OfProblem, "1 if B is contiguous along K (AMD's letter N), 0 if along N", "layout of B"),
 	),
-	tabled.From(fromGEMM,
+	model.From(fromGEMM,
 		row("lds_ok", one, "when((block_m + block_n)*block_k*element_bytes <= lds_bytes, 1, 0)",
 			"one tile of A and B fits local memory"),
 		input("rejected", one, OfConfig,
@@ -112,7 +112,7 @@ var Terms = slices.Concat(
 				"2*block_n with K-contiguous A and floor(M/N) above skinny_ratio",
 			"dropped by a rule of the model"),
 	),
-	tabled.From(fromHardware,
+	model.From(fromHardware,
 		// Compute.
 		input("mi_m", one, OfProblem, "rows of the matrix instruction in use", "rows of the matrix instruction"),
 		input("mi_n", one, OfProblem, "columns of the matrix instruction in use", "columns of the matrix instruction"),
@@ -120,7 +120,7 @@ var Terms = slices.Concat(
 		input("mi_latency", cycles, OfProblem, "cycles of the matrix instruction over parallel_mi, rounded down",
 			"one matrix instruction, with all matrix cores busy"),
 	),
-	tabled.From(fromGEMM,
+	model.From(fromGEMM,
 		row("l_compute", cycles, "mi_latency*cdiv(block_m, mi_m)*cdiv(block_n, mi_n)*cdiv(block_k, mi_k)",
 			"matrix instructions of one K step").Step().As(arch.CommonComputeStep),
 		// Hit rates.
@@ -180,10 +180,10 @@ var Terms = slices.Concat(
 		row("utilization_penalty", one, "when(utilization > min_utilization, 1/utilization, 1)",
 			"cost of padding").As(arch.CommonPenalty),
 	),
-	tabled.From(fromOption,
+	model.From(fromOption,
 		input("occupancy", one, OfProblem, "the option occ", "workgroups that may share a compute unit"),
 	),
-	tabled.From(fromGEMM,
+	model.From(fromGEMM,
 		row("real_occupancy", one, "min(max(occupancy, 1), cdiv(tiles_m*tiles_n*batch*split, num_cus))",
 			"workgroups that actually share a compute unit"),
 		input("occupancy_discount", one, OfLaunch, "occupancy_base to the power of real_occupancy",
@@ -230,7 +230,7 @@ var Terms = slices.Concat(
 
 // Schema describes the terms for a rule for the number of workgroups, which the model's own code computes.
 func Schema(rule string, byDefault bool) []arch.Term {
-	schema := tabled.Schema(Terms, "")
+	schema := model.Schema(Terms, "")
 	for i := range schema {
 		if schema[i].Formula == gridFormula && !byDefault {
 			schema[i].Formula = "rule: grid=" + rule + ", see docs/model-amd-origami.md; with split_k above 1 " + gridFormula

@@ -6,7 +6,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
@@ -126,9 +126,9 @@ func (Family) Overhead() kernel.Overhead {
 	const fit = "fitted on h200-mma and the sets mma-fit of sweeps (23,979 times on 158 problems) with the other " +
 		"quantities as they are, 2026-11-28"
 	return kernel.Overhead{
-		Slots: tabled.Bounded("mma_loop_slots", "1", 40.19, 10, 300, "loop_slots of the family mma").
+		Slots: model.Bounded("mma_loop_slots", "1", 40.19, 10, 300, "loop_slots of the family mma").
 			Over(39.2, 42.3).From(dataSets, fit),
-		Latency: tabled.Bounded("mma_step_latency", "cycles", 142.8, 20, 600, "step_latency of the family mma").
+		Latency: model.Bounded("mma_step_latency", "cycles", 142.8, 20, 600, "step_latency of the family mma").
 			Over(118, 153).From(dataSets, fit),
 	}
 }

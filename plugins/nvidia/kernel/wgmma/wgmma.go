@@ -7,7 +7,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/wgmma"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
@@ -152,9 +152,9 @@ func (Family) Overhead() kernel.Overhead {
 	const fit = "fitted for picks on the sets wgmma-fit of h200-wgmma, of which one is an H100's, with the other " +
 		"quantities as they are, 2026-11-28"
 	return kernel.Overhead{
-		Slots: tabled.Bounded("wgmma_loop_slots", "1", 5.904886, 1, 20, "loop_slots of the family wgmma").
+		Slots: model.Bounded("wgmma_loop_slots", "1", 5.904886, 1, 20, "loop_slots of the family wgmma").
 			Over(2.496, 15.56).From(dataSet, fit),
-		Latency: tabled.Bounded("wgmma_step_latency", "cycles", 136.3996, 10, 300, "step_latency of the family wgmma").
+		Latency: model.Bounded("wgmma_step_latency", "cycles", 136.3996, 10, 300, "step_latency of the family wgmma").
 			Over(111.8, 141.4).From(dataSet, fit),
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 )
 
@@ -166,8 +166,8 @@ var Terms = slices.Concat(
 )
 
 // footprints are what phase two compares: the footprint of the first wave for each group. They enter no total.
-func footprints() []tabled.Term {
-	list := []tabled.Term{row("first_wave", one, "min(grid_m * grid_n, num_sms)", "tiles of the first wave")}
+func footprints() []model.Term {
+	list := []model.Term{row("first_wave", one, "min(grid_m * grid_n, num_sms)", "tiles of the first wave")}
 	for _, g := range Groups {
 		list = append(list, row(fmt.Sprintf("footprint_%d", g), one,
 			strings.ReplaceAll("block_m * (floor(first_wave / (G * grid_n)) * G + min(mod(first_wave, G * grid_n), "+
@@ -179,8 +179,8 @@ func footprints() []tabled.Term {
 }
 
 // from describes terms of a section of the port's report.
-func from(section string, terms ...tabled.Term) []tabled.Term {
-	return tabled.From(portReport+section, terms...)
+func from(section string, terms ...model.Term) []model.Term {
+	return model.From(portReport+section, terms...)
 }
 
-var row, input = tabled.Row, tabled.Input
+var row, input = model.Row, model.Input

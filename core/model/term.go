@@ -1,9 +1,9 @@
-// Package tabled is the skeleton of a model that is a table of terms. The formulas of the table are the only text of
+// Package model is the skeleton of a model that is a table of terms. The formulas of the table are the only text of
 // such a model: package sdk/modelgen turns them into its Go code and its page, and `origami explain` prints them.
 //
 // A model is its terms, its quantities and its inputs, which are the terms that no formula computes. It embeds Model,
 // which lists candidates, estimates them and writes their terms, configuration by configuration.
-package tabled
+package model
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package tabled
+package model
 
 import (
 	"fmt"
@@ -25,7 +25,7 @@ func NewFormulas(m *Model, inputs ...string) *Formulas {
 	d, f := &m.Description, &Formulas{program: formula.NewProgram(), given: make([]int, len(inputs))}
 	check := func(err error) {
 		if err != nil {
-			panic(fmt.Sprintf("tabled: %s of %s: %v", d.Model, d.Arch, err))
+			panic(fmt.Sprintf("model: %s of %s: %v", d.Model, d.Arch, err))
 		}
 	}
 	for name, value := range m.numbers() {

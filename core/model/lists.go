@@ -1,4 +1,4 @@
-package tabled
+package model
 
 import (
 	"context"

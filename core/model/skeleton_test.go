@@ -1,4 +1,4 @@
-package tabled_test
+package model_test
 
 import (
 	"strings"
@@ -6,13 +6,13 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
 // A quantity has the value of the highest rung that the model stands on, for the model's generation.
 func TestQuantityOnARung(t *testing.T) {
-	q := tabled.Quantity{Value: 1, Source: "chosen", Rungs: []tabled.Value{
+	q := model.Quantity{Value: 1, Source: "chosen", Rungs: []model.Value{
 		{Of: "old", Value: 2}, {Rung: arch.RungCalibrated, Value: 3}, {Rung: arch.RungCompiled, Of: "old", Value: 4},
 	}}
 	for _, test := range []struct {
@@ -34,11 +34,11 @@ func TestQuantityOnARung(t *testing.T) {
 
 // The schema has formulas on one line, with their conditions, and says which terms are inputs.
 func TestSchema(t *testing.T) {
-	table := tabled.Table([]tabled.Term{
-		tabled.Input("rate", "1", "kernel", "from the data sheet", "a rate"),
-		tabled.Row("time", "cycles", "max(\n\t\tm,\n\t\tn) / rate", "a time").If("rate > 0").Total(),
+	table := model.Table([]model.Term{
+		model.Input("rate", "1", "kernel", "from the data sheet", "a rate"),
+		model.Row("time", "cycles", "max(\n\t\tm,\n\t\tn) / rate", "a time").If("rate > 0").Total(),
 	})
-	schema := tabled.Schema(table, "docs/model.md")
+	schema := model.Schema(table, "docs/model.md")
 	if got, want := schema[0].Formula, "rule: from the data sheet"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -65,9 +65,9 @@ func (*area) Detail(*gemm.Config, arch.Reason) string { return "64 rows" }
 func (a *area) Estimate() arch.Estimate               { return arch.Estimate{Cycles: unit.Cycles(a.n)} }
 func (a *area) Row(dst []float64)                     { dst[0] = float64(a.n) }
 
-func open() *tabled.Model {
+func open() *model.Model {
 	types := []gemm.Types{{In: gemm.FP16, Out: gemm.FP16}}
-	return &tabled.Model{
+	return &model.Model{
 		Description: arch.Description{
 			Arch: "toy", Model: "area", Kernels: []string{"tile"}, Terms: make([]arch.Term, 1),
 			Families: []arch.Family{{Name: "tile", Types: types}},
@@ -76,7 +76,7 @@ func open() *tabled.Model {
 			return arch.Space{Kernel: kernel, BlockM: []int{32, 64}, BlockN: []int{16}, BlockK: []int{16}, NumWarps: []int{1},
 				NumStages: []int{1}, SplitK: []int{1}}
 		},
-		New: func() tabled.Evaluation { return &area{} },
+		New: func() model.Evaluation { return &area{} },
 	}
 }
 

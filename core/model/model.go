@@ -1,4 +1,4 @@
-package tabled
+package model
 
 import (
 	"context"
@@ -84,7 +84,7 @@ func (m *Model) Numbers() func(name string) float64 {
 	return func(name string) float64 {
 		v, ok := values[name]
 		if !ok {
-			panic("tabled: " + m.Description.Arch + " has no number " + name)
+			panic("model: " + m.Description.Arch + " has no number " + name)
 		}
 		return v
 	}

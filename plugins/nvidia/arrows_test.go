@@ -155,7 +155,8 @@ func TestFamiliesAreKnownByInterface(t *testing.T) {
 			// A term of the model pipelined and a ceiling are called after the instruction, as is the family. The generator of
 			// models names their packages.
 			instruction := family == "wgmma" && under(s.path, "pipelined/terms/terms.go", "gpu/ceilings.go")
-			if defines || instruction || under(s.path, "data", measured, "internal/gen") || own[family] != "" && under(s.path, own[family]) {
+			if defines || instruction || under(s.path, "data", measured, "internal/gen") ||
+				own[family] != "" && under(s.path, own[family]) {
 				continue
 			}
 			ast.Inspect(s.file, func(n ast.Node) bool {

@@ -288,7 +288,8 @@ func (w *writer) operation(n *node, least int) string {
 	case formula.Negate:
 		return "-" + w.factor(n.args[0], formula.BindUnary)
 	case formula.CeilDivide:
-		return fmt.Sprintf("math.Ceil(%s / %s)", w.expr(n.args[0], formula.BindMultiply), w.expr(n.args[1], formula.BindMultiply+1))
+		return fmt.Sprintf("math.Ceil(%s / %s)", w.expr(n.args[0], formula.BindMultiply),
+			w.expr(n.args[1], formula.BindMultiply+1))
 	case formula.Less, formula.LessEqual, formula.Equal, formula.NotEqual, formula.And, formula.Or:
 		name := w.fresh()
 		w.line("var %s float64", name)

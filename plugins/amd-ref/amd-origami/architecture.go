@@ -171,7 +171,8 @@ func (a *architecture) refuse(t gemm.DType) error {
 	for _, atom := range a.Description.Atoms {
 		types = append(types, atom.DType.String())
 	}
-	return diag.Inputf("%s has no matrix instructions for %s", a.sheet.Arch, t).Do("use one of %s", strings.Join(types, ", "))
+	return diag.Inputf("%s has no matrix instructions for %s", a.sheet.Arch, t).
+		Do("use one of %s", strings.Join(types, ", "))
 }
 
 // The launch parameters that tritonBLAS uses on AMD. The model ignores them.

@@ -166,7 +166,8 @@ func (e *evaluation) place(c *gemm.Config) (n *depth, rejected bool) {
 	case e.m <= 256 && e.n <= 256 && e.k < 1024 && e.batch != 1 && (bm < e.m || bn < e.n):
 		return n, true
 	}
-	long := !e.transB && e.n/e.m > terms.SkinnyRatio && e.m <= 2*bm || e.transA && e.m/e.n > terms.SkinnyRatio && e.n <= 2*bn
+	long := !e.transB && e.n/e.m > terms.SkinnyRatio && e.m <= 2*bm ||
+		e.transA && e.m/e.n > terms.SkinnyRatio && e.n <= 2*bn
 	return n, long && e.k*e.bytes%terms.Granule == 0 && bk*e.bytes%terms.Granule == 0
 }
 

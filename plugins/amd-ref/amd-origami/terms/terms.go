@@ -95,7 +95,8 @@ var Terms = slices.Concat(
 		row("active_cus", one, "min(num_wgs, num_cus)", "compute units at work").Exactly(OfLaunch).As(arch.CommonActiveUnits),
 		row("timesteps", one, "cdiv(max(num_wgs, tiles_m*tiles_n*batch), num_cus)",
 			"rounds over the device, with one workgroup per compute unit").Exactly(OfLaunch),
-		row("split", one, "cdiv(num_wgs, tiles_m*tiles_n*batch)", "workgroups that share an output tile's K steps").Exactly(OfLaunch),
+		row("split", one, "cdiv(num_wgs, tiles_m*tiles_n*batch)", "workgroups that share an output tile's K steps").
+			Exactly(OfLaunch),
 	),
 	model.From(fromProblem,
 		// Rejection.
@@ -141,14 +142,16 @@ var Terms = slices.Concat(
 			"l2_hit if all tiles of the problem shared one cache; a cap on the hit rate").Exactly(OfConfig),
 		row("h_mem1", one, "when(min(l2_hit, l2_hit_global) == 0, empty_hit_rate, min(l2_hit, l2_hit_global))",
 			"L2 hit rate").As(arch.CommonL2Hit),
-		row("mall_tile_m", one, "max(min(cdiv(active_cus, wgm), tiles_m), 1)", "tiles that share the MALL, along M").Exactly(OfLaunch),
+		row("mall_tile_m", one, "max(min(cdiv(active_cus, wgm), tiles_m), 1)", "tiles that share the MALL, along M").
+			Exactly(OfLaunch),
 		row("mall_tile_n", one,
 			"max(min(min(wgm, tiles_n) + when(cdiv(active_cus, wgm) > tiles_m, floor(cdiv(active_cus, "+
 				"wgm)/tiles_m)*wgm, 0), tiles_n), 1)",
 			"tiles that share the MALL, along N").Exactly(OfLaunch),
 		row("mall_hit", one,
 			"1 - (mall_tile_m*block_m + mall_tile_n*block_n)/(mall_tile_m*mall_tile_n*(block_m + block_n))",
-			"MALL hit rate of the tiles of one timestep; the model ignores the MALL's capacity").Exactly(OfLaunch).As(arch.CommonMALLHit),
+			"MALL hit rate of the tiles of one timestep; the model ignores the MALL's capacity").
+			Exactly(OfLaunch).As(arch.CommonMALLHit),
 		// Memory latency of one K step.
 		row("load_bytes_per_cu", inBytes,
 			"when(a_k_contiguous == 1, block_m*cdiv(block_k*element_bytes, load_granule), "+
@@ -202,7 +205,8 @@ var Terms = slices.Concat(
 		row("l_epilogue", cycles,
 			"(l_store + l_compute*utilization_penalty)*occupancy_discount + l_reduction + l_k_padding",
 			"last step and store, before it is counted twice"),
-		input("l_conversion", cycles, OfConfig, "time that splitting TF32 operands into BF16 adds to a K step on gfx950; else 0",
+		input("l_conversion", cycles, OfConfig,
+			"time that splitting TF32 operands into BF16 adds to a K step on gfx950; else 0",
 			"conversion of emulated TF32"),
 		row("l_tile_single", cycles, "max(l_compute, l_mem)*utilization_penalty + l_conversion",
 			"one K step").As(arch.CommonKStep),

@@ -179,7 +179,7 @@ func TestArrows(t *testing.T) {
 		"kernel":                 {"gpu", "gemmgen"},
 		"tritonblas":             {"gpu", "kernel", "tritonblas"},
 		"pipelined":              {"gpu", "kernel", "pipelined"},
-		"fusedmoe":               {"gpu"},
+		"fusedmoe":               {"gpu", "fusedmoe"},
 		"sgemm":                  {"gpu", "kernel", "kernel/sgemm", "gemmgen/sgemm", "sgemm"},
 		"data":                   {},
 		"ptx":                    {"gpu/target", "ptx"},
@@ -188,11 +188,12 @@ func TestArrows(t *testing.T) {
 		"cuda":                   {"gpu/target", "ptx", "gemmgen"},
 		"cmd":                    {".", "cuda"},
 		"internal/nvtest":        {"."},
-		"internal/gen":           {"pipelined", "sgemm", "tritonblas"},
+		"internal/gen":           {"pipelined", "sgemm", "tritonblas", "fusedmoe"},
 		"kernel/ (a family)":     {"gpu", "kernel", "gemmgen"},
 		"pipelined/ (a helper)":  {"gpu", "kernel", "pipelined"},
 		"sgemm/ (a helper)":      {"gpu", "sgemm"},
 		"tritonblas/ (a helper)": {"gpu", "tritonblas"},
+		"fusedmoe/ (a helper)":   {},
 	}
 	for _, s := range sources(t) {
 		row := path.Dir(s.path)
@@ -201,7 +202,7 @@ func TestArrows(t *testing.T) {
 			continue
 		case under(row, "kernel") && row != "kernel":
 			row = "kernel/ (a family)"
-		case under(row, "pipelined", "sgemm", "tritonblas") && strings.Contains(row, "/"):
+		case under(row, "pipelined", "sgemm", "tritonblas", "fusedmoe") && strings.Contains(row, "/"):
 			row, _, _ = strings.Cut(row, "/")
 			row += "/ (a helper)"
 		case under(row, "ptx", "gemmgen", "cmd"):

@@ -4,6 +4,7 @@ package main
 
 import (
 	"github.com/origami-gemm/origami/core/formula/gogen"
+	fusedmoe "github.com/origami-gemm/origami/plugins/nvidia/fusedmoe/terms"
 	pipelined "github.com/origami-gemm/origami/plugins/nvidia/pipelined/terms"
 	sgemm "github.com/origami-gemm/origami/plugins/nvidia/sgemm/terms"
 	tritonblas "github.com/origami-gemm/origami/plugins/nvidia/tritonblas/terms"
@@ -80,6 +81,15 @@ var models = []*modelgen.Model{
 			{By: tritonblas.OfKernel, On: onProblem | onArea | onDepth, Type: "timing", Var: "t", Reach: gogen.Everywhere},
 		},
 		Keep: "l_total l_compute l_mem l_l2 l_dram load_dram limited_dram_bw",
+	},
+	{
+		Package: "fusedmoe", Terms: fusedmoe.Terms,
+		Stages: []modelgen.Stage{{Var: "d", Type: "device"}, {Var: "t", Type: "timing", Knows: onKernel}},
+		Inputs: []modelgen.Input{{
+			By: fusedmoe.OfConfig, On: onKernel, Type: "timing", Var: "t", Reach: gogen.Everywhere,
+			Names: "n k element_bytes output_bytes block_m block_n block_k num_warps num_stages",
+		}},
+		Keep: "total",
 	},
 }
 

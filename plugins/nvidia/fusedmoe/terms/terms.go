@@ -1,25 +1,27 @@
-package fusedmoe
+// Package terms is the model of kernels for experts as a table: a row per term, with the formula that computes it, and
+// its empirical numbers. internal/gen turns the formulas into Go.
+package terms
 
 import (
 	"math"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/model"
-	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 )
 
 // DataSet is what the quantities were fitted to: testdata/README.md.
 const DataSet = "fused-moe"
 
+// Page documents the terms.
+const Page = "docs/serving.md"
+
 const (
 	one    = "1"
 	cycles = "cycles"
-	page   = "docs/serving.md"
 )
 
-// inputs are the terms that the model sets, in the order of model.Formulas.Row.
-var inputs = []string{"product", "experts", "rows", "matrices", "scale_block", "top_k"}
+// OfConfig are the terms that the model's own code sets.
+const OfConfig = "config"
 
 const family, problem = "from the kernel family", "from the problem"
 
@@ -28,13 +30,13 @@ var row, input = model.Row, model.Input
 // Terms are the terms beside those of the product. A product of a layer of experts takes the time of Triton's tutorial
 // kernel, times what the kernel's own ways change of that. The first product also has the kernels around both.
 var Terms = model.Table([]model.Term{
-	input("product", cycles, family, "the total of the family triton (docs/model-pipelined.md) in the timing model",
+	input("product", cycles, OfConfig, "the total of the family triton (docs/model-pipelined.md) in the timing model",
 		"the product with Triton's tutorial kernel"),
-	input("experts", one, family, problem, "1 for groups of rows, 0 for one matrix"),
-	input("rows", one, family, problem, "rows of an expert that gets any, on average"),
-	input("matrices", one, family, problem, "experts that get rows, or the batch"),
-	input("scale_block", one, family, family, "elements along K and along N that have a scale in common, 0 for all"),
-	input("top_k", one, family, "from the axis top_k", "experts of a token in a first product, 0 in a second one"),
+	input("experts", one, OfConfig, problem, "1 for groups of rows, 0 for one matrix"),
+	input("rows", one, OfConfig, problem, "rows of an expert that gets any, on average"),
+	input("matrices", one, OfConfig, problem, "experts that get rows, or the batch"),
+	input("scale_block", one, OfConfig, family, "elements along K and along N that have a scale in common, 0 for all"),
+	input("top_k", one, OfConfig, "from the axis top_k", "experts of a token in a first product, 0 in a second one"),
 	row("rows_busy", one, "rows * rows / (rows * rows + half_busy_rows * half_busy_rows)",
 		"share of the time in which the tensor cores are busy: tiles of B are read once for all rows of an expert"),
 	row("busy_way", one, "pow(busy_factor, rows_busy)", "computing takes longer, beside the time of reading"),
@@ -113,21 +115,10 @@ func toldApart(name string, value float64, doc string) model.Quantity {
 	return q
 }
 
-// constants are the model's numbers on a device. What was fitted to its measurements replaces what is shipped, and
-// values replace both, by name.
-func constants(g *gpu.Device, values map[string]float64) ([]arch.Constant, error) {
-	all := []arch.Constant{
-		{Name: "half_busy_rows", Unit: one, Value: 100, Doc: "rows of an expert that keep the tensor cores busy for half " +
-			"of the time", Source: "chosen on " + DataSet + ", in round numbers"},
-		{Name: "many_rows", Unit: one, Value: 256, Doc: "rows of an expert from which on there are many",
-			Source: "chosen on vLLM's own tables"},
-	}
-	for i := range Quantities {
-		all = append(all, Quantities[i].Constant(Quantities[i].On("", g.SM.Generation)))
-	}
-	if err := fit.Use(all, g.Sheet, Family); err != nil {
-		return nil, err
-	}
-	model.Override(all, values)
-	return all, nil
+// Constants are the chosen numbers.
+var Constants = []arch.Constant{
+	{Name: "half_busy_rows", Unit: one, Value: 100, Doc: "rows of an expert that keep the tensor cores busy for half " +
+		"of the time", Source: "chosen on " + DataSet + ", in round numbers"},
+	{Name: "many_rows", Unit: one, Value: 256, Doc: "rows of an expert from which on there are many",
+		Source: "chosen on vLLM's own tables"},
 }

@@ -46,8 +46,8 @@ type Input struct {
 	// Type is the struct that has them as fields, the struct of a stage or one of its own. Var is the variable with it.
 	// Structs with one variable are embedded in a struct inputs.
 	Type, Var string
-	// Reach says where the variable can be used.
-	Reach gogen.Reach
+	// Own says that only the first stage that knows the inputs has the variable. Otherwise later ones have it too.
+	Own bool
 }
 
 // Function is a formula as a function, of what the last stage is computed from.
@@ -95,7 +95,11 @@ func (m *Model) plan() (*gogen.Plan, map[string][]string, error) {
 	fields := map[string][]string{}
 	input := func(in *Input, name string) error {
 		fields[in.Type] = append(fields[in.Type], name)
-		return p.Input(name, in.On, in.Var+"."+gogen.Identifier(name), in.Reach)
+		reach := gogen.Everywhere
+		if in.Own {
+			reach = gogen.Own
+		}
+		return p.Input(name, in.On, in.Var+"."+gogen.Identifier(name), reach)
 	}
 	for i := range m.Inputs {
 		for _, name := range strings.Fields(m.Inputs[i].Names) {
@@ -174,7 +178,7 @@ func (m *Model) args(stage int) string {
 		} else {
 			types[in.Var] = "inputs"
 		}
-		if knows(stage, in.On) && (all || in.Reach == gogen.Everywhere || first == stage) && !slices.Contains(vars, in.Var) {
+		if knows(stage, in.On) && (all || !in.Own || first == stage) && !slices.Contains(vars, in.Var) {
 			vars = append(vars, in.Var)
 		}
 	}
@@ -183,7 +187,7 @@ func (m *Model) args(stage int) string {
 	}
 	for i, s := range m.Stages[:stage] {
 		if knows(stage, s.Knows) || slices.ContainsFunc(m.Inputs, func(in Input) bool {
-			return in.Type == s.Type && in.Reach == gogen.Everywhere && knows(stage, in.On)
+			return in.Type == s.Type && knows(stage, in.On)
 		}) || i == 0 {
 			args = append(args, s.Var+" *"+s.Type)
 		}

@@ -17,8 +17,8 @@ import (
 // ElementBytes is the size of fp16 and bf16, the types of all families and models here.
 const ElementBytes = 2
 
-// Family is a kernel family.
-type Family interface {
+// Declared is what a description says of a kernel family.
+type Declared interface {
 	// Name is the family in gemm.Config.Kernel.
 	Name() string
 	// Axes are what the family's configurations have beyond the numbers that every configuration has; nil is none.
@@ -27,6 +27,11 @@ type Family interface {
 	Types() []gemm.Types
 	// Traits are what kernels of the family have in common. The result is shared.
 	Traits() *Traits
+}
+
+// Family is a kernel family.
+type Family interface {
+	Declared
 	// Sums says which kernels add up in an order that does not depend on M.
 	Sums(sm *gpu.SM) arch.SumOrder
 	// Space has the values of the candidate list on every axis.
@@ -205,13 +210,8 @@ type Overhead struct {
 	Slots, Latency model.Quantity
 }
 
-// Declared describes families as an arch.Description lists them. Of their types it has those that the model takes.
-func Declared[F interface {
-	Name() string
-	Axes() []gemm.Axis
-	Types() []gemm.Types
-	Traits() *Traits
-}](families []F, takes func(gemm.Types) bool) (declared []arch.Family) {
+// Describe describes families as an arch.Description lists them. Of their types it has those that the model takes.
+func Describe[F Declared](families []F, takes func(gemm.Types) bool) (declared []arch.Family) {
 	for _, f := range families {
 		one := arch.Family{Name: f.Name(), Axes: f.Axes(), Pastes: f.Traits().Pastes}
 		for _, t := range f.Types() {

@@ -76,7 +76,7 @@ func newModel(g *gpu.Device, families []*family, library Library, values map[str
 	m.Description.Timing = string(stopwatch.Events) // of the sweeps that its constants were fitted to
 	m.Description.Model, m.Description.Kernels = Name, kernel.Names(families)
 	m.rates = ratesOf(g)
-	m.Description.Families = kernel.Declared(families, m.takes)
+	m.Description.Families = kernel.Describe(families, m.takes)
 	for i, f := range families {
 		one, traits := &m.Description.Families[i], f.Traits()
 		one.Groups, one.Nests, one.Sums = traits.Groups, traits.Nests, f.Sums(g.SM)

@@ -73,7 +73,7 @@ func New(g *gpu.Device) *Model {
 	if g.BandwidthsMeasured() {
 		d.Rung = arch.RungCalibrated
 	}
-	d.Families = kernel.Declared([]family.Family{{}}, func(gemm.Types) bool { return true })
+	d.Families = kernel.Describe([]family.Family{{}}, func(gemm.Types) bool { return true })
 	d.Families[0].Doc = "fp32 with FMA instructions: the kernels of the public SGEMM ladders"
 	d.Terms = model.Schema(terms.Terms, "")
 	d.Constants = append(terms.Constants(g), stated.Of(Family, g.SM.Generation)...)

@@ -40,10 +40,7 @@ type Model struct {
 
 // Family is a kernel family for this model, which distinguishes tiles but not warps and stages.
 type Family interface {
-	Name() string
-	Axes() []gemm.Axis
-	Types() []gemm.Types
-	Traits() *kernel.Traits
+	kernel.Declared
 	// TileSpace returns the axes of the candidate list.
 	TileSpace() arch.Space
 	// SortLaunches orders the configurations of each tile, which are adjacent, with the most suitable warps and stages
@@ -71,7 +68,7 @@ func New(d *gpu.Device, families []Family, compiled kernel.Table) *Model {
 	m.New = func() model.Evaluation { return &evaluation{m: m} }
 	desc := &m.Description
 	*desc = d.Description()
-	desc.Model, desc.Kernels, desc.Families = Name, kernel.Names(families), kernel.Declared(families, takes)
+	desc.Model, desc.Kernels, desc.Families = Name, kernel.Names(families), kernel.Describe(families, takes)
 	desc.Rung = arch.RungSpec
 	if d.Calibrated() {
 		desc.Rung = arch.RungCalibrated

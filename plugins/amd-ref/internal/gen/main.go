@@ -28,9 +28,9 @@ var models = []*modelgen.Model{
 			{Var: "t", Type: "timing", Knows: onKernel | onProblem},
 		},
 		Inputs: []modelgen.Input{
-			{By: tensile.OfRelease, Names: "m n k batch", On: onProblem, Type: "sizes", Var: "s", Reach: gogen.Everywhere},
+			{By: tensile.OfRelease, Names: "m n k batch", On: onProblem, Type: "sizes", Var: "s"},
 			{
-				By: tensile.OfKernel, On: onKernel, Type: "inputs", Var: "in", Reach: gogen.Own,
+				By: tensile.OfKernel, On: onKernel, Type: "inputs", Var: "in", Own: true,
 				Names: `element_bytes output_bytes trans_a trans_b block_m block_n block_k num_warps num_stages split_k group_m
 					stream_k local_split`,
 			},
@@ -49,13 +49,12 @@ var models = []*modelgen.Model{
 		},
 		Inputs: []modelgen.Input{
 			{By: amdorigami.OfProblem, Names: "m n k batch element_bytes output_bytes", On: onProblem, Type: "inputs",
-				Var: "p", Reach: gogen.Everywhere},
-			{Names: "block_m block_n", On: onArea, Type: "areaTerms", Var: "a", Reach: gogen.Everywhere},
-			{Names: "block_k", On: onDepth, Type: "depthTerms", Var: "n", Reach: gogen.Everywhere},
-			{Names: "split_k", On: onAll, Type: "stepTerms", Var: "t", Reach: gogen.Everywhere},
-			{By: amdorigami.OfLaunch, On: onProblem | onArea | onLaunch, Type: "launchTerms", Var: "l",
-				Reach: gogen.Everywhere},
-			{By: amdorigami.OfConfig, On: onAll, Type: "stepTerms", Var: "t", Reach: gogen.Everywhere},
+				Var: "p"},
+			{Names: "block_m block_n", On: onArea, Type: "areaTerms", Var: "a"},
+			{Names: "block_k", On: onDepth, Type: "depthTerms", Var: "n"},
+			{Names: "split_k", On: onAll, Type: "stepTerms", Var: "t"},
+			{By: amdorigami.OfLaunch, On: onProblem | onArea | onLaunch, Type: "launchTerms", Var: "l"},
+			{By: amdorigami.OfConfig, On: onAll, Type: "stepTerms", Var: "t"},
 		},
 		Keep: "total_latency l_compute l_mem l_mem1 l_mem2 l_mem3 hbm_traffic bw_limited",
 	},

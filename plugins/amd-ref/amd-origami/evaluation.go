@@ -236,16 +236,14 @@ func (e *evaluation) compute(n *depth) {
 	// The super-tile of a die shrinks until the L2 holds it. Then the whole problem caps its hit rate.
 	tileM, tileN, l2Hit, allHit := l.l2M, l.l2N, l.l2Hit, l.allHit
 	rowBytes, columnBytes := a.bm*bk*e.bytes, a.bn*bk*e.bytes
-	if tileM*rowBytes+tileN*columnBytes > e.l2Bytes {
-		for tileM*rowBytes+tileN*columnBytes > e.l2Bytes {
-			if tileM > 1 && tileM >= tileN {
-				tileM--
-			} else if tileN > 1 {
-				tileN--
-			} else {
-				break
-			}
+	for tileM*rowBytes+tileN*columnBytes > e.l2Bytes && tileM*tileN > 1 {
+		if tileM >= tileN {
+			tileM--
+		} else {
+			tileN--
 		}
+	}
+	if tileM != l.l2M || tileN != l.l2N {
 		l2Hit = a.reuse(tileM, tileN)
 	}
 	switch {

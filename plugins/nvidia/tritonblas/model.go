@@ -243,14 +243,11 @@ func (m *Model) superGroup(gridM, gridN, active int) (tileM, tileN int) {
 
 // shrink shrinks the super group, the longer side first, until one K step of it fits the L2.
 func (m *Model) shrink(tileM, tileN int, c *gemm.Config) (int, int) {
-	for (tileM*c.BlockM+c.BlockN*tileN)*c.BlockK*kernel.ElementBytes > m.l2Bytes {
-		switch {
-		case tileM > 1 && tileM >= tileN:
+	for (tileM*c.BlockM+c.BlockN*tileN)*c.BlockK*kernel.ElementBytes > m.l2Bytes && tileM*tileN > 1 {
+		if tileM >= tileN {
 			tileM--
-		case tileN > 1:
+		} else {
 			tileN--
-		default:
-			return tileM, tileN
 		}
 	}
 	return tileM, tileN

@@ -149,7 +149,7 @@ func (a *architecture) problem(p *gemm.Problem) problem {
 		m:       uint64(p.M), n: uint64(p.N), k: uint64(p.K), batch: uint64(p.Batch),
 		transA: p.AMajor == gemm.MajorK, transB: p.BMajor == gemm.MajorN,
 		bytes: uint64(p.DType.Bits() / 8), outBytes: uint64(p.Output().Bits() / 8),
-		mi: a.atoms[p.DType.CostsLike()], wgm: ceilSqrt(a.cus / a.xcds),
+		mi: a.atoms[p.DType.CostsLike()], wgm: ceilSqrt(a.cus / a.xcds), volume: f(uint64(p.M * p.N * p.K)),
 	}
 	if p.Batch > 1 {
 		q.wgm = 1

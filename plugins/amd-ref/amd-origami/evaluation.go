@@ -39,6 +39,7 @@ type problem struct {
 	bytes, outBytes uint64 // size of an element of A or B, and of C
 	mi              instruction
 	wgm             uint64
+	volume          float64 // M·N·K
 }
 
 // evaluation computes the terms of one configuration after another: in whole numbers what formulas would round, and all
@@ -67,6 +68,9 @@ type area struct {
 	bm, bn      uint64
 	gm, gn      uint64 // tiles along M and N
 	grid, tiles uint64 // gm·gn, and gm·gn·batch
+	rejected    bool   // by a rule that does not depend on block_k
+	skinny      bool   // rejected if block_k is a multiple of 128 bytes
+	padded      float64
 	areaTerms
 }
 
@@ -152,7 +156,11 @@ func (e *evaluation) place(c *gemm.Config) (n *depth, rejected bool) {
 	if bm != a.bm || bn != a.bn {
 		*a = area{bm: bm, bn: bn, gm: cdiv(e.m, bm), gn: cdiv(e.n, bn), areaTerms: areaTerms{blockM: f(bm), blockN: f(bn)}}
 		a.grid = a.gm * a.gn
-		a.tiles = a.grid * e.batch
+		a.tiles, a.padded = a.grid*e.batch, float64(f(a.gm)*a.blockM)*float64(f(a.gn)*a.blockN)
+		a.rejected = e.mi.m == 1 && e.mi.n == 1 && e.mi.k == 64 && e.m > 2 ||
+			e.m <= 256 && e.n <= 256 && e.k < 1024 && e.batch != 1 && (bm < e.m || bn < e.n)
+		a.skinny = e.k*e.bytes%terms.Granule == 0 && (!e.transB && e.n/e.m > terms.SkinnyRatio && e.m <= 2*bm ||
+			e.transA && e.m/e.n > terms.SkinnyRatio && e.n <= 2*bn)
 		a.compute(&e.in, &e.on.device)
 		e.launch = launched{}
 	}
@@ -160,15 +168,7 @@ func (e *evaluation) place(c *gemm.Config) (n *depth, rejected bool) {
 		*n = depth{bk: bk, steps: cdiv(e.k, bk), depthTerms: depthTerms{blockK: f(bk)}}
 		n.compute(&e.in, &e.on.device)
 	}
-	switch {
-	case e.mi.m == 1 && e.mi.n == 1 && e.mi.k == 64 && e.m > 2:
-		return n, true
-	case e.m <= 256 && e.n <= 256 && e.k < 1024 && e.batch != 1 && (bm < e.m || bn < e.n):
-		return n, true
-	}
-	long := !e.transB && e.n/e.m > terms.SkinnyRatio && e.m <= 2*bm ||
-		e.transA && e.m/e.n > terms.SkinnyRatio && e.n <= 2*bn
-	return n, long && e.k*e.bytes%terms.Granule == 0 && bk*e.bytes%terms.Granule == 0
+	return n, a.rejected || a.skinny && bk*e.bytes%terms.Granule == 0
 }
 
 // score computes the terms of the configuration that place has moved to. A split above 1 divides each tile among that
@@ -252,12 +252,9 @@ func (e *evaluation) compute(n *depth) {
 	case bk&(bk-1) != 0 && a.grid*(a.bm+a.bn)*bk >= 1<<53: // block_k, which the original includes, does not cancel
 		allHit = e.allHit(bk)
 	}
-	volume := f(e.m * e.n * e.k)
-	area := float64(f(a.gm)*a.blockM) * float64(f(a.gn)*a.blockN)
-	*t = stepTerms{
-		splitK: float64(e.config.SplitK), l2TileM: f(tileM), l2TileN: f(tileN), l2Hit: l2Hit, l2HitGlobal: allHit,
-		utilization: volume / (area * float64(f(n.steps)*n.blockK)), heuristicFactor: 1,
-	}
+	t.splitK, t.l2TileM, t.l2TileN, t.l2Hit, t.l2HitGlobal = float64(e.config.SplitK), f(tileM), f(tileN), l2Hit, allHit
+	t.utilization = e.volume / (a.padded * float64(f(n.steps)*n.blockK))
+	t.lConversion, t.heuristicFactor = 0, 1
 	if e.problem.mi.convert != 0 {
 		t.lConversion, t.heuristicFactor = e.conversionLatency(bk), e.xf32Factor(bk)
 	} else if bk == 32 && a.bm == 64 && a.bn == 32 && !e.transB && e.bytes == 2 {

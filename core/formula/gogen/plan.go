@@ -35,7 +35,7 @@ type Plan struct {
 	nodes  []*node // in the order of definition
 	rows   []*node // the named formulas
 	apart  []*node // the formulas of Apart
-	known  map[string]*node
+	byKey  map[string]*node
 	parts  []int // by stage, how many fields have no name among the formulas
 }
 
@@ -62,7 +62,7 @@ type node struct {
 
 // New returns a plan without formulas. The stages come in the order in which they run.
 func New(stages ...Stage) *Plan {
-	return &Plan{stages: stages, names: map[string]*node{}, known: map[string]*node{}, parts: make([]int, len(stages))}
+	return &Plan{stages: stages, names: map[string]*node{}, byKey: map[string]*node{}, parts: make([]int, len(stages))}
 }
 
 // Reach says where the Go expression for an input can be used.
@@ -199,7 +199,7 @@ func (p *Plan) operation(op formula.Op, args ...*node) (*node, error) {
 
 // add returns the node of a key, which is the given one if there is none so far.
 func (p *Plan) add(key string, n *node) (*node, error) {
-	if have, ok := p.known[key]; ok {
+	if have, ok := p.byKey[key]; ok {
 		return have, nil
 	}
 	for n.stage < len(p.stages) && n.deps&^p.stages[n.stage].Knows != 0 {
@@ -210,7 +210,7 @@ func (p *Plan) add(key string, n *node) (*node, error) {
 	}
 	n.id = len(p.nodes)
 	p.nodes = append(p.nodes, n)
-	p.known[key] = n
+	p.byKey[key] = n
 	return n, nil
 }
 

@@ -178,11 +178,11 @@ func (e *evaluation) score(n *depth) {
 	switch {
 	case e.config.SplitK > 1:
 		workgroups *= uint64(e.config.SplitK)
-	case e.options.grid != dataParallel:
+	case e.grid != dataParallel:
 		in := gridInput{
 			cus: e.cus, maxCUs: e.cus, tiles: e.area.tiles, steps: n.steps, occupancy: e.occupancy,
 		}
-		workgroups = in.workgroups(e.options.grid)
+		workgroups = in.workgroups(e.grid)
 	}
 	if workgroups != e.launch.workgroups {
 		e.start(newLaunch(workgroups, e.area.tiles, e.cus))
@@ -255,7 +255,7 @@ func (e *evaluation) compute(n *depth) {
 	t.splitK, t.l2TileM, t.l2TileN, t.l2Hit, t.l2HitGlobal = float64(e.config.SplitK), f(tileM), f(tileN), l2Hit, allHit
 	t.utilization = e.volume / (a.padded * float64(f(n.steps)*n.blockK))
 	t.lConversion, t.heuristicFactor = 0, 1
-	if e.problem.mi.convert != 0 {
+	if e.mi.convert != 0 {
 		t.lConversion, t.heuristicFactor = e.conversionLatency(bk), e.xf32Factor(bk)
 	} else if bk == 32 && a.bm == 64 && a.bn == 32 && !e.transB && e.bytes == 2 {
 		t.heuristicFactor = terms.SmallTileFactor

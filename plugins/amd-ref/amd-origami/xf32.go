@@ -9,8 +9,8 @@ func (e *evaluation) conversionLatency(bk uint64) float64 {
 	reads := a + b
 	products := 3 * (wm / f(e.mi.m)) * (wn / f(e.mi.n)) * f(bk/e.mi.k)
 	spare := max(0, products-reads-a)
-	hidden := float64(0.5*e.problem.mi.convert*spare) + float64(0.25*e.problem.mi.convert*(reads+a))
-	return max(float64(6.5*e.problem.mi.convert*a)-hidden, 0)
+	hidden := float64(0.5*e.mi.convert*spare) + float64(0.25*e.mi.convert*(reads+a))
+	return max(float64(6.5*e.mi.convert*a)-hidden, 0)
 }
 
 // xf32Factor is the hand-made factor on the total if TF32 is emulated (gfx950).

@@ -112,9 +112,9 @@ func TestEstimateIsSound(t *testing.T) {
 				if step[e.Bound] != max(named["l_compute"], named["l_mem"]) {
 					t.Fatalf("%s %s: bound %s with steps %v", p, c, e.Bound, step)
 				}
-				if transfer := named["l_mem3"] - a.device.hbmLatency;
-					e.Bound == arch.BoundLatency && transfer > a.device.hbmLatency ||
-					e.Bound == arch.BoundDRAM && transfer < a.device.hbmLatency*(1-1e-9) {
+				latency := a.device.hbmLatency
+				if transfer := named["l_mem3"] - latency; e.Bound == arch.BoundLatency && transfer > latency ||
+					e.Bound == arch.BoundDRAM && transfer < latency*(1-1e-9) {
 					t.Fatalf("%s %s: bound %s with a transfer of %v cycles", p, c, e.Bound, transfer)
 				}
 			}

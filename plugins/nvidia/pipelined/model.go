@@ -41,7 +41,7 @@ const (
 type Model struct {
 	model.Model
 	gpu      *gpu.Device
-	library  Library
+	library  LibraryTime
 	clocked  *stopwatch.Device
 	h200     stopwatch.Device // clocked with an H200's DRAM and L2
 	device   device
@@ -69,7 +69,7 @@ type preparedList struct {
 	invalid          error        // of the first rejected configuration that is none of the family
 }
 
-func newModel(g *gpu.Device, families []*family, library Library, values map[string]float64) *Model {
+func newModel(g *gpu.Device, families []*family, library LibraryTime, values map[string]float64) *Model {
 	m := &Model{gpu: g, families: families, library: library}
 	m.Description, m.AnyAccess = g.Description(), true
 	m.New = func() model.Evaluation { return &evaluation{model: m} }

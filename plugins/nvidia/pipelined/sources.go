@@ -25,15 +25,15 @@ type Sources struct {
 	// Shipped returns what is shipped about a family for the device. Reports of a compiler alone count only where the
 	// device's bandwidths are measured, because each rung builds on the one below.
 	Shipped func(family string) (kernel.Table, kernel.Timings)
-	// Library is what the vendor's library takes, nil where times of the families' kernels are from.
-	Library Library
+	// Library is what the vendor's library takes, nil where times of the families' kernels are known.
+	Library LibraryTime
 	// Changed are the parameters whose values are not those of the device. The shipped times are about the device as it
 	// is: with another value of a parameter that the model uses, they do not count.
 	Changed []string
 }
 
-// Library returns the time of the vendor's library for a problem, in the timing model; 0 if it is not from.
-type Library func(gemm.Problem) unit.Seconds
+// LibraryTime returns the time of the vendor's library for a problem, in the timing model; 0 if it is not known.
+type LibraryTime func(gemm.Problem) unit.Seconds
 
 // New opens the model for a device, with the default family first.
 func New(g *gpu.Device, families []kernel.Family, from Sources) (*Model, error) {

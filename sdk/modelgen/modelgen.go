@@ -20,7 +20,7 @@ type Model struct {
 	// Terms are the table. What its formulas name besides terms and inputs are numbers of the device: parameters,
 	// constants and quantities.
 	Terms []model.Term
-	// Stages are the moments at which the model computes. The first is that of the device.
+	// Stages are the moments at which the model computes. The first stage computes for the device.
 	Stages []Stage
 	// Inputs are the names that no formula computes.
 	Inputs []Input
@@ -157,7 +157,7 @@ func (m *Model) code() ([]byte, error) {
 	return gogen.File(m.Package, b.String())
 }
 
-// args are the parameters of a stage, or behind the last one those of the function that writes all terms.
+// args are the parameters of a stage. Behind the last stage, they are the parameters of the function columns.
 func (m *Model) args(stage int) string {
 	if stage == 0 {
 		return "value func(name string) float64"

@@ -27,7 +27,7 @@ func ceilSqrt(v uint64) uint64 {
 type instruction struct {
 	m, n, k uint64
 	latency uint64  // cycles with all matrix cores of a compute unit busy
-	convert float64 // that of a BF16 instruction of the same shape if TF32 is emulated, else zero
+	convert float64 // latency of a BF16 instruction of the same shape if TF32 is emulated, else zero
 }
 
 // problem is a GEMM in whole numbers.
@@ -59,7 +59,7 @@ type evaluation struct {
 
 // depth holds the terms of a block_k.
 type depth struct {
-	bk, steps uint64 // steps are those of an unsplit tile
+	bk, steps uint64 // steps of an unsplit tile
 	depthTerms
 }
 

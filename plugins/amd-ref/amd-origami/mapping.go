@@ -154,7 +154,7 @@ func newSearch(in *mappingInput, g tileGrid) *search {
 // limit takes about ten seconds.
 const searchLimit = 1 << 25
 
-// add adds a range of workgroups to the estimates: length of those of die x, or one more, from a place of it on.
+// add adds a range of workgroups of die x to the estimates. It has length workgroups, or one more.
 func (s *search) add(ctx context.Context, x, from, length uint64) error {
 	s.ranges++
 	if s.ranges&0xfff == 0 {

@@ -16,7 +16,7 @@ import (
 // (kernel.ReadTable) and a timing pass (kernel.ReadTimings). Either may be nil.
 type KernelFiles struct{ Compiled, Timings []byte }
 
-// Sources are what the model may take about kernels.
+// Sources are what the model may know about kernels.
 type Sources struct {
 	// Rung is the highest rung that counts, empty for all.
 	Rung arch.Rung

@@ -323,8 +323,8 @@ proto: tools ## buf lint, and no change that breaks plugins built against the ba
 generate: tools ## generated Go of the wire protocol, the PTX instructions and the models of terms, command-line reference
 	go test -count=1 -run ListsOfTypes ./core/gemm -update
 	cd sdk/proto && buf generate && buf build --exclude-source-info --as-file-descriptor-set -o ../python/origami_gemm_plugin/wire.binpb
-	go generate ./plugins/nvidia/ptx ./plugins/nvidia/pipelined ./plugins/nvidia/sgemm ./plugins/amd-ref/tensile \
-		./plugins/library
+	go generate ./plugins/nvidia/ptx ./plugins/nvidia/pipelined ./plugins/nvidia/sgemm ./plugins/nvidia/tritonblas \
+		./plugins/nvidia/fusedmoe ./plugins/amd-ref/tensile ./plugins/amd-ref/amd-origami ./plugins/library
 	go generate ./ask ./sdk/wire
 	go run ./cmd/origami/gen-docs docs
 

@@ -3,13 +3,13 @@ package fit
 import (
 	"slices"
 
-	"github.com/origami-gemm/origami/core/linalg"
+	"github.com/origami-gemm/origami/core/stats"
 )
 
 // normalEquations returns the lower half of JᵀJ and −Jᵀr, of a Jacobian that is given by columns.
 func normalEquations(jacobian [][]float64, r []float64) (lower [][]float64, gradient []float64) {
 	n := len(jacobian)
-	lower, gradient = linalg.Lower(n), make([]float64, n)
+	lower, gradient = stats.Lower(n), make([]float64, n)
 	for a := range n {
 		for b := range a + 1 {
 			for j, v := range jacobian[a] {
@@ -33,14 +33,14 @@ const (
 // method.
 func solve(lower [][]float64, b []float64, damping float64) []float64 {
 	n := len(b)
-	l, x := linalg.Lower(n), slices.Clone(b)
+	l, x := stats.Lower(n), slices.Clone(b)
 	for i := range n {
 		copy(l[i], lower[i])
 		l[i][i] += float64(damping*lower[i][i]) + leastDiagonal
 	}
-	linalg.Cholesky(l, leastPivot)
-	linalg.Forward(l, x)
-	for i := n - 1; i >= 0; i-- { // by rows, as recorded fits were made: linalg.Backward rounds in another order
+	stats.Cholesky(l, leastPivot)
+	stats.Forward(l, x)
+	for i := n - 1; i >= 0; i-- { // by rows, as recorded fits were made: stats.Backward rounds in another order
 		for k := i + 1; k < n; k++ {
 			x[i] -= float64(l[k][i] * x[k])
 		}

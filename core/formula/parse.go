@@ -145,25 +145,24 @@ func parseCall(e *ast.CallExpr) (*Expr, error) {
 	return out, nil
 }
 
-// Binding strength of the operators, weakest first. Calls, names and numbers bind strongest.
+// Binding strength of the operators in formulas and in Go, weakest first. Calls, names and numbers bind strongest.
 const (
-	bindOr = iota + 1
-	bindAnd
-	bindCompare
-	bindAdd
-	bindMultiply
-	bindNegate
-	bindCall
+	BindOr = iota + 1
+	BindAnd
+	BindCompare
+	BindAdd
+	BindMultiply
+	BindUnary
 )
 
-// symbols are the operators as they are written, and how strongly they bind.
-var symbols = map[Op]struct {
-	text string
-	bind int
+// Symbols are the operators as formulas and Go write them, and how strongly they bind.
+var Symbols = map[Op]struct {
+	Text string
+	Bind int
 }{
-	Or: {"||", bindOr}, And: {"&&", bindAnd}, Less: {"<", bindCompare}, LessEqual: {"<=", bindCompare},
-	Equal: {"==", bindCompare}, NotEqual: {"!=", bindCompare}, Add: {"+", bindAdd}, Subtract: {"-", bindAdd},
-	Multiply: {"*", bindMultiply}, Divide: {"/", bindMultiply}, Negate: {"-", bindNegate},
+	Or: {"||", BindOr}, And: {"&&", BindAnd}, Less: {"<", BindCompare}, LessEqual: {"<=", BindCompare},
+	Equal: {"==", BindCompare}, NotEqual: {"!=", BindCompare}, Add: {"+", BindAdd}, Subtract: {"-", BindAdd},
+	Multiply: {"*", BindMultiply}, Divide: {"/", BindMultiply}, Negate: {"-", BindUnary},
 }
 
 // names are the functions as they are written.
@@ -193,7 +192,7 @@ func (e *Expr) write(b *strings.Builder, least int) {
 		return
 	default: // an operator or a function
 	}
-	s, ok := symbols[e.Op]
+	s, ok := Symbols[e.Op]
 	if !ok {
 		b.WriteString(names[e.Op])
 		b.WriteByte('(')
@@ -206,16 +205,16 @@ func (e *Expr) write(b *strings.Builder, least int) {
 		b.WriteByte(')')
 		return
 	}
-	if s.bind < least {
+	if s.Bind < least {
 		b.WriteByte('(')
 		defer b.WriteByte(')')
 	}
 	if e.Op == Negate {
-		b.WriteString(s.text)
-		e.Args[0].write(b, bindNegate)
+		b.WriteString(s.Text)
+		e.Args[0].write(b, BindUnary)
 		return
 	}
-	e.Args[0].write(b, s.bind)
-	b.WriteString(" " + s.text + " ")
-	e.Args[1].write(b, s.bind+1) // operators group from the left
+	e.Args[0].write(b, s.Bind)
+	b.WriteString(" " + s.Text + " ")
+	e.Args[1].write(b, s.Bind+1) // operators group from the left
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/linalg"
+	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -213,7 +213,7 @@ func (b *process) observe(s int, c *Candidate, t unit.Seconds) {
 		for i, w := range at.weights {
 			z -= float64(w * row[i])
 		}
-		linalg.Forward(at.root, row)
+		stats.Forward(at.root, row)
 		variance := b.covariance(s, o.config, s, o.config, 1) + b.noise
 		for _, v := range row {
 			variance -= float64(v * v)
@@ -283,7 +283,7 @@ func (b *process) at(s int) *posterior {
 	c := &posterior{b: b, size: s}
 	c.list, c.like = b.near(s)
 	n := len(c.list)
-	k := linalg.Lower(n)
+	k := stats.Lower(n)
 	for i := range c.list {
 		x := &c.list[i]
 		like := 0.0
@@ -296,14 +296,14 @@ func (b *process) at(s int) *posterior {
 		}
 		k[i][i] += b.noise
 	}
-	linalg.Cholesky(k, leastPivot)
+	stats.Cholesky(k, leastPivot)
 	c.root = k
 	c.weights = make([]float64, n)
 	for i := range c.list {
 		c.weights[i] = c.list[i].residual
 	}
-	linalg.Forward(k, c.weights)
-	linalg.Backward(k, c.weights)
+	stats.Forward(k, c.weights)
+	stats.Backward(k, c.weights)
 	c.row = make([]float64, n)
 	return c
 }
@@ -335,9 +335,9 @@ func (c *posterior) joint(configs []*gemm.Config) [][]float64 {
 		rows[i] = make([]float64, len(c.list))
 		c.crossed(all[i], rows[i])
 	}
-	linalg.Forward(c.root, rows...)
+	stats.Forward(c.root, rows...)
 	scale := max(leastScale, c.b.surprise/c.b.count)
-	k := linalg.Lower(n)
+	k := stats.Lower(n)
 	for i := range n {
 		for j := range i + 1 {
 			sum := c.b.covariance(c.size, all[i], c.size, all[j], 1)
@@ -347,7 +347,7 @@ func (c *posterior) joint(configs []*gemm.Config) [][]float64 {
 			k[i][j] = sum * scale
 		}
 	}
-	linalg.Cholesky(k, leastPivot)
+	stats.Cholesky(k, leastPivot)
 	return k
 }
 

@@ -15,7 +15,7 @@ import (
 // Everything measures every candidate of every size: brute force.
 func (t *Tuner) Everything(ctx context.Context) error {
 	t.unlearning = true
-	t.reset(t.Known)
+	t.reset(t.Earlier)
 	defer t.finish()
 	return t.measure(ctx, t.everything(t.all()), func() int {
 		if len(t.Log) == 0 {
@@ -74,7 +74,7 @@ func (t *Tuner) measure(ctx context.Context, list []Measured, open func() int) e
 // prediction at the set's median size. axes are those that the kernel family declares.
 func (t *Tuner) InSteps(ctx context.Context, f *File, axes []gemm.Axis) error {
 	t.unlearning = true
-	t.reset(t.Known)
+	t.reset(t.Earlier)
 	defer t.finish()
 	w := &walk{t: t, axes: axes, sizeOf: map[gemm.Problem]int{}, at: map[int]map[gemm.Config]int{}}
 	for s := range t.Sizes {

@@ -125,8 +125,8 @@ type Tuner struct {
 	// Unordered means that chance orders the results, as with several GPUs. Then the posterior is computed in the order of
 	// sizes and candidates before tuning ends, so that the outcome follows from the measurements alone.
 	Unordered bool
-	// Known is what was measured before, in the order of sizes and candidates.
-	Known []Measured
+	// Earlier is what was measured before, in the order of sizes and candidates.
+	Earlier []Measured
 	// Progress, if set, is told after each batch how many sizes are still open.
 	Progress func(open int)
 
@@ -167,7 +167,7 @@ const (
 
 // Run measures until no expected regret is above the limit. After an error, Log and Picks have what was measured.
 func (t *Tuner) Run(ctx context.Context) error {
-	t.reset(t.Known)
+	t.reset(t.Earlier)
 	defer t.finish()
 	return t.optimise(ctx, t.all())
 }

@@ -245,7 +245,7 @@ func TestCap(t *testing.T) {
 	if err := x.Cap(t.Context(), 0, 4); err != nil {
 		t.Fatal(err)
 	}
-	l, err := x.Library(0)
+	l, err := x.Logic(0)
 	if err != nil || len(l.Kernels) > 4 || len(l.Exact) != len(w.sizes) {
 		t.Fatalf("%v: %d kernels, %d sizes", err, len(l.Kernels), len(l.Exact))
 	}
@@ -403,7 +403,7 @@ func TestUnordered(t *testing.T) {
 		for s := range w.sizes {
 			for i := range w.sizes[s].Candidates {
 				if task := (Task{s, i}); known[task] {
-					again.Known = append(again.Known, Measured{Task: task, Time: w.times[s][i]})
+					again.Earlier = append(again.Earlier, Measured{Task: task, Time: w.times[s][i]})
 				}
 			}
 		}

@@ -87,7 +87,7 @@ func (k *kernels) reject(c *gemm.Config) arch.Reason {
 	return ""
 }
 
-// Detail implements tabled.Evaluation.
+// Detail implements model.Evaluation.
 func (e *evaluation) Detail(c *gemm.Config, reason arch.Reason) string {
 	switch {
 	case c.SplitK > 1 && len(e.kernels.splits) == 1:

@@ -11,7 +11,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	stopwatch "github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/costs"
@@ -30,7 +30,7 @@ const (
 
 // Model is the model on one machine.
 type Model struct {
-	tabled.Model
+	model.Model
 	machine Machine
 	options options
 	device  device
@@ -61,7 +61,7 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 func newModel(machine Machine, o options, values map[string]float64) *Model {
 	m := &Model{machine: machine, options: o, kernels: kernelsOf(machine.Generation, o.scheme)}
 	m.Description, m.peaks = machine.Description, map[gemm.DType]float64{}
-	m.Space, m.New = m.space, func() tabled.Evaluation { return &evaluation{model: m} }
+	m.Space, m.New = m.space, func() model.Evaluation { return &evaluation{model: m} }
 	d := &m.Description
 	variant := terms.Variant{Generation: machine.Generation, Scheme: o.scheme, Release: o.release}
 	m.AnyAccess = machine.narrow // the term of that name
@@ -71,7 +71,7 @@ func newModel(machine Machine, o options, values map[string]float64) *Model {
 		m.peaks[t] = float64(d.PeakFor(t))
 	}
 	d.Families = []arch.Family{{Name: Family, Doc: "the kernels of the vendor's library", Types: m.types(), Opaque: true}}
-	d.Terms, d.Unused = tabled.Schema(terms.Terms, terms.Page), machine.unused()
+	d.Terms, d.Unused = model.Schema(terms.Terms, terms.Page), machine.unused()
 	d.Monotone = []arch.Dim{arch.DimM, arch.DimN, arch.DimK}
 	d.Fitted = []arch.Fitted{{DataSet: "published times"}} // at most 1,000 of each series: package fit
 	d.Constants = append(machine.numbers(), o.constants()...)
@@ -79,7 +79,7 @@ func newModel(machine Machine, o options, values map[string]float64) *Model {
 		d.Constants = append(d.Constants, terms.Quantities[i].Constant(variant))
 	}
 	d.Constants = append(d.Constants, costs.Of(Name, string(machine.Generation))...)
-	tabled.Override(d.Constants, values)
+	model.Override(d.Constants, values)
 	m.Memory = slices.Clone(machine.Memory)
 	value := m.Numbers()
 	m.device.compute(value)
@@ -138,16 +138,16 @@ type evaluation struct {
 	t       timing
 }
 
-// Problem implements tabled.Evaluation.
+// Problem implements model.Evaluation.
 func (e *evaluation) Problem(p gemm.Problem) {
 	e.kernels, e.problem = e.model.kernels.of(p.DType), p
 	e.q = problem{
 		m: float64(p.M), n: float64(p.N), k: float64(p.K), batch: float64(p.Batch),
 		elementBytes: float64(p.DType.Bits()) / 8, outputBytes: float64(p.Output().Bits()) / 8,
-		transA: tabled.One(p.TransA()), transB: tabled.One(p.TransB()), peak: e.model.peaks[p.DType],
+		transA: model.One(p.TransA()), transB: model.One(p.TransB()), peak: e.model.peaks[p.DType],
 		kernels: kernelsFor[p.DType], halvings: e.model.halvings(&p),
 		crossings: e.model.crossings(&p),
-		oneRow:    tabled.One(p.M == 1 && slices.Contains(e.kernels.oneRow, p.DType)),
+		oneRow:    model.One(p.M == 1 && slices.Contains(e.kernels.oneRow, p.DType)),
 	}
 	e.q.compute(&e.model.device)
 }
@@ -171,7 +171,7 @@ func (m *Model) crossings(p *gemm.Problem) float64 {
 	return math.Log2(line / float64(begins&-begins))
 }
 
-// Config implements tabled.Evaluation.
+// Config implements model.Evaluation.
 func (e *evaluation) Config(c *gemm.Config) arch.Reason {
 	t := &e.t
 	t.blockM, t.blockN, t.blockK = float64(c.BlockM), float64(c.BlockN), float64(c.BlockK)
@@ -191,13 +191,13 @@ func (e *evaluation) compute() {
 	}
 }
 
-// Estimate implements tabled.Evaluation.
+// Estimate implements model.Evaluation.
 func (e *evaluation) Estimate() arch.Estimate {
 	e.compute()
 	return arch.Estimate{Cycles: unit.Cycles(e.t.total), Bound: e.t.bound(&e.q)}
 }
 
-// Row implements tabled.Evaluation.
+// Row implements model.Evaluation.
 func (e *evaluation) Row(dst []float64) {
 	e.compute()
 	columns(dst, &e.model.device, &e.q, &e.t)

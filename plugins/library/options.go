@@ -7,7 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	stopwatch "github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/plugins/library/terms"
 )
@@ -117,7 +117,7 @@ func (o options) constants() []arch.Constant {
 	default:
 		values["layers"] = 1e9 // more than any cache holds
 	}
-	values["quantises"] = tabled.One(strings.HasSuffix(o.scheme, quantises))
+	values["quantises"] = model.One(strings.HasSuffix(o.scheme, quantises))
 	all := make([]arch.Constant, len(terms.Condition))
 	for i, n := range terms.Condition {
 		option := "timing=" + string(o.timing)

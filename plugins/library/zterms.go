@@ -4,81 +4,81 @@ package library
 
 import "math"
 
-// device holds what depends on the machine alone. value returns its numbers, the constants and the quantities.
+// device holds the values of a stage.
 type device struct {
-	units               float64 // units
-	l2Count             float64 // l2_count
-	clock               float64 // clock
-	tdp                 float64 // tdp
-	layers              float64 // layers
-	allCold             float64 // all_cold
-	quantises           float64 // quantises
 	rateShare16         float64 // rate_share_16
-	l2Port16            float64 // l2_port_16
-	l2Share16           float64 // l2_share_16
-	stepSeconds16       float64 // step_seconds_16
-	feed16              float64 // feed_16
-	energy16            float64 // energy_16
-	throttleSeconds16   float64 // throttle_seconds_16
 	rateShare8          float64 // rate_share_8
-	l2Port8             float64 // l2_port_8
-	l2Share8            float64 // l2_share_8
-	stepSeconds8        float64 // step_seconds_8
-	feed8               float64 // feed_8
-	energy8             float64 // energy_8
-	throttleSeconds8    float64 // throttle_seconds_8
-	rateShare4          float64 // rate_share_4
-	l2Port4             float64 // l2_port_4
-	l2Share4            float64 // l2_share_4
-	stepSeconds4        float64 // step_seconds_4
-	feed4               float64 // feed_4
-	energy4             float64 // energy_4
-	throttleSeconds4    float64 // throttle_seconds_4
 	rateShare32         float64 // rate_share_32
-	l2Port32            float64 // l2_port_32
-	l2Share32           float64 // l2_share_32
-	stepSeconds32       float64 // step_seconds_32
-	feed32              float64 // feed_32
-	energy32            float64 // energy_32
-	throttleSeconds32   float64 // throttle_seconds_32
 	rateShareTf32       float64 // rate_share_tf32
-	l2PortTf32          float64 // l2_port_tf32
-	l2ShareTf32         float64 // l2_share_tf32
-	stepSecondsTf32     float64 // step_seconds_tf32
-	feedTf32            float64 // feed_tf32
-	energyTf32          float64 // energy_tf32
-	throttleSecondsTf32 float64 // throttle_seconds_tf32
+	rateShare4          float64 // rate_share_4
 	rateShareInt8       float64 // rate_share_int8
+	l2Port16            float64 // l2_port_16
+	l2Port8             float64 // l2_port_8
+	l2Port32            float64 // l2_port_32
+	l2PortTf32          float64 // l2_port_tf32
+	l2Port4             float64 // l2_port_4
 	l2PortInt8          float64 // l2_port_int8
+	l2Share16           float64 // l2_share_16
+	l2Share8            float64 // l2_share_8
+	l2Share32           float64 // l2_share_32
+	l2ShareTf32         float64 // l2_share_tf32
+	l2Share4            float64 // l2_share_4
 	l2ShareInt8         float64 // l2_share_int8
+	stepSeconds16       float64 // step_seconds_16
+	stepSeconds8        float64 // step_seconds_8
+	stepSeconds32       float64 // step_seconds_32
+	stepSecondsTf32     float64 // step_seconds_tf32
+	stepSeconds4        float64 // step_seconds_4
 	stepSecondsInt8     float64 // step_seconds_int8
+	feed16              float64 // feed_16
+	feed8               float64 // feed_8
+	feed32              float64 // feed_32
+	feedTf32            float64 // feed_tf32
+	feed4               float64 // feed_4
 	feedInt8            float64 // feed_int8
+	energy16            float64 // energy_16
+	energy8             float64 // energy_8
+	energy32            float64 // energy_32
+	energyTf32          float64 // energy_tf32
+	energy4             float64 // energy_4
 	energyInt8          float64 // energy_int8
+	throttleSeconds16   float64 // throttle_seconds_16
+	throttleSeconds8    float64 // throttle_seconds_8
+	throttleSeconds32   float64 // throttle_seconds_32
+	throttleSecondsTf32 float64 // throttle_seconds_tf32
+	throttleSeconds4    float64 // throttle_seconds_4
 	throttleSecondsInt8 float64 // throttle_seconds_int8
-	launchSeconds       float64 // launch_seconds
-	coldStepSeconds     float64 // cold_step_seconds
-	coldSeconds         float64 // cold_seconds
 	part1               float64 // keep_share * (l2_size + mall_size)
+	allCold             float64 // all_cold
+	layers              float64 // layers
 	part2               float64 // weights_share * (l2_size + mall_size)
 	part3               float64 // reuse_share * (l2_size + mall_size)
+	clock               float64 // clock
+	units               float64 // units
 	part4               float64 // clock * units
 	dramRate            float64 // dram_rate
 	part6               float64 // 4 * resident_tiles
 	part5               float64 // resident_tiles * 16384
+	l2Count             float64 // l2_count
 	part7               float64 // 1 / (units * far_share)
 	part8               float64 // 1 / (dram_rate * read_share)
 	part9               float64 // 1 / (dram_rate * write_share)
+	coldStepSeconds     float64 // cold_step_seconds
 	part10              float64 // cta_seconds * clock
 	part11              float64 // 1 / store_rate
 	part12              float64 // 1 / clock_gain
 	part13              float64 // 1 / (units * gemv_rate)
 	part14              float64 // gemv_seconds * clock
+	launchSeconds       float64 // launch_seconds
+	coldSeconds         float64 // cold_seconds
 	part16              float64 // split_seconds * clock
 	part15              float64 // 1 / reduce_rate
 	part17              float64 // wide_share * (l2_size + mall_size)
+	quantises           float64 // quantises
 	part20              float64 // quantise_seconds * clock
 	part19              float64 // 1 / (units * quantise_rate)
 	part18              float64 // dram_rate * quantise_share
+	tdp                 float64 // tdp
 	thrift              float64 // thrift
 }
 
@@ -100,88 +100,88 @@ func (d *device) compute(value func(name string) float64) {
 	} else {
 		thrift = 1
 	}
-	units := value("units")
-	d.units = units
-	d.l2Count = value("l2_count")
-	d.clock = clock
-	tdp := value("tdp")
-	d.tdp = tdp
+	d.rateShare16 = value("rate_share_16")
+	d.rateShare8 = value("rate_share_8")
+	d.rateShare32 = value("rate_share_32")
+	d.rateShareTf32 = value("rate_share_tf32")
+	d.rateShare4 = value("rate_share_4")
+	d.rateShareInt8 = value("rate_share_int8")
+	d.l2Port16 = value("l2_port_16")
+	d.l2Port8 = value("l2_port_8")
+	d.l2Port32 = value("l2_port_32")
+	d.l2PortTf32 = value("l2_port_tf32")
+	d.l2Port4 = value("l2_port_4")
+	d.l2PortInt8 = value("l2_port_int8")
+	d.l2Share16 = value("l2_share_16")
+	d.l2Share8 = value("l2_share_8")
+	d.l2Share32 = value("l2_share_32")
+	d.l2ShareTf32 = value("l2_share_tf32")
+	d.l2Share4 = value("l2_share_4")
+	d.l2ShareInt8 = value("l2_share_int8")
+	d.stepSeconds16 = value("step_seconds_16")
+	d.stepSeconds8 = value("step_seconds_8")
+	d.stepSeconds32 = value("step_seconds_32")
+	d.stepSecondsTf32 = value("step_seconds_tf32")
+	d.stepSeconds4 = value("step_seconds_4")
+	d.stepSecondsInt8 = value("step_seconds_int8")
+	d.feed16 = value("feed_16")
+	d.feed8 = value("feed_8")
+	d.feed32 = value("feed_32")
+	d.feedTf32 = value("feed_tf32")
+	d.feed4 = value("feed_4")
+	d.feedInt8 = value("feed_int8")
+	d.energy16 = value("energy_16")
+	d.energy8 = value("energy_8")
+	d.energy32 = value("energy_32")
+	d.energyTf32 = value("energy_tf32")
+	d.energy4 = value("energy_4")
+	d.energyInt8 = value("energy_int8")
+	d.throttleSeconds16 = value("throttle_seconds_16")
+	d.throttleSeconds8 = value("throttle_seconds_8")
+	d.throttleSeconds32 = value("throttle_seconds_32")
+	d.throttleSecondsTf32 = value("throttle_seconds_tf32")
+	d.throttleSeconds4 = value("throttle_seconds_4")
+	d.throttleSecondsInt8 = value("throttle_seconds_int8")
+	x6 := value("l2_size") + value("mall_size")
+	d.part1 = float64(value("keep_share") * x6)
+	d.allCold = value("all_cold")
 	layers := value("layers")
 	d.layers = layers
-	d.allCold = value("all_cold")
-	d.quantises = value("quantises")
-	d.rateShare16 = value("rate_share_16")
-	d.l2Port16 = value("l2_port_16")
-	d.l2Share16 = value("l2_share_16")
-	d.stepSeconds16 = value("step_seconds_16")
-	d.feed16 = value("feed_16")
-	d.energy16 = value("energy_16")
-	d.throttleSeconds16 = value("throttle_seconds_16")
-	d.rateShare8 = value("rate_share_8")
-	d.l2Port8 = value("l2_port_8")
-	d.l2Share8 = value("l2_share_8")
-	d.stepSeconds8 = value("step_seconds_8")
-	d.feed8 = value("feed_8")
-	d.energy8 = value("energy_8")
-	d.throttleSeconds8 = value("throttle_seconds_8")
-	d.rateShare4 = value("rate_share_4")
-	d.l2Port4 = value("l2_port_4")
-	d.l2Share4 = value("l2_share_4")
-	d.stepSeconds4 = value("step_seconds_4")
-	d.feed4 = value("feed_4")
-	d.energy4 = value("energy_4")
-	d.throttleSeconds4 = value("throttle_seconds_4")
-	d.rateShare32 = value("rate_share_32")
-	d.l2Port32 = value("l2_port_32")
-	d.l2Share32 = value("l2_share_32")
-	d.stepSeconds32 = value("step_seconds_32")
-	d.feed32 = value("feed_32")
-	d.energy32 = value("energy_32")
-	d.throttleSeconds32 = value("throttle_seconds_32")
-	d.rateShareTf32 = value("rate_share_tf32")
-	d.l2PortTf32 = value("l2_port_tf32")
-	d.l2ShareTf32 = value("l2_share_tf32")
-	d.stepSecondsTf32 = value("step_seconds_tf32")
-	d.feedTf32 = value("feed_tf32")
-	d.energyTf32 = value("energy_tf32")
-	d.throttleSecondsTf32 = value("throttle_seconds_tf32")
-	d.rateShareInt8 = value("rate_share_int8")
-	d.l2PortInt8 = value("l2_port_int8")
-	d.l2ShareInt8 = value("l2_share_int8")
-	d.stepSecondsInt8 = value("step_seconds_int8")
-	d.feedInt8 = value("feed_int8")
-	d.energyInt8 = value("energy_int8")
-	d.throttleSecondsInt8 = value("throttle_seconds_int8")
-	d.launchSeconds = value("launch_seconds")
-	d.coldStepSeconds = value("cold_step_seconds")
-	d.coldSeconds = value("cold_seconds")
-	x9 := value("l2_size") + value("mall_size")
-	d.part1 = float64(value("keep_share") * x9)
-	d.part2 = float64(value("weights_share") * x9)
-	d.part3 = float64(value("reuse_share") * x9)
+	d.part2 = float64(value("weights_share") * x6)
+	d.part3 = float64(value("reuse_share") * x6)
+	d.clock = clock
+	units := value("units")
+	d.units = units
 	d.part4 = float64(clock * units)
 	d.dramRate = dramRate
 	residentTiles := value("resident_tiles")
 	d.part6 = float64(4 * residentTiles)
 	d.part5 = float64(residentTiles * 16384)
+	d.l2Count = value("l2_count")
 	d.part7 = 1 / (units * value("far_share"))
 	d.part8 = 1 / (dramRate * value("read_share"))
 	d.part9 = 1 / (dramRate * value("write_share"))
+	d.coldStepSeconds = value("cold_step_seconds")
 	d.part10 = float64(value("cta_seconds") * clock)
 	d.part11 = 1 / value("store_rate")
 	d.part12 = 1 / value("clock_gain")
 	d.part13 = 1 / (units * value("gemv_rate"))
 	d.part14 = float64(value("gemv_seconds") * clock)
+	d.launchSeconds = value("launch_seconds")
+	d.coldSeconds = value("cold_seconds")
 	d.part16 = float64(value("split_seconds") * clock)
 	d.part15 = 1 / value("reduce_rate")
-	d.part17 = float64(value("wide_share") * x9)
+	d.part17 = float64(value("wide_share") * x6)
+	d.quantises = value("quantises")
 	d.part20 = float64(value("quantise_seconds") * clock)
 	d.part19 = 1 / (units * value("quantise_rate"))
 	d.part18 = float64(dramRate * value("quantise_share"))
+	tdp := value("tdp")
+	d.tdp = tdp
 	d.thrift = thrift
 }
 
-// problem holds what depends on the problem.
+// problem holds the values of a stage.
 type problem struct {
 	m                float64 // m, set by hand
 	n                float64 // n, set by hand
@@ -435,7 +435,7 @@ func (p *problem) compute(d *device) {
 	p.part9 = float64(throttleSeconds * d.clock)
 }
 
-// timing holds what depends on the configuration.
+// timing holds the values of a stage.
 type timing struct {
 	blockM    float64 // block_m, set by hand
 	blockN    float64 // block_n, set by hand

@@ -6,12 +6,12 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 )
 
 // fittedTo returns the data sets that quantities were fitted to. A quantity names several with commas between them.
-func fittedTo(quantities []tabled.Quantity) (fitted []arch.Fitted) {
+func fittedTo(quantities []model.Quantity) (fitted []arch.Fitted) {
 	for _, q := range quantities {
 		for _, name := range strings.Split(q.DataSet, ", ") {
 			fitted = withDataSet(fitted, name, q.Kernel)

@@ -29,54 +29,46 @@ import (
 // Vendor is the vendor in device files.
 const Vendor = "NVIDIA"
 
+// opener opens a model on a generation of SMs.
+type opener = func(*gpu.SM) catalog.Model
+
 // models lists the modelled architectures with their models, the default first: of kernels that a user can configure
 // and that reach the matrix units, and of the library where there are none.
 var models = []struct {
 	sm     *gpu.SM
-	models []func(*gpu.SM) catalog.Model
+	models []opener
 }{
-	{gpu.SM70, onlyLibrary},
-	{gpu.SM75, onlyLibrary},
-	{gpu.SM80, allFamilies},
-	{gpu.SM86, allFamilies},
-	{gpu.SM89, allFamilies},
-	{gpu.SM90, hopperFamilies},
-	{gpu.SM100, blackwellFamilies},
-	{gpu.SM103, blackwellFamilies},
-	{gpu.SM120, allFamilies},
-	{gpu.SM121, allFamilies},
+	{gpu.SM70, []opener{cuBLAS}},
+	{gpu.SM75, []opener{cuBLAS}},
+	{gpu.SM80, mmaSync},
+	{gpu.SM86, mmaSync},
+	{gpu.SM89, mmaSync},
+	{gpu.SM90, hopper},
+	{gpu.SM100, blackwell},
+	{gpu.SM103, blackwell},
+	{gpu.SM120, mmaSync},
+	{gpu.SM121, mmaSync},
 }
 
 var (
-	allFamilies = []func(*gpu.SM) catalog.Model{
-		refinedOver(triton.Family{}, triton.Persistent{}, mma.Family{}),
-		libraryOf,
-		ladderOf,
-		referenceOver(triton.Family{}, mma.Family{}),
-		expertsOver(fusedmoe.Family),
+	general   = []kernel.Family{triton.Family{}, triton.Persistent{}, mma.Family{}}
+	reference = tritonBLAS(triton.Family{}, mma.Family{})
+
+	// mmaSync is for SMs whose tensor cores have the instruction mma.sync alone.
+	mmaSync = []opener{pipelinedOver(general...), cuBLAS, sgemmLadder, reference, fusedMoE(fusedmoe.Family)}
+	hopper  = []opener{
+		pipelinedOver(append(general, wgmma.Family{})...), cuBLAS, sgemmLadder, reference,
+		fusedMoE(fusedmoe.Family, fusedmoe.Blocks),
 	}
-	hopperFamilies = []func(*gpu.SM) catalog.Model{
-		refinedOver(triton.Family{}, triton.Persistent{}, mma.Family{}, wgmma.Family{}),
-		libraryOf,
-		ladderOf,
-		referenceOver(triton.Family{}, mma.Family{}),
-		expertsOver(fusedmoe.Family, fusedmoe.Blocks),
-	}
-	blackwellFamilies = []func(*gpu.SM) catalog.Model{
-		refinedOver(triton.Family{}, triton.Persistent{}, mma.Family{}),
-		libraryOf,
-		ladderOf,
-		expertsOver(fusedmoe.Family),
-	}
-	onlyLibrary = []func(*gpu.SM) catalog.Model{libraryOf}
+	blackwell = []opener{pipelinedOver(general...), cuBLAS, sgemmLadder, fusedMoE(fusedmoe.Family)}
 )
 
-func refinedOver(families ...kernel.Family) func(*gpu.SM) catalog.Model {
+func pipelinedOver(families ...kernel.Family) opener {
 	return func(sm *gpu.SM) catalog.Model {
 		return catalog.Model{
 			Name: pipelined.Name, Class: arch.ClassRefined, Kernels: kernel.Names(families), Fitted: true,
 			Open: func(s catalog.Selection) (arch.Architecture, error) {
-				m, err := openRefined(sm, s, families...)
+				m, err := openPipelined(sm, s, families...)
 				if err != nil {
 					return nil, err
 				}
@@ -86,27 +78,27 @@ func refinedOver(families ...kernel.Family) func(*gpu.SM) catalog.Model {
 	}
 }
 
-// openRefined opens the model pipelined with what it was compared with.
-func openRefined(sm *gpu.SM, s catalog.Selection, families ...kernel.Family) (arch.Architecture, error) {
+// openPipelined opens the model pipelined with what it was compared with.
+func openPipelined(sm *gpu.SM, s catalog.Selection, families ...kernel.Family) (arch.Architecture, error) {
 	d := gpu.NewDevice(sm, s.Sheet, s.Params)
-	cuBLAS, err := libraryBeside(sm, s)
+	library, err := cuBLASBeside(sm, s)
 	if err != nil {
 		return nil, err
 	}
-	known := pipelined.Known{
+	from := pipelined.Sources{
 		Rung: s.Rung, Given: pipelined.KernelFiles{Compiled: s.Compiled, Timings: s.Characterization},
 		Changed: s.Changed,
 		Shipped: func(family string) (kernel.Table, kernel.Timings) { return shippedKernels(d, family) },
 	}
-	if cuBLAS != nil {
-		known.Library = cuBLAS.Fastest
+	if library != nil {
+		from.Library = library.Fastest
 	}
-	m, err := pipelined.New(d, families, known)
+	m, err := pipelined.New(d, families, from)
 	if err != nil {
 		return nil, err
 	}
-	if cuBLAS != nil {
-		m.Describe().AlsoReads(cuBLAS.Describe())
+	if library != nil {
+		m.Describe().AlsoReads(library.Describe())
 	}
 	fitted := fittedTo(m.Quantities())
 	if f := s.Sheet.Fitted; f != nil {
@@ -115,13 +107,13 @@ func openRefined(sm *gpu.SM, s catalog.Selection, families ...kernel.Family) (ar
 	return compared(m, fitted), nil
 }
 
-// expertsOver models the kernels for experts, and those with scales per block, on top of the family triton.
-func expertsOver(families ...string) func(*gpu.SM) catalog.Model {
+// fusedMoE models the kernels for experts, and those with scales per block, on top of the family triton.
+func fusedMoE(families ...string) opener {
 	return func(sm *gpu.SM) catalog.Model {
 		return catalog.Model{
 			Name: fusedmoe.Family, Class: arch.ClassRefined, Kernels: families, Fitted: true,
 			Open: func(s catalog.Selection) (arch.Architecture, error) {
-				product, err := openRefined(sm, s, triton.Family{})
+				product, err := openPipelined(sm, s, triton.Family{})
 				if err != nil {
 					return nil, err
 				}
@@ -131,8 +123,8 @@ func expertsOver(families ...string) func(*gpu.SM) catalog.Model {
 	}
 }
 
-// ladderOf models the kernels of the SGEMM ladders, whose terms are others.
-func ladderOf(sm *gpu.SM) catalog.Model {
+// sgemmLadder models the kernels of the SGEMM ladders, whose terms are others.
+func sgemmLadder(sm *gpu.SM) catalog.Model {
 	return catalog.Model{
 		Name: sgemm.Family, Class: arch.ClassRefined, Kernels: []string{sgemm.Family}, Needs: sgemm.Needs(),
 		Open: func(s catalog.Selection) (arch.Architecture, error) {
@@ -146,7 +138,7 @@ func ladderOf(sm *gpu.SM) catalog.Model {
 	}
 }
 
-func referenceOver(families ...tritonblas.Family) func(*gpu.SM) catalog.Model {
+func tritonBLAS(families ...tritonblas.Family) opener {
 	return func(sm *gpu.SM) catalog.Model {
 		return catalog.Model{
 			Name: tritonblas.Name, Class: arch.ClassReference, Kernels: kernel.Names(families),

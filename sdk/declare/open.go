@@ -10,7 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/sdk/catalog"
 )
@@ -54,7 +54,7 @@ func (m *Model) open(specs []hw.Spec, s catalog.Selection) (arch.Architecture, e
 	a := &architecture{compiled: c, with: func(values map[string]float64) (arch.Architecture, error) {
 		other := *m
 		other.Constants = slices.Clone(m.Constants)
-		tabled.Override(other.Constants, values)
+		model.Override(other.Constants, values)
 		return other.open(specs, s)
 	}, desc: arch.Description{
 		Arch:   sheet.Arch,

@@ -11,32 +11,29 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/formula/gogen"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 )
 
 // Model is what the generator needs of a model.
 type Model struct {
 	Package string
-	Terms   []tabled.Term
-	// Numbers are the names of the parameters, constants and quantities. Formulas use all but the Unused.
-	Numbers, Unused []string
-	// Stages are the moments at which the model computes.
+	// Terms are the table. What its formulas name besides terms and inputs are numbers of the device: parameters,
+	// constants and quantities.
+	Terms []model.Term
+	// Stages are the moments at which the model computes. The first stage computes for the device.
 	Stages []Stage
 	// Inputs are the names that no formula computes.
 	Inputs []Input
 	// Keep names the terms that the model's own code reads.
 	Keep string
-	// Columns are the parameters of the generated function that writes all terms.
-	Columns string
 	// Apart, if set, is a function of its own.
 	Apart *Function
 }
 
-// Stage is a moment at which the model computes what it knows by then into a struct.
+// Stage is a moment at which the model computes what it knows by then into a struct. The parameters of its method
+// compute are the structs of inputs that it reads, then those of earlier stages.
 type Stage struct {
 	Var, Type string // the variable and the type of the struct
-	Args      string // the parameters of its method compute
-	Doc       string
 	Knows     gogen.Deps
 }
 
@@ -47,27 +44,32 @@ type Input struct {
 	// On is what the inputs depend on.
 	On gogen.Deps
 	// Type is the struct that has them as fields, the struct of a stage or one of its own. Var is the variable with it.
+	// Structs with one variable are embedded in a struct inputs.
 	Type, Var string
-	// Reach says where the variable can be used.
-	Reach gogen.Reach
+	// Own says that only the first stage that knows the inputs has the variable. Otherwise later ones have it too.
+	Own bool
 }
 
-// Function is a formula as a function, in the stage that Args belong to.
-type Function struct{ Name, Doc, Args, Formula string }
+// Function is a formula as a function, of what the last stage is computed from.
+type Function struct{ Name, Doc, Formula string }
 
-// Main writes the code of a model, or exits.
-func Main(m *Model) {
-	src, err := m.code()
-	if err == nil {
-		err = os.WriteFile(code, src, 0o644)
-	}
-	if err != nil {
-		log.Fatal(fmt.Errorf("gen: %w", err))
+// Main writes the code of the model that go generate runs for, or exits.
+func Main(models ...*Model) {
+	for _, m := range models {
+		if m.Package != os.Getenv("GOPACKAGE") {
+			continue
+		}
+		src, err := m.code()
+		if err == nil {
+			err = os.WriteFile(code, src, 0o644)
+		}
+		if err != nil {
+			log.Fatal(fmt.Errorf("gen: %w", err))
+		}
 	}
 }
 
-// Stale reports that the code is not what the table says, or a number that no formula uses. It runs in the folder of
-// the model's package.
+// Stale reports that the code is not what the table says. It runs in the folder of the model's package.
 func Stale(m *Model) error {
 	src, err := m.code()
 	if err != nil {
@@ -76,18 +78,11 @@ func Stale(m *Model) error {
 	if have, err := os.ReadFile(code); err != nil || !bytes.Equal(have, src) {
 		return fmt.Errorf("%s is not what the table says; run `make generate` (%w)", code, err)
 	}
-	for _, name := range m.Numbers {
-		if !slices.Contains(m.Unused, name) && !bytes.Contains(src, []byte(value(name))) {
-			return fmt.Errorf("no term uses %s", name)
-		}
-	}
 	return nil
 }
 
 // code is the file of the generated code.
 const code = "zterms.go"
-
-func value(name string) string { return fmt.Sprintf("value(%q)", name) }
 
 // plan gives all names and formulas to a new plan, and returns the fields that are set by hand, by struct.
 func (m *Model) plan() (*gogen.Plan, map[string][]string, error) {
@@ -96,15 +91,15 @@ func (m *Model) plan() (*gogen.Plan, map[string][]string, error) {
 		stages[i] = gogen.Stage{Var: s.Var, Knows: s.Knows}
 	}
 	p := gogen.New(stages...)
-	for _, name := range m.Numbers {
-		if err := p.Input(name, 0, value(name), gogen.Once); err != nil {
-			return nil, nil, err
-		}
-	}
+	p.Number = func(name string) string { return fmt.Sprintf("value(%q)", name) }
 	fields := map[string][]string{}
 	input := func(in *Input, name string) error {
 		fields[in.Type] = append(fields[in.Type], name)
-		return p.Input(name, in.On, in.Var+"."+gogen.Identifier(name), in.Reach)
+		reach := gogen.Everywhere
+		if in.Own {
+			reach = gogen.Own
+		}
+		return p.Input(name, in.On, in.Var+"."+gogen.Identifier(name), reach)
 	}
 	for i := range m.Inputs {
 		for _, name := range strings.Fields(m.Inputs[i].Names) {
@@ -151,12 +146,51 @@ func (m *Model) code() ([]byte, error) {
 			b.WriteString(gogen.Inputs(name, fields[name]))
 		}
 	}
-	for i, s := range m.Stages {
-		b.WriteString(p.Declare(i, s.Doc, s.Type, s.Args, fields[s.Type]))
+	for i := range m.Stages {
+		s := &m.Stages[i]
+		b.WriteString(p.Declare(i, s.Type, m.args(i), fields[s.Type]))
 	}
 	if f := m.Apart; f != nil {
-		fmt.Fprintf(&b, "\n// %s\nfunc %s(%s) float64 {\n%s}\n", f.Doc, f.Name, f.Args, p.Alone(f.Name))
+		fmt.Fprintf(&b, "\n// %s\nfunc %s(%s) float64 {\n%s}\n", f.Doc, f.Name, m.args(len(m.Stages)-1), p.Alone(f.Name))
 	}
-	b.WriteString(p.DeclareColumns(m.Columns))
+	b.WriteString(p.DeclareColumns(m.args(len(m.Stages))))
 	return gogen.File(m.Package, b.String())
+}
+
+// args are the parameters of a stage. Behind the last stage, they are the parameters of the function columns.
+func (m *Model) args(stage int) string {
+	if stage == 0 {
+		return "value func(name string) float64"
+	}
+	all := stage == len(m.Stages)
+	knows := func(i int, on gogen.Deps) bool { return all || on&^m.Stages[i].Knows == 0 }
+	types := map[string]string{} // of variables with inputs
+	var args, vars []string
+	for i := range m.Inputs {
+		in := &m.Inputs[i]
+		of := slices.ContainsFunc(m.Stages, func(s Stage) bool { return s.Type == in.Type })
+		first := slices.IndexFunc(m.Stages, func(s Stage) bool { return in.On&^s.Knows == 0 })
+		if of {
+			continue
+		}
+		if t := types[in.Var]; t == "" || t == in.Type {
+			types[in.Var] = in.Type
+		} else {
+			types[in.Var] = "inputs"
+		}
+		if knows(stage, in.On) && (all || !in.Own || first == stage) && !slices.Contains(vars, in.Var) {
+			vars = append(vars, in.Var)
+		}
+	}
+	for _, name := range vars {
+		args = append(args, name+" *"+types[name])
+	}
+	for i, s := range m.Stages[:stage] {
+		if knows(stage, s.Knows) || slices.ContainsFunc(m.Inputs, func(in Input) bool {
+			return in.Type == s.Type && knows(stage, in.On)
+		}) || i == 0 {
+			args = append(args, s.Var+" *"+s.Type)
+		}
+	}
+	return strings.Join(args, ", ")
 }

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Declare returns the struct of a stage and its function compute: doc explains the struct, kind is its name, args are
-// the parameters, and byHand the names of the fields that hand-written code sets.
-func (p *Plan) Declare(stage int, doc, kind, args string, byHand []string) string {
+// Declare returns the struct of a stage and its function compute: kind is the name of the struct, args are the
+// parameters, and byHand the names of the fields that hand-written code sets.
+func (p *Plan) Declare(stage int, kind, args string, byHand []string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n// %s\ntype %s struct {\n", doc, kind)
+	fmt.Fprintf(&b, "\n// %s holds the values of a stage.\ntype %s struct {\n", kind, kind)
 	for _, name := range byHand {
 		fmt.Fprintf(&b, "%s float64 // %s, set by hand\n", Identifier(name), name)
 	}

@@ -239,27 +239,6 @@ func (w *writer) fresh() string {
 	return fmt.Sprintf("x%d", w.next)
 }
 
-// Binding strength of Go's operators, as far as they occur.
-const (
-	bindOr = iota + 1
-	bindAnd
-	bindCompare
-	bindAdd
-	bindMultiply
-	bindUnary
-)
-
-var symbols = map[formula.Op]struct {
-	text string
-	bind int
-}{
-	formula.Or: {"||", bindOr}, formula.And: {"&&", bindAnd},
-	formula.Less: {"<", bindCompare}, formula.LessEqual: {"<=", bindCompare},
-	formula.Equal: {"==", bindCompare}, formula.NotEqual: {"!=", bindCompare},
-	formula.Add: {"+", bindAdd}, formula.Subtract: {"-", bindAdd},
-	formula.Multiply: {"*", bindMultiply}, formula.Divide: {"/", bindMultiply},
-}
-
 // turned are the comparisons with their operands exchanged.
 var turned = map[formula.Op]string{formula.Less: ">", formula.LessEqual: ">="}
 
@@ -307,9 +286,10 @@ func (w *writer) operation(n *node, least int) string {
 	case formula.Name:
 		return n.code
 	case formula.Negate:
-		return "-" + w.factor(n.args[0], bindUnary)
+		return "-" + w.factor(n.args[0], formula.BindUnary)
 	case formula.CeilDivide:
-		return fmt.Sprintf("math.Ceil(%s / %s)", w.expr(n.args[0], bindMultiply), w.expr(n.args[1], bindMultiply+1))
+		return fmt.Sprintf("math.Ceil(%s / %s)", w.expr(n.args[0], formula.BindMultiply),
+			w.expr(n.args[1], formula.BindMultiply+1))
 	case formula.Less, formula.LessEqual, formula.Equal, formula.NotEqual, formula.And, formula.Or:
 		name := w.fresh()
 		w.line("var %s float64", name)
@@ -329,15 +309,15 @@ func (w *writer) operation(n *node, least int) string {
 		}
 	default: // an operator or a function
 	}
-	if s, ok := symbols[n.op]; ok {
+	if s, ok := formula.Symbols[n.op]; ok {
 		operand := w.expr
 		// Go makes an addition of a multiplication by 2.
 		doubles := n.op == formula.Multiply && (n.args[0].op == formula.Number || n.args[1].op == formula.Number)
 		if n.op == formula.Add || n.op == formula.Subtract || doubles {
 			operand = w.factor
 		}
-		a, b := operand(n.args[0], s.bind), operand(n.args[1], s.bind+1)
-		return parenthesised(a+" "+s.text+" "+b, s.bind, least)
+		a, b := operand(n.args[0], s.Bind), operand(n.args[1], s.Bind+1)
+		return parenthesised(a+" "+s.Text+" "+b, s.Bind, least)
 	}
 	args := make([]string, len(n.args))
 	for i, a := range n.args {
@@ -362,18 +342,18 @@ func (w *writer) factor(n *node, least int) string {
 func (w *writer) condition(n *node) string {
 	var write func(n *node, least int) string
 	write = func(n *node, least int) string {
-		s := symbols[n.op]
+		s := formula.Symbols[n.op]
 		switch n.op {
 		case formula.Less, formula.LessEqual, formula.Equal, formula.NotEqual:
-			a, symbol, b := n.args[0], s.text, n.args[1]
+			a, symbol, b := n.args[0], s.Text, n.args[1]
 			if turned := turned[n.op]; turned != "" && a.op == formula.Number { // the number is more usual on the right
 				a, symbol, b = b, turned, a
 			}
-			return parenthesised(w.expr(a, s.bind+1)+" "+symbol+" "+w.expr(b, s.bind+1), s.bind, least)
+			return parenthesised(w.expr(a, s.Bind+1)+" "+symbol+" "+w.expr(b, s.Bind+1), s.Bind, least)
 		case formula.And, formula.Or:
-			return parenthesised(write(n.args[0], s.bind)+" "+s.text+" "+write(n.args[1], s.bind+1), s.bind, least)
+			return parenthesised(write(n.args[0], s.Bind)+" "+s.Text+" "+write(n.args[1], s.Bind+1), s.Bind, least)
 		default:
-			return parenthesised(w.expr(n, bindCompare+1)+" != 0", bindCompare, least)
+			return parenthesised(w.expr(n, formula.BindCompare+1)+" != 0", formula.BindCompare, least)
 		}
 	}
 	return write(n, 0)

@@ -27,12 +27,15 @@ type Stage struct {
 
 // Plan is a set of formulas and the stages that compute them.
 type Plan struct {
+	// Number, if set, returns the Go expression of the device's number of a name that no input or row has.
+	Number func(name string) string
+
 	stages []Stage
 	names  map[string]*node
 	nodes  []*node // in the order of definition
 	rows   []*node // the named formulas
 	apart  []*node // the formulas of Apart
-	known  map[string]*node
+	byKey  map[string]*node
 	parts  []int // by stage, how many fields have no name among the formulas
 }
 
@@ -59,7 +62,7 @@ type node struct {
 
 // New returns a plan without formulas. The stages come in the order in which they run.
 func New(stages ...Stage) *Plan {
-	return &Plan{stages: stages, names: map[string]*node{}, known: map[string]*node{}, parts: make([]int, len(stages))}
+	return &Plan{stages: stages, names: map[string]*node{}, byKey: map[string]*node{}, parts: make([]int, len(stages))}
 }
 
 // Reach says where the Go expression for an input can be used.
@@ -150,11 +153,14 @@ func (p *Plan) node(e *formula.Expr) (*node, error) {
 	case formula.Number:
 		return p.number(e.Value), nil
 	case formula.Name:
-		n, ok := p.names[e.Name]
-		if !ok {
+		if n, ok := p.names[e.Name]; ok {
+			return n, nil
+		}
+		if p.Number == nil {
 			return nil, fmt.Errorf("unknown name %q", e.Name)
 		}
-		return n, nil
+		err := p.Input(e.Name, 0, p.Number(e.Name), Once)
+		return p.names[e.Name], err
 	default: // an operator or a function
 	}
 	args := make([]*node, len(e.Args))
@@ -193,7 +199,7 @@ func (p *Plan) operation(op formula.Op, args ...*node) (*node, error) {
 
 // add returns the node of a key, which is the given one if there is none so far.
 func (p *Plan) add(key string, n *node) (*node, error) {
-	if have, ok := p.known[key]; ok {
+	if have, ok := p.byKey[key]; ok {
 		return have, nil
 	}
 	for n.stage < len(p.stages) && n.deps&^p.stages[n.stage].Knows != 0 {
@@ -204,7 +210,7 @@ func (p *Plan) add(key string, n *node) (*node, error) {
 	}
 	n.id = len(p.nodes)
 	p.nodes = append(p.nodes, n)
-	p.known[key] = n
+	p.byKey[key] = n
 	return n, nil
 }
 

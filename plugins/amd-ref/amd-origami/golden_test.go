@@ -17,7 +17,8 @@ import (
 	"github.com/origami-gemm/origami/configs"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/plugins/amd-ref/device"
+	"github.com/origami-gemm/origami/plugins/amd-ref/amd-origami/terms"
+	amd "github.com/origami-gemm/origami/plugins/amd-ref/device"
 	"github.com/origami-gemm/origami/sdk/catalog"
 )
 
@@ -137,7 +138,7 @@ func open(t testing.TB, archID string, opts ...string) *architecture {
 		Archs: map[string][]catalog.Model{
 			"gfx900": {Model}, "gfx906": {Model}, "gfx908": {Model}, "gfx90a": {Model}, "gfx942": {Model}, "gfx950": {Model},
 		},
-		Specs: device.Specs, Derive: nil, Scale: device.Scale,
+		Specs: amd.Specs, Derive: nil, Scale: amd.Scale,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -279,21 +280,21 @@ func TestGoldenUnits(t *testing.T) {
 	opened := opener{}
 	golden(t, "amd_units.csv.gz").each(t, func(r record) {
 		a := opened.open(t, r.text("arch"), "occ="+r.text("occupancy"))
-		q, err := a.problem(r.problem("f16"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := r.problem("f16")
+		q := a.problem(&p)
 		mi := shape{r.int("MI_M"), r.int("MI_N"), r.int("MI_K")} // missing from the table of some devices
-		latency := a.miLatency(a.sheet.Atoms, "fp16", mi)
-		q.mi = instruction{r.count("MI_M"), r.count("MI_N"), r.count("MI_K"), latency}
+		latency := a.miLatency("fp16", mi)
+		q.mi = instruction{m: r.count("MI_M"), n: r.count("MI_N"), k: r.count("MI_K"), latency: latency}
 		q.wgm = r.count("WGM")
-		e := evaluation{problem: q}
-		e.place(r.count("MT_M"), r.count("MT_N"), r.count("MT_K"))
-		e.setLaunch(launch{workgroups: 1, active: r.count("active_cus"), timesteps: 1, split: r.count("split")})
-		e.setStep()
-		compared, values := 0, make([]float64, len(terms))
-		e.values(values)
-		for i, term := range terms {
+		e := evaluation{on: a}
+		e.set(q)
+		e.config = &gemm.Config{BlockM: r.int("MT_M"), BlockN: r.int("MT_N"), BlockK: r.int("MT_K")}
+		n, rejected := e.place(e.config)
+		e.start(launch{workgroups: 1, active: r.count("active_cus"), timesteps: 1, split: r.count("split")})
+		e.compute(n)
+		compared, values := 0, make([]float64, len(terms.Terms))
+		e.columns(values, n, rejected)
+		for i, term := range terms.Terms {
 			if _, ok := r.columns[term.Name]; ok {
 				compared++
 				r.want(term.Name, values[i])

@@ -62,15 +62,8 @@ func (in *mappingInput) jan(ctx context.Context) (mapped, error) {
 		out.wgm = int64(ceilSqrt(g.perXCD))
 	default:
 		s := newSearch(in, g)
-		n := g.steps * g.split * g.t
-		q, r := n/in.xcds, n%in.xcds
-		for x := range g.steps * min(in.xcds, n) {
-			first := q*x + min(x, r)
-			last := first + q - 1
-			if x < r {
-				last++
-			}
-			if err := s.add(ctx, first, last); err != nil {
+		for x := range g.steps * min(in.xcds, s.workgroups) {
+			if err := s.add(ctx, x, 0, s.workgroups/in.xcds); err != nil {
 				return mapped{}, err
 			}
 		}
@@ -112,20 +105,13 @@ func (in *mappingInput) feb(ctx context.Context) (mapped, error) {
 		out.wgm = int64(g.gn)
 	default:
 		s := newSearch(in, g)
-		n := g.steps * g.split * g.t
-		q, r := n/in.xcds, n%in.xcds
 		for v := range g.steps {
 			length := g.perXCD
-			if v == g.steps-1 && q%g.perXCD != 0 {
-				length = q % g.perXCD
+			if rest := s.workgroups / in.xcds % g.perXCD; v == g.steps-1 && rest != 0 {
+				length = rest
 			}
-			for x := range min(in.xcds, n) {
-				first := v*g.perXCD + q*x + min(x, r)
-				last := first + length - 1
-				if x < r {
-					last++
-				}
-				if err := s.add(ctx, first, last); err != nil {
+			for x := range min(in.xcds, s.workgroups) {
+				if err := s.add(ctx, x, v*g.perXCD, length); err != nil {
 					return mapped{}, err
 				}
 			}
@@ -140,9 +126,10 @@ var wgmCandidates = [...]uint64{1, 2, 3, 4, 5, 6, 8, 16}
 
 // search finds the WGM whose ranges of tiles touch the smallest part of A and B.
 type search struct {
-	grid   tileGrid
-	bm, bn uint64
-	slabs  [len(wgmCandidates)]slab
+	*mappingInput
+	grid       tileGrid
+	workgroups uint64 // of all timesteps
+	slabs      [len(wgmCandidates)]slab
 	// sums are the estimates. The original adds them in 32 bits, with overflow.
 	sums   [len(wgmCandidates)]int32
 	ranges int
@@ -155,7 +142,7 @@ type slab struct {
 }
 
 func newSearch(in *mappingInput, g tileGrid) *search {
-	s := &search{grid: g, bm: in.bm, bn: in.bn}
+	s := &search{mappingInput: in, grid: g, workgroups: g.steps * g.split * g.t}
 	for i, w := range wgmCandidates {
 		count := cdiv(g.gn, w)
 		s.slabs[i] = slab{w: w, tiles: g.gm * min(w, g.gn), count: count, edge: g.gn - (count-1)*w}
@@ -167,8 +154,8 @@ func newSearch(in *mappingInput, g tileGrid) *search {
 // limit takes about ten seconds.
 const searchLimit = 1 << 25
 
-// add adds one die's range of workgroups, first to last, to the estimates.
-func (s *search) add(ctx context.Context, first, last uint64) error {
+// add adds a range of workgroups of die x to the estimates. It has length workgroups, or one more.
+func (s *search) add(ctx context.Context, x, from, length uint64) error {
 	s.ranges++
 	if s.ranges&0xfff == 0 {
 		if err := ctx.Err(); err != nil {
@@ -179,9 +166,13 @@ func (s *search) add(ctx context.Context, first, last uint64) error {
 				s.grid.gm, s.grid.gn, searchLimit).Do("split the longer side of the problem")
 		}
 	}
-	if s.grid.split > 1 {
-		first, last = first/s.grid.split, last/s.grid.split
+	each, rest := s.workgroups/s.xcds, s.workgroups%s.xcds
+	first := from + each*x + min(x, rest)
+	last := first + length - 1
+	if x < rest {
+		last++
 	}
+	first, last = first/s.grid.split, last/s.grid.split
 	for i := range s.slabs {
 		rows, cols := s.grid.footprint(&s.slabs[i], first, last)
 		s.sums[i] += int32(rows*s.bm + cols*s.bn)

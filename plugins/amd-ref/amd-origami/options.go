@@ -60,80 +60,52 @@ var optionList = []arch.Option{
 
 // parseOptions reads the values of declared options and checks them against the declaration and the device's
 // instructions.
-func parseOptions(given map[string]string, sheet *hw.Sheet) (options, []arch.OptionValue, error) {
-	o := options{}
-	values := make([]arch.OptionValue, len(optionList))
-	for i, opt := range optionList {
-		values[i] = arch.OptionValue{Key: opt.Key, Value: opt.Default}
-		if value, ok := given[opt.Key]; ok {
-			values[i].Value = value
+func parseOptions(given map[string]string, sheet *hw.Sheet) (o options, values []arch.OptionValue, err error) {
+	for _, opt := range optionList {
+		value, ok := given[opt.Key]
+		if !ok {
+			value = opt.Default
 		}
-		if wrong := o.set(opt.Key, values[i].Value, sheet); wrong != "" {
-			return o, nil, diag.Inputf("%s=%s %s", opt.Key, values[i].Value, wrong).
-				At("option").Do("%s", alternatives(opt.Key, sheet))
+		if wrong, fix := o.set(&opt, value, sheet); wrong != "" {
+			return o, nil, diag.Inputf("%s=%s %s", opt.Key, value, wrong).At("option").Do("%s", fix)
 		}
+		values = append(values, arch.OptionValue{Key: opt.Key, Value: value})
 	}
 	return o, values, nil
 }
 
-// set sets one option. It returns what is wrong with the value, or an empty string.
-func (o *options) set(key, value string, sheet *hw.Sheet) string {
-	switch key {
-	case "grid":
-		i := slices.Index(gridModes, value)
-		if value == "analytical" {
-			return "cannot be ranked: the library's analytical grid needs the ranking that it is part of"
+// set sets one option. It returns what is wrong with the value, if anything is, and what to do.
+func (o *options) set(opt *arch.Option, value string, sheet *hw.Sheet) (wrong, fix string) {
+	i := slices.Index(opt.Values, value)
+	n, err := strconv.ParseUint(value, 10, 32)
+	switch fix = fmt.Sprintf("give %s=N", opt.Key); {
+	case opt.Values != nil && i < 0:
+		if wrong = "is unknown"; opt.Key == "grid" && value == "analytical" {
+			wrong = "cannot be ranked: the library's analytical grid needs the ranking that it is part of"
 		}
-		if i < 0 {
-			return "is unknown"
-		}
+		return wrong, "use one of " + strings.Join(opt.Values, ", ")
+	case opt.Key == "grid":
 		o.grid = gridMode(i)
-	case "occ":
-		n, err := strconv.Atoi(value)
-		if err != nil || n < 1 || n > maxOccupancy {
-			return fmt.Sprintf("is not a whole number from 1 to %d, the number of wavefronts that a compute unit holds",
-				maxOccupancy)
-		}
-		o.occupancy = uint64(n)
-	case "mi":
-		if value == auto {
-			return ""
-		}
-		i := slices.IndexFunc(sheet.Atoms, func(a hw.Atom) bool { return shape{a.M, a.N, a.K}.String() == value })
-		if i < 0 {
-			return fmt.Sprintf("is not a matrix instruction of %s", sheet.Arch)
-		}
-		a := sheet.Atoms[i]
-		o.mi = &shape{a.M, a.N, a.K}
-	case "mapping":
-		if value != "jan" && value != "feb" {
-			return "is unknown"
-		}
+	case opt.Key == "mapping":
 		o.februaryMapping = value == "feb"
-	case "workgroups":
-		if value == auto {
-			return ""
+	case opt.Key == "occ":
+		if o.occupancy = n; err != nil || n < 1 || n > maxOccupancy {
+			return fmt.Sprintf("is not a whole number from 1 to %d, the number of wavefronts that a compute unit holds",
+				maxOccupancy), fix
 		}
-		n, err := strconv.ParseUint(value, 10, 64)
-		if err != nil || n < 1 || n > maxWorkgroups {
-			return fmt.Sprintf("is neither %s nor a whole number from 1 to %d", auto, maxWorkgroups)
+	case value == auto:
+	case opt.Key == "mi":
+		at := slices.IndexFunc(sheet.Atoms, func(a hw.Atom) bool { return shape{a.M, a.N, a.K}.String() == value })
+		if at < 0 {
+			return "is not a matrix instruction of " + sheet.Arch, "use " + auto + " or one of " + shapes(sheet.Atoms, "")
 		}
-		o.workgroups = n
-	}
-	return ""
-}
-
-// alternatives lists the values that an option accepts.
-func alternatives(key string, sheet *hw.Sheet) string {
-	if key == "mi" {
-		return "use " + auto + " or one of " + shapes(sheet.Atoms, "")
-	}
-	for _, opt := range optionList {
-		if opt.Key == key && len(opt.Values) > 0 {
-			return "use one of " + strings.Join(opt.Values, ", ")
+		o.mi = &shape{sheet.Atoms[at].M, sheet.Atoms[at].N, sheet.Atoms[at].K}
+	default:
+		if o.workgroups = n; err != nil || n < 1 || n > maxWorkgroups {
+			return fmt.Sprintf("is neither %s nor a whole number from 1 to %d", auto, maxWorkgroups), fix
 		}
 	}
-	return fmt.Sprintf("give %s=N", key)
+	return "", ""
 }
 
 // shapes lists the instruction shapes of an operand type, or of all types if atomType is empty.

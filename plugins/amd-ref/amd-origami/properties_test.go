@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/big"
+	"math/bits"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/plugins/amd-ref/amd-origami/terms"
 )
 
 // randomProblem draws a valid problem that the device supports. Sizes range from 1 to the largest valid size.
@@ -76,17 +78,17 @@ func TestEstimateIsSound(t *testing.T) {
 			if err := a.Estimate(ctx, estimates, p, configs); err != nil {
 				t.Fatalf("%s: %v", p, err)
 			}
-			values := make([]float64, len(configs)*len(terms))
+			values := make([]float64, len(configs)*len(terms.Terms))
 			if err := a.Terms(ctx, values, p, configs); err != nil {
 				t.Fatalf("%s: %v", p, err)
 			}
 			for i, c := range configs {
 				named := map[string]float64{}
-				for j := range terms {
-					v := values[i*len(terms)+j]
-					named[terms[j].Name] = v
+				for j := range terms.Terms {
+					v := values[i*len(terms.Terms)+j]
+					named[terms.Terms[j].Name] = v
 					if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
-						t.Fatalf("%s %s: %s = %v", p, c, terms[j].Name, v)
+						t.Fatalf("%s %s: %s = %v", p, c, terms.Terms[j].Name, v)
 					}
 				}
 				e := estimates[i]
@@ -110,8 +112,9 @@ func TestEstimateIsSound(t *testing.T) {
 				if step[e.Bound] != max(named["l_compute"], named["l_mem"]) {
 					t.Fatalf("%s %s: bound %s with steps %v", p, c, e.Bound, step)
 				}
-				if transfer := named["l_mem3"] - a.hbmLatency; e.Bound == arch.BoundLatency && transfer > a.hbmLatency ||
-					e.Bound == arch.BoundDRAM && transfer < a.hbmLatency*(1-1e-9) {
+				latency := a.device.hbmLatency
+				if transfer := named["l_mem3"] - latency; e.Bound == arch.BoundLatency && transfer > latency ||
+					e.Bound == arch.BoundDRAM && transfer < latency*(1-1e-9) {
 					t.Fatalf("%s %s: bound %s with a transfer of %v cycles", p, c, e.Bound, transfer)
 				}
 			}
@@ -161,28 +164,31 @@ func TestEstimateIgnoresOrder(t *testing.T) {
 func TestSharesScale(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	a := open(t, "gfx942")
+	reuse := func(tm, tn, bm, bn, bk uint64) float64 {
+		x, y := tm*(bm*bk), tn*(bn*bk)
+		all := x*tn + y*tm
+		return f(all-(x+y)) / f(all)
+	}
 	exact, rounded := 0, 0
 	for range 20000 {
-		q, err := a.problem(randomProblem(rng, a))
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := evaluation{on: a}
+		e.Problem(randomProblem(rng, a))
 		c := randomConfig(rng)
-		e := evaluation{problem: q}
-		e.place(uint64(c.BlockM), uint64(c.BlockN), uint64(c.BlockK))
-		e.score(uint64(c.SplitK))
-		if e.scale != 1 {
-			rounded++
-			continue
+		e.config = &c
+		n, _ := e.place(&c)
+		e.score(n)
+		l, s := &e.launch, &e.area
+		if l.l2Hit != reuse(l.l2M, l.l2N, s.bm, s.bn, n.bk) ||
+			l.mallHit != reuse(uint64(l.mallTileM), uint64(l.mallTileN), s.bm, s.bn, n.bk) {
+			t.Fatalf("%+v %s: %+v", e.problem, c, l)
 		}
-		exact++
-		got := e.launchStage
-		minLoad := e.minLoad
-		bk := uint64(c.BlockK)
-		e.setHitRates(bk)
-		if got.l2Share != e.l2Share || got.allShare != e.allShare || got.mallHit != e.mallHit ||
-			minLoad != e.unitBytes*e.concurrent {
-			t.Fatalf("%+v %s: %+v without block_k, %+v with it", q, c, got, e.launchStage)
+		if bits.OnesCount64(n.bk) == 1 || s.grid*(s.bm+s.bn)*n.bk < 1<<53 {
+			exact++
+		} else {
+			rounded++
+		}
+		if hit := e.step.l2HitGlobal; hit != e.allHit(n.bk) && hit != terms.OverflowHitRate {
+			t.Fatalf("%+v %s: %v without block_k, %v with it", e.problem, c, e.step.l2HitGlobal, e.allHit(n.bk))
 		}
 	}
 	if exact == 0 || rounded == 0 {
@@ -194,15 +200,15 @@ func TestSharesScale(t *testing.T) {
 func TestLevelsExplainTheTerms(t *testing.T) {
 	ctx := context.Background()
 	eachArchitecture(t, func(t *testing.T, rng *rand.Rand, a *architecture) {
-		values := make([]float64, len(terms))
+		values := make([]float64, len(terms.Terms))
 		for range 100 {
 			p, c := randomProblem(rng, a), randomConfig(rng)
 			if err := a.Terms(ctx, values, p, []gemm.Config{c}); err != nil {
 				t.Fatal(err)
 			}
 			named := map[string]float64{}
-			for j := range terms {
-				named[terms[j].Name] = values[j]
+			for j := range terms.Terms {
+				named[terms.Terms[j].Name] = values[j]
 			}
 			for i, term := range []struct{ traffic, time string }{
 				{"l2_traffic", "l_mem1"}, {"mall_traffic", "l_mem2"}, {"hbm_traffic", "l_mem3"},
@@ -254,7 +260,7 @@ func TestMappingStops(t *testing.T) {
 // The table of 0.95^n contains the doubles nearest to the powers.
 func TestOccupancyDiscount(t *testing.T) {
 	power := big.NewFloat(1).SetPrec(4096)
-	base := big.NewFloat(occupancyBase).SetPrec(4096)
+	base := big.NewFloat(terms.OccupancyBase).SetPrec(4096)
 	for n, got := range occupancyDiscount {
 		if want, _ := power.Float64(); got != want {
 			t.Errorf("0.95^%d = %v, want %v", n, got, want)
@@ -275,7 +281,7 @@ func TestEmulatedTF32(t *testing.T) {
 	for _, c := range []struct {
 		m, n, k                int
 		transA, transB         bool // flags of the command line
-		bm, bn, bk             uint64
+		bm, bn, bk             int
 		wantConversion, factor float64
 	}{
 		// a = b = 32*32*4/128/16 = 2, 12 products, spare = 12-4-2 = 6: 6.5*4*2 - (0.5*4*6 + 0.25*4*6) = 34.
@@ -292,16 +298,14 @@ func TestEmulatedTF32(t *testing.T) {
 		p := gemm.New(c.m, c.n, c.k)
 		p.DType = gemm.TF32
 		p.SetTrans(c.transA, c.transB)
-		q, err := a.problem(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e := evaluation{problem: q}
-		e.place(c.bm, c.bn, c.bk)
-		e.score(1)
-		if e.conversion != c.wantConversion || e.factor != c.factor {
-			t.Errorf("%s %dx%dx%d: conversion %v and factor %v, want %v and %v", p, c.bm, c.bn, c.bk, e.conversion,
-				e.factor, c.wantConversion, c.factor)
+		e := evaluation{on: a}
+		e.set(a.problem(&p))
+		e.config = &gemm.Config{BlockM: c.bm, BlockN: c.bn, BlockK: c.bk, SplitK: 1}
+		n, _ := e.place(e.config)
+		e.score(n)
+		if e.step.lConversion != c.wantConversion || e.step.heuristicFactor != c.factor {
+			t.Errorf("%s %dx%dx%d: conversion %v and factor %v, want %v and %v", p, c.bm, c.bn, c.bk, e.step.lConversion,
+				e.step.heuristicFactor, c.wantConversion, c.factor)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/amd-ref/amd-origami/terms"
 )
 
 // The matrix instructions are those that tritonBLAS uses, if it specifies them. The element types are those that the
@@ -126,7 +127,7 @@ func TestRefusals(t *testing.T) {
 		if err := a.Estimate(ctx, make([]arch.Estimate, 1), p, []gemm.Config{c}); diag.KindOf(err) != diag.Input {
 			t.Errorf("Estimate of %s: %v", c, err)
 		}
-		if err := a.Terms(ctx, make([]float64, len(terms)), p, []gemm.Config{c}); diag.KindOf(err) != diag.Input {
+		if err := a.Terms(ctx, make([]float64, len(terms.Terms)), p, []gemm.Config{c}); diag.KindOf(err) != diag.Input {
 			t.Errorf("Terms of %s: %v", c, err)
 		}
 		if _, err := a.Mapping(ctx, p, c); diag.KindOf(err) != diag.Input {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 )
@@ -14,6 +14,7 @@ import (
 // evaluation is the model at work on one problem, configuration by configuration.
 type evaluation struct {
 	m    *Model
+	kind kind
 	axes gemm.Axes // that in has
 	in   inputs    // of the configuration of the last Config
 	one  prepared
@@ -28,12 +29,13 @@ type prepared struct {
 	reason arch.Reason // why it cannot be used, if that is so
 }
 
-// Problem implements tabled.Evaluation.
+// Problem implements model.Evaluation.
 func (e *evaluation) Problem(p gemm.Problem) {
 	r := e.m.rates[p.DType.CostsLike()]
+	e.kind = kind{p.Types(), p.AMajor, p.BMajor}
 	e.in = inputs{
 		elementBytes: float64(p.DType.Bytes()), outputBytes: float64(p.Output().Bytes()),
-		transA: tabled.One(p.TransA()), transB: tabled.One(p.TransB()),
+		transA: model.One(p.TransA()), transB: model.One(p.TransB()),
 		rate: r.flops, energyScale: r.energy,
 	}
 	e.s = sizes{
@@ -42,22 +44,22 @@ func (e *evaluation) Problem(p gemm.Problem) {
 	e.s.compute(&e.m.device)
 }
 
-// Config implements tabled.Evaluation.
+// Config implements model.Evaluation.
 func (e *evaluation) Config(c *gemm.Config) arch.Reason {
-	e.prepare(&e.one, c)
-	return e.use(&e.one)
+	e.Prepare(&e.one, c)
+	return e.Use(&e.one, c)
 }
 
-// prepare fills what does not depend on the sizes of the problem.
-func (e *evaluation) prepare(n *prepared, c *gemm.Config) {
+// Prepare implements model.Preparer.
+func (e *evaluation) Prepare(n *prepared, c *gemm.Config) {
 	if n.reason = e.set(c); n.reason == "" {
 		n.compute(&e.in, &e.m.device)
 		n.reason = e.m.cu.Fits(c, int(e.in.elementBytes), n.registers)
 	}
 }
 
-// use moves to a configuration.
-func (e *evaluation) use(n *prepared) arch.Reason {
+// Use implements model.Preparer.
+func (e *evaluation) Use(n *prepared, _ *gemm.Config) arch.Reason {
 	if e.at = n; n.reason == "" {
 		e.t.compute(&e.m.device, &e.s, &n.kernelTerms)
 	}
@@ -70,36 +72,25 @@ type kind struct {
 	aMajor, bMajor gemm.Major
 }
 
+// Key implements model.Preparer.
+func (e *evaluation) Key() kind { return e.kind }
+
 // Estimate implements arch.Architecture.
 func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
-	if len(cfgs) <= tabled.FewConfigs {
-		return m.Model.Estimate(ctx, dst, p, cfgs)
-	}
-	if err := m.Supports(&p, cfgs[0]); err != nil { // the others are of the same family, or none
-		return err
-	}
-	e := evaluation{m: m}
-	e.Problem(p)
-	return tabled.EstimateList(&m.Model, &m.lists, kind{p.Types(), p.AMajor, p.BMajor}, dst, cfgs, e.prepare,
-		func(n *prepared, _ *gemm.Config) arch.Estimate {
-			if reason := e.use(n); reason != "" {
-				return arch.Estimate{Reject: reason}
-			}
-			return e.Estimate()
-		})
+	return model.EstimateList(ctx, &m.Model, &m.lists, dst, p, cfgs)
 }
 
-// Estimate implements tabled.Evaluation.
+// Estimate implements model.Evaluation.
 func (e *evaluation) Estimate() arch.Estimate {
 	return arch.Estimate{Cycles: unit.Cycles(e.t.total), Bound: e.bound()}
 }
 
-// Row implements tabled.Evaluation.
+// Row implements model.Evaluation.
 func (e *evaluation) Row(dst []float64) {
 	k := &e.one.kernelTerms
 	k.compute(&e.in, &e.m.device)
 	e.t.compute(&e.m.device, &e.s, k)
-	columns(dst, &e.m.device, &e.in, &e.s, k, &e.t)
+	columns(dst, &e.in, &e.m.device, &e.s, k, &e.t)
 }
 
 // set sets the inputs of a configuration, and returns why it cannot be used as far as these say.
@@ -128,7 +119,7 @@ func (e *evaluation) set(c *gemm.Config) arch.Reason {
 	return e.m.cu.Fits(c, int(in.elementBytes), 0)
 }
 
-// Detail implements tabled.Evaluation, for the configuration of the last Config.
+// Detail implements model.Evaluation, for the configuration of the last Config.
 func (e *evaluation) Detail(c *gemm.Config, reason arch.Reason) string {
 	switch reason {
 	case arch.ReasonWarps:

@@ -15,8 +15,8 @@ import (
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/core/selector"
-	"github.com/origami-gemm/origami/core/tabled"
 	stopwatch "github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
 	gpu "github.com/origami-gemm/origami/plugins/amd-ref/device"
@@ -35,13 +35,13 @@ var Needs = append(slices.Clone(terms.Parameters), "registers_per_thread", "l2_b
 // multiplied are the types of operands that Tensile's kernels are modelled for, besides those that cost the same.
 var multiplied = []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP32, gemm.TF32, gemm.FP8, gemm.INT8}
 
-//go:generate go run ./internal/gen
+//go:generate go run ../internal/gen
 
 // Model is the model on one device.
 type Model struct {
-	tabled.Model
+	model.Model
 	today *today // nil for the recorded release
-	lists tabled.Lists[kind, []prepared]
+	lists model.Lists[kind, []prepared]
 
 	sheet      *hw.Sheet
 	params     hw.Set
@@ -150,7 +150,7 @@ func newModel(sheet *hw.Sheet, params hw.Set, values map[string]float64) *Model 
 	g := terms.Generations[sheet.Arch]
 	m := &Model{sheet: sheet, params: params, generation: g, rates: map[gemm.DType]rate{}}
 	m.Space = func(_ string, t gemm.DType) arch.Space { return m.cu.Space(t) }
-	m.New, m.Share = func() tabled.Evaluation { return &evaluation{m: m} }, m.lists.Share
+	m.New, m.Share = func() model.Evaluation { return &evaluation{m: m} }, m.lists.Share
 	m.cu = kernel.CU{
 		FMA: g.FMA, StreamK: g.MALLRate > 0, Sides: g.Sides, Buffers: g.Buffers,
 		LDS: params.Int("lds_bytes"), RegistersPerThread: params.Int("registers_per_thread"),
@@ -188,12 +188,12 @@ func (m *Model) describe(values map[string]float64) {
 	d := &m.Description
 	*d = gpu.Description(m.sheet, m.params)
 	d.Model, d.Kernels, d.Rung, d.ClockRung = Name, []string{kernel.Name}, arch.RungSpec, arch.RungSpec
-	d.Terms = tabled.Schema(terms.Terms, terms.Page)
+	d.Terms = model.Schema(terms.Terms, terms.Page)
 	d.Constants = append(constants(m.generation), costs.Of(Name, m.generation.Name)...)
 	d.Order = arch.Order{Window: 0.01, Keys: []arch.Key{arch.KeyIntensity, arch.KeyLargeTile}}
 	d.Families = []arch.Family{{Name: kernel.Name, Doc: kernel.Doc, Axes: kernel.Axes, Types: m.types()}}
 	_ = fit.Use(d.Constants, m.sheet, Name) // New has checked the device file
-	tabled.Override(d.Constants, values)
+	model.Override(d.Constants, values)
 	d.Widen("LDS", arch.AtShared, "lds_width")
 	d.Atoms, d.Uncertainty = m.atoms(), uncertainty(m.sheet.Device)
 	d.Fitted = []arch.Fitted{{DataSet: terms.DataSet}}
@@ -262,7 +262,7 @@ func (m *Model) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arc
 	}
 	e := evaluation{m: m}
 	e.Problem(p)
-	best := tabled.Group(terms.DefaultGroup, groups, func(group int) float64 {
+	best := model.Group(terms.DefaultGroup, groups, func(group int) float64 {
 		c.GroupM = group
 		e.set(&c)
 		e.one.compute(&e.in, &m.device)

@@ -27,44 +27,44 @@ type inputs struct {
 	threadN      float64 // thread_n
 }
 
-// device holds what depends on the device alone. value returns the parameters, constants and quantities.
+// device holds the values of a stage.
 type device struct {
-	numCus           float64 // num_cus
-	numXcds          float64 // num_xcds
-	ldsBytes         float64 // lds_bytes
-	clock            float64 // clock
-	tdp              float64 // tdp
-	fma              float64 // fma
-	lineBytes        float64 // line_bytes
-	simds            float64 // simds
 	waveLanes        float64 // wave_lanes
-	registerGranule  float64 // register_granule
-	accumulatorBytes float64 // accumulator_bytes
+	fma              float64 // fma
 	instructionBytes float64 // instruction_bytes
+	part1            float64 // 4 * wave_lanes
 	baseRegisters    float64 // base_registers
+	ldsBytes         float64 // lds_bytes
+	simds            float64 // simds
+	part2            float64 // registers_per_cu / (simds * wave_lanes)
+	registerGranule  float64 // register_granule
 	workgroupsLimit  float64 // workgroups_limit
-	defaultGroup     float64 // default_group
 	computeShare     float64 // compute_share
 	ldsReadRate      float64 // lds_read_rate
 	ldsWriteRate     float64 // lds_write_rate
+	lineBytes        float64 // line_bytes
 	loadRate         float64 // load_rate
 	stepLatency      float64 // step_latency
 	fmaLatency       float64 // fma_latency
-	storeRate        float64 // store_rate
-	endOverlap       float64 // end_overlap
-	fixupCycles      float64 // fixup_cycles
-	energyPerFlop    float64 // energy_per_flop
-	energyPerByte    float64 // energy_per_byte
-	part1            float64 // 4 * wave_lanes
-	part2            float64 // registers_per_cu / (simds * wave_lanes)
+	numCus           float64 // num_cus
+	defaultGroup     float64 // default_group
+	numXcds          float64 // num_xcds
+	clock            float64 // clock
 	farRate          float64 // far_rate
 	part3            float64 // l2_rate * num_xcds * l2_share
+	energyPerFlop    float64 // energy_per_flop
+	energyPerByte    float64 // energy_per_byte
+	tdp              float64 // tdp
 	part4            float64 // load_latency / steps_ahead
 	part6            float64 // prologue_cycles + load_latency + epilogue_latency
+	accumulatorBytes float64 // accumulator_bytes
+	storeRate        float64 // store_rate
 	part5            float64 // far_rate * store_share
 	part7            float64 // 1 / lds_read_rate + 1 / lds_write_rate
 	dealtRunning     float64 // dealt_running
 	part8            float64 // max(1 / store_rate, dealt_running / (far_rate * store_share))
+	endOverlap       float64 // end_overlap
+	fixupCycles      float64 // fixup_cycles
 	part9            float64 // dram_bandwidth * dram_share
 	part10           float64 // launch_seconds * clock
 	part12           float64 // reduce_seconds * clock
@@ -85,53 +85,53 @@ func (d *device) compute(value func(name string) float64) {
 	}
 	numCus := value("num_cus")
 	dealtRunning := float64(1 * numCus)
-	d.numCus = numCus
-	numXcds := value("num_xcds")
-	d.numXcds = numXcds
-	d.ldsBytes = value("lds_bytes")
-	clock := value("clock")
-	d.clock = clock
-	d.tdp = value("tdp")
-	fma := value("fma")
-	d.fma = fma
-	d.lineBytes = value("line_bytes")
-	simds := value("simds")
-	d.simds = simds
 	waveLanes := value("wave_lanes")
 	d.waveLanes = waveLanes
-	d.registerGranule = value("register_granule")
-	accumulatorBytes := value("accumulator_bytes")
-	d.accumulatorBytes = accumulatorBytes
+	fma := value("fma")
+	d.fma = fma
 	d.instructionBytes = value("instruction_bytes")
+	d.part1 = float64(4 * waveLanes)
 	d.baseRegisters = value("base_registers")
+	d.ldsBytes = value("lds_bytes")
+	simds := value("simds")
+	d.simds = simds
+	d.part2 = value("registers_per_cu") / (simds * waveLanes)
+	d.registerGranule = value("register_granule")
 	d.workgroupsLimit = value("workgroups_limit")
-	d.defaultGroup = value("default_group")
 	d.computeShare = value("compute_share")
 	ldsReadRate := value("lds_read_rate")
 	d.ldsReadRate = ldsReadRate
 	ldsWriteRate := value("lds_write_rate")
 	d.ldsWriteRate = ldsWriteRate
+	d.lineBytes = value("line_bytes")
 	d.loadRate = value("load_rate")
 	d.stepLatency = value("step_latency")
 	d.fmaLatency = value("fma_latency")
-	storeRate := value("store_rate")
-	d.storeRate = storeRate
-	d.endOverlap = value("end_overlap")
-	d.fixupCycles = value("fixup_cycles")
-	d.energyPerFlop = value("energy_per_flop")
-	d.energyPerByte = value("energy_per_byte")
-	d.part1 = float64(4 * waveLanes)
-	d.part2 = value("registers_per_cu") / (simds * waveLanes)
+	d.numCus = numCus
+	d.defaultGroup = value("default_group")
+	numXcds := value("num_xcds")
+	d.numXcds = numXcds
+	clock := value("clock")
+	d.clock = clock
 	d.farRate = farRate
 	d.part3 = float64(value("l2_rate") * numXcds * value("l2_share"))
+	d.energyPerFlop = value("energy_per_flop")
+	d.energyPerByte = value("energy_per_byte")
+	d.tdp = value("tdp")
 	loadLatency := value("load_latency")
 	d.part4 = loadLatency / value("steps_ahead")
 	d.part6 = value("prologue_cycles") + loadLatency + value("epilogue_latency")
+	accumulatorBytes := value("accumulator_bytes")
+	d.accumulatorBytes = accumulatorBytes
+	storeRate := value("store_rate")
+	d.storeRate = storeRate
 	x17 := float64(farRate * value("store_share"))
 	d.part5 = x17
 	d.part7 = 1/ldsReadRate + 1/ldsWriteRate
 	d.dealtRunning = dealtRunning
 	d.part8 = max(1/storeRate, dealtRunning/x17)
+	d.endOverlap = value("end_overlap")
+	d.fixupCycles = value("fixup_cycles")
 	dramBandwidth := value("dram_bandwidth")
 	dramShare := value("dram_share")
 	d.part9 = float64(dramBandwidth * dramShare)
@@ -140,7 +140,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.part11 = float64(2 * accumulatorBytes)
 }
 
-// sizes holds what depends on the sizes of the problem alone.
+// sizes holds the values of a stage.
 type sizes struct {
 	m       float64 // m, set by hand
 	n       float64 // n, set by hand
@@ -161,7 +161,7 @@ func (s *sizes) compute(d *device) {
 	s.launch = launch
 }
 
-// kernelTerms holds what depends on the kernel, and not on the sizes of the problem.
+// kernelTerms holds the values of a stage.
 type kernelTerms struct {
 	elementBytes    float64 // element_bytes
 	outputBytes     float64 // output_bytes
@@ -297,7 +297,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.part7 = float64(d.part11*in.splitK) + in.outputBytes
 }
 
-// timing holds what depends on the kernel and the problem.
+// timing holds the values of a stage.
 type timing struct {
 	steps         float64 // steps
 	fullWaves     float64 // full_waves
@@ -399,7 +399,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms) {
 }
 
 // columns writes all terms to dst.
-func columns(dst []float64, d *device, in *inputs, s *sizes, k *kernelTerms, t *timing) {
+func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, t *timing) {
 	tileBytes := float64((k.blockM + k.blockN) * k.blockK * k.elementBytes)
 	x1 := float64(d.waveLanes * in.numWarps)
 	accumulators := k.blockM * k.blockN * in.localSplit / x1

@@ -9,7 +9,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 )
 
 // Generation is a generation of GPUs whose units are alike.
@@ -79,7 +79,7 @@ var Condition = []Number{
 
 // Quantity is an empirical number of the model. Its Value holds for every generation that the fitted values lack.
 type Quantity struct {
-	tabled.Quantity
+	model.Quantity
 	ofType bool
 	// like are the quantities of other types whose fitted value counts if this one has none, the first that has one, in
 	// the ratio of the chosen values.
@@ -163,7 +163,7 @@ var Quantities = slices.Concat(
 	perType("_tf32", "tf32", "_16"), perType("_int8", "int8", "_8", "_16"),
 	quantities(OfMachine))
 
-func quantities(list []tabled.Quantity) []Quantity {
+func quantities(list []model.Quantity) []Quantity {
 	out := make([]Quantity, len(list))
 	for i := range list {
 		out[i].Quantity = list[i]
@@ -204,7 +204,7 @@ func perType(suffix, types string, others ...string) []Quantity {
 }
 
 // OfType are those that kernels for other types have other values of.
-var OfType = []tabled.Quantity{
+var OfType = []model.Quantity{
 	{
 		Name: "rate_share", Unit: one, Value: 0.85, Low: 0.3, High: 1, Without: 1,
 		Doc: "share of the peak that the loop of a tile reaches",
@@ -233,7 +233,7 @@ var OfType = []tabled.Quantity{
 }
 
 // OfMachine are those that all types have in common.
-var OfMachine = []tabled.Quantity{
+var OfMachine = []model.Quantity{
 	{
 		Name: "launch_seconds", Unit: seconds, Value: 2.2e-6, Low: 0.5e-6, High: 12e-6,
 		Doc: "launch, start of the first CTA, output of the last, whatever the type",
@@ -321,18 +321,6 @@ var OfMachine = []tabled.Quantity{
 }
 
 var unlimited = math.Inf(1)
-
-// Numbers returns the names of all numbers that formulas may use.
-func Numbers() []string {
-	var names []string
-	for _, n := range slices.Concat(Machine, Condition) {
-		names = append(names, n.Name)
-	}
-	for i := range Quantities {
-		names = append(names, Quantities[i].Name)
-	}
-	return names
-}
 
 // Fitted returns the values that were found, by generation, and by the scheme or release behind it. They are a copy.
 func Fitted() map[string]map[string]float64 {

@@ -7,7 +7,7 @@ package terms
 
 import (
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 )
 
 // Page documents the terms.
@@ -28,10 +28,10 @@ const (
 	OfTiming  = "timing"
 )
 
-var row, input = tabled.Row, tabled.Input
+var row, input = model.Row, model.Input
 
 // Terms is the model, in the order in which it computes.
-var Terms = tabled.Table(typeTerms, problemTerms, gridTerms, loopTerms, totalTerms)
+var Terms = model.Table(typeTerms, problemTerms, gridTerms, loopTerms, totalTerms)
 
 // ramp rises from 0 at low to 1 at high.
 func ramp(of, low, width string) string {
@@ -42,7 +42,7 @@ func ramp(of, low, width string) string {
 const caches = "(l2_size + mall_size)"
 
 // What depends on the type of the operands, since the kernels for each have quantities of their own.
-var typeTerms = append([]tabled.Term{
+var typeTerms = append([]model.Term{
 	input("peak", "FLOP/s", OfProblem, "the peak of the data sheet for the type",
 		"dense rate of the type of the operands, of all units"),
 	input("kernels", one, OfProblem, "4 for fp4, 8 for fp8, 8.5 for int8, 19 for tf32, 32 for fp32, else 16",
@@ -51,7 +51,7 @@ var typeTerms = append([]tabled.Term{
 		"the type and scheme, else 0", "whether these may run"),
 }, byType()...)
 
-func byType() (list []tabled.Term) {
+func byType() (list []model.Term) {
 	for _, q := range OfType {
 		list = append(list, row(q.Name, q.Unit,
 			"when(kernels == 16, "+q.Name+"_16, when(kernels == 8, "+q.Name+"_8, when(kernels == 32, "+
@@ -62,7 +62,7 @@ func byType() (list []tabled.Term) {
 }
 
 // What the problem needs, whatever the tile.
-var problemTerms = []tabled.Term{
+var problemTerms = []model.Term{
 	row("weights", bytes, "batch * n * k * element_bytes", "B, the weights of a layer"),
 	row("activations", bytes, "batch * m * k * element_bytes", "A, the activations of a layer"),
 	row("output", bytes, "batch * m * n * output_bytes", "C"),
@@ -100,7 +100,7 @@ var problemTerms = []tabled.Term{
 }
 
 // The output tiles, and who computes them.
-var gridTerms = []tabled.Term{
+var gridTerms = []model.Term{
 	row("tiles_m", one, "cdiv(m, block_m)", "rows of output tiles").As(arch.CommonTilesM),
 	row("tiles_n", one, "cdiv(n, block_n)", "columns of output tiles").As(arch.CommonTilesN),
 	row("ctas", one, "tiles_m * tiles_n * batch * split_k", "CTAs (workgroups) of the launch"),
@@ -130,7 +130,7 @@ var gridTerms = []tabled.Term{
 
 // The loops over K of all CTAs, and their output. They take as long as the busiest resource, with a smooth transition:
 // the fourth root of the sum of the fourth powers.
-var loopTerms = []tabled.Term{
+var loopTerms = []model.Term{
 	row("matrix", cycles, `ctas_of_unit * (2 * block_m * block_n * steps * block_k * (1 / (unit_rate * rate_share))
 			+ tile_bytes * (1 / feed))`, "matrix instructions of the busiest unit, and what they wait for operands"),
 	row("l2", cycles, `max(max(lines * tile_bytes * ctas_of_unit * (1 / l2_port),
@@ -156,7 +156,7 @@ var loopTerms = []tabled.Term{
 }
 
 // The total, and the shares of which it is the sum.
-var totalTerms = []tabled.Term{
+var totalTerms = []model.Term{
 	row("launch", cycles, "(launch_seconds + max(cold_weights, cold_activations) * cold_seconds) * clock",
 		"launch, start of the first CTA, output of the last; the first loads wait for DRAM").Share(),
 	row("limits", cycles, "max(max(compute_floor, dram_floor) - loop, 0)",

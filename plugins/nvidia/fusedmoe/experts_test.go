@@ -15,7 +15,6 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/linalg"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
@@ -629,7 +628,7 @@ func (m *measuredExpert) time() float64 { return m.measured[0] + m.measured[1] }
 // layer, for kernels that are predicted within 30 % of the fastest or measured within 20 %.
 func fitWays(list [][]measuredExpert) []float64 {
 	n := len(chosenWays)
-	lower, right := linalg.Lower(n), make([]float64, n)
+	lower, right := stats.Lower(n), make([]float64, n)
 	for _, group := range list {
 		for p := range 2 {
 			predicted, measured := math.Inf(1), math.Inf(1)
@@ -656,9 +655,9 @@ func fitWays(list [][]measuredExpert) []float64 {
 			}
 		}
 	}
-	linalg.Cholesky(lower, 1e-9)
-	linalg.Forward(lower, right)
-	linalg.Backward(lower, right)
+	stats.Cholesky(lower, 1e-9)
+	stats.Forward(lower, right)
+	stats.Backward(lower, right)
 	return right
 }
 

@@ -17,9 +17,10 @@ import (
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/tabled"
-	"github.com/origami-gemm/origami/core/timing"
+	"github.com/origami-gemm/origami/core/model"
+	stopwatch "github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/plugins/nvidia/fusedmoe/terms"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 )
 
@@ -50,18 +51,20 @@ func spaceOf(kernel string) arch.Space {
 	return s
 }
 
+//go:generate go run ../internal/gen
+
 // Model is the model on one device.
 type Model struct {
-	tabled.Model
-	product  arch.Architecture // with the family triton, in the timing model
-	gpu      *gpu.Device
-	formulas *tabled.Formulas
-	total    int // the place of the product's total among its terms
+	model.Model
+	product arch.Architecture // with the family triton, in the timing model
+	gpu     *gpu.Device
+	device  device
+	total   int // the place of the product's total among its terms
 }
 
 // New opens the model for a device, with kernel families of the model, over a model of the family triton.
 func New(g *gpu.Device, product arch.Architecture, families ...string) (*Model, error) {
-	return newModel(g, timing.In(product, timing.Model), families, nil)
+	return newModel(g, stopwatch.In(product, stopwatch.Model), families, nil)
 }
 
 func newModel(g *gpu.Device, product arch.Architecture, families []string, values map[string]float64) (*Model, error) {
@@ -72,13 +75,13 @@ func newModel(g *gpu.Device, product arch.Architecture, families []string, value
 	m := &Model{product: product, gpu: g}
 	m.Description, m.Memory, m.AnyAccess, m.Exact = *product.Describe(), product.Hierarchy().Levels(), true, true
 	m.Space = func(kernel string, _ gemm.DType) arch.Space { return spaceOf(kernel) }
-	m.New = func() tabled.Evaluation { return &evaluation{model: m} }
-	d, schema := &m.Description, tabled.Schema(Terms, page)
-	m.formulas = tabled.NewFormulas(&tabled.Model{Memory: m.Memory, Description: arch.Description{Model: Family,
-		Arch: d.Arch, Params: d.Params, Constants: own, Terms: schema}}, inputs...)
+	m.New = func() model.Evaluation { return &evaluation{model: m} }
+	d, schema := &m.Description, model.Schema(terms.Terms, terms.Page)
+	numbers := model.Model{Memory: m.Memory, Description: arch.Description{Arch: d.Arch, Params: d.Params, Constants: own}}
+	m.device.compute(numbers.Numbers())
 	m.total = slices.IndexFunc(d.Terms, func(t arch.Term) bool { return t.Kind == arch.KindTotal })
 	t := d.Terms[m.total]
-	t.Name, t.Kind, t.Common, t.Doc = inputs[0], arch.KindIntermediate, "", schema[0].Doc
+	t.Name, t.Kind, t.Common, t.Doc = schema[0].Name, arch.KindIntermediate, "", schema[0].Doc
 	d.Terms = slices.Concat(d.Terms[:m.total], d.Terms[m.total+1:], []arch.Term{t}, schema[1:])
 	read := formula.Of(schema)
 	d.Unused = slices.DeleteFunc(slices.Clone(d.Unused), func(name string) bool { return slices.Contains(read, name) })
@@ -102,9 +105,24 @@ func newModel(g *gpu.Device, product arch.Architecture, families []string, value
 		d.Families = append(d.Families, f)
 	}
 	d.Constants = slices.Concat(d.Constants, own)
-	d.Fitted = append(slices.Clone(d.Fitted), arch.Fitted{DataSet: DataSet})
+	d.Fitted = append(slices.Clone(d.Fitted), arch.Fitted{DataSet: terms.DataSet})
 	d.Uncertainty = uncertaintyOf(d)
 	return m, nil
+}
+
+// constants are the model's numbers on a device. What was fitted to its measurements replaces what is shipped, and
+// values replace both, by name.
+func constants(g *gpu.Device, values map[string]float64) ([]arch.Constant, error) {
+	all := slices.Clone(terms.Constants)
+	for i := range terms.Quantities {
+		q := &terms.Quantities[i]
+		all = append(all, q.Constant(q.On("", g.SM.Generation)))
+	}
+	if err := fit.Use(all, g.Sheet, Family); err != nil {
+		return nil, err
+	}
+	model.Override(all, values)
+	return all, nil
 }
 
 // peaks are the rates of the types that the families multiply, or convert them to.
@@ -171,19 +189,17 @@ type evaluation struct {
 	config  gemm.Config
 	blocks  bool
 	product [1]arch.Estimate
-	own     []float64 // the model's own terms
-	// rows and matrices are those of gemm.Problem.Products, and one is a problem without groups: to count those for each
-	// configuration would take longer than the rest.
-	rows, matrices float64
-	one            gemm.Problem
+	own     timing // the model's own terms
 }
 
-// Problem implements tabled.Evaluation.
+// Problem implements model.Evaluation.
 func (e *evaluation) Problem(p gemm.Problem) {
 	count, rows := p.Products()
-	e.problem, e.own, e.rows, e.matrices = p, make([]float64, len(Terms)), rows, float64(count)
-	e.one = p
-	e.one.Groups = gemm.Groups{}
+	e.problem, e.own = p, timing{
+		n: float64(p.N), k: float64(p.K), rows: rows, matrices: float64(count),
+		elementBytes: float64(p.DType.Bits()) / 8, outputBytes: float64(p.Output().Bits()) / 8,
+		experts: model.One(p.Groups != (gemm.Groups{})),
+	}
 }
 
 // set moves to a configuration, and returns why its family has no such kernel.
@@ -199,7 +215,7 @@ func (e *evaluation) set(c *gemm.Config) (detail string) {
 	return ""
 }
 
-// Config implements tabled.Evaluation.
+// Config implements model.Evaluation.
 func (e *evaluation) Config(c *gemm.Config) arch.Reason {
 	if e.set(c) != "" {
 		return arch.ReasonModelRule
@@ -211,7 +227,7 @@ func (e *evaluation) Config(c *gemm.Config) arch.Reason {
 	return e.product[0].Reject
 }
 
-// Detail implements tabled.Evaluation.
+// Detail implements model.Evaluation.
 func (e *evaluation) Detail(c *gemm.Config, _ arch.Reason) string {
 	if detail := e.set(c); detail != "" {
 		return detail
@@ -227,23 +243,22 @@ func (e *evaluation) Detail(c *gemm.Config, _ arch.Reason) string {
 
 // total computes the model's own terms for a product that takes so many cycles, and returns the last.
 func (e *evaluation) total(product float64) float64 {
-	block := 0.0
-	if e.blocks {
-		block = ScaleBlock
-	}
-	e.model.formulas.Row(e.own, e.one, &e.config, product, tabled.One(e.problem.Groups != (gemm.Groups{})), e.rows,
-		e.matrices, block, float64(axes[0].Number(e.config.Axes)))
-	return e.own[len(e.own)-1]
+	c, t := &e.config, &e.own
+	t.product, t.topK, t.scaleBlock = product, float64(axes[0].Number(c.Axes)), model.One(e.blocks)*ScaleBlock
+	t.blockM, t.blockN, t.blockK = float64(c.BlockM), float64(c.BlockN), float64(c.BlockK)
+	t.numWarps, t.numStages = float64(c.NumWarps), float64(c.NumStages)
+	t.compute(&e.model.device)
+	return t.total
 }
 
-// Estimate implements tabled.Evaluation.
+// Estimate implements model.Evaluation.
 func (e *evaluation) Estimate() arch.Estimate {
 	return arch.Estimate{Cycles: unit.Cycles(e.total(float64(e.product[0].Cycles))), Bound: e.product[0].Bound}
 }
 
-// Row implements tabled.Evaluation: the terms of the product, and the model's own.
+// Row implements model.Evaluation: the terms of the product, and the model's own.
 func (e *evaluation) Row(dst []float64) {
-	n := len(dst) - len(Terms) + 1
+	n := len(dst) - len(terms.Terms) + 1
 	product := e.model.total // behind the others in the model's own order: its formula has the conversion to the timing
 	config := []gemm.Config{plain(e.config)}
 	if e.model.product.Terms(context.Background(), dst[:n], e.problem, config) != nil {
@@ -252,7 +267,7 @@ func (e *evaluation) Row(dst []float64) {
 	total := dst[product]
 	copy(dst[product:n], dst[product+1:n])
 	e.total(total)
-	if copy(dst[n-1:], e.own); total >= arch.RejectedTotal {
+	if columns(dst[n-1:], &e.model.device, &e.own); total >= arch.RejectedTotal {
 		dst[len(dst)-1] = arch.RejectedTotal
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
@@ -17,18 +17,23 @@ import (
 // ElementBytes is the size of fp16 and bf16, the types of all families and models here.
 const ElementBytes = 2
 
-// Family is a kernel family.
-type Family interface {
+// Declared is what a description says of a kernel family.
+type Declared interface {
 	// Name is the family in gemm.Config.Kernel.
 	Name() string
 	// Axes are what the family's configurations have beyond the numbers that every configuration has; nil is none.
 	Axes() []gemm.Axis
 	// Types are the pairs of operand and result types that the family has kernels for.
 	Types() []gemm.Types
-	// Pastes are the formats in which programs take the family's configurations, nil for none.
-	Pastes() []string
-	// Groups reports whether the family has kernels for problems in groups.
-	Groups() bool
+	// Traits are what kernels of the family have in common. The result is shared.
+	Traits() *Traits
+}
+
+// Family is a kernel family.
+type Family interface {
+	Declared
+	// Sums says which kernels add up in an order that does not depend on M.
+	Sums(sm *gpu.SM) arch.SumOrder
 	// Space has the values of the candidate list on every axis.
 	Space() arch.Space
 	// Check returns the reason, with numbers, why a configuration is not a kernel of the family or does not fit the
@@ -48,18 +53,24 @@ type Family interface {
 	Overhead() Overhead
 }
 
-// OneForSplits is a Family whose kernels are launched with several splits of K.
-type OneForSplits interface {
-	Family
-	// Kernel returns the configuration with the least split of K that has the same kernel: what Check, Resources, Loop
-	// and Copies return for the one holds for the other.
-	Kernel(c gemm.Config) gemm.Config
+// Traits are what kernels of a family have in common.
+type Traits struct {
+	// Pastes are the formats in which programs take the family's configurations, nil for none.
+	Pastes []string
+	// Groups and Nests: there are kernels for problems in groups, and for nested indices.
+	Groups, Nests bool
+	// Resident: CTAs stay on their SMs and take tiles in turns, fed by the copy engine. Persistent: the launch has at most
+	// a CTA for each SM, which computes one tile after the other, without copying ahead from one to the next.
+	Resident, Persistent bool
+	// OneFrom is the split of K from which on all splits have the same kernel: what Check, Resources, Loop and Copies
+	// return for one holds for the others. 0: each split has a kernel of its own.
+	OneFrom int
 }
 
-// KernelOf returns the configuration by which a family knows the kernel of c.
+// KernelOf returns the configuration with the least split of K that has the same kernel as c.
 func KernelOf(f Family, c gemm.Config) gemm.Config {
-	if one, ok := f.(OneForSplits); ok {
-		return one.Kernel(c)
+	if from := f.Traits().OneFrom; from > 0 {
+		c.SplitK = min(c.SplitK, from)
 	}
 	return c
 }
@@ -70,32 +81,6 @@ type Uneven interface {
 	Family
 	// SpaceOf has the values of the candidate list for a value of block_m.
 	SpaceOf(blockM int) arch.Space
-}
-
-// Nester is a Family with kernels for problems with nested indices.
-type Nester interface {
-	Family
-	Nests()
-}
-
-// Ordered is a Family that says in which order its kernels add up.
-type Ordered interface {
-	Family
-	// Sums says which kernels add up in an order that does not depend on M.
-	Sums(sm *gpu.SM) arch.SumOrder
-}
-
-// Resident is a Family whose CTAs stay on their SMs and take tiles in turns, fed by the copy engine.
-type Resident interface {
-	Family
-	Resident()
-}
-
-// Persistent is a Family whose launch has at most a CTA for each SM, which computes one tile after the other, without
-// copying ahead from one to the next.
-type Persistent interface {
-	Family
-	Persistent()
 }
 
 // Operands are the properties of a problem that a kernel is compiled for.
@@ -222,18 +207,13 @@ type Reduction struct {
 type Overhead struct {
 	// Slots are the instructions of a warp. Latency are the cycles of waits and barriers if the matrix instruction is
 	// mma.sync.
-	Slots, Latency tabled.Quantity
+	Slots, Latency model.Quantity
 }
 
-// Declared describes families as an arch.Description lists them. Of their types it has those that the model takes.
-func Declared[F interface {
-	Name() string
-	Axes() []gemm.Axis
-	Types() []gemm.Types
-	Pastes() []string
-}](families []F, takes func(gemm.Types) bool) (declared []arch.Family) {
+// Describe describes families as an arch.Description lists them. Of their types it has those that the model takes.
+func Describe[F Declared](families []F, takes func(gemm.Types) bool) (declared []arch.Family) {
 	for _, f := range families {
-		one := arch.Family{Name: f.Name(), Axes: f.Axes(), Pastes: f.Pastes()}
+		one := arch.Family{Name: f.Name(), Axes: f.Axes(), Pastes: f.Traits().Pastes}
 		for _, t := range f.Types() {
 			if takes(t) {
 				one.Types = append(one.Types, t)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -58,7 +58,7 @@ var _ arch.FastestEstimator = (*Model)(nil)
 func (m *Model) EstimateFastest(
 	ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config, top int,
 ) error {
-	if len(cfgs) <= tabled.FewConfigs || top > mostFastest || top < 1 {
+	if len(cfgs) <= model.FewConfigs || top > mostFastest || top < 1 {
 		return m.Estimate(ctx, dst, p, cfgs)
 	}
 	kept, err := m.kept(&p, cfgs)

@@ -17,7 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/keep"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	stopwatch "github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/costs"
@@ -35,13 +35,13 @@ const (
 	h200DRAM   float64    = 4.8e12
 )
 
-//go:generate go run ./internal/gen
+//go:generate go run ../internal/gen
 
 // Model is the model on one device.
 type Model struct {
-	tabled.Model
+	model.Model
 	gpu      *gpu.Device
-	library  Library
+	library  LibraryTime
 	clocked  *stopwatch.Device
 	h200     stopwatch.Device // clocked with an H200's DRAM and L2
 	device   device
@@ -56,7 +56,7 @@ type family struct {
 	slots, latency float64        // kernel.Overhead
 	compiled       kernel.Table   // by the compiler's report; nil below that rung
 	timed          kernel.Timings // of kernels by themselves; nil below the rung characterized
-	prepared       tabled.Lists[kernel.Operands, preparedList]
+	prepared       model.Lists[kernel.Operands, preparedList]
 }
 
 // preparedList is a list of configurations for some operands.
@@ -69,25 +69,22 @@ type preparedList struct {
 	invalid          error        // of the first rejected configuration that is none of the family
 }
 
-func newModel(g *gpu.Device, families []*family, library Library, values map[string]float64) *Model {
+func newModel(g *gpu.Device, families []*family, library LibraryTime, values map[string]float64) *Model {
 	m := &Model{gpu: g, families: families, library: library}
 	m.Description, m.AnyAccess = g.Description(), true
-	m.New = func() tabled.Evaluation { return &evaluation{model: m} }
+	m.New = func() model.Evaluation { return &evaluation{model: m} }
 	m.Description.Timing = string(stopwatch.Events) // of the sweeps that its constants were fitted to
 	m.Description.Model, m.Description.Kernels = Name, kernel.Names(families)
 	m.rates = ratesOf(g)
-	m.Description.Families = kernel.Declared(families, m.takes)
+	m.Description.Families = kernel.Describe(families, m.takes)
 	for i, f := range families {
-		m.Description.Families[i].Groups = f.Groups()
-		_, m.Description.Families[i].Nests = f.Family.(kernel.Nester)
-		if o, ok := f.Family.(kernel.Ordered); ok {
-			m.Description.Families[i].Sums = o.Sums(g.SM)
-		}
+		one, traits := &m.Description.Families[i], f.Traits()
+		one.Groups, one.Nests, one.Sums = traits.Groups, traits.Nests, f.Sums(g.SM)
 	}
 	m.Description.Rung = rungOf(g, families)
 	m.Description.Constants, _ = constants(g, families, values) // New has checked the device file
 	m.Description.Constants = append(m.Description.Constants, costs.Of(Name, g.SM.Generation)...)
-	m.Description.Terms = tabled.Schema(terms.Terms, terms.Page)
+	m.Description.Terms = model.Schema(terms.Terms, terms.Page)
 	m.Description.Widen("shared memory", arch.AtShared, "shared_width")
 	m.Description.Unused = unused(g)
 
@@ -171,7 +168,7 @@ func (m *Model) Candidates(_ context.Context, p gemm.Problem, s arch.Space) (*ar
 	if err != nil {
 		return nil, err
 	}
-	p = tabled.Aligned(p)
+	p = model.Aligned(p)
 	operands := kernel.OperandsOf(&p).WithWidths(f, &p)
 	list := func() (l *arch.Candidates, bytes int, err error) {
 		keep.Making(func() { l, err = f.list(m.gpu, operands, s) })
@@ -282,7 +279,7 @@ func enumerate(f *family, s arch.Space, use func([]gemm.Config)) error {
 // family, layout, width of accesses and element type, so that a list that is estimated for problem after problem is
 // prepared once. The error is as from Supports.
 func (m *Model) kept(p *gemm.Problem, cfgs []gemm.Config) (*preparedList, error) {
-	if len(cfgs) <= tabled.FewConfigs {
+	if len(cfgs) <= model.FewConfigs {
 		return nil, m.Supports(p, cfgs...)
 	}
 	if err := m.Supports(p, cfgs[:1]...); err != nil {
@@ -410,29 +407,29 @@ type evaluation struct {
 	detail  string
 }
 
-// Problem implements tabled.Evaluation.
+// Problem implements model.Evaluation.
 func (e *evaluation) Problem(p gemm.Problem) {
 	e.problem, e.estimator = p, estimator{device: &e.model.device, shape: e.model.shape(&p)}
 }
 
-// Config implements tabled.Evaluation.
+// Config implements model.Evaluation.
 func (e *evaluation) Config(c *gemm.Config) arch.Reason {
 	e.detail = e.model.prepare(&e.config, &e.one, &e.in, &e.problem, c)
 	e.shape.grid(&e.grid, e.device, &e.one)
 	return e.config.reject
 }
 
-// Detail implements tabled.Evaluation, for the configuration of the last Config.
+// Detail implements model.Evaluation, for the configuration of the last Config.
 func (e *evaluation) Detail(*gemm.Config, arch.Reason) string { return e.detail }
 
-// Estimate implements tabled.Evaluation.
+// Estimate implements model.Evaluation.
 func (e *evaluation) Estimate() arch.Estimate { return e.estimate(&e.config, &e.one) }
 
-// Row implements tabled.Evaluation.
+// Row implements model.Evaluation.
 func (e *evaluation) Row(dst []float64) {
 	e.Estimate()
 	masked, c, k := e.shape.masked(&e.config), &e.config, &e.one
-	columns(dst, e.device, &e.shape.sizes, &e.in[masked], &k.kernelTerms, &k.variants[masked], &c.splits[masked],
+	columns(dst, &e.in[masked], e.device, &e.shape.sizes, &k.kernelTerms, &k.variants[masked], &c.splits[masked],
 		&e.grid, &e.timing)
 }
 
@@ -448,7 +445,7 @@ func (m *Model) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arc
 	e.Problem(p)
 	c.GroupM = terms.DefaultGroup
 	e.Config(&c)
-	return arch.Mapping{GroupM: tabled.Group(terms.DefaultGroup, groups, func(group int) float64 {
+	return arch.Mapping{GroupM: model.Group(terms.DefaultGroup, groups, func(group int) float64 {
 		e.one.groupM = float64(group)
 		e.shape.grid(&e.grid, e.device, &e.one)
 		return float64(e.Estimate().Cycles)

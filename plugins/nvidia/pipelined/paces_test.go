@@ -52,7 +52,7 @@ func FuzzPaces(f *testing.F) {
 				setTiming(&in.kernelInputs, &times)
 				k.compute(&in, &m.device)
 				s := m.shape(&p)
-				columns(row, &m.device, &s.sizes, &in, &k.kernelTerms, &k.variants[0], &split, &grid, &found)
+				columns(row, &in, &m.device, &s.sizes, &k.kernelTerms, &k.variants[0], &split, &grid, &found)
 				for _, i := range paces {
 					if !(row[i] >= 0) {
 						t.Errorf("%+v: %s is %v", times, terms.Terms[i].Name, row[i])

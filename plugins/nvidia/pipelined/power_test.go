@@ -7,7 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/internal/testing/gputest"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/triton"
@@ -18,7 +18,7 @@ import (
 func TestUnknownPowerLimit(t *testing.T) {
 	p := gemm.New(16384, 16384, 16384)
 	c := gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 3, SplitK: 1, Kernel: "triton"}
-	power := slices.IndexFunc(terms.Terms, func(t tabled.Term) bool { return t.Name == "power" })
+	power := slices.IndexFunc(terms.Terms, func(t model.Term) bool { return t.Name == "power" })
 	for _, known := range []bool{true, false} {
 		g := gputest.Device(t, gpu.SM90, "sm90-h200", nil)
 		if !known {

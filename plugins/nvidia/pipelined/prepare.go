@@ -6,7 +6,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	stopwatch "github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
@@ -54,9 +54,7 @@ func (m *Model) prepare(
 	setInputs(&in[0].kernelInputs, p, c)
 	loop := f.Loop(m.gpu, operands, *c)
 	m.setLoop(&in[0].kernelInputs, loop)
-	_, resident := f.Family.(kernel.Resident)
-	_, persistent := f.Family.(kernel.Persistent)
-	in[0].resident, in[0].persistent = tabled.One(resident), tabled.One(persistent)
+	in[0].resident, in[0].persistent = model.One(f.Traits().Resident), model.One(f.Traits().Persistent)
 	setCopies(&in[0].kernelInputs, f.Copies(m.gpu, operands, *c), operands, c)
 	in[0].storeBytes = float64(operands.WidthC)
 	if loop.StoreBytes > 0 {
@@ -138,31 +136,31 @@ func setInputs(in *kernelInputs, p *gemm.Problem, c *gemm.Config) {
 	*in = kernelInputs{
 		elementBytes: float64(p.DType.Bits()) / 8,
 		outputBytes:  float64(p.Output().Bits()) / 8 * float64(p.Columns()) / float64(p.N), // for each element of A·B
-		transA:       tabled.One(p.TransA()), transB: tabled.One(p.TransB()),
+		transA:       model.One(p.TransA()), transB: model.One(p.TransB()),
 		blockM: float64(c.BlockM), blockN: float64(c.BlockN), blockK: float64(c.BlockK),
 		numWarps: float64(c.NumWarps), numStages: float64(c.NumStages),
 	}
 }
 
 func (m *Model) setLoop(in *kernelInputs, loop kernel.Loop) {
-	in.wgmma, in.loadWaits = tabled.One(loop.WGMMA), float64(loop.LoadWaits)
+	in.wgmma, in.loadWaits = model.One(loop.WGMMA), float64(loop.LoadWaits)
 	in.conversions = float64(loop.Conversions)
-	in.serial, in.interleaved = tabled.One(loop.Serial), tabled.One(loop.Interleaved)
+	in.serial, in.interleaved = model.One(loop.Serial), model.One(loop.Interleaved)
 	in.wgmmaM, in.wgmmaN = float64(cmp.Or(loop.Rows, gpu.WGMMAM)), float64(loop.Columns)
 	in.tensorColumns = float64(loop.TensorMemory)
-	in.fma = tabled.One(loop.Multiplies == gemm.FP32)
+	in.fma = model.One(loop.Multiplies == gemm.FP32)
 	in.rate, in.peak = m.rates[loop.Multiplies].ofFP16, m.rates[loop.Multiplies].peak
 	in.instructionK = gpu.StepBytes / float64(loop.Multiplies.Bytes())
 	in.warpsM, in.warpsN, in.warpsK = float64(loop.WarpsM), float64(loop.WarpsN), float64(loop.WarpsK)
-	in.lateCopies, in.wraps = tabled.One(loop.LateCopies), tabled.One(loop.Wraps)
-	in.repeatM, in.repeatN = tabled.One(loop.RepeatM), tabled.One(loop.RepeatN)
+	in.lateCopies, in.wraps = model.One(loop.LateCopies), model.One(loop.Wraps)
+	in.repeatM, in.repeatN = model.One(loop.RepeatM), model.One(loop.RepeatN)
 	in.sharers, in.sharersA = float64(max(loop.Sharers, 1)), float64(max(loop.SharersA, 1))
-	in.streams = tabled.One(loop.Streams)
+	in.streams = model.One(loop.Streams)
 }
 
 // setCopies counts the instructions of the CTA's warps.
 func setCopies(in *kernelInputs, copies kernel.Copies, o kernel.Operands, c *gemm.Config) {
-	in.asyncA, in.asyncB = tabled.One(copies.AsyncA), tabled.One(copies.AsyncB)
+	in.asyncA, in.asyncB = model.One(copies.AsyncA), model.One(copies.AsyncB)
 	add := func(count int, async, alongK, transposed bool) {
 		switch {
 		case async:

@@ -6,28 +6,27 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/fit"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
-	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 	"github.com/origami-gemm/origami/plugins/nvidia/pipelined/terms"
 )
 
 // Quantities returns the empirical numbers of the model and of its kernel families, as they are shipped.
-func (m *Model) Quantities() []tabled.Quantity { return quantities(m.families) }
+func (m *Model) Quantities() []model.Quantity { return quantities(m.families) }
 
-func quantities(families []*family) []tabled.Quantity {
+func quantities(families []*family) []model.Quantity {
 	all, of := slices.Clone(terms.Quantities), map[string]string{}
 	for _, f := range families {
-		if _, is := f.Family.(kernel.Resident); is {
+		if f.Traits().Resident {
 			of[terms.Resident] = f.Name()
 		}
-		if _, is := f.Family.(kernel.Persistent); is {
+		if f.Traits().Persistent {
 			of[terms.Persistent] = f.Name()
 		}
 		o := f.Overhead()
-		for _, q := range []tabled.Quantity{o.Slots, o.Latency} {
-			if slices.ContainsFunc(all, func(other tabled.Quantity) bool { return other.Name == q.Name }) {
+		for _, q := range []model.Quantity{o.Slots, o.Latency} {
+			if slices.ContainsFunc(all, func(other model.Quantity) bool { return other.Name == q.Name }) {
 				continue // families of one loop share it
 			}
 			q.Kernel = f.Name()
@@ -67,6 +66,6 @@ func constants(g *gpu.Device, families []*family, values map[string]float64) ([]
 	if err := fit.Use(all, g.Sheet, Name); err != nil {
 		return nil, err
 	}
-	tabled.Override(all, values)
+	model.Override(all, values)
 	return all, nil
 }

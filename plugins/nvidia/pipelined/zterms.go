@@ -70,93 +70,93 @@ type variantInputs struct {
 	sharedBytes float64 // shared_bytes
 }
 
-// device holds what depends on the device alone. value returns the parameters, constants and quantities.
+// device holds the values of a stage.
 type device struct {
-	numSms                float64 // num_sms
-	clock                 float64 // clock
 	registerFile          float64 // register_file
-	l2PerfRatio           float64 // l2_perf_ratio
-	tdp                   float64 // tdp
-	mmaM                  float64 // mma_m
-	mmaN                  float64 // mma_n
-	tensorRate            float64 // tensor_rate
-	mmaSyncShare          float64 // mma_sync_share
-	tensorMemory          float64 // tensor_memory
-	tensorLanes           float64 // tensor_lanes
-	tensorMemoryBandwidth float64 // tensor_memory_bandwidth
-	schedulers            float64 // schedulers
+	registerGranule       float64 // register_granule
 	sharedReserved        float64 // shared_reserved
+	part1                 float64 // shared_memory_bytes + shared_reserved
 	threadsPerSm          float64 // threads_per_sm
 	ctasLimit             float64 // ctas_limit
-	registerGranule       float64 // register_granule
-	lineBytes             float64 // line_bytes
-	accumulatorBytes      float64 // accumulator_bytes
-	defaultGroup          float64 // default_group
+	tensorMemory          float64 // tensor_memory
+	tensorLanes           float64 // tensor_lanes
+	tensorRate            float64 // tensor_rate
 	wgmmaCycles           float64 // wgmma_cycles
-	lineRate              float64 // line_rate
-	prologueCycles        float64 // prologue_cycles
-	spillBandwidth        float64 // spill_bandwidth
-	l2Coalescing          float64 // l2_coalescing
-	lineLatency           float64 // line_latency
-	sharedBandwidth       float64 // shared_bandwidth
-	fillOverlap           float64 // fill_overlap
-	loadLatency           float64 // load_latency
-	epilogueBandwidth     float64 // epilogue_bandwidth
-	l2QueueCycles         float64 // l2_queue_cycles
-	lateShare             float64 // late_share
-	copyWait              float64 // copy_wait
-	hotLineBandwidth      float64 // hot_line_bandwidth
-	sectorCost            float64 // sector_cost
-	convertRate           float64 // convert_rate
+	mmaM                  float64 // mma_m
+	mmaN                  float64 // mma_n
 	fmaShare              float64 // fma_share
+	mmaSyncShare          float64 // mma_sync_share
+	lineBytes             float64 // line_bytes
 	fmaLoadRate           float64 // fma_load_rate
-	fmaLatency            float64 // fma_latency
-	arrivalLatency        float64 // arrival_latency
-	addLatency            float64 // add_latency
-	engineBandwidth       float64 // engine_bandwidth
-	crossing              float64 // crossing
-	l2Crossing            float64 // l2_crossing
-	sharingStep           float64 // sharing_step
-	engineLatency         float64 // engine_latency
-	sharingLatency        float64 // sharing_latency
 	residentShared        float64 // resident_shared
-	residentBandwidth     float64 // resident_bandwidth
+	sharedBandwidth       float64 // shared_bandwidth
+	convertRate           float64 // convert_rate
+	accumulatorBytes      float64 // accumulator_bytes
 	scatteredBandwidth    float64 // scattered_bandwidth
-	residentTurn          float64 // resident_turn
-	partialBandwidth      float64 // partial_bandwidth
-	residentArrival       float64 // resident_arrival
-	residentAdd           float64 // resident_add
-	largeSharing          float64 // large_sharing
-	readShare             float64 // read_share
-	lineWait              float64 // line_wait
-	interleavedShare      float64 // interleaved_share
+	residentBandwidth     float64 // resident_bandwidth
+	epilogueBandwidth     float64 // epilogue_bandwidth
+	storeRate             float64 // store_rate
+	tensorMemoryBandwidth float64 // tensor_memory_bandwidth
+	schedulers            float64 // schedulers
 	copyRate              float64 // copy_rate
 	crossCopyRate         float64 // cross_copy_rate
 	transposedRate        float64 // transposed_rate
-	storeRate             float64 // store_rate
-	relaunchSeconds       float64 // relaunch_seconds
-	reduceBandwidth       float64 // reduce_bandwidth
-	turnLatency           float64 // turn_latency
+	spillBandwidth        float64 // spill_bandwidth
 	narrowSpillShare      float64 // narrow_spill_share
-	waveCoalescing        float64 // wave_coalescing
-	part1                 float64 // shared_memory_bytes + shared_reserved
+	fmaLatency            float64 // fma_latency
 	part2                 float64 // mma_latency + ldmatrix_latency
+	readShare             float64 // read_share
+	lineWait              float64 // line_wait
+	copyWait              float64 // copy_wait
+	lateShare             float64 // late_share
+	lineRate              float64 // line_rate
+	largeSharing          float64 // large_sharing
+	interleavedShare      float64 // interleaved_share
+	lineLatency           float64 // line_latency
+	sharingStep           float64 // sharing_step
+	loadLatency           float64 // load_latency
+	crossing              float64 // crossing
+	sectorCost            float64 // sector_cost
+	engineBandwidth       float64 // engine_bandwidth
+	engineLatency         float64 // engine_latency
+	sharingLatency        float64 // sharing_latency
 	part3                 float64 // load_latency / 2
+	turnLatency           float64 // turn_latency
+	defaultGroup          float64 // default_group
+	numSms                float64 // num_sms
 	part4                 float64 // num_sms - ceil(num_sms / 11)
+	clock                 float64 // clock
 	part5                 float64 // timed_launch_seconds * clock
 	part6                 float64 // timed_least_seconds * clock
 	part7                 float64 // l2_bytes * l2_usable_share
+	fillOverlap           float64 // fill_overlap
 	dramLatency           float64 // dram_latency
 	dramQueue             float64 // dram_queue
+	l2QueueCycles         float64 // l2_queue_cycles
+	waveCoalescing        float64 // wave_coalescing
+	l2Coalescing          float64 // l2_coalescing
+	l2Crossing            float64 // l2_crossing
+	l2PerfRatio           float64 // l2_perf_ratio
 	part8                 float64 // dram_perf_ratio * dram_efficiency
+	hotLineBandwidth      float64 // hot_line_bandwidth
 	part9                 float64 // l2_perf_ratio * spill_share
 	part10                float64 // 2 * l2_bytes * l2_usable_share
 	part11                float64 // dram_perf_ratio * spill_share
+	prologueCycles        float64 // prologue_cycles
 	part12                float64 // 2 * accumulator_bytes
+	partialBandwidth      float64 // partial_bandwidth
+	residentArrival       float64 // resident_arrival
+	arrivalLatency        float64 // arrival_latency
+	residentTurn          float64 // resident_turn
 	part13                float64 // launch_seconds * clock
+	tdp                   float64 // tdp
 	part14                float64 // energy_share * energy_per_flop / (tdp * dynamic_share) * clock
 	part15                float64 // power_window * clock
+	residentAdd           float64 // resident_add
+	addLatency            float64 // add_latency
 	part16                float64 // line_rate * line_bytes
+	relaunchSeconds       float64 // relaunch_seconds
+	reduceBandwidth       float64 // reduce_bandwidth
 	part17                float64 // 1 / (dram_perf_ratio * dram_efficiency)
 	sharedWidth           float64 // shared_width
 }
@@ -165,110 +165,110 @@ func (d *device) compute(value func(name string) float64) {
 	hbmLatencyPenalty := value("hbm_latency_penalty")
 	dramLatency := float64(hbmLatencyPenalty * value("dram_latency_load"))
 	dramQueue := float64(hbmLatencyPenalty * value("dram_queue_load"))
-	numSms := value("num_sms")
-	d.numSms = numSms
-	clock := value("clock")
-	d.clock = clock
 	d.registerFile = value("register_file")
-	l2PerfRatio := value("l2_perf_ratio")
-	d.l2PerfRatio = l2PerfRatio
-	tdp := value("tdp")
-	d.tdp = tdp
-	d.mmaM = value("mma_m")
-	d.mmaN = value("mma_n")
-	d.tensorRate = value("tensor_rate")
-	d.mmaSyncShare = value("mma_sync_share")
-	d.tensorMemory = value("tensor_memory")
-	d.tensorLanes = value("tensor_lanes")
-	d.tensorMemoryBandwidth = value("tensor_memory_bandwidth")
-	d.schedulers = value("schedulers")
+	d.registerGranule = value("register_granule")
 	sharedReserved := value("shared_reserved")
 	d.sharedReserved = sharedReserved
+	d.part1 = value("shared_memory_bytes") + sharedReserved
 	d.threadsPerSm = value("threads_per_sm")
 	d.ctasLimit = value("ctas_limit")
-	d.registerGranule = value("register_granule")
-	d.sharedWidth = value("shared_width")
+	d.tensorMemory = value("tensor_memory")
+	d.tensorLanes = value("tensor_lanes")
+	d.tensorRate = value("tensor_rate")
+	d.wgmmaCycles = value("wgmma_cycles")
+	d.mmaM = value("mma_m")
+	d.mmaN = value("mma_n")
+	d.fmaShare = value("fma_share")
+	d.mmaSyncShare = value("mma_sync_share")
 	lineBytes := value("line_bytes")
 	d.lineBytes = lineBytes
+	d.fmaLoadRate = value("fma_load_rate")
+	d.residentShared = value("resident_shared")
+	d.sharedBandwidth = value("shared_bandwidth")
+	d.convertRate = value("convert_rate")
 	accumulatorBytes := value("accumulator_bytes")
 	d.accumulatorBytes = accumulatorBytes
-	d.defaultGroup = value("default_group")
-	d.wgmmaCycles = value("wgmma_cycles")
-	lineRate := value("line_rate")
-	d.lineRate = lineRate
-	d.prologueCycles = value("prologue_cycles")
-	d.spillBandwidth = value("spill_bandwidth")
-	d.l2Coalescing = value("l2_coalescing")
-	d.lineLatency = value("line_latency")
-	d.sharedBandwidth = value("shared_bandwidth")
-	d.fillOverlap = value("fill_overlap")
-	loadLatency := value("load_latency")
-	d.loadLatency = loadLatency
-	d.epilogueBandwidth = value("epilogue_bandwidth")
-	d.l2QueueCycles = value("l2_queue_cycles")
-	d.lateShare = value("late_share")
-	d.copyWait = value("copy_wait")
-	d.hotLineBandwidth = value("hot_line_bandwidth")
-	d.sectorCost = value("sector_cost")
-	d.convertRate = value("convert_rate")
-	d.fmaShare = value("fma_share")
-	d.fmaLoadRate = value("fma_load_rate")
-	d.fmaLatency = value("fma_latency")
-	d.arrivalLatency = value("arrival_latency")
-	d.addLatency = value("add_latency")
-	d.engineBandwidth = value("engine_bandwidth")
-	d.crossing = value("crossing")
-	d.l2Crossing = value("l2_crossing")
-	d.sharingStep = value("sharing_step")
-	d.engineLatency = value("engine_latency")
-	d.sharingLatency = value("sharing_latency")
-	d.residentShared = value("resident_shared")
-	d.residentBandwidth = value("resident_bandwidth")
 	d.scatteredBandwidth = value("scattered_bandwidth")
-	d.residentTurn = value("resident_turn")
-	d.partialBandwidth = value("partial_bandwidth")
-	d.residentArrival = value("resident_arrival")
-	d.residentAdd = value("resident_add")
-	d.largeSharing = value("large_sharing")
-	d.readShare = value("read_share")
-	d.lineWait = value("line_wait")
-	d.interleavedShare = value("interleaved_share")
+	d.residentBandwidth = value("resident_bandwidth")
+	d.epilogueBandwidth = value("epilogue_bandwidth")
+	d.storeRate = value("store_rate")
+	d.tensorMemoryBandwidth = value("tensor_memory_bandwidth")
+	d.schedulers = value("schedulers")
 	d.copyRate = value("copy_rate")
 	d.crossCopyRate = value("cross_copy_rate")
 	d.transposedRate = value("transposed_rate")
-	d.storeRate = value("store_rate")
-	d.relaunchSeconds = value("relaunch_seconds")
-	d.reduceBandwidth = value("reduce_bandwidth")
-	d.turnLatency = value("turn_latency")
+	d.spillBandwidth = value("spill_bandwidth")
 	d.narrowSpillShare = value("narrow_spill_share")
-	d.waveCoalescing = value("wave_coalescing")
-	d.part1 = value("shared_memory_bytes") + sharedReserved
+	d.fmaLatency = value("fma_latency")
 	d.part2 = value("mma_latency") + value("ldmatrix_latency")
+	d.readShare = value("read_share")
+	d.lineWait = value("line_wait")
+	d.copyWait = value("copy_wait")
+	d.lateShare = value("late_share")
+	lineRate := value("line_rate")
+	d.lineRate = lineRate
+	d.largeSharing = value("large_sharing")
+	d.interleavedShare = value("interleaved_share")
+	d.lineLatency = value("line_latency")
+	d.sharingStep = value("sharing_step")
+	loadLatency := value("load_latency")
+	d.loadLatency = loadLatency
+	d.crossing = value("crossing")
+	d.sectorCost = value("sector_cost")
+	d.engineBandwidth = value("engine_bandwidth")
+	d.engineLatency = value("engine_latency")
+	d.sharingLatency = value("sharing_latency")
 	d.part3 = loadLatency / 2
+	d.turnLatency = value("turn_latency")
+	d.defaultGroup = value("default_group")
+	numSms := value("num_sms")
+	d.numSms = numSms
 	d.part4 = numSms - math.Ceil(numSms/11)
+	clock := value("clock")
+	d.clock = clock
 	d.part5 = float64(value("timed_launch_seconds") * clock)
 	d.part6 = float64(value("timed_least_seconds") * clock)
 	l2Bytes := value("l2_bytes")
 	l2UsableShare := value("l2_usable_share")
 	d.part7 = float64(l2Bytes * l2UsableShare)
+	d.fillOverlap = value("fill_overlap")
 	d.dramLatency = dramLatency
 	d.dramQueue = dramQueue
+	d.l2QueueCycles = value("l2_queue_cycles")
+	d.waveCoalescing = value("wave_coalescing")
+	d.l2Coalescing = value("l2_coalescing")
+	d.l2Crossing = value("l2_crossing")
+	l2PerfRatio := value("l2_perf_ratio")
+	d.l2PerfRatio = l2PerfRatio
 	dramPerfRatio := value("dram_perf_ratio")
-	x13 := float64(dramPerfRatio * value("dram_efficiency"))
-	d.part8 = x13
+	x12 := float64(dramPerfRatio * value("dram_efficiency"))
+	d.part8 = x12
+	d.hotLineBandwidth = value("hot_line_bandwidth")
 	spillShare := value("spill_share")
 	d.part9 = float64(l2PerfRatio * spillShare)
 	d.part10 = float64(2 * l2Bytes * l2UsableShare)
 	d.part11 = float64(dramPerfRatio * spillShare)
+	d.prologueCycles = value("prologue_cycles")
 	d.part12 = float64(2 * accumulatorBytes)
+	d.partialBandwidth = value("partial_bandwidth")
+	d.residentArrival = value("resident_arrival")
+	d.arrivalLatency = value("arrival_latency")
+	d.residentTurn = value("resident_turn")
 	d.part13 = float64(value("launch_seconds") * clock)
+	tdp := value("tdp")
+	d.tdp = tdp
 	d.part14 = float64(value("energy_share") * value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
 	d.part15 = float64(value("power_window") * clock)
+	d.residentAdd = value("resident_add")
+	d.addLatency = value("add_latency")
 	d.part16 = float64(lineRate * lineBytes)
-	d.part17 = 1 / x13
+	d.relaunchSeconds = value("relaunch_seconds")
+	d.reduceBandwidth = value("reduce_bandwidth")
+	d.sharedWidth = value("shared_width")
+	d.part17 = 1 / x12
 }
 
-// sizes holds what depends on the sizes of the problem alone.
+// sizes holds the values of a stage.
 type sizes struct {
 	m           float64 // m, set by hand
 	n           float64 // n, set by hand
@@ -313,7 +313,7 @@ func (s *sizes) compute(d *device) {
 	s.part9 = float64(x3 * x3)
 }
 
-// kernelTerms holds what depends on the kernel, and not on the split of K or the sizes of the problem.
+// kernelTerms holds the values of a stage.
 type kernelTerms struct {
 	groupM           float64 // group_m, set by hand
 	elementBytes     float64 // element_bytes
@@ -758,7 +758,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.part37 = d.residentAdd + x84
 }
 
-// variantTerms holds what depends on the kernel and on whether its loads are masked along K.
+// variantTerms holds the values of a stage.
 type variantTerms struct {
 	ctasPerSm    float64 // ctas_per_sm
 	spillTraffic float64 // spill_traffic
@@ -806,7 +806,7 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	v.part8 = k.chainStep + spillStep
 }
 
-// splitTerms holds what depends on the kernel, the variant and the split of K.
+// splitTerms holds the values of a stage.
 type splitTerms struct {
 	splitK   float64 // split_k
 	handover float64 // handover
@@ -841,7 +841,7 @@ func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTe
 	c.part4 = float64(in.splitK*d.accumulatorBytes) + k.outputBytes
 }
 
-// gridTerms holds what depends on the kernel and the problem, and not on the split of K.
+// gridTerms holds the values of a stage.
 type gridTerms struct {
 	part1        float64 // when(0 < group_tiles, group_tiles, grid_m * batch) * grid_n
 	stepBytes    float64 // step_bytes
@@ -1007,7 +1007,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	g.part13 = idleLatency / k.stepsAhead
 }
 
-// timing holds what depends on all.
+// timing holds the values of a stage.
 type timing struct {
 	steps             float64 // steps
 	ctasOfSm          float64 // ctas_of_sm
@@ -1372,8 +1372,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 }
 
 // columns writes all terms to dst.
-func columns(dst []float64, d *device, s *sizes, in *inputs, k *kernelTerms, v *variantTerms, c *splitTerms,
-	g *gridTerms, t *timing) {
+func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, g *gridTerms, t *timing) {
 	var columns float64
 	if k.resident > 0 {
 		if k.transB > 0 {

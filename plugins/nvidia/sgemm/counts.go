@@ -8,7 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/sgemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
@@ -141,7 +141,7 @@ func walkTurn(turn *generator.Turn, t gemm.DType) *walked {
 	out.operandBytes = 4
 	if turn.WMMAs > 0 {
 		out.operandBytes = 2
-		out.converts = tabled.One(t == gemm.FP32)
+		out.converts = model.One(t == gemm.FP32)
 	}
 	warps := float64(turn.Warps)
 	out.fmas, out.multiplications = float64(turn.FMAs)*warps, float64(turn.WMMAs)*warps
@@ -151,7 +151,7 @@ func walkTurn(turn *generator.Turn, t gemm.DType) *walked {
 		staged = staged || turn.Accesses[i].Instruction == generator.LoadShared
 		out.add(&turn.Accesses[i])
 	}
-	out.conflictDegree = max(out.conflictDegree, tabled.One(staged))
+	out.conflictDegree = max(out.conflictDegree, model.One(staged))
 	return out
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	stopwatch "github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
 	stated "github.com/origami-gemm/origami/plugins/costs"
@@ -27,14 +27,14 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/sgemm/terms"
 )
 
-//go:generate go run ./internal/gen
+//go:generate go run ../internal/gen
 
 // Model is the model on one device.
 type Model struct {
-	tabled.Model
+	model.Model
 	gpu    *gpu.Device
 	device device
-	lists  tabled.Lists[kernel.Operands, []counted]
+	lists  model.Lists[kernel.Operands, []counted]
 }
 
 // counted is a configuration with the counts of its kernel.
@@ -66,16 +66,16 @@ func New(g *gpu.Device) *Model {
 	m := &Model{gpu: g}
 	m.Description, m.AnyAccess, m.Exact = g.Description(), true, true
 	m.Space = func(string, gemm.DType) arch.Space { return family.Family{}.Space() }
-	m.New, m.Share = func() tabled.Evaluation { return &evaluation{model: m} }, m.lists.Share
+	m.New, m.Share = func() model.Evaluation { return &evaluation{model: m} }, m.lists.Share
 	d := &m.Description
 	d.Model, d.Kernels, d.Rung = Family, []string{Family}, arch.RungSpec
 	d.Timing = string(stopwatch.Events) // of the measured ladder
 	if g.BandwidthsMeasured() {
 		d.Rung = arch.RungCalibrated
 	}
-	d.Families = kernel.Declared([]family.Family{{}}, func(gemm.Types) bool { return true })
+	d.Families = kernel.Describe([]family.Family{{}}, func(gemm.Types) bool { return true })
 	d.Families[0].Doc = "fp32 with FMA instructions: the kernels of the public SGEMM ladders"
-	d.Terms = tabled.Schema(terms.Terms, "")
+	d.Terms = model.Schema(terms.Terms, "")
 	d.Constants = append(terms.Constants(g), stated.Of(Family, g.SM.Generation)...)
 	d.Unused = formula.Unused(g.Params, append(Needs(), "l2_latency"))
 	m.Memory = g.Memory
@@ -98,7 +98,7 @@ type evaluation struct {
 	t        timing
 }
 
-// Problem implements tabled.Evaluation.
+// Problem implements model.Evaluation.
 func (e *evaluation) Problem(p gemm.Problem) {
 	e.asked, e.apart = p, apartOf(&p)
 	if o := operandsOf(&p); o != e.operands {
@@ -110,17 +110,30 @@ func (e *evaluation) Problem(p gemm.Problem) {
 	e.p.compute(&e.model.device)
 }
 
-// Config implements tabled.Evaluation.
+// Config implements model.Evaluation.
 func (e *evaluation) Config(c *gemm.Config) arch.Reason {
+	e.prepare(c)
+	return e.Use(&e.one, c)
+}
+
+func (e *evaluation) prepare(c *gemm.Config) {
 	if k := kernelOf(c); e.one.counts == nil || k != e.kernel {
 		e.one.counts, e.kernel = e.model.count(e.operands, k), k
 	}
 	e.in = e.one.of(&e.model.device, c, e.one.counts)
-	return e.use(c, &e.one)
 }
 
-// use moves to a configuration.
-func (e *evaluation) use(c *gemm.Config, n *counted) arch.Reason {
+// Key implements model.Preparer.
+func (e *evaluation) Key() kernel.Operands { return e.operands }
+
+// Prepare implements model.Preparer.
+func (e *evaluation) Prepare(n *counted, c *gemm.Config) {
+	e.prepare(c)
+	*n = e.one
+}
+
+// Use implements model.Preparer.
+func (e *evaluation) Use(n *counted, c *gemm.Config) arch.Reason {
 	e.at, e.detail, e.t.l1Passes = n, n.detail, n.passes(&e.apart)
 	if n.multiplications > 0 { // with tensor cores, which not every problem of these operands can use
 		if _, e.detail = generator.Guard(&e.asked, *c); e.detail != "" {
@@ -130,10 +143,10 @@ func (e *evaluation) use(c *gemm.Config, n *counted) arch.Reason {
 	return n.reason
 }
 
-// Detail implements tabled.Evaluation, for the configuration of the last Config.
+// Detail implements model.Evaluation, for the configuration of the last Config.
 func (e *evaluation) Detail(*gemm.Config, arch.Reason) string { return e.detail }
 
-// Estimate implements tabled.Evaluation. The bound is the resource that a K step needs longest.
+// Estimate implements model.Evaluation. The bound is the resource that a K step needs longest.
 func (e *evaluation) Estimate() arch.Estimate {
 	t, k := &e.t, &e.at.terms
 	t.compute(&e.model.device, &e.p, k)
@@ -156,29 +169,13 @@ func (e *evaluation) Estimate() arch.Estimate {
 
 // Estimate implements arch.Architecture.
 func (m *Model) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
-	if len(cfgs) <= tabled.FewConfigs {
-		return m.Model.Estimate(ctx, dst, p, cfgs)
-	}
-	if err := m.Supports(&p, cfgs[0]); err != nil { // the others are of the same family, or none
-		return err
-	}
-	e := evaluation{model: m}
-	e.Problem(p)
-	return tabled.EstimateList(&m.Model, &m.lists, e.operands, dst, cfgs, func(n *counted, c *gemm.Config) {
-		e.Config(c)
-		*n = e.one
-	}, func(n *counted, c *gemm.Config) arch.Estimate {
-		if reason := e.use(c, n); reason != "" {
-			return arch.Estimate{Reject: reason}
-		}
-		return e.Estimate()
-	})
+	return model.EstimateList(ctx, &m.Model, &m.lists, dst, p, cfgs)
 }
 
-// Row implements tabled.Evaluation.
+// Row implements model.Evaluation.
 func (e *evaluation) Row(dst []float64) {
 	e.Estimate()
-	columns(dst, &e.model.device, &e.in, &e.p, &e.at.terms, &e.t)
+	columns(dst, &e.in, &e.model.device, &e.p, &e.at.terms, &e.t)
 	for i, v := range dst {
 		if math.IsNaN(v) || math.IsInf(v, 0) { // of a configuration that is no kernel
 			dst[i] = arch.RejectedTotal
@@ -194,20 +191,17 @@ const groupGain = 0.02
 
 // Mapping implements arch.Architecture.
 func (m *Model) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
-	var estimate [1]arch.Estimate
-	if err := m.Estimate(ctx, estimate[:], p, []gemm.Config{c}); err != nil { // the group that c came with counts too
+	if _, err := m.Model.Mapping(ctx, p, c); err != nil { // the group that c came with counts too
 		return arch.Mapping{}, err
 	}
+	e := evaluation{model: m}
+	e.Problem(p)
 	best, least := groups[0], math.Inf(1)
 	for _, group := range groups {
-		c.GroupM = group
-		if err := m.Estimate(ctx, estimate[:], p, []gemm.Config{c}); err != nil {
-			return arch.Mapping{}, err
-		}
-		if estimate[0].Reject != "" {
+		if c.GroupM = group; e.Config(&c) != "" {
 			break
 		}
-		if v := float64(estimate[0].Cycles); v < least*(1-groupGain) {
+		if v := float64(e.Estimate().Cycles); v < least*(1-groupGain) {
 			best, least = group, v
 		}
 	}

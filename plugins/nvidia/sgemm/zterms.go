@@ -29,37 +29,37 @@ type inputs struct {
 	converts           float64 // converts
 }
 
-// device holds what depends on the device alone. value returns the parameters and constants.
+// device holds the values of a stage.
 type device struct {
-	numSms          float64 // num_sms
-	l2PerfRatio     float64 // l2_perf_ratio
-	dramPerfRatio   float64 // dram_perf_ratio
 	registerFile    float64 // register_file
-	fmaLanes        float64 // fma_lanes
-	schedulers      float64 // schedulers
+	registerGranule float64 // register_granule
 	sharedReserved  float64 // shared_reserved
+	part1           float64 // shared_memory_bytes + shared_reserved
 	threadsPerSm    float64 // threads_per_sm
 	ctasLimit       float64 // ctas_limit
-	registerGranule float64 // register_granule
-	l2LatencyCycles float64 // l2_latency_cycles
-	barrierLatency  float64 // barrier_latency
-	prologueCycles  float64 // prologue_cycles
-	loopSlots       float64 // loop_slots
-	copySlots       float64 // copy_slots
-	asyncSlots      float64 // async_slots
-	handoverCycles  float64 // handover_cycles
-	smL2Rate        float64 // sm_l2_rate
-	globalLoadShare float64 // global_load_share
-	warpFmaCycles   float64 // warp_fma_cycles
-	fmaShare        float64 // fma_share
-	part1           float64 // shared_memory_bytes + shared_reserved
+	numSms          float64 // num_sms
 	part2           float64 // l2_bytes * l2_usable_share
+	globalLoadShare float64 // global_load_share
 	part3           float64 // wide_slots - 1
 	part4           float64 // 32 / load_store_units
+	fmaLanes        float64 // fma_lanes
+	fmaShare        float64 // fma_share
 	part5           float64 // tensor_rate * mma_sync_share
+	copySlots       float64 // copy_slots
+	asyncSlots      float64 // async_slots
+	loopSlots       float64 // loop_slots
+	schedulers      float64 // schedulers
+	l2PerfRatio     float64 // l2_perf_ratio
+	dramPerfRatio   float64 // dram_perf_ratio
+	l2LatencyCycles float64 // l2_latency_cycles
 	part6           float64 // max(0, hbm_latency_penalty - l2_latency_cycles)
+	barrierLatency  float64 // barrier_latency
+	warpFmaCycles   float64 // warp_fma_cycles
 	launch          float64 // launch
 	part7           float64 // next_launch_seconds * clock
+	prologueCycles  float64 // prologue_cycles
+	handoverCycles  float64 // handover_cycles
+	smL2Rate        float64 // sm_l2_rate
 	part8           float64 // 1 / (tensor_rate * num_sms)
 	part9           float64 // 1 / (2 * fma_lanes * num_sms)
 }
@@ -67,45 +67,45 @@ type device struct {
 func (d *device) compute(value func(name string) float64) {
 	clock := value("clock")
 	launch := float64(value("launch_seconds") * clock)
-	numSms := value("num_sms")
-	d.numSms = numSms
-	d.l2PerfRatio = value("l2_perf_ratio")
-	d.dramPerfRatio = value("dram_perf_ratio")
 	d.registerFile = value("register_file")
-	fmaLanes := value("fma_lanes")
-	d.fmaLanes = fmaLanes
-	d.schedulers = value("schedulers")
+	d.registerGranule = value("register_granule")
 	sharedReserved := value("shared_reserved")
 	d.sharedReserved = sharedReserved
+	d.part1 = value("shared_memory_bytes") + sharedReserved
 	d.threadsPerSm = value("threads_per_sm")
 	d.ctasLimit = value("ctas_limit")
-	d.registerGranule = value("register_granule")
-	l2LatencyCycles := value("l2_latency_cycles")
-	d.l2LatencyCycles = l2LatencyCycles
-	d.barrierLatency = value("barrier_latency")
-	d.prologueCycles = value("prologue_cycles")
-	d.loopSlots = value("loop_slots")
-	d.copySlots = value("copy_slots")
-	d.asyncSlots = value("async_slots")
-	d.handoverCycles = value("handover_cycles")
-	d.smL2Rate = value("sm_l2_rate")
-	d.globalLoadShare = value("global_load_share")
-	d.warpFmaCycles = value("warp_fma_cycles")
-	d.fmaShare = value("fma_share")
-	d.part1 = value("shared_memory_bytes") + sharedReserved
+	numSms := value("num_sms")
+	d.numSms = numSms
 	d.part2 = float64(value("l2_bytes") * value("l2_usable_share"))
+	d.globalLoadShare = value("global_load_share")
 	d.part3 = value("wide_slots") - 1
 	d.part4 = 32 / value("load_store_units")
+	fmaLanes := value("fma_lanes")
+	d.fmaLanes = fmaLanes
+	d.fmaShare = value("fma_share")
 	tensorRate := value("tensor_rate")
 	d.part5 = float64(tensorRate * value("mma_sync_share"))
+	d.copySlots = value("copy_slots")
+	d.asyncSlots = value("async_slots")
+	d.loopSlots = value("loop_slots")
+	d.schedulers = value("schedulers")
+	d.l2PerfRatio = value("l2_perf_ratio")
+	d.dramPerfRatio = value("dram_perf_ratio")
+	l2LatencyCycles := value("l2_latency_cycles")
+	d.l2LatencyCycles = l2LatencyCycles
 	d.part6 = max(0, value("hbm_latency_penalty")-l2LatencyCycles)
+	d.barrierLatency = value("barrier_latency")
+	d.warpFmaCycles = value("warp_fma_cycles")
 	d.launch = launch
 	d.part7 = float64(value("next_launch_seconds") * clock)
+	d.prologueCycles = value("prologue_cycles")
+	d.handoverCycles = value("handover_cycles")
+	d.smL2Rate = value("sm_l2_rate")
 	d.part8 = 1 / (tensorRate * numSms)
 	d.part9 = 1 / (2 * fmaLanes * numSms)
 }
 
-// problem holds what depends on the problem.
+// problem holds the values of a stage.
 type problem struct {
 	m           float64 // m, set by hand
 	n           float64 // n, set by hand
@@ -125,7 +125,7 @@ func (p *problem) compute(d *device) {
 	p.part3 = float64(p.batch * (float64(p.m*p.k) + float64(p.k*p.n)))
 }
 
-// kernelTerms holds what depends on the configuration and its kernel, and not on the problem.
+// kernelTerms holds the values of a stage.
 type kernelTerms struct {
 	blockM        float64 // block_m
 	blockN        float64 // block_n
@@ -212,7 +212,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.part12 = x3
 }
 
-// timing holds what depends on all.
+// timing holds the values of a stage.
 type timing struct {
 	l1Passes    float64 // l1_passes, set by hand
 	l2Step      float64 // l2_step
@@ -315,7 +315,7 @@ func (t *timing) compute(d *device, p *problem, k *kernelTerms) {
 }
 
 // columns writes all terms to dst.
-func columns(dst []float64, d *device, in *inputs, p *problem, k *kernelTerms, t *timing) {
+func columns(dst []float64, in *inputs, d *device, p *problem, k *kernelTerms, t *timing) {
 	threads := float64(32 * in.numWarps)
 	gridM := math.Ceil(p.m / k.blockM)
 	gridN := math.Ceil(p.n / k.blockN)

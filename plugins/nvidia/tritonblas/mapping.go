@@ -5,25 +5,20 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/tritonblas/terms"
 )
-
-// groupCandidates are the launch-order groups that phase two tries. footprints has a term for each.
-var groupCandidates = [...]int{1, 2, 3, 4, 5, 6, 8, 16}
 
 // Mapping implements arch.Architecture. It is phase two: it chooses the first group with the smallest footprint of the
 // first wave, (distinct tile rows)·block_m + (distinct tile columns)·block_n. The items of a batch have distinct
 // operands, so the footprint is that of one item.
-func (r *Model) Mapping(_ context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
-	if err := r.Supports(&p, c); err != nil {
-		return arch.Mapping{}, err
-	}
-	if _, err := r.family(&c); err != nil {
+func (m *Model) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
+	if _, err := m.Model.Mapping(ctx, p, c); err != nil {
 		return arch.Mapping{}, err
 	}
 	gridM, gridN := cdiv(p.M, c.BlockM), cdiv(p.N, c.BlockN)
-	wave := min(gridM*gridN, r.numSMs)
+	wave := min(gridM*gridN, m.gpu.SMs)
 	best, bestCost := 0, 0
-	for _, g := range groupCandidates {
+	for _, g := range terms.Groups {
 		rows, columns := footprint(wave, g, gridM, gridN)
 		if cost := rows*c.BlockM + columns*c.BlockN; best == 0 || cost < bestCost {
 			best, bestCost = g, cost

@@ -2,7 +2,7 @@ package terms
 
 import (
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 )
 
 // Parameters are the numbers of the device file that the formulas use.
@@ -91,7 +91,7 @@ const DataSet = "amd-ref/data"
 // Quantities are the fitted numbers, each with its bounds and its values for gfx900, gfx90a and gfx942. Shares end at
 // 1, and rates at what the hardware has: 128 B per cycle of the LDS and 64 of the L1 (instruction sets), the rest of a
 // bound is a factor of ten or so around what the recorded times of all generations say.
-var Quantities = []tabled.Quantity{
+var Quantities = []model.Quantity{
 	fitted("launch_seconds", "s", "launch of a kernel", 2.5e-6, 6e-6, 6e-06, 6e-06, 3.15e-06),
 	fitted("compute_share", one, "rate of the matrix cores, or of FMA, ÷ peak", 0.5, 1, 0.7832, 0.7766, 1),
 	fitted("lds_read_rate", "B/cycle", "what waves read of the LDS of a CU, which has 128 B per cycle", 20, 128,
@@ -117,25 +117,12 @@ var Quantities = []tabled.Quantity{
 	fitted("energy_per_byte", "J", "of an operand from the L2 to the LDS", 1e-13, 1e-10, 1e-12, 1e-13, 2.675e-11),
 }
 
-func fitted(name, unit, doc string, low, high float64, gfx900, gfx90a, gfx942 float64) tabled.Quantity {
-	q := tabled.Bounded(name, unit, 0, low, high, doc)
+func fitted(name, unit, doc string, low, high float64, gfx900, gfx90a, gfx942 float64) model.Quantity {
+	q := model.Bounded(name, unit, 0, low, high, doc)
 	for i, value := range []float64{gfx900, gfx90a, gfx942} {
 		g := []*Generation{Vega, CDNA2, CDNA3}[i].Name
-		q.Rungs = append(q.Rungs, tabled.Value{Of: g, Value: value, DataSet: DataSet,
+		q.Rungs = append(q.Rungs, model.Value{Of: g, Value: value, DataSet: DataSet,
 			Source: "fitted on the recorded choices and speeds of " + g + " in plugins/amd-ref/data, 2026-11-22"})
 	}
 	return q
-}
-
-// Numbers returns the names of all numbers that formulas may use: parameters, constants and quantities.
-func Numbers() []string {
-	var names []string
-	names = append(names, Parameters...)
-	for _, c := range CDNA3.Constants() {
-		names = append(names, c.Name)
-	}
-	for _, q := range Quantities {
-		names = append(names, q.Name)
-	}
-	return names
 }

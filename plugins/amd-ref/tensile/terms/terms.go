@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 )
 
 // Page documents the terms.
@@ -26,16 +26,16 @@ const OfKernel = "kernel"
 // OfRelease is the input that is set from the sizes of the problem.
 const OfRelease = "release"
 
-var row, input = tabled.Row, tabled.Input
+var row, input = model.Row, model.Input
 
 // Terms is the model, in the order in which it computes.
-var Terms = tabled.Table(kernelTerms, stepTerms, gridTerms, trafficTerms, wave("full", "workgroups_per_cu", "num_cus"),
+var Terms = model.Table(kernelTerms, stepTerms, gridTerms, trafficTerms, wave("full", "workgroups_per_cu", "num_cus"),
 	wave("tail", "tail_count", "tail_cus"), wave("dealt", "1", "num_cus"), totalTerms)
 
 const fromFamily = "from the kernel family"
 
 // What fits on a CU: registers and LDS limit the work-groups.
-var kernelTerms = []tabled.Term{
+var kernelTerms = []model.Term{
 	input("rate", "FLOP/cycle", OfKernel,
 		"peak rate of the type ÷ (num_cus * clock), of the data sheet; half of it for fp16 with FMA", "peak of one CU"),
 	input("energy_scale", one, OfKernel, "(peak_fp16 ÷ the peak of the type) to the power of 3/4",
@@ -59,7 +59,7 @@ var kernelTerms = []tabled.Term{
 }
 
 // One step of one work-group, at each resource of its CU.
-var stepTerms = []tabled.Term{
+var stepTerms = []model.Term{
 	row("matrix_step", cycles, "2 * block_m * block_n * block_k / (rate * compute_share)",
 		"matrix cores, or FMA of the vector units").As(arch.CommonComputeStep).Step(),
 	row("lds_step", cycles, `when(fma > 0, wave_lanes * num_warps * (thread_m + thread_n) / local_split,
@@ -77,7 +77,7 @@ var stepTerms = []tabled.Term{
 }
 
 // The grid, and the waves in which the CUs compute it.
-var gridTerms = []tabled.Term{
+var gridTerms = []model.Term{
 	row("tiles_m", one, "cdiv(m, block_m)", "rows of output tiles").As(arch.CommonTilesM),
 	row("tiles_n", one, "cdiv(n, block_n)", "columns of output tiles").As(arch.CommonTilesN),
 	row("tiles", one, "tiles_m * tiles_n * batch", "output tiles"),
@@ -102,7 +102,7 @@ var gridTerms = []tabled.Term{
 
 // What the L2 caches load. The work-groups that a die runs at a time form a rectangle of tiles. A step loads each row
 // of it from A once, and each column from B.
-var trafficTerms = []tabled.Term{
+var trafficTerms = []model.Term{
 	row("tiles_per_die", one, "max(1, min(workgroups, workgroups_per_cu * num_cus) / (num_xcds * split_k))",
 		"tiles that a die works on at a time"),
 	row("rows", one, "min(group, tiles_m)", "rows of tiles of the rectangle"),
@@ -113,7 +113,7 @@ var trafficTerms = []tabled.Term{
 }
 
 // waveTerms are those of one wave. wave_ stands for its name.
-var waveTerms = []tabled.Term{
+var waveTerms = []model.Term{
 	row("wave_running", one, "wave_count * wave_cus", "work-groups that run at a time"),
 	row("wave_l2_step", cycles, "wave_running * line_traffic / (l2_rate * num_xcds * l2_share)", "L2 caches"),
 	row("wave_power_step", cycles, `wave_running * (2 * block_m * block_n * block_k * (energy_per_flop * energy_scale)
@@ -131,8 +131,8 @@ var waveTerms = []tabled.Term{
 }
 
 // wave returns the terms of a wave with count work-groups on each of cus CUs.
-func wave(name, count, cus string) []tabled.Term {
-	out := make([]tabled.Term, len(waveTerms))
+func wave(name, count, cus string) []model.Term {
+	out := make([]model.Term, len(waveTerms))
 	replace := strings.NewReplacer("wave_count", count, "wave_cus", cus, "wave_lanes", "wave_lanes", "wave_", name+"_")
 	for i, t := range waveTerms {
 		t.Name, t.Formula, t.Doc = replace.Replace(t.Name), replace.Replace(t.Formula), t.Doc+", "+name+" wave"
@@ -149,7 +149,7 @@ func wave(name, count, cus string) []tabled.Term {
 	return out
 }
 
-var totalTerms = []tabled.Term{
+var totalTerms = []model.Term{
 	row("wave_loops", cycles, "steps * (full_waves * full_step + when(rest > 0, tail_step, 0))", "steps of all waves"),
 	row("hidden", one, "end_overlap * (1 - 1 / workgroups_per_cu)",
 		"share of starts and outputs behind which other work-groups of the CU compute"),

@@ -6,7 +6,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
@@ -16,8 +16,10 @@ import (
 // Family implements kernel.Family. It has the name and the axes of the generator's.
 type Family struct{ generator.Family }
 
-// Pastes implements kernel.Family.
-func (Family) Pastes() []string { return []string{"cuda"} }
+var traits = kernel.Traits{Pastes: []string{"cuda"}, Nests: true, OneFrom: 1}
+
+// Traits implements kernel.Family.
+func (Family) Traits() *kernel.Traits { return &traits }
 
 // Types implements kernel.Family.
 func (Family) Types() []gemm.Types { return gemm.Plain(generator.DTypes()...) }
@@ -25,13 +27,7 @@ func (Family) Types() []gemm.Types { return gemm.Plain(generator.DTypes()...) }
 // splits are the values of split_k in the candidate list.
 var splits = []int{1, 2, 4, 8, 16, 32}
 
-// Groups implements kernel.Family.
-func (Family) Groups() bool { return false }
-
-// Nests implements kernel.Nester.
-func (Family) Nests() {}
-
-// Sums implements kernel.Ordered.
+// Sums implements kernel.Family.
 func (f Family) Sums(*gpu.SM) arch.SumOrder { return f.Family.Sums() }
 
 // Space implements kernel.Family: every kernel that gemmgen can generate.
@@ -54,12 +50,6 @@ func spec(o kernel.Operands, c gemm.Config) generator.Spec {
 func check(d *gpu.Device, o kernel.Operands, c gemm.Config) (generator.Resources, arch.Reason, string) {
 	s := spec(o, c)
 	return s.Check(kernel.Limits(d))
-}
-
-// Kernel implements kernel.OneForSplits.
-func (Family) Kernel(c gemm.Config) gemm.Config {
-	c.SplitK = 1
-	return c
 }
 
 // Check implements kernel.Family.
@@ -136,9 +126,9 @@ func (Family) Overhead() kernel.Overhead {
 	const fit = "fitted on h200-mma and the sets mma-fit of sweeps (23,979 times on 158 problems) with the other " +
 		"quantities as they are, 2026-11-28"
 	return kernel.Overhead{
-		Slots: tabled.Bounded("mma_loop_slots", "1", 40.19, 10, 300, "loop_slots of the family mma").
+		Slots: model.Bounded("mma_loop_slots", "1", 40.19, 10, 300, "loop_slots of the family mma").
 			Over(39.2, 42.3).From(dataSets, fit),
-		Latency: tabled.Bounded("mma_step_latency", "cycles", 142.8, 20, 600, "step_latency of the family mma").
+		Latency: model.Bounded("mma_step_latency", "cycles", 142.8, 20, 600, "step_latency of the family mma").
 			Over(118, 153).From(dataSets, fit),
 	}
 }

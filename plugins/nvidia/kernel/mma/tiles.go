@@ -23,13 +23,6 @@ func (Family) CheckTile(d *gpu.Device, o kernel.Operands, c *gemm.Config) (arch.
 	return reason, detail
 }
 
-// RejectTiles applies CheckTile to a list.
-func (f Family) RejectTiles(d *gpu.Device, o kernel.Operands, dst []arch.Estimate, configs []gemm.Config) {
-	for i := range configs {
-		dst[i].Reject, _ = f.CheckTile(d, o, &configs[i])
-	}
-}
-
 // SortLaunches orders the configurations of each tile, which are adjacent, by warps and stages, the best first, for a
 // model that does not distinguish them.
 func (Family) SortLaunches(d *gpu.Device, o kernel.Operands, configs []gemm.Config) {

@@ -16,8 +16,8 @@ type Family struct{ generator.Family }
 // Types implements kernel.Family.
 func (Family) Types() []gemm.Types { return generator.Types() }
 
-// Pastes implements kernel.Family.
-func (Family) Pastes() []string { return nil }
+// Traits implements kernel.Family.
+func (Family) Traits() *kernel.Traits { return &kernel.Traits{} }
 
 // Spec returns the specification that the generator has for a configuration.
 func Spec(o kernel.Operands, c gemm.Config) generator.Spec {

@@ -7,7 +7,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 )
 
-// Sums implements kernel.Ordered.
+// Sums implements kernel.Family.
 //
 // tl.dot adds a block of block_k indices to the sums of a tile, block after block in the order of K, and no warps
 // divide K. A split of K adds up more than one sum of an element. block_k is the same for all M, because the last

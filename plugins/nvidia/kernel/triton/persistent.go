@@ -32,14 +32,10 @@ func flattened(c *gemm.Config) bool {
 	return value == "on"
 }
 
-// Persistent implements kernel.Persistent.
-func (Persistent) Persistent() {}
+var persistentTraits = kernel.Traits{Pastes: []string{"triton"}, Persistent: true}
 
-// Pastes implements kernel.Family.
-func (Persistent) Pastes() []string { return []string{"triton"} }
-
-// Groups implements kernel.Family.
-func (Persistent) Groups() bool { return false }
+// Traits implements kernel.Family.
+func (Persistent) Traits() *kernel.Traits { return &persistentTraits }
 
 // Space implements kernel.Family.
 func (f Persistent) Space() arch.Space {

@@ -31,14 +31,3 @@ func (Family) CheckTile(d *gpu.Device, o kernel.Operands, c *gemm.Config) (arch.
 	}
 	return kernel.CheckShared(d, unit.Bytes(a+b))
 }
-
-// RejectTiles applies CheckTile to a list.
-func (f Family) RejectTiles(d *gpu.Device, o kernel.Operands, dst []arch.Estimate, configs []gemm.Config) {
-	sm, shared := d.SM, int(d.SharedMemory)
-	for i := range configs {
-		c := &configs[i]
-		if a, b := operandBytes(o.DType, c); a+b > shared || !compiles(sm, o.DType, c) {
-			dst[i].Reject, _ = f.CheckTile(d, o, c)
-		}
-	}
-}

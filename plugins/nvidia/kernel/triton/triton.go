@@ -9,7 +9,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
@@ -38,14 +38,13 @@ func (tiles) Types() []gemm.Types {
 	return gemm.Plain(gemm.FP16, gemm.BF16, gemm.FP32, gemm.TF32, gemm.FP8, gemm.FP8E5M2, gemm.INT8)
 }
 
-// Pastes implements kernel.Family.
-func (Family) Pastes() []string { return []string{"triton", "inductor"} }
+var traits = kernel.Traits{Pastes: []string{"triton", "inductor"}, Groups: true, OneFrom: 1}
+
+// Traits implements kernel.Family.
+func (Family) Traits() *kernel.Traits { return &traits }
 
 // splits are the values of split_k in the candidate list.
 var splits = []int{1, 2, 4, 8, 16, 32}
-
-// Groups implements kernel.Family.
-func (Family) Groups() bool { return true }
 
 // Space implements kernel.Family. It is the space of the sweep of the data set h200-triton.
 func (f Family) Space() arch.Space {
@@ -53,12 +52,6 @@ func (f Family) Space() arch.Space {
 		Kernel: f.Name(), BlockM: blocksMN, BlockN: blocksMN, BlockK: blocksK,
 		NumWarps: []int{4, 8}, NumStages: []int{2, 3, 4, 5}, SplitK: splits,
 	}
-}
-
-// Kernel implements kernel.OneForSplits.
-func (Family) Kernel(c gemm.Config) gemm.Config {
-	c.SplitK = 1
-	return c
 }
 
 // Check implements kernel.Family.
@@ -195,10 +188,10 @@ func (tiles) Overhead() kernel.Overhead {
 	const fit = "fitted on " + dataSet + " (34,240 times of 856 kernels on 40 sizes) with the others as they are, " +
 		"2026-11-28"
 	return kernel.Overhead{
-		Slots: tabled.Bounded("loop_slots", "1", 88.39, 10, 300,
+		Slots: model.Bounded("loop_slots", "1", 88.39, 10, 300,
 			"instructions of a warp per K step beside loads and matrix instructions: pointers, masks, barriers").
 			Over(87.9, 88.8).From(dataSet, fit),
-		Latency: tabled.Bounded("step_latency", "cycles", 63.69, 20, 600, "wait and barriers of a K step with mma.sync").
+		Latency: model.Bounded("step_latency", "cycles", 63.69, 20, 600, "wait and barriers of a K step with mma.sync").
 			Over(49.9, 75.7).From(dataSet, fit),
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/wgmma"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
@@ -18,8 +18,11 @@ import (
 // Family implements kernel.Family. It has the name and the axes of the generator's.
 type Family struct{ generator.Family }
 
-// Pastes implements kernel.Family.
-func (Family) Pastes() []string { return []string{"cuda"} }
+// Whether there is a split of K decides how C is stored.
+var traits = kernel.Traits{Pastes: []string{"cuda"}, Resident: true, OneFrom: 2}
+
+// Traits implements kernel.Family.
+func (Family) Traits() *kernel.Traits { return &traits }
 
 // Types implements kernel.Family.
 func (Family) Types() []gemm.Types { return gemm.Plain(gemm.FP16, gemm.BF16, gemm.FP8, gemm.FP8E5M2) }
@@ -27,9 +30,6 @@ func (Family) Types() []gemm.Types { return gemm.Plain(gemm.FP16, gemm.BF16, gem
 // splits are the values of split_k in the candidate list, splitsTurned the values for tiles whose rows 64 does not
 // divide.
 var splits, splitsTurned = []int{1, 2, 3, 4, 6, 8, 12, 16}, []int{1, 2, 4, 8}
-
-// Groups implements kernel.Family.
-func (Family) Groups() bool { return false }
 
 // Space implements kernel.Family: every kernel that gemmgen can generate, but for tiles that CTAs share along K and
 // for clusters of other shapes. They are considered where a list or --space names them: on the 112 sizes of
@@ -69,12 +69,6 @@ func spec(o kernel.Operands, c gemm.Config) generator.Spec {
 		Epilogue:    e,
 		Config:      c,
 	}
-}
-
-// Kernel implements kernel.OneForSplits. Whether there is a split decides how C is stored.
-func (Family) Kernel(c gemm.Config) gemm.Config {
-	c.SplitK = min(c.SplitK, 2)
-	return c
 }
 
 // Check implements kernel.Family.
@@ -124,11 +118,8 @@ func (Family) Reduction(p gemm.Problem, c gemm.Config) kernel.Reduction {
 	return kernel.Reduction{Workspace: partials}
 }
 
-// Sums implements kernel.Ordered.
+// Sums implements kernel.Family.
 func (f Family) Sums(*gpu.SM) arch.SumOrder { return f.Family.Sums() }
-
-// Resident implements kernel.Resident.
-func (Family) Resident() {}
 
 // Loop implements kernel.Family. While a warpgroup adds the products of its last tile of a block to its sums, an
 // addition in each thread for each two columns, the tensor cores are taken to wait. Other warpgroups may have them.
@@ -161,9 +152,9 @@ func (Family) Overhead() kernel.Overhead {
 	const fit = "fitted for picks on the sets wgmma-fit of h200-wgmma, of which one is an H100's, with the other " +
 		"quantities as they are, 2026-11-28"
 	return kernel.Overhead{
-		Slots: tabled.Bounded("wgmma_loop_slots", "1", 5.904886, 1, 20, "loop_slots of the family wgmma").
+		Slots: model.Bounded("wgmma_loop_slots", "1", 5.904886, 1, 20, "loop_slots of the family wgmma").
 			Over(2.496, 15.56).From(dataSet, fit),
-		Latency: tabled.Bounded("wgmma_step_latency", "cycles", 136.3996, 10, 300, "step_latency of the family wgmma").
+		Latency: model.Bounded("wgmma_step_latency", "cycles", 136.3996, 10, 300, "step_latency of the family wgmma").
 			Over(111.8, 141.4).From(dataSet, fit),
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/core/score"
-	"github.com/origami-gemm/origami/core/tabled"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/pipelined"
@@ -40,8 +40,8 @@ type experiment struct {
 }
 
 // fitted are the quantities that are fitted on the data set, without those that are held.
-func (e *experiment) fitted() []tabled.Quantity {
-	other := func(q tabled.Quantity) bool { return q.DataSet != e.dataSet || strings.HasSuffix(q.Source, terms.Held) }
+func (e *experiment) fitted() []model.Quantity {
+	other := func(q model.Quantity) bool { return q.DataSet != e.dataSet || strings.HasSuffix(q.Source, terms.Held) }
 	return slices.DeleteFunc(e.model.Quantities(), other)
 }
 
@@ -105,7 +105,7 @@ func (e *experiment) with(values map[string]float64) (arch.Architecture, error) 
 	return e.model.With(values), nil
 }
 
-func (e *experiment) fit(t *testing.T, quantities []tabled.Quantity, o fit.Options) map[string]float64 {
+func (e *experiment) fit(t *testing.T, quantities []model.Quantity, o fit.Options) map[string]float64 {
 	t.Helper()
 	found, err := fit.Run(t.Context(), e.sample, e.with, free(quantities), o)
 	if err != nil {
@@ -115,7 +115,7 @@ func (e *experiment) fit(t *testing.T, quantities []tabled.Quantity, o fit.Optio
 }
 
 // free are quantities as the fit takes them.
-func free(quantities []tabled.Quantity) []fit.Quantity {
+func free(quantities []model.Quantity) []fit.Quantity {
 	list := make([]fit.Quantity, len(quantities))
 	for i, q := range quantities {
 		list[i] = fit.Quantity{Name: q.Name, Low: q.Low, High: q.High}
@@ -230,7 +230,7 @@ func TestAblation(t *testing.T) {
 		values := e.shipped()
 		values[name] = value
 		show(fmt.Sprintf("%s (`%s`)", doc, name), values)
-		others := slices.DeleteFunc(e.fitted(), func(q tabled.Quantity) bool { return q.Name == name })
+		others := slices.DeleteFunc(e.fitted(), func(q model.Quantity) bool { return q.Name == name })
 		show("… fitted anew", e.fit(t, others, fit.Options{Start: values, Steps: 15}))
 	}
 	fmt.Println("| without | geomean | worst | tau | worst tau | error |\n| --- | --- | --- | --- | --- | --- |")

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 )
 
@@ -129,14 +129,14 @@ var Quantities = slices.Concat(
 		"2026-11-27; the loss is flat within", chosenWave),
 )
 
-// Resident and Persistent stand for the families that are kernel.Resident and kernel.Persistent.
+// Resident and Persistent stand for the families with these kernel.Traits.
 const (
 	Resident   = "resident"
 	Persistent = "persistent"
 )
 
 // of says of quantities that they are of a family.
-func of(family string, list []tabled.Quantity) []tabled.Quantity {
+func of(family string, list []model.Quantity) []model.Quantity {
 	for i := range list {
 		list[i].Kernel = family
 	}
@@ -144,7 +144,7 @@ func of(family string, list []tabled.Quantity) []tabled.Quantity {
 }
 
 // from sets the source of quantities. Of those that were fitted as a whole, or chosen, it has the range.
-func from(dataSet, source string, list []tabled.Quantity) []tabled.Quantity {
+func from(dataSet, source string, list []model.Quantity) []model.Quantity {
 	for i := range list {
 		q := &list[i]
 		if q.DataSet, q.Source = dataSet, source; q.Folds == nil {
@@ -159,7 +159,7 @@ const Held = ", and held since"
 
 // fittedFirst are the quantities of all families. They were found with those of fitted, and held when the terms of a K
 // step of Triton's kernels were changed, as what wgmma's kernels are known by was found on top of them.
-var fittedFirst = []tabled.Quantity{
+var fittedFirst = []model.Quantity{
 	bounded("launch_seconds", "s", 3.735e-06, 2e-6, 6e-6,
 		"launch of the kernel and the events around it").Over(3.64e-06, 3.87e-06),
 	bounded("wgmma_cycles", cycles, 22.99, 1, 64, "least time of one wgmma m64nNk16 on an SM").Over(21.5, 23.9),
@@ -182,7 +182,7 @@ var fittedFirst = []tabled.Quantity{
 }
 
 // fitted are those of Triton's kernels, and of mma's.
-var fitted = []tabled.Quantity{
+var fitted = []model.Quantity{
 	bounded("l2_coalescing", one, 1.298, 1, 2,
 		"bytes that reach SMs per byte that the L2 delivers: presumably SMs that ask for the "+
 			"same line at the same time are served at once").Over(1.28, 1.32).Off(unlimited),
@@ -208,7 +208,7 @@ var fitted = []tabled.Quantity{
 }
 
 // fittedMMA are the quantities that only kernels of the family mma tell. Those of all its kernels are fitted together.
-var fittedMMA = []tabled.Quantity{
+var fittedMMA = []model.Quantity{
 	bounded("hot_line_bandwidth", perCycle, 989.1, 64, 5120,
 		"what all SMs together get of the lines of one row: a kernel that repeats rows reads "+
 			"it again for every row of a tile beyond the matrix").Over(952, 1010).Off(unlimited),
@@ -231,7 +231,7 @@ var fittedMMA = []tabled.Quantity{
 }
 
 // fittedResident are the quantities of CTAs that stay resident.
-var fittedResident = []tabled.Quantity{
+var fittedResident = []model.Quantity{
 	bounded("engine_bandwidth", perCycle, 126.2794, 16, 128,
 		"what the copy engine of an SM brings of the L2").Over(115.8, 128).Off(unlimited),
 	bounded("crossing", one, 2.044271, 0.01, 3,
@@ -263,7 +263,7 @@ var fittedResident = []tabled.Quantity{
 		Over(0.5627, 0.6717),
 }
 
-var fittedSweeps = []tabled.Quantity{
+var fittedSweeps = []model.Quantity{
 	bounded("interleaved_share", one, 0.1608, 0.05, 1,
 		"share of the time of copies that the matrix instructions wait for, if addresses are computed between them"),
 	bounded("copy_rate", one, 0.1545, 0.02, 1,
@@ -283,7 +283,7 @@ var fittedSweeps = []tabled.Quantity{
 
 // fittedUnaligned are the quantities of loops whose operands pass through registers, as far as round sizes do not tell
 // them.
-var fittedUnaligned = []tabled.Quantity{
+var fittedUnaligned = []model.Quantity{
 	bounded("turn_latency", cycles, 10.5, 0.5, 30,
 		"what each row of B in a K step delays it, if it waits for B and then for A").Over(10, 11),
 	bounded("narrow_spill_share", one, 0.45, 0.05, 2,
@@ -292,34 +292,22 @@ var fittedUnaligned = []tabled.Quantity{
 }
 
 // fittedPersistent are the quantities of kernels whose CTAs compute one tile after the other.
-var fittedPersistent = []tabled.Quantity{
+var fittedPersistent = []model.Quantity{
 	bounded("read_share", one, 0.1985, 0.01, 1,
 		"share of the time in which matrix instructions read shared memory that delays copies a single K step ahead"),
 	bounded("line_wait", cycles, 8.487, 0.1, 20, "for how long a warp issues the copy of a cache line"),
 }
 
-var chosen = []tabled.Quantity{
+var chosen = []model.Quantity{
 	bounded("timed_launch_seconds", "s", 2.8e-6, 2e-6, 3.5e-6,
 		"launch of a kernel that has just run, taken off the times of the characterization"),
 	bounded("timed_least_seconds", "s", 1e-6, 0, 1.5e-6, "least prologue and epilogue of a kernel that was timed"),
 }
 
 // chosenWave is a number of the L2, whatever asks it. Data sets that were measured on other days disagree on it.
-var chosenWave = []tabled.Quantity{
+var chosenWave = []model.Quantity{
 	bounded("wave_coalescing", one, 1.5, 1.3, 1.75,
 		"l2_coalescing of a launch of a single wave, whose CTAs start together").Off(1),
 }
 
-// Numbers returns the names of all numbers that formulas may use: parameters, constants and quantities.
-func Numbers() []string {
-	names := slices.Clone(Parameters)
-	for _, c := range Constants {
-		names = append(names, c.Name)
-	}
-	for _, q := range Quantities {
-		names = append(names, q.Name)
-	}
-	return names
-}
-
-var bounded = tabled.Bounded
+var bounded = model.Bounded

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 )
 
 // The sets of terms that the model's own code sets.
@@ -35,10 +35,10 @@ const (
 	cycles4  = "cycles^4" // of sums of fourth powers
 )
 
-var row, input = tabled.Row, tabled.Input
+var row, input = model.Row, model.Input
 
 // Terms is the model, in the order in which it computes.
-var Terms = tabled.Table(kernelTerms, stepTerms, gridTerms, timedTerms, trafficTerms, deviceTerms,
+var Terms = model.Table(kernelTerms, stepTerms, gridTerms, timedTerms, trafficTerms, deviceTerms,
 	wave("full", "ctas_per_sm"), wave("tail", "tail_ctas"), totalTerms)
 
 const (
@@ -48,7 +48,7 @@ const (
 )
 
 // What fits on an SM: registers, shared memory, threads and slots limit the CTAs.
-var kernelTerms = []tabled.Term{
+var kernelTerms = []model.Term{
 	row("threads", one, "32 * num_warps", "threads of a CTA"),
 	input("resident", one, OfKernel, fromFamily,
 		"1 if the launch has a CTA for each SM, which computes one tile after the other and copies ahead from one "+
@@ -115,7 +115,7 @@ var kernelTerms = []tabled.Term{
 }
 
 // One K step of one CTA, at each resource of its SM.
-var stepTerms = []tabled.Term{
+var stepTerms = []model.Term{
 	row("tensor_step", cycles, `when(wgmma > 0,
 			`+instructions+`
 				* max(2 * when(tensor_columns > 0, tensor_lanes, wgmma_m) * wgmma_n * instruction_k / (tensor_rate * rate),
@@ -211,7 +211,7 @@ func linesOf(rows, elements string) string {
 }
 
 // The grid, and the waves in which an SM computes its CTAs.
-var gridTerms = []tabled.Term{
+var gridTerms = []model.Term{
 	input("group_tiles", one, OfGroups, "sum over the groups of their rows ÷ block_m, rounded up",
 		"rows of output tiles of all groups; 0 without groups"),
 	row("grid_m", one, `when(group_tiles > 0, group_tiles / batch,
@@ -316,7 +316,7 @@ func wrapped(of string) string {
 // The K loop of a kernel that was timed by itself: up to a K of 2048, in which the pipeline fills and operands are
 // near, and beyond. The pass has a warm L2. The loop adds what that hides: a step that comes first to operands in
 // DRAM waits for them as long as the loads that run ahead do not cover.
-var timedTerms = slices.Concat([]tabled.Term{
+var timedTerms = slices.Concat([]model.Term{
 	input("timed", one, OfKernel, "1 if the characterization has the kernel, else 0", "the kernel was timed by itself"),
 	row("pass_counts", one, "timed * when(misaligned_a + misaligned_b > 0, 0, 1)",
 		"1 if the timing pass has the kernel, and rows begin with a cache line, as those of the pass did"),
@@ -332,7 +332,7 @@ var timedTerms = slices.Concat([]tabled.Term{
 }, pace("one", "one CTA alone", ""), pace("chip", "one CTA on every SM", "one_loop"),
 	pace("full_chip", "as many CTAs on every SM as fit", "chip_loop"))
 
-func passTime(name, k, of string) tabled.Term {
+func passTime(name, k, of string) model.Term {
 	return input(name+"_"+k, "s", OfKernel, fromPass, of+", K = "+k)
 }
 
@@ -343,14 +343,14 @@ func passCycles(name, k string) string {
 
 // pace is the K loop at one of the three paces of the pass. More CTAs are never faster than fewer: the loop takes at
 // least the one that below names.
-func pace(name, of, below string) []tabled.Term {
+func pace(name, of, below string) []model.Term {
 	short, long := name+"_pace", name+"_long_pace"
 	first, last := passCycles(name, "2048"), passCycles(name, "6144")
 	loop := `min(steps, 2048 / block_k) * ` + short + ` + (steps - min(steps, 2048 / block_k)) * ` + long + ``
 	if below != "" {
 		loop = "max(" + below + ",\n\t\t" + loop + ")"
 	}
-	return []tabled.Term{
+	return []model.Term{
 		row(short, cycles, "max(0, "+first+" - timed_fixed) / (2048 / block_k)",
 			"K step of "+of+", up to a K of 2048").If("timed > 0"),
 		row(long, cycles, "max(0, "+last+"\n\t- "+first+") / (4096 / block_k)",

@@ -5,12 +5,12 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 )
 
 // DRAM delivers every operand once, and again what the L2 could not keep until it was needed again. A group of rows of
 // tiles sweeps over all columns. It reads its part of A once per sweep of what runs at a time, and all of B.
-var trafficTerms = []tabled.Term{
+var trafficTerms = []model.Term{
 	row("sweeps", one, "max(1, grid_n * group / min(ctas, sms * ctas_per_sm))",
 		"rounds that a group of rows takes to sweep over all columns"),
 	row("row_groups", one, "max(1, ceil(grid_m / group) * min(1, grid_n * group / min(ctas, sms * ctas_per_sm)))",
@@ -50,7 +50,7 @@ const askedOfL2 = `when(resident > 0, step_bytes + l2_crossing * (offset_a * sha
 			step_bytes * (1 + broken_lines / tile_lines))`
 
 // deviceTerms are the times of a K step at what all SMs share, and all resources together.
-var deviceTerms = []tabled.Term{
+var deviceTerms = []model.Term{
 	row("coalescing", one,
 		"when(resident > 0, wave_coalescing, when(ctas > sms * ctas_per_sm, l2_coalescing, wave_coalescing))",
 		"requests of SMs ÷ deliveries of the L2: more in a launch of a single wave, whose CTAs start together. A resident "+
@@ -69,7 +69,7 @@ var deviceTerms = []tabled.Term{
 
 // wave is one wave of CTAs. The full ones are alike, and the tail has what is left. The terms of a wave that does not
 // exist are 0. One table serves both: in it, wave_ stands for the name, and wave_ctas for the CTAs per SM.
-func wave(name, ctas string) []tabled.Term {
+func wave(name, ctas string) []model.Term {
 	count := name + "_waves"
 	if name == "tail" {
 		count = ctas
@@ -92,7 +92,7 @@ func wave(name, ctas string) []tabled.Term {
 
 // A resource that is shared adds up over the CTAs. Together, the resources take as long as the largest of them, with a
 // smooth transition: the fourth root of the sum of the fourth powers.
-var waveTerms = []tabled.Term{
+var waveTerms = []model.Term{
 	row("wave_spill_miss", one, `when(spill_traffic > 0,
 			1 - 1 / sqrt(1 + pow(active * wave_ctas * spill_traffic / (2 * l2_bytes * l2_usable_share), 2)), 0)`,
 		"share of the local memory of all SMs that the L2 does not keep: what exceeds it, with a smooth transition"),
@@ -137,7 +137,7 @@ var waveTerms = []tabled.Term{
 }
 
 // The total, and the shares of which it is the sum.
-var totalTerms = []tabled.Term{
+var totalTerms = []model.Term{
 	input("evicted", cycles, OfProblem, "on Hopper, min(bytes, l2_bytes) ÷ (timing_evict · DRAM), less that of an H200",
 		"what dirty lines of the L2 take to leave it, as between events, less what they take on an H200, whose times the "+
 			"numbers were fitted to"),

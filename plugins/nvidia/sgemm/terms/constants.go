@@ -1,10 +1,7 @@
 package terms
 
 import (
-	"slices"
-
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 )
 
@@ -91,17 +88,4 @@ func latencyOf(g *gpu.Device) arch.Constant {
 		c.Value, c.Source = float64(l2.Latency), "device file"
 	}
 	return c
-}
-
-// Numbers returns the names of all numbers that formulas may use: parameters and constants.
-func Numbers() []string {
-	names := slices.Clone(Parameters)
-	var params hw.Set
-	for _, name := range names {
-		params = append(params, hw.Param{Name: name})
-	}
-	for _, c := range Constants(&gpu.Device{SM: &gpu.SM{}, Params: params}) {
-		names = append(names, c.Name)
-	}
-	return names
 }

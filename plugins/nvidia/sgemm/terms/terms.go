@@ -6,7 +6,7 @@ package terms
 
 import (
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/tabled"
+	"github.com/origami-gemm/origami/core/model"
 )
 
 // The units of terms.
@@ -23,14 +23,14 @@ const OfKernel = "kernel"
 // OfLines are the terms that are counted in a kernel's loop for lines of A and B as far apart as a problem's.
 const OfLines = "lines"
 
-var row = tabled.Row
+var row = model.Row
 
-func input(name, unit, from, doc string) tabled.Term {
-	return tabled.Input(name, unit, OfKernel, from, doc)
+func input(name, unit, from, doc string) model.Term {
+	return model.Input(name, unit, OfKernel, from, doc)
 }
 
 // Terms is the model. A K step is block_k indices along K, which is one turn of a kernel's loop.
-var Terms = tabled.Table(kernelTerms, gridTerms, resourceTerms, latencyTerms,
+var Terms = model.Table(kernelTerms, gridTerms, resourceTerms, latencyTerms,
 	waveTerms("full", "ctas_per_sm", "full_waves"), waveTerms("tail", "tail_ctas", "tail_ctas"), totalTerms)
 
 const (
@@ -38,7 +38,7 @@ const (
 	fromFamily    = "from the kernel family"
 )
 
-var kernelTerms = []tabled.Term{
+var kernelTerms = []model.Term{
 	row("threads", one, "32 * num_warps", "threads of a CTA"),
 	input("registers", one, "predicted by the kernel family", "registers per thread"),
 	input("shared_bytes", inBytes, "predicted by the kernel family", "shared memory per CTA"),
@@ -52,7 +52,7 @@ var kernelTerms = []tabled.Term{
 	input("shared_wavefronts", one, fromAddresses+": the most different words in a bank, between parts of a warp that "+
 		"merge and parts that do not", "passes through shared memory"),
 	input("conflict_degree", one, fromAddresses, "largest degree of bank conflicts of an access to shared memory"),
-	tabled.Input("l1_passes", one, OfLines, fromAddresses+
+	model.Input("l1_passes", one, OfLines, fromAddresses+
 		": cache lines ÷ 4, or the most words in one of the 32 banks of L1 if these are more",
 		"passes of loads from global memory through L1"),
 	input("requested_bytes", inBytes, fromAddresses, "what the lanes of all warps load from global memory"),
@@ -66,7 +66,7 @@ var kernelTerms = []tabled.Term{
 		floor(threads_per_sm / threads), ctas_limit))`, "CTAs that fit on an SM").As(arch.CommonCTAsPerUnit),
 }
 
-var gridTerms = []tabled.Term{
+var gridTerms = []model.Term{
 	row("grid_m", one, "cdiv(m, block_m)", "rows of output tiles").As(arch.CommonTilesM),
 	row("grid_n", one, "cdiv(n, block_n)", "columns of output tiles").As(arch.CommonTilesN),
 	row("tiles", one, "grid_m * grid_n * batch", "output tiles"),
@@ -105,7 +105,7 @@ var gridTerms = []tabled.Term{
 
 // A resource of the SM is busy for these cycles in a K step of one CTA. The roof of each is a published rate; loads and
 // FMA instructions reach a share of it.
-var resourceTerms = []tabled.Term{
+var resourceTerms = []model.Term{
 	row("load_issue_step", cycles, `(global_instructions / global_load_share + shared_instructions
 		+ wide_instructions * (wide_slots - 1)) * (32 / load_store_units)`,
 		"issue of loads and stores: the lanes of a warp, load_store_units per cycle"),
@@ -129,7 +129,7 @@ var resourceTerms = []tabled.Term{
 }
 
 // Loads that nothing runs ahead of make a CTA wait. Others on the SM work meanwhile.
-var latencyTerms = []tabled.Term{
+var latencyTerms = []model.Term{
 	row("dram_waits", one, "1 / max(1, waves) + (1 - 1 / max(1, waves)) * dram_share",
 		"share of the K steps that wait for DRAM: the CTAs of the first wave walk along K side by side, so that all of "+
 			"them wait for what one loads first; later ones find it in the L2, but for its misses"),
@@ -147,9 +147,9 @@ var latencyTerms = []tabled.Term{
 }
 
 // waveTerms are the K step of a number of CTAs that share an SM. The last wave has fewer.
-func waveTerms(name, ctas, condition string) []tabled.Term {
+func waveTerms(name, ctas, condition string) []model.Term {
 	when := func(formula string) string { return "when(" + condition + " > 0, " + formula + ", 0)" }
-	return []tabled.Term{
+	return []model.Term{
 		row(name+"_wait", cycles, when(`sqrt(pow((`+ctas+` - 1) * throughput_step, 2) + pow(wait_step, 2))
 			- (`+ctas+` - 1) * throughput_step`),
 			"what the SM waits in a K step: one CTA's wait beyond the time that the others work, with a smooth transition"),
@@ -158,7 +158,7 @@ func waveTerms(name, ctas, condition string) []tabled.Term {
 	}
 }
 
-var totalTerms = []tabled.Term{
+var totalTerms = []model.Term{
 	row("waiting_step", cycles, "(full_waves * full_wait + tail_wait) / ctas_of_sm",
 		"what the SM waits in a K step, per CTA: latencies and barriers that no other CTA hides"),
 	row("launch", cycles, "launch_seconds * clock", "launch of the kernel").As(arch.CommonLaunch).Share(),

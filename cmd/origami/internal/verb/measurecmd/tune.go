@@ -244,7 +244,7 @@ func (s *tuning) writeLogics(t *tune.Tuner) error {
 	}
 	d := s.arch.Describe()
 	for kind := range s.plan.File.Types {
-		built, err := t.Library(kind)
+		built, err := t.Logic(kind)
 		if err != nil {
 			return err
 		}

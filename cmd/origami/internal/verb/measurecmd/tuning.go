@@ -234,7 +234,7 @@ func (s *tuning) tune(ctx context.Context, t *tune.Tuner) error {
 			}
 		}
 		if t.Unordered {
-			t.Known = known // otherwise each is met again where it was asked for
+			t.Earlier = known // otherwise each is met again where it was asked for
 		}
 	}
 	t.Progress = func(open int) { s.show(bar, t, open) }

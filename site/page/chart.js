@@ -419,25 +419,25 @@ const chart = (() => {
                  k.text)));
   }
 
+  // copy is a button that copies a text.
+  function copy(label, name, text) {
+    const button = h("button.copy", { type: "button", "aria-label": "Copy " + name, onclick: async () => {
+      try {
+        await navigator.clipboard.writeText(text);
+      } catch {
+        const area = h("textarea", {}, text);
+        document.body.append(area);
+        area.select();
+        document.execCommand("copy");
+        area.remove();
+      }
+      button.textContent = "Copied";
+      setTimeout(() => { button.textContent = label; }, 1500);
+    } }, label);
+    return button;
+  }
+
   const color = (i) => `var(--c${i % 8})`;
-  return {
-    h,
-    s,
-    digits,
-    parts,
-    quantity,
-    whole,
-    percent,
-    span,
-    domain,
-    xy,
-    cells,
-    ramp,
-    rows,
-    table,
-    number,
-    figure,
-    keys,
-    color
-  };
+  return { h, digits, parts, quantity, whole, percent, span, domain, xy, cells, ramp, rows, table, number, figure, keys, copy,
+    color };
 })();

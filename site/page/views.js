@@ -2,7 +2,7 @@
 "use strict";
 const views = (() => {
   const { h, quantity, percent, span, parts, digits, domain, rows, table, number, figure, keys, color, whole, ramp,
-    xy, cells } = chart;
+    xy, cells, copy } = chart;
   const names = new Map(); // of devices, by id
 
   // known reports which kind of answer a document is, by its keys.
@@ -65,24 +65,30 @@ const views = (() => {
       .join(", ");
   }
 
+  // What an interval rests on.
+  const means = {
+    checked: "The model was held against measured times of this device",
+    related: "Other kinds of problems were timed on this device, or too few of this kind",
+    sister: "Only other devices of its architecture were timed",
+    unchecked: "Only other architectures were timed"
+  };
   // How sure an answer is: a word, a sentence, and which of three colours.
   function evidence(e) {
     const word = (e.evidence || (e.validated ? "checked" : "unchecked")).split(/[ (:]/)[0];
     const c = e.checked, out = e.outside || [];
     const on = c && (c.times ? `${c.times} times of ${c.sizes} sizes` : `${c.sizes} sizes`);
-    const text =
-      [
-        c && word !== "unchecked" && `Compared with ${on}: ${c.data_set}.`,
-        c && c.median_error !== undefined && word !== "unchecked" && `Median error ${percent(c.median_error)}.`,
-        out.length && (c && word !== "unchecked" ? `This question differs: ${list(out)}.` : upper(list(out)) + "."),
-        e.interval_widened > 1.005 && `The interval is ${digits(e.interval_widened, 2)} times as wide for it.`
-      ].filter(Boolean)
-        .join(" ");
+    const text = [
+      (means[word] || upper(word)) + ".",
+      c && word !== "unchecked" &&
+        `Compared with ${on} (${c.data_set})` + (c.median_error ? `: median error ${percent(c.median_error)}.` : "."),
+      out.length && (word === "checked" ? `This question differs: ${list(out)}.` : upper(list(out)) + "."),
+      e.interval_widened > 1.005 && `The interval is ${digits(e.interval_widened, 2)} times as wide for it.`
+    ].filter(Boolean).join(" ");
     return { word, text, level: word === "checked" ? "sure" : word === "unchecked" ? "unsure" : "half" };
   }
-  function badge(e) {
+  function badge(e, ...more) {
     const v = evidence(e);
-    return h("span.badge." + v.level, { title: v.text }, v.word);
+    return h("span.badge." + v.level, { title: v.text }, v.word, ...more);
   }
   const section = (name, title, ...content) =>
     h("section." + name, { "aria-label": title || undefined }, title && h("h2", {}, title), ...content);
@@ -91,13 +97,12 @@ const views = (() => {
     const p = e.predicted || e, i = p.interval_seconds;
     return { seconds: p.seconds, lo: i && i[0], hi: i && i[1], level: p.interval_level, cycles: p.cycles };
   }
-  function faster(pick, other) {
-    const r = pick / other;
-    if (!Number.isFinite(r)) return "";
-    if (Math.abs(r - 1) < 0.005) return "equally fast";
-    return r > 1 ? (r < 1.5 ? `${percent(r - 1)} faster` : `${digits(r, 2)}× as fast`)
-                 : (r > 0.67 ? `${percent(1 / r - 1)} slower` : `${digits(1 / r, 2)}× as long`);
-  }
+  // Two times are compared in one way: the one ÷ the other. What takes less than 1× the time is faster.
+  const ratio = (r) => (r < 9.995 ? r.toFixed(2) : digits(r)) + "×";
+  const beside = (base, t) => !(t / base > 0) ? "" : Math.abs(t / base - 1) < 0.005 ? "the same time"
+                                                                                    : `${ratio(t / base)} the time`;
+  // ends are how far the ends of an interval are from its time.
+  const ends = (t) => [t.lo, t.hi].map((v) => (v < t.seconds ? "−" : "+") + percent(Math.abs(v / t.seconds - 1))).join(" to ");
 
   // ruler draws an interval with its time.
   function ruler(t) {
@@ -116,26 +121,45 @@ const views = (() => {
     return h("p.big", {}, v, h("small", {}, "\u202f" + u));
   }
 
-  // verdict is the pick: configuration, time, interval, how sure.
-  function verdict(a, around) {
-    const t = timed(a), sure = evidence(a), roof = around.kernel, rate = a.predicted.tflops;
+  // triton is a configuration as Triton's autotuner reads it.
+  function triton(a) {
+    const c = a?.config;
+    if (!c || !/^triton/.test(a.kernel) || !(c.num_warps > 0)) return "";
+    return `triton.Config({'BLOCK_SIZE_M': ${c.block_m}, 'BLOCK_SIZE_N': ${c.block_n}, 'BLOCK_SIZE_K': ${c.block_k}, ` +
+      `'GROUP_SIZE_M': ${c.group_m}${c.split_k > 1 ? `, 'SPLIT_K': ${c.split_k}` : ""}}, num_warps=${c.num_warps}, ` +
+      `num_stages=${c.num_stages}),`;
+  }
+  const fact = (name, value, ...text) =>
+    h("li", {}, h("span.faint", {}, name), h("strong", {}, value), text.map((t) => t && h("p", {}, t)));
+
+  // verdict is the pick: configuration, time, interval, how sure, what limits it, and what would gain most.
+  function verdict(a) {
+    const t = timed(a), sure = evidence(a), code = triton(a), reasons = (a.predicted.why || "").split("; ");
+    const others = (a.ways || []).filter((w) => timed(w).seconds > 0).sort((x, y) => timed(x).seconds - timed(y).seconds),
+          best = others[0] && timed(others[0]).seconds < t.seconds * 0.995 ? others[0] : null, [gain, next] = gains(a);
     return h("section.verdict", { "aria-label": "The pick" },
-      h("p.eyebrow", {}, h("strong", {}, side(a)), h("span", {}, size(a.problem)), h("span", {}, layout(a.problem)),
-        h("span", {}, `the best of the kernel family ${a.kernel}`)),
+      h("p.eyebrow", {}, h("strong", {}, side(a)), h("span", {}, size(a.problem)), h("span", {}, layout(a.problem))),
       h(".hero", {},
-        h(".pick", {},
-          h("h1.tile", { "aria-label": "The pick is " + tile(a.config).join("x") },
-            tile(a.config).map((v, i) => [i > 0 && h("i", {}, "×"), String(v)])),
-          h("ul.chips", {}, axes(a.config).map((t) => h("li", {}, t)))),
-        h(".time", {}, big(t), ruler(t)),
-        h(".sure", {}, h("p", {}, badge(a)),
-          h("p.faint", {},
-            sure.text ||
-              (sure.level === "sure" ? "Measured times of such problems on this device were compared with the model."
-                                     : "")),
-          rate > 0 &&
-            h("p.rate", {}, h("strong", {}, quantity(rate * 1e12, "FLOP/s")),
-              roof && roof.of_attainable ? `, ${percent(roof.of_attainable)} of the roof` : ""))));
+        h(".pick", {}, h("p.over", {}, "The pick: the fastest configuration of ", h("strong", {}, a.kernel)),
+          h("h1.tile", { "aria-label": "The pick is " + tile(a.config).join("x") }, tile(a.config).map((v, i) =>
+            [i > 0 && h("i", {}, "×"), h("span", {}, String(v), h("small", {}, "tile " + "MNK"[i]))])),
+          h("ul.chips", {}, axes(a.config).map((t) => h("li", {}, t)),
+            code && h("li.act", {}, copy("Copy triton.Config", "triton.Config", code)))),
+        h(".time", {}, h("p.over", {}, "Predicted time"), big(t), ruler(t)),
+        h(".sure", {}, h("p.over", {}, "How sure"),
+          h("p", {}, badge(a), t.hi > 0 && h("strong", {}, " " + ends(t))), h("p.faint", {}, sure.text))),
+      h("ul.brief", {},
+        fact("Limited by", spoken(a.predicted.bound || "–"), upper((reasons[0] || "").replace(/^.*?: /, "")),
+          h("a", { href: "#why", onclick: (e) => {
+            e.preventDefault();
+            document.querySelector(".why, .spent")?.scrollIntoView();
+          } }, "Why, and where the time goes")),
+        gain && fact("Biggest gain", gain.saved, `${gain.title} (${ratio(gain.share)} the time).`,
+          next && `Next: ${next.saved}, ${next.title.charAt(0).toLowerCase() + next.title.slice(1)}.`),
+        others.length > 0 && fact("Fastest of all ways", best ? `${best.kernel} ${seconds(timed(best).seconds)}` : "the pick",
+          `The pick is of the default kernel family, ${a.kernel}` +
+            (a.config?.num_warps > 0 ? ", whose configuration you set. " : ". ") +
+            (best ? `${best.kernel} is another kernel.` : "No other kernel family is faster."))));
   }
 
   // ways are the pick and the other kernel families, the fastest first.
@@ -160,57 +184,47 @@ const views = (() => {
         hi: w.t.hi,
         color: w.pick ? "var(--accent)" : "var(--bar)",
         ink: "var(--ink)",
-        value: [h("strong", {}, seconds(w.t.seconds)), h("small", {}, w.pick ? "the pick" : faster(pick, w.t.seconds))]
+        value: [h("strong", {}, seconds(w.t.seconds)), h("small", {}, w.pick ? "the pick" : beside(pick, w.t.seconds))]
       }))
     }),
-      h("p.faint", {}, "A bar is the predicted time, the line across its end the interval."));
+      h("p.faint", {}, "A bar is the predicted time, the line across its end the interval. × compares times with the pick's."));
   }
 
   // rule is a sentence with what it gains.
   const rule = (gain, title, text) =>
     h("li", {}, h("span.gain", {}, gain), h("div", {}, h("strong", {}, title), text && h("p", {}, text)));
-  const times = (g) => g >= 10 ? Math.round(g) + "×"
-    : g >= 1.095               ? digits(g, g < 2 ? 3 : 2) + "×"
-                               : "+" + percent(g - 1);
+  // gains are changes that take less time for the same work, the best first.
+  function gains(a) {
+    const base = timed(a).seconds, all = a.advice || (a.ways || []).map((w) => ({
+      gain: base / timed(w).seconds, do: `use the kernel family ${w.kernel}`, seconds: timed(w).seconds, kernel: w.kernel,
+      config: w.config, problem: a.problem
+    }));
+    return all.filter((v) => v.gain > 1.01).sort((x, y) => y.gain - x.gain).map((v) => ({
+      share: 1 / v.gain, title: upper(v.do),
+      saved: v.rule === "rows" || v.rule === "fuse" ? ratio(1 / v.gain) : less(base * (1 - 1 / v.gain)),
+      text: `${seconds(v.seconds)} with ${v.kernel} ${short(v.config)}` +
+        (size(v.problem) !== size(a.problem) ? `, as ${size(v.problem)}.` : ".")
+    }));
+  }
+  const less = (v) => "−" + seconds(v);
   function why(a, around) {
-    const out = [], p = a.predicted, reasons = (p.why || "").split("; ").filter(Boolean);
-    for (const v of a.advice || [])
-      out.push([
-        v.gain,
-        rule(times(v.gain), upper(v.do),
-          `${seconds(v.seconds)} with ${v.kernel} ${short(v.config)}` +
-            (size(v.problem) !== size(a.problem) ? `, as ${size(v.problem)}.` : "."))
-      ]);
-    if (!a.advice)
-      for (const w of a.ways || []) {
-        const g = timed(a).seconds / timed(w).seconds;
-        if (g > 1.01)
-          out.push([
-            g,
-            rule(times(g), `Use the kernel family ${w.kernel}`,
-              `${seconds(timed(w).seconds)} with ${short(w.config)}; ${evidence(w).word}.`)
-          ]);
-      }
-    const k = around.kernel;
+    const p = a.predicted, reasons = (p.why || "").split("; ").filter(Boolean), k = around.kernel, t = timed(a).seconds;
+    const share = (r) => h("small", {}, `${ratio(r)} the time`);
+    const out = gains(a).map((g) => rule([g.saved, share(g.share)], g.title, g.text));
     if (k && k.of_attainable > 0 && k.of_attainable < 0.97) {
-      out.push([
-        1.004,
-        rule("≤ " + times(1 / k.of_attainable), "What is left below the roof",
-          `The roofs allow ${quantity(k.attainable_flop_per_second, "FLOP/s")}; the pick reaches ${
-            quantity(k.flop_per_second, "FLOP/s")}. Roof: ${k.bound}.`)
-      ]);
+      out.push(rule(["≤ " + less(t * (1 - k.of_attainable)), share(k.of_attainable)], "What is left below the roof",
+        `The roofs allow ${quantity(k.attainable_flop_per_second, "FLOP/s")}; the pick reaches ${
+          quantity(k.flop_per_second, "FLOP/s")}. Roof: ${k.bound}.`));
     }
-    if (a.expected_regret > 0)
-      out.push([
-        1.003,
-        rule("+" + percent(a.expected_regret), `Measure the first ${a.worth_measuring} candidates`,
-          "This is the expected regret: how much slower the pick is than the fastest candidate, on average.")
-      ]);
+    if (a.expected_regret > 0) {
+      const r = 1 / (1 + a.expected_regret);
+      out.push(rule(["≈ " + less(t * (1 - r)), share(r)], `Measure the first ${a.worth_measuring} candidates`,
+        `On average, the pick takes ${percent(a.expected_regret)} more time than the fastest candidate: the expected regret.`));
+    }
     if (!out.length && !reasons.length) return null;
     return section("why", "Why", reasons.length > 0 && h("p.lead", {}, upper(reasons[0]) + "."),
       reasons.length > 1 && h("ul.facts", {}, reasons.slice(1).map((r) => h("li", {}, r))),
-      out.length > 0 &&
-        [h("h3", {}, "What would gain time"), h("ul.rules", {}, out.sort((x, y) => y[0] - x[0]).map((r) => r[1]))]);
+      out.length > 0 && [h("h3", {}, "What would gain time"), h("ul.rules", {}, out)]);
   }
 
   // spent is where the time goes: the terms that have a share of the total.
@@ -366,24 +380,26 @@ const views = (() => {
           next = sorted.find((e) => e !== first);
     const cap =
       Math.min(Math.max(...ok.map((e) => e.t.hi || e.t.seconds)) * 1.02, Math.max(...ok.map((e) => e.t.seconds)) * 2);
-    const note = c.recorded?.[first.i]?.[next?.i];
+    const odds = f?.odds, others = ok.filter((e) => e !== first && c.odds?.[first.i]?.[e.i] > 0),
+          rival = others.sort((x, y) => c.odds[first.i][x.i] - c.odds[first.i][y.i])[0] || next,
+          note = rival && c.recorded?.[first.i]?.[rival.i];
     return [
       h("section.verdict", { "aria-label": "The fastest" },
         h("p.eyebrow", {}, h("strong", {}, size(c.problem)), h("span", {}, layout(c.problem))),
         h(".hero", {},
-          h(".pick", {},
-            h("p.faint", {}, f && f.odds !== null && f.odds < 0.9 ? "Probably the fastest" : "The fastest"),
-            h("h1", {}, side(first)), h("p", {}, short(first.config))),
-          h(".time", {}, big(first.t), ruler(first.t)),
-          next &&
-            h(".sure", {}, h("p.big.second", {}, digits(next.t.seconds / first.t.seconds) + "×"),
-              h("p", {}, "as fast as ", h("strong", {}, side(next))),
-              f && f.odds !== null && f.odds !== undefined &&
-                h("p.faint", {},
-                  `Probability that it is faster than any one other: ${
-                    f.odds > 0.99 ? "over 99\u202f%" : percent(f.odds)}.` +
-                    (note ? ` Of ${note.decided} such pairs that were measured, ${note.right} were named right.`
-                          : ""))))),
+          h(".pick", {}, h("p.over", {}, odds < 0.9 ? "Probably the fastest" : "The fastest"),
+            h("h1", {}, side(first)), h("p", {}, "runs ", h("strong", {}, first.kernel), " " + short(first.config)),
+            h("p", {}, badge(first), h("strong", {}, " " + (first.t.hi > 0 ? ends(first.t) : "")))),
+          h(".time", {}, h("p.over", {}, "Predicted time"), big(first.t), ruler(first.t)),
+          next && h(".sure", {}, h("p.over", {}, "Next, ", h("strong", {}, side(next)), ", takes"),
+            h("p.big.second", {}, ratio(next.t.seconds / first.t.seconds), h("small", {}, " the time")),
+            h("p", {}, "and runs ", h("strong", {}, next.kernel), " " + short(next.config)))),
+        odds > 0 && rival && h("ul.brief", {},
+          fact(`Faster than ${side(rival)}`, `${odds > 0.99 ? "over 99\u202f%" : percent(odds)} likely`,
+            f.clear ? "The intervals do not overlap." : "The intervals overlap, and yet it is so likely: one device would have to " +
+              "be slower than predicted and the other faster, while the errors of two devices tend to go together."),
+          note?.decided > 0 && fact("Where both were timed", `${note.right} of ${note.decided} right`, "On so many published shapes " +
+            "of this class and type, whose times on these two devices differ by more than 10\u202f%, the model named the faster one."))),
       section("ways", "Side by side", rows({
         title: "Predicted times of the devices",
         unit: "s",
@@ -399,7 +415,7 @@ const views = (() => {
           ink: "var(--ink)",
           value: [
             h("strong", {}, seconds(e.t.seconds)),
-            h("small", {}, e === first ? "the fastest" : faster(first.t.seconds, e.t.seconds))
+            h("small", {}, e === first ? "the fastest" : beside(first.t.seconds, e.t.seconds))
           ]
         }))
       }),
@@ -446,7 +462,7 @@ const views = (() => {
       }
     ],
     ratio: [
-      "time ÷ the first device's", "",
+      "time ÷ the fastest's", "",
       (e, first) => {
         const t = timed(e), b = timed(first).seconds;
         return { seconds: t.seconds / b, lo: t.lo / b, hi: t.hi / b };
@@ -473,8 +489,9 @@ const views = (() => {
     const sums = [...new Set([shared[0], shared[shared.length - 1]])].filter((m) => m).map(
       (m) => [m, layers.reduce((v, l) => v + timed(of(l.all.find((c) => c.problem.m === m), sides[0])).seconds, 0)]);
     const kernels = new Set(all.flatMap((c) => c.entries.map((e) => e.kernel + JSON.stringify(e.config)))).size;
+    const ranks = several ? standings(all, sides, of) : [], base = ranks[0]?.s || sides[0];
     const head = several
-      ? winners(all, sides, of)
+      ? winners(all, sides, ranks)
       : h("section.verdict", { "aria-label": "The picks" }, h("p.eyebrow", {}, h("strong", {}, side(sides[0]))),
           h(".hero", {},
             h(".pick", {},
@@ -505,7 +522,7 @@ const views = (() => {
           const points =
             l.all
               .map(
-                (c) => [c.problem.m, of(c, s) && of(c, sides[0]) ? value(of(c, s), of(c, sides[0])) : null, of(c, s)])
+                (c) => [c.problem.m, of(c, s) && of(c, base) ? value(of(c, s), of(c, base)) : null, of(c, s)])
               .filter((p) => p[1]);
           if (!points.length) return;
           values.push(...points.map((p) => p[1].seconds));
@@ -536,7 +553,7 @@ const views = (() => {
         const ratio = unit === "", log = ratio ? Math.max(...values) / Math.min(...values) > 6 : true;
         return figure({
           title: l.label || `${l.problem.n} × ${l.problem.k}`,
-          caption: (l.label ? `N = ${l.problem.n}, K = ${l.problem.k}` : `N × K`) + ", " + layout(l.problem),
+          caption: (l.label ? `${called(l)}N = ${l.problem.n}, K = ${l.problem.k}` : `N × K`) + ", " + layout(l.problem),
           draw: (width) => xy({
             width,
             height: 230,
@@ -579,7 +596,8 @@ const views = (() => {
               value: first &&
                 [
                   h("strong", {}, seconds(timed(first).seconds)),
-                  h("small", {}, several ? first.device : evidence(first).word)
+                  h("small", {}, !several ? evidence(first).word
+                    : c.fastest ? `${first.device}; the next ${ratio(c.fastest.lead)}${c.fastest.clear ? ", clear" : ""}` : "even")
                 ],
               dots: sides.map((s, i) => [of(c, s), i]).filter(([e]) => e).map(([e, i]) => ({
                 v: timed(e).seconds,
@@ -612,58 +630,87 @@ const views = (() => {
           }))))));
     return out;
   }
-  // winners says how often each device is the fastest, and by how much.
-  function winners(all, sides, of) {
-    const stats = sides.map((s, i) => ({ s, i, wins: 0, clear: 0, logs: [] }));
-    let decided = 0;
+  // What layers are called in models.
+  const layerNames = {
+    qkv: "queries, keys, values", q: "queries", kv: "keys, values", o: "attention's output", gate_up: "feed-forward, first half",
+    up: "feed-forward, first half", down: "feed-forward, second half", q_a: "queries, compressed", q_b: "queries, expanded",
+    kv_a: "keys and values, compressed", kv_b: "keys and values, expanded", head: "logits of the vocabulary"
+  };
+  const called = (l) => layerNames[l.label.replace(/_proj$/, "")] ? layerNames[l.label.replace(/_proj$/, "")] + ": " : "";
+
+  // standings are the devices, the one that is most often the fastest first, with their times ÷ its times.
+  function standings(all, sides, of) {
+    const out = sides.map((s, i) => ({ s, i, wins: 0, clear: 0, words: new Map() }));
     for (const c of all) {
-      const f = c.fastest, base = of(c, sides[0]);
-      if (f) {
-        decided++;
-        const w = stats.find((x) => brief(x.s) === brief(c.entries[f.entry]));
-        if (w) {
-          w.wins++;
-          w.clear += f.clear ? 1 : 0;
-        }
-      }
-      for (const x of stats) {
-        const e = of(c, x.s);
-        if (e && base) x.logs.push(Math.log(timed(e).seconds / timed(base).seconds));
+      const f = c.fastest, w = f && out.find((x) => brief(x.s) === brief(c.entries[f.entry]));
+      if (w) w.wins++;
+      if (w && f.clear) w.clear++;
+      for (const x of out) {
+        const e = of(c, x.s), word = e && evidence(e).word;
+        if (e) x.words.set(word, [e, (x.words.get(word)?.[1] || 0) + 1]);
       }
     }
-    for (const x of stats) {
-      x.logs.sort((a, b) => a - b);
-      x.mean = x.logs.length ? Math.exp(x.logs.reduce((a, b) => a + b, 0) / x.logs.length) : NaN;
-      x.lo = Math.exp(x.logs[0]);
-      x.hi = Math.exp(x.logs[x.logs.length - 1]);
-    }
-    const sorted = [...stats].filter((x) => x.logs.length).sort((x, y) => y.wins - x.wins || x.mean - y.mean),
-          top = sorted[0];
+    const against = (s) => {
+      for (const x of out) {
+        x.all = all.map((c) => [of(c, x.s), of(c, s)]).filter(([e, b]) => e && b).map(([e, b]) => timed(e).seconds / timed(b).seconds);
+        x.mean = Math.exp(x.all.reduce((sum, v) => sum + Math.log(v), 0) / x.all.length);
+      }
+      return out.filter((x) => x.all.length).sort((x, y) => y.wins - x.wins || x.mean - y.mean);
+    };
+    const first = against(sides[0])[0];
+    return first ? against(first.s) : [];
+  }
+  // winners says how often each device is the fastest, by how much, and where.
+  function winners(all, sides, ranks) {
+    const [top, next] = ranks, decided = all.filter((c) => c.fastest).length;
     if (!top) return null;
-    const d = domain(sorted.flatMap((x) => [x.lo, x.hi, 1]), { log: true });
     return [
       h("section.verdict", { "aria-label": "The verdict" },
         h("p.eyebrow", {}, h("strong", {}, `${all.length} problems`), h("span", {}, sides.map(side).join(", "))),
-        h(".hero", {}, h(".pick", {}, h("p.faint", {}, "Most often the fastest"), h("h1", {}, side(top.s))),
-          h(".time", {}, h("p.big", {}, String(top.wins), h("small", {}, ` of ${decided}`)),
-            h("p", {}, `problems, ${top.clear} of them beyond the intervals`)),
-          sorted[1] &&
-            h(".sure", {}, h("p.big.second", {}, digits(sorted[1].mean / top.mean) + "×"),
-              h("p", {}, "as fast as ", h("strong", {}, side(sorted[1].s)), ", geometric mean")))),
+        h(".hero", {},
+          h(".pick", {}, h("p.over", {}, top.wins === all.length ? "The fastest on each of them" : "Most often the fastest"),
+            h("h1", {}, side(top.s))),
+          h(".time", {}, h("p.over", {}, "Fastest on"), h("p.big", {}, String(top.wins), h("small", {}, ` of ${decided}`)),
+            h("p", {}, h("strong", {}, `${top.clear} clearly`), `, ${top.wins - top.clear} within the intervals`)),
+          next && h(".sure", {}, h("p.over", {}, "Next, ", h("strong", {}, side(next.s)), ", takes"),
+            h("p.big.second", {}, ratio(next.mean), h("small", {}, " the time")), h("p", {}, "geometric mean of predicted times")))),
       section("ways", "Side by side", rows({
-        title: "Times relative to the first device",
-        axis: { log: true, domain: d, mark: 1, text: (v) => digits(v, 2) + "×" },
-        items: sorted.map((x) => ({
-          name: side(x.s),
-          note: `fastest ${x.wins} times`,
+        title: "Times beside the fastest device's",
+        axis: { log: true, domain: domain(ranks.flatMap((x) => [...x.all, 1]), { log: true }), mark: 1, text: ratio },
+        items: ranks.map((x) => ({
+          name: [side(x.s), " ", [...x.words.values()].map(([e, n]) => badge(e, n < x.all.length ? ` ${n}` : ""))],
+          note: `fastest on ${x.wins}`,
           strong: x === top,
-          dots: [{ v: x.mean, lo: x.lo, hi: x.hi, color: color(x.i), shape: x.i, tip: digits(x.mean) }],
-          value: [h("strong", {}, digits(x.mean) + "×"),
-            h("small", {}, `${digits(x.lo, 2)}× – ${digits(x.hi, 2)}×`)]
+          dots: [...x === top ? [] : x.all.map((v) => ({ v, color: color(x.i), shape: "thin" })),
+            { v: x.mean, color: color(x.i), shape: x.i, tip: ratio(x.mean) }],
+          value: [h("strong", {}, ratio(x.mean)),
+            x !== top && h("small", {}, `${ratio(Math.min(...x.all))} to ${ratio(Math.max(...x.all))}`)]
         }))
       }),
-        h("p.faint", {}, `Time ÷ the time of ${side(sides[0])}: the geometric mean, and from the least to the most.`))
+        h("p.faint", {}, `Predicted time ÷ the time on ${side(top.s)}. The mark is the geometric mean, each thin line a problem; they ` +
+          "show how the problems differ, not how sure the times are.")),
+      where(all, sides)
     ];
+  }
+  // where is a table of layers and M, with the fastest device and how much longer the next one takes.
+  function where(all, sides) {
+    const layers = layersOf(all), ms = [...new Set(all.map((c) => c.problem.m))].sort((x, y) => x - y);
+    if (layers.length * ms.length > all.length * 2) return null;
+    const cell = (c) => {
+      const f = c?.fastest, e = f && c.entries[f.entry];
+      if (!f) return h("td", {}, c ? "even" : "–");
+      return h("td" + (f.clear ? ".clear" : ""), { style: { "--hue": color(sides.findIndex((s) => brief(s) === brief(e))) },
+        title: `${size(c.problem)}: ${side(e)} ${seconds(timed(e).seconds)}` }, brief(e), h("strong", {}, " " + ratio(f.lead)),
+        h("span.unseen", {}, f.clear ? ", clear" : ", within the intervals"));
+    };
+    return section("where", "The fastest, size by size",
+      h("p.faint", {}, "× is the time of the next device ÷ its time. ", h("span.sample.clear", {}, "Clear"), " its interval ends before " +
+        "the others begin. ", h("span.sample", {}, "Within"), " the intervals overlap."),
+      h(".wide", { tabindex: "0", role: "region", "aria-label": "The fastest device by layer and M, table" }, h("table", {},
+        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "N × K"), ms.map((m) => h("th", { scope: "col" }, `M = ${m}`)))),
+        h("tbody", {}, layers.map((l) => h("tr", {},
+          h("th", { scope: "row" }, l.label && h("strong", {}, l.label + " "), h("small", {}, `${called(l)}${l.problem.n} × ${l.problem.k}`)),
+          ms.map((m) => cell(l.all.find((c) => c.problem.m === m)))))))));
   }
 
   // bands is a range of M, divided among few kernels.
@@ -680,7 +727,7 @@ const views = (() => {
           h(".pick", {}, h("h1", {}, `${d.kernels} ${d.kernels === 1 ? "kernel" : "kernels"}`),
             h("p", {}, `for M = ${d.bands[0].m_low} to ${d.bands[d.bands.length - 1].m_high}`)),
           h(".time", {}, h("p.big", {}, percent(d.mean_regret)),
-            h("p", {}, `slower than a pick for each M, on average over ${d.asked} sizes`)),
+            h("p", {}, `more time than a pick for each M, on average over ${d.asked} sizes`)),
           h(".sure", {}, h("p.big.second", {}, percent(d.worst_regret)),
             h("p", {}, d.worst_regret > 0 ? `at worst, at M = ${d.worst_m}` : "at worst")))),
       section("bands", "Which kernel for which M",
@@ -1014,7 +1061,7 @@ const views = (() => {
         const v = timed(a).seconds || timed(a).cycles;
         return [
           number(String(a.rank)), short(a.config), number(timed(a).seconds ? seconds(v) : whole(v)),
-          a === all[0] ? "the pick" : faster(best, v), a.predicted.bound
+          a === all[0] ? "the pick" : beside(best, v), a.predicted.bound
         ];
       })));
   }
@@ -1079,7 +1126,7 @@ const views = (() => {
       verdictOf = undefined;
     }
     if (verdictOf) {
-      add(verdict(verdictOf, around), ways(verdictOf),
+      add(verdict(verdictOf), ways(verdictOf),
         h(".two", {}, why(verdictOf, around), explained[0] && spent(explained[0])));
       if ((by.answer || []).length > 1) add(runnersUp(by.answer.filter((a) => a.rank)));
     }
@@ -1092,5 +1139,5 @@ const views = (() => {
     if (by.other) add(other(by.other));
     return { sections: out, pick: verdictOf, explained: explained[0] };
   }
-  return { show, names, section, kindOf };
+  return { show, names, section, kindOf, triton };
 })();

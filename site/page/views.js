@@ -41,7 +41,7 @@ const views = (() => {
       if (key === "axes")
         for (const [name, value] of Object.entries(v)) out.push(`${spoken(name)} ${value}`);
       else if (key.startsWith("num_"))
-        out.push(`${v} ${spoken(key.slice(4))}`);
+        out.push(`${v} ${spoken(key.slice(4)).replace(/s$/, v === 1 ? "" : "s")}`);
       else
         out.push(`${spoken(key.replace(/_[mk]$/, ""))} ${v}`);
     }
@@ -78,9 +78,9 @@ const views = (() => {
     const c = e.checked, out = e.outside || [];
     const on = c && (c.times ? `${c.times} times of ${c.sizes} sizes` : `${c.sizes} sizes`);
     const text = [
-      (means[word] || upper(word)) + ".",
-      c && word !== "unchecked" &&
-        `Compared with ${on} (${c.data_set})` + (c.median_error ? `: median error ${percent(c.median_error)}.` : "."),
+      !(c && word === "checked") && (means[word] || upper(word)) + ".",
+      c && word !== "unchecked" && (word === "checked" ? `The model was held against ${on} of this device` : `Compared with ${on}`) +
+        ` (${c.data_set})` + (c.median_error ? `: median error ${percent(c.median_error)}.` : "."),
       out.length && (word === "checked" ? `This question differs: ${list(out)}.` : upper(list(out)) + "."),
       e.interval_widened > 1.005 && `The interval is ${digits(e.interval_widened, 2)} times as wide for it.`
     ].filter(Boolean).join(" ");
@@ -101,8 +101,12 @@ const views = (() => {
   const ratio = (r) => (r < 9.995 ? r.toFixed(2) : digits(r)) + "×";
   const beside = (base, t) => !(t / base > 0) ? "" : Math.abs(t / base - 1) < 0.005 ? "the same time"
                                                                                     : `${ratio(t / base)} the time`;
-  // ends are how far the ends of an interval are from its time.
-  const ends = (t) => [t.lo, t.hi].map((v) => (v < t.seconds ? "−" : "+") + percent(Math.abs(v / t.seconds - 1))).join(" to ");
+  // trust is how sure a time is: a badge, how far the ends of its interval are from it, and what that rests on.
+  function trust(e) {
+    const t = timed(e), [lo, hi] = [t.lo, t.hi].map((v) => Math.round(Math.abs(v / t.seconds - 1) * 100));
+    return [h("p", {}, badge(e), t.hi > 0 && h("strong", {}, ` −${lo}\u202f% to +${hi}\u202f%`)), h("p.faint", {}, t.hi > 0 &&
+      `${Math.round((t.level || 0.9) * 100)}\u202f% of measured times should lie within. `, evidence(e).text)];
+  }
 
   // ruler draws an interval with its time.
   function ruler(t) {
@@ -134,7 +138,7 @@ const views = (() => {
 
   // verdict is the pick: configuration, time, interval, how sure, what limits it, and what would gain most.
   function verdict(a) {
-    const t = timed(a), sure = evidence(a), code = triton(a), reasons = (a.predicted.why || "").split("; ");
+    const t = timed(a), code = triton(a), reasons = (a.predicted.why || "").split("; ");
     const others = (a.ways || []).filter((w) => timed(w).seconds > 0).sort((x, y) => timed(x).seconds - timed(y).seconds),
           best = others[0] && timed(others[0]).seconds < t.seconds * 0.995 ? others[0] : null, [gain, next] = gains(a);
     return h("section.verdict", { "aria-label": "The pick" },
@@ -143,23 +147,22 @@ const views = (() => {
         h(".pick", {}, h("p.over", {}, "The pick: the fastest configuration of ", h("strong", {}, a.kernel)),
           h("h1.tile", { "aria-label": "The pick is " + tile(a.config).join("x") }, tile(a.config).map((v, i) =>
             [i > 0 && h("i", {}, "×"), h("span", {}, String(v), h("small", {}, "tile " + "MNK"[i]))])),
-          h("ul.chips", {}, axes(a.config).map((t) => h("li", {}, t)),
+          h("ul.chips", {}, axes(a.config).map((t) => h("li", {}, t.replace(/^group (\d+)$/, "groups of $1 tile rows"))),
             code && h("li.act", {}, copy("Copy triton.Config", "triton.Config", code)))),
         h(".time", {}, h("p.over", {}, "Predicted time"), big(t), ruler(t)),
-        h(".sure", {}, h("p.over", {}, "How sure"),
-          h("p", {}, badge(a), t.hi > 0 && h("strong", {}, " " + ends(t))), h("p.faint", {}, sure.text))),
+        h(".sure", {}, h("p.over", {}, "How sure"), trust(a))),
       h("ul.brief", {},
         fact("Limited by", spoken(a.predicted.bound || "–"), upper((reasons[0] || "").replace(/^.*?: /, "")),
           h("a", { href: "#why", onclick: (e) => {
             e.preventDefault();
             document.querySelector(".why, .spent")?.scrollIntoView();
           } }, "Why, and where the time goes")),
-        gain && fact("Biggest gain", gain.saved, `${gain.title} (${ratio(gain.share)} the time).`,
+        gain && fact("Biggest gain", gain.saved, gain.title + (gain.saved.startsWith("−") ? ` (${ratio(gain.share)} the time).` : "."),
           next && `Next: ${next.saved}, ${next.title.charAt(0).toLowerCase() + next.title.slice(1)}.`),
         others.length > 0 && fact("Fastest of all ways", best ? `${best.kernel} ${seconds(timed(best).seconds)}` : "the pick",
           `The pick is of the default kernel family, ${a.kernel}` +
-            (a.config?.num_warps > 0 ? ", whose configuration you set. " : ". ") +
-            (best ? `${best.kernel} is another kernel.` : "No other kernel family is faster."))));
+            (code ? ", whose configuration you set. " : ". ") +
+            (best ? `${best.kernel} is another kernel, not a setting.` : "No other kernel family is faster."))));
   }
 
   // ways are the pick and the other kernel families, the fastest first.
@@ -200,25 +203,25 @@ const views = (() => {
       config: w.config, problem: a.problem
     }));
     return all.filter((v) => v.gain > 1.01).sort((x, y) => y.gain - x.gain).map((v) => ({
-      share: 1 / v.gain, title: upper(v.do),
-      saved: v.rule === "rows" || v.rule === "fuse" ? ratio(1 / v.gain) : less(base * (1 - 1 / v.gain)),
+      share: 1 / v.gain, title: upper(v.do), saved: v.rule === "rows" ? `${ratio(1 / v.gain)} per row`
+        : v.rule !== "fuse" && less(base * (1 - 1 / v.gain)) || `${ratio(1 / v.gain)} the time`,
       text: `${seconds(v.seconds)} with ${v.kernel} ${short(v.config)}` +
         (size(v.problem) !== size(a.problem) ? `, as ${size(v.problem)}.` : ".")
     }));
   }
-  const less = (v) => "−" + seconds(v);
+  const less = (v) => v > 0 ? "−" + seconds(v) : "";
   function why(a, around) {
     const p = a.predicted, reasons = (p.why || "").split("; ").filter(Boolean), k = around.kernel, t = timed(a).seconds;
     const share = (r) => h("small", {}, `${ratio(r)} the time`);
-    const out = gains(a).map((g) => rule([g.saved, share(g.share)], g.title, g.text));
+    const out = gains(a).map((g) => rule([g.saved, g.saved.startsWith("−") && share(g.share)], g.title, g.text));
     if (k && k.of_attainable > 0 && k.of_attainable < 0.97) {
-      out.push(rule(["≤ " + less(t * (1 - k.of_attainable)), share(k.of_attainable)], "What is left below the roof",
+      out.push(rule(["≤ ", less(t * (1 - k.of_attainable)), share(k.of_attainable)], "What is left below the roof",
         `The roofs allow ${quantity(k.attainable_flop_per_second, "FLOP/s")}; the pick reaches ${
           quantity(k.flop_per_second, "FLOP/s")}. Roof: ${k.bound}.`));
     }
     if (a.expected_regret > 0) {
       const r = 1 / (1 + a.expected_regret);
-      out.push(rule(["≈ " + less(t * (1 - r)), share(r)], `Measure the first ${a.worth_measuring} candidates`,
+      out.push(rule(["≈ ", less(t * (1 - r)), share(r)], `Measure the first ${a.worth_measuring} candidates`,
         `On average, the pick takes ${percent(a.expected_regret)} more time than the fastest candidate: the expected regret.`));
     }
     if (!out.length && !reasons.length) return null;
@@ -387,19 +390,20 @@ const views = (() => {
       h("section.verdict", { "aria-label": "The fastest" },
         h("p.eyebrow", {}, h("strong", {}, size(c.problem)), h("span", {}, layout(c.problem))),
         h(".hero", {},
-          h(".pick", {}, h("p.over", {}, odds < 0.9 ? "Probably the fastest" : "The fastest"),
-            h("h1", {}, side(first)), h("p", {}, "runs ", h("strong", {}, first.kernel), " " + short(first.config)),
-            h("p", {}, badge(first), h("strong", {}, " " + (first.t.hi > 0 ? ends(first.t) : "")))),
+          h(".pick", {}, h("p.over", {}, !f ? "Level with the next" : odds < 0.9 ? "Probably the fastest" : "The fastest"),
+            h("h1", {}, side(first)), h("p", {}, "runs ", h("strong", {}, first.kernel), " " + short(first.config))),
           h(".time", {}, h("p.over", {}, "Predicted time"), big(first.t), ruler(first.t)),
           next && h(".sure", {}, h("p.over", {}, "Next, ", h("strong", {}, side(next)), ", takes"),
-            h("p.big.second", {}, ratio(next.t.seconds / first.t.seconds), h("small", {}, " the time")),
+            h("p.big.second", {}, f ? ratio(next.t.seconds / first.t.seconds) : "just", h("small", {}, " the time")),
             h("p", {}, "and runs ", h("strong", {}, next.kernel), " " + short(next.config)))),
-        odds > 0 && rival && h("ul.brief", {},
-          fact(`Faster than ${side(rival)}`, `${odds > 0.99 ? "over 99\u202f%" : percent(odds)} likely`,
+        h("ul.brief", {}, h("li", {}, h("span.faint", {}, `How sure is ${seconds(first.t.seconds)}`), trust(first)),
+          odds > 0 && rival && fact(`Faster than ${side(rival)}`, `${odds > 0.99 ? "over 99\u202f%" : percent(odds)} likely`,
             f.clear ? "The intervals do not overlap." : "The intervals overlap, and yet it is so likely: one device would have to " +
-              "be slower than predicted and the other faster, while the errors of two devices tend to go together."),
-          note?.decided > 0 && fact("Where both were timed", `${note.right} of ${note.decided} right`, "On so many published shapes " +
-            "of this class and type, whose times on these two devices differ by more than 10\u202f%, the model named the faster one."))),
+              "be slower than predicted while the other is faster. The odds take half of their errors for shared (correlation " +
+              "0.5), which fits published pairs of devices best."),
+          note?.decided > 0 && fact("The same two devices, measured", `${note.right} of ${note.decided} right`,
+            `Of ${note.decided} published shapes of this class and type, timed on both and more than 10\u202f% apart, the model ` +
+              `named the faster device of ${note.right}.`))),
       section("ways", "Side by side", rows({
         title: "Predicted times of the devices",
         unit: "s",
@@ -679,7 +683,7 @@ const views = (() => {
         axis: { log: true, domain: domain(ranks.flatMap((x) => [...x.all, 1]), { log: true }), mark: 1, text: ratio },
         items: ranks.map((x) => ({
           name: [side(x.s), " ", [...x.words.values()].map(([e, n]) => badge(e, n < x.all.length ? ` ${n}` : ""))],
-          note: `fastest on ${x.wins}`,
+          note: x.wins > 0 && `fastest on ${x.wins}`,
           strong: x === top,
           dots: [...x === top ? [] : x.all.map((v) => ({ v, color: color(x.i), shape: "thin" })),
             { v: x.mean, color: color(x.i), shape: x.i, tip: ratio(x.mean) }],
@@ -1061,7 +1065,7 @@ const views = (() => {
         const v = timed(a).seconds || timed(a).cycles;
         return [
           number(String(a.rank)), short(a.config), number(timed(a).seconds ? seconds(v) : whole(v)),
-          a === all[0] ? "the pick" : beside(best, v), a.predicted.bound
+          a === all[0] ? "the pick" : beside(best, v).replace(" the time", ""), a.predicted.bound
         ];
       })));
   }

@@ -90,8 +90,7 @@
       if (devices.length === 1 && layers === 1) ask("select", {}, true);
       for (let i = 0; i < layers; i++) {
         ask(verb, {
-          m: null, n: null, k: null, same: null, own: null,
-          brief: verb === "select" ? "true" : null,
+          m: null, n: null, k: null, same: null, own: null, brief: verb === "select" ? "true" : null,
           problems: `m=${sizes(m).join(",")},n=${ns[i] ?? ns[0]},k=${ks[i] ?? ks[0]}`
         },
           devices.length > 1 || layers > 1);
@@ -243,16 +242,18 @@
       option("", "layers of…", ""), Object.keys(models).map((m) => option(m, m)));
     const asked = chosen.map((d) => views.names.get(d) || d).join(", ");
     form.replaceChildren(h("details.asked", { open: !narrow.matches },
-      h("summary", {}, h("strong", {}, asked), ` ${["m", "n", "k"].map(value).join(" × ")} ${value("dtype")} `, h("u", {}, "Change")),
-      h(".row", {}, field("Devices", h(".with", {}, chips, add), ".grow"),
-        h("input", { type: "hidden", name: "arch", value: chosen.join(",") })),
-      h(".row", {}, text("m", "sizes-m", "M"), text("n", "sizes", "N"), text("k", "sizes", "K"),
-        field("Layers", shapes), select("dtype", "Type", types),
-        select("kernel", "Kernel family", families, "default"),
-        h(".field.ticks", { role: "group", "aria-label": "Layout" }, tick("trans_a", "A transposed"),
-          tick("trans_b", "B transposed")),
-        h("button.ask", {}, "Ask")),
-      more), h("datalist", { id: "sizes" }, ["1024", "2048", "4096", "8192", "16384"].map((v) => option(v))),
+                           h("summary", {}, h("strong", {}, asked),
+                             ` ${["m", "n", "k"].map(value).join(" × ")} ${value("dtype")} `, h("u", {}, "Change")),
+                           h(".row", {}, field("Devices", h(".with", {}, chips, add), ".grow"),
+                             h("input", { type: "hidden", name: "arch", value: chosen.join(",") })),
+                           h(".row", {}, text("m", "sizes-m", "M"), text("n", "sizes", "N"), text("k", "sizes", "K"),
+                             field("Layers", shapes), select("dtype", "Type", types),
+                             select("kernel", "Kernel family", families, "default"),
+                             h(".field.ticks", { role: "group", "aria-label": "Layout" },
+                               tick("trans_a", "A transposed"), tick("trans_b", "B transposed")),
+                             h("button.ask", {}, "Ask")),
+                           more),
+      h("datalist", { id: "sizes" }, ["1024", "2048", "4096", "8192", "16384"].map((v) => option(v))),
       h("datalist", { id: "sizes-m" },
         ["1", "16", "256", "4096", "8192", "1:8192", "1,16,256,4096"].map((v) => option(v))));
   }
@@ -331,7 +332,8 @@
     const failed = answers.every((a) => a.docs.every((d) => views.kindOf(d) === "failure"));
     const rest = failed || !answers.length ? [] : [take(pick), raw()];
     const at = sections.findIndex((s) => s.classList?.contains("ways"));
-    if (at >= 0 && rest.length && rest[0].children.length > 2 && answers.length < 4) sections.splice(at + 1, 0, rest.shift());
+    if (at >= 0 && rest.length && rest[0].children.length > 2 && answers.length < 4)
+      sections.splice(at + 1, 0, rest.shift());
     const changed = explained && whatIf(explained), inside = sections.findIndex((s) => s.classList?.contains("inside"));
     if (changed) sections.splice(inside, 0, changed);
     main.replaceChildren(...sections, ...rest);

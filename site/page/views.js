@@ -69,21 +69,23 @@ const views = (() => {
   const means = {
     checked: "The model was held against measured times of this device",
     related: "Other kinds of problems were timed on this device, or too few of this kind",
-    sister: "Only other devices of its architecture were timed",
-    unchecked: "Only other architectures were timed"
+    sister: "Only other devices of its architecture were timed", unchecked: "Only other architectures were timed"
   };
   // How sure an answer is: a word, a sentence, and which of three colours.
   function evidence(e) {
     const word = (e.evidence || (e.validated ? "checked" : "unchecked")).split(/[ (:]/)[0];
     const c = e.checked, out = e.outside || [];
     const on = c && (c.times ? `${c.times} times of ${c.sizes} sizes` : `${c.sizes} sizes`);
-    const text = [
-      !(c && word === "checked") && (means[word] || upper(word)) + ".",
-      c && word !== "unchecked" && (word === "checked" ? `The model was held against ${on} of this device` : `Compared with ${on}`) +
-        ` (${c.data_set})` + (c.median_error ? `: median error ${percent(c.median_error)}.` : "."),
-      out.length && (word === "checked" ? `This question differs: ${list(out)}.` : upper(list(out)) + "."),
-      e.interval_widened > 1.005 && `The interval is ${digits(e.interval_widened, 2)} times as wide for it.`
-    ].filter(Boolean).join(" ");
+    const text =
+      [
+        !(c && word === "checked") && (means[word] || upper(word)) + ".",
+        c && word !== "unchecked" &&
+          (word === "checked" ? `The model was held against ${on} of this device` : `Compared with ${on}`) +
+            ` (${c.data_set})` + (c.median_error ? `: median error ${percent(c.median_error)}.` : "."),
+        out.length && (word === "checked" ? `This question differs: ${list(out)}.` : upper(list(out)) + "."),
+        e.interval_widened > 1.005 && `The interval is ${digits(e.interval_widened, 2)} times as wide for it.`
+      ].filter(Boolean)
+        .join(" ");
     return { word, text, level: word === "checked" ? "sure" : word === "unchecked" ? "unsure" : "half" };
   }
   function badge(e, ...more) {
@@ -104,8 +106,11 @@ const views = (() => {
   // trust is how sure a time is: a badge, how far the ends of its interval are from it, and what that rests on.
   function trust(e) {
     const t = timed(e), [lo, hi] = [t.lo, t.hi].map((v) => Math.round(Math.abs(v / t.seconds - 1) * 100));
-    return [h("p", {}, badge(e), t.hi > 0 && h("strong", {}, ` −${lo}\u202f% to +${hi}\u202f%`)), h("p.faint", {}, t.hi > 0 &&
-      `${Math.round((t.level || 0.9) * 100)}\u202f% of measured times should lie within. `, evidence(e).text)];
+    return [
+      h("p", {}, badge(e), t.hi > 0 && h("strong", {}, ` −${lo}\u202f% to +${hi}\u202f%`)),
+      h("p.faint", {}, t.hi > 0 && `${Math.round((t.level || 0.9) * 100)}\u202f% of measured times should lie within. `,
+        evidence(e).text)
+    ];
   }
 
   // ruler draws an interval with its time.
@@ -139,30 +144,40 @@ const views = (() => {
   // verdict is the pick: configuration, time, interval, how sure, what limits it, and what would gain most.
   function verdict(a) {
     const t = timed(a), code = triton(a), reasons = (a.predicted.why || "").split("; ");
-    const others = (a.ways || []).filter((w) => timed(w).seconds > 0).sort((x, y) => timed(x).seconds - timed(y).seconds),
+    const others =
+            (a.ways || []).filter((w) => timed(w).seconds > 0).sort((x, y) => timed(x).seconds - timed(y).seconds),
           best = others[0] && timed(others[0]).seconds < t.seconds * 0.995 ? others[0] : null, [gain, next] = gains(a);
     return h("section.verdict", { "aria-label": "The pick" },
       h("p.eyebrow", {}, h("strong", {}, side(a)), h("span", {}, size(a.problem)), h("span", {}, layout(a.problem))),
       h(".hero", {},
         h(".pick", {}, h("p.over", {}, "The pick: the fastest configuration of ", h("strong", {}, a.kernel)),
-          h("h1.tile", { "aria-label": "The pick is " + tile(a.config).join("x") }, tile(a.config).map((v, i) =>
-            [i > 0 && h("i", {}, "×"), h("span", {}, String(v), h("small", {}, "tile " + "MNK"[i]))])),
-          h("ul.chips", {}, axes(a.config).map((t) => h("li", {}, t.replace(/^group (\d+)$/, "groups of $1 tile rows"))),
+          h("h1.tile", { "aria-label": "The pick is " + tile(a.config).join("x") },
+            tile(a.config).map(
+              (v, i) => [i > 0 && h("i", {}, "×"), h("span", {}, String(v), h("small", {}, "tile " + "MNK"[i]))])),
+          h("ul.chips", {},
+            axes(a.config).map((t) => h("li", {}, t.replace(/^group (\d+)$/, "groups of $1 tile rows"))),
             code && h("li.act", {}, copy("Copy triton.Config", "triton.Config", code)))),
         h(".time", {}, h("p.over", {}, "Predicted time"), big(t), ruler(t)),
         h(".sure", {}, h("p.over", {}, "How sure"), trust(a))),
       h("ul.brief", {},
         fact("Limited by", spoken(a.predicted.bound || "–"), upper((reasons[0] || "").replace(/^.*?: /, "")),
-          h("a", { href: "#why", onclick: (e) => {
-            e.preventDefault();
-            document.querySelector(".why, .spent")?.scrollIntoView();
-          } }, "Why, and where the time goes")),
-        gain && fact("Biggest gain", gain.saved, gain.title + (gain.saved.startsWith("−") ? ` (${ratio(gain.share)} the time).` : "."),
-          next && `Next: ${next.saved}, ${next.title.charAt(0).toLowerCase() + next.title.slice(1)}.`),
-        others.length > 0 && fact("Fastest of all ways", best ? `${best.kernel} ${seconds(timed(best).seconds)}` : "the pick",
-          `The pick is of the default kernel family, ${a.kernel}` +
-            (code ? ", whose configuration you set. " : ". ") +
-            (best ? `${best.kernel} is another kernel, not a setting.` : "No other kernel family is faster."))));
+          h("a", {
+            href: "#why",
+            onclick: (e) => {
+              e.preventDefault();
+              document.querySelector(".why, .spent")?.scrollIntoView();
+            }
+          },
+            "Why, and where the time goes")),
+        gain &&
+          fact("Biggest gain", gain.saved,
+            gain.title + (gain.saved.startsWith("−") ? ` (${ratio(gain.share)} the time).` : "."),
+            next && `Next: ${next.saved}, ${next.title.charAt(0).toLowerCase() + next.title.slice(1)}.`),
+        others.length > 0 &&
+          fact("Fastest of all ways", best ? `${best.kernel} ${seconds(timed(best).seconds)}` : "the pick",
+            `The pick is of the default kernel family, ${a.kernel}` +
+              (code ? ", whose configuration you set. " : ". ") +
+              (best ? `${best.kernel} is another kernel, not a setting.` : "No other kernel family is faster."))));
   }
 
   // ways are the pick and the other kernel families, the fastest first.
@@ -175,22 +190,15 @@ const views = (() => {
     const pick = timed(a).seconds, most = Math.max(...all.map((w) => w.t.seconds)) * 1.15;
     const cap = Math.min(Math.max(most, ...all.map((w) => w.t.hi || 0)) * 1.02, most * 2);
     return section("ways", "Ways to run it", rows({
-      title: "Predicted times of the kernel families",
-      unit: "s",
-      axis: { domain: [0, cap] },
+      title: "Predicted times of the kernel families", unit: "s", axis: { domain: [0, cap] },
       items: all.map((w) => ({
-        name: [w.kernel, " ", badge(w)],
-        note: short(w.config),
-        strong: w.pick,
-        to: w.t.seconds,
-        lo: w.t.lo,
-        hi: w.t.hi,
-        color: w.pick ? "var(--accent)" : "var(--bar)",
-        ink: "var(--ink)",
+        name: [w.kernel, " ", badge(w)], note: short(w.config), strong: w.pick, to: w.t.seconds, lo: w.t.lo,
+        hi: w.t.hi, color: w.pick ? "var(--accent)" : "var(--bar)", ink: "var(--ink)",
         value: [h("strong", {}, seconds(w.t.seconds)), h("small", {}, w.pick ? "the pick" : beside(pick, w.t.seconds))]
       }))
     }),
-      h("p.faint", {}, "A bar is the predicted time, the line across its end the interval. × compares times with the pick's."));
+      h("p.faint", {},
+        "A bar is the predicted time, the line across its end the interval. × compares times with the pick's."));
   }
 
   // rule is a sentence with what it gains.
@@ -199,8 +207,8 @@ const views = (() => {
   // gains are changes that take less time for the same work, the best first.
   function gains(a) {
     const base = timed(a).seconds, all = a.advice || (a.ways || []).map((w) => ({
-      gain: base / timed(w).seconds, do: `use the kernel family ${w.kernel}`, seconds: timed(w).seconds, kernel: w.kernel,
-      config: w.config, problem: a.problem
+      gain: base / timed(w).seconds, do: `use the kernel family ${w.kernel}`, seconds: timed(w).seconds,
+      kernel: w.kernel, config: w.config, problem: a.problem
     }));
     return all.filter((v) => v.gain > 1.01).sort((x, y) => y.gain - x.gain).map((v) => ({
       share: 1 / v.gain, title: upper(v.do), saved: v.rule === "rows" ? `${ratio(1 / v.gain)} per row`
@@ -222,7 +230,7 @@ const views = (() => {
     if (a.expected_regret > 0) {
       const r = 1 / (1 + a.expected_regret);
       out.push(rule(["≈ ", less(t * (1 - r)), share(r)], `Measure the first ${a.worth_measuring} candidates`,
-        `On average, the pick takes ${percent(a.expected_regret)} more time than the fastest candidate: the expected regret.`));
+        `On average, the pick takes ${percent(a.expected_regret)} more time than the fastest candidate.`));
     }
     if (!out.length && !reasons.length) return null;
     return section("why", "Why", reasons.length > 0 && h("p.lead", {}, upper(reasons[0]) + "."),
@@ -304,10 +312,7 @@ const views = (() => {
             marks.push({
               color: hue,
               texts: [{
-                x: xd[1],
-                y: r,
-                dy: -6,
-                anchor: "end",
+                x: xd[1], y: r, dy: -6, anchor: "end",
                 text: (one ? "" : v.device.split("@").pop() + " ") + c.name + " " + quantity(r, c.unit)
               }]
             });
@@ -315,9 +320,7 @@ const views = (() => {
             marks.push({
               color: hue,
               texts: [{
-                x: Math.max(xd[0], yd[0] / r) * 1.06,
-                y: Math.max(yd[0], r * xd[0]) * 1.06,
-                dy: -8,
+                x: Math.max(xd[0], yd[0] / r) * 1.06, y: Math.max(yd[0], r * xd[0]) * 1.06, dy: -8,
                 text: `${c.name} ${quantity(r, c.unit)}`
               }]
             });
@@ -328,12 +331,8 @@ const views = (() => {
         const dots =
           k.levels.filter((l) => shapes.has(l.level) && l.flop_per_byte > 0 && (one || l.level !== "shared memory"))
             .map((l, j, all) => ({
-              x: l.flop_per_byte,
-              y: k.flop_per_second,
-              level: l.level,
-              shape: one ? (k.measured ? 1 : 0) : shapes.get(l.level),
-              r: many ? 3 : 5,
-              hollow: !k.measured && many,
+              x: l.flop_per_byte, y: k.flop_per_second, level: l.level,
+              shape: one ? (k.measured ? 1 : 0) : shapes.get(l.level), r: many ? 3 : 5, hollow: !k.measured && many,
               text: many || j < all.length - 1 ? "" : one ? k.name : devices[i].device.split("@").pop(),
               left: Math.log(l.flop_per_byte / xd[0]) > 0.8 * Math.log(xd[1] / xd[0]),
               tip: `${k.name} ${short(k.config)}\n${size(k.problem)} on ${devices[i].name}\n${l.level}: ${
@@ -356,11 +355,8 @@ const views = (() => {
               : "Shapes of points and dashes of lines are levels: " + levels.slice(1).join(", ") + "."}`,
         legend: one ? null : devices.map((v, i) => ({ text: v.name, color: color(i) })),
         draw: (width) => xy({
-          width,
-          height: Math.max(300, Math.min(520, width * 0.5)),
-          x: { log: true, domain: xd, label: "FLOP/B" },
-          y: { log: true, domain: yd, unit: "FLOP/s", label: "rate" },
-          marks
+          width, height: Math.max(300, Math.min(520, width * 0.5)), x: { log: true, domain: xd, label: "FLOP/B" },
+          y: { log: true, domain: yd, unit: "FLOP/s", label: "rate" }, marks
         }),
         behind: {
           header: ["device", "roof or kernel", "level", "rate or bandwidth", "FLOP/B", "source, or share"],
@@ -390,33 +386,34 @@ const views = (() => {
       h("section.verdict", { "aria-label": "The fastest" },
         h("p.eyebrow", {}, h("strong", {}, size(c.problem)), h("span", {}, layout(c.problem))),
         h(".hero", {},
-          h(".pick", {}, h("p.over", {}, !f ? "Level with the next" : odds < 0.9 ? "Probably the fastest" : "The fastest"),
+          h(".pick", {},
+            h("p.over", {},
+              !f             ? "Level with the next"
+                : odds < 0.9 ? "Probably the fastest"
+                             : "The fastest"),
             h("h1", {}, side(first)), h("p", {}, "runs ", h("strong", {}, first.kernel), " " + short(first.config))),
           h(".time", {}, h("p.over", {}, "Predicted time"), big(first.t), ruler(first.t)),
-          next && h(".sure", {}, h("p.over", {}, "Next, ", h("strong", {}, side(next)), ", takes"),
-            h("p.big.second", {}, f ? ratio(next.t.seconds / first.t.seconds) : "just", h("small", {}, " the time")),
-            h("p", {}, "and runs ", h("strong", {}, next.kernel), " " + short(next.config)))),
+          next &&
+            h(".sure", {}, h("p.over", {}, "Next, ", h("strong", {}, side(next)), ", takes"),
+              h("p.big.second", {}, f ? ratio(next.t.seconds / first.t.seconds) : "1×", h("small", {}, " the time")),
+              h("p", {}, "and runs ", h("strong", {}, next.kernel), " " + short(next.config)))),
         h("ul.brief", {}, h("li", {}, h("span.faint", {}, `How sure is ${seconds(first.t.seconds)}`), trust(first)),
-          odds > 0 && rival && fact(`Faster than ${side(rival)}`, `${odds > 0.99 ? "over 99\u202f%" : percent(odds)} likely`,
-            f.clear ? "The intervals do not overlap." : "The intervals overlap, and yet it is so likely: one device would have to " +
-              "be slower than predicted while the other is faster. The odds take half of their errors for shared (correlation " +
-              "0.5), which fits published pairs of devices best."),
-          note?.decided > 0 && fact("The same two devices, measured", `${note.right} of ${note.decided} right`,
-            `Of ${note.decided} published shapes of this class and type, timed on both and more than 10\u202f% apart, the model ` +
-              `named the faster device of ${note.right}.`))),
+          odds > 0 && rival &&
+            fact(`Faster than ${side(rival)}`, `${odds > 0.99 ? "over 99\u202f%" : percent(odds)} likely`,
+              f.clear
+                ? "The intervals do not overlap."
+                : "The intervals overlap, and yet it is so likely: one device would have to be slower than predicted " +
+                  "while the other is faster. The odds take half of their errors for shared (correlation 0.5), which " +
+                  "fits published pairs of devices best."),
+          note?.decided > 0 &&
+            fact("The same two devices, measured", `${note.right} of ${note.decided} right`,
+              `Of ${note.decided} published shapes of this class and type, timed on both and more than 10\u202f% ` +
+                `apart, the model named the faster device of ${note.right}.`))),
       section("ways", "Side by side", rows({
-        title: "Predicted times of the devices",
-        unit: "s",
-        axis: { domain: [0, cap] },
+        title: "Predicted times of the devices", unit: "s", axis: { domain: [0, cap] },
         items: sorted.map((e) => ({
-          name: [side(e), " ", badge(e)],
-          note: `${e.kernel}, ${short(e.config)}`,
-          strong: e === first,
-          to: e.t.seconds,
-          lo: e.t.lo,
-          hi: e.t.hi,
-          color: color(e.i),
-          ink: "var(--ink)",
+          name: [side(e), " ", badge(e)], note: `${e.kernel}, ${short(e.config)}`, strong: e === first,
+          to: e.t.seconds, lo: e.t.lo, hi: e.t.hi, color: color(e.i), ink: "var(--ink)",
           value: [
             h("strong", {}, seconds(e.t.seconds)),
             h("small", {}, e === first ? "the fastest" : beside(first.t.seconds, e.t.seconds))
@@ -513,10 +510,7 @@ const views = (() => {
         Object.keys(measures)
           .filter((v) => several || v !== "ratio")
           .map((v) => h("label", {}, h("input", {
-            type: "radio",
-            name: "view",
-            value: v,
-            checked: v === shown,
+            type: "radio", name: "view", value: v, checked: v === shown,
             onchange: () => state.set("view", v === "time" ? "" : v)
           }),
                  v)));
@@ -535,18 +529,14 @@ const views = (() => {
               color: color(i),
               line: points.map((p) => [p[0], p[1].seconds]),
               dots: points.map((p) => ({
-                x: p[0],
-                y: p[1].seconds,
-                r: 2.6,
-                shape: i,
+                x: p[0], y: p[1].seconds, r: 2.6, shape: i,
                 tip: `${side(s)}, M = ${p[0]}\n${seconds(timed(p[2]).seconds)} (${
                   span(timed(p[2]).lo, timed(p[2]).hi,
                     "s")}), ${quantity(p[2].predicted.tflops * 1e12, "FLOP/s")}\n${p[2].kernel} ${short(p[2].config)}`
               }))
             });
           ends.push({
-            y: points[points.length - 1][1].seconds,
-            text: several ? s.device + (s.what_if ? "*" : "") : "",
+            y: points[points.length - 1][1].seconds, text: several ? s.device + (s.what_if ? "*" : "") : "",
             color: color(i)
           });
         });
@@ -557,17 +547,13 @@ const views = (() => {
         const ratio = unit === "", log = ratio ? Math.max(...values) / Math.min(...values) > 6 : true;
         return figure({
           title: l.label || `${l.problem.n} × ${l.problem.k}`,
-          caption: (l.label ? `${called(l)}N = ${l.problem.n}, K = ${l.problem.k}` : `N × K`) + ", " + layout(l.problem),
+          caption:
+            (l.label ? `${called(l)}N = ${l.problem.n}, K = ${l.problem.k}` : `N × K`) + ", " + layout(l.problem),
           draw: (width) => xy({
-            width,
-            height: 230,
-            x: { log: true, base: 2, domain: domain(ms, { log: true, room: 0.02 }), label: "M" },
+            width, height: 230, x: { log: true, base: 2, domain: domain(ms, { log: true, room: 0.02 }), label: "M" },
             y: {
-              log,
-              domain: domain(values, { log, zero: !log && !ratio, room: 0.1 }),
-              unit,
-              text: ratio ? (v) => digits(v, 2) + "×" : undefined,
-              label: what
+              log, domain: domain(values, { log, zero: !log && !ratio, room: 0.1 }), unit,
+              text: ratio ? (v) => digits(v, 2) + "×" : undefined, label: what
             },
             marks,
             ends: several ? ends : []
@@ -588,27 +574,23 @@ const views = (() => {
       const d = domain(every.flatMap((t) => [t.seconds, t.lo, t.hi]), { log: true });
       out.push(section("problems", several ? "Problem by problem" : "Picks",
         several && keys(sides.map((s, i) => ({ text: side(s), color: color(i), shape: i }))), rows({
-          title: "Predicted times",
-          unit: "s",
-          axis: { log: true, domain: d },
+          title: "Predicted times", unit: "s", axis: { log: true, domain: d },
           items: rest.map((c) => {
             const first =
               sides.map((s) => of(c, s)).filter(Boolean).sort((x, y) => timed(x).seconds - timed(y).seconds)[0];
             return {
               name: Object.values(c.labels || {}).join(" ") || size(c.problem),
-              note: several ? size(c.problem) : first && short(first.config),
-              value: first &&
+              note: several ? size(c.problem) : first && short(first.config), value: first &&
                 [
                   h("strong", {}, seconds(timed(first).seconds)),
-                  h("small", {}, !several ? evidence(first).word
-                    : c.fastest ? `${first.device}; the next ${ratio(c.fastest.lead)}${c.fastest.clear ? ", clear" : ""}` : "even")
+                  h("small", {},
+                    !several ? evidence(first).word
+                      : c.fastest
+                      ? `${first.device}; the next ${ratio(c.fastest.lead)}${c.fastest.clear ? ", clear" : ""}`
+                      : "even")
                 ],
               dots: sides.map((s, i) => [of(c, s), i]).filter(([e]) => e).map(([e, i]) => ({
-                v: timed(e).seconds,
-                lo: timed(e).lo,
-                hi: timed(e).hi,
-                color: color(i),
-                shape: i,
+                v: timed(e).seconds, lo: timed(e).lo, hi: timed(e).hi, color: color(i), shape: i,
                 tip: `${side(e)}: ${seconds(timed(e).seconds)}`
               }))
             };
@@ -636,11 +618,15 @@ const views = (() => {
   }
   // What layers are called in models.
   const layerNames = {
-    qkv: "queries, keys, values", q: "queries", kv: "keys, values", o: "attention's output", gate_up: "feed-forward, first half",
-    up: "feed-forward, first half", down: "feed-forward, second half", q_a: "queries, compressed", q_b: "queries, expanded",
-    kv_a: "keys and values, compressed", kv_b: "keys and values, expanded", head: "logits of the vocabulary"
+    qkv: "queries, keys, values", q: "queries", kv: "keys, values", o: "attention's output",
+    gate_up: "feed-forward, first half", up: "feed-forward, first half", down: "feed-forward, second half",
+    q_a: "queries, compressed", q_b: "queries, expanded", kv_a: "keys and values, compressed",
+    kv_b: "keys and values, expanded", head: "logits of the vocabulary"
   };
-  const called = (l) => layerNames[l.label.replace(/_proj$/, "")] ? layerNames[l.label.replace(/_proj$/, "")] + ": " : "";
+  function called(l) {
+    const name = l.label.replace(/_proj$/, "");
+    return Object.hasOwn(layerNames, name) ? layerNames[name] + ": " : "";
+  }
 
   // standings are the devices, the one that is most often the fastest first, with their times ÷ its times.
   function standings(all, sides, of) {
@@ -656,7 +642,8 @@ const views = (() => {
     }
     const against = (s) => {
       for (const x of out) {
-        x.all = all.map((c) => [of(c, x.s), of(c, s)]).filter(([e, b]) => e && b).map(([e, b]) => timed(e).seconds / timed(b).seconds);
+        x.all = all.filter((c) => of(c, x.s) && of(c, s))
+                  .map((c) => timed(of(c, x.s)).seconds / timed(of(c, s)).seconds);
         x.mean = Math.exp(x.all.reduce((sum, v) => sum + Math.log(v), 0) / x.all.length);
       }
       return out.filter((x) => x.all.length).sort((x, y) => y.wins - x.wins || x.mean - y.mean);
@@ -672,27 +659,35 @@ const views = (() => {
       h("section.verdict", { "aria-label": "The verdict" },
         h("p.eyebrow", {}, h("strong", {}, `${all.length} problems`), h("span", {}, sides.map(side).join(", "))),
         h(".hero", {},
-          h(".pick", {}, h("p.over", {}, top.wins === all.length ? "The fastest on each of them" : "Most often the fastest"),
+          h(".pick", {},
+            h("p.over", {}, top.wins === all.length ? "The fastest on each of them" : "Most often the fastest"),
             h("h1", {}, side(top.s))),
-          h(".time", {}, h("p.over", {}, "Fastest on"), h("p.big", {}, String(top.wins), h("small", {}, ` of ${decided}`)),
+          h(".time", {}, h("p.over", {}, "Fastest on"),
+            h("p.big", {}, String(top.wins), h("small", {}, ` of ${decided}`)),
             h("p", {}, h("strong", {}, `${top.clear} clearly`), `, ${top.wins - top.clear} within the intervals`)),
-          next && h(".sure", {}, h("p.over", {}, "Next, ", h("strong", {}, side(next.s)), ", takes"),
-            h("p.big.second", {}, ratio(next.mean), h("small", {}, " the time")), h("p", {}, "geometric mean of predicted times")))),
+          next &&
+            h(".sure", {}, h("p.over", {}, "Next, ", h("strong", {}, side(next.s)), ", takes"),
+              h("p.big.second", {}, ratio(next.mean), h("small", {}, " the time")),
+              h("p", {}, "geometric mean of predicted times")))),
       section("ways", "Side by side", rows({
         title: "Times beside the fastest device's",
         axis: { log: true, domain: domain(ranks.flatMap((x) => [...x.all, 1]), { log: true }), mark: 1, text: ratio },
         items: ranks.map((x) => ({
           name: [side(x.s), " ", [...x.words.values()].map(([e, n]) => badge(e, n < x.all.length ? ` ${n}` : ""))],
-          note: x.wins > 0 && `fastest on ${x.wins}`,
-          strong: x === top,
-          dots: [...x === top ? [] : x.all.map((v) => ({ v, color: color(x.i), shape: "thin" })),
-            { v: x.mean, color: color(x.i), shape: x.i, tip: ratio(x.mean) }],
-          value: [h("strong", {}, ratio(x.mean)),
-            x !== top && h("small", {}, `${ratio(Math.min(...x.all))} to ${ratio(Math.max(...x.all))}`)]
+          note: x.wins > 0 && `fastest on ${x.wins}`, strong: x === top,
+          dots: [
+            ...x === top ? [] : x.all.map((v) => ({ v, color: color(x.i), shape: "thin" })),
+            { v: x.mean, color: color(x.i), shape: x.i, tip: ratio(x.mean) }
+          ],
+          value: [
+            h("strong", {}, ratio(x.mean)),
+            x !== top && h("small", {}, `${ratio(Math.min(...x.all))} to ${ratio(Math.max(...x.all))}`)
+          ]
         }))
       }),
-        h("p.faint", {}, `Predicted time ÷ the time on ${side(top.s)}. The mark is the geometric mean, each thin line a problem; they ` +
-          "show how the problems differ, not how sure the times are.")),
+        h("p.faint", {},
+          `Predicted time ÷ the time on ${side(top.s)}. The mark is the geometric mean, each thin line a problem: ` +
+            "the lines show how problems differ, not how sure the times are.")),
       where(all, sides)
     ];
   }
@@ -703,18 +698,25 @@ const views = (() => {
     const cell = (c) => {
       const f = c?.fastest, e = f && c.entries[f.entry];
       if (!f) return h("td", {}, c ? "even" : "–");
-      return h("td" + (f.clear ? ".clear" : ""), { style: { "--hue": color(sides.findIndex((s) => brief(s) === brief(e))) },
-        title: `${size(c.problem)}: ${side(e)} ${seconds(timed(e).seconds)}` }, brief(e), h("strong", {}, " " + ratio(f.lead)),
+      return h("td" + (f.clear ? ".clear" : ""), {
+        style: { "--hue": color(sides.findIndex((s) => brief(s) === brief(e))) },
+        title: `${size(c.problem)}: ${side(e)} ${seconds(timed(e).seconds)}`
+      },
+        brief(e), h("strong", {}, " " + ratio(f.lead)),
         h("span.unseen", {}, f.clear ? ", clear" : ", within the intervals"));
     };
     return section("where", "The fastest, size by size",
-      h("p.faint", {}, "× is the time of the next device ÷ its time. ", h("span.sample.clear", {}, "Clear"), " its interval ends before " +
-        "the others begin. ", h("span.sample", {}, "Within"), " the intervals overlap."),
-      h(".wide", { tabindex: "0", role: "region", "aria-label": "The fastest device by layer and M, table" }, h("table", {},
-        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "N × K"), ms.map((m) => h("th", { scope: "col" }, `M = ${m}`)))),
-        h("tbody", {}, layers.map((l) => h("tr", {},
-          h("th", { scope: "row" }, l.label && h("strong", {}, l.label + " "), h("small", {}, `${called(l)}${l.problem.n} × ${l.problem.k}`)),
-          ms.map((m) => cell(l.all.find((c) => c.problem.m === m)))))))));
+      h("p.faint", {}, "× is the time of the next device ÷ its time. ", h("span.sample.clear", {}, "Clear"),
+        " its interval ends before the others begin. ", h("span.sample", {}, "Within"), " the intervals overlap."),
+      h(".wide", { tabindex: "0", role: "region", "aria-label": "The fastest device by layer and M, table" },
+        h("table", {},
+          h("thead", {},
+            h("tr", {}, h("th", { scope: "col" }, "N × K"), ms.map((m) => h("th", { scope: "col" }, `M = ${m}`)))),
+          h("tbody", {},
+            layers.map((l) => h("tr", {},
+                         h("th", { scope: "row" }, l.label && h("strong", {}, l.label + " "),
+                           h("small", {}, `${called(l)}${l.problem.n} × ${l.problem.k}`)),
+                         ms.map((m) => cell(l.all.find((c) => c.problem.m === m)))))))));
   }
 
   // bands is a range of M, divided among few kernels.
@@ -756,14 +758,11 @@ const views = (() => {
             `With ${Object.entries(d.same.values).map(([k, v]) => `${spoken(k)} ${v}`).join(", ")} for all: ${
               percent(d.same.mean_price)} on average, ${percent(d.same.worst_price)} at worst.`),
           rows({
-            title: "Price of each choice",
-            unit: "%",
+            title: "Price of each choice", unit: "%",
             axis: { domain: domain(d.same.choices.map((c) => c.mean_price), { zero: true }), text: percent },
             items: d.same.choices.map((c) => ({
-              name: Object.entries(c.values).map(([k, v]) => `${spoken(k)} ${v}`).join(", "),
-              to: c.mean_price,
-              color: "var(--bar)",
-              value: percent(c.mean_price)
+              name: Object.entries(c.values).map(([k, v]) => `${spoken(k)} ${v}`).join(", "), to: c.mean_price,
+              color: "var(--bar)", value: percent(c.mean_price)
             }))
           }))
     ];
@@ -828,10 +827,7 @@ const views = (() => {
     const shown = all.filter((x) => of(x) !== null && of(x) !== undefined),
           choose = h("fieldset.choose", {}, h("legend.unseen", {}, "Map"),
             there.map(([key, name]) => h("label", {}, h("input", {
-              type: "radio",
-              name: "map",
-              value: key,
-              checked: key === chosen[0],
+              type: "radio", name: "map", value: key, checked: key === chosen[0],
               onchange: () => state.set("map", key)
             }),
                         name)));
@@ -845,10 +841,7 @@ const views = (() => {
                     .join(", ");
     const draw = grid
       ? (width) => cells({
-          width,
-          y: letters[r].toUpperCase(),
-          x: letters[c].toUpperCase(),
-          rows: sizes[r].map(String),
+          width, y: letters[r].toUpperCase(), x: letters[c].toUpperCase(), rows: sizes[r].map(String),
           columns: sizes[c].map(String),
           cells: shown.map((x) => ({
             row: sizes[r].indexOf(x.problem[letters[r]]),
@@ -863,8 +856,7 @@ const views = (() => {
       : (width) => {
           const work = (x) => 2 * x.problem.m * x.problem.n * x.problem.k * (x.problem.batch || 1);
           return xy({
-            width,
-            height: Math.min(460, width * 0.55),
+            width, height: Math.min(460, width * 0.55),
             x: { log: true, domain: domain(shown.map(work), { log: true }), unit: "FLOP", label: "work" },
             y: numeric ? { log, domain: domain(values, { log, zero: !log }), unit, label: title }
                        : { log: true, domain: domain(shown.map((x) => x.problem.k), { log: true }), label: "K" },
@@ -882,10 +874,7 @@ const views = (() => {
         ].filter(Boolean)
           .join(" · ")),
       h(".bar-of-choices", {}, choose), figure({
-        title: upper(title),
-        caption: `${shown.length} sizes`,
-        legend,
-        draw,
+        title: upper(title), caption: `${shown.length} sizes`, legend, draw,
         behind: {
           header: ["M", "N", "K", title, "configuration"],
           rows: shown.slice(0, 1000).map((x) => [number(String(x.problem.m)), number(String(x.problem.n)),
@@ -920,14 +909,23 @@ const views = (() => {
           h(".pick", {}, h("p.faint", {}, "The fastest rung"), h("h1", {}, best.rung), h("p", {}, best.doc)),
           h(".time", {}, big({ seconds: best.predicted_seconds }),
             h("p", {}, quantity(rate(best.predicted_seconds), "FLOP/s"))))),
-      section("rungs", "Rung by rung", keys(kinds.map(([kind, i]) => ({ text: kind, color: color(i), shape: i }))),
-        rows({ title: "Rates of the rungs", unit: "FLOP/s", axis: { log: true, domain: domain(all, { log: true }) }, items })),
-      section("claims", "What is said of them", h("ul.rules", {}, d.claims.map((c) =>
-        rule(h("span.badge." + (levels[c.verdict] || "half"), {}, c.verdict), `${c.rung} ${c.claim}`, c.evidence)))),
-      section("costs", "Costs", table("Costs of the rungs",
-        ["rung", "FLOP/B asked", "at L2", "at DRAM", "bank conflicts", ...costs.map(spoken), "source of the measured time"],
-        d.rungs.map((r) => [r.rung, ...bytes.map((k) => number(r[k] ? digits(r[k]) : "–")),
-          ...costs.map((k) => number(r.cost_seconds ? seconds(r.cost_seconds[k]) : "–")), r.source || ""])))
+      section(
+        "rungs", "Rung by rung", keys(kinds.map(([kind, i]) => ({ text: kind, color: color(i), shape: i }))), rows({
+          title: "Rates of the rungs", unit: "FLOP/s", axis: { log: true, domain: domain(all, { log: true }) }, items
+        })),
+      section("claims", "What is said of them",
+        h("ul.rules", {},
+          d.claims.map((c) => rule(h("span.badge." + (levels[c.verdict] || "half"), {}, c.verdict),
+                         `${c.rung} ${c.claim}`, c.evidence)))),
+      section("costs", "Costs",
+        table("Costs of the rungs",
+          [
+            "rung", "FLOP/B asked", "at L2", "at DRAM", "bank conflicts", ...costs.map(spoken),
+            "source of the measured time"
+          ],
+          d.rungs.map(
+            (r) => [r.rung, ...bytes.map((k) => number(r[k] ? digits(r[k]) : "–")),
+              ...costs.map((k) => number(r.cost_seconds ? seconds(r.cost_seconds[k]) : "–")), r.source || ""])))
     ];
   }
 
@@ -938,8 +936,7 @@ const views = (() => {
       title,
       caption: "On the line, both are equal. The thin lines are 1.5 times apart from it.",
       draw: (width) => xy({
-        width,
-        height: Math.min(460, Math.max(280, width * 0.6)),
+        width, height: Math.min(460, Math.max(280, width * 0.6)),
         x: { log: true, domain: d, unit: "s", label: "measured" },
         y: { log: true, domain: d, unit: "s", label: "predicted" },
         marks: [
@@ -972,11 +969,7 @@ const views = (() => {
         title: "Speed of the pick",
         axis: { domain: [least, 1], text: percent },
         items: ok.slice(0, 10).map((p) => ({
-          name: size(p),
-          note: short(p.pick),
-          from: least,
-          to: p.efficiency,
-          color: "var(--accent)",
+          name: size(p), note: short(p.pick), from: least, to: p.efficiency, color: "var(--accent)",
           value: percent(p.efficiency)
         }))
       }),
@@ -989,9 +982,7 @@ const views = (() => {
       section("agreement", "Times",
         agreement(
           d.problems.filter((p) => p.pick_ms > 0 && p.predicted_ms > 0).map((p) => ({
-            x: ms(p.pick_ms),
-            y: ms(p.predicted_ms),
-            lo: p.interval_ms && ms(p.interval_ms[0]),
+            x: ms(p.pick_ms), y: ms(p.predicted_ms), lo: p.interval_ms && ms(p.interval_ms[0]),
             hi: p.interval_ms && ms(p.interval_ms[1]),
             tip: `${size(p)}\n${short(p.pick)}\nmeasured ${seconds(ms(p.pick_ms))}, predicted ${
               seconds(ms(p.predicted_ms))}`
@@ -1011,15 +1002,11 @@ const views = (() => {
         keys(series.map((name, i) => ({ text: name, color: color(i), shape: i }))), rows({
           title: "Speed, the fastest candidate is 100 %",
           axis: {
-            domain: domain([...ok.flatMap((b) => series.map((n) => rel(b, n))).filter(Boolean), 1], {}),
-            mark: 1,
+            domain: domain([...ok.flatMap((b) => series.map((n) => rel(b, n))).filter(Boolean), 1], {}), mark: 1,
             text: percent
           },
           items: ok.map((b) => ({
-            name: size(b.problem),
-            note: short(b.pick),
-            value: rel(b, "pick") && percent(rel(b, "pick")),
-            dots: series
+            name: size(b.problem), note: short(b.pick), value: rel(b, "pick") && percent(rel(b, "pick")), dots: series
               .map((n, i) =>
                      rel(b, n) && { v: rel(b, n), color: color(i), shape: i, tip: `${n} ${seconds(ms(of(b, n)))}` })
               .filter(Boolean)

@@ -175,7 +175,7 @@ const views = (() => {
             next && `Next: ${next.saved}, ${next.title.charAt(0).toLowerCase() + next.title.slice(1)}.`),
         others.length > 0 &&
           fact("Fastest of all ways", best ? `${best.kernel} ${seconds(timed(best).seconds)}` : "the pick",
-            `The pick is of the default kernel family, ${a.kernel}` +
+            `The pick keeps to the kernel family ${a.kernel}` +
               (code ? ", whose configuration you set. " : ". ") +
               (best ? `${best.kernel} is another kernel, not a setting.` : "No other kernel family is faster."))));
   }
@@ -211,7 +211,7 @@ const views = (() => {
       kernel: w.kernel, config: w.config, problem: a.problem
     }));
     return all.filter((v) => v.gain > 1.01).sort((x, y) => y.gain - x.gain).map((v) => ({
-      share: 1 / v.gain, title: upper(v.do), saved: v.rule === "rows" ? `${ratio(1 / v.gain)} per row`
+      share: 1 / v.gain, title: upper(v.do), saved: v.rule === "rows" ? `${ratio(1 / v.gain)} the time per row`
         : v.rule !== "fuse" && less(base * (1 - 1 / v.gain)) || `${ratio(1 / v.gain)} the time`,
       text: `${seconds(v.seconds)} with ${v.kernel} ${short(v.config)}` +
         (size(v.problem) !== size(a.problem) ? `, as ${size(v.problem)}.` : ".")

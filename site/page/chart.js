@@ -121,18 +121,14 @@ const chart = (() => {
     const text = (v, axis) => axis.text ? axis.text(v) : axis.unit ? trimmed(v, axis.unit) : whole(v);
     const probe = yTicks(scale(y, height, 0)).map((v) => wide(text(v, y)));
     const room = {
-      l: Math.max(34, ...probe) + 10,
-      t: y.label ? 22 : 8,
-      b: x.label ? 38 : 22,
+      l: Math.max(34, ...probe) + 10, t: y.label ? 22 : 8, b: x.label ? 38 : 22,
       r: Math.min(width * 0.4, Math.max(12, ...ends.map((e) => wide(e.text) * 1.1 + 14)))
     };
     const sx = scale(x, room.l, width - room.r), sy = scale(y, height - room.b, room.t);
     const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "drawn" });
     const clip = "c" + Math.random().toString(36).slice(2);
     svg.append(s("clipPath", { id: clip }, s("rect", {
-      x: room.l - 1,
-      y: room.t - 6,
-      width: Math.max(1, width - room.l - room.r + 2),
+      x: room.l - 1, y: room.t - 6, width: Math.max(1, width - room.l - room.r + 2),
       height: Math.max(1, height - room.t - room.b + 12)
     })));
     const grid = s("g", { class: "grid" });
@@ -163,10 +159,8 @@ const chart = (() => {
       }
       if (m.line) {
         inside.append(s("polyline", {
-          points: m.line.map(([a, b]) => `${sx(a)},${sy(b)}`).join(" "),
-          class: m.thin ? "line thin" : "line",
-          "stroke-dasharray": m.dash,
-          style: { stroke: m.color }
+          points: m.line.map(([a, b]) => `${sx(a)},${sy(b)}`).join(" "), class: m.thin ? "line thin" : "line",
+          "stroke-dasharray": m.dash, style: { stroke: m.color }
         }));
       }
       for (const d of m.dots || []) {
@@ -250,12 +244,7 @@ const chart = (() => {
     for (const c of all) {
       const at = left + c.column * size, top = c.row * tall;
       svg.append(s("rect", {
-        x: at + 0.5,
-        y: top + 0.5,
-        width: Math.max(1, size - 1),
-        height: tall - 1,
-        rx: 2,
-        class: "cell",
+        x: at + 0.5, y: top + 0.5, width: Math.max(1, size - 1), height: tall - 1, rx: 2, class: "cell",
         style: { fill: c.color }
       }));
       if (c.text && wide(c.text) * 0.9 <= size && tall >= 13) {
@@ -382,12 +371,7 @@ const chart = (() => {
     box.addEventListener("focusout", () => show(-1));
     box.addEventListener("keydown", (e) => {
       const to = {
-        ArrowRight: at + 1,
-        ArrowDown: at + 1,
-        ArrowLeft: at - 1,
-        ArrowUp: at - 1,
-        Home: 0,
-        End: points.length - 1,
+        ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: points.length - 1,
         Escape: -1
       }[e.key];
       if (to === undefined || !points.length) return;
@@ -419,10 +403,27 @@ const chart = (() => {
                  k.text)));
   }
 
+  // copy is a button that copies a text.
+  function copy(label, name, text) {
+    const button = h("button.copy", { type: "button", "aria-label": "Copy " + name, onclick: async () => {
+      try {
+        await navigator.clipboard.writeText(text);
+      } catch {
+        const area = h("textarea", {}, text);
+        document.body.append(area);
+        area.select();
+        document.execCommand("copy");
+        area.remove();
+      }
+      button.textContent = "Copied";
+      setTimeout(() => { button.textContent = label; }, 1500);
+    } }, label);
+    return button;
+  }
+
   const color = (i) => `var(--c${i % 8})`;
   return {
     h,
-    s,
     digits,
     parts,
     quantity,
@@ -438,6 +439,7 @@ const chart = (() => {
     number,
     figure,
     keys,
+    copy,
     color
   };
 })();

@@ -90,12 +90,7 @@
       if (devices.length === 1 && layers === 1) ask("select", {}, true);
       for (let i = 0; i < layers; i++) {
         ask(verb, {
-          m: null,
-          n: null,
-          k: null,
-          same: null,
-          own: null,
-          brief: verb === "select" ? "true" : null,
+          m: null, n: null, k: null, same: null, own: null, brief: verb === "select" ? "true" : null,
           problems: `m=${sizes(m).join(",")},n=${ns[i] ?? ns[0]},k=${ks[i] ?? ks[0]}`
         },
           devices.length > 1 || layers > 1);
@@ -245,18 +240,25 @@
       }
     },
       option("", "layers of…", ""), Object.keys(models).map((m) => option(m, m)));
-    form.replaceChildren(h(".row", {}, field("Devices", h(".with", {}, chips, add), ".grow"),
-                           h("input", { type: "hidden", name: "arch", value: chosen.join(",") })),
-      h(".row", {}, text("m", "sizes-m", "M"), text("n", "sizes", "N"), text("k", "sizes", "K"),
-        field("Layers", shapes), select("dtype", "Type", types),
-        select("kernel", "Kernel family", families, "the best known"),
-        h(".field.ticks", { role: "group", "aria-label": "Layout" }, tick("trans_a", "A transposed"),
-          tick("trans_b", "B transposed")),
-        h("button.ask", {}, "Ask")),
-      more, h("datalist", { id: "sizes" }, ["1024", "2048", "4096", "8192", "16384"].map((v) => option(v))),
+    const asked = chosen.map((d) => views.names.get(d) || d).join(", ");
+    form.replaceChildren(h("details.asked", { open: !narrow.matches },
+                           h("summary", {}, h("strong", {}, asked),
+                             ` ${["m", "n", "k"].map(value).join(" × ")} ${value("dtype")} `, h("u", {}, "Change")),
+                           h(".row", {}, field("Devices", h(".with", {}, chips, add), ".grow"),
+                             h("input", { type: "hidden", name: "arch", value: chosen.join(",") })),
+                           h(".row", {}, text("m", "sizes-m", "M"), text("n", "sizes", "N"), text("k", "sizes", "K"),
+                             field("Layers", shapes), select("dtype", "Type", types),
+                             select("kernel", "Kernel family", families, "default"),
+                             h(".field.ticks", { role: "group", "aria-label": "Layout" },
+                               tick("trans_a", "A transposed"), tick("trans_b", "B transposed")),
+                             h("button.ask", {}, "Ask")),
+                           more),
+      h("datalist", { id: "sizes" }, ["1024", "2048", "4096", "8192", "16384"].map((v) => option(v))),
       h("datalist", { id: "sizes-m" },
         ["1", "16", "256", "4096", "8192", "1:8192", "1,16,256,4096"].map((v) => option(v))));
   }
+  const narrow = matchMedia("(max-width: 640px)"); // the form is folded behind its question
+  narrow.onchange = () => form.querySelector(".asked")?.toggleAttribute("open", !narrow.matches);
   const first = () => new URLSearchParams(
     document.documentElement.dataset.first || "arch=h200&m=4096&n=4096&k=4096&dtype=bf16&trans_b=true");
   // go asks a changed question. Empty fields are no part of it.
@@ -271,43 +273,16 @@
 
   // take is what a reader takes along: the configuration to paste, the command, the request, the JSON.
   function take(pick) {
-    const asked = answers[0], c = pick?.config, out = [];
-    if (c && /^triton/.test(pick.kernel) && c.num_warps > 0) {
-      const split_k = c.split_k > 1 ? `, 'SPLIT_K': ${c.split_k}` : "";
-      out.push([
-        "triton.Config",
-        `triton.Config({'BLOCK_SIZE_M': ${c.block_m}, 'BLOCK_SIZE_N': ${c.block_n}, 'BLOCK_SIZE_K': ${
-          c.block_k}, 'GROUP_SIZE_M': ${c.group_m}${split_k}}, num_warps=${c.num_warps}, num_stages=${c.num_stages}),`
-      ]);
-    }
+    const asked = answers[0], out = [], triton = views.triton(pick);
+    if (triton) out.push(["triton.Config", triton]);
     out.push([
       "Command line",
       answers.filter((a) => a.verb === asked.verb).map((a) => a.command || command(a.verb, a.query)).join("\n")
     ]);
     if (asked.query) out.push(["curl", `curl '${served}/api/v1/${asked.verb}?${plain(asked.query)}'`]);
-    if (c) out.push(["Configuration", JSON.stringify(c)]);
-    return views.section("take", "Take it along", out.map(([name, text]) => {
-      const button = h("button.copy", {
-        type: "button",
-        "aria-label": "Copy " + name,
-        onclick: async () => {
-          try {
-            await navigator.clipboard.writeText(text);
-          } catch {
-            const r = document.createRange();
-            r.selectNodeContents(code);
-            getSelection().removeAllRanges();
-            getSelection().addRange(r);
-            document.execCommand("copy");
-          }
-          button.textContent = "Copied";
-          setTimeout(() => { button.textContent = "Copy"; }, 1500);
-        }
-      },
-        "Copy");
-      const code = h("code", {}, text);
-      return h(".snippet", {}, h("span", {}, name), h("pre", { tabindex: "0", "aria-label": name }, code), button);
-    }));
+    if (pick?.config) out.push(["Configuration", JSON.stringify(pick.config)]);
+    return views.section("take", "Use it in code", out.map(([name, text]) => h(".snippet", {}, h("span", {}, name),
+      h("pre", { tabindex: "0", "aria-label": name }, h("code", {}, text)), chart.copy("Copy", name, text))));
   }
   // what is the device with another number, beside itself.
   function whatIf(e) {
@@ -357,7 +332,8 @@
     const failed = answers.every((a) => a.docs.every((d) => views.kindOf(d) === "failure"));
     const rest = failed || !answers.length ? [] : [take(pick), raw()];
     const at = sections.findIndex((s) => s.classList?.contains("ways"));
-    if (at >= 0 && rest.length && rest[0].children.length > 2 && answers.length < 4) sections.splice(at + 1, 0, rest.shift());
+    if (at >= 0 && rest.length && rest[0].children.length > 2 && answers.length < 4)
+      sections.splice(at + 1, 0, rest.shift());
     const changed = explained && whatIf(explained), inside = sections.findIndex((s) => s.classList?.contains("inside"));
     if (changed) sections.splice(inside, 0, changed);
     main.replaceChildren(...sections, ...rest);

@@ -2,7 +2,7 @@
 "use strict";
 const views = (() => {
   const { h, quantity, percent, span, parts, digits, domain, rows, table, number, figure, keys, color, whole, ramp,
-    xy, cells } = chart;
+    xy, cells, copy } = chart;
   const names = new Map(); // of devices, by id
 
   // known reports which kind of answer a document is, by its keys.
@@ -41,7 +41,7 @@ const views = (() => {
       if (key === "axes")
         for (const [name, value] of Object.entries(v)) out.push(`${spoken(name)} ${value}`);
       else if (key.startsWith("num_"))
-        out.push(`${v} ${spoken(key.slice(4))}`);
+        out.push(`${v} ${spoken(key.slice(4)).replace(/s$/, v === 1 ? "" : "s")}`);
       else
         out.push(`${spoken(key.replace(/_[mk]$/, ""))} ${v}`);
     }
@@ -65,6 +65,12 @@ const views = (() => {
       .join(", ");
   }
 
+  // What an interval rests on.
+  const means = {
+    checked: "The model was held against measured times of this device",
+    related: "Other kinds of problems were timed on this device, or too few of this kind",
+    sister: "Only other devices of its architecture were timed", unchecked: "Only other architectures were timed"
+  };
   // How sure an answer is: a word, a sentence, and which of three colours.
   function evidence(e) {
     const word = (e.evidence || (e.validated ? "checked" : "unchecked")).split(/[ (:]/)[0];
@@ -72,17 +78,19 @@ const views = (() => {
     const on = c && (c.times ? `${c.times} times of ${c.sizes} sizes` : `${c.sizes} sizes`);
     const text =
       [
-        c && word !== "unchecked" && `Compared with ${on}: ${c.data_set}.`,
-        c && c.median_error !== undefined && word !== "unchecked" && `Median error ${percent(c.median_error)}.`,
-        out.length && (c && word !== "unchecked" ? `This question differs: ${list(out)}.` : upper(list(out)) + "."),
+        !(c && word === "checked") && (means[word] || upper(word)) + ".",
+        c && word !== "unchecked" &&
+          (word === "checked" ? `The model was held against ${on} of this device` : `Compared with ${on}`) +
+            ` (${c.data_set})` + (c.median_error ? `: median error ${percent(c.median_error)}.` : "."),
+        out.length && (word === "checked" ? `This question differs: ${list(out)}.` : upper(list(out)) + "."),
         e.interval_widened > 1.005 && `The interval is ${digits(e.interval_widened, 2)} times as wide for it.`
       ].filter(Boolean)
         .join(" ");
     return { word, text, level: word === "checked" ? "sure" : word === "unchecked" ? "unsure" : "half" };
   }
-  function badge(e) {
+  function badge(e, ...more) {
     const v = evidence(e);
-    return h("span.badge." + v.level, { title: v.text }, v.word);
+    return h("span.badge." + v.level, { title: v.text }, v.word, ...more);
   }
   const section = (name, title, ...content) =>
     h("section." + name, { "aria-label": title || undefined }, title && h("h2", {}, title), ...content);
@@ -91,12 +99,18 @@ const views = (() => {
     const p = e.predicted || e, i = p.interval_seconds;
     return { seconds: p.seconds, lo: i && i[0], hi: i && i[1], level: p.interval_level, cycles: p.cycles };
   }
-  function faster(pick, other) {
-    const r = pick / other;
-    if (!Number.isFinite(r)) return "";
-    if (Math.abs(r - 1) < 0.005) return "equally fast";
-    return r > 1 ? (r < 1.5 ? `${percent(r - 1)} faster` : `${digits(r, 2)}× as fast`)
-                 : (r > 0.67 ? `${percent(1 / r - 1)} slower` : `${digits(1 / r, 2)}× as long`);
+  // Two times are compared in one way: the one ÷ the other. What takes less than 1× the time is faster.
+  const ratio = (r) => (r < 9.995 ? r.toFixed(2) : digits(r)) + "×";
+  const beside = (base, t) => !(t / base > 0) ? "" : Math.abs(t / base - 1) < 0.005 ? "the same time"
+                                                                                    : `${ratio(t / base)} the time`;
+  // trust is how sure a time is: a badge, how far the ends of its interval are from it, and what that rests on.
+  function trust(e) {
+    const t = timed(e), [lo, hi] = [t.lo, t.hi].map((v) => Math.round(Math.abs(v / t.seconds - 1) * 100));
+    return [
+      h("p", {}, badge(e), t.hi > 0 && h("strong", {}, ` −${lo}\u202f% to +${hi}\u202f%`)),
+      h("p.faint", {}, t.hi > 0 && `${Math.round((t.level || 0.9) * 100)}\u202f% of measured times should lie within. `,
+        evidence(e).text)
+    ];
   }
 
   // ruler draws an interval with its time.
@@ -116,26 +130,54 @@ const views = (() => {
     return h("p.big", {}, v, h("small", {}, "\u202f" + u));
   }
 
-  // verdict is the pick: configuration, time, interval, how sure.
-  function verdict(a, around) {
-    const t = timed(a), sure = evidence(a), roof = around.kernel, rate = a.predicted.tflops;
+  // triton is a configuration as Triton's autotuner reads it.
+  function triton(a) {
+    const c = a?.config;
+    if (!c || !/^triton/.test(a.kernel) || !(c.num_warps > 0)) return "";
+    return `triton.Config({'BLOCK_SIZE_M': ${c.block_m}, 'BLOCK_SIZE_N': ${c.block_n}, 'BLOCK_SIZE_K': ${c.block_k}, ` +
+      `'GROUP_SIZE_M': ${c.group_m}${c.split_k > 1 ? `, 'SPLIT_K': ${c.split_k}` : ""}}, num_warps=${c.num_warps}, ` +
+      `num_stages=${c.num_stages}),`;
+  }
+  const fact = (name, value, ...text) =>
+    h("li", {}, h("span.faint", {}, name), h("strong", {}, value), text.map((t) => t && h("p", {}, t)));
+
+  // verdict is the pick: configuration, time, interval, how sure, what limits it, and what would gain most.
+  function verdict(a) {
+    const t = timed(a), code = triton(a), reasons = (a.predicted.why || "").split("; ");
+    const others =
+            (a.ways || []).filter((w) => timed(w).seconds > 0).sort((x, y) => timed(x).seconds - timed(y).seconds),
+          best = others[0] && timed(others[0]).seconds < t.seconds * 0.995 ? others[0] : null, [gain, next] = gains(a);
     return h("section.verdict", { "aria-label": "The pick" },
-      h("p.eyebrow", {}, h("strong", {}, side(a)), h("span", {}, size(a.problem)), h("span", {}, layout(a.problem)),
-        h("span", {}, `the best of the kernel family ${a.kernel}`)),
+      h("p.eyebrow", {}, h("strong", {}, side(a)), h("span", {}, size(a.problem)), h("span", {}, layout(a.problem))),
       h(".hero", {},
-        h(".pick", {},
+        h(".pick", {}, h("p.over", {}, "The pick: the fastest configuration of ", h("strong", {}, a.kernel)),
           h("h1.tile", { "aria-label": "The pick is " + tile(a.config).join("x") },
-            tile(a.config).map((v, i) => [i > 0 && h("i", {}, "×"), String(v)])),
-          h("ul.chips", {}, axes(a.config).map((t) => h("li", {}, t)))),
-        h(".time", {}, big(t), ruler(t)),
-        h(".sure", {}, h("p", {}, badge(a)),
-          h("p.faint", {},
-            sure.text ||
-              (sure.level === "sure" ? "Measured times of such problems on this device were compared with the model."
-                                     : "")),
-          rate > 0 &&
-            h("p.rate", {}, h("strong", {}, quantity(rate * 1e12, "FLOP/s")),
-              roof && roof.of_attainable ? `, ${percent(roof.of_attainable)} of the roof` : ""))));
+            tile(a.config).map(
+              (v, i) => [i > 0 && h("i", {}, "×"), h("span", {}, String(v), h("small", {}, "tile " + "MNK"[i]))])),
+          h("ul.chips", {},
+            axes(a.config).map((t) => h("li", {}, t.replace(/^group (\d+)$/, "groups of $1 tile rows"))),
+            code && h("li.act", {}, copy("Copy triton.Config", "triton.Config", code)))),
+        h(".time", {}, h("p.over", {}, "Predicted time"), big(t), ruler(t)),
+        h(".sure", {}, h("p.over", {}, "How sure"), trust(a))),
+      h("ul.brief", {},
+        fact("Limited by", spoken(a.predicted.bound || "–"), upper((reasons[0] || "").replace(/^.*?: /, "")),
+          h("a", {
+            href: "#why",
+            onclick: (e) => {
+              e.preventDefault();
+              document.querySelector(".why, .spent")?.scrollIntoView();
+            }
+          },
+            "Why, and where the time goes")),
+        gain &&
+          fact("Biggest gain", gain.saved,
+            gain.title + (gain.saved.startsWith("−") ? ` (${ratio(gain.share)} the time).` : "."),
+            next && `Next: ${next.saved}, ${next.title.charAt(0).toLowerCase() + next.title.slice(1)}.`),
+        others.length > 0 &&
+          fact("Fastest of all ways", best ? `${best.kernel} ${seconds(timed(best).seconds)}` : "the pick",
+            `The pick keeps to the kernel family ${a.kernel}` +
+              (code ? ", whose configuration you set. " : ". ") +
+              (best ? `${best.kernel} is another kernel, not a setting.` : "No other kernel family is faster."))));
   }
 
   // ways are the pick and the other kernel families, the fastest first.
@@ -148,69 +190,52 @@ const views = (() => {
     const pick = timed(a).seconds, most = Math.max(...all.map((w) => w.t.seconds)) * 1.15;
     const cap = Math.min(Math.max(most, ...all.map((w) => w.t.hi || 0)) * 1.02, most * 2);
     return section("ways", "Ways to run it", rows({
-      title: "Predicted times of the kernel families",
-      unit: "s",
-      axis: { domain: [0, cap] },
+      title: "Predicted times of the kernel families", unit: "s", axis: { domain: [0, cap] },
       items: all.map((w) => ({
-        name: [w.kernel, " ", badge(w)],
-        note: short(w.config),
-        strong: w.pick,
-        to: w.t.seconds,
-        lo: w.t.lo,
-        hi: w.t.hi,
-        color: w.pick ? "var(--accent)" : "var(--bar)",
-        ink: "var(--ink)",
-        value: [h("strong", {}, seconds(w.t.seconds)), h("small", {}, w.pick ? "the pick" : faster(pick, w.t.seconds))]
+        name: [w.kernel, " ", badge(w)], note: short(w.config), strong: w.pick, to: w.t.seconds, lo: w.t.lo,
+        hi: w.t.hi, color: w.pick ? "var(--accent)" : "var(--bar)", ink: "var(--ink)",
+        value: [h("strong", {}, seconds(w.t.seconds)), h("small", {}, w.pick ? "the pick" : beside(pick, w.t.seconds))]
       }))
     }),
-      h("p.faint", {}, "A bar is the predicted time, the line across its end the interval."));
+      h("p.faint", {},
+        "A bar is the predicted time, the line across its end the interval. × compares times with the pick's."));
   }
 
   // rule is a sentence with what it gains.
   const rule = (gain, title, text) =>
     h("li", {}, h("span.gain", {}, gain), h("div", {}, h("strong", {}, title), text && h("p", {}, text)));
-  const times = (g) => g >= 10 ? Math.round(g) + "×"
-    : g >= 1.095               ? digits(g, g < 2 ? 3 : 2) + "×"
-                               : "+" + percent(g - 1);
+  // gains are changes that take less time for the same work, the best first.
+  function gains(a) {
+    const base = timed(a).seconds, all = a.advice || (a.ways || []).map((w) => ({
+      gain: base / timed(w).seconds, do: `use the kernel family ${w.kernel}`, seconds: timed(w).seconds,
+      kernel: w.kernel, config: w.config, problem: a.problem
+    }));
+    return all.filter((v) => v.gain > 1.01).sort((x, y) => y.gain - x.gain).map((v) => ({
+      share: 1 / v.gain, title: upper(v.do), saved: v.rule === "rows" ? `${ratio(1 / v.gain)} the time per row`
+        : v.rule !== "fuse" && less(base * (1 - 1 / v.gain)) || `${ratio(1 / v.gain)} the time`,
+      text: `${seconds(v.seconds)} with ${v.kernel} ${short(v.config)}` +
+        (size(v.problem) !== size(a.problem) ? `, as ${size(v.problem)}.` : ".")
+    }));
+  }
+  const less = (v) => v > 0 ? "−" + seconds(v) : "";
   function why(a, around) {
-    const out = [], p = a.predicted, reasons = (p.why || "").split("; ").filter(Boolean);
-    for (const v of a.advice || [])
-      out.push([
-        v.gain,
-        rule(times(v.gain), upper(v.do),
-          `${seconds(v.seconds)} with ${v.kernel} ${short(v.config)}` +
-            (size(v.problem) !== size(a.problem) ? `, as ${size(v.problem)}.` : "."))
-      ]);
-    if (!a.advice)
-      for (const w of a.ways || []) {
-        const g = timed(a).seconds / timed(w).seconds;
-        if (g > 1.01)
-          out.push([
-            g,
-            rule(times(g), `Use the kernel family ${w.kernel}`,
-              `${seconds(timed(w).seconds)} with ${short(w.config)}; ${evidence(w).word}.`)
-          ]);
-      }
-    const k = around.kernel;
+    const p = a.predicted, reasons = (p.why || "").split("; ").filter(Boolean), k = around.kernel, t = timed(a).seconds;
+    const share = (r) => h("small", {}, `${ratio(r)} the time`);
+    const out = gains(a).map((g) => rule([g.saved, g.saved.startsWith("−") && share(g.share)], g.title, g.text));
     if (k && k.of_attainable > 0 && k.of_attainable < 0.97) {
-      out.push([
-        1.004,
-        rule("≤ " + times(1 / k.of_attainable), "What is left below the roof",
-          `The roofs allow ${quantity(k.attainable_flop_per_second, "FLOP/s")}; the pick reaches ${
-            quantity(k.flop_per_second, "FLOP/s")}. Roof: ${k.bound}.`)
-      ]);
+      out.push(rule(["≤ ", less(t * (1 - k.of_attainable)), share(k.of_attainable)], "What is left below the roof",
+        `The roofs allow ${quantity(k.attainable_flop_per_second, "FLOP/s")}; the pick reaches ${
+          quantity(k.flop_per_second, "FLOP/s")}. Roof: ${k.bound}.`));
     }
-    if (a.expected_regret > 0)
-      out.push([
-        1.003,
-        rule("+" + percent(a.expected_regret), `Measure the first ${a.worth_measuring} candidates`,
-          "This is the expected regret: how much slower the pick is than the fastest candidate, on average.")
-      ]);
+    if (a.expected_regret > 0) {
+      const r = 1 / (1 + a.expected_regret);
+      out.push(rule(["≈ ", less(t * (1 - r)), share(r)], `Measure the first ${a.worth_measuring} candidates`,
+        `On average, the pick takes ${percent(a.expected_regret)} more time than the fastest candidate.`));
+    }
     if (!out.length && !reasons.length) return null;
     return section("why", "Why", reasons.length > 0 && h("p.lead", {}, upper(reasons[0]) + "."),
       reasons.length > 1 && h("ul.facts", {}, reasons.slice(1).map((r) => h("li", {}, r))),
-      out.length > 0 &&
-        [h("h3", {}, "What would gain time"), h("ul.rules", {}, out.sort((x, y) => y[0] - x[0]).map((r) => r[1]))]);
+      out.length > 0 && [h("h3", {}, "What would gain time"), h("ul.rules", {}, out)]);
   }
 
   // spent is where the time goes: the terms that have a share of the total.
@@ -287,10 +312,7 @@ const views = (() => {
             marks.push({
               color: hue,
               texts: [{
-                x: xd[1],
-                y: r,
-                dy: -6,
-                anchor: "end",
+                x: xd[1], y: r, dy: -6, anchor: "end",
                 text: (one ? "" : v.device.split("@").pop() + " ") + c.name + " " + quantity(r, c.unit)
               }]
             });
@@ -298,9 +320,7 @@ const views = (() => {
             marks.push({
               color: hue,
               texts: [{
-                x: Math.max(xd[0], yd[0] / r) * 1.06,
-                y: Math.max(yd[0], r * xd[0]) * 1.06,
-                dy: -8,
+                x: Math.max(xd[0], yd[0] / r) * 1.06, y: Math.max(yd[0], r * xd[0]) * 1.06, dy: -8,
                 text: `${c.name} ${quantity(r, c.unit)}`
               }]
             });
@@ -311,12 +331,8 @@ const views = (() => {
         const dots =
           k.levels.filter((l) => shapes.has(l.level) && l.flop_per_byte > 0 && (one || l.level !== "shared memory"))
             .map((l, j, all) => ({
-              x: l.flop_per_byte,
-              y: k.flop_per_second,
-              level: l.level,
-              shape: one ? (k.measured ? 1 : 0) : shapes.get(l.level),
-              r: many ? 3 : 5,
-              hollow: !k.measured && many,
+              x: l.flop_per_byte, y: k.flop_per_second, level: l.level,
+              shape: one ? (k.measured ? 1 : 0) : shapes.get(l.level), r: many ? 3 : 5, hollow: !k.measured && many,
               text: many || j < all.length - 1 ? "" : one ? k.name : devices[i].device.split("@").pop(),
               left: Math.log(l.flop_per_byte / xd[0]) > 0.8 * Math.log(xd[1] / xd[0]),
               tip: `${k.name} ${short(k.config)}\n${size(k.problem)} on ${devices[i].name}\n${l.level}: ${
@@ -339,11 +355,8 @@ const views = (() => {
               : "Shapes of points and dashes of lines are levels: " + levels.slice(1).join(", ") + "."}`,
         legend: one ? null : devices.map((v, i) => ({ text: v.name, color: color(i) })),
         draw: (width) => xy({
-          width,
-          height: Math.max(300, Math.min(520, width * 0.5)),
-          x: { log: true, domain: xd, label: "FLOP/B" },
-          y: { log: true, domain: yd, unit: "FLOP/s", label: "rate" },
-          marks
+          width, height: Math.max(300, Math.min(520, width * 0.5)), x: { log: true, domain: xd, label: "FLOP/B" },
+          y: { log: true, domain: yd, unit: "FLOP/s", label: "rate" }, marks
         }),
         behind: {
           header: ["device", "roof or kernel", "level", "rate or bandwidth", "FLOP/B", "source, or share"],
@@ -366,40 +379,44 @@ const views = (() => {
           next = sorted.find((e) => e !== first);
     const cap =
       Math.min(Math.max(...ok.map((e) => e.t.hi || e.t.seconds)) * 1.02, Math.max(...ok.map((e) => e.t.seconds)) * 2);
-    const note = c.recorded?.[first.i]?.[next?.i];
+    const odds = f?.odds, others = ok.filter((e) => e !== first && c.odds?.[first.i]?.[e.i] > 0),
+          rival = others.sort((x, y) => c.odds[first.i][x.i] - c.odds[first.i][y.i])[0] || next,
+          note = rival && c.recorded?.[first.i]?.[rival.i];
     return [
       h("section.verdict", { "aria-label": "The fastest" },
         h("p.eyebrow", {}, h("strong", {}, size(c.problem)), h("span", {}, layout(c.problem))),
         h(".hero", {},
           h(".pick", {},
-            h("p.faint", {}, f && f.odds !== null && f.odds < 0.9 ? "Probably the fastest" : "The fastest"),
-            h("h1", {}, side(first)), h("p", {}, short(first.config))),
-          h(".time", {}, big(first.t), ruler(first.t)),
+            h("p.over", {},
+              !f             ? "Level with the next"
+                : odds < 0.9 ? "Probably the fastest"
+                             : "The fastest"),
+            h("h1", {}, side(first)), h("p", {}, "runs ", h("strong", {}, first.kernel), " " + short(first.config))),
+          h(".time", {}, h("p.over", {}, "Predicted time"), big(first.t), ruler(first.t)),
           next &&
-            h(".sure", {}, h("p.big.second", {}, digits(next.t.seconds / first.t.seconds) + "×"),
-              h("p", {}, "as fast as ", h("strong", {}, side(next))),
-              f && f.odds !== null && f.odds !== undefined &&
-                h("p.faint", {},
-                  `Probability that it is faster than any one other: ${
-                    f.odds > 0.99 ? "over 99\u202f%" : percent(f.odds)}.` +
-                    (note ? ` Of ${note.decided} such pairs that were measured, ${note.right} were named right.`
-                          : ""))))),
+            h(".sure", {}, h("p.over", {}, "Next, ", h("strong", {}, side(next)), ", takes"),
+              h("p.big.second", {}, f ? ratio(next.t.seconds / first.t.seconds) : "1×", h("small", {}, " the time")),
+              h("p", {}, "and runs ", h("strong", {}, next.kernel), " " + short(next.config)))),
+        h("ul.brief", {}, h("li", {}, h("span.faint", {}, `How sure is ${seconds(first.t.seconds)}`), trust(first)),
+          odds > 0 && rival &&
+            fact(`Faster than ${side(rival)}`, `${odds > 0.99 ? "over 99\u202f%" : percent(odds)} likely`,
+              f.clear
+                ? "The intervals do not overlap."
+                : "The intervals overlap, and yet it is so likely: one device would have to be slower than predicted " +
+                  "while the other is faster. The odds take half of their errors for shared (correlation 0.5), which " +
+                  "fits published pairs of devices best."),
+          note?.decided > 0 &&
+            fact("The same two devices, measured", `${note.right} of ${note.decided} right`,
+              `Of ${note.decided} published shapes of this class and type, timed on both and more than 10\u202f% ` +
+                `apart, the model named the faster device of ${note.right}.`))),
       section("ways", "Side by side", rows({
-        title: "Predicted times of the devices",
-        unit: "s",
-        axis: { domain: [0, cap] },
+        title: "Predicted times of the devices", unit: "s", axis: { domain: [0, cap] },
         items: sorted.map((e) => ({
-          name: [side(e), " ", badge(e)],
-          note: `${e.kernel}, ${short(e.config)}`,
-          strong: e === first,
-          to: e.t.seconds,
-          lo: e.t.lo,
-          hi: e.t.hi,
-          color: color(e.i),
-          ink: "var(--ink)",
+          name: [side(e), " ", badge(e)], note: `${e.kernel}, ${short(e.config)}`, strong: e === first,
+          to: e.t.seconds, lo: e.t.lo, hi: e.t.hi, color: color(e.i), ink: "var(--ink)",
           value: [
             h("strong", {}, seconds(e.t.seconds)),
-            h("small", {}, e === first ? "the fastest" : faster(first.t.seconds, e.t.seconds))
+            h("small", {}, e === first ? "the fastest" : beside(first.t.seconds, e.t.seconds))
           ]
         }))
       }),
@@ -446,7 +463,7 @@ const views = (() => {
       }
     ],
     ratio: [
-      "time ÷ the first device's", "",
+      "time ÷ the fastest's", "",
       (e, first) => {
         const t = timed(e), b = timed(first).seconds;
         return { seconds: t.seconds / b, lo: t.lo / b, hi: t.hi / b };
@@ -473,8 +490,9 @@ const views = (() => {
     const sums = [...new Set([shared[0], shared[shared.length - 1]])].filter((m) => m).map(
       (m) => [m, layers.reduce((v, l) => v + timed(of(l.all.find((c) => c.problem.m === m), sides[0])).seconds, 0)]);
     const kernels = new Set(all.flatMap((c) => c.entries.map((e) => e.kernel + JSON.stringify(e.config)))).size;
+    const ranks = several ? standings(all, sides, of) : [], base = ranks[0]?.s || sides[0];
     const head = several
-      ? winners(all, sides, of)
+      ? winners(all, sides, ranks)
       : h("section.verdict", { "aria-label": "The picks" }, h("p.eyebrow", {}, h("strong", {}, side(sides[0]))),
           h(".hero", {},
             h(".pick", {},
@@ -492,10 +510,7 @@ const views = (() => {
         Object.keys(measures)
           .filter((v) => several || v !== "ratio")
           .map((v) => h("label", {}, h("input", {
-            type: "radio",
-            name: "view",
-            value: v,
-            checked: v === shown,
+            type: "radio", name: "view", value: v, checked: v === shown,
             onchange: () => state.set("view", v === "time" ? "" : v)
           }),
                  v)));
@@ -505,7 +520,7 @@ const views = (() => {
           const points =
             l.all
               .map(
-                (c) => [c.problem.m, of(c, s) && of(c, sides[0]) ? value(of(c, s), of(c, sides[0])) : null, of(c, s)])
+                (c) => [c.problem.m, of(c, s) && of(c, base) ? value(of(c, s), of(c, base)) : null, of(c, s)])
               .filter((p) => p[1]);
           if (!points.length) return;
           values.push(...points.map((p) => p[1].seconds));
@@ -514,18 +529,14 @@ const views = (() => {
               color: color(i),
               line: points.map((p) => [p[0], p[1].seconds]),
               dots: points.map((p) => ({
-                x: p[0],
-                y: p[1].seconds,
-                r: 2.6,
-                shape: i,
+                x: p[0], y: p[1].seconds, r: 2.6, shape: i,
                 tip: `${side(s)}, M = ${p[0]}\n${seconds(timed(p[2]).seconds)} (${
                   span(timed(p[2]).lo, timed(p[2]).hi,
                     "s")}), ${quantity(p[2].predicted.tflops * 1e12, "FLOP/s")}\n${p[2].kernel} ${short(p[2].config)}`
               }))
             });
           ends.push({
-            y: points[points.length - 1][1].seconds,
-            text: several ? s.device + (s.what_if ? "*" : "") : "",
+            y: points[points.length - 1][1].seconds, text: several ? s.device + (s.what_if ? "*" : "") : "",
             color: color(i)
           });
         });
@@ -536,17 +547,13 @@ const views = (() => {
         const ratio = unit === "", log = ratio ? Math.max(...values) / Math.min(...values) > 6 : true;
         return figure({
           title: l.label || `${l.problem.n} × ${l.problem.k}`,
-          caption: (l.label ? `N = ${l.problem.n}, K = ${l.problem.k}` : `N × K`) + ", " + layout(l.problem),
+          caption:
+            (l.label ? `${called(l)}N = ${l.problem.n}, K = ${l.problem.k}` : `N × K`) + ", " + layout(l.problem),
           draw: (width) => xy({
-            width,
-            height: 230,
-            x: { log: true, base: 2, domain: domain(ms, { log: true, room: 0.02 }), label: "M" },
+            width, height: 230, x: { log: true, base: 2, domain: domain(ms, { log: true, room: 0.02 }), label: "M" },
             y: {
-              log,
-              domain: domain(values, { log, zero: !log && !ratio, room: 0.1 }),
-              unit,
-              text: ratio ? (v) => digits(v, 2) + "×" : undefined,
-              label: what
+              log, domain: domain(values, { log, zero: !log && !ratio, room: 0.1 }), unit,
+              text: ratio ? (v) => digits(v, 2) + "×" : undefined, label: what
             },
             marks,
             ends: several ? ends : []
@@ -567,26 +574,23 @@ const views = (() => {
       const d = domain(every.flatMap((t) => [t.seconds, t.lo, t.hi]), { log: true });
       out.push(section("problems", several ? "Problem by problem" : "Picks",
         several && keys(sides.map((s, i) => ({ text: side(s), color: color(i), shape: i }))), rows({
-          title: "Predicted times",
-          unit: "s",
-          axis: { log: true, domain: d },
+          title: "Predicted times", unit: "s", axis: { log: true, domain: d },
           items: rest.map((c) => {
             const first =
               sides.map((s) => of(c, s)).filter(Boolean).sort((x, y) => timed(x).seconds - timed(y).seconds)[0];
             return {
               name: Object.values(c.labels || {}).join(" ") || size(c.problem),
-              note: several ? size(c.problem) : first && short(first.config),
-              value: first &&
+              note: several ? size(c.problem) : first && short(first.config), value: first &&
                 [
                   h("strong", {}, seconds(timed(first).seconds)),
-                  h("small", {}, several ? first.device : evidence(first).word)
+                  h("small", {},
+                    !several ? evidence(first).word
+                      : c.fastest
+                      ? `${first.device}; the next ${ratio(c.fastest.lead)}${c.fastest.clear ? ", clear" : ""}`
+                      : "even")
                 ],
               dots: sides.map((s, i) => [of(c, s), i]).filter(([e]) => e).map(([e, i]) => ({
-                v: timed(e).seconds,
-                lo: timed(e).lo,
-                hi: timed(e).hi,
-                color: color(i),
-                shape: i,
+                v: timed(e).seconds, lo: timed(e).lo, hi: timed(e).hi, color: color(i), shape: i,
                 tip: `${side(e)}: ${seconds(timed(e).seconds)}`
               }))
             };
@@ -612,58 +616,107 @@ const views = (() => {
           }))))));
     return out;
   }
-  // winners says how often each device is the fastest, and by how much.
-  function winners(all, sides, of) {
-    const stats = sides.map((s, i) => ({ s, i, wins: 0, clear: 0, logs: [] }));
-    let decided = 0;
+  // What layers are called in models.
+  const layerNames = {
+    qkv: "queries, keys, values", q: "queries", kv: "keys, values", o: "attention's output",
+    gate_up: "feed-forward, first half", up: "feed-forward, first half", down: "feed-forward, second half",
+    q_a: "queries, compressed", q_b: "queries, expanded", kv_a: "keys and values, compressed",
+    kv_b: "keys and values, expanded", head: "logits of the vocabulary"
+  };
+  function called(l) {
+    const name = l.label.replace(/_proj$/, "");
+    return Object.hasOwn(layerNames, name) ? layerNames[name] + ": " : "";
+  }
+
+  // standings are the devices, the one that is most often the fastest first, with their times ÷ its times.
+  function standings(all, sides, of) {
+    const out = sides.map((s, i) => ({ s, i, wins: 0, clear: 0, words: new Map() }));
     for (const c of all) {
-      const f = c.fastest, base = of(c, sides[0]);
-      if (f) {
-        decided++;
-        const w = stats.find((x) => brief(x.s) === brief(c.entries[f.entry]));
-        if (w) {
-          w.wins++;
-          w.clear += f.clear ? 1 : 0;
-        }
-      }
-      for (const x of stats) {
-        const e = of(c, x.s);
-        if (e && base) x.logs.push(Math.log(timed(e).seconds / timed(base).seconds));
+      const f = c.fastest, w = f && out.find((x) => brief(x.s) === brief(c.entries[f.entry]));
+      if (w) w.wins++;
+      if (w && f.clear) w.clear++;
+      for (const x of out) {
+        const e = of(c, x.s), word = e && evidence(e).word;
+        if (e) x.words.set(word, [e, (x.words.get(word)?.[1] || 0) + 1]);
       }
     }
-    for (const x of stats) {
-      x.logs.sort((a, b) => a - b);
-      x.mean = x.logs.length ? Math.exp(x.logs.reduce((a, b) => a + b, 0) / x.logs.length) : NaN;
-      x.lo = Math.exp(x.logs[0]);
-      x.hi = Math.exp(x.logs[x.logs.length - 1]);
-    }
-    const sorted = [...stats].filter((x) => x.logs.length).sort((x, y) => y.wins - x.wins || x.mean - y.mean),
-          top = sorted[0];
+    const against = (s) => {
+      for (const x of out) {
+        x.all = all.filter((c) => of(c, x.s) && of(c, s))
+                  .map((c) => timed(of(c, x.s)).seconds / timed(of(c, s)).seconds);
+        x.mean = Math.exp(x.all.reduce((sum, v) => sum + Math.log(v), 0) / x.all.length);
+      }
+      return out.filter((x) => x.all.length).sort((x, y) => y.wins - x.wins || x.mean - y.mean);
+    };
+    const first = against(sides[0])[0];
+    return first ? against(first.s) : [];
+  }
+  // winners says how often each device is the fastest, by how much, and where.
+  function winners(all, sides, ranks) {
+    const [top, next] = ranks, decided = all.filter((c) => c.fastest).length;
     if (!top) return null;
-    const d = domain(sorted.flatMap((x) => [x.lo, x.hi, 1]), { log: true });
     return [
       h("section.verdict", { "aria-label": "The verdict" },
         h("p.eyebrow", {}, h("strong", {}, `${all.length} problems`), h("span", {}, sides.map(side).join(", "))),
-        h(".hero", {}, h(".pick", {}, h("p.faint", {}, "Most often the fastest"), h("h1", {}, side(top.s))),
-          h(".time", {}, h("p.big", {}, String(top.wins), h("small", {}, ` of ${decided}`)),
-            h("p", {}, `problems, ${top.clear} of them beyond the intervals`)),
-          sorted[1] &&
-            h(".sure", {}, h("p.big.second", {}, digits(sorted[1].mean / top.mean) + "×"),
-              h("p", {}, "as fast as ", h("strong", {}, side(sorted[1].s)), ", geometric mean")))),
+        h(".hero", {},
+          h(".pick", {},
+            h("p.over", {}, top.wins === all.length ? "The fastest on each of them" : "Most often the fastest"),
+            h("h1", {}, side(top.s))),
+          h(".time", {}, h("p.over", {}, "Fastest on"),
+            h("p.big", {}, String(top.wins), h("small", {}, ` of ${decided}`)),
+            h("p", {}, h("strong", {}, `${top.clear} clearly`), `, ${top.wins - top.clear} within the intervals`)),
+          next &&
+            h(".sure", {}, h("p.over", {}, "Next, ", h("strong", {}, side(next.s)), ", takes"),
+              h("p.big.second", {}, ratio(next.mean), h("small", {}, " the time")),
+              h("p", {}, "geometric mean of predicted times")))),
       section("ways", "Side by side", rows({
-        title: "Times relative to the first device",
-        axis: { log: true, domain: d, mark: 1, text: (v) => digits(v, 2) + "×" },
-        items: sorted.map((x) => ({
-          name: side(x.s),
-          note: `fastest ${x.wins} times`,
-          strong: x === top,
-          dots: [{ v: x.mean, lo: x.lo, hi: x.hi, color: color(x.i), shape: x.i, tip: digits(x.mean) }],
-          value: [h("strong", {}, digits(x.mean) + "×"),
-            h("small", {}, `${digits(x.lo, 2)}× – ${digits(x.hi, 2)}×`)]
+        title: "Times beside the fastest device's",
+        axis: { log: true, domain: domain(ranks.flatMap((x) => [...x.all, 1]), { log: true }), mark: 1, text: ratio },
+        items: ranks.map((x) => ({
+          name: [side(x.s), " ", [...x.words.values()].map(([e, n]) => badge(e, n < x.all.length ? ` ${n}` : ""))],
+          note: x.wins > 0 && `fastest on ${x.wins}`, strong: x === top,
+          dots: [
+            ...x === top ? [] : x.all.map((v) => ({ v, color: color(x.i), shape: "thin" })),
+            { v: x.mean, color: color(x.i), shape: x.i, tip: ratio(x.mean) }
+          ],
+          value: [
+            h("strong", {}, ratio(x.mean)),
+            x !== top && h("small", {}, `${ratio(Math.min(...x.all))} to ${ratio(Math.max(...x.all))}`)
+          ]
         }))
       }),
-        h("p.faint", {}, `Time ÷ the time of ${side(sides[0])}: the geometric mean, and from the least to the most.`))
+        h("p.faint", {},
+          `Predicted time ÷ the time on ${side(top.s)}. The mark is the geometric mean, each thin line a problem: ` +
+            "the lines show how problems differ, not how sure the times are.")),
+      where(all, sides)
     ];
+  }
+  // where is a table of layers and M, with the fastest device and how much longer the next one takes.
+  function where(all, sides) {
+    const layers = layersOf(all), ms = [...new Set(all.map((c) => c.problem.m))].sort((x, y) => x - y);
+    if (layers.length * ms.length > all.length * 2) return null;
+    const cell = (c) => {
+      const f = c?.fastest, e = f && c.entries[f.entry];
+      if (!f) return h("td", {}, c ? "even" : "–");
+      return h("td" + (f.clear ? ".clear" : ""), {
+        style: { "--hue": color(sides.findIndex((s) => brief(s) === brief(e))) },
+        title: `${size(c.problem)}: ${side(e)} ${seconds(timed(e).seconds)}`
+      },
+        brief(e), h("strong", {}, " " + ratio(f.lead)),
+        h("span.unseen", {}, f.clear ? ", clear" : ", within the intervals"));
+    };
+    return section("where", "The fastest, size by size",
+      h("p.faint", {}, "× is the time of the next device ÷ its time. ", h("span.sample.clear", {}, "Clear"),
+        " its interval ends before the others begin. ", h("span.sample", {}, "Within"), " the intervals overlap."),
+      h(".wide", { tabindex: "0", role: "region", "aria-label": "The fastest device by layer and M, table" },
+        h("table", {},
+          h("thead", {},
+            h("tr", {}, h("th", { scope: "col" }, "N × K"), ms.map((m) => h("th", { scope: "col" }, `M = ${m}`)))),
+          h("tbody", {},
+            layers.map((l) => h("tr", {},
+                         h("th", { scope: "row" }, l.label && h("strong", {}, l.label + " "),
+                           h("small", {}, `${called(l)}${l.problem.n} × ${l.problem.k}`)),
+                         ms.map((m) => cell(l.all.find((c) => c.problem.m === m)))))))));
   }
 
   // bands is a range of M, divided among few kernels.
@@ -680,7 +733,7 @@ const views = (() => {
           h(".pick", {}, h("h1", {}, `${d.kernels} ${d.kernels === 1 ? "kernel" : "kernels"}`),
             h("p", {}, `for M = ${d.bands[0].m_low} to ${d.bands[d.bands.length - 1].m_high}`)),
           h(".time", {}, h("p.big", {}, percent(d.mean_regret)),
-            h("p", {}, `slower than a pick for each M, on average over ${d.asked} sizes`)),
+            h("p", {}, `more time than a pick for each M, on average over ${d.asked} sizes`)),
           h(".sure", {}, h("p.big.second", {}, percent(d.worst_regret)),
             h("p", {}, d.worst_regret > 0 ? `at worst, at M = ${d.worst_m}` : "at worst")))),
       section("bands", "Which kernel for which M",
@@ -705,14 +758,11 @@ const views = (() => {
             `With ${Object.entries(d.same.values).map(([k, v]) => `${spoken(k)} ${v}`).join(", ")} for all: ${
               percent(d.same.mean_price)} on average, ${percent(d.same.worst_price)} at worst.`),
           rows({
-            title: "Price of each choice",
-            unit: "%",
+            title: "Price of each choice", unit: "%",
             axis: { domain: domain(d.same.choices.map((c) => c.mean_price), { zero: true }), text: percent },
             items: d.same.choices.map((c) => ({
-              name: Object.entries(c.values).map(([k, v]) => `${spoken(k)} ${v}`).join(", "),
-              to: c.mean_price,
-              color: "var(--bar)",
-              value: percent(c.mean_price)
+              name: Object.entries(c.values).map(([k, v]) => `${spoken(k)} ${v}`).join(", "), to: c.mean_price,
+              color: "var(--bar)", value: percent(c.mean_price)
             }))
           }))
     ];
@@ -777,10 +827,7 @@ const views = (() => {
     const shown = all.filter((x) => of(x) !== null && of(x) !== undefined),
           choose = h("fieldset.choose", {}, h("legend.unseen", {}, "Map"),
             there.map(([key, name]) => h("label", {}, h("input", {
-              type: "radio",
-              name: "map",
-              value: key,
-              checked: key === chosen[0],
+              type: "radio", name: "map", value: key, checked: key === chosen[0],
               onchange: () => state.set("map", key)
             }),
                         name)));
@@ -794,10 +841,7 @@ const views = (() => {
                     .join(", ");
     const draw = grid
       ? (width) => cells({
-          width,
-          y: letters[r].toUpperCase(),
-          x: letters[c].toUpperCase(),
-          rows: sizes[r].map(String),
+          width, y: letters[r].toUpperCase(), x: letters[c].toUpperCase(), rows: sizes[r].map(String),
           columns: sizes[c].map(String),
           cells: shown.map((x) => ({
             row: sizes[r].indexOf(x.problem[letters[r]]),
@@ -812,8 +856,7 @@ const views = (() => {
       : (width) => {
           const work = (x) => 2 * x.problem.m * x.problem.n * x.problem.k * (x.problem.batch || 1);
           return xy({
-            width,
-            height: Math.min(460, width * 0.55),
+            width, height: Math.min(460, width * 0.55),
             x: { log: true, domain: domain(shown.map(work), { log: true }), unit: "FLOP", label: "work" },
             y: numeric ? { log, domain: domain(values, { log, zero: !log }), unit, label: title }
                        : { log: true, domain: domain(shown.map((x) => x.problem.k), { log: true }), label: "K" },
@@ -831,10 +874,7 @@ const views = (() => {
         ].filter(Boolean)
           .join(" · ")),
       h(".bar-of-choices", {}, choose), figure({
-        title: upper(title),
-        caption: `${shown.length} sizes`,
-        legend,
-        draw,
+        title: upper(title), caption: `${shown.length} sizes`, legend, draw,
         behind: {
           header: ["M", "N", "K", title, "configuration"],
           rows: shown.slice(0, 1000).map((x) => [number(String(x.problem.m)), number(String(x.problem.n)),
@@ -869,14 +909,23 @@ const views = (() => {
           h(".pick", {}, h("p.faint", {}, "The fastest rung"), h("h1", {}, best.rung), h("p", {}, best.doc)),
           h(".time", {}, big({ seconds: best.predicted_seconds }),
             h("p", {}, quantity(rate(best.predicted_seconds), "FLOP/s"))))),
-      section("rungs", "Rung by rung", keys(kinds.map(([kind, i]) => ({ text: kind, color: color(i), shape: i }))),
-        rows({ title: "Rates of the rungs", unit: "FLOP/s", axis: { log: true, domain: domain(all, { log: true }) }, items })),
-      section("claims", "What is said of them", h("ul.rules", {}, d.claims.map((c) =>
-        rule(h("span.badge." + (levels[c.verdict] || "half"), {}, c.verdict), `${c.rung} ${c.claim}`, c.evidence)))),
-      section("costs", "Costs", table("Costs of the rungs",
-        ["rung", "FLOP/B asked", "at L2", "at DRAM", "bank conflicts", ...costs.map(spoken), "source of the measured time"],
-        d.rungs.map((r) => [r.rung, ...bytes.map((k) => number(r[k] ? digits(r[k]) : "–")),
-          ...costs.map((k) => number(r.cost_seconds ? seconds(r.cost_seconds[k]) : "–")), r.source || ""])))
+      section(
+        "rungs", "Rung by rung", keys(kinds.map(([kind, i]) => ({ text: kind, color: color(i), shape: i }))), rows({
+          title: "Rates of the rungs", unit: "FLOP/s", axis: { log: true, domain: domain(all, { log: true }) }, items
+        })),
+      section("claims", "What is said of them",
+        h("ul.rules", {},
+          d.claims.map((c) => rule(h("span.badge." + (levels[c.verdict] || "half"), {}, c.verdict),
+                         `${c.rung} ${c.claim}`, c.evidence)))),
+      section("costs", "Costs",
+        table("Costs of the rungs",
+          [
+            "rung", "FLOP/B asked", "at L2", "at DRAM", "bank conflicts", ...costs.map(spoken),
+            "source of the measured time"
+          ],
+          d.rungs.map(
+            (r) => [r.rung, ...bytes.map((k) => number(r[k] ? digits(r[k]) : "–")),
+              ...costs.map((k) => number(r.cost_seconds ? seconds(r.cost_seconds[k]) : "–")), r.source || ""])))
     ];
   }
 
@@ -887,8 +936,7 @@ const views = (() => {
       title,
       caption: "On the line, both are equal. The thin lines are 1.5 times apart from it.",
       draw: (width) => xy({
-        width,
-        height: Math.min(460, Math.max(280, width * 0.6)),
+        width, height: Math.min(460, Math.max(280, width * 0.6)),
         x: { log: true, domain: d, unit: "s", label: "measured" },
         y: { log: true, domain: d, unit: "s", label: "predicted" },
         marks: [
@@ -921,11 +969,7 @@ const views = (() => {
         title: "Speed of the pick",
         axis: { domain: [least, 1], text: percent },
         items: ok.slice(0, 10).map((p) => ({
-          name: size(p),
-          note: short(p.pick),
-          from: least,
-          to: p.efficiency,
-          color: "var(--accent)",
+          name: size(p), note: short(p.pick), from: least, to: p.efficiency, color: "var(--accent)",
           value: percent(p.efficiency)
         }))
       }),
@@ -938,9 +982,7 @@ const views = (() => {
       section("agreement", "Times",
         agreement(
           d.problems.filter((p) => p.pick_ms > 0 && p.predicted_ms > 0).map((p) => ({
-            x: ms(p.pick_ms),
-            y: ms(p.predicted_ms),
-            lo: p.interval_ms && ms(p.interval_ms[0]),
+            x: ms(p.pick_ms), y: ms(p.predicted_ms), lo: p.interval_ms && ms(p.interval_ms[0]),
             hi: p.interval_ms && ms(p.interval_ms[1]),
             tip: `${size(p)}\n${short(p.pick)}\nmeasured ${seconds(ms(p.pick_ms))}, predicted ${
               seconds(ms(p.predicted_ms))}`
@@ -960,15 +1002,11 @@ const views = (() => {
         keys(series.map((name, i) => ({ text: name, color: color(i), shape: i }))), rows({
           title: "Speed, the fastest candidate is 100 %",
           axis: {
-            domain: domain([...ok.flatMap((b) => series.map((n) => rel(b, n))).filter(Boolean), 1], {}),
-            mark: 1,
+            domain: domain([...ok.flatMap((b) => series.map((n) => rel(b, n))).filter(Boolean), 1], {}), mark: 1,
             text: percent
           },
           items: ok.map((b) => ({
-            name: size(b.problem),
-            note: short(b.pick),
-            value: rel(b, "pick") && percent(rel(b, "pick")),
-            dots: series
+            name: size(b.problem), note: short(b.pick), value: rel(b, "pick") && percent(rel(b, "pick")), dots: series
               .map((n, i) =>
                      rel(b, n) && { v: rel(b, n), color: color(i), shape: i, tip: `${n} ${seconds(ms(of(b, n)))}` })
               .filter(Boolean)
@@ -1014,7 +1052,7 @@ const views = (() => {
         const v = timed(a).seconds || timed(a).cycles;
         return [
           number(String(a.rank)), short(a.config), number(timed(a).seconds ? seconds(v) : whole(v)),
-          a === all[0] ? "the pick" : faster(best, v), a.predicted.bound
+          a === all[0] ? "the pick" : beside(best, v).replace(" the time", ""), a.predicted.bound
         ];
       })));
   }
@@ -1079,7 +1117,7 @@ const views = (() => {
       verdictOf = undefined;
     }
     if (verdictOf) {
-      add(verdict(verdictOf, around), ways(verdictOf),
+      add(verdict(verdictOf), ways(verdictOf),
         h(".two", {}, why(verdictOf, around), explained[0] && spent(explained[0])));
       if ((by.answer || []).length > 1) add(runnersUp(by.answer.filter((a) => a.rank)));
     }
@@ -1092,5 +1130,5 @@ const views = (() => {
     if (by.other) add(other(by.other));
     return { sections: out, pick: verdictOf, explained: explained[0] };
   }
-  return { show, names, section, kindOf };
+  return { show, names, section, kindOf, triton };
 })();

@@ -120,6 +120,9 @@ func (c *Contest) Ratio(i int) *Number {
 // leastLead is below what four digits show. Sides that are nearer to each other are equally fast.
 const leastLead = 1.0005
 
+// clearOdds is the probability from which a side is clearly the faster one.
+const clearOdds = 0.95
+
 // Fastest returns nil if fewer than two sides have a time, or two of them are equally fast.
 func (c *Contest) Fastest() *Fastest {
 	f, best, second, timed := &Fastest{}, unit.Seconds(math.Inf(1)), unit.Seconds(math.Inf(1)), 0
@@ -138,8 +141,9 @@ func (c *Contest) Fastest() *Fastest {
 	f.Lead, f.Clear = Number(second/best), true
 	for i := range c.Answers {
 		if _, ok := c.Time(i); ok && i != f.Entry {
-			f.Clear = f.Clear && c.before(f.Entry, i)
-			if odds := c.Odds(f.Entry, i); odds != nil && (f.Odds == nil || *odds < *f.Odds) {
+			odds := c.Odds(f.Entry, i)
+			f.Clear = f.Clear && odds != nil && *odds >= clearOdds
+			if odds != nil && (f.Odds == nil || *odds < *f.Odds) {
 				f.Odds = odds
 			}
 		}
@@ -189,15 +193,6 @@ func (c *Contest) Recorded(i, j int) *Recorded {
 		return nil
 	}
 	return c.Named(first, second, c.Problem.Problem)
-}
-
-// before reports whether the i-th side's interval ends before the j-th one's begins.
-func (c *Contest) before(i, j int) bool {
-	a, e := c.Best(i)
-	b, f := c.Best(j)
-	_, high, ok := a.Interval(e)
-	low, _, also := b.Interval(f)
-	return ok && also && high < low
 }
 
 // Shared returns the first kernel family that all sides with an answer have a time for. It is empty if there is none,
@@ -392,7 +387,7 @@ type Standing struct {
 type SideStanding struct {
 	// the side, with its hardware numbers
 	Side string `json:"side"`
-	// the problems where it is fastest, and where intervals prove it
+	// the problems where it is fastest, and where it is with a probability of at least 95 %
 	Wins  int `json:"fastest"`
 	Clear int `json:"clear"`
 	// the geometric mean of its time ÷ the first side's, and over how many problems

@@ -108,7 +108,7 @@ type Fastest struct {
 	Entry int `json:"entry"`
 	// the next time ÷ its time
 	Lead Number `json:"lead"`
-	// whether its interval ends before the others' begin
+	// whether it is faster than each other one with a probability of at least 95 %
 	Clear bool `json:"clear"`
 	// the probability that it is faster than its likeliest rival
 	Odds *Number `json:"odds"`

@@ -400,7 +400,7 @@ const views = (() => {
         h("ul.brief", {}, h("li", {}, h("span.faint", {}, `How sure is ${seconds(first.t.seconds)}`), trust(first)),
           odds > 0 && rival &&
             fact(`Faster than ${side(rival)}`, `${odds > 0.99 ? "over 99\u202f%" : percent(odds)} likely`,
-              f.clear
+              first.t.hi < rival.t.lo
                 ? "The intervals do not overlap."
                 : "The intervals overlap, and yet it is so likely: one device would have to be slower than predicted " +
                   "while the other is faster. The odds take half of their errors for shared (correlation 0.5), which " +
@@ -664,7 +664,7 @@ const views = (() => {
             h("h1", {}, side(top.s))),
           h(".time", {}, h("p.over", {}, "Fastest on"),
             h("p.big", {}, String(top.wins), h("small", {}, ` of ${decided}`)),
-            h("p", {}, h("strong", {}, `${top.clear} clearly`), `, ${top.wins - top.clear} within the intervals`)),
+            h("p", {}, h("strong", {}, `${top.clear} clearly`), `, ${top.wins - top.clear} with less than 95\u202f% probability`)),
           next &&
             h(".sure", {}, h("p.over", {}, "Next, ", h("strong", {}, side(next.s)), ", takes"),
               h("p.big.second", {}, ratio(next.mean), h("small", {}, " the time")),
@@ -703,11 +703,11 @@ const views = (() => {
         title: `${size(c.problem)}: ${side(e)} ${seconds(timed(e).seconds)}`
       },
         brief(e), h("strong", {}, " " + ratio(f.lead)),
-        h("span.unseen", {}, f.clear ? ", clear" : ", within the intervals"));
+        h("span.unseen", {}, f.clear ? ", clear" : ", not clear"));
     };
     return section("where", "The fastest, size by size",
       h("p.faint", {}, "× is the time of the next device ÷ its time. ", h("span.sample.clear", {}, "Clear"),
-        " its interval ends before the others begin. ", h("span.sample", {}, "Within"), " the intervals overlap."),
+        " faster with a probability of at least 95\u202f%. ", h("span.sample", {}, "Open"), " less sure."),
       h(".wide", { tabindex: "0", role: "region", "aria-label": "The fastest device by layer and M, table" },
         h("table", {},
           h("thead", {},

@@ -111,7 +111,7 @@ func TestStandingsCountAnswers(t *testing.T) {
 	}}
 	c.rows[3].Problem = problems.Problem{Problem: large}
 	_, rows := c.standings()
-	want := [][]string{{"fastest, of 2 of 4 problems", "2", "0", "0"}, {"  by their intervals too", "0", "0", "0"},
+	want := [][]string{{"fastest, of 2 of 4 problems", "2", "0", "0"}, {"  with 95 % and more", "0", "0", "0"},
 		{"time ÷ first, geomean, of 2 of 4", "1.000", "2.000", "4.000 (of 1)"},
 		{"  tiny (2 of 3)", "1.000", "2.000", "4.000 (of 1)"}, {"  prefill (0 of 1)", "1.000", absent, absent}}
 	if !reflect.DeepEqual(rows, want) {

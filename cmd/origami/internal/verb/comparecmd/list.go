@@ -143,7 +143,7 @@ func (c *comparison) standings() (header []string, rows [][]string) {
 		problems = fmt.Sprintf("%d of %s", all.Decided, problems)
 	}
 	cells(all, "fastest, of "+problems, func(s *ask.SideStanding) string { return strconv.Itoa(s.Wins) })
-	cells(all, "  by their intervals too", func(s *ask.SideStanding) string { return strconv.Itoa(s.Clear) })
+	cells(all, "  with 95 % and more", func(s *ask.SideStanding) string { return strconv.Itoa(s.Clear) })
 	compared := ""
 	if all.Compared < all.Problems {
 		compared = ", of " + comparedOf(all)

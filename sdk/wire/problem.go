@@ -68,7 +68,7 @@ func fromGroups(rows []int64) (gemm.Groups, error) {
 	if len(rows) == 0 {
 		return gemm.Groups{}, nil
 	}
-	return gemm.NewGroups(ints[int](rows)...)
+	return gemm.NewGroups(all(rows, func(n int64) int { return int(n) })...)
 }
 
 // alignment turns what is too large into something that no alignment is, instead of wrapping.

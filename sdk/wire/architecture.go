@@ -82,7 +82,7 @@ func fromSpace(text []byte) (arch.Space, error) {
 	if len(text) == 0 {
 		return arch.Space{}, nil
 	}
-	return read[arch.Space](text)
+	return asked[arch.Space](text)
 }
 
 // Candidates implements arch.Architecture.

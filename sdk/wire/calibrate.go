@@ -66,7 +66,7 @@ func (s *archServer) plan(ctx context.Context, d exec.Device, err error) (*calib
 
 // Calibration implements pb.ArchServiceServer.
 func (s *archServer) Calibration(ctx context.Context, req *pb.Json) (*pb.Json, error) {
-	d, err := read[exec.Device](req.GetJson())
+	d, err := asked[exec.Device](req.GetJson())
 	p, err := s.plan(ctx, d, err)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (s *archServer) Calibration(ctx context.Context, req *pb.Json) (*pb.Json, e
 
 // CalibrationNumbers implements pb.ArchServiceServer.
 func (s *archServer) CalibrationNumbers(ctx context.Context, req *pb.Json) (*pb.Json, error) {
-	m, err := read(req.GetJson(), (*measured).check)
+	m, err := asked(req.GetJson(), (*measured).check)
 	p, err := s.plan(ctx, m.Device, err)
 	if err != nil {
 		return nil, err

@@ -27,12 +27,12 @@ func marshal[T any](v *T) []byte {
 }
 
 // unmarshal reads one value into what v points to, which is zero. Unknown keys, keys that come twice, null, text behind
-// the value, and what the tables refuse are errors, and so is a value that takes more memory than a short answer may.
-func unmarshal[T any](text []byte, v *T) error {
+// the value, and what the tables refuse are errors, and so is a value that takes more memory than most.
+func unmarshal[T any](text []byte, v *T, most int) error {
 	if !utf8.Valid(text) {
 		return errors.New("its JSON is not UTF-8")
 	}
-	r := &reader{text: string(text), left: MaxShortAnswerMemory - len(text)}
+	r := &reader{text: string(text), left: most - len(text)}
 	if err := r.value(planOf(reflect.TypeFor[T]()), reflect.ValueOf(v).Elem(), amount); err != nil {
 		return err
 	}
@@ -42,9 +42,18 @@ func unmarshal[T any](text []byte, v *T) error {
 	return nil
 }
 
-// read reads a value of its own, and checks it.
-func read[T any](text []byte, checks ...func(*T) error) (v T, err error) {
-	err = unmarshal(text, &v)
+// read reads an answer, and checks it.
+func read[T any](text []byte, checks ...func(*T) error) (T, error) {
+	return readWithin(MaxShortAnswerMemory, text, checks)
+}
+
+// asked reads a request.
+func asked[T any](text []byte, checks ...func(*T) error) (T, error) {
+	return readWithin(maxRequestMemory, text, checks)
+}
+
+func readWithin[T any](most int, text []byte, checks []func(*T) error) (v T, err error) {
+	err = unmarshal(text, &v, most)
 	for _, check := range checks {
 		if err == nil {
 			err = check(&v)

@@ -42,7 +42,7 @@ func ParseDescribe(text []byte) (d Description, err error) {
 		return d, nil
 	}
 	var whole Description
-	if err := unmarshal(text, &whole); err != nil {
+	if err := unmarshal(text, &whole, MaxShortAnswerMemory); err != nil {
 		return d, err
 	}
 	d = whole

@@ -139,6 +139,9 @@ var standIns = map[reflect.Type]standIn{
 			NumStages: x.NumStages, SplitK: x.SplitK, Kernel: x.Kernel, Axes: axes}, err
 	}),
 	reflect.TypeFor[time.Time](): stands(time.Time.UnixNano, func(nanoseconds *int64) (time.Time, error) {
+		if *nanoseconds == 0 { // unknown
+			return time.Time{}, nil
+		}
 		return time.Unix(0, *nanoseconds).UTC(), nil
 	}),
 }

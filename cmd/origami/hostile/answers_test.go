@@ -59,7 +59,7 @@ var streams = []input{
 	slowly(floods("stderr: log lines of 60 kB", lie{method: "Rank", before: func() {
 		floodStderr(`{"@level":"debug","@message":"` + strings.Repeat("x", 60000) + "\"}\n")()
 	}})),
-	describing("1 MiB of empty architectures", `{"info":{"name":"hostile","version":"1"},"protocol_versions":[1],`+
+	describing("1 MiB of empty architectures", `{"info":{"name":"hostile","version":"1"},"protocols":[2],`+
 		`"manifest":{"archs":[{}`, ",{}", mib-200, "]}}"),
 	describing("nested, 1 MiB", "", `{"manifest":`, mib-200, ""),
 	describing("without end", "", " ", 1<<40, ""),

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"math/bits"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
@@ -177,15 +177,22 @@ func keyOf(f reflect.StructField) string {
 	return key
 }
 
-var capital = regexp.MustCompile(`([a-z0-9])([A-Z])`)
-
 // snake is a Go name in snake case.
-func snake(name string) string { return strings.ToLower(capital.ReplaceAllString(name, "${1}_$2")) }
+func snake(name string) string {
+	var b []byte
+	for i := range len(name) {
+		if i > 0 && unicode.IsUpper(rune(name[i])) && !unicode.IsUpper(rune(name[i-1])) {
+			b = append(b, '_')
+		}
+		b = append(b, name[i])
+	}
+	return strings.ToLower(string(b))
+}
 
 func (p *plan) append(b []byte, v reflect.Value) []byte {
 	switch {
 	case p.standIn != nil:
-		return p.elem.append(b, p.standIn.to(v))
+		return p.standIn.write(p.elem, b, v)
 	case p.numbers != nil && p.kind != reflect.String:
 		n := v.Uint()
 		if n < uint64(len(p.words)) {
@@ -211,6 +218,9 @@ func (p *plan) append(b []byte, v reflect.Value) []byte {
 	case reflect.Slice:
 		b = append(b, '[')
 		for i := range v.Len() {
+			if cap(b)-len(b) < 256 {
+				b = slices.Grow(b, cap(b)) // append alone would copy a long text often
+			}
 			b = append(p.elem.append(b, v.Index(i)), ',')
 		}
 		return closed(b, ']')
@@ -311,7 +321,7 @@ func (r *reader) more(i int, end byte) (bool, error) {
 }
 
 // quoted reads a text.
-func (r *reader) quoted() (s string, err error) {
+func (r *reader) quoted() (string, error) {
 	if err := r.begins('"', "text"); err != nil {
 		return "", err
 	}
@@ -325,37 +335,40 @@ func (r *reader) quoted() (s string, err error) {
 			return "", flawed("a text with the byte %d", c)
 		case c == '"':
 			r.at++
-			if s = r.text[begin : r.at-1]; escaped {
-				if err := json.Unmarshal([]byte(r.text[begin-1:r.at]), &s); err != nil {
-					return "", flawed("%v", err)
-				}
-				return s, r.charge(textSize + len(s))
+			if escaped {
+				return r.unescaped(r.text[begin-1 : r.at])
 			}
-			return s, nil
+			return r.text[begin : r.at-1], nil
 		}
 	}
 	return "", flawed("a text without an end")
+}
+
+func (r *reader) unescaped(quoted string) (s string, err error) {
+	if err := json.Unmarshal([]byte(quoted), &s); err != nil {
+		return "", flawed("%v", err)
+	}
+	return s, r.charge(textSize + len(s))
 }
 
 // bare reads a number or a word.
 func (r *reader) bare() string {
 	r.next()
 	begin := r.at
-	for r.at < len(r.text) && !strings.ContainsRune(",]} \t\r\n", rune(r.text[r.at])) {
-		r.at++
+	for ; r.at < len(r.text); r.at++ {
+		switch r.text[r.at] {
+		case ',', ']', '}', ' ', '\t', '\r', '\n':
+			return r.text[begin:r.at]
+		}
 	}
-	return r.text[begin:r.at]
+	return r.text[begin:]
 }
 
 // value reads a value into v. A rule holds for what it consists of.
 func (r *reader) value(p *plan, v reflect.Value, is rule) error {
 	switch {
 	case p.standIn != nil:
-		x := reflect.New(p.standIn.of).Elem()
-		if err := r.value(p.elem, x, is); err != nil {
-			return err
-		}
-		return p.standIn.from(v, x)
+		return p.standIn.read(r, p.elem, v)
 	case p.numbers != nil:
 		word, err := r.quoted()
 		n, ok := p.numbers[word]
@@ -564,19 +577,23 @@ func (r *reader) object(p *plan, v reflect.Value) error {
 	return sound(v.Addr().Interface())
 }
 
-// standIn is the value that is written in the place of a type, and the way to it and back.
+// standIn is how a type is written and read as another one.
 type standIn struct {
-	of   reflect.Type
-	to   func(v reflect.Value) reflect.Value
-	from func(v, x reflect.Value) error
+	of    reflect.Type
+	write func(p *plan, b []byte, v reflect.Value) []byte
+	read  func(r *reader, p *plan, v reflect.Value) error
 }
 
 func stands[T, S any](to func(T) S, from func(*S) (T, error)) standIn {
-	return standIn{reflect.TypeFor[S](), func(v reflect.Value) reflect.Value {
-		return reflect.ValueOf(to(v.Interface().(T)))
-	}, func(v, x reflect.Value) error {
-		value, err := from(x.Addr().Interface().(*S))
-		v.Set(reflect.ValueOf(value))
+	return standIn{reflect.TypeFor[S](), func(p *plan, b []byte, v reflect.Value) []byte {
+		x := to(*v.Addr().Interface().(*T))
+		return p.append(b, reflect.ValueOf(&x).Elem())
+	}, func(r *reader, p *plan, v reflect.Value) error {
+		var x S
+		err := r.value(p, reflect.ValueOf(&x).Elem(), amount)
+		if err == nil {
+			*v.Addr().Interface().(*T), err = from(&x)
+		}
 		return err
 	}}
 }

@@ -356,7 +356,7 @@ class Connection(unittest.TestCase):
         self.addCleanup(process.__exit__, None, None, None)
         self.addCleanup(process.kill)
         line = process.stdout.readline().strip().split("|")
-        self.assertEqual((line[:3], line[4], os.path.dirname(line[3])), (["1", "1", "unix"], "grpc", folder))
+        self.assertEqual((line[:3], line[4], os.path.dirname(line[3])), (["1", "2", "unix"], "grpc", folder))
         return process, line
 
     def channel(self, line, key, certificate):

@@ -1,0 +1,113 @@
+package wire
+
+import (
+	"encoding/json"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/exec"
+)
+
+// The answers in docs/plugin-protocol.md are taken, and have every key that must be there.
+func TestAnswersOfTheDocumentation(t *testing.T) {
+	page, err := os.ReadFile("../../docs/plugin-protocol.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)```json\n(.*?)```").FindSubmatch(page)
+	var answers map[string]json.RawMessage
+	if block == nil || json.Unmarshal(block[1], &answers) != nil {
+		t.Fatal("no answers")
+	}
+	for call, taken := range map[string]func([]byte) error{
+		"Info":        func(text []byte) error { return ignore(read[Info](text)) },
+		"Manifest":    func(text []byte) error { return ignore(read(text, checkManifest)) },
+		"Open":        func(text []byte) error { return ignore(read(text, (*opening).check)) },
+		"Devices":     func(text []byte) error { return ignore(read[[]exec.Device](text)) },
+		"Compile":     func(text []byte) error { return ignore(read[exec.Resources](text)) },
+		"Environment": func(text []byte) error { return ignore(read[exec.Environment](text)) },
+		"describe":    func(text []byte) error { return ignore(ParseDescribe(text)) },
+	} {
+		if err := taken(answers[call]); err != nil {
+			t.Errorf("%s: %v", call, err)
+		}
+		delete(answers, call)
+	}
+	if len(answers) > 0 {
+		t.Errorf("not tested: %v", answers)
+	}
+	o, _ := read[opening](json.RawMessage(regexp.MustCompile(`(?s)"Open": (.*?),\n"Devices"`).FindSubmatch(block[1])[1]))
+	if o.Description.Params[0].Tier == 0 || o.Description.Clock != 1.5e9 || o.Levels[0].Bandwidth.Peak != 512 {
+		t.Errorf("got %+v", o)
+	}
+}
+
+func ignore[T any](_ T, err error) error { return err }
+
+// What is wrong is said with its place.
+func TestFaultsOfJSON(t *testing.T) {
+	for text, says := range map[string]string{
+		`{"name":"m","archs":[{"id":"a"},{"id":"b","devices":[{"ID":"c"}]}]}`: "archs[1].devices[0].ID: no such key",
+		`{"name":"m","archs":[{"vendor":"a"}]}`:                               "archs[0].id: it is missing",
+		`{"name":"m","options":[{"key":"a","key":"b"}]}`:                      "options[0].key: it is there twice",
+		`{"name":"m","calibrates":1}`:                                         `calibrates: "1" is not true or false`,
+		`{"name":"m","archs":null}`:                                           `archs: it is no list but "null}"`,
+		`{"name":"m","version":null}`:                                         `version: it is no text but "null}"`,
+		`{"name":"m"} x`:                                                      "there is more behind the JSON",
+		`{"name":"m","archs":[{"id":"a"} {"id":"b"}]}`:                        `archs: "{\"id\":\"b\"}" behind element 1 of a list`,
+		`["m"]`: `it is no object but "[\"m\"]"`,
+		"":      `it is no object but ""`,
+	} {
+		if _, err := read[arch.Manifest]([]byte(text)); err == nil || err.Error() != says {
+			t.Errorf("%s\ngot  %v\nwant %s", text, err, says)
+		}
+	}
+	for _, number := range []string{"01", "+1", ".5", "5.", "1e", "0x1", "1_0", "NaN", "Infinity", "-", "--1", "1e400", "1e101",
+		"1e-101", "-1", `"1"`, "true", "null", "[1]", ""} {
+		if x, err := read[arch.Range]([]byte(`{"low":` + number + `,"high":2}`)); err == nil {
+			t.Errorf("%q passes as %v", number, x)
+		}
+	}
+	for number, want := range map[string]float64{"0": 0, "1": 1, "1.5": 1.5, "1e-3": 1e-3, "2E0": 2, "1.25e+0": 1.25} {
+		if x, err := read[arch.Range]([]byte(`{"low":` + number + `,"high":2}`)); err != nil || x.Low != want {
+			t.Errorf("%q is %v, %v", number, x, err)
+		}
+	}
+}
+
+// JSON that becomes large is refused while it is read.
+func TestCostlyJSON(t *testing.T) {
+	for first, again := range map[string]string{
+		`{"aliases":[""`: `,""`, `{"terms":[{"name":"a","kind":"step"}`: `,{"name":"a","kind":"step"}`,
+		`{"constants":[{"name":"a"}`: `,{"name":"a"}`,
+	} {
+		text := first + strings.Repeat(again, (MaxShortAnswer-100)/len(again)) + "]}"
+		if _, err := read[arch.Description]([]byte(text)); !IsOversize(err) {
+			t.Errorf("%s: %v", first, err)
+		}
+	}
+}
+
+// Every type that travels has a plan, whose keys differ.
+func TestKeysDiffer(t *testing.T) {
+	var visit func(p *plan)
+	visit = func(p *plan) {
+		if len(p.keys) != len(p.fields) || len(p.fields) > 64 {
+			t.Errorf("%d keys of %d fields", len(p.keys), len(p.fields))
+		}
+		for _, f := range p.fields {
+			visit(f.plan)
+		}
+		if p.elem != nil {
+			visit(p.elem)
+		}
+	}
+	for _, v := range []any{opening{}, arch.Manifest{}, arch.OpenRequest{}, Description{}, measured{}, numbers{}, probes{},
+		exec.Environment{}, exec.Resources{}} {
+		visit(planOf(reflect.TypeOf(v)))
+	}
+}

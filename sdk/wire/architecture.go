@@ -82,7 +82,7 @@ func fromSpace(text []byte) (arch.Space, error) {
 	if len(text) == 0 {
 		return arch.Space{}, nil
 	}
-	return asked[arch.Space](text)
+	return unmarshal[arch.Space](text, maxRequestMemory)
 }
 
 // Candidates implements arch.Architecture.

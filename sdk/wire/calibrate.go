@@ -66,7 +66,7 @@ func (s *archServer) plan(ctx context.Context, d exec.Device, err error) (*calib
 
 // Calibration implements pb.ArchServiceServer.
 func (s *archServer) Calibration(ctx context.Context, req *pb.Json) (*pb.Json, error) {
-	d, err := asked[exec.Device](req.GetJson())
+	d, err := unmarshal[exec.Device](req.GetJson(), maxRequestMemory)
 	p, err := s.plan(ctx, d, err)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (s *archServer) Calibration(ctx context.Context, req *pb.Json) (*pb.Json, e
 
 // CalibrationNumbers implements pb.ArchServiceServer.
 func (s *archServer) CalibrationNumbers(ctx context.Context, req *pb.Json) (*pb.Json, error) {
-	m, err := asked(req.GetJson(), (*measured).check)
+	m, err := unmarshal(req.GetJson(), maxRequestMemory, (*measured).check)
 	p, err := s.plan(ctx, m.Device, err)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func toPlan(p *calibrate.Plan) *pb.Json {
 
 // fromPlan returns a plan without Numbers.
 func fromPlan(q *pb.Json) (*calibrate.Plan, error) {
-	got, err := read[probes](q.GetJson())
+	got, err := fromJSON[probes]()(q)
 	if err != nil {
 		return nil, err
 	}

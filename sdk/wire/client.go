@@ -45,7 +45,7 @@ func (c *Client) Info(ctx context.Context) (Info, error) {
 	if err != nil {
 		return Info{}, c.fault(ctx, "Info", err)
 	}
-	info, err := read[Info](resp.GetJson())
+	info, err := fromJSON[Info]()(resp)
 	info.Failing = cut(info.Failing)
 	return info, c.nonsense("Info", err)
 }
@@ -59,7 +59,7 @@ func (c *Client) Manifest(ctx context.Context) (arch.Manifest, error) {
 func (c *Client) Open(ctx context.Context, r arch.OpenRequest) (*Architecture, error) {
 	a := &Architecture{client: c, request: OpenMessage(r)}
 	return ask(ctx, c, "Open", nil, c.arch.Open, a.request, func(q *pb.OpenResponse) (*Architecture, error) {
-		o, err := read(q.GetJson(), (*opening).check)
+		o, err := unmarshal(q.GetJson(), MaxShortAnswerMemory, (*opening).check)
 		if err != nil {
 			return nil, err
 		}

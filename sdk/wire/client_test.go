@@ -84,6 +84,11 @@ func (p *pair) open(t *testing.T) *Architecture {
 
 var problem = gemm.New(1000, 2000, 3000)
 
+// read reads an answer.
+func read[T any](text []byte, checks ...func(*T) error) (T, error) {
+	return unmarshal(text, MaxShortAnswerMemory, checks...)
+}
+
 // rewrite changes the JSON of an answer.
 func rewrite[T any](m proto.Message, change func(*T)) {
 	var text *[]byte

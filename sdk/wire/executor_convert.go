@@ -82,7 +82,7 @@ func fromRunRequest(req *pb.RunRequest) (p exec.Program, runs int, err error) {
 	if req.GetRuns() < 1 || req.GetRuns() > maxRuns {
 		c.fail("%d runs", req.GetRuns())
 	}
-	p, err = asked[exec.Program](req.GetProgramJson())
+	p, err = unmarshal[exec.Program](req.GetProgramJson(), maxRequestMemory)
 	return p, int(req.GetRuns()), errors.Join(c.err, err)
 }
 

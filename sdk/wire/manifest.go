@@ -41,8 +41,8 @@ func ParseDescribe(text []byte) (d Description, err error) {
 	if len(d.Protocols) > 0 && !slices.Contains(d.Protocols, ProtocolVersion) {
 		return d, nil
 	}
-	var whole Description
-	if err := unmarshal(text, &whole, MaxShortAnswerMemory); err != nil {
+	whole, err := unmarshal[Description](text, MaxShortAnswerMemory)
+	if err != nil {
 		return d, err
 	}
 	d = whole

@@ -15,7 +15,7 @@ func OpenMessage(r arch.OpenRequest) *pb.OpenRequest {
 }
 
 func fromOpenRequest(q *pb.OpenRequest) (arch.OpenRequest, error) {
-	r, err := asked[arch.OpenRequest](q.GetJson())
+	r, err := unmarshal[arch.OpenRequest](q.GetJson(), maxRequestMemory)
 	r.Compiled, r.Characterization, r.DeviceFile = q.GetCompiled(), q.GetCharacterization(), q.GetDeviceFile()
 	return r, err
 }

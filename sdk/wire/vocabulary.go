@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -41,7 +42,7 @@ const (
 // admits returns what is wrong with a number.
 func (is rule) admits(v float64) error {
 	if is != anything && (!(math.Abs(v) <= mostNumber) || is != finite && v < leastNumber && (v != 0 || is == positive)) {
-		return flawed("it is %v", v)
+		return fmt.Errorf("it is %v", v)
 	}
 	return nil
 }
@@ -110,34 +111,17 @@ func spelled[T interface {
 
 func texts[T ~string](values []T) []string { return all(values, func(v T) string { return string(v) }) }
 
-// configuration is a gemm.Config in JSON.
-type configuration struct {
-	Kernel                                                      string
-	BlockM, BlockN, BlockK, GroupM, NumWarps, NumStages, SplitK int
-	Axes                                                        map[string]string
-}
-
 // standIns are the types that are written as others: a time in nanoseconds since 1970-01-01 UTC.
 var standIns = map[reflect.Type]standIn{
 	reflect.TypeFor[gemm.Problem](): stands(gemm.Problem.Record, (*gemm.Record).Problem),
-	reflect.TypeFor[gemm.Config](): stands(func(c gemm.Config) configuration {
-		x := configuration{c.Kernel, c.BlockM, c.BlockN, c.BlockK, c.GroupM, c.NumWarps, c.NumStages, c.SplitK, nil}
-		for name, value := range c.Axes.All() {
-			if x.Axes == nil {
-				x.Axes = map[string]string{}
+	reflect.TypeFor[gemm.Axes](): stands(func(x gemm.Axes) map[string]string { return maps.Collect(x.All()) },
+		func(named *map[string]string) (gemm.Axes, error) {
+			var values []gemm.AxisValue
+			for name, value := range *named {
+				values = append(values, gemm.AxisValue{Name: name, Value: value})
 			}
-			x.Axes[name] = value
-		}
-		return x
-	}, func(x *configuration) (gemm.Config, error) {
-		var values []gemm.AxisValue
-		for name, value := range x.Axes {
-			values = append(values, gemm.AxisValue{Name: name, Value: value})
-		}
-		axes, err := gemm.NewAxes(values...)
-		return gemm.Config{BlockM: x.BlockM, BlockN: x.BlockN, BlockK: x.BlockK, GroupM: x.GroupM, NumWarps: x.NumWarps,
-			NumStages: x.NumStages, SplitK: x.SplitK, Kernel: x.Kernel, Axes: axes}, err
-	}),
+			return gemm.NewAxes(values...)
+		}),
 	reflect.TypeFor[time.Time](): stands(time.Time.UnixNano, func(nanoseconds *int64) (time.Time, error) {
 		if *nanoseconds == 0 { // unknown
 			return time.Time{}, nil

@@ -70,20 +70,8 @@ func (a *Architecture) Close(ctx context.Context) error {
 	return a.client.fault(ctx, "Close", err)
 }
 
-// SpaceJSON returns a space as requests have it: nothing for the model's own space.
-func SpaceJSON(s arch.Space) []byte {
-	if text := marshal(&s); len(text) > len("{}") {
-		return text
-	}
-	return nil
-}
-
-func fromSpace(text []byte) (arch.Space, error) {
-	if len(text) == 0 {
-		return arch.Space{}, nil
-	}
-	return unmarshal[arch.Space](text, maxRequestMemory)
-}
+// SpaceJSON returns a space as requests have it.
+func SpaceJSON(s arch.Space) []byte { return marshal(&s) }
 
 // Candidates implements arch.Architecture.
 func (a *Architecture) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {

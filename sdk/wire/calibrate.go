@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,24 +18,16 @@ import (
 
 // Calibration asks the plugin for the microbenchmarks of a device. The plan asks it again for the numbers.
 func (c *Client) Calibration(ctx context.Context, d exec.Device) (*calibrate.Plan, error) {
-	plan, err := ask(ctx, c, "Calibration", nil, c.arch.Calibration, toJSON(&d), fromPlan)
+	probes, err := ask(ctx, c, "Calibration", nil, c.arch.Calibration, toJSON(&d), fromJSON(checkProbes))
 	if err != nil {
 		return nil, err
 	}
-	plan.Numbers = func(ctx context.Context, v calibrate.Values) ([]calibrate.Number, []hw.Atom, error) {
+	numbersOf := func(ctx context.Context, v calibrate.Values) ([]calibrate.Number, []hw.Atom, error) {
 		got, err := ask(ctx, c, "CalibrationNumbers", nil, c.arch.CalibrationNumbers,
 			toJSON(&measured{Device: d, Values: sendable(v)}), fromJSON[numbers]())
 		return got.Numbers, got.Atoms, err
 	}
-	return plan, nil
-}
-
-// probes is the answer to Calibration: the microbenchmarks without the texts of their programs, each text once, and
-// which of them each microbenchmark has.
-type probes struct {
-	Probes []calibrate.Probe
-	Texts  []string
-	Text   []int
+	return &calibrate.Plan{Probes: probes, Numbers: numbersOf}, nil
 }
 
 // measured is the question of CalibrationNumbers, and numbers its answer.
@@ -71,7 +64,7 @@ func (s *archServer) Calibration(ctx context.Context, req *pb.Json) (*pb.Json, e
 	if err != nil {
 		return nil, err
 	}
-	return toPlan(p), nil
+	return toJSON(&p.Probes), nil
 }
 
 // CalibrationNumbers implements pb.ArchServiceServer.
@@ -88,34 +81,12 @@ func (s *archServer) CalibrationNumbers(ctx context.Context, req *pb.Json) (*pb.
 	return toJSON(&n), nil
 }
 
-func toPlan(p *calibrate.Plan) *pb.Json {
-	q := probes{Probes: slices.Clone(p.Probes)}
-	var texts names
-	for i := range q.Probes {
-		q.Text = append(q.Text, int(texts.index(q.Probes[i].Program.Text)))
-		q.Probes[i].Program.Text = ""
+// checkProbes returns what is wrong with microbenchmarks.
+func checkProbes(list *[]calibrate.Probe) error {
+	if len(*list) == 0 {
+		return errors.New("no microbenchmarks")
 	}
-	q.Texts = texts
-	return toJSON(&q)
-}
-
-// fromPlan returns a plan without Numbers.
-func fromPlan(q *pb.Json) (*calibrate.Plan, error) {
-	got, err := fromJSON[probes]()(q)
-	if err != nil {
-		return nil, err
-	}
-	if len(got.Probes) == 0 || len(got.Text) != len(got.Probes) {
-		return nil, fmt.Errorf("%d microbenchmarks with %d texts", len(got.Probes), len(got.Text))
-	}
-	for i, text := range got.Text {
-		if text >= len(got.Texts) {
-			return nil, fmt.Errorf("text %d of %d", text, len(got.Texts))
-		}
-		got.Probes[i].Program.Text = got.Texts[text]
-	}
-	p := &calibrate.Plan{Probes: got.Probes}
-	return p, p.Check()
+	return (&calibrate.Plan{Probes: *list}).Check()
 }
 
 // sendable has no reason that is too long, and no number of a refused probe that JSON does not have.

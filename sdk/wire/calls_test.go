@@ -292,7 +292,7 @@ func TestMoreArchitecturesThanModels(t *testing.T) {
 	}
 	for i, handle := range handles {
 		problems := []*pb.Problem{toProblem(gemm.New(64, 64, 64))}
-		r, err := s.Rank(t.Context(), &pb.RankRequest{Handle: handle, Problems: problems})
+		r, err := s.Rank(t.Context(), &pb.RankRequest{Handle: handle, Problems: problems, SpaceJson: SpaceJSON(arch.Space{})})
 		if err != nil || r.Rankings[0].GetError() != nil {
 			t.Fatalf("architecture %d: %v %v", i, r, err)
 		}

@@ -244,7 +244,7 @@ func messages(f testing.TB) []message {
 		}, func(rows [][]unit.Seconds) error {
 			return areFinite(float64(rows[0][0]), float64(rows[0][1]), float64(rows[1][0]), float64(rows[1][1]))
 		}, func(rows [][]unit.Seconds) *pb.EstimateWithResponse { return toTimes(rows, 2) }),
-		of(toPlan(plan), fromPlan, (*calibrate.Plan).Check, toPlan),
+		ofJSON(plan.Probes, checkProbes, nil),
 		ofJSON(measured{Device: devices[0], Values: calibrate.Values{"one": value}}, (*measured).check, nil),
 		ofJSON(numbers{found, atoms}, nil, nil),
 		ofJSON(*rungs, nil, func(l *ladder.Ladder) error {
@@ -314,7 +314,7 @@ func FuzzServer(f *testing.F) {
 		OpenMessage(arch.OpenRequest{Arch: "example"}), &pb.CandidatesRequest{Problem: p,
 			SpaceJson: SpaceJSON(arch.Space{BlockM: []int{64}})}, &pb.EstimateRequest{Problem: p, Configs: set},
 		&pb.TermsRequest{Problem: p, Configs: set}, &pb.MappingRequest{Problem: p, Config: toConfigs(configs)},
-		&pb.RankRequest{Problems: []*pb.Problem{p, {}}, Top: 2, Map: 1},
+		&pb.RankRequest{Problems: []*pb.Problem{p, {}}, Top: 2, Map: 1, SpaceJson: []byte("{}")},
 		&pb.EstimateWithRequest{Problems: []*pb.Problem{p}, Counts: []int64{1}, Configs: set, Sets: 1},
 		toJSON(&exec.Device{Name: "GPU", Arch: "fake"}), toJSON(&measured{Device: exec.Device{Name: "GPU", Arch: "fake"}}),
 	}

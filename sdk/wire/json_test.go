@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/exec"
 )
 
@@ -110,7 +111,7 @@ func TestKeysDiffer(t *testing.T) {
 			visit(p.elem)
 		}
 	}
-	for _, v := range []any{opening{}, arch.Manifest{}, arch.OpenRequest{}, Description{}, measured{}, numbers{}, probes{},
+	for _, v := range []any{opening{}, arch.Manifest{}, arch.OpenRequest{}, Description{}, measured{}, numbers{}, []calibrate.Probe{},
 		exec.Environment{}, exec.Resources{}} {
 		visit(planOf(reflect.TypeOf(v)))
 	}

@@ -142,7 +142,7 @@ func TestPlansAndLaddersAreEqual(t *testing.T) {
 		none.What != "GPU has no units" {
 		t.Errorf("a device without microbenchmarks: %v", err)
 	}
-	p.forge = func(m proto.Message) { rewrite(m, func(p *probes) { p.Probes[0].Value = "secs" }) }
+	p.forge = func(m proto.Message) { rewrite(m, func(p *[]calibrate.Probe) { (*p)[0].Value = "secs" }) }
 	if _, err := p.client.Calibration(t.Context(), d); diag.KindOf(err) != diag.Plugin {
 		t.Errorf("a formula over an unknown name: %v", err)
 	}

@@ -191,7 +191,7 @@ func (s *archServer) Candidates(ctx context.Context, req *pb.CandidatesRequest) 
 	if err != nil {
 		return nil, err
 	}
-	space, err := fromSpace(req.GetSpaceJson())
+	space, err := unmarshal[arch.Space](req.GetSpaceJson(), maxRequestMemory)
 	if err != nil {
 		return nil, malformed(err)
 	}
@@ -285,7 +285,7 @@ func (s *archServer) Rank(ctx context.Context, req *pb.RankRequest) (*pb.RankRes
 	}
 	pool, ok := o.selectors.get(string(req.GetSpaceJson()))
 	if !ok {
-		space, err := fromSpace(req.GetSpaceJson())
+		space, err := unmarshal[arch.Space](req.GetSpaceJson(), maxRequestMemory)
 		if err != nil {
 			return nil, malformed(err)
 		}

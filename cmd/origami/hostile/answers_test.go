@@ -30,10 +30,8 @@ var answers = []input{
 	asJSON(answered("Rank", "a diagnostic of 26 MiB, with --json", diagnostic("x", 26*mib))),
 	answered("Rank", "a diagnostic without a text", diagnostic("x", 0)),
 	answered("Rank", "257 MiB", many(empty(1), 257*mib)),
-	answered("Info", "an escaped name of 2 MiB", inJSON(`{"name":"`, `\u0041`, 2*mib-64, `"}`, 1)),
 	answered("Info", "a name of 32 MiB", inJSON(`{"name":"`, "x", 32*mib, `"}`, 1)),
-	answered("Manifest", "devices of nothing but an id, 2 MiB", inJSON(
-		`{"name":"example","archs":[{"id":"example","devices":[{"id":"a"}`, `,{"id":"a"}`, 2*mib-200, "]}]}", 1)),
+	answered("Open", "an escaped name, 2 MiB", inJSON(`{"description":{"device_name":"`, `\u0041`, 2*mib-200, `"}}`, 2)),
 	answered("Open", "terms of nothing but a name, 2 MiB", inJSON(`{"description":{"terms":[{"name":"a","kind":"step"}`,
 		`,{"name":"a","kind":"step"}`, 2*mib-200, "]}}", 2)),
 	answered("Open", "empty aliases, 2 MiB", inJSON(`{"description":{"aliases":[""`, `,""`, 2*mib-200, "]}}", 2)),

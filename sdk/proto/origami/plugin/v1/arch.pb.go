@@ -262,7 +262,7 @@ type CandidatesRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Handle  []byte                 `protobuf:"bytes,1,opt,name=handle,proto3" json:"handle,omitempty"`
 	Problem *Problem               `protobuf:"bytes,2,opt,name=problem,proto3" json:"problem,omitempty"`
-	// Which configurations to consider. Empty: the model's own.
+	// Which configurations to consider.
 	SpaceJson     []byte `protobuf:"bytes,3,opt,name=space_json,json=spaceJson,proto3" json:"space_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -774,7 +774,7 @@ type RankRequest struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Handle   []byte                 `protobuf:"bytes,1,opt,name=handle,proto3" json:"handle,omitempty"`
 	Problems []*Problem             `protobuf:"bytes,2,rep,name=problems,proto3" json:"problems,omitempty"`
-	// Which configurations to consider. Empty: the model's own.
+	// Which configurations to consider.
 	SpaceJson []byte `protobuf:"bytes,3,opt,name=space_json,json=spaceJson,proto3" json:"space_json,omitempty"`
 	// How many entries to return per problem; 0 means all.
 	Top int64 `protobuf:"varint,4,opt,name=top,proto3" json:"top,omitempty"`

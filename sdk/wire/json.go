@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
 
@@ -29,7 +30,10 @@ func fromJSON[T any](checks ...func(*T) error) func(*pb.Json) (T, error) {
 
 // marshal writes the value behind a pointer. It never fails: what cannot be, as NaN, is refused where it is read.
 func marshal[T any](v *T) []byte {
-	return planOf(reflect.TypeFor[T]()).append(nil, reflect.ValueOf(v).Elem())
+	p := planOf(reflect.TypeFor[T]())
+	b := p.append(make([]byte, 0, p.length.Load()), reflect.ValueOf(v).Elem())
+	p.length.Store(int64(len(b)))
+	return b
 }
 
 // unmarshal reads a value and checks it. Unknown keys, keys that come twice, null, text behind the value, and what the
@@ -58,7 +62,8 @@ type plan struct {
 	standIn  *standIn // is written in the place of the type
 	elem     *plan    // of a pointer, a list, a map, and of the stand-in
 	fields   []field
-	required uint64 // the fields that must be there, a bit each
+	required uint64       // the fields that must be there, a bit each
+	length   atomic.Int64 // of the last text
 }
 
 type field struct {
@@ -408,11 +413,11 @@ func (r *reader) object(p *plan, v reflect.Value) error {
 // bare reads a number or a word.
 func (r *reader) bare(p *plan, v reflect.Value, is rule) (err error) {
 	r.next()
-	begin := r.at
-	for r.at < len(r.text) && !strings.ContainsRune(",]} \t\r\n", rune(r.text[r.at])) {
-		r.at++
+	text := r.text[r.at:]
+	if end := strings.IndexAny(text, ",]} \t\r\n"); end >= 0 {
+		text = text[:end]
 	}
-	text := r.text[begin:r.at]
+	r.at += len(text)
 	switch p.kind {
 	case reflect.Bool:
 		if v.SetBool(text == "true"); text == "true" || text == "false" {

@@ -354,10 +354,10 @@ func (r *reader) entry(p *plan, v reflect.Value, is rule) error {
 	}
 	x, name := reflect.New(v.Type().Elem()).Elem(), reflect.ValueOf(key)
 	if key == "" || v.MapIndex(name).IsValid() {
-		return fmt.Errorf(": the key %q is empty, or there twice", key)
+		return fmt.Errorf(": the key %.40q is empty, or there twice", key)
 	}
 	if err := r.value(p.elem, x, is); err != nil {
-		return fmt.Errorf(".%s%w", key, err)
+		return fmt.Errorf("[%.40q]%w", key, err)
 	}
 	v.SetMapIndex(name, x)
 	return nil
@@ -386,14 +386,14 @@ func (r *reader) object(p *plan, v reflect.Value) error {
 		}
 		switch {
 		case i == len(p.fields):
-			err = errors.New(": no such key")
+			return fmt.Errorf(": no such key: %.40q", key)
 		case seen>>i&1 != 0:
 			err = errors.New(": it is there twice")
 		default:
 			err = r.value(p.fields[i].plan, v.FieldByIndex(p.fields[i].index), p.fields[i].rule)
 		}
 		if err != nil {
-			return fmt.Errorf(".%s%w", cut(key), err)
+			return fmt.Errorf(".%s%w", key, err)
 		}
 		seen |= 1 << i
 		return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/internal/testing/fake"
 )
 
 // The answers in docs/plugin-protocol.md are taken, and have every key that must be there.
@@ -52,7 +53,7 @@ func ignore[T any](_ T, err error) error { return err }
 // What is wrong is said with its place.
 func TestFaultsOfJSON(t *testing.T) {
 	for text, says := range map[string]string{
-		`{"name":"m","archs":[{"id":"a"},{"id":"b","devices":[{"ID":"c"}]}]}`: "archs[1].devices[0].ID: no such key",
+		`{"name":"m","archs":[{"id":"a"},{"id":"b","devices":[{"ID":"c"}]}]}`: `archs[1].devices[0]: no such key: "ID"`,
 		`{"name":"m","archs":[{"vendor":"a"}]}`:                               "archs[0].id: it is missing",
 		`{"name":"m","options":[{"key":"a","key":"b"}]}`:                      "options[0].key: it is there twice",
 		`{"name":"m","calibrates":1}`:                                         `calibrates: it is "1"`,
@@ -115,4 +116,34 @@ func TestKeysDiffer(t *testing.T) {
 		exec.Environment{}, exec.Resources{}} {
 		visit(planOf(reflect.TypeOf(v)))
 	}
+}
+
+// What is taken is JSON, and is the same when it is written and read again.
+func FuzzJSON(f *testing.F) {
+	a, err := fake.Provider{}.Open(f.Context(), arch.OpenRequest{Arch: "fake"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(marshal(&opening{*a.Describe(), a.Hierarchy().Levels()}))
+	for _, seed := range []string{`{"description":{"arch":"\u0041","clock_hertz":-1.5E+3}}`, ` [ ] `, `{"levels":[{"name":"a"},]}`, `{"\u001b":1}`,
+		`{"description":{"options":[{"key":"k","value":"\ud800"}]}}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		o, err := read[opening](text)
+		if err != nil {
+			if strings.ContainsAny(err.Error(), "\n\x1b") {
+				t.Errorf("%q", err)
+			}
+			return
+		}
+		var same any
+		if json.Unmarshal(text, &same) != nil {
+			t.Fatalf("%s is taken and no JSON", text)
+		}
+		again, err := read[opening](marshal(&o))
+		if err != nil || !reflect.DeepEqual(o, again) {
+			t.Fatalf("%s\nis %+v\nthen %+v, %v", text, o, again, err)
+		}
+	})
 }

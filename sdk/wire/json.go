@@ -19,7 +19,7 @@ import (
 )
 
 // What is asked once travels as JSON, written from the structs of core and read into them. A key is the json tag of a
-// field, else its name in snake case and the unit of its type ("clock_hertz"). A field at its zero value is left out.
+// field, else its name in snake case and the unit of its type ("clock_hz"). A field at its zero value is left out.
 // The tables of vocabulary.go say which words enumerations have, and which values are refused.
 
 func toJSON[T any](v *T) *pb.Json { return &pb.Json{Json: marshal(v)} }
@@ -117,7 +117,7 @@ func keyOf(f reflect.StructField) string {
 	if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag != "" && tag != "-" {
 		return tag
 	}
-	key, unit := snake(f.Name), snake(f.Type.Name())
+	key, unit := snake(f.Name), strings.Replace(snake(f.Type.Name()), "hertz", "hz", 1)
 	if strings.HasSuffix(f.Type.PkgPath(), "core/unit") && !strings.HasSuffix(key, unit) {
 		key += "_" + unit
 	}

@@ -39,7 +39,7 @@ var answers = []input{
 	answered("Open", "levels, 2 MiB", inJSON(`{"levels":[{"name":"a"}`, `,{"name":"a"}`, 2*mib-200, "]}", 2)),
 	answered("Open", "lists in lists, 2 MiB", inJSON(`{"description":`, "[", 2*mib-200, "}", 2)),
 	answered("Open", "spaces, 2 MiB", inJSON("{", " ", 2*mib-200, "}", 2)),
-	answered("Open", "a number of 2 MiB", inJSON(`{"description":{"clock_hertz":`, "1", 2*mib-200, "}}", 2)),
+	answered("Open", "a number of 2 MiB", inJSON(`{"description":{"clock_hz":`, "1", 2*mib-200, "}}", 2)),
 	answered("Open", "a name of 100 MiB", inJSON(`{"description":{"device_name":"`, "x", 100*mib, `"}}`, 2)),
 }
 

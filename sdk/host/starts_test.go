@@ -90,7 +90,8 @@ var startForgeries = []forgery{
 			os.Exit(0)
 		}
 		plugin.Serve(&plugin.ServeConfig{HandshakeConfig: wire.Handshake, GRPCServer: plugin.DefaultGRPCServer,
-			VersionedPlugins: map[int]plugin.PluginSet{3: wire.Plugins(wire.ArchService(fake.Provider{Name: forger}))[wire.ProtocolVersion]}})
+			VersionedPlugins: map[int]plugin.PluginSet{3: wire.Plugins(
+				wire.ArchService(fake.Provider{Name: forger}))[wire.ProtocolVersion]}})
 		os.Exit(0)
 		return nil, nil
 	}},

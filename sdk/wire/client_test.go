@@ -130,8 +130,9 @@ func TestForgedAnswersAreRefused(t *testing.T) {
 	forge("Info", "nameless", func(m proto.Message) { rewrite(m, func(i *Info) { i.Name = "" }) })
 	for what, text := range map[string]string{
 		"unknown key": `{"name":"n","health":1}`, "key twice": `{"name":"n","name":"m"}`, "null": `null`,
-		"null inside": `{"name":"n","version":null}`, "another case": `{"Name":"n"}`, "two values": `{"name":"n"}{"name":"n"}`,
-		"another type": `{"name":["n"]}`, "no end": `{"name":"n"`, "a comma more": `{"name":"n",}`, "no UTF-8": "{\"name\":\"\xff\"}",
+		"null inside": `{"name":"n","version":null}`, "another case": `{"Name":"n"}`,
+		"two values": `{"name":"n"}{"name":"n"}`, "another type": `{"name":["n"]}`, "no end": `{"name":"n"`,
+		"a comma more": `{"name":"n",}`, "no UTF-8": "{\"name\":\"\xff\"}",
 		"two lines": "{\"name\":\"n\n\"}", "a wrong escape": `{"name":"\x"}`,
 	} {
 		forge("Info", what, func(m proto.Message) { m.(*pb.Json).Json = []byte(text) })

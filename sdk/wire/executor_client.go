@@ -66,7 +66,8 @@ func (x *Executor) compile(ctx context.Context, request *pb.CompileRequest) (exe
 		return nil, x.client.kernelFault(ctx, "Compile", err)
 	}
 	k := &kernel{client: x.client, handle: resp.GetKernel()}
-	if k.resources, err = unmarshal[exec.Resources](resp.GetResourcesJson(), MaxShortAnswerMemory); err == nil && k.handle == 0 {
+	k.resources, err = unmarshal[exec.Resources](resp.GetResourcesJson(), MaxShortAnswerMemory)
+	if err == nil && k.handle == 0 {
 		err = errors.New("no kernel")
 	}
 	if err != nil {

@@ -16,8 +16,8 @@ func toNumerics(n exec.Numerics) *pb.CheckResponse {
 
 // fromNumerics admits an infinite error, which stands for a result that is not a number.
 func fromNumerics(q *pb.CheckResponse) (exec.Numerics, error) {
-	n := exec.Numerics{MaxError: q.GetMaxError(), Tolerance: q.GetTolerance(), Checked: q.GetChecked(), Wrong: q.GetWrong(),
-		OutOfBounds: q.GetOutOfBounds(), Reference: q.GetReference()}
+	n := exec.Numerics{MaxError: q.GetMaxError(), Tolerance: q.GetTolerance(), Checked: q.GetChecked(),
+		Wrong: q.GetWrong(), OutOfBounds: q.GetOutOfBounds(), Reference: q.GetReference()}
 	var c check
 	if n == (exec.Numerics{}) {
 		c.fail("no numerics")

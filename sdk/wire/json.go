@@ -183,7 +183,7 @@ func (p *plan) append(b []byte, v reflect.Value) []byte {
 			if p.required>>i&1 == 0 && (x.IsZero() || (f.kind == reflect.Slice || f.kind == reflect.Map) && x.Len() == 0) {
 				continue
 			}
-			b = append(f.plan.append(append(appendQuoted(b, f.key), ':'), x), ',')
+			b = append(f.append(append(appendQuoted(b, f.key), ':'), x), ',')
 		}
 		return closed(b, '}')
 	}

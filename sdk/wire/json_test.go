@@ -59,7 +59,6 @@ func TestFaultsOfJSON(t *testing.T) {
 		`{"name":"m","calibrates":1}`:                                         `calibrates: it is "1"`,
 		`{"name":"m","archs":null}`:                                           `archs: it is no value in [: "null}"`,
 		`{"name":"m","version":null}`:                                         `version: it is no text: "null}"`,
-		`{"name":"m"} x`:                                                      "there is more behind the JSON, or it is not UTF-8",
 		`{"name":"m","archs":[{"id":"a"} {"id":"b"}]}`:                        `archs: it is no comma: "{\"id\":\"b\"}"`,
 		`["m"]`: `it is no value in {: "[\"m\"]"`,
 		"":      `it is no value in {: ""`,
@@ -68,8 +67,8 @@ func TestFaultsOfJSON(t *testing.T) {
 			t.Errorf("%s\ngot  %v\nwant %s", text, err, says)
 		}
 	}
-	for _, number := range []string{"01", "+1", ".5", "5.", "1e", "0x1", "1_0", "NaN", "Infinity", "-", "--1", "1e400", "1e101",
-		"1e-101", "-1", `"1"`, "true", "null", "[1]", ""} {
+	for _, number := range []string{"01", "+1", ".5", "5.", "1e", "0x1", "1_0", "NaN", "Infinity", "-", "--1", "1e400",
+		"1e101", "1e-101", "-1", `"1"`, "true", "null", "[1]", ""} {
 		if x, err := read[arch.Range]([]byte(`{"low":` + number + `,"high":2}`)); err == nil {
 			t.Errorf("%q passes as %v", number, x)
 		}
@@ -112,8 +111,8 @@ func TestKeysDiffer(t *testing.T) {
 			visit(p.elem)
 		}
 	}
-	for _, v := range []any{opening{}, arch.Manifest{}, arch.OpenRequest{}, Description{}, measured{}, numbers{}, []calibrate.Probe{},
-		exec.Environment{}, exec.Resources{}} {
+	for _, v := range []any{opening{}, arch.Manifest{}, arch.OpenRequest{}, Description{}, measured{}, numbers{},
+		[]calibrate.Probe{}, exec.Environment{}, exec.Resources{}} {
 		visit(planOf(reflect.TypeOf(v)))
 	}
 }
@@ -125,7 +124,8 @@ func FuzzJSON(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(marshal(&opening{*a.Describe(), a.Hierarchy().Levels()}))
-	for _, seed := range []string{`{"description":{"arch":"\u0041","clock_hz":-1.5E+3}}`, ` [ ] `, `{"levels":[{"name":"a"},]}`, `{"\u001b":1}`,
+	for _, seed := range []string{`{"description":{"arch":"\u0041","clock_hz":-1.5E+3}}`, ` [ ] `, `{"levels":[{"name":"a"},]}`,
+		`{"\u001b":1}`,
 		`{"description":{"options":[{"key":"k","value":"\ud800"}]}}`} {
 		f.Add([]byte(seed))
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/origami-gemm/origami/core/ladder"
 )
 
-// rule says which values of a field are refused. A number is an amount, zero or at least leastNumber, and a whole number
-// is not negative. An enumeration is there, and so is every Name, which is not empty.
+// rule says which values of a field are refused. Without one a number is an amount, which is 0 or at least leastNumber, a
+// whole number is not negative, and an enumeration and a Name, which is not empty, must be there.
 type rule string
 
 const (

@@ -8,9 +8,9 @@ import (
 )
 
 // Problems, configurations, estimates and rankings travel as columns of protobuf messages, and their conversions are by
-// hand. All else is JSON (json.go). toX never fails. fromX checks what the type system of protobuf leaves open (lengths,
-// indices, enum values, finite numbers) and says what is wrong, but not who sent it: the caller knows. Element types and
-// bounds have the same numbers on both sides, as convert_test.go checks.
+// hand. All else is JSON (json.go). toX never fails. fromX checks what the types of protobuf leave open (lengths,
+// indices, enum values, finite numbers) and says what is wrong, but not who sent it: the caller knows. Element types
+// and bounds have the same numbers on both sides, as convert_test.go checks.
 
 // mostText is how many bytes of a text about a failure cross the boundary, in either direction.
 const mostText = 4 << 10

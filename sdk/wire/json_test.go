@@ -124,8 +124,8 @@ func FuzzJSON(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(marshal(&opening{*a.Describe(), a.Hierarchy().Levels()}))
-	for _, seed := range []string{`{"description":{"arch":"\u0041","clock_hz":-1.5E+3}}`, ` [ ] `, `{"levels":[{"name":"a"},]}`,
-		`{"\u001b":1}`,
+	for _, seed := range []string{`{"description":{"arch":"\u0041","clock_hz":-1.5E+3}}`, ` [ ] `,
+		`{"levels":[{"name":"a"},]}`, `{"\u001b":1}`,
 		`{"description":{"options":[{"key":"k","value":"\ud800"}]}}`} {
 		f.Add([]byte(seed))
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/origami-gemm/origami/core/ladder"
 )
 
-// rule says which values of a field are refused. Without one a number is an amount, which is 0 or at least leastNumber, a
-// whole number is not negative, and an enumeration and a Name, which is not empty, must be there.
+// rule says which values of a field are refused. Without one a number is an amount, which is 0 or at least leastNumber,
+// a whole number is not negative, and an enumeration and a Name, which is not empty, must be there.
 type rule string
 
 const (

@@ -177,7 +177,7 @@ func (a *Architecture) problemsAtOnce(top int) int {
 // rank is one call of Rank.
 func (a *Architecture) rank(ctx context.Context, problems []gemm.Problem, space []byte, r selector.Request) (
 	[]selector.Result, error) {
-	req := &pb.RankRequest{Handle: a.opened.Handle, Problems: toProblems(problems), SpaceJson: space,
+	req := &pb.RankRequest{Handle: a.opened.Handle, Problems: all(problems, toProblem), SpaceJson: space,
 		Top: int64(max(r.Top, 0)), Map: int64(max(r.Map, 0))}
 	resp, err := ask(ctx, a.client, "Rank", a.reopen, a.client.arch.Rank, req,
 		func(q *pb.RankResponse) (*pb.RankResponse, error) {

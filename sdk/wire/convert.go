@@ -48,18 +48,6 @@ func (c *check) fail(format string, args ...any) {
 	}
 }
 
-// each converts the elements of a list to messages.
-func each[T, Q any](list []T, to func(*T) Q) []Q {
-	if len(list) == 0 {
-		return nil
-	}
-	out := make([]Q, len(list))
-	for i := range list {
-		out[i] = to(&list[i])
-	}
-	return out
-}
-
 // all converts the messages of a list.
 func all[Q, T any](list []Q, from func(Q) T) []T {
 	if len(list) == 0 {
@@ -85,19 +73,4 @@ func (c *check) count(name string, v int64) int {
 		c.fail("%s is %d", name, v)
 	}
 	return int(v)
-}
-
-// maxID is the longest id in bytes.
-const maxID = 64
-
-// ids refuses ids that nobody can type, or that are more than a word where they are shown: --arch has them between
-// commas, "@", ":" and "=", and a shell completes them.
-func (c *check) ids(what string, ids ...string) {
-	for _, id := range ids {
-		if id == "" || len(id) > maxID || strings.ContainsFunc(id, func(r rune) bool {
-			return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_.+-", r)
-		}) {
-			c.fail("%q is no id of %s, which has up to %d letters, digits and the characters _ . + -", id, what, maxID)
-		}
-	}
 }

@@ -58,8 +58,7 @@ type fieldShape struct {
 type fieldKind uint8
 
 const (
-	unknownField fieldKind = iota // not a field of this type
-	numberField
+	otherField fieldKind = iota // a number, or not a field of this type
 	textField
 	messageField
 	varintsField // a list of numbers with at least a byte of the wire each
@@ -125,7 +124,7 @@ func fieldOf(d protoreflect.FieldDescriptor) fieldShape {
 	case isText:
 		return fieldShape{kind: textField}
 	case !d.IsList():
-		return fieldShape{kind: numberField}
+		return fieldShape{kind: otherField}
 	case d.Kind() == protoreflect.DoubleKind:
 		return fieldShape{kind: fixedField}
 	default:
@@ -194,11 +193,9 @@ func (w *walk) message(b []byte, s *shape, depth int) error {
 // field charges for one record of a message: whole bytes on the wire, with content if it is one of bytes.
 func (w *walk) field(f fieldShape, isText bool, content []byte, whole, depth int) error {
 	switch kind := f.kind; {
-	case kind == numberField && !isText:
-		return w.charge(textSize) // it may be an optional one, behind a pointer
 	case (kind == varintsField || kind == fixedField) && !isText:
 		return w.charge(growth * max(numberSize, whole))
-	case kind == unknownField || kind == numberField || !isText: // kept as it is
+	case kind == otherField || !isText: // kept as it is
 		return w.charge(growth * whole)
 	case kind == varintsField:
 		return w.charge(numberSize * len(content))

@@ -14,9 +14,6 @@ type opening struct {
 func (o *opening) check() error {
 	d := &o.Description
 	var c check
-	c.ids("a model", d.Model)
-	c.ids("a model", d.Models...)
-	c.ids("a kernel family", d.Kernels...)
 	if len(d.Kernels) == 0 {
 		c.fail("a description without kernels")
 	}

@@ -100,7 +100,8 @@ func planOf(t reflect.Type) *plan {
 				continue
 			}
 			x.plan = planOf(f.Type)
-			if x.rule == required || x.rule == positive || x.enumerates() && x.rule != optional {
+			needed := x.rule == required || x.rule == positive || x.rule == id && x.kind == reflect.String
+			if needed || x.enumerates() && x.rule != optional {
 				p.required |= 1 << len(p.fields)
 			}
 			p.fields = append(p.fields, x)
@@ -309,10 +310,9 @@ func (r *reader) value(p *plan, v reflect.Value, is rule) error {
 	switch p.kind {
 	case reflect.String:
 		s, err := r.quoted()
-		if err == nil && s == "" && is == required {
-			return errors.New(": it is empty")
+		if v.SetString(s); err == nil {
+			err = is.admitsText(s)
 		}
-		v.SetString(s)
 		return err
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))

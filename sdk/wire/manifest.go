@@ -64,13 +64,6 @@ func checkManifest(m *arch.Manifest) error {
 		if len(a.Models) == 0 || len(a.Kernels) == 0 || len(a.Devices) == 0 {
 			c.fail("the manifest's architecture %q lacks models, kernels or devices", a.ID)
 		}
-		c.ids("an architecture", a.ID)
-		c.ids("a model", a.Models...)
-		c.ids("a kernel family", a.Kernels...)
-		for _, d := range a.Devices {
-			c.ids("a device", d.ID)
-			c.ids("a device", d.Aliases...)
-		}
 		for _, model := range a.Fitted {
 			if !slices.Contains(a.Models, model) {
 				c.fail("%s has no model %q that could be fitted", a.ID, model)

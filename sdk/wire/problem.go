@@ -29,10 +29,6 @@ func toProblem(p gemm.Problem) *pb.Problem {
 	return q
 }
 
-func toProblems(list []gemm.Problem) []*pb.Problem {
-	return each(list, func(p *gemm.Problem) *pb.Problem { return toProblem(*p) })
-}
-
 // fromProblem keeps unspecified values as zero: what a problem must have is the model's to say.
 func fromProblem(q *pb.Problem) (gemm.Problem, error) {
 	p := gemm.Problem{

@@ -7,6 +7,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -27,6 +28,7 @@ const (
 	finite   rule = "finite"   // it may be negative or small
 	anything rule = "any"
 	required rule = "required" // a text that is there and not empty
+	id       rule = "id"       // a text that a user can type
 	optional rule = "optional" // an enumeration that may be missing
 	skip     rule = "skip"     // the field is not in the JSON
 )
@@ -47,9 +49,28 @@ func (is rule) admits(v float64) error {
 	return nil
 }
 
+// maxID is the longest id in bytes.
+const maxID = 64
+
+// admitsText returns what is wrong with a text. An id is a word wherever it is shown: --arch has ids between commas, "@",
+// ":" and "=", and a shell completes them.
+func (is rule) admitsText(s string) error {
+	odd := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_.+-", r)
+	}
+	switch {
+	case s == "" && (is == required || is == id):
+		return errors.New(": it is empty")
+	case is == id && (len(s) > maxID || strings.ContainsFunc(s, odd)):
+		return fmt.Errorf(": %q is no id, which has up to %d letters, digits and the characters _ . + -", s, maxID)
+	}
+	return nil
+}
+
 // rules are those of fields that have another than their type.
 var rules = map[reflect.Type]string{
-	reflect.TypeFor[arch.Description](): "Arch:required Device:required Model:required Conversion:skip Clock:positive",
+	reflect.TypeFor[arch.Description](): "Arch:required Device:required Model:id Models:id Kernels:id Clock:positive " +
+		"Conversion:skip",
 	reflect.TypeFor[arch.Atom]():        "Latency:finite",
 	reflect.TypeFor[arch.Ceiling]():     "DType:optional",
 	reflect.TypeFor[arch.Constant]():    "Value:finite Low:any High:finite",
@@ -59,8 +80,8 @@ var rules = map[reflect.Type]string{
 	reflect.TypeFor[arch.Fitted]():      "DataSet:required",
 	reflect.TypeFor[arch.Level]():       "Capacity:finite Latency:finite Bound:optional",
 	reflect.TypeFor[arch.Bandwidth]():   "Peak:finite C0:finite C1:finite C2:finite",
-	reflect.TypeFor[arch.ArchEntry]():   "ID:required",
-	reflect.TypeFor[arch.DeviceEntry](): "ID:required Name:any",
+	reflect.TypeFor[arch.ArchEntry]():   "ID:id Models:id Kernels:id",
+	reflect.TypeFor[arch.DeviceEntry](): "ID:id Aliases:id Name:any",
 	reflect.TypeFor[arch.LiveDevice]():  "Attributes:finite",
 	reflect.TypeFor[arch.OpenRequest](): "Compiled:skip Characterization:skip DeviceFile:skip",
 	reflect.TypeFor[gemm.Axis]():        "Name:any",

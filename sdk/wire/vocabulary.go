@@ -52,8 +52,8 @@ func (is rule) admits(v float64) error {
 // maxID is the longest id in bytes.
 const maxID = 64
 
-// admitsText returns what is wrong with a text. An id is a word wherever it is shown: --arch has ids between commas, "@",
-// ":" and "=", and a shell completes them.
+// admitsText returns what is wrong with a text. An id is a word wherever it is shown: --arch has ids between commas,
+// "@", ":" and "=", and a shell completes them.
 func (is rule) admitsText(s string) error {
 	odd := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_.+-", r)

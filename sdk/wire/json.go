@@ -242,7 +242,7 @@ func (r *reader) odd(want string) error {
 // each reads the elements between two brackets.
 func (r *reader) each(begin, end byte, element func(i int) error) error {
 	if r.next() != begin {
-		return r.odd("value in " + string(begin))
+		return r.odd(map[byte]string{'{': "object", '[': "list"}[begin])
 	}
 	r.at++
 	for i := 0; r.next() != end; i++ {

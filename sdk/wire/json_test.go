@@ -57,11 +57,11 @@ func TestFaultsOfJSON(t *testing.T) {
 		`{"name":"m","archs":[{"vendor":"a"}]}`:                               "archs[0].id: it is missing",
 		`{"name":"m","options":[{"key":"a","key":"b"}]}`:                      "options[0].key: it is there twice",
 		`{"name":"m","calibrates":1}`:                                         `calibrates: it is "1"`,
-		`{"name":"m","archs":null}`:                                           `archs: it is no value in [: "null}"`,
+		`{"name":"m","archs":null}`:                                           `archs: it is no list: "null}"`,
 		`{"name":"m","version":null}`:                                         `version: it is no text: "null}"`,
 		`{"name":"m","archs":[{"id":"a"} {"id":"b"}]}`:                        `archs: it is no comma: "{\"id\":\"b\"}"`,
-		`["m"]`: `it is no value in {: "[\"m\"]"`,
-		"":      `it is no value in {: ""`,
+		`["m"]`: `it is no object: "[\"m\"]"`,
+		"":      `it is no object: ""`,
 	} {
 		if _, err := read[arch.Manifest]([]byte(text)); err == nil || err.Error() != says {
 			t.Errorf("%s\ngot  %v\nwant %s", text, err, says)

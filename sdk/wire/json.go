@@ -137,6 +137,7 @@ func snake(name string) string {
 	return b.String()
 }
 
+// append writes a value behind a text.
 func (p *plan) append(b []byte, v reflect.Value) []byte {
 	switch {
 	case p.standIn != nil:
@@ -198,6 +199,7 @@ func closed(b []byte, end byte) []byte {
 	return append(b, end)
 }
 
+// appendQuoted writes a text. What is not UTF-8 in it is replaced.
 func appendQuoted(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {

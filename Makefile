@@ -325,7 +325,7 @@ generate: tools ## generated Go of the wire protocol, the PTX instructions and t
 	cd sdk/proto && buf generate && buf build --exclude-source-info --as-file-descriptor-set -o ../python/origami_gemm_plugin/wire.binpb
 	go generate ./plugins/nvidia/ptx ./plugins/nvidia/pipelined ./plugins/nvidia/sgemm ./plugins/nvidia/tritonblas \
 		./plugins/nvidia/fusedmoe ./plugins/amd-ref/tensile ./plugins/amd-ref/amd-origami ./plugins/library
-	go generate ./ask ./sdk/wire
+	go generate ./ask
 	go run ./cmd/origami/gen-docs docs
 
 # The rungs that the models reach on the device of the shipped records, and the sweeps of other kinds of problems.

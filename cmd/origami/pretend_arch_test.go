@@ -49,7 +49,7 @@ var pretendedArchs = map[string]func(){
 	},
 	"origami-plugin-undescribed": func() { hang("describing") },
 	"origami-plugin-later": func() {
-		fmt.Println(`{"info":{"name":"later","version":"9","health":"HEALTH_OK"},"protocol_versions":[9]}`)
+		fmt.Println(`{"info":{"name":"later","version":"9"},"protocols":[9]}`)
 	},
 	"origami-plugin-mute": func() {
 		if len(os.Args) > 1 {

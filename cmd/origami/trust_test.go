@@ -72,8 +72,8 @@ func (u *user) plugin(name, script string) string {
 
 // describing is the script of a plugin that calls itself name and has an architecture.
 func describing(name, archID string) string {
-	return fmt.Sprintf(`echo '{"info":{"name":%q,"version":"0.1.0","health":"HEALTH_OK"},
-"protocol_versions":[1],"manifest":{"name":%q,"version":"0.1.0","archs":[
+	return fmt.Sprintf(`echo '{"info":{"name":%q,"version":"0.1.0"},
+"protocols":[2],"manifest":{"name":%q,"version":"0.1.0","archs":[
 {"id":%q,"vendor":"none","models":["m"],"kernels":["k"],"devices":[{"id":%q,"name":"d"}]}]}}'
 `, name, name, archID, archID+"-device")
 }

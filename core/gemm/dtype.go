@@ -135,16 +135,18 @@ func (t DType) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 // not matter.
 func ParseDType(s string) (DType, error) {
 	lower := strings.ToLower(s)
-	var names []string
 	for d := FP16; d < end; d++ {
 		if lower == types[d].name || slices.Contains(types[d].aliases, lower) {
 			return d, nil
 		}
-		names = append(append(names, types[d].name), types[d].aliases...)
 	}
 	if slices.Contains(unmodelled, lower) {
 		return 0, diag.Inputf("no model predicts %s: no kernel family multiplies it, and no times of it are recorded", s).
 			Do("use one of %s", TypeNames(operands))
+	}
+	var names []string
+	for _, t := range types[FP16:end] {
+		names = append(append(names, t.name), t.aliases...)
 	}
 	err := diag.Inputf("unknown dtype %q", s)
 	if near := diag.Typo(lower, names); near != "" {

@@ -42,9 +42,9 @@ var brokenCases = []brokenCase{
 	{check: "info", what: "no version", broken: provider{manifest: func(m *arch.Manifest) { m.Version = "" }},
 		finding: "no version"},
 	{check: "info", what: "failing", finding: "cannot work: no licence",
-		forge: forge(func(_ string, _, resp proto.Message, err error) error {
-			if r, ok := resp.(*pb.InfoResponse); ok {
-				r.Info.Health, r.Info.HealthReason = pb.Health_HEALTH_FAILING, "no licence"
+		forge: forge(func(method string, _, resp proto.Message, err error) error {
+			if method == "Info" {
+				resp.(*pb.Json).Json = []byte(`{"name":"example","version":"1.0.0","failing":"no licence"}`)
 			}
 			return err
 		})},

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"strings"
@@ -123,9 +124,9 @@ func brokenKernels() []*brokenExecutor {
 	return []*brokenExecutor{
 		{check: "info", what: "no version", broken: runner{version: " "}, finding: "no version"},
 		{check: "manifest", what: "another one each time", finding: "asked twice it is",
-			forge: forge(func(_ string, _, resp proto.Message, err error) error {
-				if r, ok := resp.(*pb.ExecutorServiceManifestResponse); ok && manifests.Add(1) > 1 {
-					r.Manifest.Version = "2"
+			forge: forge(func(method string, _, resp proto.Message, err error) error {
+				if r, ok := resp.(*pb.Json); ok && method == "Manifest" && manifests.Add(1) > 1 {
+					r.Json = bytes.Replace(r.Json, []byte(`"version":"`), []byte(`"version":"2`), 1)
 				}
 				return err
 			})},

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/diag"
@@ -99,20 +97,18 @@ func asked(r arch.OpenRequest) string {
 func checkReopen(r *run, m arch.Manifest) {
 	client := pb.NewArchServiceClient(r.conn)
 	for _, q := range r.requests(m) {
-		first, err := client.Open(r, openMessage(q))
+		first, err := client.Open(r, wire.OpenMessage(q))
 		if err != nil {
 			continue // checkOpen reports it
 		}
 		_, err = client.Close(r, &pb.CloseRequest{Handle: first.GetHandle()})
 		r.fails(err, "%s cannot be closed", asked(q))
-		second, err := client.Open(r, openMessage(q))
+		second, err := client.Open(r, wire.OpenMessage(q))
 		if r.fails(err, "%s does not open again", asked(q)) {
 			continue
 		}
 		r.when(!slices.Equal(first.GetHandle(), second.GetHandle()), "%s: opened again it has another handle", asked(q))
-		sameLevel := func(a, b *pb.Level) bool { return proto.Equal(a, b) }
-		r.when(!proto.Equal(first.GetDescription(), second.GetDescription()) ||
-			!slices.EqualFunc(first.GetLevels(), second.GetLevels(), sameLevel),
+		r.when(!slices.Equal(first.GetJson(), second.GetJson()),
 			"%s: opened again it describes itself differently", asked(q))
 	}
 }

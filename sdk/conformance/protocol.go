@@ -38,13 +38,9 @@ func (r *run) direct() (*direct, error) {
 		return nil, err
 	}
 	client := pb.NewArchServiceClient(r.conn)
-	opened, err := client.Open(r, openMessage(c.request))
+	opened, err := client.Open(r, wire.OpenMessage(c.request))
 	return &direct{c, client, opened.GetHandle(), wire.ProblemMessage(c.problem),
 		wire.ConfigMessage(c.candidates.Configs[0])}, err
-}
-
-func openMessage(r arch.OpenRequest) *pb.OpenRequest {
-	return &pb.OpenRequest{Arch: r.Arch, Device: r.Device, Model: r.Model, Kernel: r.Kernel}
 }
 
 // fault is the error of a call whose answer does not matter.
@@ -91,7 +87,7 @@ func (f *findings) missing(what string, err error, want pb.Missing_Resource) {
 
 // checkFields sends what a later version might send: unknown fields, and unknown enum values.
 func checkFields(r *run, c *direct) {
-	plain := &pb.CandidatesRequest{Handle: c.handle, Problem: c.message, Space: &pb.Space{Kernel: c.kernel}}
+	plain := &pb.CandidatesRequest{Handle: c.handle, Problem: c.message, SpaceJson: wire.SpaceJSON(c.space())}
 	later := proto.CloneOf(plain)
 	later.ProtoReflect().SetUnknown(unknownField)
 	later.Problem.ProtoReflect().SetUnknown(unknownField)

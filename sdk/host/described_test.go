@@ -15,8 +15,7 @@ import (
 func writeCounted(t *testing.T, path, count, version string) {
 	t.Helper()
 	text := "#!/bin/sh\necho >> " + count + `
-echo '{"info":{"name":"counted","version":"` + version + `",
-"health":"HEALTH_OK"},"protocol_versions":[1],
+echo '{"info":{"name":"counted","version":"` + version + `"},"protocols":[2],
 "manifest":{"name":"counted","version":"` + version + `","archs":[
 {"id":"counted","vendor":"none","models":["m"],"kernels":["k"],"devices":[{"id":"d","name":"d"}]}]}}'
 `

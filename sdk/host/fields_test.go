@@ -2,6 +2,10 @@ package host_test
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
 
 	_ "google.golang.org/grpc/encoding/proto" // the codec
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -61,8 +65,42 @@ func everyScalar(m protoreflect.Message, other func(protoreflect.FieldDescriptor
 	})
 }
 
+// everyText changes the JSON in a message.
+func everyText(m protoreflect.Message, change func([]byte) []byte) {
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		if f := fields.Get(i); strings.HasSuffix(string(f.Name()), "json") && m.Has(f) {
+			m.Set(f, protoreflect.ValueOfBytes(change(m.Get(f).Bytes())))
+		}
+	}
+}
+
+var jsonNumber = regexp.MustCompile(`([:,\[])-?[0-9][-+.0-9e]*`)
+
+// everyJSONNumber replaces the numbers in the JSON of a message.
+func everyJSONNumber(m protoreflect.Message, x any) {
+	everyText(m, func(text []byte) []byte { return jsonNumber.ReplaceAll(text, fmt.Appendf(nil, "${1}%v", x)) })
+}
+
+// jsonLists returns a value with other lists in it.
+func jsonLists(v any, other func([]any) []any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, x := range v {
+			v[key] = jsonLists(x, other)
+		}
+	case []any:
+		for i, x := range v {
+			v[i] = jsonLists(x, other)
+		}
+		return other(v)
+	}
+	return v
+}
+
 func everyFloat(x float64) func(protoreflect.Message) {
 	return func(m protoreflect.Message) {
+		everyJSONNumber(m, x)
 		everyScalar(m, func(field protoreflect.FieldDescriptor, _ protoreflect.Value) (v protoreflect.Value) {
 			if field.Kind() == protoreflect.DoubleKind {
 				v = protoreflect.ValueOfFloat64(x)
@@ -74,6 +112,7 @@ func everyFloat(x float64) func(protoreflect.Message) {
 
 func everyInteger(x int64) func(protoreflect.Message) {
 	return func(m protoreflect.Message) {
+		everyJSONNumber(m, x)
 		everyScalar(m, func(field protoreflect.FieldDescriptor, _ protoreflect.Value) (v protoreflect.Value) {
 			switch field.Kind() { //nolint:exhaustive // the messages have no others
 			case protoreflect.Int64Kind:
@@ -112,8 +151,16 @@ func everyEnum(x byte) func(protoreflect.Message) {
 	}
 }
 
-func everyList(change func(protoreflect.List)) func(protoreflect.Message) {
+func everyList(change func(protoreflect.List), other func([]any) []any) func(protoreflect.Message) {
 	return func(m protoreflect.Message) {
+		everyText(m, func(text []byte) []byte {
+			var v any
+			if !bytes.Contains(text, []byte("[")) || json.Unmarshal(text, &v) != nil {
+				return text
+			}
+			text, _ = json.Marshal(jsonLists(v, other))
+			return text
+		})
 		everyField(m, func(m protoreflect.Message, field protoreflect.FieldDescriptor) {
 			if field.IsList() && m.Get(field).List().Len() > 0 {
 				change(m.Mutable(field).List())

@@ -255,8 +255,10 @@ var callForgeries = slices.Concat(
 		{name: "every number zero", forge: everyNumber(0)},
 		{name: "every integer 2^31-1", forge: everyInteger(math.MaxInt32)},
 		{name: "every enum 99", forge: everyEnum(99)},
-		{name: "every list one shorter", forge: everyList(func(l protoreflect.List) { l.Truncate(l.Len() - 1) })},
-		{name: "every list one longer", forge: everyList(func(l protoreflect.List) { l.Append(l.Get(l.Len() - 1)) })},
+		{name: "every list one shorter", forge: everyList(func(l protoreflect.List) { l.Truncate(l.Len() - 1) },
+			func(l []any) []any { return l[:len(l)-1] })},
+		{name: "every list one longer", forge: everyList(func(l protoreflect.List) { l.Append(l.Get(l.Len() - 1)) },
+			func(l []any) []any { return append(l, l[len(l)-1]) })},
 	},
 )
 

@@ -39,7 +39,7 @@ func (a *asked) add(name string, takes time.Duration, executor bool) (path strin
 	text := fmt.Sprintf(`#!/bin/sh
 echo >> %s.asked
 sleep %f
-echo '{"info":{"name":%q,"version":"1","health":"HEALTH_OK"},"protocol_versions":[1],%s}'
+echo '{"info":{"name":%q,"version":"1"},"protocols":[2],%s}'
 `, path, takes.Seconds(), name, what)
 	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 		a.Fatal(err)

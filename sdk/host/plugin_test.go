@@ -50,7 +50,7 @@ func runPlugin(mode string) {
 	case "plain": // speaks without TLS
 		_ = os.Unsetenv("PLUGIN_CLIENT_CERT")
 	case "elsewhere": // gives the host another process's address
-		fmt.Println("1|1|tcp|127.0.0.1:9|grpc|")
+		fmt.Println("1|2|tcp|127.0.0.1:9|grpc|")
 		time.Sleep(time.Minute)
 	case "environment":
 		_ = os.WriteFile(started(mode)+".env", []byte(strings.Join(os.Environ(), "\n")), 0o600)

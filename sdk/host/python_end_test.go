@@ -42,7 +42,7 @@ func TestPythonPluginEndsWithItsInput(t *testing.T) {
 	}
 	line := make([]byte, 512)
 	n, _ := stdout.Read(line)
-	if parts := strings.Split(string(line[:n]), "|"); len(parts) != 5 || parts[0] != "1" || parts[1] != "1" ||
+	if parts := strings.Split(string(line[:n]), "|"); len(parts) != 5 || parts[0] != "1" || parts[1] != "2" ||
 		parts[2] != "unix" || parts[4] != "grpc\n" {
 		t.Errorf("the handshake is %q", line[:n])
 	}

@@ -67,7 +67,7 @@ func TestPluginAnswersItsHostOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		resp, err := pb.NewBaseServiceClient(conn).Info(t.Context(), &pb.InfoRequest{})
+		resp, err := pb.NewBaseServiceClient(conn).Info(t.Context(), &pb.Json{})
 		if status.Code(err) != codes.Unavailable {
 			t.Errorf("%s: got %v, %v", name, resp, err)
 		}
@@ -288,9 +288,9 @@ func TestScripts(t *testing.T) {
 		state  host.State
 		reason string
 	}{
-		"newer": {`echo '{"info":{"name":"newer","version":"9","health":"HEALTH_OK"},` +
-			`"protocol_versions":[2],"manifest":{"name":"newer"}}'`,
-			host.Skipped, "it speaks protocol [2], this origami speaks 1; rebuild it"},
+		"newer": {`echo '{"info":{"name":"newer","version":"9"},` +
+			`"protocols":[3],"manifest":{"name":"newer"}}'`,
+			host.Skipped, "it speaks protocol [3], this origami speaks 2; rebuild it"},
 		"talks": {`exec cat /dev/zero`, host.Error, "what describe prints: it is larger than 1 MiB"},
 		"args": {`echo "called as $1 from $0" >&2; exit 7`, host.Error,
 			"describe failed (exit status 7): called as describe from " + filepath.Join(dir, host.Prefix+"args")},

@@ -86,19 +86,19 @@ var startForgeries = []forgery{
 	}},
 	{name: "speaks another protocol version", do: func(folder) (any, error) {
 		if describes() {
-			fmt.Println(`{"info":{"name":"forger","health":"HEALTH_OK"},` +
-				`"protocolVersions":[2]}`)
+			fmt.Println(`{"info":{"name":"forger"},"protocols":[3]}`)
 			os.Exit(0)
 		}
 		plugin.Serve(&plugin.ServeConfig{HandshakeConfig: wire.Handshake, GRPCServer: plugin.DefaultGRPCServer,
-			VersionedPlugins: map[int]plugin.PluginSet{2: wire.Plugins(wire.ArchService(fake.Provider{Name: forger}))[1]}})
+			VersionedPlugins: map[int]plugin.PluginSet{3: wire.Plugins(
+				wire.ArchService(fake.Provider{Name: forger}))[wire.ProtocolVersion]}})
 		os.Exit(0)
 		return nil, nil
 	}},
 	{name: "says that it cannot work", says: "there is no device", do: func(folder) (any, error) {
 		return serveInstead(failing{fake.Provider{Name: forger}})
 	}},
-	{name: "has no name", says: "no name", do: func(folder) (any, error) {
+	{name: "has no name", says: "name: it is empty", do: func(folder) (any, error) {
 		return serveInstead(nameless{fake.Provider{Name: forger}})
 	}},
 	{name: "describes itself in half a JSON text", do: describeAs(`{"info":{"name":"forger","apiVers`)},
@@ -108,12 +108,12 @@ var startForgeries = []forgery{
 	{name: "handshake: 1&#124;1", do: handshake("1|1")},
 	{name: "handshake: of core version 2", do: handshake("2|1|unix|FOLDER/none|grpc|")},
 	{name: "handshake: not a number", do: handshake("one|1|unix|FOLDER/none|grpc|")},
-	{name: "handshake: net/rpc", do: handshake("1|1|unix|FOLDER/none|netrpc|")},
-	{name: "handshake: an unknown network", do: handshake("1|1|pigeon|FOLDER/none|grpc|")},
-	{name: "handshake: a socket that is not there", do: handshake("1|1|unix|FOLDER/none|grpc|")},
+	{name: "handshake: net/rpc", do: handshake("1|2|unix|FOLDER/none|netrpc|")},
+	{name: "handshake: an unknown network", do: handshake("1|2|pigeon|FOLDER/none|grpc|")},
+	{name: "handshake: a socket that is not there", do: handshake("1|2|unix|FOLDER/none|grpc|")},
 	{name: "handshake: a socket somewhere else", says: "outside of the folder",
-		do: handshake("1|1|unix|/tmp/none|grpc|")},
-	{name: "handshake: a certificate that is none", do: handshake("1|1|unix|FOLDER/none|grpc|" + strings.Repeat("AAAA",
+		do: handshake("1|2|unix|/tmp/none|grpc|")},
+	{name: "handshake: a certificate that is none", do: handshake("1|2|unix|FOLDER/none|grpc|" + strings.Repeat("AAAA",
 		30))},
 }
 

@@ -19,7 +19,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
-	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/exec"
@@ -65,20 +64,16 @@ func run(s *wire.Service) {
 }
 
 func describe(w io.Writer, s *wire.Service) error {
-	options := protojson.MarshalOptions{Multiline: true, UseProtoNames: true}
-	text, err := options.Marshal(s.Describe(context.Background()))
-	if err == nil {
-		_, err = fmt.Fprintf(w, "%s\n", text)
-	}
+	_, err := fmt.Fprintf(w, "%s\n", s.Describe(context.Background()).JSON())
 	return err
 }
 
 func hint(w io.Writer, path string, s *wire.Service) {
-	info := s.Describe(context.Background()).GetInfo()
+	info := s.Describe(context.Background()).Info
 	_, _ = fmt.Fprintf(w, `%s: this is the plugin %s %s of origami; origami starts it when needed
   %s describe              prints its manifest as JSON
   origami plugin trust %[4]s   lets origami use it
-`, filepath.Base(path), info.GetName(), info.GetVersion(), path)
+`, filepath.Base(path), info.Name, info.Version, path)
 }
 
 func serve(s *wire.Service) {
@@ -89,7 +84,7 @@ func serve(s *wire.Service) {
 	})
 	hclog.SetDefault(logger)
 	// The host executes a file descriptor. Without this, top and nvidia-smi would show its number as the process name.
-	_ = os.WriteFile("/proc/self/comm", []byte("origami-"+s.Describe(context.Background()).GetInfo().GetName()), 0)
+	_ = os.WriteFile("/proc/self/comm", []byte("origami-"+s.Describe(context.Background()).Info.Name), 0)
 	stdin := bufio.NewReader(os.Stdin)
 	config := &plugin.ServeConfig{HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Plugins(s), Logger: logger,
 		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {

@@ -119,7 +119,7 @@ func TestEndsWhenStandardInputCloses(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.HasPrefix(line, "1|1|unix|") {
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.HasPrefix(line, "1|2|unix|") {
 		t.Fatalf("handshake %q, %v", line, err)
 	}
 	ended := make(chan error, 1)

@@ -234,4 +234,12 @@ func fromRanking(q *pb.Ranking, top int, kernel string, d *arch.Description) (se
 	return r, nil
 }
 
-var fromMapping = checked((*check).decodeMappingResponse)
+func toMapping(m arch.Mapping) *pb.MappingResponse {
+	return &pb.MappingResponse{GroupM: int64(m.GroupM), Xcds: int64(m.XCDs), Chunk: int64(m.Chunk)}
+}
+
+func fromMapping(q *pb.MappingResponse) (arch.Mapping, error) {
+	var c check
+	return arch.Mapping{GroupM: c.count("the group", q.GetGroupM()), XCDs: c.count("XCDs", q.GetXcds()),
+		Chunk: c.count("chunk", q.GetChunk())}, c.err
+}

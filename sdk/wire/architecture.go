@@ -70,9 +70,12 @@ func (a *Architecture) Close(ctx context.Context) error {
 	return a.client.fault(ctx, "Close", err)
 }
 
+// SpaceJSON returns a space as requests have it.
+func SpaceJSON(s arch.Space) []byte { return marshal(&s) }
+
 // Candidates implements arch.Architecture.
 func (a *Architecture) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
-	req := &pb.CandidatesRequest{Handle: a.opened.Handle, Problem: toProblem(p), Space: toSpace(s)}
+	req := &pb.CandidatesRequest{Handle: a.opened.Handle, Problem: toProblem(p), SpaceJson: SpaceJSON(s)}
 	return ask(ctx, a.client, "Candidates", a.reopen, a.client.arch.Candidates, req,
 		func(q *pb.CandidatesResponse) (*arch.Candidates, error) { return fromCandidates(q, s.Kernel, a.desc) })
 }
@@ -141,7 +144,7 @@ func (a *Architecture) Rank(ctx context.Context, r selector.Request) ([]selector
 		return selector.Rank(ctx, withoutRank{a}, r)
 	}
 	results := make([]selector.Result, 0, len(r.Problems))
-	space := toSpace(r.Space)
+	space := SpaceJSON(r.Space)
 	most := problemsPerCall
 	for problems := r.Problems; len(problems) > 0; {
 		n := min(len(problems), most, a.problemsAtOnce(r.Top))
@@ -172,9 +175,9 @@ func (a *Architecture) problemsAtOnce(top int) int {
 }
 
 // rank is one call of Rank.
-func (a *Architecture) rank(ctx context.Context, problems []gemm.Problem, space *pb.Space, r selector.Request) (
+func (a *Architecture) rank(ctx context.Context, problems []gemm.Problem, space []byte, r selector.Request) (
 	[]selector.Result, error) {
-	req := &pb.RankRequest{Handle: a.opened.Handle, Problems: toProblems(problems), Space: space,
+	req := &pb.RankRequest{Handle: a.opened.Handle, Problems: all(problems, toProblem), SpaceJson: space,
 		Top: int64(max(r.Top, 0)), Map: int64(max(r.Map, 0))}
 	resp, err := ask(ctx, a.client, "Rank", a.reopen, a.client.arch.Rank, req,
 		func(q *pb.RankResponse) (*pb.RankResponse, error) {

@@ -18,34 +18,37 @@ import (
 
 // Calibration asks the plugin for the microbenchmarks of a device. The plan asks it again for the numbers.
 func (c *Client) Calibration(ctx context.Context, d exec.Device) (*calibrate.Plan, error) {
-	device := encodeDevice(&d)
-	plan, err := ask(ctx, c, "Calibration", nil, c.arch.Calibration, &pb.CalibrationRequest{Device: device}, fromPlan)
+	probes, err := ask(ctx, c, "Calibration", nil, c.arch.Calibration, toJSON(&d), fromJSON(checkProbes))
 	if err != nil {
 		return nil, err
 	}
-	plan.Numbers = func(ctx context.Context, v calibrate.Values) ([]calibrate.Number, []hw.Atom, error) {
+	numbersOf := func(ctx context.Context, v calibrate.Values) ([]calibrate.Number, []hw.Atom, error) {
 		got, err := ask(ctx, c, "CalibrationNumbers", nil, c.arch.CalibrationNumbers,
-			&pb.CalibrationNumbersRequest{Device: device, Values: toValues(v)}, fromNumbers)
-		return got.numbers, got.atoms, err
+			toJSON(&measured{Device: d, Values: sendable(v)}), fromJSON[numbers]())
+		return got.Numbers, got.Atoms, err
 	}
-	return plan, nil
+	return &calibrate.Plan{Probes: probes, Numbers: numbersOf}, nil
 }
 
+// measured is the question of CalibrationNumbers, and numbers its answer.
 type measured struct {
-	numbers []calibrate.Number
-	atoms   []hw.Atom
+	Device exec.Device
+	Values calibrate.Values
+}
+
+type numbers struct {
+	Numbers []calibrate.Number
+	Atoms   []hw.Atom
 }
 
 // plan returns the microbenchmarks of a device of a request.
-func (s *archServer) plan(ctx context.Context, q *pb.Device) (*calibrate.Plan, error) {
+func (s *archServer) plan(ctx context.Context, d exec.Device, err error) (*calibrate.Plan, error) {
 	planner, ok := s.provider.(calibrate.Planner)
 	if !ok || !s.provider.Manifest().Calibrates {
 		return nil, status.Error(codes.Unimplemented, "this plugin has no microbenchmarks")
 	}
-	var c check
-	d := c.decodeDevice(q)
-	if c.err != nil {
-		return nil, malformed(c.err)
+	if err != nil {
+		return nil, malformed(err)
 	}
 	p, err := planner.Calibration(ctx, d)
 	if err != nil {
@@ -55,102 +58,54 @@ func (s *archServer) plan(ctx context.Context, q *pb.Device) (*calibrate.Plan, e
 }
 
 // Calibration implements pb.ArchServiceServer.
-func (s *archServer) Calibration(
-	ctx context.Context, req *pb.CalibrationRequest,
-) (*pb.CalibrationResponse, error) {
-	p, err := s.plan(ctx, req.GetDevice())
+func (s *archServer) Calibration(ctx context.Context, req *pb.Json) (*pb.Json, error) {
+	d, err := unmarshal[exec.Device](req.GetJson(), maxRequestMemory)
+	p, err := s.plan(ctx, d, err)
 	if err != nil {
 		return nil, err
 	}
-	return toPlan(p), nil
+	return toJSON(&p.Probes), nil
 }
 
 // CalibrationNumbers implements pb.ArchServiceServer.
-func (s *archServer) CalibrationNumbers(
-	ctx context.Context, req *pb.CalibrationNumbersRequest,
-) (*pb.CalibrationNumbersResponse, error) {
-	p, err := s.plan(ctx, req.GetDevice())
+func (s *archServer) CalibrationNumbers(ctx context.Context, req *pb.Json) (*pb.Json, error) {
+	m, err := unmarshal(req.GetJson(), maxRequestMemory, (*measured).check)
+	p, err := s.plan(ctx, m.Device, err)
 	if err != nil {
 		return nil, err
 	}
-	v, err := fromValues(req.GetValues())
-	if err != nil {
-		return nil, malformed(err)
-	}
-	numbers, atoms, err := p.Numbers(ctx, v)
-	if err != nil {
+	var n numbers
+	if n.Numbers, n.Atoms, err = p.Numbers(ctx, m.Values); err != nil {
 		return nil, toStatus(err)
 	}
-	return toNumbers(numbers, atoms), nil
+	return toJSON(&n), nil
 }
 
-func toPlan(p *calibrate.Plan) *pb.CalibrationResponse {
-	q := &pb.CalibrationResponse{Probes: each(p.Probes, encodeProbe)}
-	var texts names
-	for _, one := range q.Probes {
-		one.Text = texts.index(one.Program.Text)
-		one.Program.Text = ""
+// checkProbes returns what is wrong with microbenchmarks.
+func checkProbes(list *[]calibrate.Probe) error {
+	if len(*list) == 0 {
+		return errors.New("no microbenchmarks")
 	}
-	q.Texts = texts
-	return q
+	return (&calibrate.Plan{Probes: *list}).Check()
 }
 
-// fromPlan returns a plan without Numbers.
-func fromPlan(q *pb.CalibrationResponse) (*calibrate.Plan, error) {
-	var c check
-	p := &calibrate.Plan{Probes: all(q.GetProbes(), c.decodeProbe)}
-	for i, one := range q.GetProbes() {
-		if int(one.GetText()) >= len(q.GetTexts()) {
-			return nil, fmt.Errorf("text %d of %d", one.GetText(), len(q.GetTexts()))
+// sendable has no reason that is too long, and no number of a refused probe that JSON does not have.
+func sendable(v calibrate.Values) calibrate.Values {
+	v = maps.Clone(v)
+	for name, one := range v {
+		one.Value, one.Spread, one.Clock = exec.Finite(one.Value), exec.Finite(one.Spread), exec.Finite(one.Clock)
+		one.Refused = cut(one.Refused)
+		v[name] = one
+	}
+	return v
+}
+
+// check takes any number of a refused probe.
+func (m *measured) check() error {
+	for _, name := range slices.Sorted(maps.Keys(m.Values)) {
+		if one := m.Values[name]; one.Refused == "" && positive.admits(one.Value) != nil {
+			return fmt.Errorf("%s: %w", name, positive.admits(one.Value))
 		}
-		p.Probes[i].Program.Text = q.Texts[one.GetText()]
 	}
-	if c.err == nil && len(p.Probes) == 0 {
-		c.err = errors.New("no microbenchmarks")
-	}
-	if c.err == nil {
-		c.err = p.Check()
-	}
-	return p, c.err
-}
-
-func toValues(v calibrate.Values) (list []*pb.ProbeValue) {
-	for _, name := range slices.Sorted(maps.Keys(v)) {
-		one := v[name]
-		q := encodeProbeValue(&one)
-		q.Probe, q.Refused = name, cut(one.Refused)
-		list = append(list, q)
-	}
-	return list
-}
-
-// fromValues takes any number of a refused probe.
-func fromValues(list []*pb.ProbeValue) (calibrate.Values, error) {
-	v := calibrate.Values{}
-	var c check
-	for _, q := range list {
-		one := c.decodeProbeValue(q)
-		if one.Refused == "" {
-			c.positive(q.GetProbe(), one.Value)
-		}
-		v[c.named("a probe", q.GetProbe())] = one
-	}
-	return v, c.err
-}
-
-func toNumbers(numbers []calibrate.Number, atoms []hw.Atom) *pb.CalibrationNumbersResponse {
-	return &pb.CalibrationNumbersResponse{Atoms: each(atoms, encodeDeviceAtom),
-		Numbers: each(numbers, func(n *calibrate.Number) *pb.CalibrationNumber {
-			p := hw.Param{Name: n.Name, Number: n.Number, Tier: hw.Calibrated}
-			return &pb.CalibrationNumber{Number: encodeParam(&p), Probes: n.Probes, Parameter: n.Parameter}
-		})}
-}
-
-func fromNumbers(q *pb.CalibrationNumbersResponse) (measured, error) {
-	var c check
-	return measured{all(q.GetNumbers(), func(q *pb.CalibrationNumber) calibrate.Number {
-		p := c.decodeParam(q.GetNumber())
-		return calibrate.Number{Name: c.named("a number", p.Name), Number: p.Number, Probes: q.GetProbes(),
-			Parameter: q.GetParameter()}
-	}), all(q.GetAtoms(), c.decodeDeviceAtom)}, c.err
+	return nil
 }

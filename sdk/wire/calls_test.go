@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/internal/testing/fake"
 	"github.com/origami-gemm/origami/sdk/example"
@@ -282,8 +283,8 @@ func TestMoreArchitecturesThanModels(t *testing.T) {
 	s := &archServer{provider: provider}
 	handles := make([][]byte, 4*openKept)
 	for i := range handles {
-		r, err := s.Open(t.Context(), &pb.OpenRequest{Arch: "example",
-			Overrides: map[string]*pb.Override{"units": {Value: float64(i + 1)}}})
+		r, err := s.Open(t.Context(), OpenMessage(arch.OpenRequest{Arch: "example",
+			Overrides: map[string]hw.OverrideValue{"units": {Value: float64(i + 1)}}}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -291,7 +292,7 @@ func TestMoreArchitecturesThanModels(t *testing.T) {
 	}
 	for i, handle := range handles {
 		problems := []*pb.Problem{toProblem(gemm.New(64, 64, 64))}
-		r, err := s.Rank(t.Context(), &pb.RankRequest{Handle: handle, Problems: problems})
+		r, err := s.Rank(t.Context(), &pb.RankRequest{Handle: handle, Problems: problems, SpaceJson: SpaceJSON(arch.Space{})})
 		if err != nil || r.Rankings[0].GetError() != nil {
 			t.Fatalf("architecture %d: %v %v", i, r, err)
 		}

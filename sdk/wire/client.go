@@ -39,46 +39,35 @@ type Refuser interface {
 	Refused(op string, d *diag.Error) error
 }
 
-// Info is what a plugin says about itself.
-type Info struct {
-	Name, Version string
-	// Failing says why the plugin cannot work; empty means that it can.
-	Failing string
-}
-
 // Info asks the plugin who it is.
 func (c *Client) Info(ctx context.Context) (Info, error) {
-	resp, err := c.base.Info(ctx, &pb.InfoRequest{}) // not repeated: it is part of a start
+	resp, err := c.base.Info(ctx, &pb.Json{}) // not repeated: it is part of a start
 	if err != nil {
 		return Info{}, c.fault(ctx, "Info", err)
 	}
-	info, err := fromInfo(resp.GetInfo())
+	info, err := fromJSON[Info]()(resp)
+	info.Failing = cut(info.Failing)
 	return info, c.nonsense("Info", err)
 }
 
 // Manifest asks the plugin what it provides.
 func (c *Client) Manifest(ctx context.Context) (arch.Manifest, error) {
-	return ask(ctx, c, "Manifest", nil, c.arch.Manifest, &pb.ManifestRequest{},
-		func(q *pb.ManifestResponse) (arch.Manifest, error) { return fromManifest(q.GetManifest()) })
+	return ask(ctx, c, "Manifest", nil, c.arch.Manifest, &pb.Json{}, fromJSON(checkManifest))
 }
 
 // Open opens an architecture in the plugin.
 func (c *Client) Open(ctx context.Context, r arch.OpenRequest) (*Architecture, error) {
-	a := &Architecture{client: c, request: toOpenRequest(r)}
+	a := &Architecture{client: c, request: OpenMessage(r)}
 	return ask(ctx, c, "Open", nil, c.arch.Open, a.request, func(q *pb.OpenResponse) (*Architecture, error) {
-		var err error
-		if a.desc, err = fromDescription(q.GetDescription()); err != nil {
-			return nil, err
-		}
-		if err := describes(a.desc, r); err != nil {
+		o, err := unmarshal(q.GetJson(), MaxShortAnswerMemory, (*opening).check)
+		if err != nil {
 			return nil, err
 		}
 		if len(q.GetHandle()) == 0 {
 			return nil, errors.New("an empty handle")
 		}
-		a.opened = q
-		a.levels, err = fromLevels(q.GetLevels())
-		return a, err
+		a.opened, a.desc, a.levels = q, &o.Description, o.Levels
+		return a, describes(a.desc, r)
 	})
 }
 

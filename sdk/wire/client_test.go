@@ -17,6 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/fake"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
@@ -26,6 +27,7 @@ type pair struct {
 	client *Client
 	conn   *grpc.ClientConn
 	forge  func(proto.Message)
+	call   string // whose answer is forged
 
 	mu       sync.Mutex
 	requests []proto.Message
@@ -36,7 +38,7 @@ func connect(t *testing.T) *pair { return connectTo(t, ArchService(fake.Provider
 func connectTo(t *testing.T, service *Service) *pair {
 	p := &pair{}
 	server := grpc.NewServer(append(ServerOptions(), grpc.UnaryInterceptor(func(
-		ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
+		ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
 	) (any, error) {
 		p.mu.Lock()
 		p.requests = append(p.requests, proto.Clone(req.(proto.Message)))
@@ -44,6 +46,7 @@ func connectTo(t *testing.T, service *Service) *pair {
 		resp, err := handle(ctx, req)
 		if err == nil && p.forge != nil {
 			forged := proto.Clone(resp.(proto.Message))
+			p.call = info.FullMethod[strings.LastIndex(info.FullMethod, "/")+1:]
 			p.forge(forged)
 			return forged, nil
 		}
@@ -81,6 +84,30 @@ func (p *pair) open(t *testing.T) *Architecture {
 
 var problem = gemm.New(1000, 2000, 3000)
 
+// read reads an answer.
+func read[T any](text []byte, checks ...func(*T) error) (T, error) {
+	return unmarshal(text, MaxShortAnswerMemory, checks...)
+}
+
+// rewrite changes the JSON of an answer.
+func rewrite[T any](m proto.Message, change func(*T)) {
+	var text *[]byte
+	switch m := m.(type) {
+	case *pb.Json:
+		text = &m.Json
+	case *pb.OpenResponse:
+		text = &m.Json
+	case *pb.CompileResponse:
+		text = &m.ResourcesJson
+	}
+	v, err := read[T](*text)
+	if err != nil {
+		panic(err)
+	}
+	change(&v)
+	*text = marshal(&v)
+}
+
 func callAll(ctx context.Context, c *Client, a *Architecture) map[string]error {
 	errs := map[string]error{}
 	_, errs["Info"] = c.Info(ctx)
@@ -100,70 +127,74 @@ func callAll(ctx context.Context, c *Client, a *Architecture) map[string]error {
 func TestForgedAnswersAreRefused(t *testing.T) {
 	forgeries := map[string]func(proto.Message){}
 	forge := func(call, what string, f func(m proto.Message)) { forgeries[call+"/"+what] = f }
-	info := func(what string, f func(*pb.Info)) {
-		forge("Info", what, func(m proto.Message) { f(m.(*pb.InfoResponse).Info) })
+	forge("Info", "nameless", func(m proto.Message) { rewrite(m, func(i *Info) { i.Name = "" }) })
+	for what, text := range map[string]string{
+		"unknown key": `{"name":"n","health":1}`, "key twice": `{"name":"n","name":"m"}`, "null": `null`,
+		"null inside": `{"name":"n","version":null}`, "another case": `{"Name":"n"}`,
+		"two values": `{"name":"n"}{"name":"n"}`, "another type": `{"name":["n"]}`, "no end": `{"name":"n"`,
+		"a comma more": `{"name":"n",}`, "no UTF-8": "{\"name\":\"\xff\"}",
+		"two lines": "{\"name\":\"n\n\"}", "a wrong escape": `{"name":"\x"}`,
+	} {
+		forge("Info", what, func(m proto.Message) { m.(*pb.Json).Json = []byte(text) })
 	}
-	info("nameless", func(i *pb.Info) { i.Name = "" })
-	info("health unspecified", func(i *pb.Info) { i.Health = 0 })
-	info("health unknown", func(i *pb.Info) { i.Health = 9 })
 	forge("Info", "empty", func(m proto.Message) { proto.Reset(m) })
 
-	manifest := func(what string, f func(*pb.Manifest)) {
-		forge("Manifest", what, func(m proto.Message) { f(m.(*pb.ManifestResponse).Manifest) })
+	manifest := func(what string, f func(*arch.Manifest)) {
+		forge("Manifest", what, func(m proto.Message) { rewrite(m, f) })
 	}
-	manifest("nameless", func(m *pb.Manifest) { m.Name = "" })
-	manifest("arch without id", func(m *pb.Manifest) { m.Archs[0].Id = "" })
-	manifest("arch without models", func(m *pb.Manifest) { m.Archs[0].Models = nil })
-	manifest("arch without kernels", func(m *pb.Manifest) { m.Archs[0].Kernels = nil })
-	manifest("arch without devices", func(m *pb.Manifest) { m.Archs[0].Devices = nil })
-	manifest("device without id", func(m *pb.Manifest) { m.Archs[0].Devices[1].Id = "" })
+	manifest("nameless", func(m *arch.Manifest) { m.Name = "" })
+	manifest("arch without id", func(m *arch.Manifest) { m.Archs[0].ID = "" })
+	manifest("arch without models", func(m *arch.Manifest) { m.Archs[0].Models = nil })
+	manifest("arch without kernels", func(m *arch.Manifest) { m.Archs[0].Kernels = nil })
+	manifest("arch without devices", func(m *arch.Manifest) { m.Archs[0].Devices = nil })
+	manifest("device without id", func(m *arch.Manifest) { m.Archs[0].Devices[1].ID = "" })
 	forge("Manifest", "empty", func(m proto.Message) { proto.Reset(m) })
 
-	open := func(what string, f func(*pb.OpenResponse)) {
-		forge("Open", what, func(m proto.Message) { f(m.(*pb.OpenResponse)) })
+	open := func(what string, f func(*opening)) {
+		forge("Open", what, func(m proto.Message) { rewrite(m, f) })
 	}
-	open("no handle", func(m *pb.OpenResponse) { m.Handle = nil })
-	open("no description", func(m *pb.OpenResponse) { m.Description = nil })
-	open("no levels", func(m *pb.OpenResponse) { m.Levels = nil })
-	open("no arch", func(m *pb.OpenResponse) { m.Description.Arch = "" })
-	open("no device", func(m *pb.OpenResponse) { m.Description.Device = "" })
-	open("no model", func(m *pb.OpenResponse) { m.Description.Model = "" })
-	open("no kernels", func(m *pb.OpenResponse) { m.Description.Kernels = nil })
-	open("clock NaN", func(m *pb.OpenResponse) { m.Description.ClockHz = math.NaN() })
-	open("clock zero", func(m *pb.OpenResponse) { m.Description.ClockHz = 0 })
-	open("negative units", func(m *pb.OpenResponse) { m.Description.Units = -1 })
-	open("error range", func(m *pb.OpenResponse) { m.Description.Uncertainty[0].Ranges[0].Low = 0 })
-	open("error range from 2 to 1", func(m *pb.OpenResponse) {
+	forge("Open", "no handle", func(m proto.Message) { m.(*pb.OpenResponse).Handle = nil })
+	forge("Open", "no description", func(m proto.Message) { m.(*pb.OpenResponse).Json = nil })
+	open("no levels", func(m *opening) { m.Levels = nil })
+	open("no arch", func(m *opening) { m.Description.Arch = "" })
+	open("no device", func(m *opening) { m.Description.Device = "" })
+	open("no model", func(m *opening) { m.Description.Model = "" })
+	open("no kernels", func(m *opening) { m.Description.Kernels = nil })
+	open("clock NaN", func(m *opening) { m.Description.Clock = unit.Hertz(math.NaN()) })
+	open("clock zero", func(m *opening) { m.Description.Clock = 0 })
+	open("negative units", func(m *opening) { m.Description.Units = -1 })
+	open("error range", func(m *opening) { m.Description.Uncertainty[0].Ranges[0].Low = 0 })
+	open("error range from 2 to 1", func(m *opening) {
 		m.Description.Uncertainty[0].Ranges[0].Low, m.Description.Uncertainty[0].Ranges[0].High = 2, 1
 	})
-	open("a widening of 0.5", func(m *pb.OpenResponse) { m.Description.Uncertainty[0].Widening = 0.5 })
-	open("a range of k", func(m *pb.OpenResponse) { m.Description.Uncertainty[0].Checked.K.High = 1 })
-	open("unspecified element type", func(m *pb.OpenResponse) {
-		m.Description.Uncertainty[0].Checked.Layouts[0].Types.Results = 0
+	open("a widening of 0.5", func(m *opening) { m.Description.Uncertainty[0].Widening = 0.5 })
+	open("a range of k", func(m *opening) { m.Description.Uncertainty[0].Checked.K.High = 1 })
+	open("unspecified element type", func(m *opening) {
+		m.Description.Uncertainty[0].Checked.Layouts[0].Types.Out = 0
 	})
-	open("major", func(m *pb.OpenResponse) { m.Description.Uncertainty[0].Checked.Layouts[0].AMajor = 77 })
-	open("fitted", func(m *pb.OpenResponse) { m.Description.Fitted[0].DataSet = "" })
-	open("bound", func(m *pb.OpenResponse) { m.Description.Uncertainty[0].Ranges[0].Bound = 77 })
-	open("rung", func(m *pb.OpenResponse) { m.Description.Rung = 77 })
-	open("clock rung", func(m *pb.OpenResponse) { m.Description.ClockRung = -1 })
-	open("peak type", func(m *pb.OpenResponse) { m.Description.Peaks[0].ElementType = 0 })
-	open("ceiling place", func(m *pb.OpenResponse) { m.Description.Ceilings[0].Place = 0 })
-	open("ceiling type", func(m *pb.OpenResponse) { m.Description.Ceilings[0].ElementType = 0 })
-	open("peak infinite", func(m *pb.OpenResponse) { m.Description.Peaks[0].FlopsPerSecond = math.Inf(1) })
-	open("atom type", func(m *pb.OpenResponse) { m.Description.Atoms[0].ElementType = 40 })
-	open("atom size", func(m *pb.OpenResponse) { m.Description.Atoms[0].M = -16 })
-	open("param tier", func(m *pb.OpenResponse) { m.Description.Params[0].Tier = 0 })
-	open("param NaN", func(m *pb.OpenResponse) { m.Description.Params[0].Value = math.NaN() })
-	open("constant", func(m *pb.OpenResponse) { m.Description.Constants[0].Value = math.Inf(-1) })
-	open("term kind", func(m *pb.OpenResponse) { m.Description.Terms[3].Kind = 0 })
-	open("term name", func(m *pb.OpenResponse) { m.Description.Terms[3].Name = "" })
-	open("order key", func(m *pb.OpenResponse) { m.Description.Order.Keys[0] = 3 })
-	open("dimension", func(m *pb.OpenResponse) { m.Description.Monotone[0] = 5 })
-	open("order window", func(m *pb.OpenResponse) { m.Description.Order.Window = math.NaN() })
-	open("level name", func(m *pb.OpenResponse) { m.Levels[0].Name = "" })
-	open("level bound", func(m *pb.OpenResponse) { m.Levels[0].Bound = 77 })
-	open("level bandwidth", func(m *pb.OpenResponse) { m.Levels[0].Bandwidth.PeakBytesPerCycle = math.NaN() })
-	open("level partitions", func(m *pb.OpenResponse) { m.Levels[0].Partitions = -8 })
+	open("major", func(m *opening) { m.Description.Uncertainty[0].Checked.Layouts[0].AMajor = 77 })
+	open("fitted", func(m *opening) { m.Description.Fitted[0].DataSet = "" })
+	open("bound", func(m *opening) { m.Description.Uncertainty[0].Ranges[0].Bound = 77 })
+	open("rung", func(m *opening) { m.Description.Rung = "77" })
+	open("clock rung", func(m *opening) { m.Description.ClockRung = "-1" })
+	open("peak type", func(m *opening) { m.Description.Peak[0].DType = 0 })
+	open("ceiling place", func(m *opening) { m.Description.Ceilings[0].Level = 77 })
+	open("ceiling type", func(m *opening) { m.Description.Ceilings[0].DType = 0 })
+	open("peak infinite", func(m *opening) { m.Description.Peak[0].Rate = unit.FlopsPerSecond(math.Inf(1)) })
+	open("atom type", func(m *opening) { m.Description.Atoms[0].DType = 40 })
+	open("atom size", func(m *opening) { m.Description.Atoms[0].M = -16 })
+	open("param tier", func(m *opening) { m.Description.Params[0].Tier = 0 })
+	open("param NaN", func(m *opening) { m.Description.Params[0].Value = math.NaN() })
+	open("constant", func(m *opening) { m.Description.Constants[0].Value = math.Inf(-1) })
+	open("term kind", func(m *opening) { m.Description.Terms[3].Kind = 77 })
+	open("term name", func(m *opening) { m.Description.Terms[3].Name = "" })
+	open("order key", func(m *opening) { m.Description.Order.Keys[0] = 3 })
+	open("dimension", func(m *opening) { m.Description.Monotone[0] = 5 })
+	open("order window", func(m *opening) { m.Description.Order.Window = math.NaN() })
+	open("level name", func(m *opening) { m.Levels[0].Name = "" })
+	open("level bound", func(m *opening) { m.Levels[0].Bound = 77 })
+	open("level bandwidth", func(m *opening) { m.Levels[0].Bandwidth.Peak = unit.BytesPerCycle(math.NaN()) })
+	open("level partitions", func(m *opening) { m.Levels[0].Partitions = -8 })
 
 	candidates := func(what string, f func(*pb.CandidatesResponse)) {
 		forge("Candidates", what, func(m proto.Message) { f(m.(*pb.CandidatesResponse)) })
@@ -250,7 +281,7 @@ func TestForgedAnswersAreRefused(t *testing.T) {
 		call, _, _ := strings.Cut(name, "/")
 		hit := false
 		p.forge = func(m proto.Message) {
-			if strings.HasPrefix(string(m.ProtoReflect().Descriptor().Name()), call+"Response") {
+			if p.call == call {
 				hit = true
 				f(m)
 			}

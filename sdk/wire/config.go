@@ -55,14 +55,6 @@ func toConfigs(cfgs []gemm.Config) *pb.Configs {
 // ConfigMessage returns the message of one configuration, for a caller that speaks the protocol itself.
 func ConfigMessage(c gemm.Config) *pb.Configs { return toConfigs([]gemm.Config{c}) }
 
-// toConfig returns nil for no configuration.
-func toConfig(c gemm.Config) *pb.Configs {
-	if c == (gemm.Config{}) {
-		return nil
-	}
-	return ConfigMessage(c)
-}
-
 // axisColumns are the columns of the named axes met so far.
 type axisColumns []*pb.AxisColumn
 

@@ -15,7 +15,6 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
@@ -31,18 +30,6 @@ func TestEnumsHaveTheNumbersOfCore(t *testing.T) {
 	}
 	for b := arch.BoundCompute; b <= arch.BoundLatency; b++ {
 		checkName(t, pb.Bound(b), "BOUND_"+b.String())
-	}
-	for _, tier := range []hw.Tier{hw.Derived, hw.Calibrated, hw.Override} {
-		checkName(t, pb.Tier(tier), "TIER_"+tier.String())
-	}
-	for key, name := range map[arch.Key]string{arch.KeyIntensity: "KEY_INTENSITY", arch.KeyLargeTile: "KEY_LARGE_TILE"} {
-		checkName(t, pb.Key(key), name)
-	}
-	for _, dim := range []arch.Dim{arch.DimM, arch.DimN, arch.DimK, arch.DimNone} {
-		checkName(t, pb.Dim(dim), "DIM_"+dim.String())
-	}
-	for i, name := range []string{"INTERMEDIATE", "STEP", "SHARE", "TOTAL"} {
-		checkName(t, pb.TermKind(i)+pb.TermKind_TERM_KIND_INTERMEDIATE, "TERM_KIND_"+name)
 	}
 	for _, k := range []diag.Kind{diag.Internal, diag.Input, diag.Plugin, diag.Device} {
 		checkName(t, toDiagnostic(&diag.Error{Kind: k}).Kind, "KIND_"+k.String())
@@ -71,13 +58,7 @@ func TestDescriptionsSurvive(t *testing.T) {
 		Values: []arch.AxisValues{{Name: "split_k", Values: []string{"1"}}}}
 	described.Params = slices.Clone(described.Params)
 	described.Params[0].Clock, described.Params[0].Spread = 1.9e9, 0.02
-	q := &pb.OpenResponse{Handle: []byte{1}, Description: encodeDescription(&described),
-		Levels: toLevels(a.Hierarchy().Levels())}
-	allSet(t, q)
-	d, err := fromDescription(q.Description)
-	same(t, &described, d, err)
-	levels, err := fromLevels(q.Levels)
-	same(t, a.Hierarchy().Levels(), levels, err)
+	survives(t, opening{described, a.Hierarchy().Levels()}, (*opening).check)
 
 	m := fake.Provider{}.Manifest()
 	m.Archs = slices.Clone(m.Archs)
@@ -86,24 +67,20 @@ func TestDescriptionsSurvive(t *testing.T) {
 		e.Models, e.Fitted = []string{"pipelined", "library", "tritonblas"}, []string{"pipelined"}
 		e.Classes = []arch.ModelClass{arch.ClassRefined, arch.ClassRefined, arch.ClassReference}
 	}
-	allSet(t, toManifest(m))
-	manifest, err := fromManifest(toManifest(m))
-	same(t, m, manifest, err)
+	survives(t, m, checkManifest)
 
 	r := arch.OpenRequest{Arch: "a", Device: "d", Model: "m", Kernel: "k", Options: map[string]string{"k": "v"},
 		Overrides: map[string]hw.OverrideValue{"p": {Value: 0.1, Unit: "B"}}, Live: &arch.LiveDevice{Name: "GPU",
 			Attributes: map[string]float64{"clock": 1.98e9}},
 		Rung: arch.RungCompiled, Compiled: []byte("kernels"), Characterization: []byte("times"),
 		DeviceFile: []byte("arch: fake")}
-	allSet(t, toOpenRequest(r))
-	request, err := fromOpenRequest(toOpenRequest(r))
+	request, err := fromOpenRequest(OpenMessage(r))
 	same(t, r, request, err)
 
 	s := arch.Space{Kernel: "k", BlockM: []int{1}, BlockN: []int{2}, BlockK: []int{3}, NumWarps: []int{4},
 		NumStages: []int{5}, SplitK: []int{6, 7},
 		Axes: []arch.AxisValues{{Name: "a", Values: []string{"8"}}}}
-	allSet(t, toSpace(s))
-	same(t, s, fromSpace(toSpace(s)), nil)
+	survives(t, s, nil)
 	p := gemm.Problem{
 		M: 1, N: 2, K: 3, Batch: 4, AMajor: gemm.MajorM, BMajor: gemm.MajorK, DType: gemm.FP8E5M2, Out: gemm.BF16,
 		LDA: 5, LDB: 6, LDC: 7, AlignA: 1, AlignB: 2, AlignC: 4, Groups: groupsOf(t, 1, 0),
@@ -275,26 +252,11 @@ func sent[M proto.Message](t *rapid.T, m M) M {
 	return out.(M)
 }
 
-// by makes the conversion of a value of the conversion of what a pointer names.
-func by[T, Q any](encode func(*T) Q) func(T) Q { return func(v T) Q { return encode(&v) } }
-
-var (
-	toLadder           = encodeLadderResponse
-	toManifest         = by(encodeManifest)
-	toProgram          = by(encodeProgram)
-	toResources        = by(encodeResources)
-	toNumerics         = by(encodeNumerics)
-	toExecutorManifest = by(encodeExecutorManifest)
-)
-
-func toEnvironment(e exec.Environment) *pb.EnvironmentResponse {
-	return &pb.EnvironmentResponse{Environment: encodeEnvironment(&e)}
-}
-
-func toDevices(d []exec.Device) *pb.DevicesResponse {
-	return &pb.DevicesResponse{Devices: each(d, encodeDevice)}
-}
-
-func toReadings(r []exec.Reading) *pb.RunResponse {
-	return &pb.RunResponse{Readings: each(r, encodeReading)}
+// survives checks that a value comes back from its JSON.
+func survives[T any](t interface{ Errorf(string, ...any) }, v T, check func(*T) error) {
+	got, err := read[T](marshal(&v))
+	if err == nil && check != nil {
+		err = check(&got)
+	}
+	same(t, v, got, err)
 }

@@ -24,10 +24,10 @@ const (
 	textSize = 16
 	// headerSize is a string or bytes inside a list.
 	headerSize = 24
-	// entrySize is an entry of a map, without its text.
+	// numberSize is the largest number.
+	numberSize = 8
+	// entrySize is an entry of a map in JSON, without its text.
 	entrySize = 256
-	// unknownSize is for a type that the program does not have. There is none in the messages of this package.
-	unknownSize = 512
 )
 
 // errTooCostly says that a message takes more memory than it may.
@@ -52,22 +52,19 @@ type shape struct {
 
 type fieldShape struct {
 	kind    fieldKind
-	element int    // of numbers: the size of one
 	message *shape // of message and messages
 }
 
 type fieldKind uint8
 
 const (
-	unknownField fieldKind = iota // not a field of this type
-	numberField
+	otherField fieldKind = iota // a number, or not a field of this type
 	textField
 	messageField
 	varintsField // a list of numbers with at least a byte of the wire each
 	fixedField   // a list of numbers with all of their bytes on the wire
 	textsField
 	messagesField
-	entriesField // of a map
 )
 
 // mostFields bounds the table of a shape. Fields with higher numbers count as unknown, which costs more.
@@ -95,7 +92,7 @@ func buildShape(d protoreflect.MessageDescriptor) *shape {
 	if s := shapes.of[d.FullName()]; s != nil {
 		return s
 	}
-	s := &shape{size: unknownSize}
+	s := &shape{size: 512} // for a type that the program does not have
 	if t, err := protoregistry.GlobalTypes.FindMessageByName(d.FullName()); err == nil {
 		s.size = int(reflect.TypeOf(t.Zero().Interface()).Elem().Size())
 		s.size += s.size/8 + 2*textSize // what the allocator rounds up to
@@ -116,36 +113,23 @@ func buildShape(d protoreflect.MessageDescriptor) *shape {
 }
 
 func fieldOf(d protoreflect.FieldDescriptor) fieldShape {
-	numbers := fieldShape{kind: varintsField, element: 8}
-	switch d.Kind() {
-	case protoreflect.MessageKind, protoreflect.GroupKind:
-		switch {
-		case d.IsMap():
-			return fieldShape{kind: entriesField}
-		case d.IsList():
-			return fieldShape{kind: messagesField, message: buildShape(d.Message())}
-		default:
-			return fieldShape{kind: messageField, message: buildShape(d.Message())}
-		}
-	case protoreflect.StringKind, protoreflect.BytesKind:
-		if d.IsList() {
-			return fieldShape{kind: textsField}
-		}
+	isText := d.Kind() == protoreflect.StringKind || d.Kind() == protoreflect.BytesKind
+	switch {
+	case d.Message() != nil && d.IsList():
+		return fieldShape{messagesField, buildShape(d.Message())}
+	case d.Message() != nil:
+		return fieldShape{messageField, buildShape(d.Message())}
+	case isText && d.IsList():
+		return fieldShape{kind: textsField}
+	case isText:
 		return fieldShape{kind: textField}
-	case protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind, protoreflect.FloatKind:
-		numbers = fieldShape{kind: fixedField, element: 4}
-	case protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind, protoreflect.DoubleKind:
-		numbers = fieldShape{kind: fixedField, element: 8}
-	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Uint32Kind, protoreflect.EnumKind:
-		numbers.element = 4
-	case protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Uint64Kind:
-	case protoreflect.BoolKind:
-		numbers.element = 1
+	case !d.IsList():
+		return fieldShape{kind: otherField}
+	case d.Kind() == protoreflect.DoubleKind:
+		return fieldShape{kind: fixedField}
+	default:
+		return fieldShape{kind: varintsField}
 	}
-	if !d.IsList() {
-		return fieldShape{kind: numberField}
-	}
-	return numbers
 }
 
 // walk is one walk over a message.
@@ -209,22 +193,18 @@ func (w *walk) message(b []byte, s *shape, depth int) error {
 // field charges for one record of a message: whole bytes on the wire, with content if it is one of bytes.
 func (w *walk) field(f fieldShape, isText bool, content []byte, whole, depth int) error {
 	switch kind := f.kind; {
-	case kind == numberField && !isText:
-		return w.charge(textSize) // it may be an optional one, behind a pointer
 	case (kind == varintsField || kind == fixedField) && !isText:
-		return w.charge(growth * max(f.element, whole))
-	case kind == unknownField || kind == numberField || !isText: // kept as it is
+		return w.charge(growth * max(numberSize, whole))
+	case kind == otherField || !isText: // kept as it is
 		return w.charge(growth * whole)
 	case kind == varintsField:
-		return w.charge(f.element * len(content))
+		return w.charge(numberSize * len(content))
 	case kind == fixedField:
 		return w.charge(len(content))
 	case kind == textField:
 		return w.charge(textSize + len(content))
 	case kind == textsField:
 		return w.charge(growth*headerSize + textSize + len(content))
-	case kind == entriesField:
-		return w.charge(entrySize + 2*len(content))
 	default:
 		if err := w.charge(f.message.size + growth*8); err != nil {
 			return err

@@ -30,21 +30,18 @@ func (c *Client) Executor() *Executor { return &Executor{c} }
 
 // Manifest asks the plugin who its executor is.
 func (x *Executor) Manifest(ctx context.Context) (exec.Manifest, error) {
-	return ask(ctx, x.client, "Manifest", nil, x.client.executor.Manifest, &pb.ExecutorServiceManifestRequest{},
-		func(q *pb.ExecutorServiceManifestResponse) (exec.Manifest, error) {
-			return fromExecutorManifest(q.GetManifest())
-		})
+	return ask(ctx, x.client, "Manifest", nil, x.client.executor.Manifest, &pb.Json{}, fromJSON[exec.Manifest]())
 }
 
 // Devices implements exec.Executor.
 func (x *Executor) Devices(ctx context.Context) ([]exec.Device, error) {
-	return ask(ctx, x.client, "Devices", nil, x.client.executor.Devices, &pb.DevicesRequest{}, fromDevices)
+	return ask(ctx, x.client, "Devices", nil, x.client.executor.Devices, &pb.Json{}, fromJSON[[]exec.Device]())
 }
 
 // Environment implements exec.Executor.
 func (x *Executor) Environment(ctx context.Context, device int) (exec.Environment, error) {
 	return ask(ctx, x.client, "Environment", nil, x.client.executor.Environment,
-		&pb.EnvironmentRequest{Device: int64(device)}, fromEnvironment)
+		&pb.EnvironmentRequest{Device: int64(device)}, fromJSON[exec.Environment]())
 }
 
 // Close implements exec.Executor. It does nothing: kernels live in the process, and the process belongs to the owner
@@ -69,7 +66,8 @@ func (x *Executor) compile(ctx context.Context, request *pb.CompileRequest) (exe
 		return nil, x.client.kernelFault(ctx, "Compile", err)
 	}
 	k := &kernel{client: x.client, handle: resp.GetKernel()}
-	if k.resources, err = fromResources(resp.GetResources()); err == nil && k.handle == 0 {
+	k.resources, err = unmarshal[exec.Resources](resp.GetResourcesJson(), MaxShortAnswerMemory)
+	if err == nil && k.handle == 0 {
 		err = errors.New("no kernel")
 	}
 	if err != nil {
@@ -92,7 +90,7 @@ func (k *kernel) Check(ctx context.Context) (exec.Numerics, error) {
 	if err != nil {
 		return exec.Numerics{}, k.fault(ctx, "Check", err)
 	}
-	n, err := fromNumerics(resp.GetNumerics())
+	n, err := fromNumerics(resp)
 	return n, k.client.nonsense("Check", err)
 }
 
@@ -165,7 +163,7 @@ func (x *Executor) Run(ctx context.Context, device int, p exec.Program, runs int
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	request := &pb.RunRequest{Device: int64(device), Program: encodeProgram(&p), Runs: int64(runs)}
+	request := &pb.RunRequest{Device: int64(device), ProgramJson: marshal(&p), Runs: int64(runs)}
 	resp, err := x.client.executor.Run(ctx, request)
 	if status.Code(err) == codes.Unimplemented {
 		return nil, diag.Inputf("its executor runs no programs, which calibrating needs").At("plugin %s", x.client.name).

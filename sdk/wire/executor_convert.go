@@ -9,28 +9,25 @@ import (
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
-var (
-	fromExecutorManifest = checked((*check).decodeExecutorManifest)
-	fromResources        = checked((*check).decodeResources)
-)
-
-func fromDevices(q *pb.DevicesResponse) ([]exec.Device, error) {
-	var c check
-	return all(q.GetDevices(), c.decodeDevice), c.err
+func toNumerics(n exec.Numerics) *pb.CheckResponse {
+	return &pb.CheckResponse{MaxError: n.MaxError, Tolerance: n.Tolerance, Checked: n.Checked, Wrong: n.Wrong,
+		OutOfBounds: n.OutOfBounds, Reference: valid(n.Reference)}
 }
 
 // fromNumerics admits an infinite error, which stands for a result that is not a number.
-func fromNumerics(q *pb.Numerics) (exec.Numerics, error) {
-	if q == nil {
-		return exec.Numerics{}, errors.New("no numerics")
-	}
+func fromNumerics(q *pb.CheckResponse) (exec.Numerics, error) {
+	n := exec.Numerics{MaxError: q.GetMaxError(), Tolerance: q.GetTolerance(), Checked: q.GetChecked(),
+		Wrong: q.GetWrong(), OutOfBounds: q.GetOutOfBounds(), Reference: q.GetReference()}
 	var c check
-	if !(q.MaxError >= 0) {
-		c.fail("the largest error is %v", q.MaxError)
+	if n == (exec.Numerics{}) {
+		c.fail("no numerics")
 	}
-	n := c.decodeNumerics(q)
-	if n.Wrong > n.Checked {
-		c.fail("%d of %d elements are wrong", n.Wrong, n.Checked)
+	if !(n.MaxError >= 0) {
+		c.fail("the largest error is %v", n.MaxError)
+	}
+	c.number("the tolerance", n.Tolerance, amount)
+	if min(n.Checked, n.Wrong, n.OutOfBounds) < 0 || n.Wrong > n.Checked {
+		c.fail("%d of %d elements are wrong, and %d bytes out of bounds", n.Wrong, n.Checked, n.OutOfBounds)
 	}
 	return n, c.err
 }
@@ -60,15 +57,22 @@ func toSamples(samples []exec.Sample) *pb.MeasureResponse {
 	return q
 }
 
-func fromSamples(q *pb.MeasureResponse, runs int) ([]exec.Sample, error) {
-	if len(q.GetTimesSeconds()) != runs || len(q.GetClocksHz()) != runs {
-		return nil, fmt.Errorf("%d times and %d clocks for %d runs", len(q.GetTimesSeconds()), len(q.GetClocksHz()), runs)
+// timed are the times and clocks of runs.
+type timed interface {
+	GetTimesSeconds() []float64
+	GetClocksHz() []float64
+}
+
+func fromSamples(q timed, runs int) ([]exec.Sample, error) {
+	times, clocks := q.GetTimesSeconds(), q.GetClocksHz()
+	if len(times) != runs || len(clocks) != runs {
+		return nil, fmt.Errorf("%d times and %d clocks for %d runs", len(times), len(clocks), runs)
 	}
 	var c check
 	samples := make([]exec.Sample, runs)
 	for i := range samples {
-		samples[i] = exec.Sample{Time: unit.Seconds(c.positive("a time", q.TimesSeconds[i])),
-			Clock: unit.Hertz(c.amount("a clock", q.ClocksHz[i]))}
+		samples[i] = exec.Sample{Time: unit.Seconds(c.number("a time", times[i], positive)),
+			Clock: unit.Hertz(c.number("a clock", clocks[i], amount))}
 	}
 	return samples, c.err
 }
@@ -78,27 +82,30 @@ func fromRunRequest(req *pb.RunRequest) (p exec.Program, runs int, err error) {
 	if req.GetRuns() < 1 || req.GetRuns() > maxRuns {
 		c.fail("%d runs", req.GetRuns())
 	}
-	return c.decodeProgram(req.GetProgram()), int(req.GetRuns()), c.err
+	p, err = unmarshal[exec.Program](req.GetProgramJson(), maxRequestMemory)
+	return p, int(req.GetRuns()), errors.Join(c.err, err)
+}
+
+func toReadings(readings []exec.Reading) *pb.RunResponse {
+	q := &pb.RunResponse{}
+	for _, r := range readings {
+		q.TimesSeconds, q.ClocksHz = append(q.TimesSeconds, float64(r.Time)), append(q.ClocksHz, float64(r.Clock))
+		q.Counters = append(q.Counters, r.Counters...)
+	}
+	return q
 }
 
 func fromReadings(q *pb.RunResponse, counters, runs int) ([]exec.Reading, error) {
-	if len(q.GetReadings()) != runs {
-		return nil, fmt.Errorf("%d readings for %d runs", len(q.GetReadings()), runs)
+	samples, err := fromSamples(q, runs)
+	if err == nil && len(q.GetCounters()) != runs*counters {
+		err = fmt.Errorf("%d counters for %d runs with %d", len(q.GetCounters()), runs, counters)
 	}
-	var c check
-	readings := all(q.Readings, c.decodeReading)
-	for _, r := range readings {
-		if len(r.Counters) != counters {
-			c.fail("%d counters for %d", len(r.Counters), counters)
-		}
+	if err != nil {
+		return nil, err
 	}
-	return readings, c.err
-}
-
-func fromEnvironment(q *pb.EnvironmentResponse) (exec.Environment, error) {
-	if q.GetEnvironment() == nil {
-		return exec.Environment{}, errors.New("no environment")
+	readings := make([]exec.Reading, runs)
+	for i, sample := range samples {
+		readings[i] = exec.Reading{Sample: sample, Counters: q.Counters[i*counters : (i+1)*counters : (i+1)*counters]}
 	}
-	var c check
-	return c.decodeEnvironment(q.Environment), c.err
+	return readings, nil
 }

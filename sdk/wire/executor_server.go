@@ -28,10 +28,9 @@ func ExecutorService(p exec.Provider) *Service {
 	server := &executorServer{provider: p, kernels: map[uint64]*held{}, last: binary.LittleEndian.Uint64(first[:])}
 	return &Service{
 		provider: p,
-		describe: func(d *pb.Describe) *pb.Info {
+		describe: func(d *Description) {
 			m := p.Manifest()
-			d.Executor = encodeExecutorManifest(&m)
-			return &pb.Info{Name: m.Name, Version: m.Version}
+			d.Executor, d.Info = &m, Info{Name: m.Name, Version: m.Version}
 		},
 		register: func(r grpc.ServiceRegistrar) { pb.RegisterExecutorServiceServer(r, server) },
 		close:    server.close,
@@ -123,13 +122,12 @@ func (s *executorServer) use(handle uint64, do func(exec.Kernel) error) error {
 	return nil
 }
 
-func (s *executorServer) Manifest(context.Context,
-	*pb.ExecutorServiceManifestRequest) (*pb.ExecutorServiceManifestResponse, error) {
+func (s *executorServer) Manifest(context.Context, *pb.Json) (*pb.Json, error) {
 	m := s.provider.Manifest()
-	return &pb.ExecutorServiceManifestResponse{Manifest: encodeExecutorManifest(&m)}, nil
+	return toJSON(&m), nil
 }
 
-func (s *executorServer) Devices(ctx context.Context, _ *pb.DevicesRequest) (*pb.DevicesResponse, error) {
+func (s *executorServer) Devices(ctx context.Context, _ *pb.Json) (*pb.Json, error) {
 	s.calls.RLock()
 	defer s.calls.RUnlock()
 	x, err := s.executor(ctx)
@@ -140,10 +138,10 @@ func (s *executorServer) Devices(ctx context.Context, _ *pb.DevicesRequest) (*pb
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	return &pb.DevicesResponse{Devices: each(devices, encodeDevice)}, nil
+	return toJSON(&devices), nil
 }
 
-func (s *executorServer) Environment(ctx context.Context, req *pb.EnvironmentRequest) (*pb.EnvironmentResponse, error) {
+func (s *executorServer) Environment(ctx context.Context, req *pb.EnvironmentRequest) (*pb.Json, error) {
 	s.calls.RLock()
 	defer s.calls.RUnlock()
 	x, device, err := s.on(ctx, req.GetDevice())
@@ -154,7 +152,7 @@ func (s *executorServer) Environment(ctx context.Context, req *pb.EnvironmentReq
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	return &pb.EnvironmentResponse{Environment: encodeEnvironment(&e)}, nil
+	return toJSON(&e), nil
 }
 
 func (s *executorServer) Compile(ctx context.Context, req *pb.CompileRequest) (*pb.CompileResponse, error) {
@@ -194,7 +192,7 @@ func (s *executorServer) Compile(ctx context.Context, req *pb.CompileRequest) (*
 		s.last++
 	}
 	s.kernels[s.last] = &held{kernel: k}
-	return &pb.CompileResponse{Kernel: s.last, Resources: encodeResources(&resources)}, nil
+	return &pb.CompileResponse{Kernel: s.last, ResourcesJson: marshal(&resources)}, nil
 }
 
 func (s *executorServer) Check(ctx context.Context, req *pb.CheckRequest) (*pb.CheckResponse, error) {
@@ -208,7 +206,7 @@ func (s *executorServer) Check(ctx context.Context, req *pb.CheckRequest) (*pb.C
 	if err != nil {
 		return nil, err
 	}
-	return &pb.CheckResponse{Numerics: encodeNumerics(&n)}, nil
+	return toNumerics(n), nil
 }
 
 func (s *executorServer) Measure(ctx context.Context, req *pb.MeasureRequest) (*pb.MeasureResponse, error) {
@@ -253,10 +251,10 @@ func (s *executorServer) Run(ctx context.Context, req *pb.RunRequest) (*pb.RunRe
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	return &pb.RunResponse{Readings: each(readings, encodeReading)}, nil
+	return toReadings(readings), nil
 }
 
-func (s *executorServer) Release(_ context.Context, req *pb.ReleaseRequest) (*pb.ReleaseResponse, error) {
+func (s *executorServer) Release(_ context.Context, req *pb.ReleaseRequest) (*pb.Json, error) {
 	s.calls.RLock()
 	defer s.calls.RUnlock()
 	s.mu.Lock()
@@ -272,5 +270,5 @@ func (s *executorServer) Release(_ context.Context, req *pb.ReleaseRequest) (*pb
 			return nil, toStatus(err)
 		}
 	}
-	return &pb.ReleaseResponse{}, nil
+	return &pb.Json{}, nil
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -44,7 +45,7 @@ func compile(t *testing.T, x *Executor) exec.Kernel {
 // executeAll makes every call of the protocol.
 func executeAll(ctx context.Context, x *Executor, k exec.Kernel) map[string]error {
 	errs := map[string]error{}
-	_, errs["ExecutorServiceManifest"] = x.Manifest(ctx)
+	_, errs["Manifest"] = x.Manifest(ctx)
 	_, errs["Devices"] = x.Devices(ctx)
 	_, errs["Environment"] = x.Environment(ctx, 0)
 	_, errs["Compile"] = x.Compile(ctx, 0, problem, config)
@@ -58,46 +59,46 @@ func executeAll(ctx context.Context, x *Executor, k exec.Kernel) map[string]erro
 func TestForgedAnswersOfExecutorsAreRefused(t *testing.T) {
 	forgeries := map[string]func(proto.Message){}
 	forge := func(call, what string, f func(m proto.Message)) { forgeries[call+"/"+what] = f }
-	for _, call := range []string{"ExecutorServiceManifest", "Environment", "Compile", "Check", "Measure", "Run"} {
+	for _, call := range []string{"Manifest", "Environment", "Compile", "Check", "Measure", "Run"} {
 		forge(call, "empty", func(m proto.Message) { proto.Reset(m) })
 	}
-	devices := func(what string, f func(*pb.Device)) {
-		forge("Devices", what, func(m proto.Message) { f(m.(*pb.DevicesResponse).Devices[0]) })
+	devices := func(what string, f func(*exec.Device)) {
+		forge("Devices", what, func(m proto.Message) { rewrite(m, func(list *[]exec.Device) { f(&(*list)[0]) }) })
 	}
-	devices("nameless", func(d *pb.Device) { d.Name = "" })
-	devices("no arch", func(d *pb.Device) { d.Arch = "" })
-	devices("attribute NaN", func(d *pb.Device) { d.Attributes["clock"] = math.NaN() })
-	devices("attribute infinite", func(d *pb.Device) { d.Attributes["clock"] = math.Inf(-1) })
-	devices("attribute without name", func(d *pb.Device) { d.Attributes[""] = 1 })
+	devices("nameless", func(d *exec.Device) { d.Name = "" })
+	devices("no arch", func(d *exec.Device) { d.Arch = "" })
+	devices("attribute NaN", func(d *exec.Device) { d.Attributes["clock"] = math.NaN() })
+	devices("attribute infinite", func(d *exec.Device) { d.Attributes["clock"] = math.Inf(-1) })
+	devices("attribute without name", func(d *exec.Device) { d.Attributes[""] = 1 })
 
-	environment := func(what string, f func(*pb.Environment)) {
-		forge("Environment", what, func(m proto.Message) { f(m.(*pb.EnvironmentResponse).Environment) })
+	environment := func(what string, f func(*exec.Environment)) {
+		forge("Environment", what, func(m proto.Message) { rewrite(m, f) })
 	}
-	environment("clock", func(e *pb.Environment) { e.ClockHz = -1 })
-	environment("power", func(e *pb.Environment) { e.PowerWatts = math.NaN() })
-	environment("power limit", func(e *pb.Environment) { e.PowerLimitWatts = math.Inf(1) })
-	environment("temperature", func(e *pb.Environment) { e.TemperatureCelsius = math.NaN() })
+	environment("clock", func(e *exec.Environment) { e.Clock = -1 })
+	environment("power", func(e *exec.Environment) { e.PowerWatts = math.NaN() })
+	environment("power limit", func(e *exec.Environment) { e.PowerLimitWatts = math.Inf(1) })
+	environment("temperature", func(e *exec.Environment) { e.TemperatureC = math.NaN() })
 
-	compiled := func(what string, f func(*pb.CompileResponse)) {
-		forge("Compile", what, func(m proto.Message) { f(m.(*pb.CompileResponse)) })
+	compiled := func(what string, f func(*exec.Resources)) {
+		forge("Compile", what, func(m proto.Message) { rewrite(m, f) })
 	}
-	compiled("no kernel", func(m *pb.CompileResponse) { m.Kernel = 0 })
-	compiled("registers", func(m *pb.CompileResponse) { m.Resources.Registers = -1 })
-	compiled("spills", func(m *pb.CompileResponse) { m.Resources.SpillBytes = -8 })
-	compiled("shared memory", func(m *pb.CompileResponse) { m.Resources.SharedMemoryBytes = math.NaN() })
-	compiled("CTAs", func(m *pb.CompileResponse) { m.Resources.CtasPerSm = math.MinInt64 })
+	forge("Compile", "no kernel", func(m proto.Message) { m.(*pb.CompileResponse).Kernel = 0 })
+	compiled("registers", func(r *exec.Resources) { r.Registers = -1 })
+	compiled("spills", func(r *exec.Resources) { r.SpillBytes = -8 })
+	compiled("shared memory", func(r *exec.Resources) { r.SharedMemory = unit.Bytes(math.NaN()) })
+	compiled("CTAs", func(r *exec.Resources) { r.CTAsPerSM = math.MinInt64 })
 
-	check := func(what string, f func(*pb.Numerics)) {
-		forge("Check", what, func(m proto.Message) { f(m.(*pb.CheckResponse).Numerics) })
+	check := func(what string, f func(*pb.CheckResponse)) {
+		forge("Check", what, func(m proto.Message) { f(m.(*pb.CheckResponse)) })
 	}
-	check("error NaN", func(n *pb.Numerics) { n.MaxError = math.NaN() })
-	check("error negative", func(n *pb.Numerics) { n.MaxError = -1 })
-	check("tolerance NaN", func(n *pb.Numerics) { n.Tolerance = math.NaN() })
-	check("tolerance infinite", func(n *pb.Numerics) { n.Tolerance = math.Inf(1) })
-	check("checked", func(n *pb.Numerics) { n.Checked = -1 })
-	check("wrong", func(n *pb.Numerics) { n.Wrong = -1 })
-	check("more wrong than checked", func(n *pb.Numerics) { n.Wrong = n.Checked + 1 })
-	check("out of bounds", func(n *pb.Numerics) { n.OutOfBounds = -1 })
+	check("error NaN", func(n *pb.CheckResponse) { n.MaxError = math.NaN() })
+	check("error negative", func(n *pb.CheckResponse) { n.MaxError = -1 })
+	check("tolerance NaN", func(n *pb.CheckResponse) { n.Tolerance = math.NaN() })
+	check("tolerance infinite", func(n *pb.CheckResponse) { n.Tolerance = math.Inf(1) })
+	check("checked", func(n *pb.CheckResponse) { n.Checked = -1 })
+	check("wrong", func(n *pb.CheckResponse) { n.Wrong = -1 })
+	check("more wrong than checked", func(n *pb.CheckResponse) { n.Wrong = n.Checked + 1 })
+	check("out of bounds", func(n *pb.CheckResponse) { n.OutOfBounds = -1 })
 
 	measure := func(what string, f func(*pb.MeasureResponse)) {
 		forge("Measure", what, func(m proto.Message) { f(m.(*pb.MeasureResponse)) })
@@ -117,11 +118,13 @@ func TestForgedAnswersOfExecutorsAreRefused(t *testing.T) {
 	run := func(what string, f func(*pb.RunResponse)) {
 		forge("Run", what, func(m proto.Message) { f(m.(*pb.RunResponse)) })
 	}
-	run("too few", func(m *pb.RunResponse) { m.Readings = m.Readings[1:] })
-	run("too many", func(m *pb.RunResponse) { m.Readings = append(m.Readings, m.Readings[0]) })
-	run("time", func(m *pb.RunResponse) { m.Readings[0].TimeSeconds = 0 })
-	run("clock", func(m *pb.RunResponse) { m.Readings[0].ClockHz = math.NaN() })
-	run("counters", func(m *pb.RunResponse) { m.Readings[2].Counters = m.Readings[2].Counters[1:] })
+	run("too few", func(m *pb.RunResponse) { m.TimesSeconds, m.ClocksHz = m.TimesSeconds[1:], m.ClocksHz[1:] })
+	run("too many", func(m *pb.RunResponse) {
+		m.TimesSeconds, m.ClocksHz = append(m.TimesSeconds, 1), append(m.ClocksHz, 1)
+	})
+	run("time", func(m *pb.RunResponse) { m.TimesSeconds[0] = 0 })
+	run("clock", func(m *pb.RunResponse) { m.ClocksHz[0] = math.NaN() })
+	run("counters", func(m *pb.RunResponse) { m.Counters = m.Counters[1:] })
 
 	p := connectExecutor(t)
 	x := p.client.Executor()
@@ -135,7 +138,7 @@ func TestForgedAnswersOfExecutorsAreRefused(t *testing.T) {
 		call, _, _ := strings.Cut(name, "/")
 		hit := false
 		p.forge = func(m proto.Message) {
-			if string(m.ProtoReflect().Descriptor().Name()) == call+"Response" {
+			if p.call == call {
 				hit = true
 				f(m)
 			}
@@ -144,8 +147,8 @@ func TestForgedAnswersOfExecutorsAreRefused(t *testing.T) {
 		if !hit {
 			t.Errorf("%s: nothing was forged", name)
 		}
-		if op := strings.TrimPrefix(call, "ExecutorService"); diag.KindOf(err) != diag.Plugin || err == nil ||
-			!strings.HasPrefix(err.Error(), "plugin forger: "+op+" answered nonsense: ") {
+		if diag.KindOf(err) != diag.Plugin || err == nil ||
+			!strings.HasPrefix(err.Error(), "plugin forger: "+call+" answered nonsense: ") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -208,8 +211,8 @@ func TestMalformedExecutorRequests(t *testing.T) {
 			t.Errorf("releasing the unknown handle %d: %v", handle, err)
 		}
 	}
-	live := &pb.OpenRequest{Arch: "fake", Live: &pb.LiveDevice{Name: "GPU",
-		Attributes: map[string]float64{"clock": math.NaN()}}}
+	live := OpenMessage(arch.OpenRequest{Arch: "fake", Live: &arch.LiveDevice{Name: "GPU",
+		Attributes: map[string]float64{"clock": math.NaN()}}})
 	_, err = pb.NewArchServiceClient(connect(t).conn).Open(t.Context(), live)
 	if d, _ := details(err); d.GetKind() != pb.Diagnostic_KIND_INPUT {
 		t.Errorf("live device: got %v", err)
@@ -382,7 +385,7 @@ func TestRunPrograms(t *testing.T) {
 		if _, err := x.Run(t.Context(), 0, p, 3); err == nil || diag.KindOf(err) != diag.Input {
 			t.Errorf("%s: got %v", what, err)
 		}
-		if _, _, err := fromRunRequest(&pb.RunRequest{Program: toProgram(p), Runs: 1}); err == nil && p.Validate() == nil {
+		if _, _, err := fromRunRequest(&pb.RunRequest{ProgramJson: marshal(&p), Runs: 1}); err == nil && p.Validate() == nil {
 			t.Errorf("%s: the server takes it", what)
 		}
 	}

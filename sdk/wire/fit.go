@@ -120,7 +120,7 @@ func fromEstimateWithRequest(
 	for row := range int(sets) {
 		set := make(map[string]float64, len(names))
 		for i, name := range names {
-			set[name] = c.finite(name, q.Values[row*len(names)+i])
+			set[name] = c.number(name, q.Values[row*len(names)+i], finite)
 		}
 		values = append(values, set)
 	}
@@ -160,7 +160,7 @@ func fromTimes(q *pb.EstimateWithResponse, sets, kernels int) ([][]unit.Seconds,
 	for i := range rows {
 		rows[i] = make([]unit.Seconds, kernels)
 		for j := range rows[i] {
-			rows[i][j] = unit.Seconds(c.amount("a time", q.Seconds[i*kernels+j]))
+			rows[i][j] = unit.Seconds(c.number("a time", q.Seconds[i*kernels+j], amount))
 		}
 	}
 	return rows, c.err

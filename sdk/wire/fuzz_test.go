@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -56,7 +57,20 @@ func of[M proto.Message, T any](seed M, from func(M) (T, error), sound func(T) e
 	}, to != nil}
 }
 
-func finite(values ...float64) error {
+// ofJSON makes a message of a value that travels as JSON, what is checked where it arrives, and what it must guarantee.
+// Both may be nil.
+func ofJSON[T any](v T, check, sound func(*T) error) message {
+	if check == nil {
+		check = func(*T) error { return nil }
+	}
+	var passed func(T) error
+	if sound != nil {
+		passed = func(v T) error { return sound(&v) }
+	}
+	return of(toJSON(&v), fromJSON(check), passed, func(v T) *pb.Json { return toJSON(&v) })
+}
+
+func areFinite(values ...float64) error {
 	for _, v := range values {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return fmt.Errorf("%v passed", v)
@@ -65,7 +79,7 @@ func finite(values ...float64) error {
 	return nil
 }
 
-func positive(values ...float64) error {
+func arePositive(values ...float64) error {
 	for _, v := range values {
 		if !(v > 0) || math.IsInf(v, 0) {
 			return fmt.Errorf("%v passed", v)
@@ -102,18 +116,16 @@ func messages(f testing.TB) []message {
 	devices, _ := x.Devices(ctx)
 	environment, _ := x.Environment(ctx, 0)
 	const runs = 3
-	levels := &pb.OpenResponse{Levels: toLevels(a.Hierarchy().Levels())}
 	plan, _ := fake.Provider{}.Calibration(ctx, exec.Device{Name: "GPU", Attributes: map[string]float64{"units": 1}})
 	rungs, _ := fake.Provider{}.Ladder(ctx)
 	value := calibrate.Value{Value: 1, Unit: "s", Spread: 0.01, Clock: 1e9, Rounds: 3, Time: time.Unix(1, 0).UTC()}
-	numbers, atoms, _ := plan.Numbers(ctx, calibrate.Values{"one": value})
+	found, atoms, _ := plan.Numbers(ctx, calibrate.Values{"one": value})
 
 	return []message{
 		of(toProblem(p), fromProblem, nil, toProblem),
 		of(toConfigs(few.Configs), fromConfigs, nil, toConfigs),
-		of(toSpace(arch.Space{Kernel: "k", BlockM: []int{16, 32},
-			Axes: []arch.AxisValues{{Name: "x",
-				Values: []string{"1"}}}}), func(q *pb.Space) (arch.Space, error) { return fromSpace(q), nil }, nil, toSpace),
+		ofJSON(arch.Space{Kernel: "k", BlockM: []int{16, 32}, Axes: []arch.AxisValues{{Name: "x", Values: []string{"1"}}}},
+			nil, nil),
 		of(toCandidates(few), func(q *pb.CandidatesResponse) (*arch.Candidates, error) {
 			return fromCandidates(q, "", a.Describe())
 		}, func(c *arch.Candidates) error {
@@ -135,7 +147,7 @@ func messages(f testing.TB) []message {
 		}, func(est []arch.Estimate) error {
 			for _, e := range est {
 				if e.Reject == "" {
-					if err := positive(float64(e.Cycles)); err != nil {
+					if err := arePositive(float64(e.Cycles)); err != nil {
 						return err
 					}
 				}
@@ -145,7 +157,7 @@ func messages(f testing.TB) []message {
 		of(toRanking(&result), func(q *pb.Ranking) (selector.Result, error) { return fromRanking(q, 2, "", a.Describe()) },
 			func(r selector.Result) error {
 				for _, e := range r.Entries {
-					if err := errors.Join(positive(float64(e.Estimate.Cycles)),
+					if err := errors.Join(arePositive(float64(e.Estimate.Cycles)),
 						e.Config.Validate(a.Describe().Axes(e.Config.Kernel)...)); err != nil || min(e.Index, e.Mapping.XCDs,
 						e.Mapping.Chunk) < 0 {
 						return fmt.Errorf("%+v passed, %w", e, err)
@@ -162,14 +174,15 @@ func messages(f testing.TB) []message {
 			}
 			return nil
 		}, nil),
-		of(encodeDescription(a.Describe()), fromDescription, func(d *arch.Description) error {
+		ofJSON(opening{*a.Describe(), a.Hierarchy().Levels()}, (*opening).check, func(o *opening) error {
+			d := &o.Description
 			for _, u := range d.Uncertainty {
-				if err := positive(u.Level); err != nil {
+				if err := arePositive(u.Level); err != nil {
 					return err
 				}
 			}
 			for _, param := range d.Params {
-				if err := finite(param.Value); err != nil {
+				if err := areFinite(param.Value); err != nil {
 					return err
 				}
 			}
@@ -178,39 +191,31 @@ func messages(f testing.TB) []message {
 					return fmt.Errorf("%q is unused, but no parameter", name)
 				}
 			}
-			return positive(float64(d.Clock))
-		}, encodeDescription),
-		of(levels, func(q *pb.OpenResponse) ([]arch.Level, error) { return fromLevels(q.Levels) },
-			func(levels []arch.Level) error {
-				for _, l := range levels {
-					if err := finite(float64(l.Capacity), float64(l.Latency), float64(l.Bandwidth.Peak), l.Bandwidth.C0,
-						l.Bandwidth.C1,
-						l.Bandwidth.C2); err != nil {
-						return err
-					}
+			for _, l := range o.Levels {
+				if err := areFinite(float64(l.Capacity), float64(l.Latency), float64(l.Bandwidth.Peak), l.Bandwidth.C0,
+					l.Bandwidth.C1, l.Bandwidth.C2); err != nil {
+					return err
 				}
-				return nil
-			}, func(levels []arch.Level) *pb.OpenResponse { return &pb.OpenResponse{Levels: toLevels(levels)} }),
-		of(toManifest(fake.Provider{}.Manifest()), fromManifest, nil, toManifest),
-		of(toOpenRequest(arch.OpenRequest{
+			}
+			return arePositive(float64(d.Clock))
+		}),
+		ofJSON(fake.Provider{}.Manifest(), checkManifest, nil),
+		of(OpenMessage(arch.OpenRequest{
 			Arch: "a", Device: "d", Options: map[string]string{"k": "v"},
 			Overrides: map[string]hw.OverrideValue{"p": {Value: 0.1, Unit: "B"}},
 			Live: &arch.LiveDevice{Name: "GPU",
 				Attributes: map[string]float64{"clock": 1e9}}, Rung: arch.RungCompiled, Compiled: []byte("kernels"),
-		}), fromOpenRequest, nil, toOpenRequest),
-		of(&pb.Info{Name: "n", Version: "1", Health: pb.Health_HEALTH_FAILING, HealthReason: "why"},
-			fromInfo, nil, nil),
+		}), fromOpenRequest, nil, OpenMessage),
+		ofJSON(Info{Name: "n", Version: "1", Failing: "why"}, nil, nil),
 		of(toDiagnostic(fmt.Errorf("why")), func(q *pb.Diagnostic) (error, error) { return fromDiagnostic(q), nil }, nil,
 			toDiagnostic),
-		of(toExecutorManifest(exec.Manifest{Name: "x", Version: "1"}), fromExecutorManifest, nil, toExecutorManifest),
-		of(toDevices(devices), fromDevices, nil, toDevices),
-		of(toEnvironment(environment), fromEnvironment, func(e exec.Environment) error {
-			return finite(float64(e.Clock), e.PowerWatts, e.PowerLimitWatts, e.TemperatureC)
-		}, toEnvironment),
-		of(toResources(exec.Resources{Registers: 128, SpillBytes: 8, SharedMemory: 1024, CTAsPerSM: 2}), fromResources,
-			func(r exec.Resources) error {
-				return finite(float64(r.SpillBytes), float64(r.SharedMemory))
-			}, toResources),
+		ofJSON(exec.Manifest{Name: "x", Version: "1"}, nil, nil),
+		ofJSON(devices, nil, nil),
+		ofJSON(environment, nil, func(e *exec.Environment) error {
+			return areFinite(float64(e.Clock), e.PowerWatts, e.PowerLimitWatts, e.TemperatureC)
+		}),
+		ofJSON(exec.Resources{Registers: 128, SpillBytes: 8, SharedMemory: 1024, CTAsPerSM: 2}, nil,
+			func(r *exec.Resources) error { return areFinite(float64(r.SpillBytes), float64(r.SharedMemory)) }),
 		of(toNumerics(exec.Numerics{MaxError: math.Inf(1), Tolerance: 0.01, Checked: 5, Wrong: 2, OutOfBounds: 1}),
 			fromNumerics, func(n exec.Numerics) error {
 				if !(n.MaxError >= 0) || n.Wrong > n.Checked || n.Wrong < 0 {
@@ -224,40 +229,30 @@ func messages(f testing.TB) []message {
 					runs)
 			}, func(samples []exec.Sample) error {
 				for _, s := range samples {
-					if err := positive(float64(s.Time)); err != nil {
+					if err := arePositive(float64(s.Time)); err != nil {
 						return err
 					}
 				}
 				return nil
 			}, toSamples),
-		of(&pb.RunRequest{Program: toProgram(program), Runs: runs}, func(q *pb.RunRequest) (exec.Program, error) {
-			p, _, err := fromRunRequest(q)
-			return p, err
-		}, func(p exec.Program) error { return finite(float64(p.SharedMemory)) }, nil),
+		ofJSON(program, nil, func(p *exec.Program) error { return areFinite(float64(p.SharedMemory)) }),
 		of(toReadings([]exec.Reading{{Sample: exec.Sample{Time: 1e-5, Clock: 1e9}, Counters: []uint64{1, 2}}}),
 			func(q *pb.RunResponse) ([]exec.Reading, error) { return fromReadings(q, 2, 1) },
-			func(readings []exec.Reading) error { return positive(float64(readings[0].Time)) }, toReadings),
+			func(readings []exec.Reading) error { return arePositive(float64(readings[0].Time)) }, toReadings),
 		of(toTimes([][]unit.Seconds{{1, 0}, {2, 3}}, 2), func(q *pb.EstimateWithResponse) ([][]unit.Seconds, error) {
 			return fromTimes(q, 2, 2)
 		}, func(rows [][]unit.Seconds) error {
-			return finite(float64(rows[0][0]), float64(rows[0][1]), float64(rows[1][0]), float64(rows[1][1]))
+			return areFinite(float64(rows[0][0]), float64(rows[0][1]), float64(rows[1][0]), float64(rows[1][1]))
 		}, func(rows [][]unit.Seconds) *pb.EstimateWithResponse { return toTimes(rows, 2) }),
-		of(toPlan(plan), fromPlan, (*calibrate.Plan).Check, toPlan),
-		of(&pb.CalibrationNumbersRequest{Values: toValues(calibrate.Values{"one": value})},
-			func(q *pb.CalibrationNumbersRequest) (calibrate.Values, error) { return fromValues(q.Values) }, nil,
-			func(v calibrate.Values) *pb.CalibrationNumbersRequest {
-				return &pb.CalibrationNumbersRequest{Values: toValues(v)}
-			}),
-		of(toNumbers(numbers, atoms), func(q *pb.CalibrationNumbersResponse) (*pb.CalibrationNumbersResponse, error) {
-			got, err := fromNumbers(q)
-			return toNumbers(got.numbers, got.atoms), err
-		}, nil, func(q *pb.CalibrationNumbersResponse) *pb.CalibrationNumbersResponse { return q }),
-		of(toLadder(rungs), fromLadder, func(l *ladder.Ladder) error {
+		ofJSON(plan.Probes, checkProbes, nil),
+		ofJSON(measured{Device: devices[0], Values: calibrate.Values{"one": value}}, (*measured).check, nil),
+		ofJSON(numbers{found, atoms}, nil, nil),
+		ofJSON(*rungs, nil, func(l *ladder.Ladder) error {
 			if !l.Types.Valid() || l.Family == "" {
 				return fmt.Errorf("%+v passed", l)
 			}
 			return nil
-		}, toLadder),
+		}),
 	}
 }
 
@@ -307,7 +302,7 @@ func FuzzServer(f *testing.F) {
 		f.Fatal(err)
 	}
 	s := &archServer{provider: provider}
-	opened, err := s.Open(ctx, &pb.OpenRequest{Arch: "example"})
+	opened, err := s.Open(ctx, OpenMessage(arch.OpenRequest{Arch: "example"}))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -316,13 +311,12 @@ func FuzzServer(f *testing.F) {
 	hash := hashConfigs(configs)
 	set := &pb.ConfigSet{Sha256: hash[:], Configs: toConfigs(configs)}
 	seeds := []proto.Message{
-		&pb.OpenRequest{Arch: "example"}, &pb.CandidatesRequest{Problem: p,
-			Space: toSpace(arch.Space{BlockM: []int{64}})}, &pb.EstimateRequest{Problem: p, Configs: set},
+		OpenMessage(arch.OpenRequest{Arch: "example"}), &pb.CandidatesRequest{Problem: p,
+			SpaceJson: SpaceJSON(arch.Space{BlockM: []int{64}})}, &pb.EstimateRequest{Problem: p, Configs: set},
 		&pb.TermsRequest{Problem: p, Configs: set}, &pb.MappingRequest{Problem: p, Config: toConfigs(configs)},
-		&pb.RankRequest{Problems: []*pb.Problem{p, {}}, Top: 2, Map: 1},
+		&pb.RankRequest{Problems: []*pb.Problem{p, {}}, Top: 2, Map: 1, SpaceJson: []byte("{}")},
 		&pb.EstimateWithRequest{Problems: []*pb.Problem{p}, Counts: []int64{1}, Configs: set, Sets: 1},
-		&pb.CalibrationRequest{Device: &pb.Device{Name: "GPU", Arch: "fake"}}, &pb.CalibrationNumbersRequest{},
-		&pb.LadderRequest{},
+		toJSON(&exec.Device{Name: "GPU", Arch: "fake"}), toJSON(&measured{Device: exec.Device{Name: "GPU", Arch: "fake"}}),
 	}
 	for kind, seed := range seeds {
 		data, err := proto.Marshal(seed)
@@ -359,12 +353,11 @@ func FuzzServer(f *testing.F) {
 		case *pb.EstimateWithRequest:
 			q.Handle = opened.Handle
 			answer, err = s.EstimateWith(ctx, q)
-		case *pb.CalibrationRequest:
-			answer, err = s.Calibration(ctx, q)
-		case *pb.CalibrationNumbersRequest:
+		case *pb.Json:
+			if answer, err = s.Calibration(ctx, q); err == nil {
+				break
+			}
 			answer, err = s.CalibrationNumbers(ctx, q)
-		case *pb.LadderRequest:
-			answer, err = s.Ladder(ctx, q)
 		}
 		if err != nil {
 			if !Answered(err) && status.Code(err) != codes.Unimplemented {
@@ -381,18 +374,18 @@ func FuzzServer(f *testing.F) {
 // Whatever a program prints as its description, it is understood or refused, and a name is there whenever it passes.
 func FuzzDescribe(f *testing.F) {
 	for _, s := range []string{
-		`{"info":{"name":"n","version":"1","health":"HEALTH_OK"},"protocol_versions":[1],` +
+		`{"info":{"name":"n","version":"1"},"protocols":[2],` +
 			`"manifest":{"name":"n","archs":[{"id":"a","models":["m"],"kernels":["k"],"devices":[{"id":"d"}]}]}}`,
-		`{"info":{"name":"n","health":"HEALTH_OK"},"protocolVersions":[2],"executor":{"name":"n"},"unknown":{}}`,
-		``, `null`, `{}`, `[]`, `{"info":{"health":7}}`, `{"info":{"name":"n","health":"HEALTH_FAILING"}}`,
-		`{"protocol_versions":[99999999999]}`, "{\"info\":{\"name\":\"\xff\"}}",
+		`{"info":{"name":"n"},"protocols":[3],"executor":{"name":"n"},"unknown":{}}`,
+		``, `null`, `{}`, `[]`, `{"info":{"failing":7}}`, `{"info":{"name":"n","failing":"why"},"protocols":[2]}`,
+		`{"protocols":[99999999999]}`, "{\"info\":{\"name\":\"\xff\"}}",
 	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		d, err := ParseDescribe(text)
-		if err == nil && (d.Info.Name == "" || d.Manifest == nil && d.Executor == nil || d.Manifest != nil &&
-			d.Manifest.Name == "") {
+		if err == nil && slices.Equal(d.Protocols, []int{ProtocolVersion}) && (d.Info.Name == "" || d.Manifest == nil &&
+			d.Executor == nil || d.Manifest != nil && d.Manifest.Name == "") {
 			t.Errorf("%s passes as %+v", text, d)
 		}
 	})

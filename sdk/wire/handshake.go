@@ -22,7 +22,7 @@ import (
 
 // ProtocolVersion is the version of the messages and of their meaning. go-plugin compares the host's and the plugin's
 // in the handshake, before the first call, and they must be equal.
-const ProtocolVersion = 1
+const ProtocolVersion = 2
 
 // Environment variables that the host sets for a plugin beside those of go-plugin.
 const (

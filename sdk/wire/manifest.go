@@ -1,36 +1,19 @@
 package wire
 
 import (
+	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
-
-	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/exec"
-	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
-func fromInfo(q *pb.Info) (Info, error) {
-	info := Info{Name: q.GetName(), Version: q.GetVersion()}
-	switch q.GetHealth() {
-	case pb.Health_HEALTH_OK:
-		// Nothing to add.
-	case pb.Health_HEALTH_FAILING:
-		info.Failing = cut(q.GetHealthReason())
-		if info.Failing == "" {
-			info.Failing = "it gives no reason"
-		}
-	case pb.Health_HEALTH_UNSPECIFIED:
-		return info, errors.New("no health")
-	default:
-		return info, fmt.Errorf("unknown health %d", q.GetHealth())
-	}
-	if info.Name == "" {
-		return info, errors.New("no name")
-	}
-	return info, nil
+// Info is what a plugin says about itself.
+type Info struct {
+	Name, Version string
+	// Failing says why the plugin cannot work; empty means that it can.
+	Failing string
 }
 
 // Description is what a plugin says about itself before it is started. At least one of the manifests is there.
@@ -41,55 +24,45 @@ type Description struct {
 	Executor  *exec.Manifest
 }
 
-// ParseDescribe reads what a plugin prints when it is run with the argument "describe". Fields that this version does
-// not know are ignored, so that a newer plugin can still be named and skipped with its reason.
-func ParseDescribe(text []byte) (Description, error) {
-	var q pb.Describe
-	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(text, &q); err != nil {
-		return Description{}, errors.New("not the JSON of a plugin's description")
+// JSON is what the plugin prints when it is run with the argument "describe".
+func (d *Description) JSON() []byte { return marshal(d) }
+
+// ParseDescribe reads what JSON writes. Of a plugin of another protocol it reads Info and Protocols alone, so that such
+// a plugin can still be named and skipped with its reason.
+func ParseDescribe(text []byte) (d Description, err error) {
+	var head struct {
+		Info      struct{ Name, Version, Failing string }
+		Protocols []int
 	}
-	info, err := fromInfo(q.GetInfo())
+	if json.Unmarshal(text, &head) != nil {
+		return d, errors.New("not the JSON of a plugin's description")
+	}
+	d.Info, d.Protocols = head.Info, head.Protocols
+	if len(d.Protocols) > 0 && !slices.Contains(d.Protocols, ProtocolVersion) {
+		return d, nil
+	}
+	whole, err := unmarshal[Description](text, MaxShortAnswerMemory)
 	if err != nil {
-		return Description{Info: info}, err
+		return d, err
 	}
-	d := Description{Info: info, Protocols: make([]int, len(q.GetProtocolVersions()))}
-	for i, v := range q.GetProtocolVersions() {
-		d.Protocols[i] = int(v)
-	}
-	if q.Manifest != nil {
-		m, err := fromManifest(q.Manifest)
-		if err != nil {
-			return d, err
-		}
-		d.Manifest = &m
-	}
-	if q.Executor != nil {
-		m, err := fromExecutorManifest(q.Executor)
-		if err != nil {
-			return d, err
-		}
-		d.Executor = &m
-	}
+	d = whole
+	d.Info.Failing = cut(d.Info.Failing)
 	if d.Manifest == nil && d.Executor == nil {
 		return d, errors.New("no manifest")
 	}
-	return d, nil
+	if d.Manifest != nil {
+		err = checkManifest(d.Manifest)
+	}
+	return d, err
 }
 
-func fromManifest(q *pb.Manifest) (arch.Manifest, error) {
+// checkManifest returns what is wrong with a manifest beyond its fields one by one.
+func checkManifest(m *arch.Manifest) error {
 	var c check
-	m := c.decodeManifest(q)
 	for i := range m.Archs {
 		a := &m.Archs[i]
 		if len(a.Models) == 0 || len(a.Kernels) == 0 || len(a.Devices) == 0 {
 			c.fail("the manifest's architecture %q lacks models, kernels or devices", a.ID)
-		}
-		c.ids("an architecture", a.ID)
-		c.ids("a model", a.Models...)
-		c.ids("a kernel family", a.Kernels...)
-		for _, d := range a.Devices {
-			c.ids("a device", d.ID)
-			c.ids("a device", d.Aliases...)
 		}
 		for _, model := range a.Fitted {
 			if !slices.Contains(a.Models, model) {
@@ -97,5 +70,5 @@ func fromManifest(q *pb.Manifest) (arch.Manifest, error) {
 			}
 		}
 	}
-	return m, c.err
+	return c.err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/fake"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
@@ -26,17 +27,17 @@ func TestExtremeNumbersAreRefused(t *testing.T) {
 	var response proto.Message
 	p := connect(t)
 	a := p.open(t)
-	for name, set := range map[string]func(*pb.OpenResponse, float64){
-		"clock":        func(m *pb.OpenResponse, v float64) { m.Description.ClockHz = v },
-		"peak":         func(m *pb.OpenResponse, v float64) { m.Description.Peaks[0].FlopsPerSecond = v },
-		"ceiling":      func(m *pb.OpenResponse, v float64) { m.Description.Ceilings[0].Limit = v },
-		"reached":      func(m *pb.OpenResponse, v float64) { m.Description.Ceilings[0].Reached = v },
-		"spread":       func(m *pb.OpenResponse, v float64) { m.Description.Uncertainty[0].Spread = v },
-		"plan spread":  func(m *pb.OpenResponse, v float64) { m.Description.Uncertainty[0].PlanSpread = v },
-		"level":        func(m *pb.OpenResponse, v float64) { m.Description.Uncertainty[0].Level = v },
-		"widening":     func(m *pb.OpenResponse, v float64) { m.Description.Uncertainty[0].Widening = v },
-		"checked m":    func(m *pb.OpenResponse, v float64) { m.Description.Uncertainty[0].Checked.M.Low = v },
-		"range":        func(m *pb.OpenResponse, v float64) { m.Description.Uncertainty[0].Ranges[1].Low = v },
+	for name, set := range map[string]func(*arch.Description, float64){
+		"clock":        func(d *arch.Description, v float64) { d.Clock = unit.Hertz(v) },
+		"peak":         func(d *arch.Description, v float64) { d.Peak[0].Rate = unit.FlopsPerSecond(v) },
+		"ceiling":      func(d *arch.Description, v float64) { d.Ceilings[0].Limit = v },
+		"reached":      func(d *arch.Description, v float64) { d.Ceilings[0].Reached = v },
+		"spread":       func(d *arch.Description, v float64) { d.Uncertainty[0].Sigma = v },
+		"plan spread":  func(d *arch.Description, v float64) { d.Uncertainty[0].PlanSigma = v },
+		"level":        func(d *arch.Description, v float64) { d.Uncertainty[0].Level = v },
+		"widening":     func(d *arch.Description, v float64) { d.Uncertainty[0].Widening = v },
+		"checked m":    func(d *arch.Description, v float64) { d.Uncertainty[0].Checked.M.Low = v },
+		"range":        func(d *arch.Description, v float64) { d.Uncertainty[0].Ranges[1].Low = v },
 		"Rank":         nil,
 		"Estimate":     nil,
 		"one Estimate": nil,
@@ -47,7 +48,7 @@ func TestExtremeNumbersAreRefused(t *testing.T) {
 				switch m := m.(type) {
 				case *pb.OpenResponse:
 					if set != nil {
-						set(m, v)
+						rewrite(m, func(o *opening) { set(&o.Description, v) })
 					}
 				case *pb.RankResponse:
 					m.Rankings[0].Cycles[0] = v
@@ -76,18 +77,18 @@ func TestExtremeNumbersAreRefused(t *testing.T) {
 // An id that nobody can type, or that is more than a word where it is shown, is refused with the manifest, or where the
 // architecture is opened.
 func TestOddIDsAreRefused(t *testing.T) {
-	for name, set := range map[string]func(*pb.ArchEntry, string){
-		"architecture":  func(a *pb.ArchEntry, id string) { a.Id = id },
-		"model":         func(a *pb.ArchEntry, id string) { a.Models[1] = id },
-		"kernel family": func(a *pb.ArchEntry, id string) { a.Kernels[0] = id },
-		"device":        func(a *pb.ArchEntry, id string) { a.Devices[0].Id = id },
-		"alias":         func(a *pb.ArchEntry, id string) { a.Devices[0].Aliases = append(a.Devices[0].Aliases, id) },
+	for name, set := range map[string]func(*arch.ArchEntry, string){
+		"architecture":  func(a *arch.ArchEntry, id string) { a.ID = id },
+		"model":         func(a *arch.ArchEntry, id string) { a.Models[1] = id },
+		"kernel family": func(a *arch.ArchEntry, id string) { a.Kernels[0] = id },
+		"device":        func(a *arch.ArchEntry, id string) { a.Devices[0].ID = id },
+		"alias":         func(a *arch.ArchEntry, id string) { a.Devices[0].Aliases = append(a.Devices[0].Aliases, id) },
 	} {
 		for _, id := range []string{"", "\x1b[2Jsm90", "sm90\nFORGED", "sm90@h200", "h200:clock=1", "a,b", "a b", "größe",
 			strings.Repeat("a", maxID+1)} {
-			m := toManifest(fake.Provider{}.Manifest())
-			set(m.Archs[0], id)
-			if _, err := fromManifest(m); err == nil || strings.ContainsAny(err.Error(), "\x1b\n") {
+			m := fake.Provider{}.Manifest()
+			set(&m.Archs[0], id)
+			if _, err := fromJSON(checkManifest)(toJSON(&m)); err == nil || strings.ContainsAny(err.Error(), "\x1b\n") {
 				t.Errorf("%s %q: %v", name, id, err)
 			}
 		}
@@ -95,7 +96,7 @@ func TestOddIDsAreRefused(t *testing.T) {
 	p := connect(t)
 	p.forge = func(m proto.Message) {
 		if m, ok := m.(*pb.OpenResponse); ok {
-			m.Description.Kernels[0] = "one\nFORGED"
+			rewrite(m, func(o *opening) { o.Description.Kernels[0] = "one\nFORGED" })
 		}
 	}
 	if _, err := p.client.Open(t.Context(), arch.OpenRequest{Arch: "fake"}); diag.KindOf(err) != diag.Plugin {
@@ -131,20 +132,20 @@ func TestDescriptionsOfSomethingElse(t *testing.T) {
 	if _, err := p.client.Open(t.Context(), request); err != nil {
 		t.Fatal(err)
 	}
-	for says, forge := range map[string]func(*pb.Description){
-		`the architecture "sm90"`:                      func(d *pb.Description) { d.Arch = "sm90" },
-		`the device "small", where "large"`:            func(d *pb.Description) { d.Device = "small" },
-		`the model "other"`:                            func(d *pb.Description) { d.Model = "other" },
-		"no more than compiled":                        func(d *pb.Description) { d.Rung = pb.Rung_RUNG_CHARACTERIZED },
-		`the option salt "1", where "2" was asked for`: func(d *pb.Description) { d.Options[0].Value = "1" },
-		"noise was overridden, and is described as not": func(d *pb.Description) {
-			d.Params[0].Tier, d.Params[0].Value = pb.Tier_TIER_DERIVED, 2*d.Params[0].Value
+	for says, forge := range map[string]func(*arch.Description){
+		`the architecture "sm90"`:                      func(d *arch.Description) { d.Arch = "sm90" },
+		`the device "small", where "large"`:            func(d *arch.Description) { d.Device = "small" },
+		`the model "other"`:                            func(d *arch.Description) { d.Model = "other" },
+		"no more than compiled":                        func(d *arch.Description) { d.Rung = arch.RungCharacterized },
+		`the option salt "1", where "2" was asked for`: func(d *arch.Description) { d.Options[0].Value = "1" },
+		"noise was overridden, and is described as not": func(d *arch.Description) {
+			d.Params[0].Tier, d.Params[0].Value = hw.Derived, 2*d.Params[0].Value
 		},
-		"bandwidth was not overridden": func(d *pb.Description) { d.Params[1].Tier = pb.Tier_TIER_OVERRIDE },
+		"bandwidth was not overridden": func(d *arch.Description) { d.Params[1].Tier = hw.Override },
 	} {
 		p.forge = func(m proto.Message) {
 			if m, ok := m.(*pb.OpenResponse); ok {
-				forge(m.Description)
+				rewrite(m, func(o *opening) { forge(&o.Description) })
 			}
 		}
 		if _, err := p.client.Open(t.Context(), request); diag.KindOf(err) != diag.Plugin ||

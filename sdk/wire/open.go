@@ -8,45 +8,16 @@ import (
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
-func toOpenRequest(r arch.OpenRequest) *pb.OpenRequest {
-	q := &pb.OpenRequest{Arch: valid(r.Arch), Device: valid(r.Device), Model: valid(r.Model), Kernel: valid(r.Kernel),
-		Rung: toRung(r.Rung), Compiled: r.Compiled, Characterization: r.Characterization,
+// OpenMessage returns the message of a request, for a caller that speaks the protocol itself.
+func OpenMessage(r arch.OpenRequest) *pb.OpenRequest {
+	return &pb.OpenRequest{Json: marshal(&r), Compiled: r.Compiled, Characterization: r.Characterization,
 		DeviceFile: r.DeviceFile}
-	if len(r.Overrides) > 0 {
-		q.Overrides = make(map[string]*pb.Override, len(r.Overrides))
-		for name, o := range r.Overrides {
-			q.Overrides[valid(name)] = &pb.Override{Value: o.Value, Unit: valid(o.Unit)}
-		}
-	}
-	if len(r.Options) > 0 {
-		q.Options = make(map[string]string, len(r.Options))
-		for key, value := range r.Options {
-			q.Options[valid(key)] = valid(value)
-		}
-	}
-	if r.Live != nil {
-		q.Live = encodeLiveDevice(r.Live)
-	}
-	return q
 }
 
 func fromOpenRequest(q *pb.OpenRequest) (arch.OpenRequest, error) {
-	r := arch.OpenRequest{Arch: q.GetArch(), Device: q.GetDevice(), Model: q.GetModel(), Kernel: q.GetKernel(),
-		Options: q.GetOptions(), Compiled: q.GetCompiled(), Characterization: q.GetCharacterization(),
-		DeviceFile: q.GetDeviceFile()}
-	if len(q.GetOverrides()) > 0 {
-		r.Overrides = make(map[string]hw.OverrideValue, len(q.Overrides))
-		for name, o := range q.Overrides {
-			r.Overrides[name] = hw.OverrideValue{Value: o.GetValue(), Unit: o.GetUnit()}
-		}
-	}
-	var c check
-	r.Rung = c.rung(q.GetRung())
-	if q.GetLive() != nil {
-		live := c.decodeLiveDevice(q.Live)
-		r.Live = &live
-	}
-	return r, c.err
+	r, err := unmarshal[arch.OpenRequest](q.GetJson(), maxRequestMemory)
+	r.Compiled, r.Characterization, r.DeviceFile = q.GetCompiled(), q.GetCharacterization(), q.GetDeviceFile()
+	return r, err
 }
 
 // describes checks that a description answers the request. A live device may be described as another one.
@@ -82,30 +53,4 @@ func describes(d *arch.Description, r arch.OpenRequest) error {
 		}
 	}
 	return c.err
-}
-
-// toAttributes carries the numbers of a live device.
-func toAttributes(attributes map[string]float64) map[string]float64 {
-	if len(attributes) == 0 {
-		return nil
-	}
-	out := make(map[string]float64, len(attributes))
-	for name, v := range attributes {
-		out[valid(name)] = v
-	}
-	return out
-}
-
-var rungs = [...]arch.Rung{
-	pb.Rung_RUNG_SPEC: arch.RungSpec, pb.Rung_RUNG_CALIBRATED: arch.RungCalibrated,
-	pb.Rung_RUNG_COMPILED: arch.RungCompiled, pb.Rung_RUNG_CHARACTERIZED: arch.RungCharacterized,
-}
-
-func toRung(r arch.Rung) pb.Rung {
-	for i, rung := range rungs {
-		if r == rung {
-			return pb.Rung(i)
-		}
-	}
-	return pb.Rung_RUNG_UNSPECIFIED
 }

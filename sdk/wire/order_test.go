@@ -2,24 +2,18 @@ package wire
 
 import (
 	"errors"
-	"math"
-	"strings"
 	"testing"
 
+	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/exec"
-	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
 // Of several faults in a message, the same one is said every time.
 func TestFaultThatIsSaid(t *testing.T) {
 	for range 20 {
-		var c check
-		c.attributes(map[string]float64{"d": math.NaN(), "c": math.NaN(), "b": math.NaN(), "a": math.NaN()})
-		if c.err == nil || !strings.Contains(c.err.Error(), "a ") {
-			t.Fatal(c.err)
-		}
-		_, err := fromNumerics(&pb.Numerics{Checked: -1, Wrong: -2, OutOfBounds: -3})
-		if err == nil || err.Error() != "numerics checked is -1" {
+		bad := calibrate.Value{Value: -1}
+		m := measured{Values: calibrate.Values{"d": bad, "c": bad, "b": bad, "a": bad}}
+		if err := m.check(); err == nil || err.Error() != "a: it is -1" {
 			t.Fatal(err)
 		}
 	}

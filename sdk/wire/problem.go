@@ -29,10 +29,6 @@ func toProblem(p gemm.Problem) *pb.Problem {
 	return q
 }
 
-func toProblems(list []gemm.Problem) []*pb.Problem {
-	return each(list, func(p *gemm.Problem) *pb.Problem { return toProblem(*p) })
-}
-
 // fromProblem keeps unspecified values as zero: what a problem must have is the model's to say.
 func fromProblem(q *pb.Problem) (gemm.Problem, error) {
 	p := gemm.Problem{
@@ -68,7 +64,7 @@ func fromGroups(rows []int64) (gemm.Groups, error) {
 	if len(rows) == 0 {
 		return gemm.Groups{}, nil
 	}
-	return gemm.NewGroups(ints[int](rows)...)
+	return gemm.NewGroups(all(rows, func(n int64) int { return int(n) })...)
 }
 
 // alignment turns what is too large into something that no alignment is, instead of wrapping.

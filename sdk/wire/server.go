@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -21,7 +22,7 @@ import (
 type Service struct {
 	provider any
 	// describe fills in what the plugin provides, and who it is.
-	describe func(*pb.Describe) *pb.Info
+	describe func(*Description)
 	register func(grpc.ServiceRegistrar)
 	close    func() error
 }
@@ -30,10 +31,9 @@ type Service struct {
 func ArchService(p arch.Provider) *Service {
 	return &Service{
 		provider: p,
-		describe: func(d *pb.Describe) *pb.Info {
+		describe: func(d *Description) {
 			m := p.Manifest()
-			d.Manifest = encodeManifest(&m)
-			return &pb.Info{Name: m.Name, Version: m.Version}
+			d.Manifest, d.Info = &m, Info{Name: m.Name, Version: m.Version}
 		},
 		register: func(r grpc.ServiceRegistrar) { pb.RegisterArchServiceServer(r, &archServer{provider: p}) },
 		close:    func() error { return nil },
@@ -53,13 +53,12 @@ type HealthChecker interface {
 }
 
 // Describe returns what the plugin answers to "describe".
-func (s *Service) Describe(ctx context.Context) *pb.Describe {
-	d := &pb.Describe{ProtocolVersions: []int32{ProtocolVersion}}
-	d.Info = s.describe(d)
-	d.Info.Health = pb.Health_HEALTH_OK
+func (s *Service) Describe(ctx context.Context) *Description {
+	d := &Description{Protocols: []int{ProtocolVersion}}
+	s.describe(d)
 	if h, ok := s.provider.(HealthChecker); ok {
 		if err := h.Health(ctx); err != nil {
-			d.Info.Health, d.Info.HealthReason = pb.Health_HEALTH_FAILING, cut(err.Error())
+			d.Info.Failing = cmp.Or(cut(err.Error()), "it gives no reason")
 		}
 	}
 	return d
@@ -73,8 +72,8 @@ type baseServer struct {
 	service *Service
 }
 
-func (s *baseServer) Info(ctx context.Context, _ *pb.InfoRequest) (*pb.InfoResponse, error) {
-	return &pb.InfoResponse{Info: s.service.Describe(ctx).Info}, nil
+func (s *baseServer) Info(ctx context.Context, _ *pb.Json) (*pb.Json, error) {
+	return toJSON(&s.service.Describe(ctx).Info), nil
 }
 
 // How much a plugin holds before it forgets what was used least recently.
@@ -106,9 +105,9 @@ type opened struct {
 	selectors cache[*sync.Pool]
 }
 
-func (s *archServer) Manifest(context.Context, *pb.ManifestRequest) (*pb.ManifestResponse, error) {
+func (s *archServer) Manifest(context.Context, *pb.Json) (*pb.Json, error) {
 	m := s.provider.Manifest()
-	return &pb.ManifestResponse{Manifest: encodeManifest(&m)}, nil
+	return toJSON(&m), nil
 }
 
 func (s *archServer) Open(ctx context.Context, req *pb.OpenRequest) (*pb.OpenResponse, error) {
@@ -143,16 +142,16 @@ func (s *archServer) opened(ctx context.Context, sum []byte, req *pb.OpenRequest
 			return nil, toStatus(err)
 		}
 		o.arch = a
-		o.response = &pb.OpenResponse{Handle: sum, Description: encodeDescription(a.Describe()),
-			Levels: toLevels(a.Hierarchy().Levels())}
+		o.response = &pb.OpenResponse{Handle: sum,
+			Json: marshal(&opening{Description: *a.Describe(), Levels: a.Hierarchy().Levels()})}
 	}
 	return o, nil
 }
 
-func (s *archServer) Close(_ context.Context, req *pb.CloseRequest) (*pb.CloseResponse, error) {
+func (s *archServer) Close(_ context.Context, req *pb.CloseRequest) (*pb.Json, error) {
 	s.requests.remove(string(req.GetHandle()))
 	s.open.remove(string(req.GetHandle()))
-	return &pb.CloseResponse{}, nil
+	return &pb.Json{}, nil
 }
 
 // find returns what was opened under a handle.
@@ -192,7 +191,11 @@ func (s *archServer) Candidates(ctx context.Context, req *pb.CandidatesRequest) 
 	if err != nil {
 		return nil, err
 	}
-	c, err := o.arch.Candidates(ctx, p, fromSpace(req.GetSpace()))
+	space, err := unmarshal[arch.Space](req.GetSpaceJson(), maxRequestMemory)
+	if err != nil {
+		return nil, malformed(err)
+	}
+	c, err := o.arch.Candidates(ctx, p, space)
 	if err != nil {
 		return nil, toStatus(err)
 	}
@@ -266,7 +269,7 @@ func (s *archServer) Mapping(ctx context.Context, req *pb.MappingRequest) (*pb.M
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	return encodeMappingResponse(&m), nil
+	return toMapping(m), nil
 }
 
 // ranker is a selector with the result that it fills again and again.
@@ -280,14 +283,16 @@ func (s *archServer) Rank(ctx context.Context, req *pb.RankRequest) (*pb.RankRes
 	if err != nil {
 		return nil, err
 	}
-	space, err := proto.MarshalOptions{Deterministic: true}.Marshal(req.GetSpace())
-	if err != nil {
-		return nil, malformed(err)
+	pool, ok := o.selectors.get(string(req.GetSpaceJson()))
+	if !ok {
+		space, err := unmarshal[arch.Space](req.GetSpaceJson(), maxRequestMemory)
+		if err != nil {
+			return nil, malformed(err)
+		}
+		pool = o.selectors.getOrAdd(string(req.GetSpaceJson()), selectorsKept, func() *sync.Pool {
+			return &sync.Pool{New: func() any { return &ranker{Selector: selector.New(o.arch, space)} }}
+		})
 	}
-	pool := o.selectors.getOrAdd(string(space), selectorsKept, func() *sync.Pool {
-		space := fromSpace(req.GetSpace())
-		return &sync.Pool{New: func() any { return &ranker{Selector: selector.New(o.arch, space)} }}
-	})
 	r := pool.Get().(*ranker)
 	defer pool.Put(r)
 

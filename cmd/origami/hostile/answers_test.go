@@ -30,12 +30,26 @@ var answers = []input{
 	asJSON(answered("Rank", "a diagnostic of 26 MiB, with --json", diagnostic("x", 26*mib))),
 	answered("Rank", "a diagnostic without a text", diagnostic("x", 0)),
 	answered("Rank", "257 MiB", many(empty(1), 257*mib)),
-	answered("Info", "empty versions, 32 MiB", many(empty(3), 32*mib, 1)),
-	answered("Open", "empty terms, 32 MiB", many(empty(22), 32*mib, 2)),
-	answered("Open", "empty parameters, 32 MiB", many(empty(20), 32*mib, 2)),
-	answered("Open", "empty families, 32 MiB", many(empty(27), 32*mib, 2)),
-	answered("Open", "empty levels, 32 MiB", many(empty(3), 32*mib)),
-	answered("Open", "a name of 100 MiB", many("x", 100*mib, 4, 2)),
+	answered("Info", "a name of 32 MiB", inJSON(`{"name":"`, "x", 32*mib, `"}`, 1)),
+	answered("Open", "an escaped name, 2 MiB", inJSON(`{"description":{"device_name":"`, `\u0041`, 2*mib-200, `"}}`, 2)),
+	answered("Open", "terms of nothing but a name, 2 MiB", inJSON(`{"description":{"terms":[{"name":"a","kind":"step"}`,
+		`,{"name":"a","kind":"step"}`, 2*mib-200, "]}}", 2)),
+	answered("Open", "empty aliases, 2 MiB", inJSON(`{"description":{"aliases":[""`, `,""`, 2*mib-200, "]}}", 2)),
+	answered("Open", "dimensions, 2 MiB", inJSON(`{"description":{"monotone":["m"`, `,"m"`, 2*mib-200, "]}}", 2)),
+	answered("Open", "levels, 2 MiB", inJSON(`{"levels":[{"name":"a"}`, `,{"name":"a"}`, 2*mib-200, "]}", 2)),
+	answered("Open", "lists in lists, 2 MiB", inJSON(`{"description":`, "[", 2*mib-200, "}", 2)),
+	answered("Open", "spaces, 2 MiB", inJSON("{", " ", 2*mib-200, "}", 2)),
+	answered("Open", "a number of 2 MiB", inJSON(`{"description":{"clock_hz":`, "1", 2*mib-200, "}}", 2)),
+	answered("Open", "a name of 100 MiB", inJSON(`{"description":{"device_name":"`, "x", 100*mib, `"}}`, 2)),
+}
+
+// inJSON makes a message whose field of that number is JSON: a text again and again between two others.
+func inJSON(first, again string, size int, last string, number protowire.Number) func() message {
+	return func() message {
+		m := many(again, size)().after(first)
+		m.parts = append(m.parts, []byte(last))
+		return m.in(number)
+	}
 }
 
 // diagnostic is an answer that a ranking failed, for a reason of so many bytes that is the plugin's fault.
@@ -59,7 +73,7 @@ var streams = []input{
 	slowly(floods("stderr: log lines of 60 kB", lie{method: "Rank", before: func() {
 		floodStderr(`{"@level":"debug","@message":"` + strings.Repeat("x", 60000) + "\"}\n")()
 	}})),
-	describing("1 MiB of empty architectures", `{"info":{"name":"hostile","version":"1"},"protocol_versions":[1],`+
+	describing("1 MiB of empty architectures", `{"info":{"name":"hostile","version":"1"},"protocols":[2],`+
 		`"manifest":{"archs":[{}`, ",{}", mib-200, "]}}"),
 	describing("nested, 1 MiB", "", `{"manifest":`, mib-200, ""),
 	describing("without end", "", " ", 1<<40, ""),
@@ -107,17 +121,18 @@ func describing(name, first, again string, size int, last string) input {
 
 // executors are answers of an executor. Those that can be recorded do not spoil the records.
 var executors = []input{
-	executing("Devices", "empty devices, 1 MiB", many(empty(1), mib-64)),
-	executing("Devices", "a name of 900 KiB", func() message {
-		return many("x", 900<<10, 1)().after("\x12\x04sm89\x22\x06triton").in(1)
-	}),
-	executing("Environment", "empty throttle reasons, 1 MiB", many(empty(8), mib-64, 1)),
-	resumed(executing("Environment", "a throttle reason of 900 KiB", many("x", 900<<10, 8, 1))),
-	resumed(executing("Environment", "a driver of 900 KiB", many("x", 900<<10, 2, 1))),
-	executing("Environment", "a driver of 100 MiB", many("x", 100*mib, 2, 1)),
+	executing("Devices", "devices of nothing but names, 1 MiB", inJSON(`[{"name":"a","arch":"sm89"}`,
+		`,{"name":"a","arch":"sm89"}`, mib-64, "]", 1)),
+	executing("Devices", "a name of 900 KiB", inJSON(`[{"arch":"sm89","kernels":["triton"],"name":"`, "x", 900<<10,
+		`"}]`, 1)),
+	executing("Environment", "empty throttle reasons, 1 MiB", inJSON(`{"throttle_reasons":[""`, `,""`, mib-64, "]}", 1)),
+	resumed(executing("Environment", "a throttle reason of 900 KiB", inJSON(`{"throttle_reasons":["`, "x", 900<<10,
+		`"]}`, 1))),
+	resumed(executing("Environment", "a driver of 900 KiB", inJSON(`{"driver":"`, "x", 900<<10, `"}`, 1))),
+	executing("Environment", "a driver of 100 MiB", inJSON(`{"driver":"`, "x", 100*mib, `"}`, 1)),
 	executing("Compile", "unknown fields of no bytes, 32 MiB", many(empty(15), 32*mib)),
 	resumed(executing("Check", "a reference of 900 KiB", func() message {
-		return many("x", 900<<10, 6)().after("\x11\x00\x00\x00\x00\x00\x00\xf0\x3f\x18\x01").in(1)
+		return many("x", 900<<10, 6)().after("\x11\x00\x00\x00\x00\x00\x00\xf0\x3f\x18\x01")
 	})),
 	executing("Measure", "1 MiB of times", many("\x00\x00\x00\x00\x00\x00\xf0\x3f", mib-64, 1)),
 }

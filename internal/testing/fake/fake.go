@@ -160,8 +160,12 @@ func describe(name, device, salt string, params hw.Set) arch.Description {
 		}},
 		Fitted: []arch.Fitted{{DataSet: "some", Kernel: "two", Problems: []gemm.Problem{{
 			M: 64, N: 32, K: 16, Batch: 1, AMajor: gemm.MajorK, BMajor: gemm.MajorN, DType: gemm.FP16, Out: gemm.FP32,
-			LDA: 24, LDB: 40, LDC: 48, AlignA: 2, AlignB: 4, AlignC: 8, Groups: groups,
-			Nest: nest, Alpha: 2, Beta: 1, Epilogue: gemm.Epilogue{Activation: gemm.GELU},
+			LDA: 24, LDB: 40, LDC: 48, AlignA: 2, AlignB: 4, AlignC: 8,
+			Alpha: 2, Beta: 1, Epilogue: gemm.Epilogue{Activation: gemm.GELU},
+		}, {
+			M: 64, N: 32, K: 16, Batch: 1, AMajor: gemm.MajorK, BMajor: gemm.MajorN, DType: gemm.FP16, Groups: groups,
+		}, {
+			M: 64, N: 32, K: 16, Batch: 1, AMajor: gemm.MajorK, BMajor: gemm.MajorN, DType: gemm.FP16, Nest: nest,
 		}}}},
 		Monotone: []arch.Dim{arch.DimN, arch.DimK},
 		Families: []arch.Family{{Name: "two", Doc: "has named axes", Pastes: []string{"code"}, Groups: true, Nests: true,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import concurrent.futures
+import dataclasses
 import datetime
 import json
 import logging
@@ -21,7 +22,6 @@ import time
 from typing import NamedTuple
 
 import grpc
-from google.protobuf import json_format
 
 from . import _certificate, _wire
 from ._types import DiagnosticError, Executor, InputError, Kernel, Provider
@@ -30,7 +30,7 @@ _log = logging.getLogger("origami")
 
 # The counterparts of package sdk/wire.
 COOKIE = ("ORIGAMI_PLUGIN", "6d9b3c5e1f8247a0b4e2c7d15a90f863")
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 # The fields of a problem that an executor without whole_problems heeds.
 PLAIN_PROBLEM = {"m", "n", "k", "batch", "a_major", "b_major", "element_type"}
 MAX_REQUEST, MAX_ANSWER = 4 << 20, 32 << 20  # bytes; the requests to an executor are short
@@ -48,29 +48,28 @@ LONGEST_TEXT = 2000
 def main(provider: Provider) -> None:
     argument = sys.argv[1] if len(sys.argv) > 1 else ""
     if argument == "describe":
-        print(json_format.MessageToJson(describe(provider), preserving_proto_field_name=True))
+        print(json.dumps(describe(provider)))
         sys.exit(0)
     if os.environ.get(COOKIE[0]) == COOKIE[1]:
         serve(provider)
-    info, path = describe(provider).info, sys.argv[0]
-    print(f"""{os.path.basename(path)}: this is the plugin {info.name} {info.version} of origami, \
+    manifest, path = provider.manifest, sys.argv[0]
+    print(f"""{os.path.basename(path)}: this is the plugin {manifest.name} {manifest.version} of origami, \
 which starts it when it needs it
   {path} describe              prints what it provides, as JSON
   origami plugin trust {path}   lets origami use it""", file=sys.stderr)
     sys.exit(2)
 
 
-def describe(provider: Provider):
+def describe(provider: Provider) -> dict:
     """The plugin's answer to "describe"."""
-    manifest = provider.manifest
-    d = _wire.message("Describe")(protocol_versions=[PROTOCOL_VERSION], executor=_wire.to_manifest(manifest))
-    d.info.name, d.info.version, d.info.health = manifest.name, manifest.version, "HEALTH_OK"
+    manifest = dataclasses.asdict(provider.manifest)
+    info = dict(manifest)
     if hasattr(provider, "health"):
         try:
             provider.health()
         except DiagnosticError as error:
-            d.info.health, d.info.health_reason = "HEALTH_FAILING", str(error)
-    return d
+            info["failing"] = str(error) or "it gives no reason"
+    return {"info": info, "protocols": [PROTOCOL_VERSION], "executor": manifest}
 
 
 def serve(provider: Provider) -> None:
@@ -95,7 +94,7 @@ def serve(provider: Provider) -> None:
         [
             _handlers(
                 "BaseService",
-                {"Info": lambda request, context: _wire.message("InfoResponse")(info=describe(provider).info)},
+                {"Info": lambda request, context: _wire.to_json(describe(provider)["info"])},
             ),
             _handlers("ExecutorService", {name: getattr(service, name.lower()) for name in calls}),
             _go_plugin_handlers("plugin.GRPCController", "Shutdown", shutdown),
@@ -295,16 +294,14 @@ class ExecutorService:
                 held.kernel.close()
 
     def manifest(self, request, context):
-        return _wire.message("ExecutorServiceManifestResponse")(manifest=_wire.to_manifest(self._provider.manifest))
+        return _wire.to_json(dataclasses.asdict(self._provider.manifest))
 
     def devices(self, request, context):
-        return _wire.message("DevicesResponse")(devices=[_wire.to_device(d) for d in self._executor().devices()])
+        return _wire.to_json([_wire.device(d) for d in self._executor().devices()])
 
     def environment(self, request, context):
         device = _wire.device_index(request.device)
-        return _wire.message("EnvironmentResponse")(
-            environment=_wire.to_environment(self._executor().environment(device))
-        )
+        return _wire.to_json(_wire.environment(self._executor().environment(device)))
 
     def compile(self, request, context):
         device = _wire.device_index(request.device)
@@ -318,16 +315,14 @@ class ExecutorService:
         if not context.is_active():  # the caller does not wait any more
             kernel.close()
             return _wire.message("CompileResponse")()
-        resources = _wire.to_resources(kernel.resources)
+        resources = _wire.resources(kernel.resources)
         with self._lock:
             self._last = (self._last + 1) % (1 << 64) or 1
             self._kernels[self._last] = _Held(kernel)
-            return _wire.message("CompileResponse")(kernel=self._last, resources=resources)
+            return _wire.message("CompileResponse")(kernel=self._last, resources_json=resources)
 
     def check(self, request, context):
-        return _wire.message("CheckResponse")(
-            numerics=_wire.to_numerics(self._use(request.kernel, lambda kernel: kernel.check()))
-        )
+        return _wire.to_numerics(self._use(request.kernel, lambda kernel: kernel.check()))
 
     def measure(self, request, context):
         options, runs = _wire.from_measure(request)
@@ -342,7 +337,7 @@ class ExecutorService:
             unused = held and not held.users
         if unused:
             held.kernel.close()
-        return _wire.message("ReleaseResponse")()
+        return _wire.message("Json")()
 
     def end(self) -> None:
         """Frees all kernels. No call is in progress."""

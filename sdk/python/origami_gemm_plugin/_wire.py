@@ -6,7 +6,9 @@ major version of protobuf that it was generated for.
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.resources
+import json
 import math
 
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
@@ -16,7 +18,6 @@ from ._types import (
     Device,
     Environment,
     InputError,
-    Manifest,
     MeasureOptions,
     Numerics,
     Resources,
@@ -207,35 +208,28 @@ def from_measure(q) -> tuple[MeasureOptions, int]:
     return MeasureOptions(q.warm_l2, q.input, q.warmup), q.runs
 
 
-def to_manifest(m: Manifest):
-    return message("ExecutorManifest")(name=m.name, version=m.version)
+def to_json(value):
+    """An answer of one value. Numbers and texts that are 0 or empty may be missing in it, and are unknown."""
+    return message("Json")(json=encoded(value))
 
 
-def to_device(d: Device):
+def encoded(value) -> bytes:
+    return json.dumps(value, allow_nan=False, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def device(d: Device) -> dict:
     attributes = {name: float(value) for name, value in d.attributes.items()}
-    return message("Device")(
-        name=_text(d.name), arch=d.arch, attributes=attributes, kernels=d.kernels, libraries=d.libraries
-    )
+    return {"name": d.name, "arch": d.arch, "attributes": attributes, "kernels": list(d.kernels),
+            "libraries": list(d.libraries)}
 
 
-def to_resources(r: Resources):
-    return message("Resources")(
-        registers=r.registers,
-        spill_bytes=r.spill_bytes,
-        shared_memory_bytes=r.shared_memory_bytes,
-        ctas_per_sm=r.ctas_per_sm,
-    )
+def resources(r: Resources) -> bytes:
+    return encoded({"registers": r.registers, "spill_bytes": r.spill_bytes, "shared_bytes": r.shared_memory_bytes,
+                    "ctas_per_sm": r.ctas_per_sm})
 
 
 def to_numerics(n: Numerics):
-    return message("Numerics")(
-        max_error=n.max_error,
-        tolerance=n.tolerance,
-        checked=n.checked,
-        wrong=n.wrong,
-        out_of_bounds=n.out_of_bounds,
-        reference=_text(n.reference),
-    )
+    return message("CheckResponse")(**dataclasses.asdict(n) | {"reference": _text(n.reference)})
 
 
 def to_samples(samples: list[Sample]):
@@ -244,17 +238,9 @@ def to_samples(samples: list[Sample]):
     )
 
 
-def to_environment(e: Environment):
-    return message("Environment")(
-        time_unix_nanoseconds=e.time_ns,
-        driver=_text(e.driver),
-        runtime=_text(e.runtime),
-        clock_hz=e.clock_hz,
-        power_watts=e.power_watts,
-        power_limit_watts=e.power_limit_watts,
-        temperature_celsius=e.temperature_celsius,
-        throttle_reasons=e.throttle_reasons,
-    )
+def environment(e: Environment) -> dict:
+    values = dataclasses.asdict(e) | {"throttle_reasons": list(e.throttle_reasons)}
+    return {"time": values.pop("time_ns")} | values
 
 
 def to_diagnostic(error: BaseException):

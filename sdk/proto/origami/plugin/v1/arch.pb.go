@@ -21,337 +21,6 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Place is where a ceiling counts operations or bytes.
-type Place int32
-
-const (
-	Place_PLACE_UNSPECIFIED Place = 0
-	Place_PLACE_COMPUTE     Place = 1
-	Place_PLACE_SHARED      Place = 2
-	// What SMs or CUs ask global memory for.
-	Place_PLACE_REQUESTED Place = 3
-	Place_PLACE_L2        Place = 4
-	Place_PLACE_MALL      Place = 5
-	Place_PLACE_DRAM      Place = 6
-)
-
-// Enum value maps for Place.
-var (
-	Place_name = map[int32]string{
-		0: "PLACE_UNSPECIFIED",
-		1: "PLACE_COMPUTE",
-		2: "PLACE_SHARED",
-		3: "PLACE_REQUESTED",
-		4: "PLACE_L2",
-		5: "PLACE_MALL",
-		6: "PLACE_DRAM",
-	}
-	Place_value = map[string]int32{
-		"PLACE_UNSPECIFIED": 0,
-		"PLACE_COMPUTE":     1,
-		"PLACE_SHARED":      2,
-		"PLACE_REQUESTED":   3,
-		"PLACE_L2":          4,
-		"PLACE_MALL":        5,
-		"PLACE_DRAM":        6,
-	}
-)
-
-func (x Place) Enum() *Place {
-	p := new(Place)
-	*p = x
-	return p
-}
-
-func (x Place) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (Place) Descriptor() protoreflect.EnumDescriptor {
-	return file_origami_plugin_v1_arch_proto_enumTypes[0].Descriptor()
-}
-
-func (Place) Type() protoreflect.EnumType {
-	return &file_origami_plugin_v1_arch_proto_enumTypes[0]
-}
-
-func (x Place) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use Place.Descriptor instead.
-func (Place) EnumDescriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{0}
-}
-
-// Dim is a dimension of a problem.
-type Dim int32
-
-const (
-	Dim_DIM_UNSPECIFIED Dim = 0
-	Dim_DIM_M           Dim = 1
-	Dim_DIM_N           Dim = 2
-	Dim_DIM_K           Dim = 3
-	Dim_DIM_NONE        Dim = 4
-)
-
-// Enum value maps for Dim.
-var (
-	Dim_name = map[int32]string{
-		0: "DIM_UNSPECIFIED",
-		1: "DIM_M",
-		2: "DIM_N",
-		3: "DIM_K",
-		4: "DIM_NONE",
-	}
-	Dim_value = map[string]int32{
-		"DIM_UNSPECIFIED": 0,
-		"DIM_M":           1,
-		"DIM_N":           2,
-		"DIM_K":           3,
-		"DIM_NONE":        4,
-	}
-)
-
-func (x Dim) Enum() *Dim {
-	p := new(Dim)
-	*p = x
-	return p
-}
-
-func (x Dim) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (Dim) Descriptor() protoreflect.EnumDescriptor {
-	return file_origami_plugin_v1_arch_proto_enumTypes[1].Descriptor()
-}
-
-func (Dim) Type() protoreflect.EnumType {
-	return &file_origami_plugin_v1_arch_proto_enumTypes[1]
-}
-
-func (x Dim) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use Dim.Descriptor instead.
-func (Dim) EnumDescriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{1}
-}
-
-// Rung says what an answer stands on, low to high.
-type Rung int32
-
-const (
-	Rung_RUNG_UNSPECIFIED   Rung = 0
-	Rung_RUNG_SPEC          Rung = 1
-	Rung_RUNG_CALIBRATED    Rung = 2
-	Rung_RUNG_COMPILED      Rung = 3
-	Rung_RUNG_CHARACTERIZED Rung = 4
-)
-
-// Enum value maps for Rung.
-var (
-	Rung_name = map[int32]string{
-		0: "RUNG_UNSPECIFIED",
-		1: "RUNG_SPEC",
-		2: "RUNG_CALIBRATED",
-		3: "RUNG_COMPILED",
-		4: "RUNG_CHARACTERIZED",
-	}
-	Rung_value = map[string]int32{
-		"RUNG_UNSPECIFIED":   0,
-		"RUNG_SPEC":          1,
-		"RUNG_CALIBRATED":    2,
-		"RUNG_COMPILED":      3,
-		"RUNG_CHARACTERIZED": 4,
-	}
-)
-
-func (x Rung) Enum() *Rung {
-	p := new(Rung)
-	*p = x
-	return p
-}
-
-func (x Rung) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (Rung) Descriptor() protoreflect.EnumDescriptor {
-	return file_origami_plugin_v1_arch_proto_enumTypes[2].Descriptor()
-}
-
-func (Rung) Type() protoreflect.EnumType {
-	return &file_origami_plugin_v1_arch_proto_enumTypes[2]
-}
-
-func (x Rung) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use Rung.Descriptor instead.
-func (Rung) EnumDescriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{2}
-}
-
-type Tier int32
-
-const (
-	Tier_TIER_UNSPECIFIED Tier = 0
-	Tier_TIER_DERIVED     Tier = 1
-	Tier_TIER_CALIBRATED  Tier = 2
-	Tier_TIER_OVERRIDE    Tier = 3
-)
-
-// Enum value maps for Tier.
-var (
-	Tier_name = map[int32]string{
-		0: "TIER_UNSPECIFIED",
-		1: "TIER_DERIVED",
-		2: "TIER_CALIBRATED",
-		3: "TIER_OVERRIDE",
-	}
-	Tier_value = map[string]int32{
-		"TIER_UNSPECIFIED": 0,
-		"TIER_DERIVED":     1,
-		"TIER_CALIBRATED":  2,
-		"TIER_OVERRIDE":    3,
-	}
-)
-
-func (x Tier) Enum() *Tier {
-	p := new(Tier)
-	*p = x
-	return p
-}
-
-func (x Tier) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (Tier) Descriptor() protoreflect.EnumDescriptor {
-	return file_origami_plugin_v1_arch_proto_enumTypes[3].Descriptor()
-}
-
-func (Tier) Type() protoreflect.EnumType {
-	return &file_origami_plugin_v1_arch_proto_enumTypes[3]
-}
-
-func (x Tier) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use Tier.Descriptor instead.
-func (Tier) EnumDescriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{3}
-}
-
-type TermKind int32
-
-const (
-	TermKind_TERM_KIND_UNSPECIFIED  TermKind = 0
-	TermKind_TERM_KIND_INTERMEDIATE TermKind = 1
-	TermKind_TERM_KIND_STEP         TermKind = 2
-	TermKind_TERM_KIND_SHARE        TermKind = 3
-	TermKind_TERM_KIND_TOTAL        TermKind = 4
-)
-
-// Enum value maps for TermKind.
-var (
-	TermKind_name = map[int32]string{
-		0: "TERM_KIND_UNSPECIFIED",
-		1: "TERM_KIND_INTERMEDIATE",
-		2: "TERM_KIND_STEP",
-		3: "TERM_KIND_SHARE",
-		4: "TERM_KIND_TOTAL",
-	}
-	TermKind_value = map[string]int32{
-		"TERM_KIND_UNSPECIFIED":  0,
-		"TERM_KIND_INTERMEDIATE": 1,
-		"TERM_KIND_STEP":         2,
-		"TERM_KIND_SHARE":        3,
-		"TERM_KIND_TOTAL":        4,
-	}
-)
-
-func (x TermKind) Enum() *TermKind {
-	p := new(TermKind)
-	*p = x
-	return p
-}
-
-func (x TermKind) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (TermKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_origami_plugin_v1_arch_proto_enumTypes[4].Descriptor()
-}
-
-func (TermKind) Type() protoreflect.EnumType {
-	return &file_origami_plugin_v1_arch_proto_enumTypes[4]
-}
-
-func (x TermKind) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use TermKind.Descriptor instead.
-func (TermKind) EnumDescriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{4}
-}
-
-type Key int32
-
-const (
-	Key_KEY_UNSPECIFIED Key = 0
-	Key_KEY_INTENSITY   Key = 1
-	Key_KEY_LARGE_TILE  Key = 2
-)
-
-// Enum value maps for Key.
-var (
-	Key_name = map[int32]string{
-		0: "KEY_UNSPECIFIED",
-		1: "KEY_INTENSITY",
-		2: "KEY_LARGE_TILE",
-	}
-	Key_value = map[string]int32{
-		"KEY_UNSPECIFIED": 0,
-		"KEY_INTENSITY":   1,
-		"KEY_LARGE_TILE":  2,
-	}
-)
-
-func (x Key) Enum() *Key {
-	p := new(Key)
-	*p = x
-	return p
-}
-
-func (x Key) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (Key) Descriptor() protoreflect.EnumDescriptor {
-	return file_origami_plugin_v1_arch_proto_enumTypes[5].Descriptor()
-}
-
-func (Key) Type() protoreflect.EnumType {
-	return &file_origami_plugin_v1_arch_proto_enumTypes[5]
-}
-
-func (x Key) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use Key.Descriptor instead.
-func (Key) EnumDescriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{5}
-}
-
 // Bound names what limits a kernel. Its numbers also stand in the bytes fields called bounds.
 type Bound int32
 
@@ -405,11 +74,11 @@ func (x Bound) String() string {
 }
 
 func (Bound) Descriptor() protoreflect.EnumDescriptor {
-	return file_origami_plugin_v1_arch_proto_enumTypes[6].Descriptor()
+	return file_origami_plugin_v1_arch_proto_enumTypes[0].Descriptor()
 }
 
 func (Bound) Type() protoreflect.EnumType {
-	return &file_origami_plugin_v1_arch_proto_enumTypes[6]
+	return &file_origami_plugin_v1_arch_proto_enumTypes[0]
 }
 
 func (x Bound) Number() protoreflect.EnumNumber {
@@ -418,501 +87,25 @@ func (x Bound) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Bound.Descriptor instead.
 func (Bound) EnumDescriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{6}
-}
-
-type ManifestRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ManifestRequest) Reset() {
-	*x = ManifestRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[0]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ManifestRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ManifestRequest) ProtoMessage() {}
-
-func (x *ManifestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[0]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ManifestRequest.ProtoReflect.Descriptor instead.
-func (*ManifestRequest) Descriptor() ([]byte, []int) {
 	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{0}
 }
 
-type ManifestResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Manifest      *Manifest              `protobuf:"bytes,1,opt,name=manifest,proto3" json:"manifest,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ManifestResponse) Reset() {
-	*x = ManifestResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ManifestResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ManifestResponse) ProtoMessage() {}
-
-func (x *ManifestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ManifestResponse.ProtoReflect.Descriptor instead.
-func (*ManifestResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *ManifestResponse) GetManifest() *Manifest {
-	if x != nil {
-		return x.Manifest
-	}
-	return nil
-}
-
-// Describe is what a plugin binary prints as JSON when it is run with the argument "describe".
-type Describe struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Info  *Info                  `protobuf:"bytes,1,opt,name=info,proto3" json:"info,omitempty"`
-	// The wire protocols that it speaks.
-	ProtocolVersions []int32 `protobuf:"varint,2,rep,packed,name=protocol_versions,json=protocolVersions,proto3" json:"protocol_versions,omitempty"`
-	// Present if it serves ArchService.
-	Manifest *Manifest `protobuf:"bytes,3,opt,name=manifest,proto3" json:"manifest,omitempty"`
-	// Present if it serves ExecutorService.
-	Executor      *ExecutorManifest `protobuf:"bytes,4,opt,name=executor,proto3" json:"executor,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Describe) Reset() {
-	*x = Describe{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Describe) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Describe) ProtoMessage() {}
-
-func (x *Describe) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Describe.ProtoReflect.Descriptor instead.
-func (*Describe) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *Describe) GetInfo() *Info {
-	if x != nil {
-		return x.Info
-	}
-	return nil
-}
-
-func (x *Describe) GetProtocolVersions() []int32 {
-	if x != nil {
-		return x.ProtocolVersions
-	}
-	return nil
-}
-
-func (x *Describe) GetManifest() *Manifest {
-	if x != nil {
-		return x.Manifest
-	}
-	return nil
-}
-
-func (x *Describe) GetExecutor() *ExecutorManifest {
-	if x != nil {
-		return x.Executor
-	}
-	return nil
-}
-
-// Manifest lists what an architecture plugin provides.
-type Manifest struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Name    string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Version string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	Archs   []*ArchEntry           `protobuf:"bytes,3,rep,name=archs,proto3" json:"archs,omitempty"`
-	Options []*Option              `protobuf:"bytes,4,rep,name=options,proto3" json:"options,omitempty"`
-	// The plugin answers Calibration and CalibrationNumbers.
-	Calibrates bool `protobuf:"varint,5,opt,name=calibrates,proto3" json:"calibrates,omitempty"`
-	// The plugin answers Ladder.
-	Ladder        bool `protobuf:"varint,6,opt,name=ladder,proto3" json:"ladder,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Manifest) Reset() {
-	*x = Manifest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Manifest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Manifest) ProtoMessage() {}
-
-func (x *Manifest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Manifest.ProtoReflect.Descriptor instead.
-func (*Manifest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *Manifest) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *Manifest) GetVersion() string {
-	if x != nil {
-		return x.Version
-	}
-	return ""
-}
-
-func (x *Manifest) GetArchs() []*ArchEntry {
-	if x != nil {
-		return x.Archs
-	}
-	return nil
-}
-
-func (x *Manifest) GetOptions() []*Option {
-	if x != nil {
-		return x.Options
-	}
-	return nil
-}
-
-func (x *Manifest) GetCalibrates() bool {
-	if x != nil {
-		return x.Calibrates
-	}
-	return false
-}
-
-func (x *Manifest) GetLadder() bool {
-	if x != nil {
-		return x.Ladder
-	}
-	return false
-}
-
-type ArchEntry struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Id     string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Vendor string                 `protobuf:"bytes,2,opt,name=vendor,proto3" json:"vendor,omitempty"`
-	// Best first.
-	Models []string `protobuf:"bytes,3,rep,name=models,proto3" json:"models,omitempty"`
-	// Default first.
-	Kernels []string       `protobuf:"bytes,4,rep,name=kernels,proto3" json:"kernels,omitempty"`
-	Devices []*DeviceEntry `protobuf:"bytes,5,rep,name=devices,proto3" json:"devices,omitempty"`
-	// The models with constants that can be fitted to measurements.
-	Fitted []string `protobuf:"bytes,6,rep,name=fitted,proto3" json:"fitted,omitempty"`
-	// What each of models is for, and another name for it in requests: refined or reference. Empty: neither. None: all are
-	// neither.
-	Classes       []string `protobuf:"bytes,8,rep,name=classes,proto3" json:"classes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ArchEntry) Reset() {
-	*x = ArchEntry{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ArchEntry) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ArchEntry) ProtoMessage() {}
-
-func (x *ArchEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ArchEntry.ProtoReflect.Descriptor instead.
-func (*ArchEntry) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{4}
-}
-
-func (x *ArchEntry) GetId() string {
-	if x != nil {
-		return x.Id
-	}
-	return ""
-}
-
-func (x *ArchEntry) GetVendor() string {
-	if x != nil {
-		return x.Vendor
-	}
-	return ""
-}
-
-func (x *ArchEntry) GetModels() []string {
-	if x != nil {
-		return x.Models
-	}
-	return nil
-}
-
-func (x *ArchEntry) GetKernels() []string {
-	if x != nil {
-		return x.Kernels
-	}
-	return nil
-}
-
-func (x *ArchEntry) GetDevices() []*DeviceEntry {
-	if x != nil {
-		return x.Devices
-	}
-	return nil
-}
-
-func (x *ArchEntry) GetFitted() []string {
-	if x != nil {
-		return x.Fitted
-	}
-	return nil
-}
-
-func (x *ArchEntry) GetClasses() []string {
-	if x != nil {
-		return x.Classes
-	}
-	return nil
-}
-
-type DeviceEntry struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Aliases       []string               `protobuf:"bytes,3,rep,name=aliases,proto3" json:"aliases,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DeviceEntry) Reset() {
-	*x = DeviceEntry{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DeviceEntry) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DeviceEntry) ProtoMessage() {}
-
-func (x *DeviceEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DeviceEntry.ProtoReflect.Descriptor instead.
-func (*DeviceEntry) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *DeviceEntry) GetId() string {
-	if x != nil {
-		return x.Id
-	}
-	return ""
-}
-
-func (x *DeviceEntry) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *DeviceEntry) GetAliases() []string {
-	if x != nil {
-		return x.Aliases
-	}
-	return nil
-}
-
-// Option is a setting that only this plugin knows.
-type Option struct {
-	state        protoimpl.MessageState `protogen:"open.v1"`
-	Key          string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	DefaultValue string                 `protobuf:"bytes,2,opt,name=default_value,json=defaultValue,proto3" json:"default_value,omitempty"`
-	// Empty when doc describes the form.
-	Values        []string `protobuf:"bytes,3,rep,name=values,proto3" json:"values,omitempty"`
-	Doc           string   `protobuf:"bytes,4,opt,name=doc,proto3" json:"doc,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Option) Reset() {
-	*x = Option{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Option) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Option) ProtoMessage() {}
-
-func (x *Option) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Option.ProtoReflect.Descriptor instead.
-func (*Option) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *Option) GetKey() string {
-	if x != nil {
-		return x.Key
-	}
-	return ""
-}
-
-func (x *Option) GetDefaultValue() string {
-	if x != nil {
-		return x.DefaultValue
-	}
-	return ""
-}
-
-func (x *Option) GetValues() []string {
-	if x != nil {
-		return x.Values
-	}
-	return nil
-}
-
-func (x *Option) GetDoc() string {
-	if x != nil {
-		return x.Doc
-	}
-	return ""
-}
-
 type OpenRequest struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	Arch      string                 `protobuf:"bytes,1,opt,name=arch,proto3" json:"arch,omitempty"`
-	Device    string                 `protobuf:"bytes,2,opt,name=device,proto3" json:"device,omitempty"`
-	Model     string                 `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
-	Overrides map[string]*Override   `protobuf:"bytes,4,rep,name=overrides,proto3" json:"overrides,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Options   map[string]string      `protobuf:"bytes,5,rep,name=options,proto3" json:"options,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Present when the GPU in the machine is what to open.
-	Live *LiveDevice `protobuf:"bytes,6,opt,name=live,proto3" json:"live,omitempty"`
-	// How much the model may know; unspecified means all that there is.
-	Rung Rung `protobuf:"varint,7,opt,name=rung,proto3,enum=origami.plugin.v1.Rung" json:"rung,omitempty"`
-	// Files in the place of the plugin's own: what the compiler reports of each kernel of a family, and a timing pass
-	// over them.
-	Compiled         []byte `protobuf:"bytes,8,opt,name=compiled,proto3,oneof" json:"compiled,omitempty"`
-	Characterization []byte `protobuf:"bytes,9,opt,name=characterization,proto3,oneof" json:"characterization,omitempty"`
-	// The kernel family that the model has to predict; empty means the plugin's default.
-	Kernel string `protobuf:"bytes,11,opt,name=kernel,proto3" json:"kernel,omitempty"`
-	// A device file in the place of one of the plugin's own; device is empty then.
-	DeviceFile    []byte `protobuf:"bytes,12,opt,name=device_file,json=deviceFile,proto3,oneof" json:"device_file,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What to open.
+	Json []byte `protobuf:"bytes,1,opt,name=json,proto3" json:"json,omitempty"`
+	// Files in the place of the plugin's own: what the compiler reports of each kernel of a family, a timing pass over
+	// them, and a device.
+	Compiled         []byte `protobuf:"bytes,2,opt,name=compiled,proto3,oneof" json:"compiled,omitempty"`
+	Characterization []byte `protobuf:"bytes,3,opt,name=characterization,proto3,oneof" json:"characterization,omitempty"`
+	DeviceFile       []byte `protobuf:"bytes,4,opt,name=device_file,json=deviceFile,proto3,oneof" json:"device_file,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *OpenRequest) Reset() {
 	*x = OpenRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[7]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -924,7 +117,7 @@ func (x *OpenRequest) String() string {
 func (*OpenRequest) ProtoMessage() {}
 
 func (x *OpenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[7]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -937,56 +130,14 @@ func (x *OpenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenRequest.ProtoReflect.Descriptor instead.
 func (*OpenRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{7}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *OpenRequest) GetArch() string {
+func (x *OpenRequest) GetJson() []byte {
 	if x != nil {
-		return x.Arch
-	}
-	return ""
-}
-
-func (x *OpenRequest) GetDevice() string {
-	if x != nil {
-		return x.Device
-	}
-	return ""
-}
-
-func (x *OpenRequest) GetModel() string {
-	if x != nil {
-		return x.Model
-	}
-	return ""
-}
-
-func (x *OpenRequest) GetOverrides() map[string]*Override {
-	if x != nil {
-		return x.Overrides
+		return x.Json
 	}
 	return nil
-}
-
-func (x *OpenRequest) GetOptions() map[string]string {
-	if x != nil {
-		return x.Options
-	}
-	return nil
-}
-
-func (x *OpenRequest) GetLive() *LiveDevice {
-	if x != nil {
-		return x.Live
-	}
-	return nil
-}
-
-func (x *OpenRequest) GetRung() Rung {
-	if x != nil {
-		return x.Rung
-	}
-	return Rung_RUNG_UNSPECIFIED
 }
 
 func (x *OpenRequest) GetCompiled() []byte {
@@ -1003,13 +154,6 @@ func (x *OpenRequest) GetCharacterization() []byte {
 	return nil
 }
 
-func (x *OpenRequest) GetKernel() string {
-	if x != nil {
-		return x.Kernel
-	}
-	return ""
-}
-
 func (x *OpenRequest) GetDeviceFile() []byte {
 	if x != nil {
 		return x.DeviceFile
@@ -1017,126 +161,18 @@ func (x *OpenRequest) GetDeviceFile() []byte {
 	return nil
 }
 
-// LiveDevice is a GPU as its driver describes it.
-type LiveDevice struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Hardware numbers by parameter name, in base units (Hz, B, B/s, W).
-	Attributes    map[string]float64 `protobuf:"bytes,2,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *LiveDevice) Reset() {
-	*x = LiveDevice{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *LiveDevice) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*LiveDevice) ProtoMessage() {}
-
-func (x *LiveDevice) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use LiveDevice.ProtoReflect.Descriptor instead.
-func (*LiveDevice) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *LiveDevice) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *LiveDevice) GetAttributes() map[string]float64 {
-	if x != nil {
-		return x.Attributes
-	}
-	return nil
-}
-
-// Override replaces a hardware number. An empty unit stands for the parameter's own.
-type Override struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Value         float64                `protobuf:"fixed64,1,opt,name=value,proto3" json:"value,omitempty"`
-	Unit          string                 `protobuf:"bytes,2,opt,name=unit,proto3" json:"unit,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Override) Reset() {
-	*x = Override{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[9]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Override) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Override) ProtoMessage() {}
-
-func (x *Override) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[9]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Override.ProtoReflect.Descriptor instead.
-func (*Override) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{9}
-}
-
-func (x *Override) GetValue() float64 {
-	if x != nil {
-		return x.Value
-	}
-	return 0
-}
-
-func (x *Override) GetUnit() string {
-	if x != nil {
-		return x.Unit
-	}
-	return ""
-}
-
 type OpenResponse struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	Handle      []byte                 `protobuf:"bytes,1,opt,name=handle,proto3" json:"handle,omitempty"`
-	Description *Description           `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	// The memory hierarchy, near to far.
-	Levels        []*Level `protobuf:"bytes,3,rep,name=levels,proto3" json:"levels,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Handle []byte                 `protobuf:"bytes,1,opt,name=handle,proto3" json:"handle,omitempty"`
+	// The description, and the levels of the memory.
+	Json          []byte `protobuf:"bytes,2,opt,name=json,proto3" json:"json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OpenResponse) Reset() {
 	*x = OpenResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[10]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1148,7 +184,7 @@ func (x *OpenResponse) String() string {
 func (*OpenResponse) ProtoMessage() {}
 
 func (x *OpenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[10]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1161,7 +197,7 @@ func (x *OpenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenResponse.ProtoReflect.Descriptor instead.
 func (*OpenResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{10}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *OpenResponse) GetHandle() []byte {
@@ -1171,16 +207,9 @@ func (x *OpenResponse) GetHandle() []byte {
 	return nil
 }
 
-func (x *OpenResponse) GetDescription() *Description {
+func (x *OpenResponse) GetJson() []byte {
 	if x != nil {
-		return x.Description
-	}
-	return nil
-}
-
-func (x *OpenResponse) GetLevels() []*Level {
-	if x != nil {
-		return x.Levels
+		return x.Json
 	}
 	return nil
 }
@@ -1194,7 +223,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[11]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1206,7 +235,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[11]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1219,7 +248,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{11}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *CloseRequest) GetHandle() []byte {
@@ -1229,2200 +258,19 @@ func (x *CloseRequest) GetHandle() []byte {
 	return nil
 }
 
-type CloseResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CloseResponse) Reset() {
-	*x = CloseResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[12]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CloseResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CloseResponse) ProtoMessage() {}
-
-func (x *CloseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[12]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CloseResponse.ProtoReflect.Descriptor instead.
-func (*CloseResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{12}
-}
-
-// Description is everything about an opened architecture that does not depend on a problem.
-type Description struct {
-	state             protoimpl.MessageState `protogen:"open.v1"`
-	Arch              string                 `protobuf:"bytes,1,opt,name=arch,proto3" json:"arch,omitempty"`
-	Vendor            string                 `protobuf:"bytes,2,opt,name=vendor,proto3" json:"vendor,omitempty"`
-	Device            string                 `protobuf:"bytes,3,opt,name=device,proto3" json:"device,omitempty"`
-	DeviceName        string                 `protobuf:"bytes,4,opt,name=device_name,json=deviceName,proto3" json:"device_name,omitempty"`
-	Aliases           []string               `protobuf:"bytes,5,rep,name=aliases,proto3" json:"aliases,omitempty"`
-	Model             string                 `protobuf:"bytes,6,opt,name=model,proto3" json:"model,omitempty"`
-	Models            []string               `protobuf:"bytes,7,rep,name=models,proto3" json:"models,omitempty"`
-	Kernels           []string               `protobuf:"bytes,8,rep,name=kernels,proto3" json:"kernels,omitempty"`
-	Rung              Rung                   `protobuf:"varint,9,opt,name=rung,proto3,enum=origami.plugin.v1.Rung" json:"rung,omitempty"`
-	UnitName          string                 `protobuf:"bytes,10,opt,name=unit_name,json=unitName,proto3" json:"unit_name,omitempty"`
-	Units             int64                  `protobuf:"varint,11,opt,name=units,proto3" json:"units,omitempty"`
-	Partitions        int64                  `protobuf:"varint,12,opt,name=partitions,proto3" json:"partitions,omitempty"`
-	ClockHz           float64                `protobuf:"fixed64,13,opt,name=clock_hz,json=clockHz,proto3" json:"clock_hz,omitempty"`
-	ClockRung         Rung                   `protobuf:"varint,14,opt,name=clock_rung,json=clockRung,proto3,enum=origami.plugin.v1.Rung" json:"clock_rung,omitempty"`
-	SharedMemoryBytes float64                `protobuf:"fixed64,15,opt,name=shared_memory_bytes,json=sharedMemoryBytes,proto3" json:"shared_memory_bytes,omitempty"`
-	// In 32-bit registers per SM or CU.
-	RegisterFile       int64          `protobuf:"varint,16,opt,name=register_file,json=registerFile,proto3" json:"register_file,omitempty"`
-	RegistersPerThread int64          `protobuf:"varint,17,opt,name=registers_per_thread,json=registersPerThread,proto3" json:"registers_per_thread,omitempty"`
-	Peaks              []*PeakRate    `protobuf:"bytes,18,rep,name=peaks,proto3" json:"peaks,omitempty"`
-	Atoms              []*Atom        `protobuf:"bytes,19,rep,name=atoms,proto3" json:"atoms,omitempty"`
-	Params             []*Param       `protobuf:"bytes,20,rep,name=params,proto3" json:"params,omitempty"`
-	Constants          []*Constant    `protobuf:"bytes,21,rep,name=constants,proto3" json:"constants,omitempty"`
-	Terms              []*Term        `protobuf:"bytes,22,rep,name=terms,proto3" json:"terms,omitempty"`
-	Order              *Order         `protobuf:"bytes,23,opt,name=order,proto3" json:"order,omitempty"`
-	Options            []*OptionValue `protobuf:"bytes,24,rep,name=options,proto3" json:"options,omitempty"`
-	Uncertainty        []*Uncertainty `protobuf:"bytes,25,rep,name=uncertainty,proto3" json:"uncertainty,omitempty"`
-	// The dimensions in which more work, by whole blocks, is never predicted to take less time. For K that is expected
-	// anyway, but of a model that declares DIM_NONE.
-	Monotone []Dim `protobuf:"varint,26,rep,packed,name=monotone,proto3,enum=origami.plugin.v1.Dim" json:"monotone,omitempty"`
-	// Those of the kernel families that have named axes.
-	Families []*Family `protobuf:"bytes,27,rep,name=families,proto3" json:"families,omitempty"`
-	// The names of the params that no prediction of the model depends on. Empty says nothing.
-	Unused []string `protobuf:"bytes,28,rep,name=unused,proto3" json:"unused,omitempty"`
-	// The data sets that numbers of the model were fitted to.
-	Fitted []*Fitted `protobuf:"bytes,29,rep,name=fitted,proto3" json:"fitted,omitempty"`
-	// Why the rung is below that which the model has for this device, as a clause.
-	RungReason string `protobuf:"bytes,30,opt,name=rung_reason,json=rungReason,proto3" json:"rung_reason,omitempty"`
-	// The totals put configurations in order and are no times.
-	RanksOnly bool `protobuf:"varint,31,opt,name=ranks_only,json=ranksOnly,proto3" json:"ranks_only,omitempty"`
-	// The roofs of the device that the plugin knows. Where it gives none of a place, the host takes the peak rate of the
-	// element type, or the bandwidth of the memory level.
-	Ceilings []*Ceiling `protobuf:"bytes,32,rep,name=ceilings,proto3" json:"ceilings,omitempty"`
-	// The class of the model (see ArchEntry).
-	ModelClass string `protobuf:"bytes,36,opt,name=model_class,json=modelClass,proto3" json:"model_class,omitempty"`
-	// What the totals are times of: model, events, warm and so on (docs/timings.md). The host converts to what was asked
-	// for. Empty: nobody knows, and nothing is converted.
-	Timing        string `protobuf:"bytes,38,opt,name=timing,proto3" json:"timing,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Description) Reset() {
-	*x = Description{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[13]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Description) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Description) ProtoMessage() {}
-
-func (x *Description) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[13]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Description.ProtoReflect.Descriptor instead.
-func (*Description) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{13}
-}
-
-func (x *Description) GetArch() string {
-	if x != nil {
-		return x.Arch
-	}
-	return ""
-}
-
-func (x *Description) GetVendor() string {
-	if x != nil {
-		return x.Vendor
-	}
-	return ""
-}
-
-func (x *Description) GetDevice() string {
-	if x != nil {
-		return x.Device
-	}
-	return ""
-}
-
-func (x *Description) GetDeviceName() string {
-	if x != nil {
-		return x.DeviceName
-	}
-	return ""
-}
-
-func (x *Description) GetAliases() []string {
-	if x != nil {
-		return x.Aliases
-	}
-	return nil
-}
-
-func (x *Description) GetModel() string {
-	if x != nil {
-		return x.Model
-	}
-	return ""
-}
-
-func (x *Description) GetModels() []string {
-	if x != nil {
-		return x.Models
-	}
-	return nil
-}
-
-func (x *Description) GetKernels() []string {
-	if x != nil {
-		return x.Kernels
-	}
-	return nil
-}
-
-func (x *Description) GetRung() Rung {
-	if x != nil {
-		return x.Rung
-	}
-	return Rung_RUNG_UNSPECIFIED
-}
-
-func (x *Description) GetUnitName() string {
-	if x != nil {
-		return x.UnitName
-	}
-	return ""
-}
-
-func (x *Description) GetUnits() int64 {
-	if x != nil {
-		return x.Units
-	}
-	return 0
-}
-
-func (x *Description) GetPartitions() int64 {
-	if x != nil {
-		return x.Partitions
-	}
-	return 0
-}
-
-func (x *Description) GetClockHz() float64 {
-	if x != nil {
-		return x.ClockHz
-	}
-	return 0
-}
-
-func (x *Description) GetClockRung() Rung {
-	if x != nil {
-		return x.ClockRung
-	}
-	return Rung_RUNG_UNSPECIFIED
-}
-
-func (x *Description) GetSharedMemoryBytes() float64 {
-	if x != nil {
-		return x.SharedMemoryBytes
-	}
-	return 0
-}
-
-func (x *Description) GetRegisterFile() int64 {
-	if x != nil {
-		return x.RegisterFile
-	}
-	return 0
-}
-
-func (x *Description) GetRegistersPerThread() int64 {
-	if x != nil {
-		return x.RegistersPerThread
-	}
-	return 0
-}
-
-func (x *Description) GetPeaks() []*PeakRate {
-	if x != nil {
-		return x.Peaks
-	}
-	return nil
-}
-
-func (x *Description) GetAtoms() []*Atom {
-	if x != nil {
-		return x.Atoms
-	}
-	return nil
-}
-
-func (x *Description) GetParams() []*Param {
-	if x != nil {
-		return x.Params
-	}
-	return nil
-}
-
-func (x *Description) GetConstants() []*Constant {
-	if x != nil {
-		return x.Constants
-	}
-	return nil
-}
-
-func (x *Description) GetTerms() []*Term {
-	if x != nil {
-		return x.Terms
-	}
-	return nil
-}
-
-func (x *Description) GetOrder() *Order {
-	if x != nil {
-		return x.Order
-	}
-	return nil
-}
-
-func (x *Description) GetOptions() []*OptionValue {
-	if x != nil {
-		return x.Options
-	}
-	return nil
-}
-
-func (x *Description) GetUncertainty() []*Uncertainty {
-	if x != nil {
-		return x.Uncertainty
-	}
-	return nil
-}
-
-func (x *Description) GetMonotone() []Dim {
-	if x != nil {
-		return x.Monotone
-	}
-	return nil
-}
-
-func (x *Description) GetFamilies() []*Family {
-	if x != nil {
-		return x.Families
-	}
-	return nil
-}
-
-func (x *Description) GetUnused() []string {
-	if x != nil {
-		return x.Unused
-	}
-	return nil
-}
-
-func (x *Description) GetFitted() []*Fitted {
-	if x != nil {
-		return x.Fitted
-	}
-	return nil
-}
-
-func (x *Description) GetRungReason() string {
-	if x != nil {
-		return x.RungReason
-	}
-	return ""
-}
-
-func (x *Description) GetRanksOnly() bool {
-	if x != nil {
-		return x.RanksOnly
-	}
-	return false
-}
-
-func (x *Description) GetCeilings() []*Ceiling {
-	if x != nil {
-		return x.Ceilings
-	}
-	return nil
-}
-
-func (x *Description) GetModelClass() string {
-	if x != nil {
-		return x.ModelClass
-	}
-	return ""
-}
-
-func (x *Description) GetTiming() string {
-	if x != nil {
-		return x.Timing
-	}
-	return ""
-}
-
-// Ceiling is a limit of the device: operations per second of an instruction, bytes per second of a memory.
-type Ceiling struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The name of the instruction, the unit or the memory.
-	Name  string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Place Place  `protobuf:"varint,2,opt,name=place,proto3,enum=origami.plugin.v1.Place" json:"place,omitempty"`
-	// The type of the operands of an instruction. Types that cost the same have its ceilings too.
-	ElementType ElementType `protobuf:"varint,3,opt,name=element_type,json=elementType,proto3,enum=origami.plugin.v1.ElementType" json:"element_type,omitempty"`
-	// No kernel can exceed it. 0 is unknown.
-	Limit float64 `protobuf:"fixed64,4,opt,name=limit,proto3" json:"limit,omitempty"`
-	// The best of a microbenchmark. 0 is unknown.
-	Reached float64 `protobuf:"fixed64,5,opt,name=reached,proto3" json:"reached,omitempty"`
-	// Where both come from.
-	Source        string `protobuf:"bytes,6,opt,name=source,proto3" json:"source,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Ceiling) Reset() {
-	*x = Ceiling{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Ceiling) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Ceiling) ProtoMessage() {}
-
-func (x *Ceiling) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Ceiling.ProtoReflect.Descriptor instead.
-func (*Ceiling) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{14}
-}
-
-func (x *Ceiling) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *Ceiling) GetPlace() Place {
-	if x != nil {
-		return x.Place
-	}
-	return Place_PLACE_UNSPECIFIED
-}
-
-func (x *Ceiling) GetElementType() ElementType {
-	if x != nil {
-		return x.ElementType
-	}
-	return ElementType_ELEMENT_TYPE_UNSPECIFIED
-}
-
-func (x *Ceiling) GetLimit() float64 {
-	if x != nil {
-		return x.Limit
-	}
-	return 0
-}
-
-func (x *Ceiling) GetReached() float64 {
-	if x != nil {
-		return x.Reached
-	}
-	return 0
-}
-
-func (x *Ceiling) GetSource() string {
-	if x != nil {
-		return x.Source
-	}
-	return ""
-}
-
-// Fitted is a data set that numbers of a model were fitted to.
-type Fitted struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	DataSet  string                 `protobuf:"bytes,1,opt,name=data_set,json=dataSet,proto3" json:"data_set,omitempty"`
-	Problems []*Problem             `protobuf:"bytes,2,rep,name=problems,proto3" json:"problems,omitempty"`
-	// The kernel family that the numbers are of. Empty: all.
-	Kernel        string `protobuf:"bytes,3,opt,name=kernel,proto3" json:"kernel,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Fitted) Reset() {
-	*x = Fitted{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Fitted) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Fitted) ProtoMessage() {}
-
-func (x *Fitted) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Fitted.ProtoReflect.Descriptor instead.
-func (*Fitted) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{15}
-}
-
-func (x *Fitted) GetDataSet() string {
-	if x != nil {
-		return x.DataSet
-	}
-	return ""
-}
-
-func (x *Fitted) GetProblems() []*Problem {
-	if x != nil {
-		return x.Problems
-	}
-	return nil
-}
-
-func (x *Fitted) GetKernel() string {
-	if x != nil {
-		return x.Kernel
-	}
-	return ""
-}
-
-// Family is what a model says about a kernel family beyond its name.
-type Family struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Doc   string                 `protobuf:"bytes,2,opt,name=doc,proto3" json:"doc,omitempty"`
-	// In the order in which spaces enumerate them.
-	Axes []*Axis `protobuf:"bytes,3,rep,name=axes,proto3" json:"axes,omitempty"`
-	// The types that its kernels have. Empty means that the model says so problem by problem.
-	Types []*Types `protobuf:"bytes,4,rep,name=types,proto3" json:"types,omitempty"`
-	// The model predicts its kernels for problems in groups.
-	Groups bool `protobuf:"varint,5,opt,name=groups,proto3" json:"groups,omitempty"`
-	// Nobody can look into its kernels, as they are those of a vendor's library: num_warps, num_stages and group_m of its
-	// configurations are 0.
-	Opaque bool `protobuf:"varint,6,opt,name=opaque,proto3" json:"opaque,omitempty"`
-	// The family has kernels for problems with nested indices.
-	Nests bool `protobuf:"varint,7,opt,name=nests,proto3" json:"nests,omitempty"`
-	// The formats in which a program takes its configurations: triton (triton.Config), inductor (a template of
-	// torch.compile), cuda (constants of C++).
-	Pastes []string `protobuf:"bytes,8,rep,name=pastes,proto3" json:"pastes,omitempty"`
-	// Which of its configurations add up an element of C in an order that does not depend on M. Missing means that nothing
-	// is known of that.
-	Sums          *SumOrder `protobuf:"bytes,9,opt,name=sums,proto3" json:"sums,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Family) Reset() {
-	*x = Family{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Family) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Family) ProtoMessage() {}
-
-func (x *Family) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Family.ProtoReflect.Descriptor instead.
-func (*Family) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{16}
-}
-
-func (x *Family) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *Family) GetDoc() string {
-	if x != nil {
-		return x.Doc
-	}
-	return ""
-}
-
-func (x *Family) GetAxes() []*Axis {
-	if x != nil {
-		return x.Axes
-	}
-	return nil
-}
-
-func (x *Family) GetTypes() []*Types {
-	if x != nil {
-		return x.Types
-	}
-	return nil
-}
-
-func (x *Family) GetGroups() bool {
-	if x != nil {
-		return x.Groups
-	}
-	return false
-}
-
-func (x *Family) GetOpaque() bool {
-	if x != nil {
-		return x.Opaque
-	}
-	return false
-}
-
-func (x *Family) GetNests() bool {
-	if x != nil {
-		return x.Nests
-	}
-	return false
-}
-
-func (x *Family) GetPastes() []string {
-	if x != nil {
-		return x.Pastes
-	}
-	return nil
-}
-
-func (x *Family) GetSums() *SumOrder {
-	if x != nil {
-		return x.Sums
-	}
-	return nil
-}
-
-// SumOrder says which configurations of a family compute an element of C by the same operations in the same order
-// whatever M is.
-type SumOrder struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// What such a configuration has on axes: one of these values.
-	Values []*AxisValues `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
-	// The axes whose values determine the order.
-	Same          []string `protobuf:"bytes,2,rep,name=same,proto3" json:"same,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SumOrder) Reset() {
-	*x = SumOrder{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SumOrder) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SumOrder) ProtoMessage() {}
-
-func (x *SumOrder) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[17]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SumOrder.ProtoReflect.Descriptor instead.
-func (*SumOrder) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{17}
-}
-
-func (x *SumOrder) GetValues() []*AxisValues {
-	if x != nil {
-		return x.Values
-	}
-	return nil
-}
-
-func (x *SumOrder) GetSame() []string {
-	if x != nil {
-		return x.Same
-	}
-	return nil
-}
-
-// Types are the type of A and B and the type of C.
-type Types struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Operands      ElementType            `protobuf:"varint,1,opt,name=operands,proto3,enum=origami.plugin.v1.ElementType" json:"operands,omitempty"`
-	Results       ElementType            `protobuf:"varint,2,opt,name=results,proto3,enum=origami.plugin.v1.ElementType" json:"results,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Types) Reset() {
-	*x = Types{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Types) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Types) ProtoMessage() {}
-
-func (x *Types) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[18]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Types.ProtoReflect.Descriptor instead.
-func (*Types) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{18}
-}
-
-func (x *Types) GetOperands() ElementType {
-	if x != nil {
-		return x.Operands
-	}
-	return ElementType_ELEMENT_TYPE_UNSPECIFIED
-}
-
-func (x *Types) GetResults() ElementType {
-	if x != nil {
-		return x.Results
-	}
-	return ElementType_ELEMENT_TYPE_UNSPECIFIED
-}
-
-// Uncertainty says how far predicted times of one kernel family are from measured ones. A family may have several, for
-// other kinds of problems.
-type Uncertainty struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Kernel string                 `protobuf:"bytes,1,opt,name=kernel,proto3" json:"kernel,omitempty"`
-	// The share of the measured times that lie within the ranges.
-	Level float64 `protobuf:"fixed64,2,opt,name=level,proto3" json:"level,omitempty"`
-	// The first that fits applies.
-	Ranges []*ErrorRange `protobuf:"bytes,3,rep,name=ranges,proto3" json:"ranges,omitempty"`
-	// The standard deviation of log(measured / predicted) among the candidates of a problem.
-	Spread float64 `protobuf:"fixed64,4,opt,name=spread,proto3" json:"spread,omitempty"`
-	Source string  `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
-	// The one to plan measurements with.
-	PlanSpread float64 `protobuf:"fixed64,6,opt,name=plan_spread,json=planSpread,proto3" json:"plan_spread,omitempty"`
-	// What the numbers were found on. They say nothing about other problems.
-	Checked *Checked `protobuf:"bytes,7,opt,name=checked,proto3" json:"checked,omitempty"`
-	// The factor by which the widest range grows for sizes outside of checked. 0 is unknown.
-	Widening float64 `protobuf:"fixed64,8,opt,name=widening,proto3" json:"widening,omitempty"`
-	// The median of |predicted / measured - 1| of the fastest kernels. 0 is unknown.
-	MedianError float64 `protobuf:"fixed64,9,opt,name=median_error,json=medianError,proto3" json:"median_error,omitempty"`
-	// Whose times they are: of the device (empty), of a "sister", or of other generations ("unchecked"). Of the last two,
-	// the ranges hold for the types of checked.layouts, for all without any.
-	Evidence      string `protobuf:"bytes,10,opt,name=evidence,proto3" json:"evidence,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Uncertainty) Reset() {
-	*x = Uncertainty{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Uncertainty) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Uncertainty) ProtoMessage() {}
-
-func (x *Uncertainty) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[19]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Uncertainty.ProtoReflect.Descriptor instead.
-func (*Uncertainty) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{19}
-}
-
-func (x *Uncertainty) GetKernel() string {
-	if x != nil {
-		return x.Kernel
-	}
-	return ""
-}
-
-func (x *Uncertainty) GetLevel() float64 {
-	if x != nil {
-		return x.Level
-	}
-	return 0
-}
-
-func (x *Uncertainty) GetRanges() []*ErrorRange {
-	if x != nil {
-		return x.Ranges
-	}
-	return nil
-}
-
-func (x *Uncertainty) GetSpread() float64 {
-	if x != nil {
-		return x.Spread
-	}
-	return 0
-}
-
-func (x *Uncertainty) GetSource() string {
-	if x != nil {
-		return x.Source
-	}
-	return ""
-}
-
-func (x *Uncertainty) GetPlanSpread() float64 {
-	if x != nil {
-		return x.PlanSpread
-	}
-	return 0
-}
-
-func (x *Uncertainty) GetChecked() *Checked {
-	if x != nil {
-		return x.Checked
-	}
-	return nil
-}
-
-func (x *Uncertainty) GetWidening() float64 {
-	if x != nil {
-		return x.Widening
-	}
-	return 0
-}
-
-func (x *Uncertainty) GetMedianError() float64 {
-	if x != nil {
-		return x.MedianError
-	}
-	return 0
-}
-
-func (x *Uncertainty) GetEvidence() string {
-	if x != nil {
-		return x.Evidence
-	}
-	return ""
-}
-
-// Checked is the part of all problems and kernels that times were compared with measured times on.
-type Checked struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	DataSet string                 `protobuf:"bytes,1,opt,name=data_set,json=dataSet,proto3" json:"data_set,omitempty"`
-	// The number of problems.
-	Sizes   int64     `protobuf:"varint,2,opt,name=sizes,proto3" json:"sizes,omitempty"`
-	Layouts []*Layout `protobuf:"bytes,3,rep,name=layouts,proto3" json:"layouts,omitempty"`
-	// Of the largest power of two, up to 16, that divides the addresses in bytes, and the leading dimensions and the
-	// lengths of the contiguous rows in elements.
-	Divisor *Range `protobuf:"bytes,4,opt,name=divisor,proto3" json:"divisor,omitempty"`
-	SplitK  *Range `protobuf:"bytes,5,opt,name=split_k,json=splitK,proto3" json:"split_k,omitempty"`
-	M       *Range `protobuf:"bytes,6,opt,name=m,proto3" json:"m,omitempty"`
-	N       *Range `protobuf:"bytes,7,opt,name=n,proto3" json:"n,omitempty"`
-	K       *Range `protobuf:"bytes,8,opt,name=k,proto3" json:"k,omitempty"`
-	Batch   *Range `protobuf:"bytes,9,opt,name=batch,proto3" json:"batch,omitempty"`
-	// Of 2*m*n*k*batch.
-	Flops *Range `protobuf:"bytes,10,opt,name=flops,proto3" json:"flops,omitempty"`
-	// The number of measured times. 0 is unknown.
-	Times int64 `protobuf:"varint,11,opt,name=times,proto3" json:"times,omitempty"`
-	// The element type of the operands that was timed, if it is none of layouts but costs the same.
-	TimedType     string `protobuf:"bytes,12,opt,name=timed_type,json=timedType,proto3" json:"timed_type,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Checked) Reset() {
-	*x = Checked{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Checked) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Checked) ProtoMessage() {}
-
-func (x *Checked) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[20]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Checked.ProtoReflect.Descriptor instead.
-func (*Checked) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{20}
-}
-
-func (x *Checked) GetDataSet() string {
-	if x != nil {
-		return x.DataSet
-	}
-	return ""
-}
-
-func (x *Checked) GetSizes() int64 {
-	if x != nil {
-		return x.Sizes
-	}
-	return 0
-}
-
-func (x *Checked) GetLayouts() []*Layout {
-	if x != nil {
-		return x.Layouts
-	}
-	return nil
-}
-
-func (x *Checked) GetDivisor() *Range {
-	if x != nil {
-		return x.Divisor
-	}
-	return nil
-}
-
-func (x *Checked) GetSplitK() *Range {
-	if x != nil {
-		return x.SplitK
-	}
-	return nil
-}
-
-func (x *Checked) GetM() *Range {
-	if x != nil {
-		return x.M
-	}
-	return nil
-}
-
-func (x *Checked) GetN() *Range {
-	if x != nil {
-		return x.N
-	}
-	return nil
-}
-
-func (x *Checked) GetK() *Range {
-	if x != nil {
-		return x.K
-	}
-	return nil
-}
-
-func (x *Checked) GetBatch() *Range {
-	if x != nil {
-		return x.Batch
-	}
-	return nil
-}
-
-func (x *Checked) GetFlops() *Range {
-	if x != nil {
-		return x.Flops
-	}
-	return nil
-}
-
-func (x *Checked) GetTimes() int64 {
-	if x != nil {
-		return x.Times
-	}
-	return 0
-}
-
-func (x *Checked) GetTimedType() string {
-	if x != nil {
-		return x.TimedType
-	}
-	return ""
-}
-
-// Layout is how the matrices of a problem are stored.
-type Layout struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Types         *Types                 `protobuf:"bytes,1,opt,name=types,proto3" json:"types,omitempty"`
-	AMajor        Major                  `protobuf:"varint,2,opt,name=a_major,json=aMajor,proto3,enum=origami.plugin.v1.Major" json:"a_major,omitempty"`
-	BMajor        Major                  `protobuf:"varint,3,opt,name=b_major,json=bMajor,proto3,enum=origami.plugin.v1.Major" json:"b_major,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Layout) Reset() {
-	*x = Layout{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Layout) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Layout) ProtoMessage() {}
-
-func (x *Layout) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[21]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Layout.ProtoReflect.Descriptor instead.
-func (*Layout) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{21}
-}
-
-func (x *Layout) GetTypes() *Types {
-	if x != nil {
-		return x.Types
-	}
-	return nil
-}
-
-func (x *Layout) GetAMajor() Major {
-	if x != nil {
-		return x.AMajor
-	}
-	return Major_MAJOR_UNSPECIFIED
-}
-
-func (x *Layout) GetBMajor() Major {
-	if x != nil {
-		return x.BMajor
-	}
-	return Major_MAJOR_UNSPECIFIED
-}
-
-// Range is from low to high, both included.
-type Range struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Low           float64                `protobuf:"fixed64,1,opt,name=low,proto3" json:"low,omitempty"`
-	High          float64                `protobuf:"fixed64,2,opt,name=high,proto3" json:"high,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Range) Reset() {
-	*x = Range{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Range) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Range) ProtoMessage() {}
-
-func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[22]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Range.ProtoReflect.Descriptor instead.
-func (*Range) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{22}
-}
-
-func (x *Range) GetLow() float64 {
-	if x != nil {
-		return x.Low
-	}
-	return 0
-}
-
-func (x *Range) GetHigh() float64 {
-	if x != nil {
-		return x.High
-	}
-	return 0
-}
-
-// ErrorRange is the range of measured / predicted time for one kind of prediction.
-type ErrorRange struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Unspecified fits every bound.
-	Bound Bound `protobuf:"varint,1,opt,name=bound,proto3,enum=origami.plugin.v1.Bound" json:"bound,omitempty"`
-	// Predicted times below this; 0 fits all.
-	BelowSeconds  float64 `protobuf:"fixed64,2,opt,name=below_seconds,json=belowSeconds,proto3" json:"below_seconds,omitempty"`
-	Low           float64 `protobuf:"fixed64,3,opt,name=low,proto3" json:"low,omitempty"`
-	High          float64 `protobuf:"fixed64,4,opt,name=high,proto3" json:"high,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ErrorRange) Reset() {
-	*x = ErrorRange{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ErrorRange) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ErrorRange) ProtoMessage() {}
-
-func (x *ErrorRange) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[23]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ErrorRange.ProtoReflect.Descriptor instead.
-func (*ErrorRange) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{23}
-}
-
-func (x *ErrorRange) GetBound() Bound {
-	if x != nil {
-		return x.Bound
-	}
-	return Bound_BOUND_UNSPECIFIED
-}
-
-func (x *ErrorRange) GetBelowSeconds() float64 {
-	if x != nil {
-		return x.BelowSeconds
-	}
-	return 0
-}
-
-func (x *ErrorRange) GetLow() float64 {
-	if x != nil {
-		return x.Low
-	}
-	return 0
-}
-
-func (x *ErrorRange) GetHigh() float64 {
-	if x != nil {
-		return x.High
-	}
-	return 0
-}
-
-type PeakRate struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	ElementType    ElementType            `protobuf:"varint,1,opt,name=element_type,json=elementType,proto3,enum=origami.plugin.v1.ElementType" json:"element_type,omitempty"`
-	FlopsPerSecond float64                `protobuf:"fixed64,2,opt,name=flops_per_second,json=flopsPerSecond,proto3" json:"flops_per_second,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
-}
-
-func (x *PeakRate) Reset() {
-	*x = PeakRate{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PeakRate) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PeakRate) ProtoMessage() {}
-
-func (x *PeakRate) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[24]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PeakRate.ProtoReflect.Descriptor instead.
-func (*PeakRate) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{24}
-}
-
-func (x *PeakRate) GetElementType() ElementType {
-	if x != nil {
-		return x.ElementType
-	}
-	return ElementType_ELEMENT_TYPE_UNSPECIFIED
-}
-
-func (x *PeakRate) GetFlopsPerSecond() float64 {
-	if x != nil {
-		return x.FlopsPerSecond
-	}
-	return 0
-}
-
-// Atom is the matrix instruction used for one element type.
-type Atom struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	ElementType   ElementType            `protobuf:"varint,1,opt,name=element_type,json=elementType,proto3,enum=origami.plugin.v1.ElementType" json:"element_type,omitempty"`
-	M             int64                  `protobuf:"varint,2,opt,name=m,proto3" json:"m,omitempty"`
-	N             int64                  `protobuf:"varint,3,opt,name=n,proto3" json:"n,omitempty"`
-	K             int64                  `protobuf:"varint,4,opt,name=k,proto3" json:"k,omitempty"`
-	LatencyCycles float64                `protobuf:"fixed64,5,opt,name=latency_cycles,json=latencyCycles,proto3" json:"latency_cycles,omitempty"`
-	PerUnit       int64                  `protobuf:"varint,6,opt,name=per_unit,json=perUnit,proto3" json:"per_unit,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Atom) Reset() {
-	*x = Atom{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Atom) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Atom) ProtoMessage() {}
-
-func (x *Atom) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[25]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Atom.ProtoReflect.Descriptor instead.
-func (*Atom) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{25}
-}
-
-func (x *Atom) GetElementType() ElementType {
-	if x != nil {
-		return x.ElementType
-	}
-	return ElementType_ELEMENT_TYPE_UNSPECIFIED
-}
-
-func (x *Atom) GetM() int64 {
-	if x != nil {
-		return x.M
-	}
-	return 0
-}
-
-func (x *Atom) GetN() int64 {
-	if x != nil {
-		return x.N
-	}
-	return 0
-}
-
-func (x *Atom) GetK() int64 {
-	if x != nil {
-		return x.K
-	}
-	return 0
-}
-
-func (x *Atom) GetLatencyCycles() float64 {
-	if x != nil {
-		return x.LatencyCycles
-	}
-	return 0
-}
-
-func (x *Atom) GetPerUnit() int64 {
-	if x != nil {
-		return x.PerUnit
-	}
-	return 0
-}
-
-// Param is a resolved hardware number with its provenance.
-type Param struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Name   string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Value  float64                `protobuf:"fixed64,2,opt,name=value,proto3" json:"value,omitempty"`
-	Unit   string                 `protobuf:"bytes,3,opt,name=unit,proto3" json:"unit,omitempty"`
-	Source string                 `protobuf:"bytes,4,opt,name=source,proto3" json:"source,omitempty"`
-	Method string                 `protobuf:"bytes,5,opt,name=method,proto3" json:"method,omitempty"`
-	Date   string                 `protobuf:"bytes,6,opt,name=date,proto3" json:"date,omitempty"`
-	Tier   Tier                   `protobuf:"varint,7,opt,name=tier,proto3,enum=origami.plugin.v1.Tier" json:"tier,omitempty"`
-	// The clock while it was measured, and the coefficient of variation of its rounds; 0 if unknown.
-	ClockHz       float64 `protobuf:"fixed64,8,opt,name=clock_hz,json=clockHz,proto3" json:"clock_hz,omitempty"`
-	Spread        float64 `protobuf:"fixed64,9,opt,name=spread,proto3" json:"spread,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Param) Reset() {
-	*x = Param{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Param) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Param) ProtoMessage() {}
-
-func (x *Param) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[26]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Param.ProtoReflect.Descriptor instead.
-func (*Param) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{26}
-}
-
-func (x *Param) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *Param) GetValue() float64 {
-	if x != nil {
-		return x.Value
-	}
-	return 0
-}
-
-func (x *Param) GetUnit() string {
-	if x != nil {
-		return x.Unit
-	}
-	return ""
-}
-
-func (x *Param) GetSource() string {
-	if x != nil {
-		return x.Source
-	}
-	return ""
-}
-
-func (x *Param) GetMethod() string {
-	if x != nil {
-		return x.Method
-	}
-	return ""
-}
-
-func (x *Param) GetDate() string {
-	if x != nil {
-		return x.Date
-	}
-	return ""
-}
-
-func (x *Param) GetTier() Tier {
-	if x != nil {
-		return x.Tier
-	}
-	return Tier_TIER_UNSPECIFIED
-}
-
-func (x *Param) GetClockHz() float64 {
-	if x != nil {
-		return x.ClockHz
-	}
-	return 0
-}
-
-func (x *Param) GetSpread() float64 {
-	if x != nil {
-		return x.Spread
-	}
-	return 0
-}
-
-// Constant is an empirical number of the model.
-type Constant struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Name   string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Value  float64                `protobuf:"fixed64,2,opt,name=value,proto3" json:"value,omitempty"`
-	Unit   string                 `protobuf:"bytes,3,opt,name=unit,proto3" json:"unit,omitempty"`
-	Doc    string                 `protobuf:"bytes,4,opt,name=doc,proto3" json:"doc,omitempty"`
-	Source string                 `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
-	// The bounds within which measurements may move the value; both 0 if it is fixed.
-	Low           float64 `protobuf:"fixed64,6,opt,name=low,proto3" json:"low,omitempty"`
-	High          float64 `protobuf:"fixed64,7,opt,name=high,proto3" json:"high,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Constant) Reset() {
-	*x = Constant{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Constant) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Constant) ProtoMessage() {}
-
-func (x *Constant) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[27]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Constant.ProtoReflect.Descriptor instead.
-func (*Constant) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{27}
-}
-
-func (x *Constant) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *Constant) GetValue() float64 {
-	if x != nil {
-		return x.Value
-	}
-	return 0
-}
-
-func (x *Constant) GetUnit() string {
-	if x != nil {
-		return x.Unit
-	}
-	return ""
-}
-
-func (x *Constant) GetDoc() string {
-	if x != nil {
-		return x.Doc
-	}
-	return ""
-}
-
-func (x *Constant) GetSource() string {
-	if x != nil {
-		return x.Source
-	}
-	return ""
-}
-
-func (x *Constant) GetLow() float64 {
-	if x != nil {
-		return x.Low
-	}
-	return 0
-}
-
-func (x *Constant) GetHigh() float64 {
-	if x != nil {
-		return x.High
-	}
-	return 0
-}
-
-// Term is one column of the model's breakdown.
-type Term struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Name    string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Unit    string                 `protobuf:"bytes,2,opt,name=unit,proto3" json:"unit,omitempty"`
-	Formula string                 `protobuf:"bytes,3,opt,name=formula,proto3" json:"formula,omitempty"`
-	Doc     string                 `protobuf:"bytes,4,opt,name=doc,proto3" json:"doc,omitempty"`
-	Source  string                 `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
-	Kind    TermKind               `protobuf:"varint,6,opt,name=kind,proto3,enum=origami.plugin.v1.TermKind" json:"kind,omitempty"`
-	// The name that comparisons give this quantity; empty means name.
-	Common        string `protobuf:"bytes,7,opt,name=common,proto3" json:"common,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Term) Reset() {
-	*x = Term{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Term) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Term) ProtoMessage() {}
-
-func (x *Term) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[28]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Term.ProtoReflect.Descriptor instead.
-func (*Term) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{28}
-}
-
-func (x *Term) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *Term) GetUnit() string {
-	if x != nil {
-		return x.Unit
-	}
-	return ""
-}
-
-func (x *Term) GetFormula() string {
-	if x != nil {
-		return x.Formula
-	}
-	return ""
-}
-
-func (x *Term) GetDoc() string {
-	if x != nil {
-		return x.Doc
-	}
-	return ""
-}
-
-func (x *Term) GetSource() string {
-	if x != nil {
-		return x.Source
-	}
-	return ""
-}
-
-func (x *Term) GetKind() TermKind {
-	if x != nil {
-		return x.Kind
-	}
-	return TermKind_TERM_KIND_UNSPECIFIED
-}
-
-func (x *Term) GetCommon() string {
-	if x != nil {
-		return x.Common
-	}
-	return ""
-}
-
-// Order declares how candidates are ranked.
-type Order struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Window        float64                `protobuf:"fixed64,1,opt,name=window,proto3" json:"window,omitempty"`
-	Keys          []Key                  `protobuf:"varint,2,rep,packed,name=keys,proto3,enum=origami.plugin.v1.Key" json:"keys,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Order) Reset() {
-	*x = Order{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Order) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Order) ProtoMessage() {}
-
-func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[29]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Order.ProtoReflect.Descriptor instead.
-func (*Order) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{29}
-}
-
-func (x *Order) GetWindow() float64 {
-	if x != nil {
-		return x.Window
-	}
-	return 0
-}
-
-func (x *Order) GetKeys() []Key {
-	if x != nil {
-		return x.Keys
-	}
-	return nil
-}
-
-type OptionValue struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	Value         string                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *OptionValue) Reset() {
-	*x = OptionValue{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *OptionValue) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*OptionValue) ProtoMessage() {}
-
-func (x *OptionValue) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[30]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use OptionValue.ProtoReflect.Descriptor instead.
-func (*OptionValue) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{30}
-}
-
-func (x *OptionValue) GetKey() string {
-	if x != nil {
-		return x.Key
-	}
-	return ""
-}
-
-func (x *OptionValue) GetValue() string {
-	if x != nil {
-		return x.Value
-	}
-	return ""
-}
-
-// Level is one level of the memory hierarchy.
-type Level struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	CapacityBytes float64                `protobuf:"fixed64,2,opt,name=capacity_bytes,json=capacityBytes,proto3" json:"capacity_bytes,omitempty"`
-	LatencyCycles float64                `protobuf:"fixed64,3,opt,name=latency_cycles,json=latencyCycles,proto3" json:"latency_cycles,omitempty"`
-	Partitions    int64                  `protobuf:"varint,4,opt,name=partitions,proto3" json:"partitions,omitempty"`
-	Bandwidth     *Bandwidth             `protobuf:"bytes,5,opt,name=bandwidth,proto3" json:"bandwidth,omitempty"`
-	Bound         Bound                  `protobuf:"varint,6,opt,name=bound,proto3,enum=origami.plugin.v1.Bound" json:"bound,omitempty"`
-	// Zero if it is unknown.
-	DataSheetBytesPerSecond float64 `protobuf:"fixed64,7,opt,name=data_sheet_bytes_per_second,json=dataSheetBytesPerSecond,proto3" json:"data_sheet_bytes_per_second,omitempty"`
-	// Of the kernels of the model, with all units active. Zero where the model has no number of its own for it.
-	ReachedBytesPerCycle float64     `protobuf:"fixed64,8,opt,name=reached_bytes_per_cycle,json=reachedBytesPerCycle,proto3" json:"reached_bytes_per_cycle,omitempty"`
-	Names                *LevelNames `protobuf:"bytes,9,opt,name=names,proto3" json:"names,omitempty"`
-	unknownFields        protoimpl.UnknownFields
-	sizeCache            protoimpl.SizeCache
-}
-
-func (x *Level) Reset() {
-	*x = Level{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Level) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Level) ProtoMessage() {}
-
-func (x *Level) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[31]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Level.ProtoReflect.Descriptor instead.
-func (*Level) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{31}
-}
-
-func (x *Level) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *Level) GetCapacityBytes() float64 {
-	if x != nil {
-		return x.CapacityBytes
-	}
-	return 0
-}
-
-func (x *Level) GetLatencyCycles() float64 {
-	if x != nil {
-		return x.LatencyCycles
-	}
-	return 0
-}
-
-func (x *Level) GetPartitions() int64 {
-	if x != nil {
-		return x.Partitions
-	}
-	return 0
-}
-
-func (x *Level) GetBandwidth() *Bandwidth {
-	if x != nil {
-		return x.Bandwidth
-	}
-	return nil
-}
-
-func (x *Level) GetBound() Bound {
-	if x != nil {
-		return x.Bound
-	}
-	return Bound_BOUND_UNSPECIFIED
-}
-
-func (x *Level) GetDataSheetBytesPerSecond() float64 {
-	if x != nil {
-		return x.DataSheetBytesPerSecond
-	}
-	return 0
-}
-
-func (x *Level) GetReachedBytesPerCycle() float64 {
-	if x != nil {
-		return x.ReachedBytesPerCycle
-	}
-	return 0
-}
-
-func (x *Level) GetNames() *LevelNames {
-	if x != nil {
-		return x.Names
-	}
-	return nil
-}
-
-// LevelNames names the hardware numbers that state a level.
-type LevelNames struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Capacity      string                 `protobuf:"bytes,1,opt,name=capacity,proto3" json:"capacity,omitempty"`
-	Latency       string                 `protobuf:"bytes,2,opt,name=latency,proto3" json:"latency,omitempty"`
-	Partitions    string                 `protobuf:"bytes,3,opt,name=partitions,proto3" json:"partitions,omitempty"`
-	Bandwidth     string                 `protobuf:"bytes,4,opt,name=bandwidth,proto3" json:"bandwidth,omitempty"`
-	DataSheet     string                 `protobuf:"bytes,5,opt,name=data_sheet,json=dataSheet,proto3" json:"data_sheet,omitempty"`
-	C0            string                 `protobuf:"bytes,6,opt,name=c0,proto3" json:"c0,omitempty"`
-	C1            string                 `protobuf:"bytes,7,opt,name=c1,proto3" json:"c1,omitempty"`
-	C2            string                 `protobuf:"bytes,8,opt,name=c2,proto3" json:"c2,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *LevelNames) Reset() {
-	*x = LevelNames{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *LevelNames) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*LevelNames) ProtoMessage() {}
-
-func (x *LevelNames) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[32]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use LevelNames.ProtoReflect.Descriptor instead.
-func (*LevelNames) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{32}
-}
-
-func (x *LevelNames) GetCapacity() string {
-	if x != nil {
-		return x.Capacity
-	}
-	return ""
-}
-
-func (x *LevelNames) GetLatency() string {
-	if x != nil {
-		return x.Latency
-	}
-	return ""
-}
-
-func (x *LevelNames) GetPartitions() string {
-	if x != nil {
-		return x.Partitions
-	}
-	return ""
-}
-
-func (x *LevelNames) GetBandwidth() string {
-	if x != nil {
-		return x.Bandwidth
-	}
-	return ""
-}
-
-func (x *LevelNames) GetDataSheet() string {
-	if x != nil {
-		return x.DataSheet
-	}
-	return ""
-}
-
-func (x *LevelNames) GetC0() string {
-	if x != nil {
-		return x.C0
-	}
-	return ""
-}
-
-func (x *LevelNames) GetC1() string {
-	if x != nil {
-		return x.C1
-	}
-	return ""
-}
-
-func (x *LevelNames) GetC2() string {
-	if x != nil {
-		return x.C2
-	}
-	return ""
-}
-
-// Bandwidth is a peak times a fraction that depends on how many of the units are active: active/units if linear, else
-// min((c0·a² + c1·a) + c2, 1).
-type Bandwidth struct {
-	state             protoimpl.MessageState `protogen:"open.v1"`
-	PeakBytesPerCycle float64                `protobuf:"fixed64,1,opt,name=peak_bytes_per_cycle,json=peakBytesPerCycle,proto3" json:"peak_bytes_per_cycle,omitempty"`
-	Units             int64                  `protobuf:"varint,2,opt,name=units,proto3" json:"units,omitempty"`
-	Linear            bool                   `protobuf:"varint,3,opt,name=linear,proto3" json:"linear,omitempty"`
-	C0                float64                `protobuf:"fixed64,4,opt,name=c0,proto3" json:"c0,omitempty"`
-	C1                float64                `protobuf:"fixed64,5,opt,name=c1,proto3" json:"c1,omitempty"`
-	C2                float64                `protobuf:"fixed64,6,opt,name=c2,proto3" json:"c2,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
-}
-
-func (x *Bandwidth) Reset() {
-	*x = Bandwidth{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Bandwidth) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Bandwidth) ProtoMessage() {}
-
-func (x *Bandwidth) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[33]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Bandwidth.ProtoReflect.Descriptor instead.
-func (*Bandwidth) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{33}
-}
-
-func (x *Bandwidth) GetPeakBytesPerCycle() float64 {
-	if x != nil {
-		return x.PeakBytesPerCycle
-	}
-	return 0
-}
-
-func (x *Bandwidth) GetUnits() int64 {
-	if x != nil {
-		return x.Units
-	}
-	return 0
-}
-
-func (x *Bandwidth) GetLinear() bool {
-	if x != nil {
-		return x.Linear
-	}
-	return false
-}
-
-func (x *Bandwidth) GetC0() float64 {
-	if x != nil {
-		return x.C0
-	}
-	return 0
-}
-
-func (x *Bandwidth) GetC1() float64 {
-	if x != nil {
-		return x.C1
-	}
-	return 0
-}
-
-func (x *Bandwidth) GetC2() float64 {
-	if x != nil {
-		return x.C2
-	}
-	return 0
-}
-
-// Space says which configurations to consider. Empty axes mean the model's own.
-type Space struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	Kernel    string                 `protobuf:"bytes,1,opt,name=kernel,proto3" json:"kernel,omitempty"`
-	BlockM    []int64                `protobuf:"varint,2,rep,packed,name=block_m,json=blockM,proto3" json:"block_m,omitempty"`
-	BlockN    []int64                `protobuf:"varint,3,rep,packed,name=block_n,json=blockN,proto3" json:"block_n,omitempty"`
-	BlockK    []int64                `protobuf:"varint,4,rep,packed,name=block_k,json=blockK,proto3" json:"block_k,omitempty"`
-	NumWarps  []int64                `protobuf:"varint,5,rep,packed,name=num_warps,json=numWarps,proto3" json:"num_warps,omitempty"`
-	NumStages []int64                `protobuf:"varint,6,rep,packed,name=num_stages,json=numStages,proto3" json:"num_stages,omitempty"`
-	SplitK    []int64                `protobuf:"varint,7,rep,packed,name=split_k,json=splitK,proto3" json:"split_k,omitempty"`
-	// The values on named axes.
-	Axes          []*AxisValues `protobuf:"bytes,8,rep,name=axes,proto3" json:"axes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Space) Reset() {
-	*x = Space{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Space) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Space) ProtoMessage() {}
-
-func (x *Space) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[34]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Space.ProtoReflect.Descriptor instead.
-func (*Space) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{34}
-}
-
-func (x *Space) GetKernel() string {
-	if x != nil {
-		return x.Kernel
-	}
-	return ""
-}
-
-func (x *Space) GetBlockM() []int64 {
-	if x != nil {
-		return x.BlockM
-	}
-	return nil
-}
-
-func (x *Space) GetBlockN() []int64 {
-	if x != nil {
-		return x.BlockN
-	}
-	return nil
-}
-
-func (x *Space) GetBlockK() []int64 {
-	if x != nil {
-		return x.BlockK
-	}
-	return nil
-}
-
-func (x *Space) GetNumWarps() []int64 {
-	if x != nil {
-		return x.NumWarps
-	}
-	return nil
-}
-
-func (x *Space) GetNumStages() []int64 {
-	if x != nil {
-		return x.NumStages
-	}
-	return nil
-}
-
-func (x *Space) GetSplitK() []int64 {
-	if x != nil {
-		return x.SplitK
-	}
-	return nil
-}
-
-func (x *Space) GetAxes() []*AxisValues {
-	if x != nil {
-		return x.Axes
-	}
-	return nil
-}
-
-// AxisValues are the values of a space on one named axis.
-type AxisValues struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Values        []string               `protobuf:"bytes,2,rep,name=values,proto3" json:"values,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *AxisValues) Reset() {
-	*x = AxisValues{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *AxisValues) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*AxisValues) ProtoMessage() {}
-
-func (x *AxisValues) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[35]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use AxisValues.ProtoReflect.Descriptor instead.
-func (*AxisValues) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{35}
-}
-
-func (x *AxisValues) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *AxisValues) GetValues() []string {
-	if x != nil {
-		return x.Values
-	}
-	return nil
-}
-
 type CandidatesRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Handle        []byte                 `protobuf:"bytes,1,opt,name=handle,proto3" json:"handle,omitempty"`
-	Problem       *Problem               `protobuf:"bytes,2,opt,name=problem,proto3" json:"problem,omitempty"`
-	Space         *Space                 `protobuf:"bytes,3,opt,name=space,proto3" json:"space,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Handle  []byte                 `protobuf:"bytes,1,opt,name=handle,proto3" json:"handle,omitempty"`
+	Problem *Problem               `protobuf:"bytes,2,opt,name=problem,proto3" json:"problem,omitempty"`
+	// Which configurations to consider.
+	SpaceJson     []byte `protobuf:"bytes,3,opt,name=space_json,json=spaceJson,proto3" json:"space_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CandidatesRequest) Reset() {
 	*x = CandidatesRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3434,7 +282,7 @@ func (x *CandidatesRequest) String() string {
 func (*CandidatesRequest) ProtoMessage() {}
 
 func (x *CandidatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[36]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3447,7 +295,7 @@ func (x *CandidatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidatesRequest.ProtoReflect.Descriptor instead.
 func (*CandidatesRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{36}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CandidatesRequest) GetHandle() []byte {
@@ -3464,9 +312,9 @@ func (x *CandidatesRequest) GetProblem() *Problem {
 	return nil
 }
 
-func (x *CandidatesRequest) GetSpace() *Space {
+func (x *CandidatesRequest) GetSpaceJson() []byte {
 	if x != nil {
-		return x.Space
+		return x.SpaceJson
 	}
 	return nil
 }
@@ -3487,7 +335,7 @@ type CandidatesResponse struct {
 
 func (x *CandidatesResponse) Reset() {
 	*x = CandidatesResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3499,7 +347,7 @@ func (x *CandidatesResponse) String() string {
 func (*CandidatesResponse) ProtoMessage() {}
 
 func (x *CandidatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[37]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3512,7 +360,7 @@ func (x *CandidatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CandidatesResponse.ProtoReflect.Descriptor instead.
 func (*CandidatesResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{37}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *CandidatesResponse) GetConfigs() *Configs {
@@ -3568,7 +416,7 @@ type EstimateRequest struct {
 
 func (x *EstimateRequest) Reset() {
 	*x = EstimateRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3580,7 +428,7 @@ func (x *EstimateRequest) String() string {
 func (*EstimateRequest) ProtoMessage() {}
 
 func (x *EstimateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[38]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3593,7 +441,7 @@ func (x *EstimateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateRequest.ProtoReflect.Descriptor instead.
 func (*EstimateRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{38}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *EstimateRequest) GetHandle() []byte {
@@ -3633,7 +481,7 @@ type EstimateResponse struct {
 
 func (x *EstimateResponse) Reset() {
 	*x = EstimateResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3645,7 +493,7 @@ func (x *EstimateResponse) String() string {
 func (*EstimateResponse) ProtoMessage() {}
 
 func (x *EstimateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[39]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3658,7 +506,7 @@ func (x *EstimateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateResponse.ProtoReflect.Descriptor instead.
 func (*EstimateResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{39}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *EstimateResponse) GetCycles() []float64 {
@@ -3707,7 +555,7 @@ type TermsRequest struct {
 
 func (x *TermsRequest) Reset() {
 	*x = TermsRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3719,7 +567,7 @@ func (x *TermsRequest) String() string {
 func (*TermsRequest) ProtoMessage() {}
 
 func (x *TermsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[40]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3732,7 +580,7 @@ func (x *TermsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermsRequest.ProtoReflect.Descriptor instead.
 func (*TermsRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{40}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *TermsRequest) GetHandle() []byte {
@@ -3766,7 +614,7 @@ type TermsResponse struct {
 
 func (x *TermsResponse) Reset() {
 	*x = TermsResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3778,7 +626,7 @@ func (x *TermsResponse) String() string {
 func (*TermsResponse) ProtoMessage() {}
 
 func (x *TermsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[41]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3791,7 +639,7 @@ func (x *TermsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TermsResponse.ProtoReflect.Descriptor instead.
 func (*TermsResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{41}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TermsResponse) GetValues() []float64 {
@@ -3813,7 +661,7 @@ type MappingRequest struct {
 
 func (x *MappingRequest) Reset() {
 	*x = MappingRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3825,7 +673,7 @@ func (x *MappingRequest) String() string {
 func (*MappingRequest) ProtoMessage() {}
 
 func (x *MappingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[42]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3838,7 +686,7 @@ func (x *MappingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MappingRequest.ProtoReflect.Descriptor instead.
 func (*MappingRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{42}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *MappingRequest) GetHandle() []byte {
@@ -3873,7 +721,7 @@ type MappingResponse struct {
 
 func (x *MappingResponse) Reset() {
 	*x = MappingResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3885,7 +733,7 @@ func (x *MappingResponse) String() string {
 func (*MappingResponse) ProtoMessage() {}
 
 func (x *MappingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[43]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3898,7 +746,7 @@ func (x *MappingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MappingResponse.ProtoReflect.Descriptor instead.
 func (*MappingResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{43}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *MappingResponse) GetGroupM() int64 {
@@ -3926,7 +774,8 @@ type RankRequest struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Handle   []byte                 `protobuf:"bytes,1,opt,name=handle,proto3" json:"handle,omitempty"`
 	Problems []*Problem             `protobuf:"bytes,2,rep,name=problems,proto3" json:"problems,omitempty"`
-	Space    *Space                 `protobuf:"bytes,3,opt,name=space,proto3" json:"space,omitempty"`
+	// Which configurations to consider.
+	SpaceJson []byte `protobuf:"bytes,3,opt,name=space_json,json=spaceJson,proto3" json:"space_json,omitempty"`
 	// How many entries to return per problem; 0 means all.
 	Top int64 `protobuf:"varint,4,opt,name=top,proto3" json:"top,omitempty"`
 	// How many of the returned entries, from the best on, get a mapping; 0 means all.
@@ -3937,7 +786,7 @@ type RankRequest struct {
 
 func (x *RankRequest) Reset() {
 	*x = RankRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3949,7 +798,7 @@ func (x *RankRequest) String() string {
 func (*RankRequest) ProtoMessage() {}
 
 func (x *RankRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[44]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3962,7 +811,7 @@ func (x *RankRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankRequest.ProtoReflect.Descriptor instead.
 func (*RankRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{44}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RankRequest) GetHandle() []byte {
@@ -3979,9 +828,9 @@ func (x *RankRequest) GetProblems() []*Problem {
 	return nil
 }
 
-func (x *RankRequest) GetSpace() *Space {
+func (x *RankRequest) GetSpaceJson() []byte {
 	if x != nil {
-		return x.Space
+		return x.SpaceJson
 	}
 	return nil
 }
@@ -4010,7 +859,7 @@ type RankResponse struct {
 
 func (x *RankResponse) Reset() {
 	*x = RankResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4022,7 +871,7 @@ func (x *RankResponse) String() string {
 func (*RankResponse) ProtoMessage() {}
 
 func (x *RankResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[45]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4035,7 +884,7 @@ func (x *RankResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankResponse.ProtoReflect.Descriptor instead.
 func (*RankResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{45}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RankResponse) GetRankings() []*Ranking {
@@ -4068,7 +917,7 @@ type Ranking struct {
 
 func (x *Ranking) Reset() {
 	*x = Ranking{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4080,7 +929,7 @@ func (x *Ranking) String() string {
 func (*Ranking) ProtoMessage() {}
 
 func (x *Ranking) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[46]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4093,7 +942,7 @@ func (x *Ranking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ranking.ProtoReflect.Descriptor instead.
 func (*Ranking) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{46}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Ranking) GetIndex() []int64 {
@@ -4169,7 +1018,7 @@ type ReasonCount struct {
 
 func (x *ReasonCount) Reset() {
 	*x = ReasonCount{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4181,7 +1030,7 @@ func (x *ReasonCount) String() string {
 func (*ReasonCount) ProtoMessage() {}
 
 func (x *ReasonCount) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[47]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4194,7 +1043,7 @@ func (x *ReasonCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReasonCount.ProtoReflect.Descriptor instead.
 func (*ReasonCount) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{47}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ReasonCount) GetReason() string {
@@ -4229,7 +1078,7 @@ type EstimateWithRequest struct {
 
 func (x *EstimateWithRequest) Reset() {
 	*x = EstimateWithRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4241,7 +1090,7 @@ func (x *EstimateWithRequest) String() string {
 func (*EstimateWithRequest) ProtoMessage() {}
 
 func (x *EstimateWithRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[48]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4254,7 +1103,7 @@ func (x *EstimateWithRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateWithRequest.ProtoReflect.Descriptor instead.
 func (*EstimateWithRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{48}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *EstimateWithRequest) GetHandle() []byte {
@@ -4316,7 +1165,7 @@ type EstimateWithResponse struct {
 
 func (x *EstimateWithResponse) Reset() {
 	*x = EstimateWithResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4328,7 +1177,7 @@ func (x *EstimateWithResponse) String() string {
 func (*EstimateWithResponse) ProtoMessage() {}
 
 func (x *EstimateWithResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[49]
+	mi := &file_origami_plugin_v1_arch_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4341,7 +1190,7 @@ func (x *EstimateWithResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateWithResponse.ProtoReflect.Descriptor instead.
 func (*EstimateWithResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{49}
+	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *EstimateWithResponse) GetSeconds() []float64 {
@@ -4351,1389 +1200,30 @@ func (x *EstimateWithResponse) GetSeconds() []float64 {
 	return nil
 }
 
-type CalibrationRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Device        *Device                `protobuf:"bytes,1,opt,name=device,proto3" json:"device,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CalibrationRequest) Reset() {
-	*x = CalibrationRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CalibrationRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CalibrationRequest) ProtoMessage() {}
-
-func (x *CalibrationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[50]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CalibrationRequest.ProtoReflect.Descriptor instead.
-func (*CalibrationRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{50}
-}
-
-func (x *CalibrationRequest) GetDevice() *Device {
-	if x != nil {
-		return x.Device
-	}
-	return nil
-}
-
-type CalibrationResponse struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Probes []*Probe               `protobuf:"bytes,1,rep,name=probes,proto3" json:"probes,omitempty"`
-	// The texts of the programs, each once.
-	Texts         []string `protobuf:"bytes,2,rep,name=texts,proto3" json:"texts,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CalibrationResponse) Reset() {
-	*x = CalibrationResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CalibrationResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CalibrationResponse) ProtoMessage() {}
-
-func (x *CalibrationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[51]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CalibrationResponse.ProtoReflect.Descriptor instead.
-func (*CalibrationResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{51}
-}
-
-func (x *CalibrationResponse) GetProbes() []*Probe {
-	if x != nil {
-		return x.Probes
-	}
-	return nil
-}
-
-func (x *CalibrationResponse) GetTexts() []string {
-	if x != nil {
-		return x.Texts
-	}
-	return nil
-}
-
-// Probe is one microbenchmark.
-type Probe struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The unit of the value.
-	Unit string `protobuf:"bytes,2,opt,name=unit,proto3" json:"unit,omitempty"`
-	// Without its text.
-	Program *Program `protobuf:"bytes,3,opt,name=program,proto3" json:"program,omitempty"`
-	// Index into the texts.
-	Text uint32 `protobuf:"varint,4,opt,name=text,proto3" json:"text,omitempty"`
-	// The timed runs of a round.
-	Runs int64 `protobuf:"varint,5,opt,name=runs,proto3" json:"runs,omitempty"`
-	// How much of something a run does.
-	Work float64 `protobuf:"fixed64,6,opt,name=work,proto3" json:"work,omitempty"`
-	// Formulas over seconds, work and counter_0, counter_1, … of a run: its value, and its clock in Hz. An empty clock is
-	// the executor's.
-	Value string `protobuf:"bytes,7,opt,name=value,proto3" json:"value,omitempty"`
-	Clock string `protobuf:"bytes,8,opt,name=clock,proto3" json:"clock,omitempty"`
-	// The largest value that the hardware allows; 0 is unknown.
-	Limit         float64 `protobuf:"fixed64,9,opt,name=limit,proto3" json:"limit,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Probe) Reset() {
-	*x = Probe{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Probe) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Probe) ProtoMessage() {}
-
-func (x *Probe) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[52]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Probe.ProtoReflect.Descriptor instead.
-func (*Probe) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{52}
-}
-
-func (x *Probe) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *Probe) GetUnit() string {
-	if x != nil {
-		return x.Unit
-	}
-	return ""
-}
-
-func (x *Probe) GetProgram() *Program {
-	if x != nil {
-		return x.Program
-	}
-	return nil
-}
-
-func (x *Probe) GetText() uint32 {
-	if x != nil {
-		return x.Text
-	}
-	return 0
-}
-
-func (x *Probe) GetRuns() int64 {
-	if x != nil {
-		return x.Runs
-	}
-	return 0
-}
-
-func (x *Probe) GetWork() float64 {
-	if x != nil {
-		return x.Work
-	}
-	return 0
-}
-
-func (x *Probe) GetValue() string {
-	if x != nil {
-		return x.Value
-	}
-	return ""
-}
-
-func (x *Probe) GetClock() string {
-	if x != nil {
-		return x.Clock
-	}
-	return ""
-}
-
-func (x *Probe) GetLimit() float64 {
-	if x != nil {
-		return x.Limit
-	}
-	return 0
-}
-
-type CalibrationNumbersRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Device        *Device                `protobuf:"bytes,1,opt,name=device,proto3" json:"device,omitempty"`
-	Values        []*ProbeValue          `protobuf:"bytes,2,rep,name=values,proto3" json:"values,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CalibrationNumbersRequest) Reset() {
-	*x = CalibrationNumbersRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CalibrationNumbersRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CalibrationNumbersRequest) ProtoMessage() {}
-
-func (x *CalibrationNumbersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[53]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CalibrationNumbersRequest.ProtoReflect.Descriptor instead.
-func (*CalibrationNumbersRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{53}
-}
-
-func (x *CalibrationNumbersRequest) GetDevice() *Device {
-	if x != nil {
-		return x.Device
-	}
-	return nil
-}
-
-func (x *CalibrationNumbersRequest) GetValues() []*ProbeValue {
-	if x != nil {
-		return x.Values
-	}
-	return nil
-}
-
-// ProbeValue is what the rounds of a probe say.
-type ProbeValue struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Probe string                 `protobuf:"bytes,1,opt,name=probe,proto3" json:"probe,omitempty"`
-	Value float64                `protobuf:"fixed64,2,opt,name=value,proto3" json:"value,omitempty"`
-	Unit  string                 `protobuf:"bytes,3,opt,name=unit,proto3" json:"unit,omitempty"`
-	// The coefficient of variation of the rounds.
-	Spread float64 `protobuf:"fixed64,4,opt,name=spread,proto3" json:"spread,omitempty"`
-	// 0 is unknown.
-	ClockHz float64 `protobuf:"fixed64,5,opt,name=clock_hz,json=clockHz,proto3" json:"clock_hz,omitempty"`
-	Rounds  int64   `protobuf:"varint,6,opt,name=rounds,proto3" json:"rounds,omitempty"`
-	// Nanoseconds since 1970-01-01 UTC, of the last round.
-	TimeUnixNanoseconds int64 `protobuf:"varint,7,opt,name=time_unix_nanoseconds,json=timeUnixNanoseconds,proto3" json:"time_unix_nanoseconds,omitempty"`
-	// Why the value cannot be used; empty if it can.
-	Refused       string `protobuf:"bytes,8,opt,name=refused,proto3" json:"refused,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ProbeValue) Reset() {
-	*x = ProbeValue{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ProbeValue) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ProbeValue) ProtoMessage() {}
-
-func (x *ProbeValue) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[54]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ProbeValue.ProtoReflect.Descriptor instead.
-func (*ProbeValue) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{54}
-}
-
-func (x *ProbeValue) GetProbe() string {
-	if x != nil {
-		return x.Probe
-	}
-	return ""
-}
-
-func (x *ProbeValue) GetValue() float64 {
-	if x != nil {
-		return x.Value
-	}
-	return 0
-}
-
-func (x *ProbeValue) GetUnit() string {
-	if x != nil {
-		return x.Unit
-	}
-	return ""
-}
-
-func (x *ProbeValue) GetSpread() float64 {
-	if x != nil {
-		return x.Spread
-	}
-	return 0
-}
-
-func (x *ProbeValue) GetClockHz() float64 {
-	if x != nil {
-		return x.ClockHz
-	}
-	return 0
-}
-
-func (x *ProbeValue) GetRounds() int64 {
-	if x != nil {
-		return x.Rounds
-	}
-	return 0
-}
-
-func (x *ProbeValue) GetTimeUnixNanoseconds() int64 {
-	if x != nil {
-		return x.TimeUnixNanoseconds
-	}
-	return 0
-}
-
-func (x *ProbeValue) GetRefused() string {
-	if x != nil {
-		return x.Refused
-	}
-	return ""
-}
-
-type CalibrationNumbersResponse struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Numbers []*CalibrationNumber   `protobuf:"bytes,1,rep,name=numbers,proto3" json:"numbers,omitempty"`
-	// For a device file that is made of the numbers.
-	Atoms         []*DeviceAtom `protobuf:"bytes,2,rep,name=atoms,proto3" json:"atoms,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CalibrationNumbersResponse) Reset() {
-	*x = CalibrationNumbersResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CalibrationNumbersResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CalibrationNumbersResponse) ProtoMessage() {}
-
-func (x *CalibrationNumbersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[55]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CalibrationNumbersResponse.ProtoReflect.Descriptor instead.
-func (*CalibrationNumbersResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{55}
-}
-
-func (x *CalibrationNumbersResponse) GetNumbers() []*CalibrationNumber {
-	if x != nil {
-		return x.Numbers
-	}
-	return nil
-}
-
-func (x *CalibrationNumbersResponse) GetAtoms() []*DeviceAtom {
-	if x != nil {
-		return x.Atoms
-	}
-	return nil
-}
-
-// CalibrationNumber is a number of a device. Without its tier.
-type CalibrationNumber struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Number *Param                 `protobuf:"bytes,1,opt,name=number,proto3" json:"number,omitempty"`
-	// The probes that it was computed from.
-	Probes []string `protobuf:"bytes,2,rep,name=probes,proto3" json:"probes,omitempty"`
-	// Models know the number as a parameter of a device.
-	Parameter     bool `protobuf:"varint,3,opt,name=parameter,proto3" json:"parameter,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CalibrationNumber) Reset() {
-	*x = CalibrationNumber{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CalibrationNumber) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CalibrationNumber) ProtoMessage() {}
-
-func (x *CalibrationNumber) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[56]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CalibrationNumber.ProtoReflect.Descriptor instead.
-func (*CalibrationNumber) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{56}
-}
-
-func (x *CalibrationNumber) GetNumber() *Param {
-	if x != nil {
-		return x.Number
-	}
-	return nil
-}
-
-func (x *CalibrationNumber) GetProbes() []string {
-	if x != nil {
-		return x.Probes
-	}
-	return nil
-}
-
-func (x *CalibrationNumber) GetParameter() bool {
-	if x != nil {
-		return x.Parameter
-	}
-	return false
-}
-
-// DeviceAtom is a matrix instruction in a device file.
-type DeviceAtom struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Type          string                 `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
-	M             int64                  `protobuf:"varint,2,opt,name=m,proto3" json:"m,omitempty"`
-	N             int64                  `protobuf:"varint,3,opt,name=n,proto3" json:"n,omitempty"`
-	K             int64                  `protobuf:"varint,4,opt,name=k,proto3" json:"k,omitempty"`
-	Cycles        float64                `protobuf:"fixed64,5,opt,name=cycles,proto3" json:"cycles,omitempty"`
-	Source        string                 `protobuf:"bytes,6,opt,name=source,proto3" json:"source,omitempty"`
-	Method        string                 `protobuf:"bytes,7,opt,name=method,proto3" json:"method,omitempty"`
-	Date          string                 `protobuf:"bytes,8,opt,name=date,proto3" json:"date,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DeviceAtom) Reset() {
-	*x = DeviceAtom{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DeviceAtom) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DeviceAtom) ProtoMessage() {}
-
-func (x *DeviceAtom) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[57]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DeviceAtom.ProtoReflect.Descriptor instead.
-func (*DeviceAtom) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{57}
-}
-
-func (x *DeviceAtom) GetType() string {
-	if x != nil {
-		return x.Type
-	}
-	return ""
-}
-
-func (x *DeviceAtom) GetM() int64 {
-	if x != nil {
-		return x.M
-	}
-	return 0
-}
-
-func (x *DeviceAtom) GetN() int64 {
-	if x != nil {
-		return x.N
-	}
-	return 0
-}
-
-func (x *DeviceAtom) GetK() int64 {
-	if x != nil {
-		return x.K
-	}
-	return 0
-}
-
-func (x *DeviceAtom) GetCycles() float64 {
-	if x != nil {
-		return x.Cycles
-	}
-	return 0
-}
-
-func (x *DeviceAtom) GetSource() string {
-	if x != nil {
-		return x.Source
-	}
-	return ""
-}
-
-func (x *DeviceAtom) GetMethod() string {
-	if x != nil {
-		return x.Method
-	}
-	return ""
-}
-
-func (x *DeviceAtom) GetDate() string {
-	if x != nil {
-		return x.Date
-	}
-	return ""
-}
-
-type LadderRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *LadderRequest) Reset() {
-	*x = LadderRequest{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *LadderRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*LadderRequest) ProtoMessage() {}
-
-func (x *LadderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[58]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use LadderRequest.ProtoReflect.Descriptor instead.
-func (*LadderRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{58}
-}
-
-type LadderResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The kernel family, and the types of its problems.
-	Family string `protobuf:"bytes,1,opt,name=family,proto3" json:"family,omitempty"`
-	Types  *Types `protobuf:"bytes,2,opt,name=types,proto3" json:"types,omitempty"`
-	// The device that the claims are about, as "arch@device".
-	Device string `protobuf:"bytes,3,opt,name=device,proto3" json:"device,omitempty"`
-	// From the bottom.
-	Rungs     []*LadderRung  `protobuf:"bytes,4,rep,name=rungs,proto3" json:"rungs,omitempty"`
-	Claims    []*LadderClaim `protobuf:"bytes,5,rep,name=claims,proto3" json:"claims,omitempty"`
-	Costs     []*LadderCost  `protobuf:"bytes,6,rep,name=costs,proto3" json:"costs,omitempty"`
-	Published []*LadderTime  `protobuf:"bytes,7,rep,name=published,proto3" json:"published,omitempty"`
-	// Kernels that claims compare rungs with and that are no rungs.
-	Others        []*LadderRung `protobuf:"bytes,8,rep,name=others,proto3" json:"others,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *LadderResponse) Reset() {
-	*x = LadderResponse{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *LadderResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*LadderResponse) ProtoMessage() {}
-
-func (x *LadderResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[59]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use LadderResponse.ProtoReflect.Descriptor instead.
-func (*LadderResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{59}
-}
-
-func (x *LadderResponse) GetFamily() string {
-	if x != nil {
-		return x.Family
-	}
-	return ""
-}
-
-func (x *LadderResponse) GetTypes() *Types {
-	if x != nil {
-		return x.Types
-	}
-	return nil
-}
-
-func (x *LadderResponse) GetDevice() string {
-	if x != nil {
-		return x.Device
-	}
-	return ""
-}
-
-func (x *LadderResponse) GetRungs() []*LadderRung {
-	if x != nil {
-		return x.Rungs
-	}
-	return nil
-}
-
-func (x *LadderResponse) GetClaims() []*LadderClaim {
-	if x != nil {
-		return x.Claims
-	}
-	return nil
-}
-
-func (x *LadderResponse) GetCosts() []*LadderCost {
-	if x != nil {
-		return x.Costs
-	}
-	return nil
-}
-
-func (x *LadderResponse) GetPublished() []*LadderTime {
-	if x != nil {
-		return x.Published
-	}
-	return nil
-}
-
-func (x *LadderResponse) GetOthers() []*LadderRung {
-	if x != nil {
-		return x.Others
-	}
-	return nil
-}
-
-// LadderRung is a kernel of a ladder.
-type LadderRung struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Doc   string                 `protobuf:"bytes,2,opt,name=doc,proto3" json:"doc,omitempty"`
-	// Exactly one.
-	Config *Configs `protobuf:"bytes,3,opt,name=config,proto3" json:"config,omitempty"`
-	// What its time is of, where another rung is the same kernel without a part of it.
-	Label string `protobuf:"bytes,4,opt,name=label,proto3" json:"label,omitempty"`
-	// Unspecified: that of the ladder's problems.
-	Operands ElementType `protobuf:"varint,5,opt,name=operands,proto3,enum=origami.plugin.v1.ElementType" json:"operands,omitempty"`
-	// The name of the rung that computes what this one cannot, if there is one.
-	Instead       string `protobuf:"bytes,6,opt,name=instead,proto3" json:"instead,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *LadderRung) Reset() {
-	*x = LadderRung{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *LadderRung) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*LadderRung) ProtoMessage() {}
-
-func (x *LadderRung) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[60]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use LadderRung.ProtoReflect.Descriptor instead.
-func (*LadderRung) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{60}
-}
-
-func (x *LadderRung) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *LadderRung) GetDoc() string {
-	if x != nil {
-		return x.Doc
-	}
-	return ""
-}
-
-func (x *LadderRung) GetConfig() *Configs {
-	if x != nil {
-		return x.Config
-	}
-	return nil
-}
-
-func (x *LadderRung) GetLabel() string {
-	if x != nil {
-		return x.Label
-	}
-	return ""
-}
-
-func (x *LadderRung) GetOperands() ElementType {
-	if x != nil {
-		return x.Operands
-	}
-	return ElementType_ELEMENT_TYPE_UNSPECIFIED
-}
-
-func (x *LadderRung) GetInstead() string {
-	if x != nil {
-		return x.Instead
-	}
-	return ""
-}
-
-// LadderClaim is a public statement about a rung: it is faster than another rung, a resource limits it, or a number of
-// it has a value.
-type LadderClaim struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Rung  string                 `protobuf:"bytes,1,opt,name=rung,proto3" json:"rung,omitempty"`
-	Text  string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	// The rung that it is said to gain on, by at least the factor.
-	Over  string  `protobuf:"bytes,3,opt,name=over,proto3" json:"over,omitempty"`
-	Least float64 `protobuf:"fixed64,4,opt,name=least,proto3" json:"least,omitempty"`
-	// The name of the cost that is said to limit it.
-	Cost string `protobuf:"bytes,5,opt,name=cost,proto3" json:"cost,omitempty"`
-	// Why a gain is none, where the formula is not 0. It is over the terms of the rung, and of the rung that it is said to
-	// gain on with "over_" before their names.
-	LostIf string `protobuf:"bytes,6,opt,name=lost_if,json=lostIf,proto3" json:"lost_if,omitempty"`
-	Lost   string `protobuf:"bytes,7,opt,name=lost,proto3" json:"lost,omitempty"`
-	// A formula over the terms of the rung and the parameters of the device, what it is said to be, and its unit.
-	Value         string  `protobuf:"bytes,8,opt,name=value,proto3" json:"value,omitempty"`
-	Is            float64 `protobuf:"fixed64,9,opt,name=is,proto3" json:"is,omitempty"`
-	Unit          string  `protobuf:"bytes,10,opt,name=unit,proto3" json:"unit,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *LadderClaim) Reset() {
-	*x = LadderClaim{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *LadderClaim) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*LadderClaim) ProtoMessage() {}
-
-func (x *LadderClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[61]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use LadderClaim.ProtoReflect.Descriptor instead.
-func (*LadderClaim) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{61}
-}
-
-func (x *LadderClaim) GetRung() string {
-	if x != nil {
-		return x.Rung
-	}
-	return ""
-}
-
-func (x *LadderClaim) GetText() string {
-	if x != nil {
-		return x.Text
-	}
-	return ""
-}
-
-func (x *LadderClaim) GetOver() string {
-	if x != nil {
-		return x.Over
-	}
-	return ""
-}
-
-func (x *LadderClaim) GetLeast() float64 {
-	if x != nil {
-		return x.Least
-	}
-	return 0
-}
-
-func (x *LadderClaim) GetCost() string {
-	if x != nil {
-		return x.Cost
-	}
-	return ""
-}
-
-func (x *LadderClaim) GetLostIf() string {
-	if x != nil {
-		return x.LostIf
-	}
-	return ""
-}
-
-func (x *LadderClaim) GetLost() string {
-	if x != nil {
-		return x.Lost
-	}
-	return ""
-}
-
-func (x *LadderClaim) GetValue() string {
-	if x != nil {
-		return x.Value
-	}
-	return ""
-}
-
-func (x *LadderClaim) GetIs() float64 {
-	if x != nil {
-		return x.Is
-	}
-	return 0
-}
-
-func (x *LadderClaim) GetUnit() string {
-	if x != nil {
-		return x.Unit
-	}
-	return ""
-}
-
-// LadderCost is a resource, or a wait, that can limit a rung.
-type LadderCost struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The term of the model that says for how many cycles one CTA needs it in a K step, or in all if whole is set.
-	Term          string `protobuf:"bytes,2,opt,name=term,proto3" json:"term,omitempty"`
-	Whole         bool   `protobuf:"varint,3,opt,name=whole,proto3" json:"whole,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *LadderCost) Reset() {
-	*x = LadderCost{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *LadderCost) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*LadderCost) ProtoMessage() {}
-
-func (x *LadderCost) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[62]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use LadderCost.ProtoReflect.Descriptor instead.
-func (*LadderCost) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{62}
-}
-
-func (x *LadderCost) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *LadderCost) GetTerm() string {
-	if x != nil {
-		return x.Term
-	}
-	return ""
-}
-
-func (x *LadderCost) GetWhole() bool {
-	if x != nil {
-		return x.Whole
-	}
-	return false
-}
-
-// LadderTime is a published time of a rung.
-type LadderTime struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// As "arch@device".
-	Device string `protobuf:"bytes,1,opt,name=device,proto3" json:"device,omitempty"`
-	// M, N and K.
-	Size int64 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
-	// The name of the rung, and its name in the source.
-	Rung  string `protobuf:"bytes,3,opt,name=rung,proto3" json:"rung,omitempty"`
-	Stage string `protobuf:"bytes,4,opt,name=stage,proto3" json:"stage,omitempty"`
-	// Exactly one, or none where the family has no such kernel.
-	Config         *Configs `protobuf:"bytes,5,opt,name=config,proto3" json:"config,omitempty"`
-	FlopsPerSecond float64  `protobuf:"fixed64,6,opt,name=flops_per_second,json=flopsPerSecond,proto3" json:"flops_per_second,omitempty"`
-	Source         string   `protobuf:"bytes,7,opt,name=source,proto3" json:"source,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
-}
-
-func (x *LadderTime) Reset() {
-	*x = LadderTime{}
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[63]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *LadderTime) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*LadderTime) ProtoMessage() {}
-
-func (x *LadderTime) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_arch_proto_msgTypes[63]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use LadderTime.ProtoReflect.Descriptor instead.
-func (*LadderTime) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_arch_proto_rawDescGZIP(), []int{63}
-}
-
-func (x *LadderTime) GetDevice() string {
-	if x != nil {
-		return x.Device
-	}
-	return ""
-}
-
-func (x *LadderTime) GetSize() int64 {
-	if x != nil {
-		return x.Size
-	}
-	return 0
-}
-
-func (x *LadderTime) GetRung() string {
-	if x != nil {
-		return x.Rung
-	}
-	return ""
-}
-
-func (x *LadderTime) GetStage() string {
-	if x != nil {
-		return x.Stage
-	}
-	return ""
-}
-
-func (x *LadderTime) GetConfig() *Configs {
-	if x != nil {
-		return x.Config
-	}
-	return nil
-}
-
-func (x *LadderTime) GetFlopsPerSecond() float64 {
-	if x != nil {
-		return x.FlopsPerSecond
-	}
-	return 0
-}
-
-func (x *LadderTime) GetSource() string {
-	if x != nil {
-		return x.Source
-	}
-	return ""
-}
-
 var File_origami_plugin_v1_arch_proto protoreflect.FileDescriptor
 
 const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\n" +
-	"\x1corigami/plugin/v1/arch.proto\x12\x11origami.plugin.v1\x1a\x1corigami/plugin/v1/base.proto\x1a origami/plugin/v1/executor.proto\x1a\x1corigami/plugin/v1/gemm.proto\"\x11\n" +
-	"\x0fManifestRequest\"K\n" +
-	"\x10ManifestResponse\x127\n" +
-	"\bmanifest\x18\x01 \x01(\v2\x1b.origami.plugin.v1.ManifestR\bmanifest\"\xde\x01\n" +
-	"\bDescribe\x12+\n" +
-	"\x04info\x18\x01 \x01(\v2\x17.origami.plugin.v1.InfoR\x04info\x12+\n" +
-	"\x11protocol_versions\x18\x02 \x03(\x05R\x10protocolVersions\x127\n" +
-	"\bmanifest\x18\x03 \x01(\v2\x1b.origami.plugin.v1.ManifestR\bmanifest\x12?\n" +
-	"\bexecutor\x18\x04 \x01(\v2#.origami.plugin.v1.ExecutorManifestR\bexecutor\"\xd9\x01\n" +
-	"\bManifest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\tR\aversion\x122\n" +
-	"\x05archs\x18\x03 \x03(\v2\x1c.origami.plugin.v1.ArchEntryR\x05archs\x123\n" +
-	"\aoptions\x18\x04 \x03(\v2\x19.origami.plugin.v1.OptionR\aoptions\x12\x1e\n" +
-	"\n" +
-	"calibrates\x18\x05 \x01(\bR\n" +
-	"calibrates\x12\x16\n" +
-	"\x06ladder\x18\x06 \x01(\bR\x06ladder\"\xd1\x01\n" +
-	"\tArchEntry\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
-	"\x06vendor\x18\x02 \x01(\tR\x06vendor\x12\x16\n" +
-	"\x06models\x18\x03 \x03(\tR\x06models\x12\x18\n" +
-	"\akernels\x18\x04 \x03(\tR\akernels\x128\n" +
-	"\adevices\x18\x05 \x03(\v2\x1e.origami.plugin.v1.DeviceEntryR\adevices\x12\x16\n" +
-	"\x06fitted\x18\x06 \x03(\tR\x06fitted\x12\x18\n" +
-	"\aclasses\x18\b \x03(\tR\aclasses\"K\n" +
-	"\vDeviceEntry\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
-	"\aaliases\x18\x03 \x03(\tR\aaliases\"i\n" +
-	"\x06Option\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12#\n" +
-	"\rdefault_value\x18\x02 \x01(\tR\fdefaultValue\x12\x16\n" +
-	"\x06values\x18\x03 \x03(\tR\x06values\x12\x10\n" +
-	"\x03doc\x18\x04 \x01(\tR\x03doc\"\x9c\x05\n" +
+	"\x1corigami/plugin/v1/arch.proto\x12\x11origami.plugin.v1\x1a\x1corigami/plugin/v1/base.proto\x1a\x1corigami/plugin/v1/gemm.proto\"\xcb\x01\n" +
 	"\vOpenRequest\x12\x12\n" +
-	"\x04arch\x18\x01 \x01(\tR\x04arch\x12\x16\n" +
-	"\x06device\x18\x02 \x01(\tR\x06device\x12\x14\n" +
-	"\x05model\x18\x03 \x01(\tR\x05model\x12K\n" +
-	"\toverrides\x18\x04 \x03(\v2-.origami.plugin.v1.OpenRequest.OverridesEntryR\toverrides\x12E\n" +
-	"\aoptions\x18\x05 \x03(\v2+.origami.plugin.v1.OpenRequest.OptionsEntryR\aoptions\x121\n" +
-	"\x04live\x18\x06 \x01(\v2\x1d.origami.plugin.v1.LiveDeviceR\x04live\x12+\n" +
-	"\x04rung\x18\a \x01(\x0e2\x17.origami.plugin.v1.RungR\x04rung\x12\x1f\n" +
-	"\bcompiled\x18\b \x01(\fH\x00R\bcompiled\x88\x01\x01\x12/\n" +
-	"\x10characterization\x18\t \x01(\fH\x01R\x10characterization\x88\x01\x01\x12\x16\n" +
-	"\x06kernel\x18\v \x01(\tR\x06kernel\x12$\n" +
-	"\vdevice_file\x18\f \x01(\fH\x02R\n" +
-	"deviceFile\x88\x01\x01\x1aY\n" +
-	"\x0eOverridesEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
-	"\x05value\x18\x02 \x01(\v2\x1b.origami.plugin.v1.OverrideR\x05value:\x028\x01\x1a:\n" +
-	"\fOptionsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\v\n" +
+	"\x04json\x18\x01 \x01(\fR\x04json\x12\x1f\n" +
+	"\bcompiled\x18\x02 \x01(\fH\x00R\bcompiled\x88\x01\x01\x12/\n" +
+	"\x10characterization\x18\x03 \x01(\fH\x01R\x10characterization\x88\x01\x01\x12$\n" +
+	"\vdevice_file\x18\x04 \x01(\fH\x02R\n" +
+	"deviceFile\x88\x01\x01B\v\n" +
 	"\t_compiledB\x13\n" +
 	"\x11_characterizationB\x0e\n" +
-	"\f_device_file\"\xae\x01\n" +
-	"\n" +
-	"LiveDevice\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12M\n" +
-	"\n" +
-	"attributes\x18\x02 \x03(\v2-.origami.plugin.v1.LiveDevice.AttributesEntryR\n" +
-	"attributes\x1a=\n" +
-	"\x0fAttributesEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"4\n" +
-	"\bOverride\x12\x14\n" +
-	"\x05value\x18\x01 \x01(\x01R\x05value\x12\x12\n" +
-	"\x04unit\x18\x02 \x01(\tR\x04unit\"\x9a\x01\n" +
+	"\f_device_file\":\n" +
 	"\fOpenResponse\x12\x16\n" +
-	"\x06handle\x18\x01 \x01(\fR\x06handle\x12@\n" +
-	"\vdescription\x18\x02 \x01(\v2\x1e.origami.plugin.v1.DescriptionR\vdescription\x120\n" +
-	"\x06levels\x18\x03 \x03(\v2\x18.origami.plugin.v1.LevelR\x06levels\"&\n" +
+	"\x06handle\x18\x01 \x01(\fR\x06handle\x12\x12\n" +
+	"\x04json\x18\x02 \x01(\fR\x04json\"&\n" +
 	"\fCloseRequest\x12\x16\n" +
-	"\x06handle\x18\x01 \x01(\fR\x06handle\"\x0f\n" +
-	"\rCloseResponse\"\xbf\n" +
-	"\n" +
-	"\vDescription\x12\x12\n" +
-	"\x04arch\x18\x01 \x01(\tR\x04arch\x12\x16\n" +
-	"\x06vendor\x18\x02 \x01(\tR\x06vendor\x12\x16\n" +
-	"\x06device\x18\x03 \x01(\tR\x06device\x12\x1f\n" +
-	"\vdevice_name\x18\x04 \x01(\tR\n" +
-	"deviceName\x12\x18\n" +
-	"\aaliases\x18\x05 \x03(\tR\aaliases\x12\x14\n" +
-	"\x05model\x18\x06 \x01(\tR\x05model\x12\x16\n" +
-	"\x06models\x18\a \x03(\tR\x06models\x12\x18\n" +
-	"\akernels\x18\b \x03(\tR\akernels\x12+\n" +
-	"\x04rung\x18\t \x01(\x0e2\x17.origami.plugin.v1.RungR\x04rung\x12\x1b\n" +
-	"\tunit_name\x18\n" +
-	" \x01(\tR\bunitName\x12\x14\n" +
-	"\x05units\x18\v \x01(\x03R\x05units\x12\x1e\n" +
-	"\n" +
-	"partitions\x18\f \x01(\x03R\n" +
-	"partitions\x12\x19\n" +
-	"\bclock_hz\x18\r \x01(\x01R\aclockHz\x126\n" +
-	"\n" +
-	"clock_rung\x18\x0e \x01(\x0e2\x17.origami.plugin.v1.RungR\tclockRung\x12.\n" +
-	"\x13shared_memory_bytes\x18\x0f \x01(\x01R\x11sharedMemoryBytes\x12#\n" +
-	"\rregister_file\x18\x10 \x01(\x03R\fregisterFile\x120\n" +
-	"\x14registers_per_thread\x18\x11 \x01(\x03R\x12registersPerThread\x121\n" +
-	"\x05peaks\x18\x12 \x03(\v2\x1b.origami.plugin.v1.PeakRateR\x05peaks\x12-\n" +
-	"\x05atoms\x18\x13 \x03(\v2\x17.origami.plugin.v1.AtomR\x05atoms\x120\n" +
-	"\x06params\x18\x14 \x03(\v2\x18.origami.plugin.v1.ParamR\x06params\x129\n" +
-	"\tconstants\x18\x15 \x03(\v2\x1b.origami.plugin.v1.ConstantR\tconstants\x12-\n" +
-	"\x05terms\x18\x16 \x03(\v2\x17.origami.plugin.v1.TermR\x05terms\x12.\n" +
-	"\x05order\x18\x17 \x01(\v2\x18.origami.plugin.v1.OrderR\x05order\x128\n" +
-	"\aoptions\x18\x18 \x03(\v2\x1e.origami.plugin.v1.OptionValueR\aoptions\x12@\n" +
-	"\vuncertainty\x18\x19 \x03(\v2\x1e.origami.plugin.v1.UncertaintyR\vuncertainty\x122\n" +
-	"\bmonotone\x18\x1a \x03(\x0e2\x16.origami.plugin.v1.DimR\bmonotone\x125\n" +
-	"\bfamilies\x18\x1b \x03(\v2\x19.origami.plugin.v1.FamilyR\bfamilies\x12\x16\n" +
-	"\x06unused\x18\x1c \x03(\tR\x06unused\x121\n" +
-	"\x06fitted\x18\x1d \x03(\v2\x19.origami.plugin.v1.FittedR\x06fitted\x12\x1f\n" +
-	"\vrung_reason\x18\x1e \x01(\tR\n" +
-	"rungReason\x12\x1d\n" +
-	"\n" +
-	"ranks_only\x18\x1f \x01(\bR\tranksOnly\x126\n" +
-	"\bceilings\x18  \x03(\v2\x1a.origami.plugin.v1.CeilingR\bceilings\x12\x1f\n" +
-	"\vmodel_class\x18$ \x01(\tR\n" +
-	"modelClass\x12\x16\n" +
-	"\x06timing\x18& \x01(\tR\x06timing\"\xd8\x01\n" +
-	"\aCeiling\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
-	"\x05place\x18\x02 \x01(\x0e2\x18.origami.plugin.v1.PlaceR\x05place\x12A\n" +
-	"\felement_type\x18\x03 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\velementType\x12\x14\n" +
-	"\x05limit\x18\x04 \x01(\x01R\x05limit\x12\x18\n" +
-	"\areached\x18\x05 \x01(\x01R\areached\x12\x16\n" +
-	"\x06source\x18\x06 \x01(\tR\x06source\"s\n" +
-	"\x06Fitted\x12\x19\n" +
-	"\bdata_set\x18\x01 \x01(\tR\adataSet\x126\n" +
-	"\bproblems\x18\x02 \x03(\v2\x1a.origami.plugin.v1.ProblemR\bproblems\x12\x16\n" +
-	"\x06kernel\x18\x03 \x01(\tR\x06kernel\"\x9a\x02\n" +
-	"\x06Family\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
-	"\x03doc\x18\x02 \x01(\tR\x03doc\x12+\n" +
-	"\x04axes\x18\x03 \x03(\v2\x17.origami.plugin.v1.AxisR\x04axes\x12.\n" +
-	"\x05types\x18\x04 \x03(\v2\x18.origami.plugin.v1.TypesR\x05types\x12\x16\n" +
-	"\x06groups\x18\x05 \x01(\bR\x06groups\x12\x16\n" +
-	"\x06opaque\x18\x06 \x01(\bR\x06opaque\x12\x14\n" +
-	"\x05nests\x18\a \x01(\bR\x05nests\x12\x16\n" +
-	"\x06pastes\x18\b \x03(\tR\x06pastes\x12/\n" +
-	"\x04sums\x18\t \x01(\v2\x1b.origami.plugin.v1.SumOrderR\x04sums\"U\n" +
-	"\bSumOrder\x125\n" +
-	"\x06values\x18\x01 \x03(\v2\x1d.origami.plugin.v1.AxisValuesR\x06values\x12\x12\n" +
-	"\x04same\x18\x02 \x03(\tR\x04same\"}\n" +
-	"\x05Types\x12:\n" +
-	"\boperands\x18\x01 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\boperands\x128\n" +
-	"\aresults\x18\x02 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\aresults\"\xd4\x02\n" +
-	"\vUncertainty\x12\x16\n" +
-	"\x06kernel\x18\x01 \x01(\tR\x06kernel\x12\x14\n" +
-	"\x05level\x18\x02 \x01(\x01R\x05level\x125\n" +
-	"\x06ranges\x18\x03 \x03(\v2\x1d.origami.plugin.v1.ErrorRangeR\x06ranges\x12\x16\n" +
-	"\x06spread\x18\x04 \x01(\x01R\x06spread\x12\x16\n" +
-	"\x06source\x18\x05 \x01(\tR\x06source\x12\x1f\n" +
-	"\vplan_spread\x18\x06 \x01(\x01R\n" +
-	"planSpread\x124\n" +
-	"\achecked\x18\a \x01(\v2\x1a.origami.plugin.v1.CheckedR\achecked\x12\x1a\n" +
-	"\bwidening\x18\b \x01(\x01R\bwidening\x12!\n" +
-	"\fmedian_error\x18\t \x01(\x01R\vmedianError\x12\x1a\n" +
-	"\bevidence\x18\n" +
-	" \x01(\tR\bevidence\"\xe3\x03\n" +
-	"\aChecked\x12\x19\n" +
-	"\bdata_set\x18\x01 \x01(\tR\adataSet\x12\x14\n" +
-	"\x05sizes\x18\x02 \x01(\x03R\x05sizes\x123\n" +
-	"\alayouts\x18\x03 \x03(\v2\x19.origami.plugin.v1.LayoutR\alayouts\x122\n" +
-	"\adivisor\x18\x04 \x01(\v2\x18.origami.plugin.v1.RangeR\adivisor\x121\n" +
-	"\asplit_k\x18\x05 \x01(\v2\x18.origami.plugin.v1.RangeR\x06splitK\x12&\n" +
-	"\x01m\x18\x06 \x01(\v2\x18.origami.plugin.v1.RangeR\x01m\x12&\n" +
-	"\x01n\x18\a \x01(\v2\x18.origami.plugin.v1.RangeR\x01n\x12&\n" +
-	"\x01k\x18\b \x01(\v2\x18.origami.plugin.v1.RangeR\x01k\x12.\n" +
-	"\x05batch\x18\t \x01(\v2\x18.origami.plugin.v1.RangeR\x05batch\x12.\n" +
-	"\x05flops\x18\n" +
-	" \x01(\v2\x18.origami.plugin.v1.RangeR\x05flops\x12\x14\n" +
-	"\x05times\x18\v \x01(\x03R\x05times\x12\x1d\n" +
-	"\n" +
-	"timed_type\x18\f \x01(\tR\ttimedType\"\x9e\x01\n" +
-	"\x06Layout\x12.\n" +
-	"\x05types\x18\x01 \x01(\v2\x18.origami.plugin.v1.TypesR\x05types\x121\n" +
-	"\aa_major\x18\x02 \x01(\x0e2\x18.origami.plugin.v1.MajorR\x06aMajor\x121\n" +
-	"\ab_major\x18\x03 \x01(\x0e2\x18.origami.plugin.v1.MajorR\x06bMajor\"-\n" +
-	"\x05Range\x12\x10\n" +
-	"\x03low\x18\x01 \x01(\x01R\x03low\x12\x12\n" +
-	"\x04high\x18\x02 \x01(\x01R\x04high\"\x87\x01\n" +
-	"\n" +
-	"ErrorRange\x12.\n" +
-	"\x05bound\x18\x01 \x01(\x0e2\x18.origami.plugin.v1.BoundR\x05bound\x12#\n" +
-	"\rbelow_seconds\x18\x02 \x01(\x01R\fbelowSeconds\x12\x10\n" +
-	"\x03low\x18\x03 \x01(\x01R\x03low\x12\x12\n" +
-	"\x04high\x18\x04 \x01(\x01R\x04high\"w\n" +
-	"\bPeakRate\x12A\n" +
-	"\felement_type\x18\x01 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\velementType\x12(\n" +
-	"\x10flops_per_second\x18\x02 \x01(\x01R\x0eflopsPerSecond\"\xb5\x01\n" +
-	"\x04Atom\x12A\n" +
-	"\felement_type\x18\x01 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\velementType\x12\f\n" +
-	"\x01m\x18\x02 \x01(\x03R\x01m\x12\f\n" +
-	"\x01n\x18\x03 \x01(\x03R\x01n\x12\f\n" +
-	"\x01k\x18\x04 \x01(\x03R\x01k\x12%\n" +
-	"\x0elatency_cycles\x18\x05 \x01(\x01R\rlatencyCycles\x12\x19\n" +
-	"\bper_unit\x18\x06 \x01(\x03R\aperUnit\"\xe9\x01\n" +
-	"\x05Param\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value\x12\x12\n" +
-	"\x04unit\x18\x03 \x01(\tR\x04unit\x12\x16\n" +
-	"\x06source\x18\x04 \x01(\tR\x06source\x12\x16\n" +
-	"\x06method\x18\x05 \x01(\tR\x06method\x12\x12\n" +
-	"\x04date\x18\x06 \x01(\tR\x04date\x12+\n" +
-	"\x04tier\x18\a \x01(\x0e2\x17.origami.plugin.v1.TierR\x04tier\x12\x19\n" +
-	"\bclock_hz\x18\b \x01(\x01R\aclockHz\x12\x16\n" +
-	"\x06spread\x18\t \x01(\x01R\x06spread\"\x98\x01\n" +
-	"\bConstant\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value\x12\x12\n" +
-	"\x04unit\x18\x03 \x01(\tR\x04unit\x12\x10\n" +
-	"\x03doc\x18\x04 \x01(\tR\x03doc\x12\x16\n" +
-	"\x06source\x18\x05 \x01(\tR\x06source\x12\x10\n" +
-	"\x03low\x18\x06 \x01(\x01R\x03low\x12\x12\n" +
-	"\x04high\x18\a \x01(\x01R\x04high\"\xbb\x01\n" +
-	"\x04Term\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04unit\x18\x02 \x01(\tR\x04unit\x12\x18\n" +
-	"\aformula\x18\x03 \x01(\tR\aformula\x12\x10\n" +
-	"\x03doc\x18\x04 \x01(\tR\x03doc\x12\x16\n" +
-	"\x06source\x18\x05 \x01(\tR\x06source\x12/\n" +
-	"\x04kind\x18\x06 \x01(\x0e2\x1b.origami.plugin.v1.TermKindR\x04kind\x12\x16\n" +
-	"\x06common\x18\a \x01(\tR\x06common\"K\n" +
-	"\x05Order\x12\x16\n" +
-	"\x06window\x18\x01 \x01(\x01R\x06window\x12*\n" +
-	"\x04keys\x18\x02 \x03(\x0e2\x16.origami.plugin.v1.KeyR\x04keys\"5\n" +
-	"\vOptionValue\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\x9f\x03\n" +
-	"\x05Level\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12%\n" +
-	"\x0ecapacity_bytes\x18\x02 \x01(\x01R\rcapacityBytes\x12%\n" +
-	"\x0elatency_cycles\x18\x03 \x01(\x01R\rlatencyCycles\x12\x1e\n" +
-	"\n" +
-	"partitions\x18\x04 \x01(\x03R\n" +
-	"partitions\x12:\n" +
-	"\tbandwidth\x18\x05 \x01(\v2\x1c.origami.plugin.v1.BandwidthR\tbandwidth\x12.\n" +
-	"\x05bound\x18\x06 \x01(\x0e2\x18.origami.plugin.v1.BoundR\x05bound\x12<\n" +
-	"\x1bdata_sheet_bytes_per_second\x18\a \x01(\x01R\x17dataSheetBytesPerSecond\x125\n" +
-	"\x17reached_bytes_per_cycle\x18\b \x01(\x01R\x14reachedBytesPerCycle\x123\n" +
-	"\x05names\x18\t \x01(\v2\x1d.origami.plugin.v1.LevelNamesR\x05names\"\xcf\x01\n" +
-	"\n" +
-	"LevelNames\x12\x1a\n" +
-	"\bcapacity\x18\x01 \x01(\tR\bcapacity\x12\x18\n" +
-	"\alatency\x18\x02 \x01(\tR\alatency\x12\x1e\n" +
-	"\n" +
-	"partitions\x18\x03 \x01(\tR\n" +
-	"partitions\x12\x1c\n" +
-	"\tbandwidth\x18\x04 \x01(\tR\tbandwidth\x12\x1d\n" +
-	"\n" +
-	"data_sheet\x18\x05 \x01(\tR\tdataSheet\x12\x0e\n" +
-	"\x02c0\x18\x06 \x01(\tR\x02c0\x12\x0e\n" +
-	"\x02c1\x18\a \x01(\tR\x02c1\x12\x0e\n" +
-	"\x02c2\x18\b \x01(\tR\x02c2\"\x9a\x01\n" +
-	"\tBandwidth\x12/\n" +
-	"\x14peak_bytes_per_cycle\x18\x01 \x01(\x01R\x11peakBytesPerCycle\x12\x14\n" +
-	"\x05units\x18\x02 \x01(\x03R\x05units\x12\x16\n" +
-	"\x06linear\x18\x03 \x01(\bR\x06linear\x12\x0e\n" +
-	"\x02c0\x18\x04 \x01(\x01R\x02c0\x12\x0e\n" +
-	"\x02c1\x18\x05 \x01(\x01R\x02c1\x12\x0e\n" +
-	"\x02c2\x18\x06 \x01(\x01R\x02c2\"\xf2\x01\n" +
-	"\x05Space\x12\x16\n" +
-	"\x06kernel\x18\x01 \x01(\tR\x06kernel\x12\x17\n" +
-	"\ablock_m\x18\x02 \x03(\x03R\x06blockM\x12\x17\n" +
-	"\ablock_n\x18\x03 \x03(\x03R\x06blockN\x12\x17\n" +
-	"\ablock_k\x18\x04 \x03(\x03R\x06blockK\x12\x1b\n" +
-	"\tnum_warps\x18\x05 \x03(\x03R\bnumWarps\x12\x1d\n" +
-	"\n" +
-	"num_stages\x18\x06 \x03(\x03R\tnumStages\x12\x17\n" +
-	"\asplit_k\x18\a \x03(\x03R\x06splitK\x121\n" +
-	"\x04axes\x18\b \x03(\v2\x1d.origami.plugin.v1.AxisValuesR\x04axes\"8\n" +
-	"\n" +
-	"AxisValues\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06values\x18\x02 \x03(\tR\x06values\"\x91\x01\n" +
+	"\x06handle\x18\x01 \x01(\fR\x06handle\"\x80\x01\n" +
 	"\x11CandidatesRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\fR\x06handle\x124\n" +
-	"\aproblem\x18\x02 \x01(\v2\x1a.origami.plugin.v1.ProblemR\aproblem\x12.\n" +
-	"\x05space\x18\x03 \x01(\v2\x18.origami.plugin.v1.SpaceR\x05space\"\xf7\x01\n" +
+	"\aproblem\x18\x02 \x01(\v2\x1a.origami.plugin.v1.ProblemR\aproblem\x12\x1d\n" +
+	"\n" +
+	"space_json\x18\x03 \x01(\fR\tspaceJson\"\xf7\x01\n" +
 	"\x12CandidatesResponse\x124\n" +
 	"\aconfigs\x18\x01 \x01(\v2\x1a.origami.plugin.v1.ConfigsR\aconfigs\x126\n" +
 	"\brejected\x18\x02 \x01(\v2\x1a.origami.plugin.v1.ConfigsR\brejected\x12\x1c\n" +
@@ -5764,11 +1254,12 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x0fMappingResponse\x12\x17\n" +
 	"\agroup_m\x18\x01 \x01(\x03R\x06groupM\x12\x12\n" +
 	"\x04xcds\x18\x02 \x01(\x03R\x04xcds\x12\x14\n" +
-	"\x05chunk\x18\x03 \x01(\x03R\x05chunk\"\xb1\x01\n" +
+	"\x05chunk\x18\x03 \x01(\x03R\x05chunk\"\xa0\x01\n" +
 	"\vRankRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\fR\x06handle\x126\n" +
-	"\bproblems\x18\x02 \x03(\v2\x1a.origami.plugin.v1.ProblemR\bproblems\x12.\n" +
-	"\x05space\x18\x03 \x01(\v2\x18.origami.plugin.v1.SpaceR\x05space\x12\x10\n" +
+	"\bproblems\x18\x02 \x03(\v2\x1a.origami.plugin.v1.ProblemR\bproblems\x12\x1d\n" +
+	"\n" +
+	"space_json\x18\x03 \x01(\fR\tspaceJson\x12\x10\n" +
 	"\x03top\x18\x04 \x01(\x03R\x03top\x12\x10\n" +
 	"\x03map\x18\x05 \x01(\x03R\x03map\"F\n" +
 	"\fRankResponse\x126\n" +
@@ -5795,133 +1286,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\bproblems\x18\x06 \x03(\v2\x1a.origami.plugin.v1.ProblemR\bproblems\x12\x16\n" +
 	"\x06counts\x18\a \x03(\x03R\x06counts\"0\n" +
 	"\x14EstimateWithResponse\x12\x18\n" +
-	"\aseconds\x18\x01 \x03(\x01R\aseconds\"G\n" +
-	"\x12CalibrationRequest\x121\n" +
-	"\x06device\x18\x01 \x01(\v2\x19.origami.plugin.v1.DeviceR\x06device\"]\n" +
-	"\x13CalibrationResponse\x120\n" +
-	"\x06probes\x18\x01 \x03(\v2\x18.origami.plugin.v1.ProbeR\x06probes\x12\x14\n" +
-	"\x05texts\x18\x02 \x03(\tR\x05texts\"\xe3\x01\n" +
-	"\x05Probe\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04unit\x18\x02 \x01(\tR\x04unit\x124\n" +
-	"\aprogram\x18\x03 \x01(\v2\x1a.origami.plugin.v1.ProgramR\aprogram\x12\x12\n" +
-	"\x04text\x18\x04 \x01(\rR\x04text\x12\x12\n" +
-	"\x04runs\x18\x05 \x01(\x03R\x04runs\x12\x12\n" +
-	"\x04work\x18\x06 \x01(\x01R\x04work\x12\x14\n" +
-	"\x05value\x18\a \x01(\tR\x05value\x12\x14\n" +
-	"\x05clock\x18\b \x01(\tR\x05clock\x12\x14\n" +
-	"\x05limit\x18\t \x01(\x01R\x05limit\"\x85\x01\n" +
-	"\x19CalibrationNumbersRequest\x121\n" +
-	"\x06device\x18\x01 \x01(\v2\x19.origami.plugin.v1.DeviceR\x06device\x125\n" +
-	"\x06values\x18\x02 \x03(\v2\x1d.origami.plugin.v1.ProbeValueR\x06values\"\xe5\x01\n" +
-	"\n" +
-	"ProbeValue\x12\x14\n" +
-	"\x05probe\x18\x01 \x01(\tR\x05probe\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value\x12\x12\n" +
-	"\x04unit\x18\x03 \x01(\tR\x04unit\x12\x16\n" +
-	"\x06spread\x18\x04 \x01(\x01R\x06spread\x12\x19\n" +
-	"\bclock_hz\x18\x05 \x01(\x01R\aclockHz\x12\x16\n" +
-	"\x06rounds\x18\x06 \x01(\x03R\x06rounds\x122\n" +
-	"\x15time_unix_nanoseconds\x18\a \x01(\x03R\x13timeUnixNanoseconds\x12\x18\n" +
-	"\arefused\x18\b \x01(\tR\arefused\"\x91\x01\n" +
-	"\x1aCalibrationNumbersResponse\x12>\n" +
-	"\anumbers\x18\x01 \x03(\v2$.origami.plugin.v1.CalibrationNumberR\anumbers\x123\n" +
-	"\x05atoms\x18\x02 \x03(\v2\x1d.origami.plugin.v1.DeviceAtomR\x05atoms\"{\n" +
-	"\x11CalibrationNumber\x120\n" +
-	"\x06number\x18\x01 \x01(\v2\x18.origami.plugin.v1.ParamR\x06number\x12\x16\n" +
-	"\x06probes\x18\x02 \x03(\tR\x06probes\x12\x1c\n" +
-	"\tparameter\x18\x03 \x01(\bR\tparameter\"\xa6\x01\n" +
-	"\n" +
-	"DeviceAtom\x12\x12\n" +
-	"\x04type\x18\x01 \x01(\tR\x04type\x12\f\n" +
-	"\x01m\x18\x02 \x01(\x03R\x01m\x12\f\n" +
-	"\x01n\x18\x03 \x01(\x03R\x01n\x12\f\n" +
-	"\x01k\x18\x04 \x01(\x03R\x01k\x12\x16\n" +
-	"\x06cycles\x18\x05 \x01(\x01R\x06cycles\x12\x16\n" +
-	"\x06source\x18\x06 \x01(\tR\x06source\x12\x16\n" +
-	"\x06method\x18\a \x01(\tR\x06method\x12\x12\n" +
-	"\x04date\x18\b \x01(\tR\x04date\"\x0f\n" +
-	"\rLadderRequest\"\x86\x03\n" +
-	"\x0eLadderResponse\x12\x16\n" +
-	"\x06family\x18\x01 \x01(\tR\x06family\x12.\n" +
-	"\x05types\x18\x02 \x01(\v2\x18.origami.plugin.v1.TypesR\x05types\x12\x16\n" +
-	"\x06device\x18\x03 \x01(\tR\x06device\x123\n" +
-	"\x05rungs\x18\x04 \x03(\v2\x1d.origami.plugin.v1.LadderRungR\x05rungs\x126\n" +
-	"\x06claims\x18\x05 \x03(\v2\x1e.origami.plugin.v1.LadderClaimR\x06claims\x123\n" +
-	"\x05costs\x18\x06 \x03(\v2\x1d.origami.plugin.v1.LadderCostR\x05costs\x12;\n" +
-	"\tpublished\x18\a \x03(\v2\x1d.origami.plugin.v1.LadderTimeR\tpublished\x125\n" +
-	"\x06others\x18\b \x03(\v2\x1d.origami.plugin.v1.LadderRungR\x06others\"\xd2\x01\n" +
-	"\n" +
-	"LadderRung\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
-	"\x03doc\x18\x02 \x01(\tR\x03doc\x122\n" +
-	"\x06config\x18\x03 \x01(\v2\x1a.origami.plugin.v1.ConfigsR\x06config\x12\x14\n" +
-	"\x05label\x18\x04 \x01(\tR\x05label\x12:\n" +
-	"\boperands\x18\x05 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\boperands\x12\x18\n" +
-	"\ainstead\x18\x06 \x01(\tR\ainstead\"\xda\x01\n" +
-	"\vLadderClaim\x12\x12\n" +
-	"\x04rung\x18\x01 \x01(\tR\x04rung\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\x12\x12\n" +
-	"\x04over\x18\x03 \x01(\tR\x04over\x12\x14\n" +
-	"\x05least\x18\x04 \x01(\x01R\x05least\x12\x12\n" +
-	"\x04cost\x18\x05 \x01(\tR\x04cost\x12\x17\n" +
-	"\alost_if\x18\x06 \x01(\tR\x06lostIf\x12\x12\n" +
-	"\x04lost\x18\a \x01(\tR\x04lost\x12\x14\n" +
-	"\x05value\x18\b \x01(\tR\x05value\x12\x0e\n" +
-	"\x02is\x18\t \x01(\x01R\x02is\x12\x12\n" +
-	"\x04unit\x18\n" +
-	" \x01(\tR\x04unit\"J\n" +
-	"\n" +
-	"LadderCost\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04term\x18\x02 \x01(\tR\x04term\x12\x14\n" +
-	"\x05whole\x18\x03 \x01(\bR\x05whole\"\xd8\x01\n" +
-	"\n" +
-	"LadderTime\x12\x16\n" +
-	"\x06device\x18\x01 \x01(\tR\x06device\x12\x12\n" +
-	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x12\n" +
-	"\x04rung\x18\x03 \x01(\tR\x04rung\x12\x14\n" +
-	"\x05stage\x18\x04 \x01(\tR\x05stage\x122\n" +
-	"\x06config\x18\x05 \x01(\v2\x1a.origami.plugin.v1.ConfigsR\x06config\x12(\n" +
-	"\x10flops_per_second\x18\x06 \x01(\x01R\x0eflopsPerSecond\x12\x16\n" +
-	"\x06source\x18\a \x01(\tR\x06source*\x86\x01\n" +
-	"\x05Place\x12\x15\n" +
-	"\x11PLACE_UNSPECIFIED\x10\x00\x12\x11\n" +
-	"\rPLACE_COMPUTE\x10\x01\x12\x10\n" +
-	"\fPLACE_SHARED\x10\x02\x12\x13\n" +
-	"\x0fPLACE_REQUESTED\x10\x03\x12\f\n" +
-	"\bPLACE_L2\x10\x04\x12\x0e\n" +
-	"\n" +
-	"PLACE_MALL\x10\x05\x12\x0e\n" +
-	"\n" +
-	"PLACE_DRAM\x10\x06*I\n" +
-	"\x03Dim\x12\x13\n" +
-	"\x0fDIM_UNSPECIFIED\x10\x00\x12\t\n" +
-	"\x05DIM_M\x10\x01\x12\t\n" +
-	"\x05DIM_N\x10\x02\x12\t\n" +
-	"\x05DIM_K\x10\x03\x12\f\n" +
-	"\bDIM_NONE\x10\x04*k\n" +
-	"\x04Rung\x12\x14\n" +
-	"\x10RUNG_UNSPECIFIED\x10\x00\x12\r\n" +
-	"\tRUNG_SPEC\x10\x01\x12\x13\n" +
-	"\x0fRUNG_CALIBRATED\x10\x02\x12\x11\n" +
-	"\rRUNG_COMPILED\x10\x03\x12\x16\n" +
-	"\x12RUNG_CHARACTERIZED\x10\x04*V\n" +
-	"\x04Tier\x12\x14\n" +
-	"\x10TIER_UNSPECIFIED\x10\x00\x12\x10\n" +
-	"\fTIER_DERIVED\x10\x01\x12\x13\n" +
-	"\x0fTIER_CALIBRATED\x10\x02\x12\x11\n" +
-	"\rTIER_OVERRIDE\x10\x03*\x7f\n" +
-	"\bTermKind\x12\x19\n" +
-	"\x15TERM_KIND_UNSPECIFIED\x10\x00\x12\x1a\n" +
-	"\x16TERM_KIND_INTERMEDIATE\x10\x01\x12\x12\n" +
-	"\x0eTERM_KIND_STEP\x10\x02\x12\x13\n" +
-	"\x0fTERM_KIND_SHARE\x10\x03\x12\x13\n" +
-	"\x0fTERM_KIND_TOTAL\x10\x04*A\n" +
-	"\x03Key\x12\x13\n" +
-	"\x0fKEY_UNSPECIFIED\x10\x00\x12\x11\n" +
-	"\rKEY_INTENSITY\x10\x01\x12\x12\n" +
-	"\x0eKEY_LARGE_TILE\x10\x02*\xaa\x01\n" +
+	"\aseconds\x18\x01 \x03(\x01R\aseconds*\xaa\x01\n" +
 	"\x05Bound\x12\x15\n" +
 	"\x11BOUND_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rBOUND_COMPUTE\x10\x01\x12\f\n" +
@@ -5933,21 +1298,21 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\rBOUND_LATENCY\x10\x05\x12\f\n" +
 	"\bBOUND_L1\x10\x06\x12\x17\n" +
 	"\x13BOUND_SHARED_MEMORY\x10\a\x12\x0f\n" +
-	"\vBOUND_ISSUE\x10\b2\x8f\b\n" +
-	"\vArchService\x12S\n" +
-	"\bManifest\x12\".origami.plugin.v1.ManifestRequest\x1a#.origami.plugin.v1.ManifestResponse\x12G\n" +
-	"\x04Open\x12\x1e.origami.plugin.v1.OpenRequest\x1a\x1f.origami.plugin.v1.OpenResponse\x12J\n" +
-	"\x05Close\x12\x1f.origami.plugin.v1.CloseRequest\x1a .origami.plugin.v1.CloseResponse\x12Y\n" +
+	"\vBOUND_ISSUE\x10\b2\x94\a\n" +
+	"\vArchService\x12<\n" +
+	"\bManifest\x12\x17.origami.plugin.v1.Json\x1a\x17.origami.plugin.v1.Json\x12G\n" +
+	"\x04Open\x12\x1e.origami.plugin.v1.OpenRequest\x1a\x1f.origami.plugin.v1.OpenResponse\x12A\n" +
+	"\x05Close\x12\x1f.origami.plugin.v1.CloseRequest\x1a\x17.origami.plugin.v1.Json\x12Y\n" +
 	"\n" +
 	"Candidates\x12$.origami.plugin.v1.CandidatesRequest\x1a%.origami.plugin.v1.CandidatesResponse\x12S\n" +
 	"\bEstimate\x12\".origami.plugin.v1.EstimateRequest\x1a#.origami.plugin.v1.EstimateResponse\x12J\n" +
 	"\x05Terms\x12\x1f.origami.plugin.v1.TermsRequest\x1a .origami.plugin.v1.TermsResponse\x12P\n" +
 	"\aMapping\x12!.origami.plugin.v1.MappingRequest\x1a\".origami.plugin.v1.MappingResponse\x12G\n" +
 	"\x04Rank\x12\x1e.origami.plugin.v1.RankRequest\x1a\x1f.origami.plugin.v1.RankResponse\x12_\n" +
-	"\fEstimateWith\x12&.origami.plugin.v1.EstimateWithRequest\x1a'.origami.plugin.v1.EstimateWithResponse\x12\\\n" +
-	"\vCalibration\x12%.origami.plugin.v1.CalibrationRequest\x1a&.origami.plugin.v1.CalibrationResponse\x12q\n" +
-	"\x12CalibrationNumbers\x12,.origami.plugin.v1.CalibrationNumbersRequest\x1a-.origami.plugin.v1.CalibrationNumbersResponse\x12M\n" +
-	"\x06Ladder\x12 .origami.plugin.v1.LadderRequest\x1a!.origami.plugin.v1.LadderResponseBFZDgithub.com/origami-gemm/origami/sdk/proto/origami/plugin/v1;pluginv1b\x06proto3"
+	"\fEstimateWith\x12&.origami.plugin.v1.EstimateWithRequest\x1a'.origami.plugin.v1.EstimateWithResponse\x12?\n" +
+	"\vCalibration\x12\x17.origami.plugin.v1.Json\x1a\x17.origami.plugin.v1.Json\x12F\n" +
+	"\x12CalibrationNumbers\x12\x17.origami.plugin.v1.Json\x1a\x17.origami.plugin.v1.Json\x12:\n" +
+	"\x06Ladder\x12\x17.origami.plugin.v1.Json\x1a\x17.origami.plugin.v1.JsonBFZDgithub.com/origami-gemm/origami/sdk/proto/origami/plugin/v1;pluginv1b\x06proto3"
 
 var (
 	file_origami_plugin_v1_arch_proto_rawDescOnce sync.Once
@@ -5961,221 +1326,79 @@ func file_origami_plugin_v1_arch_proto_rawDescGZIP() []byte {
 	return file_origami_plugin_v1_arch_proto_rawDescData
 }
 
-var file_origami_plugin_v1_arch_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
+var file_origami_plugin_v1_arch_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_origami_plugin_v1_arch_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_origami_plugin_v1_arch_proto_goTypes = []any{
-	(Place)(0),                         // 0: origami.plugin.v1.Place
-	(Dim)(0),                           // 1: origami.plugin.v1.Dim
-	(Rung)(0),                          // 2: origami.plugin.v1.Rung
-	(Tier)(0),                          // 3: origami.plugin.v1.Tier
-	(TermKind)(0),                      // 4: origami.plugin.v1.TermKind
-	(Key)(0),                           // 5: origami.plugin.v1.Key
-	(Bound)(0),                         // 6: origami.plugin.v1.Bound
-	(*ManifestRequest)(nil),            // 7: origami.plugin.v1.ManifestRequest
-	(*ManifestResponse)(nil),           // 8: origami.plugin.v1.ManifestResponse
-	(*Describe)(nil),                   // 9: origami.plugin.v1.Describe
-	(*Manifest)(nil),                   // 10: origami.plugin.v1.Manifest
-	(*ArchEntry)(nil),                  // 11: origami.plugin.v1.ArchEntry
-	(*DeviceEntry)(nil),                // 12: origami.plugin.v1.DeviceEntry
-	(*Option)(nil),                     // 13: origami.plugin.v1.Option
-	(*OpenRequest)(nil),                // 14: origami.plugin.v1.OpenRequest
-	(*LiveDevice)(nil),                 // 15: origami.plugin.v1.LiveDevice
-	(*Override)(nil),                   // 16: origami.plugin.v1.Override
-	(*OpenResponse)(nil),               // 17: origami.plugin.v1.OpenResponse
-	(*CloseRequest)(nil),               // 18: origami.plugin.v1.CloseRequest
-	(*CloseResponse)(nil),              // 19: origami.plugin.v1.CloseResponse
-	(*Description)(nil),                // 20: origami.plugin.v1.Description
-	(*Ceiling)(nil),                    // 21: origami.plugin.v1.Ceiling
-	(*Fitted)(nil),                     // 22: origami.plugin.v1.Fitted
-	(*Family)(nil),                     // 23: origami.plugin.v1.Family
-	(*SumOrder)(nil),                   // 24: origami.plugin.v1.SumOrder
-	(*Types)(nil),                      // 25: origami.plugin.v1.Types
-	(*Uncertainty)(nil),                // 26: origami.plugin.v1.Uncertainty
-	(*Checked)(nil),                    // 27: origami.plugin.v1.Checked
-	(*Layout)(nil),                     // 28: origami.plugin.v1.Layout
-	(*Range)(nil),                      // 29: origami.plugin.v1.Range
-	(*ErrorRange)(nil),                 // 30: origami.plugin.v1.ErrorRange
-	(*PeakRate)(nil),                   // 31: origami.plugin.v1.PeakRate
-	(*Atom)(nil),                       // 32: origami.plugin.v1.Atom
-	(*Param)(nil),                      // 33: origami.plugin.v1.Param
-	(*Constant)(nil),                   // 34: origami.plugin.v1.Constant
-	(*Term)(nil),                       // 35: origami.plugin.v1.Term
-	(*Order)(nil),                      // 36: origami.plugin.v1.Order
-	(*OptionValue)(nil),                // 37: origami.plugin.v1.OptionValue
-	(*Level)(nil),                      // 38: origami.plugin.v1.Level
-	(*LevelNames)(nil),                 // 39: origami.plugin.v1.LevelNames
-	(*Bandwidth)(nil),                  // 40: origami.plugin.v1.Bandwidth
-	(*Space)(nil),                      // 41: origami.plugin.v1.Space
-	(*AxisValues)(nil),                 // 42: origami.plugin.v1.AxisValues
-	(*CandidatesRequest)(nil),          // 43: origami.plugin.v1.CandidatesRequest
-	(*CandidatesResponse)(nil),         // 44: origami.plugin.v1.CandidatesResponse
-	(*EstimateRequest)(nil),            // 45: origami.plugin.v1.EstimateRequest
-	(*EstimateResponse)(nil),           // 46: origami.plugin.v1.EstimateResponse
-	(*TermsRequest)(nil),               // 47: origami.plugin.v1.TermsRequest
-	(*TermsResponse)(nil),              // 48: origami.plugin.v1.TermsResponse
-	(*MappingRequest)(nil),             // 49: origami.plugin.v1.MappingRequest
-	(*MappingResponse)(nil),            // 50: origami.plugin.v1.MappingResponse
-	(*RankRequest)(nil),                // 51: origami.plugin.v1.RankRequest
-	(*RankResponse)(nil),               // 52: origami.plugin.v1.RankResponse
-	(*Ranking)(nil),                    // 53: origami.plugin.v1.Ranking
-	(*ReasonCount)(nil),                // 54: origami.plugin.v1.ReasonCount
-	(*EstimateWithRequest)(nil),        // 55: origami.plugin.v1.EstimateWithRequest
-	(*EstimateWithResponse)(nil),       // 56: origami.plugin.v1.EstimateWithResponse
-	(*CalibrationRequest)(nil),         // 57: origami.plugin.v1.CalibrationRequest
-	(*CalibrationResponse)(nil),        // 58: origami.plugin.v1.CalibrationResponse
-	(*Probe)(nil),                      // 59: origami.plugin.v1.Probe
-	(*CalibrationNumbersRequest)(nil),  // 60: origami.plugin.v1.CalibrationNumbersRequest
-	(*ProbeValue)(nil),                 // 61: origami.plugin.v1.ProbeValue
-	(*CalibrationNumbersResponse)(nil), // 62: origami.plugin.v1.CalibrationNumbersResponse
-	(*CalibrationNumber)(nil),          // 63: origami.plugin.v1.CalibrationNumber
-	(*DeviceAtom)(nil),                 // 64: origami.plugin.v1.DeviceAtom
-	(*LadderRequest)(nil),              // 65: origami.plugin.v1.LadderRequest
-	(*LadderResponse)(nil),             // 66: origami.plugin.v1.LadderResponse
-	(*LadderRung)(nil),                 // 67: origami.plugin.v1.LadderRung
-	(*LadderClaim)(nil),                // 68: origami.plugin.v1.LadderClaim
-	(*LadderCost)(nil),                 // 69: origami.plugin.v1.LadderCost
-	(*LadderTime)(nil),                 // 70: origami.plugin.v1.LadderTime
-	nil,                                // 71: origami.plugin.v1.OpenRequest.OverridesEntry
-	nil,                                // 72: origami.plugin.v1.OpenRequest.OptionsEntry
-	nil,                                // 73: origami.plugin.v1.LiveDevice.AttributesEntry
-	(*Info)(nil),                       // 74: origami.plugin.v1.Info
-	(*ExecutorManifest)(nil),           // 75: origami.plugin.v1.ExecutorManifest
-	(ElementType)(0),                   // 76: origami.plugin.v1.ElementType
-	(*Problem)(nil),                    // 77: origami.plugin.v1.Problem
-	(*Axis)(nil),                       // 78: origami.plugin.v1.Axis
-	(Major)(0),                         // 79: origami.plugin.v1.Major
-	(*Configs)(nil),                    // 80: origami.plugin.v1.Configs
-	(*ConfigSet)(nil),                  // 81: origami.plugin.v1.ConfigSet
-	(*Diagnostic)(nil),                 // 82: origami.plugin.v1.Diagnostic
-	(*Device)(nil),                     // 83: origami.plugin.v1.Device
-	(*Program)(nil),                    // 84: origami.plugin.v1.Program
+	(Bound)(0),                   // 0: origami.plugin.v1.Bound
+	(*OpenRequest)(nil),          // 1: origami.plugin.v1.OpenRequest
+	(*OpenResponse)(nil),         // 2: origami.plugin.v1.OpenResponse
+	(*CloseRequest)(nil),         // 3: origami.plugin.v1.CloseRequest
+	(*CandidatesRequest)(nil),    // 4: origami.plugin.v1.CandidatesRequest
+	(*CandidatesResponse)(nil),   // 5: origami.plugin.v1.CandidatesResponse
+	(*EstimateRequest)(nil),      // 6: origami.plugin.v1.EstimateRequest
+	(*EstimateResponse)(nil),     // 7: origami.plugin.v1.EstimateResponse
+	(*TermsRequest)(nil),         // 8: origami.plugin.v1.TermsRequest
+	(*TermsResponse)(nil),        // 9: origami.plugin.v1.TermsResponse
+	(*MappingRequest)(nil),       // 10: origami.plugin.v1.MappingRequest
+	(*MappingResponse)(nil),      // 11: origami.plugin.v1.MappingResponse
+	(*RankRequest)(nil),          // 12: origami.plugin.v1.RankRequest
+	(*RankResponse)(nil),         // 13: origami.plugin.v1.RankResponse
+	(*Ranking)(nil),              // 14: origami.plugin.v1.Ranking
+	(*ReasonCount)(nil),          // 15: origami.plugin.v1.ReasonCount
+	(*EstimateWithRequest)(nil),  // 16: origami.plugin.v1.EstimateWithRequest
+	(*EstimateWithResponse)(nil), // 17: origami.plugin.v1.EstimateWithResponse
+	(*Problem)(nil),              // 18: origami.plugin.v1.Problem
+	(*Configs)(nil),              // 19: origami.plugin.v1.Configs
+	(*ConfigSet)(nil),            // 20: origami.plugin.v1.ConfigSet
+	(*Diagnostic)(nil),           // 21: origami.plugin.v1.Diagnostic
+	(*Json)(nil),                 // 22: origami.plugin.v1.Json
 }
 var file_origami_plugin_v1_arch_proto_depIdxs = []int32{
-	10,  // 0: origami.plugin.v1.ManifestResponse.manifest:type_name -> origami.plugin.v1.Manifest
-	74,  // 1: origami.plugin.v1.Describe.info:type_name -> origami.plugin.v1.Info
-	10,  // 2: origami.plugin.v1.Describe.manifest:type_name -> origami.plugin.v1.Manifest
-	75,  // 3: origami.plugin.v1.Describe.executor:type_name -> origami.plugin.v1.ExecutorManifest
-	11,  // 4: origami.plugin.v1.Manifest.archs:type_name -> origami.plugin.v1.ArchEntry
-	13,  // 5: origami.plugin.v1.Manifest.options:type_name -> origami.plugin.v1.Option
-	12,  // 6: origami.plugin.v1.ArchEntry.devices:type_name -> origami.plugin.v1.DeviceEntry
-	71,  // 7: origami.plugin.v1.OpenRequest.overrides:type_name -> origami.plugin.v1.OpenRequest.OverridesEntry
-	72,  // 8: origami.plugin.v1.OpenRequest.options:type_name -> origami.plugin.v1.OpenRequest.OptionsEntry
-	15,  // 9: origami.plugin.v1.OpenRequest.live:type_name -> origami.plugin.v1.LiveDevice
-	2,   // 10: origami.plugin.v1.OpenRequest.rung:type_name -> origami.plugin.v1.Rung
-	73,  // 11: origami.plugin.v1.LiveDevice.attributes:type_name -> origami.plugin.v1.LiveDevice.AttributesEntry
-	20,  // 12: origami.plugin.v1.OpenResponse.description:type_name -> origami.plugin.v1.Description
-	38,  // 13: origami.plugin.v1.OpenResponse.levels:type_name -> origami.plugin.v1.Level
-	2,   // 14: origami.plugin.v1.Description.rung:type_name -> origami.plugin.v1.Rung
-	2,   // 15: origami.plugin.v1.Description.clock_rung:type_name -> origami.plugin.v1.Rung
-	31,  // 16: origami.plugin.v1.Description.peaks:type_name -> origami.plugin.v1.PeakRate
-	32,  // 17: origami.plugin.v1.Description.atoms:type_name -> origami.plugin.v1.Atom
-	33,  // 18: origami.plugin.v1.Description.params:type_name -> origami.plugin.v1.Param
-	34,  // 19: origami.plugin.v1.Description.constants:type_name -> origami.plugin.v1.Constant
-	35,  // 20: origami.plugin.v1.Description.terms:type_name -> origami.plugin.v1.Term
-	36,  // 21: origami.plugin.v1.Description.order:type_name -> origami.plugin.v1.Order
-	37,  // 22: origami.plugin.v1.Description.options:type_name -> origami.plugin.v1.OptionValue
-	26,  // 23: origami.plugin.v1.Description.uncertainty:type_name -> origami.plugin.v1.Uncertainty
-	1,   // 24: origami.plugin.v1.Description.monotone:type_name -> origami.plugin.v1.Dim
-	23,  // 25: origami.plugin.v1.Description.families:type_name -> origami.plugin.v1.Family
-	22,  // 26: origami.plugin.v1.Description.fitted:type_name -> origami.plugin.v1.Fitted
-	21,  // 27: origami.plugin.v1.Description.ceilings:type_name -> origami.plugin.v1.Ceiling
-	0,   // 28: origami.plugin.v1.Ceiling.place:type_name -> origami.plugin.v1.Place
-	76,  // 29: origami.plugin.v1.Ceiling.element_type:type_name -> origami.plugin.v1.ElementType
-	77,  // 30: origami.plugin.v1.Fitted.problems:type_name -> origami.plugin.v1.Problem
-	78,  // 31: origami.plugin.v1.Family.axes:type_name -> origami.plugin.v1.Axis
-	25,  // 32: origami.plugin.v1.Family.types:type_name -> origami.plugin.v1.Types
-	24,  // 33: origami.plugin.v1.Family.sums:type_name -> origami.plugin.v1.SumOrder
-	42,  // 34: origami.plugin.v1.SumOrder.values:type_name -> origami.plugin.v1.AxisValues
-	76,  // 35: origami.plugin.v1.Types.operands:type_name -> origami.plugin.v1.ElementType
-	76,  // 36: origami.plugin.v1.Types.results:type_name -> origami.plugin.v1.ElementType
-	30,  // 37: origami.plugin.v1.Uncertainty.ranges:type_name -> origami.plugin.v1.ErrorRange
-	27,  // 38: origami.plugin.v1.Uncertainty.checked:type_name -> origami.plugin.v1.Checked
-	28,  // 39: origami.plugin.v1.Checked.layouts:type_name -> origami.plugin.v1.Layout
-	29,  // 40: origami.plugin.v1.Checked.divisor:type_name -> origami.plugin.v1.Range
-	29,  // 41: origami.plugin.v1.Checked.split_k:type_name -> origami.plugin.v1.Range
-	29,  // 42: origami.plugin.v1.Checked.m:type_name -> origami.plugin.v1.Range
-	29,  // 43: origami.plugin.v1.Checked.n:type_name -> origami.plugin.v1.Range
-	29,  // 44: origami.plugin.v1.Checked.k:type_name -> origami.plugin.v1.Range
-	29,  // 45: origami.plugin.v1.Checked.batch:type_name -> origami.plugin.v1.Range
-	29,  // 46: origami.plugin.v1.Checked.flops:type_name -> origami.plugin.v1.Range
-	25,  // 47: origami.plugin.v1.Layout.types:type_name -> origami.plugin.v1.Types
-	79,  // 48: origami.plugin.v1.Layout.a_major:type_name -> origami.plugin.v1.Major
-	79,  // 49: origami.plugin.v1.Layout.b_major:type_name -> origami.plugin.v1.Major
-	6,   // 50: origami.plugin.v1.ErrorRange.bound:type_name -> origami.plugin.v1.Bound
-	76,  // 51: origami.plugin.v1.PeakRate.element_type:type_name -> origami.plugin.v1.ElementType
-	76,  // 52: origami.plugin.v1.Atom.element_type:type_name -> origami.plugin.v1.ElementType
-	3,   // 53: origami.plugin.v1.Param.tier:type_name -> origami.plugin.v1.Tier
-	4,   // 54: origami.plugin.v1.Term.kind:type_name -> origami.plugin.v1.TermKind
-	5,   // 55: origami.plugin.v1.Order.keys:type_name -> origami.plugin.v1.Key
-	40,  // 56: origami.plugin.v1.Level.bandwidth:type_name -> origami.plugin.v1.Bandwidth
-	6,   // 57: origami.plugin.v1.Level.bound:type_name -> origami.plugin.v1.Bound
-	39,  // 58: origami.plugin.v1.Level.names:type_name -> origami.plugin.v1.LevelNames
-	42,  // 59: origami.plugin.v1.Space.axes:type_name -> origami.plugin.v1.AxisValues
-	77,  // 60: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
-	41,  // 61: origami.plugin.v1.CandidatesRequest.space:type_name -> origami.plugin.v1.Space
-	80,  // 62: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
-	80,  // 63: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
-	77,  // 64: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
-	81,  // 65: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	77,  // 66: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
-	81,  // 67: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	77,  // 68: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
-	80,  // 69: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
-	77,  // 70: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
-	41,  // 71: origami.plugin.v1.RankRequest.space:type_name -> origami.plugin.v1.Space
-	53,  // 72: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
-	80,  // 73: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
-	54,  // 74: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
-	82,  // 75: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
-	81,  // 76: origami.plugin.v1.EstimateWithRequest.configs:type_name -> origami.plugin.v1.ConfigSet
-	77,  // 77: origami.plugin.v1.EstimateWithRequest.problems:type_name -> origami.plugin.v1.Problem
-	83,  // 78: origami.plugin.v1.CalibrationRequest.device:type_name -> origami.plugin.v1.Device
-	59,  // 79: origami.plugin.v1.CalibrationResponse.probes:type_name -> origami.plugin.v1.Probe
-	84,  // 80: origami.plugin.v1.Probe.program:type_name -> origami.plugin.v1.Program
-	83,  // 81: origami.plugin.v1.CalibrationNumbersRequest.device:type_name -> origami.plugin.v1.Device
-	61,  // 82: origami.plugin.v1.CalibrationNumbersRequest.values:type_name -> origami.plugin.v1.ProbeValue
-	63,  // 83: origami.plugin.v1.CalibrationNumbersResponse.numbers:type_name -> origami.plugin.v1.CalibrationNumber
-	64,  // 84: origami.plugin.v1.CalibrationNumbersResponse.atoms:type_name -> origami.plugin.v1.DeviceAtom
-	33,  // 85: origami.plugin.v1.CalibrationNumber.number:type_name -> origami.plugin.v1.Param
-	25,  // 86: origami.plugin.v1.LadderResponse.types:type_name -> origami.plugin.v1.Types
-	67,  // 87: origami.plugin.v1.LadderResponse.rungs:type_name -> origami.plugin.v1.LadderRung
-	68,  // 88: origami.plugin.v1.LadderResponse.claims:type_name -> origami.plugin.v1.LadderClaim
-	69,  // 89: origami.plugin.v1.LadderResponse.costs:type_name -> origami.plugin.v1.LadderCost
-	70,  // 90: origami.plugin.v1.LadderResponse.published:type_name -> origami.plugin.v1.LadderTime
-	67,  // 91: origami.plugin.v1.LadderResponse.others:type_name -> origami.plugin.v1.LadderRung
-	80,  // 92: origami.plugin.v1.LadderRung.config:type_name -> origami.plugin.v1.Configs
-	76,  // 93: origami.plugin.v1.LadderRung.operands:type_name -> origami.plugin.v1.ElementType
-	80,  // 94: origami.plugin.v1.LadderTime.config:type_name -> origami.plugin.v1.Configs
-	16,  // 95: origami.plugin.v1.OpenRequest.OverridesEntry.value:type_name -> origami.plugin.v1.Override
-	7,   // 96: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.ManifestRequest
-	14,  // 97: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
-	18,  // 98: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
-	43,  // 99: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
-	45,  // 100: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
-	47,  // 101: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
-	49,  // 102: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
-	51,  // 103: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
-	55,  // 104: origami.plugin.v1.ArchService.EstimateWith:input_type -> origami.plugin.v1.EstimateWithRequest
-	57,  // 105: origami.plugin.v1.ArchService.Calibration:input_type -> origami.plugin.v1.CalibrationRequest
-	60,  // 106: origami.plugin.v1.ArchService.CalibrationNumbers:input_type -> origami.plugin.v1.CalibrationNumbersRequest
-	65,  // 107: origami.plugin.v1.ArchService.Ladder:input_type -> origami.plugin.v1.LadderRequest
-	8,   // 108: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.ManifestResponse
-	17,  // 109: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
-	19,  // 110: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.CloseResponse
-	44,  // 111: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
-	46,  // 112: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
-	48,  // 113: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
-	50,  // 114: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
-	52,  // 115: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
-	56,  // 116: origami.plugin.v1.ArchService.EstimateWith:output_type -> origami.plugin.v1.EstimateWithResponse
-	58,  // 117: origami.plugin.v1.ArchService.Calibration:output_type -> origami.plugin.v1.CalibrationResponse
-	62,  // 118: origami.plugin.v1.ArchService.CalibrationNumbers:output_type -> origami.plugin.v1.CalibrationNumbersResponse
-	66,  // 119: origami.plugin.v1.ArchService.Ladder:output_type -> origami.plugin.v1.LadderResponse
-	108, // [108:120] is the sub-list for method output_type
-	96,  // [96:108] is the sub-list for method input_type
-	96,  // [96:96] is the sub-list for extension type_name
-	96,  // [96:96] is the sub-list for extension extendee
-	0,   // [0:96] is the sub-list for field type_name
+	18, // 0: origami.plugin.v1.CandidatesRequest.problem:type_name -> origami.plugin.v1.Problem
+	19, // 1: origami.plugin.v1.CandidatesResponse.configs:type_name -> origami.plugin.v1.Configs
+	19, // 2: origami.plugin.v1.CandidatesResponse.rejected:type_name -> origami.plugin.v1.Configs
+	18, // 3: origami.plugin.v1.EstimateRequest.problem:type_name -> origami.plugin.v1.Problem
+	20, // 4: origami.plugin.v1.EstimateRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	18, // 5: origami.plugin.v1.TermsRequest.problem:type_name -> origami.plugin.v1.Problem
+	20, // 6: origami.plugin.v1.TermsRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	18, // 7: origami.plugin.v1.MappingRequest.problem:type_name -> origami.plugin.v1.Problem
+	19, // 8: origami.plugin.v1.MappingRequest.config:type_name -> origami.plugin.v1.Configs
+	18, // 9: origami.plugin.v1.RankRequest.problems:type_name -> origami.plugin.v1.Problem
+	14, // 10: origami.plugin.v1.RankResponse.rankings:type_name -> origami.plugin.v1.Ranking
+	19, // 11: origami.plugin.v1.Ranking.configs:type_name -> origami.plugin.v1.Configs
+	15, // 12: origami.plugin.v1.Ranking.rejected:type_name -> origami.plugin.v1.ReasonCount
+	21, // 13: origami.plugin.v1.Ranking.error:type_name -> origami.plugin.v1.Diagnostic
+	20, // 14: origami.plugin.v1.EstimateWithRequest.configs:type_name -> origami.plugin.v1.ConfigSet
+	18, // 15: origami.plugin.v1.EstimateWithRequest.problems:type_name -> origami.plugin.v1.Problem
+	22, // 16: origami.plugin.v1.ArchService.Manifest:input_type -> origami.plugin.v1.Json
+	1,  // 17: origami.plugin.v1.ArchService.Open:input_type -> origami.plugin.v1.OpenRequest
+	3,  // 18: origami.plugin.v1.ArchService.Close:input_type -> origami.plugin.v1.CloseRequest
+	4,  // 19: origami.plugin.v1.ArchService.Candidates:input_type -> origami.plugin.v1.CandidatesRequest
+	6,  // 20: origami.plugin.v1.ArchService.Estimate:input_type -> origami.plugin.v1.EstimateRequest
+	8,  // 21: origami.plugin.v1.ArchService.Terms:input_type -> origami.plugin.v1.TermsRequest
+	10, // 22: origami.plugin.v1.ArchService.Mapping:input_type -> origami.plugin.v1.MappingRequest
+	12, // 23: origami.plugin.v1.ArchService.Rank:input_type -> origami.plugin.v1.RankRequest
+	16, // 24: origami.plugin.v1.ArchService.EstimateWith:input_type -> origami.plugin.v1.EstimateWithRequest
+	22, // 25: origami.plugin.v1.ArchService.Calibration:input_type -> origami.plugin.v1.Json
+	22, // 26: origami.plugin.v1.ArchService.CalibrationNumbers:input_type -> origami.plugin.v1.Json
+	22, // 27: origami.plugin.v1.ArchService.Ladder:input_type -> origami.plugin.v1.Json
+	22, // 28: origami.plugin.v1.ArchService.Manifest:output_type -> origami.plugin.v1.Json
+	2,  // 29: origami.plugin.v1.ArchService.Open:output_type -> origami.plugin.v1.OpenResponse
+	22, // 30: origami.plugin.v1.ArchService.Close:output_type -> origami.plugin.v1.Json
+	5,  // 31: origami.plugin.v1.ArchService.Candidates:output_type -> origami.plugin.v1.CandidatesResponse
+	7,  // 32: origami.plugin.v1.ArchService.Estimate:output_type -> origami.plugin.v1.EstimateResponse
+	9,  // 33: origami.plugin.v1.ArchService.Terms:output_type -> origami.plugin.v1.TermsResponse
+	11, // 34: origami.plugin.v1.ArchService.Mapping:output_type -> origami.plugin.v1.MappingResponse
+	13, // 35: origami.plugin.v1.ArchService.Rank:output_type -> origami.plugin.v1.RankResponse
+	17, // 36: origami.plugin.v1.ArchService.EstimateWith:output_type -> origami.plugin.v1.EstimateWithResponse
+	22, // 37: origami.plugin.v1.ArchService.Calibration:output_type -> origami.plugin.v1.Json
+	22, // 38: origami.plugin.v1.ArchService.CalibrationNumbers:output_type -> origami.plugin.v1.Json
+	22, // 39: origami.plugin.v1.ArchService.Ladder:output_type -> origami.plugin.v1.Json
+	28, // [28:40] is the sub-list for method output_type
+	16, // [16:28] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_origami_plugin_v1_arch_proto_init() }
@@ -6184,16 +1407,15 @@ func file_origami_plugin_v1_arch_proto_init() {
 		return
 	}
 	file_origami_plugin_v1_base_proto_init()
-	file_origami_plugin_v1_executor_proto_init()
 	file_origami_plugin_v1_gemm_proto_init()
-	file_origami_plugin_v1_arch_proto_msgTypes[7].OneofWrappers = []any{}
+	file_origami_plugin_v1_arch_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_origami_plugin_v1_arch_proto_rawDesc), len(file_origami_plugin_v1_arch_proto_rawDesc)),
-			NumEnums:      7,
-			NumMessages:   67,
+			NumEnums:      1,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

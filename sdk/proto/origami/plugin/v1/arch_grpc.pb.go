@@ -42,12 +42,12 @@ const (
 // and the detail Missing.
 type ArchServiceClient interface {
 	// Manifest lists what the plugin provides.
-	Manifest(ctx context.Context, in *ManifestRequest, opts ...grpc.CallOption) (*ManifestResponse, error)
+	Manifest(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error)
 	// Open resolves an architecture on a device. The handle is the SHA-256 of the request: equal requests share it, also
 	// across restarts.
 	Open(ctx context.Context, in *OpenRequest, opts ...grpc.CallOption) (*OpenResponse, error)
 	// Close lets the plugin forget a handle. Closing an unknown one succeeds.
-	Close(ctx context.Context, in *CloseRequest, opts ...grpc.CallOption) (*CloseResponse, error)
+	Close(ctx context.Context, in *CloseRequest, opts ...grpc.CallOption) (*Json, error)
 	// Candidates lists the usable and the rejected configurations of a space.
 	Candidates(ctx context.Context, in *CandidatesRequest, opts ...grpc.CallOption) (*CandidatesResponse, error)
 	// Estimate predicts the total of every configuration of a list.
@@ -63,12 +63,12 @@ type ArchServiceClient interface {
 	EstimateWith(ctx context.Context, in *EstimateWithRequest, opts ...grpc.CallOption) (*EstimateWithResponse, error)
 	// Calibration lists the microbenchmarks of a device. Only plugins whose manifest says calibrates need it and
 	// CalibrationNumbers.
-	Calibration(ctx context.Context, in *CalibrationRequest, opts ...grpc.CallOption) (*CalibrationResponse, error)
+	Calibration(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error)
 	// CalibrationNumbers computes the numbers of a device from the values of its microbenchmarks.
-	CalibrationNumbers(ctx context.Context, in *CalibrationNumbersRequest, opts ...grpc.CallOption) (*CalibrationNumbersResponse, error)
+	CalibrationNumbers(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error)
 	// Ladder returns a ladder of kernels, each of which does one thing more than the one below. Only plugins whose
 	// manifest says ladder need it.
-	Ladder(ctx context.Context, in *LadderRequest, opts ...grpc.CallOption) (*LadderResponse, error)
+	Ladder(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error)
 }
 
 type archServiceClient struct {
@@ -79,9 +79,9 @@ func NewArchServiceClient(cc grpc.ClientConnInterface) ArchServiceClient {
 	return &archServiceClient{cc}
 }
 
-func (c *archServiceClient) Manifest(ctx context.Context, in *ManifestRequest, opts ...grpc.CallOption) (*ManifestResponse, error) {
+func (c *archServiceClient) Manifest(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ManifestResponse)
+	out := new(Json)
 	err := c.cc.Invoke(ctx, ArchService_Manifest_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -99,9 +99,9 @@ func (c *archServiceClient) Open(ctx context.Context, in *OpenRequest, opts ...g
 	return out, nil
 }
 
-func (c *archServiceClient) Close(ctx context.Context, in *CloseRequest, opts ...grpc.CallOption) (*CloseResponse, error) {
+func (c *archServiceClient) Close(ctx context.Context, in *CloseRequest, opts ...grpc.CallOption) (*Json, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(CloseResponse)
+	out := new(Json)
 	err := c.cc.Invoke(ctx, ArchService_Close_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -169,9 +169,9 @@ func (c *archServiceClient) EstimateWith(ctx context.Context, in *EstimateWithRe
 	return out, nil
 }
 
-func (c *archServiceClient) Calibration(ctx context.Context, in *CalibrationRequest, opts ...grpc.CallOption) (*CalibrationResponse, error) {
+func (c *archServiceClient) Calibration(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(CalibrationResponse)
+	out := new(Json)
 	err := c.cc.Invoke(ctx, ArchService_Calibration_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -179,9 +179,9 @@ func (c *archServiceClient) Calibration(ctx context.Context, in *CalibrationRequ
 	return out, nil
 }
 
-func (c *archServiceClient) CalibrationNumbers(ctx context.Context, in *CalibrationNumbersRequest, opts ...grpc.CallOption) (*CalibrationNumbersResponse, error) {
+func (c *archServiceClient) CalibrationNumbers(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(CalibrationNumbersResponse)
+	out := new(Json)
 	err := c.cc.Invoke(ctx, ArchService_CalibrationNumbers_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -189,9 +189,9 @@ func (c *archServiceClient) CalibrationNumbers(ctx context.Context, in *Calibrat
 	return out, nil
 }
 
-func (c *archServiceClient) Ladder(ctx context.Context, in *LadderRequest, opts ...grpc.CallOption) (*LadderResponse, error) {
+func (c *archServiceClient) Ladder(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(LadderResponse)
+	out := new(Json)
 	err := c.cc.Invoke(ctx, ArchService_Ladder_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -208,12 +208,12 @@ func (c *archServiceClient) Ladder(ctx context.Context, in *LadderRequest, opts 
 // and the detail Missing.
 type ArchServiceServer interface {
 	// Manifest lists what the plugin provides.
-	Manifest(context.Context, *ManifestRequest) (*ManifestResponse, error)
+	Manifest(context.Context, *Json) (*Json, error)
 	// Open resolves an architecture on a device. The handle is the SHA-256 of the request: equal requests share it, also
 	// across restarts.
 	Open(context.Context, *OpenRequest) (*OpenResponse, error)
 	// Close lets the plugin forget a handle. Closing an unknown one succeeds.
-	Close(context.Context, *CloseRequest) (*CloseResponse, error)
+	Close(context.Context, *CloseRequest) (*Json, error)
 	// Candidates lists the usable and the rejected configurations of a space.
 	Candidates(context.Context, *CandidatesRequest) (*CandidatesResponse, error)
 	// Estimate predicts the total of every configuration of a list.
@@ -229,12 +229,12 @@ type ArchServiceServer interface {
 	EstimateWith(context.Context, *EstimateWithRequest) (*EstimateWithResponse, error)
 	// Calibration lists the microbenchmarks of a device. Only plugins whose manifest says calibrates need it and
 	// CalibrationNumbers.
-	Calibration(context.Context, *CalibrationRequest) (*CalibrationResponse, error)
+	Calibration(context.Context, *Json) (*Json, error)
 	// CalibrationNumbers computes the numbers of a device from the values of its microbenchmarks.
-	CalibrationNumbers(context.Context, *CalibrationNumbersRequest) (*CalibrationNumbersResponse, error)
+	CalibrationNumbers(context.Context, *Json) (*Json, error)
 	// Ladder returns a ladder of kernels, each of which does one thing more than the one below. Only plugins whose
 	// manifest says ladder need it.
-	Ladder(context.Context, *LadderRequest) (*LadderResponse, error)
+	Ladder(context.Context, *Json) (*Json, error)
 	mustEmbedUnimplementedArchServiceServer()
 }
 
@@ -245,13 +245,13 @@ type ArchServiceServer interface {
 // pointer dereference when methods are called.
 type UnimplementedArchServiceServer struct{}
 
-func (UnimplementedArchServiceServer) Manifest(context.Context, *ManifestRequest) (*ManifestResponse, error) {
+func (UnimplementedArchServiceServer) Manifest(context.Context, *Json) (*Json, error) {
 	return nil, status.Error(codes.Unimplemented, "method Manifest not implemented")
 }
 func (UnimplementedArchServiceServer) Open(context.Context, *OpenRequest) (*OpenResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Open not implemented")
 }
-func (UnimplementedArchServiceServer) Close(context.Context, *CloseRequest) (*CloseResponse, error) {
+func (UnimplementedArchServiceServer) Close(context.Context, *CloseRequest) (*Json, error) {
 	return nil, status.Error(codes.Unimplemented, "method Close not implemented")
 }
 func (UnimplementedArchServiceServer) Candidates(context.Context, *CandidatesRequest) (*CandidatesResponse, error) {
@@ -272,13 +272,13 @@ func (UnimplementedArchServiceServer) Rank(context.Context, *RankRequest) (*Rank
 func (UnimplementedArchServiceServer) EstimateWith(context.Context, *EstimateWithRequest) (*EstimateWithResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method EstimateWith not implemented")
 }
-func (UnimplementedArchServiceServer) Calibration(context.Context, *CalibrationRequest) (*CalibrationResponse, error) {
+func (UnimplementedArchServiceServer) Calibration(context.Context, *Json) (*Json, error) {
 	return nil, status.Error(codes.Unimplemented, "method Calibration not implemented")
 }
-func (UnimplementedArchServiceServer) CalibrationNumbers(context.Context, *CalibrationNumbersRequest) (*CalibrationNumbersResponse, error) {
+func (UnimplementedArchServiceServer) CalibrationNumbers(context.Context, *Json) (*Json, error) {
 	return nil, status.Error(codes.Unimplemented, "method CalibrationNumbers not implemented")
 }
-func (UnimplementedArchServiceServer) Ladder(context.Context, *LadderRequest) (*LadderResponse, error) {
+func (UnimplementedArchServiceServer) Ladder(context.Context, *Json) (*Json, error) {
 	return nil, status.Error(codes.Unimplemented, "method Ladder not implemented")
 }
 func (UnimplementedArchServiceServer) mustEmbedUnimplementedArchServiceServer() {}
@@ -303,7 +303,7 @@ func RegisterArchServiceServer(s grpc.ServiceRegistrar, srv ArchServiceServer) {
 }
 
 func _ArchService_Manifest_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(ManifestRequest)
+	in := new(Json)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -315,7 +315,7 @@ func _ArchService_Manifest_Handler(srv interface{}, ctx context.Context, dec fun
 		FullMethod: ArchService_Manifest_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ArchServiceServer).Manifest(ctx, req.(*ManifestRequest))
+		return srv.(ArchServiceServer).Manifest(ctx, req.(*Json))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -465,7 +465,7 @@ func _ArchService_EstimateWith_Handler(srv interface{}, ctx context.Context, dec
 }
 
 func _ArchService_Calibration_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(CalibrationRequest)
+	in := new(Json)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -477,13 +477,13 @@ func _ArchService_Calibration_Handler(srv interface{}, ctx context.Context, dec 
 		FullMethod: ArchService_Calibration_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ArchServiceServer).Calibration(ctx, req.(*CalibrationRequest))
+		return srv.(ArchServiceServer).Calibration(ctx, req.(*Json))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
 func _ArchService_CalibrationNumbers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(CalibrationNumbersRequest)
+	in := new(Json)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -495,13 +495,13 @@ func _ArchService_CalibrationNumbers_Handler(srv interface{}, ctx context.Contex
 		FullMethod: ArchService_CalibrationNumbers_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ArchServiceServer).CalibrationNumbers(ctx, req.(*CalibrationNumbersRequest))
+		return srv.(ArchServiceServer).CalibrationNumbers(ctx, req.(*Json))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
 func _ArchService_Ladder_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(LadderRequest)
+	in := new(Json)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -513,7 +513,7 @@ func _ArchService_Ladder_Handler(srv interface{}, ctx context.Context, dec func(
 		FullMethod: ArchService_Ladder_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ArchServiceServer).Ladder(ctx, req.(*LadderRequest))
+		return srv.(ArchServiceServer).Ladder(ctx, req.(*Json))
 	}
 	return interceptor(ctx, in, info, handler)
 }

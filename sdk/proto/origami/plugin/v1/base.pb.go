@@ -21,56 +21,6 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Health says whether the plugin can do its work.
-type Health int32
-
-const (
-	Health_HEALTH_UNSPECIFIED Health = 0
-	Health_HEALTH_OK          Health = 1
-	Health_HEALTH_FAILING     Health = 2
-)
-
-// Enum value maps for Health.
-var (
-	Health_name = map[int32]string{
-		0: "HEALTH_UNSPECIFIED",
-		1: "HEALTH_OK",
-		2: "HEALTH_FAILING",
-	}
-	Health_value = map[string]int32{
-		"HEALTH_UNSPECIFIED": 0,
-		"HEALTH_OK":          1,
-		"HEALTH_FAILING":     2,
-	}
-)
-
-func (x Health) Enum() *Health {
-	p := new(Health)
-	*p = x
-	return p
-}
-
-func (x Health) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (Health) Descriptor() protoreflect.EnumDescriptor {
-	return file_origami_plugin_v1_base_proto_enumTypes[0].Descriptor()
-}
-
-func (Health) Type() protoreflect.EnumType {
-	return &file_origami_plugin_v1_base_proto_enumTypes[0]
-}
-
-func (x Health) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use Health.Descriptor instead.
-func (Health) EnumDescriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_base_proto_rawDescGZIP(), []int{0}
-}
-
 // Kind says whose problem it is.
 type Diagnostic_Kind int32
 
@@ -111,11 +61,11 @@ func (x Diagnostic_Kind) String() string {
 }
 
 func (Diagnostic_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_origami_plugin_v1_base_proto_enumTypes[1].Descriptor()
+	return file_origami_plugin_v1_base_proto_enumTypes[0].Descriptor()
 }
 
 func (Diagnostic_Kind) Type() protoreflect.EnumType {
-	return &file_origami_plugin_v1_base_proto_enumTypes[1]
+	return &file_origami_plugin_v1_base_proto_enumTypes[0]
 }
 
 func (x Diagnostic_Kind) Number() protoreflect.EnumNumber {
@@ -124,7 +74,7 @@ func (x Diagnostic_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Diagnostic_Kind.Descriptor instead.
 func (Diagnostic_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_base_proto_rawDescGZIP(), []int{3, 0}
+	return file_origami_plugin_v1_base_proto_rawDescGZIP(), []int{1, 0}
 }
 
 type Missing_Resource int32
@@ -166,11 +116,11 @@ func (x Missing_Resource) String() string {
 }
 
 func (Missing_Resource) Descriptor() protoreflect.EnumDescriptor {
-	return file_origami_plugin_v1_base_proto_enumTypes[2].Descriptor()
+	return file_origami_plugin_v1_base_proto_enumTypes[1].Descriptor()
 }
 
 func (Missing_Resource) Type() protoreflect.EnumType {
-	return &file_origami_plugin_v1_base_proto_enumTypes[2]
+	return &file_origami_plugin_v1_base_proto_enumTypes[1]
 }
 
 func (x Missing_Resource) Number() protoreflect.EnumNumber {
@@ -179,29 +129,32 @@ func (x Missing_Resource) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Missing_Resource.Descriptor instead.
 func (Missing_Resource) EnumDescriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_base_proto_rawDescGZIP(), []int{4, 0}
+	return file_origami_plugin_v1_base_proto_rawDescGZIP(), []int{2, 0}
 }
 
-type InfoRequest struct {
+// Json is a question or an answer of a call that is made once, and not for each problem: one JSON value, or nothing.
+// docs/plugin-protocol.md has the values of each call.
+type Json struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Json          []byte                 `protobuf:"bytes,1,opt,name=json,proto3" json:"json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *InfoRequest) Reset() {
-	*x = InfoRequest{}
+func (x *Json) Reset() {
+	*x = Json{}
 	mi := &file_origami_plugin_v1_base_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *InfoRequest) String() string {
+func (x *Json) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*InfoRequest) ProtoMessage() {}
+func (*Json) ProtoMessage() {}
 
-func (x *InfoRequest) ProtoReflect() protoreflect.Message {
+func (x *Json) ProtoReflect() protoreflect.Message {
 	mi := &file_origami_plugin_v1_base_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -213,124 +166,16 @@ func (x *InfoRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use InfoRequest.ProtoReflect.Descriptor instead.
-func (*InfoRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use Json.ProtoReflect.Descriptor instead.
+func (*Json) Descriptor() ([]byte, []int) {
 	return file_origami_plugin_v1_base_proto_rawDescGZIP(), []int{0}
 }
 
-type InfoResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Info          *Info                  `protobuf:"bytes,1,opt,name=info,proto3" json:"info,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *InfoResponse) Reset() {
-	*x = InfoResponse{}
-	mi := &file_origami_plugin_v1_base_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *InfoResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*InfoResponse) ProtoMessage() {}
-
-func (x *InfoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_base_proto_msgTypes[1]
+func (x *Json) GetJson() []byte {
 	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use InfoResponse.ProtoReflect.Descriptor instead.
-func (*InfoResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_base_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *InfoResponse) GetInfo() *Info {
-	if x != nil {
-		return x.Info
+		return x.Json
 	}
 	return nil
-}
-
-// Info identifies a plugin.
-type Info struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The plugin's name, and its own version.
-	Name    string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Version string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	Health  Health `protobuf:"varint,4,opt,name=health,proto3,enum=origami.plugin.v1.Health" json:"health,omitempty"`
-	// What is wrong, when health is HEALTH_FAILING.
-	HealthReason  string `protobuf:"bytes,5,opt,name=health_reason,json=healthReason,proto3" json:"health_reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Info) Reset() {
-	*x = Info{}
-	mi := &file_origami_plugin_v1_base_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Info) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Info) ProtoMessage() {}
-
-func (x *Info) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_base_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Info.ProtoReflect.Descriptor instead.
-func (*Info) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_base_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *Info) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *Info) GetVersion() string {
-	if x != nil {
-		return x.Version
-	}
-	return ""
-}
-
-func (x *Info) GetHealth() Health {
-	if x != nil {
-		return x.Health
-	}
-	return Health_HEALTH_UNSPECIFIED
-}
-
-func (x *Info) GetHealthReason() string {
-	if x != nil {
-		return x.HealthReason
-	}
-	return ""
 }
 
 // Diagnostic is a failure told to a user: what is wrong, where, and what to do about it. It travels as a detail of the
@@ -352,7 +197,7 @@ type Diagnostic struct {
 
 func (x *Diagnostic) Reset() {
 	*x = Diagnostic{}
-	mi := &file_origami_plugin_v1_base_proto_msgTypes[3]
+	mi := &file_origami_plugin_v1_base_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -364,7 +209,7 @@ func (x *Diagnostic) String() string {
 func (*Diagnostic) ProtoMessage() {}
 
 func (x *Diagnostic) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_base_proto_msgTypes[3]
+	mi := &file_origami_plugin_v1_base_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -377,7 +222,7 @@ func (x *Diagnostic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Diagnostic.ProtoReflect.Descriptor instead.
 func (*Diagnostic) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_base_proto_rawDescGZIP(), []int{3}
+	return file_origami_plugin_v1_base_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Diagnostic) GetKind() Diagnostic_Kind {
@@ -433,7 +278,7 @@ type Missing struct {
 
 func (x *Missing) Reset() {
 	*x = Missing{}
-	mi := &file_origami_plugin_v1_base_proto_msgTypes[4]
+	mi := &file_origami_plugin_v1_base_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -445,7 +290,7 @@ func (x *Missing) String() string {
 func (*Missing) ProtoMessage() {}
 
 func (x *Missing) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_base_proto_msgTypes[4]
+	mi := &file_origami_plugin_v1_base_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -458,7 +303,7 @@ func (x *Missing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Missing.ProtoReflect.Descriptor instead.
 func (*Missing) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_base_proto_rawDescGZIP(), []int{4}
+	return file_origami_plugin_v1_base_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Missing) GetResource() Missing_Resource {
@@ -472,15 +317,9 @@ var File_origami_plugin_v1_base_proto protoreflect.FileDescriptor
 
 const file_origami_plugin_v1_base_proto_rawDesc = "" +
 	"\n" +
-	"\x1corigami/plugin/v1/base.proto\x12\x11origami.plugin.v1\"\r\n" +
-	"\vInfoRequest\";\n" +
-	"\fInfoResponse\x12+\n" +
-	"\x04info\x18\x01 \x01(\v2\x17.origami.plugin.v1.InfoR\x04info\"\x8c\x01\n" +
-	"\x04Info\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\tR\aversion\x121\n" +
-	"\x06health\x18\x04 \x01(\x0e2\x19.origami.plugin.v1.HealthR\x06health\x12#\n" +
-	"\rhealth_reason\x18\x05 \x01(\tR\fhealthReason\"\x91\x02\n" +
+	"\x1corigami/plugin/v1/base.proto\x12\x11origami.plugin.v1\"\x1a\n" +
+	"\x04Json\x12\x12\n" +
+	"\x04json\x18\x01 \x01(\fR\x04json\"\x91\x02\n" +
 	"\n" +
 	"Diagnostic\x126\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\".origami.plugin.v1.Diagnostic.KindR\x04kind\x12\x12\n" +
@@ -502,13 +341,9 @@ const file_origami_plugin_v1_base_proto_rawDesc = "" +
 	"\x14RESOURCE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fRESOURCE_HANDLE\x10\x01\x12\x14\n" +
 	"\x10RESOURCE_CONFIGS\x10\x02\x12\x13\n" +
-	"\x0fRESOURCE_KERNEL\x10\x03*C\n" +
-	"\x06Health\x12\x16\n" +
-	"\x12HEALTH_UNSPECIFIED\x10\x00\x12\r\n" +
-	"\tHEALTH_OK\x10\x01\x12\x12\n" +
-	"\x0eHEALTH_FAILING\x10\x022V\n" +
-	"\vBaseService\x12G\n" +
-	"\x04Info\x12\x1e.origami.plugin.v1.InfoRequest\x1a\x1f.origami.plugin.v1.InfoResponseBFZDgithub.com/origami-gemm/origami/sdk/proto/origami/plugin/v1;pluginv1b\x06proto3"
+	"\x0fRESOURCE_KERNEL\x10\x032G\n" +
+	"\vBaseService\x128\n" +
+	"\x04Info\x12\x17.origami.plugin.v1.Json\x1a\x17.origami.plugin.v1.JsonBFZDgithub.com/origami-gemm/origami/sdk/proto/origami/plugin/v1;pluginv1b\x06proto3"
 
 var (
 	file_origami_plugin_v1_base_proto_rawDescOnce sync.Once
@@ -522,30 +357,25 @@ func file_origami_plugin_v1_base_proto_rawDescGZIP() []byte {
 	return file_origami_plugin_v1_base_proto_rawDescData
 }
 
-var file_origami_plugin_v1_base_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_origami_plugin_v1_base_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_origami_plugin_v1_base_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_origami_plugin_v1_base_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_origami_plugin_v1_base_proto_goTypes = []any{
-	(Health)(0),           // 0: origami.plugin.v1.Health
-	(Diagnostic_Kind)(0),  // 1: origami.plugin.v1.Diagnostic.Kind
-	(Missing_Resource)(0), // 2: origami.plugin.v1.Missing.Resource
-	(*InfoRequest)(nil),   // 3: origami.plugin.v1.InfoRequest
-	(*InfoResponse)(nil),  // 4: origami.plugin.v1.InfoResponse
-	(*Info)(nil),          // 5: origami.plugin.v1.Info
-	(*Diagnostic)(nil),    // 6: origami.plugin.v1.Diagnostic
-	(*Missing)(nil),       // 7: origami.plugin.v1.Missing
+	(Diagnostic_Kind)(0),  // 0: origami.plugin.v1.Diagnostic.Kind
+	(Missing_Resource)(0), // 1: origami.plugin.v1.Missing.Resource
+	(*Json)(nil),          // 2: origami.plugin.v1.Json
+	(*Diagnostic)(nil),    // 3: origami.plugin.v1.Diagnostic
+	(*Missing)(nil),       // 4: origami.plugin.v1.Missing
 }
 var file_origami_plugin_v1_base_proto_depIdxs = []int32{
-	5, // 0: origami.plugin.v1.InfoResponse.info:type_name -> origami.plugin.v1.Info
-	0, // 1: origami.plugin.v1.Info.health:type_name -> origami.plugin.v1.Health
-	1, // 2: origami.plugin.v1.Diagnostic.kind:type_name -> origami.plugin.v1.Diagnostic.Kind
-	2, // 3: origami.plugin.v1.Missing.resource:type_name -> origami.plugin.v1.Missing.Resource
-	3, // 4: origami.plugin.v1.BaseService.Info:input_type -> origami.plugin.v1.InfoRequest
-	4, // 5: origami.plugin.v1.BaseService.Info:output_type -> origami.plugin.v1.InfoResponse
-	5, // [5:6] is the sub-list for method output_type
-	4, // [4:5] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	0, // 0: origami.plugin.v1.Diagnostic.kind:type_name -> origami.plugin.v1.Diagnostic.Kind
+	1, // 1: origami.plugin.v1.Missing.resource:type_name -> origami.plugin.v1.Missing.Resource
+	2, // 2: origami.plugin.v1.BaseService.Info:input_type -> origami.plugin.v1.Json
+	2, // 3: origami.plugin.v1.BaseService.Info:output_type -> origami.plugin.v1.Json
+	3, // [3:4] is the sub-list for method output_type
+	2, // [2:3] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_origami_plugin_v1_base_proto_init() }
@@ -558,8 +388,8 @@ func file_origami_plugin_v1_base_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_origami_plugin_v1_base_proto_rawDesc), len(file_origami_plugin_v1_base_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   5,
+			NumEnums:      2,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -28,8 +28,8 @@ const (
 //
 // BaseService is served by every plugin, whatever else it serves.
 type BaseServiceClient interface {
-	// Info says who the plugin is and what it speaks. The host calls it first.
-	Info(ctx context.Context, in *InfoRequest, opts ...grpc.CallOption) (*InfoResponse, error)
+	// Info says who the plugin is, and why it cannot work if it cannot. The host calls it first.
+	Info(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error)
 }
 
 type baseServiceClient struct {
@@ -40,9 +40,9 @@ func NewBaseServiceClient(cc grpc.ClientConnInterface) BaseServiceClient {
 	return &baseServiceClient{cc}
 }
 
-func (c *baseServiceClient) Info(ctx context.Context, in *InfoRequest, opts ...grpc.CallOption) (*InfoResponse, error) {
+func (c *baseServiceClient) Info(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(InfoResponse)
+	out := new(Json)
 	err := c.cc.Invoke(ctx, BaseService_Info_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -56,8 +56,8 @@ func (c *baseServiceClient) Info(ctx context.Context, in *InfoRequest, opts ...g
 //
 // BaseService is served by every plugin, whatever else it serves.
 type BaseServiceServer interface {
-	// Info says who the plugin is and what it speaks. The host calls it first.
-	Info(context.Context, *InfoRequest) (*InfoResponse, error)
+	// Info says who the plugin is, and why it cannot work if it cannot. The host calls it first.
+	Info(context.Context, *Json) (*Json, error)
 	mustEmbedUnimplementedBaseServiceServer()
 }
 
@@ -68,7 +68,7 @@ type BaseServiceServer interface {
 // pointer dereference when methods are called.
 type UnimplementedBaseServiceServer struct{}
 
-func (UnimplementedBaseServiceServer) Info(context.Context, *InfoRequest) (*InfoResponse, error) {
+func (UnimplementedBaseServiceServer) Info(context.Context, *Json) (*Json, error) {
 	return nil, status.Error(codes.Unimplemented, "method Info not implemented")
 }
 func (UnimplementedBaseServiceServer) mustEmbedUnimplementedBaseServiceServer() {}
@@ -93,7 +93,7 @@ func RegisterBaseServiceServer(s grpc.ServiceRegistrar, srv BaseServiceServer) {
 }
 
 func _BaseService_Info_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(InfoRequest)
+	in := new(Json)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func _BaseService_Info_Handler(srv interface{}, ctx context.Context, dec func(in
 		FullMethod: BaseService_Info_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(BaseServiceServer).Info(ctx, req.(*InfoRequest))
+		return srv.(BaseServiceServer).Info(ctx, req.(*Json))
 	}
 	return interceptor(ctx, in, info, handler)
 }

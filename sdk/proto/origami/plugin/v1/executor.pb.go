@@ -21,361 +21,6 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-type Argument_Kind int32
-
-const (
-	Argument_KIND_UNSPECIFIED Argument_Kind = 0
-	// The low 32 bits of value.
-	Argument_KIND_WORD32 Argument_Kind = 1
-	// The 64 bits of value.
-	Argument_KIND_WORD64 Argument_Kind = 2
-	// The address of a buffer.
-	Argument_KIND_BUFFER Argument_Kind = 3
-	// The address of the counters.
-	Argument_KIND_COUNTERS Argument_Kind = 4
-)
-
-// Enum value maps for Argument_Kind.
-var (
-	Argument_Kind_name = map[int32]string{
-		0: "KIND_UNSPECIFIED",
-		1: "KIND_WORD32",
-		2: "KIND_WORD64",
-		3: "KIND_BUFFER",
-		4: "KIND_COUNTERS",
-	}
-	Argument_Kind_value = map[string]int32{
-		"KIND_UNSPECIFIED": 0,
-		"KIND_WORD32":      1,
-		"KIND_WORD64":      2,
-		"KIND_BUFFER":      3,
-		"KIND_COUNTERS":    4,
-	}
-)
-
-func (x Argument_Kind) Enum() *Argument_Kind {
-	p := new(Argument_Kind)
-	*p = x
-	return p
-}
-
-func (x Argument_Kind) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (Argument_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_origami_plugin_v1_executor_proto_enumTypes[0].Descriptor()
-}
-
-func (Argument_Kind) Type() protoreflect.EnumType {
-	return &file_origami_plugin_v1_executor_proto_enumTypes[0]
-}
-
-func (x Argument_Kind) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use Argument_Kind.Descriptor instead.
-func (Argument_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{21, 0}
-}
-
-type ExecutorServiceManifestRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ExecutorServiceManifestRequest) Reset() {
-	*x = ExecutorServiceManifestRequest{}
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[0]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ExecutorServiceManifestRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ExecutorServiceManifestRequest) ProtoMessage() {}
-
-func (x *ExecutorServiceManifestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[0]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ExecutorServiceManifestRequest.ProtoReflect.Descriptor instead.
-func (*ExecutorServiceManifestRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{0}
-}
-
-type ExecutorServiceManifestResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Manifest      *ExecutorManifest      `protobuf:"bytes,1,opt,name=manifest,proto3" json:"manifest,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ExecutorServiceManifestResponse) Reset() {
-	*x = ExecutorServiceManifestResponse{}
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ExecutorServiceManifestResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ExecutorServiceManifestResponse) ProtoMessage() {}
-
-func (x *ExecutorServiceManifestResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ExecutorServiceManifestResponse.ProtoReflect.Descriptor instead.
-func (*ExecutorServiceManifestResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *ExecutorServiceManifestResponse) GetManifest() *ExecutorManifest {
-	if x != nil {
-		return x.Manifest
-	}
-	return nil
-}
-
-// ExecutorManifest identifies an executor.
-type ExecutorManifest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ExecutorManifest) Reset() {
-	*x = ExecutorManifest{}
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ExecutorManifest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ExecutorManifest) ProtoMessage() {}
-
-func (x *ExecutorManifest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ExecutorManifest.ProtoReflect.Descriptor instead.
-func (*ExecutorManifest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *ExecutorManifest) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *ExecutorManifest) GetVersion() string {
-	if x != nil {
-		return x.Version
-	}
-	return ""
-}
-
-type DevicesRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DevicesRequest) Reset() {
-	*x = DevicesRequest{}
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DevicesRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DevicesRequest) ProtoMessage() {}
-
-func (x *DevicesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DevicesRequest.ProtoReflect.Descriptor instead.
-func (*DevicesRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{3}
-}
-
-type DevicesResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the executor's numbering.
-	Devices       []*Device `protobuf:"bytes,1,rep,name=devices,proto3" json:"devices,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DevicesResponse) Reset() {
-	*x = DevicesResponse{}
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DevicesResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DevicesResponse) ProtoMessage() {}
-
-func (x *DevicesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DevicesResponse.ProtoReflect.Descriptor instead.
-func (*DevicesResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{4}
-}
-
-func (x *DevicesResponse) GetDevices() []*Device {
-	if x != nil {
-		return x.Devices
-	}
-	return nil
-}
-
-// Device is a device of this machine.
-type Device struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The product's name as the driver tells it.
-	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The id of its architecture.
-	Arch string `protobuf:"bytes,2,opt,name=arch,proto3" json:"arch,omitempty"`
-	// Hardware numbers by parameter name, in base units (Hz, B, B/s, W).
-	Attributes map[string]float64 `protobuf:"bytes,3,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
-	// The kernel families that can be compiled for it.
-	Kernels []string `protobuf:"bytes,4,rep,name=kernels,proto3" json:"kernels,omitempty"`
-	// The vendor's libraries to compare with, the default one first.
-	Libraries     []string `protobuf:"bytes,5,rep,name=libraries,proto3" json:"libraries,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Device) Reset() {
-	*x = Device{}
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Device) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Device) ProtoMessage() {}
-
-func (x *Device) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Device.ProtoReflect.Descriptor instead.
-func (*Device) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *Device) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *Device) GetArch() string {
-	if x != nil {
-		return x.Arch
-	}
-	return ""
-}
-
-func (x *Device) GetAttributes() map[string]float64 {
-	if x != nil {
-		return x.Attributes
-	}
-	return nil
-}
-
-func (x *Device) GetKernels() []string {
-	if x != nil {
-		return x.Kernels
-	}
-	return nil
-}
-
-func (x *Device) GetLibraries() []string {
-	if x != nil {
-		return x.Libraries
-	}
-	return nil
-}
-
 type CompileRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index into the list of devices.
@@ -389,7 +34,7 @@ type CompileRequest struct {
 
 func (x *CompileRequest) Reset() {
 	*x = CompileRequest{}
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[6]
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -401,7 +46,7 @@ func (x *CompileRequest) String() string {
 func (*CompileRequest) ProtoMessage() {}
 
 func (x *CompileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[6]
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -414,7 +59,7 @@ func (x *CompileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompileRequest.ProtoReflect.Descriptor instead.
 func (*CompileRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{6}
+	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *CompileRequest) GetDevice() int64 {
@@ -441,15 +86,16 @@ func (x *CompileRequest) GetConfig() *Configs {
 type CompileResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Names the kernel in this process, and nothing in any other. Never 0.
-	Kernel        uint64     `protobuf:"varint,1,opt,name=kernel,proto3" json:"kernel,omitempty"`
-	Resources     *Resources `protobuf:"bytes,2,opt,name=resources,proto3" json:"resources,omitempty"`
+	Kernel uint64 `protobuf:"varint,1,opt,name=kernel,proto3" json:"kernel,omitempty"`
+	// What the compiler and the driver report of the kernel.
+	ResourcesJson []byte `protobuf:"bytes,2,opt,name=resources_json,json=resourcesJson,proto3" json:"resources_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CompileResponse) Reset() {
 	*x = CompileResponse{}
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[7]
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -461,7 +107,7 @@ func (x *CompileResponse) String() string {
 func (*CompileResponse) ProtoMessage() {}
 
 func (x *CompileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[7]
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -474,7 +120,7 @@ func (x *CompileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompileResponse.ProtoReflect.Descriptor instead.
 func (*CompileResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{7}
+	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *CompileResponse) GetKernel() uint64 {
@@ -484,82 +130,11 @@ func (x *CompileResponse) GetKernel() uint64 {
 	return 0
 }
 
-func (x *CompileResponse) GetResources() *Resources {
+func (x *CompileResponse) GetResourcesJson() []byte {
 	if x != nil {
-		return x.Resources
+		return x.ResourcesJson
 	}
 	return nil
-}
-
-// Resources is what the compiler and the driver report of a kernel.
-type Resources struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Per thread.
-	Registers  int64   `protobuf:"varint,1,opt,name=registers,proto3" json:"registers,omitempty"`
-	SpillBytes float64 `protobuf:"fixed64,2,opt,name=spill_bytes,json=spillBytes,proto3" json:"spill_bytes,omitempty"`
-	// Per CTA (workgroup).
-	SharedMemoryBytes float64 `protobuf:"fixed64,3,opt,name=shared_memory_bytes,json=sharedMemoryBytes,proto3" json:"shared_memory_bytes,omitempty"`
-	CtasPerSm         int64   `protobuf:"varint,4,opt,name=ctas_per_sm,json=ctasPerSm,proto3" json:"ctas_per_sm,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
-}
-
-func (x *Resources) Reset() {
-	*x = Resources{}
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Resources) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Resources) ProtoMessage() {}
-
-func (x *Resources) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Resources.ProtoReflect.Descriptor instead.
-func (*Resources) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *Resources) GetRegisters() int64 {
-	if x != nil {
-		return x.Registers
-	}
-	return 0
-}
-
-func (x *Resources) GetSpillBytes() float64 {
-	if x != nil {
-		return x.SpillBytes
-	}
-	return 0
-}
-
-func (x *Resources) GetSharedMemoryBytes() float64 {
-	if x != nil {
-		return x.SharedMemoryBytes
-	}
-	return 0
-}
-
-func (x *Resources) GetCtasPerSm() int64 {
-	if x != nil {
-		return x.CtasPerSm
-	}
-	return 0
 }
 
 type CheckRequest struct {
@@ -571,7 +146,7 @@ type CheckRequest struct {
 
 func (x *CheckRequest) Reset() {
 	*x = CheckRequest{}
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[9]
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -583,7 +158,7 @@ func (x *CheckRequest) String() string {
 func (*CheckRequest) ProtoMessage() {}
 
 func (x *CheckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[9]
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -596,7 +171,7 @@ func (x *CheckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckRequest.ProtoReflect.Descriptor instead.
 func (*CheckRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{9}
+	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *CheckRequest) GetKernel() uint64 {
@@ -607,51 +182,6 @@ func (x *CheckRequest) GetKernel() uint64 {
 }
 
 type CheckResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Numerics      *Numerics              `protobuf:"bytes,1,opt,name=numerics,proto3" json:"numerics,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *CheckResponse) Reset() {
-	*x = CheckResponse{}
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[10]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *CheckResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*CheckResponse) ProtoMessage() {}
-
-func (x *CheckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[10]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CheckResponse.ProtoReflect.Descriptor instead.
-func (*CheckResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{10}
-}
-
-func (x *CheckResponse) GetNumerics() *Numerics {
-	if x != nil {
-		return x.Numerics
-	}
-	return nil
-}
-
-// Numerics is the outcome of a result check.
-type Numerics struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Largest |got - want| / (|want| + sqrt(K)), infinite where a result is not a number; and what was allowed.
 	MaxError  float64 `protobuf:"fixed64,1,opt,name=max_error,json=maxError,proto3" json:"max_error,omitempty"`
@@ -667,21 +197,21 @@ type Numerics struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Numerics) Reset() {
-	*x = Numerics{}
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[11]
+func (x *CheckResponse) Reset() {
+	*x = CheckResponse{}
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Numerics) String() string {
+func (x *CheckResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Numerics) ProtoMessage() {}
+func (*CheckResponse) ProtoMessage() {}
 
-func (x *Numerics) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[11]
+func (x *CheckResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -692,47 +222,47 @@ func (x *Numerics) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Numerics.ProtoReflect.Descriptor instead.
-func (*Numerics) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{11}
+// Deprecated: Use CheckResponse.ProtoReflect.Descriptor instead.
+func (*CheckResponse) Descriptor() ([]byte, []int) {
+	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *Numerics) GetMaxError() float64 {
+func (x *CheckResponse) GetMaxError() float64 {
 	if x != nil {
 		return x.MaxError
 	}
 	return 0
 }
 
-func (x *Numerics) GetTolerance() float64 {
+func (x *CheckResponse) GetTolerance() float64 {
 	if x != nil {
 		return x.Tolerance
 	}
 	return 0
 }
 
-func (x *Numerics) GetChecked() int64 {
+func (x *CheckResponse) GetChecked() int64 {
 	if x != nil {
 		return x.Checked
 	}
 	return 0
 }
 
-func (x *Numerics) GetWrong() int64 {
+func (x *CheckResponse) GetWrong() int64 {
 	if x != nil {
 		return x.Wrong
 	}
 	return 0
 }
 
-func (x *Numerics) GetOutOfBounds() int64 {
+func (x *CheckResponse) GetOutOfBounds() int64 {
 	if x != nil {
 		return x.OutOfBounds
 	}
 	return 0
 }
 
-func (x *Numerics) GetReference() string {
+func (x *CheckResponse) GetReference() string {
 	if x != nil {
 		return x.Reference
 	}
@@ -756,7 +286,7 @@ type MeasureRequest struct {
 
 func (x *MeasureRequest) Reset() {
 	*x = MeasureRequest{}
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[12]
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -768,7 +298,7 @@ func (x *MeasureRequest) String() string {
 func (*MeasureRequest) ProtoMessage() {}
 
 func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[12]
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -781,7 +311,7 @@ func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureRequest.ProtoReflect.Descriptor instead.
 func (*MeasureRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{12}
+	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *MeasureRequest) GetKernel() uint64 {
@@ -831,7 +361,7 @@ type MeasureResponse struct {
 
 func (x *MeasureResponse) Reset() {
 	*x = MeasureResponse{}
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[13]
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -843,7 +373,7 @@ func (x *MeasureResponse) String() string {
 func (*MeasureResponse) ProtoMessage() {}
 
 func (x *MeasureResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[13]
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -856,7 +386,7 @@ func (x *MeasureResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureResponse.ProtoReflect.Descriptor instead.
 func (*MeasureResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{13}
+	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *MeasureResponse) GetTimesSeconds() []float64 {
@@ -882,7 +412,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[14]
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -894,7 +424,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[14]
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -907,7 +437,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{14}
+	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ReleaseRequest) GetKernel() uint64 {
@@ -915,42 +445,6 @@ func (x *ReleaseRequest) GetKernel() uint64 {
 		return x.Kernel
 	}
 	return 0
-}
-
-type ReleaseResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ReleaseResponse) Reset() {
-	*x = ReleaseResponse{}
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[15]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ReleaseResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ReleaseResponse) ProtoMessage() {}
-
-func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[15]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
-func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{15}
 }
 
 type EnvironmentRequest struct {
@@ -963,7 +457,7 @@ type EnvironmentRequest struct {
 
 func (x *EnvironmentRequest) Reset() {
 	*x = EnvironmentRequest{}
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[16]
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -975,7 +469,7 @@ func (x *EnvironmentRequest) String() string {
 func (*EnvironmentRequest) ProtoMessage() {}
 
 func (x *EnvironmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[16]
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -988,7 +482,7 @@ func (x *EnvironmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnvironmentRequest.ProtoReflect.Descriptor instead.
 func (*EnvironmentRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{16}
+	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *EnvironmentRequest) GetDevice() int64 {
@@ -998,157 +492,12 @@ func (x *EnvironmentRequest) GetDevice() int64 {
 	return 0
 }
 
-type EnvironmentResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Environment   *Environment           `protobuf:"bytes,1,opt,name=environment,proto3" json:"environment,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *EnvironmentResponse) Reset() {
-	*x = EnvironmentResponse{}
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[17]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *EnvironmentResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*EnvironmentResponse) ProtoMessage() {}
-
-func (x *EnvironmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[17]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use EnvironmentResponse.ProtoReflect.Descriptor instead.
-func (*EnvironmentResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{17}
-}
-
-func (x *EnvironmentResponse) GetEnvironment() *Environment {
-	if x != nil {
-		return x.Environment
-	}
-	return nil
-}
-
-// Environment is what a measurement depends on beside the kernel. Numbers that are not known are 0.
-type Environment struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Nanoseconds since 1970-01-01 UTC.
-	TimeUnixNanoseconds int64    `protobuf:"varint,1,opt,name=time_unix_nanoseconds,json=timeUnixNanoseconds,proto3" json:"time_unix_nanoseconds,omitempty"`
-	Driver              string   `protobuf:"bytes,2,opt,name=driver,proto3" json:"driver,omitempty"`
-	Runtime             string   `protobuf:"bytes,3,opt,name=runtime,proto3" json:"runtime,omitempty"`
-	ClockHz             float64  `protobuf:"fixed64,4,opt,name=clock_hz,json=clockHz,proto3" json:"clock_hz,omitempty"`
-	PowerWatts          float64  `protobuf:"fixed64,5,opt,name=power_watts,json=powerWatts,proto3" json:"power_watts,omitempty"`
-	PowerLimitWatts     float64  `protobuf:"fixed64,6,opt,name=power_limit_watts,json=powerLimitWatts,proto3" json:"power_limit_watts,omitempty"`
-	TemperatureCelsius  float64  `protobuf:"fixed64,7,opt,name=temperature_celsius,json=temperatureCelsius,proto3" json:"temperature_celsius,omitempty"`
-	ThrottleReasons     []string `protobuf:"bytes,8,rep,name=throttle_reasons,json=throttleReasons,proto3" json:"throttle_reasons,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
-}
-
-func (x *Environment) Reset() {
-	*x = Environment{}
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[18]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Environment) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Environment) ProtoMessage() {}
-
-func (x *Environment) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[18]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Environment.ProtoReflect.Descriptor instead.
-func (*Environment) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{18}
-}
-
-func (x *Environment) GetTimeUnixNanoseconds() int64 {
-	if x != nil {
-		return x.TimeUnixNanoseconds
-	}
-	return 0
-}
-
-func (x *Environment) GetDriver() string {
-	if x != nil {
-		return x.Driver
-	}
-	return ""
-}
-
-func (x *Environment) GetRuntime() string {
-	if x != nil {
-		return x.Runtime
-	}
-	return ""
-}
-
-func (x *Environment) GetClockHz() float64 {
-	if x != nil {
-		return x.ClockHz
-	}
-	return 0
-}
-
-func (x *Environment) GetPowerWatts() float64 {
-	if x != nil {
-		return x.PowerWatts
-	}
-	return 0
-}
-
-func (x *Environment) GetPowerLimitWatts() float64 {
-	if x != nil {
-		return x.PowerLimitWatts
-	}
-	return 0
-}
-
-func (x *Environment) GetTemperatureCelsius() float64 {
-	if x != nil {
-		return x.TemperatureCelsius
-	}
-	return 0
-}
-
-func (x *Environment) GetThrottleReasons() []string {
-	if x != nil {
-		return x.ThrottleReasons
-	}
-	return nil
-}
-
 type RunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index into the list of devices.
-	Device  int64    `protobuf:"varint,1,opt,name=device,proto3" json:"device,omitempty"`
-	Program *Program `protobuf:"bytes,2,opt,name=program,proto3" json:"program,omitempty"`
+	Device int64 `protobuf:"varint,1,opt,name=device,proto3" json:"device,omitempty"`
+	// A kernel in the assembly language of the device, and how it is launched.
+	ProgramJson []byte `protobuf:"bytes,2,opt,name=program_json,json=programJson,proto3" json:"program_json,omitempty"`
 	// How many runs to time, from 1 to 65536.
 	Runs          int64 `protobuf:"varint,3,opt,name=runs,proto3" json:"runs,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1157,7 +506,7 @@ type RunRequest struct {
 
 func (x *RunRequest) Reset() {
 	*x = RunRequest{}
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[19]
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1169,7 +518,7 @@ func (x *RunRequest) String() string {
 func (*RunRequest) ProtoMessage() {}
 
 func (x *RunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[19]
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1182,7 +531,7 @@ func (x *RunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunRequest.ProtoReflect.Descriptor instead.
 func (*RunRequest) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{19}
+	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RunRequest) GetDevice() int64 {
@@ -1192,9 +541,9 @@ func (x *RunRequest) GetDevice() int64 {
 	return 0
 }
 
-func (x *RunRequest) GetProgram() *Program {
+func (x *RunRequest) GetProgramJson() []byte {
 	if x != nil {
-		return x.Program
+		return x.ProgramJson
 	}
 	return nil
 }
@@ -1206,203 +555,21 @@ func (x *RunRequest) GetRuns() int64 {
 	return 0
 }
 
-// Program is a kernel in the assembly language of a device, and how it is launched.
-type Program struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The module, and the kernel in it.
-	Text  string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
-	Entry string `protobuf:"bytes,2,opt,name=entry,proto3" json:"entry,omitempty"`
-	// CTAs, and threads of each.
-	Grid    int64 `protobuf:"varint,3,opt,name=grid,proto3" json:"grid,omitempty"`
-	Threads int64 `protobuf:"varint,4,opt,name=threads,proto3" json:"threads,omitempty"`
-	// Dynamic shared memory of a CTA.
-	SharedMemoryBytes float64 `protobuf:"fixed64,5,opt,name=shared_memory_bytes,json=sharedMemoryBytes,proto3" json:"shared_memory_bytes,omitempty"`
-	// Launches that make a run, one behind the other.
-	Launches int64 `protobuf:"varint,6,opt,name=launches,proto3" json:"launches,omitempty"`
-	// Runs before the first that is timed.
-	Warmup int64 `protobuf:"varint,7,opt,name=warmup,proto3" json:"warmup,omitempty"`
-	// The kernel's parameters in order, each aligned to its size.
-	Arguments []*Argument `protobuf:"bytes,8,rep,name=arguments,proto3" json:"arguments,omitempty"`
-	// 64-bit counters behind the argument of kind KIND_COUNTERS, zero before each run.
-	Counters      int64 `protobuf:"varint,9,opt,name=counters,proto3" json:"counters,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Program) Reset() {
-	*x = Program{}
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[20]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Program) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Program) ProtoMessage() {}
-
-func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[20]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Program.ProtoReflect.Descriptor instead.
-func (*Program) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{20}
-}
-
-func (x *Program) GetText() string {
-	if x != nil {
-		return x.Text
-	}
-	return ""
-}
-
-func (x *Program) GetEntry() string {
-	if x != nil {
-		return x.Entry
-	}
-	return ""
-}
-
-func (x *Program) GetGrid() int64 {
-	if x != nil {
-		return x.Grid
-	}
-	return 0
-}
-
-func (x *Program) GetThreads() int64 {
-	if x != nil {
-		return x.Threads
-	}
-	return 0
-}
-
-func (x *Program) GetSharedMemoryBytes() float64 {
-	if x != nil {
-		return x.SharedMemoryBytes
-	}
-	return 0
-}
-
-func (x *Program) GetLaunches() int64 {
-	if x != nil {
-		return x.Launches
-	}
-	return 0
-}
-
-func (x *Program) GetWarmup() int64 {
-	if x != nil {
-		return x.Warmup
-	}
-	return 0
-}
-
-func (x *Program) GetArguments() []*Argument {
-	if x != nil {
-		return x.Arguments
-	}
-	return nil
-}
-
-func (x *Program) GetCounters() int64 {
-	if x != nil {
-		return x.Counters
-	}
-	return 0
-}
-
-// Argument is one parameter of a kernel.
-type Argument struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Kind  Argument_Kind          `protobuf:"varint,1,opt,name=kind,proto3,enum=origami.plugin.v1.Argument_Kind" json:"kind,omitempty"`
-	Value uint64                 `protobuf:"varint,2,opt,name=value,proto3" json:"value,omitempty"`
-	// Size of a buffer, and the type of the standard normal numbers in it before the first run; unspecified means zeros.
-	Bytes         float64     `protobuf:"fixed64,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	ElementType   ElementType `protobuf:"varint,4,opt,name=element_type,json=elementType,proto3,enum=origami.plugin.v1.ElementType" json:"element_type,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Argument) Reset() {
-	*x = Argument{}
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[21]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Argument) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Argument) ProtoMessage() {}
-
-func (x *Argument) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[21]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Argument.ProtoReflect.Descriptor instead.
-func (*Argument) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{21}
-}
-
-func (x *Argument) GetKind() Argument_Kind {
-	if x != nil {
-		return x.Kind
-	}
-	return Argument_KIND_UNSPECIFIED
-}
-
-func (x *Argument) GetValue() uint64 {
-	if x != nil {
-		return x.Value
-	}
-	return 0
-}
-
-func (x *Argument) GetBytes() float64 {
-	if x != nil {
-		return x.Bytes
-	}
-	return 0
-}
-
-func (x *Argument) GetElementType() ElementType {
-	if x != nil {
-		return x.ElementType
-	}
-	return ElementType_ELEMENT_TYPE_UNSPECIFIED
-}
-
 type RunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One element per run, in order.
-	Readings      []*Reading `protobuf:"bytes,1,rep,name=readings,proto3" json:"readings,omitempty"`
+	// One element per run, in order: its time, finite and positive.
+	TimesSeconds []float64 `protobuf:"fixed64,1,rep,packed,name=times_seconds,json=timesSeconds,proto3" json:"times_seconds,omitempty"`
+	// The SM or CU clock around the run, 0 if unknown.
+	ClocksHz []float64 `protobuf:"fixed64,2,rep,packed,name=clocks_hz,json=clocksHz,proto3" json:"clocks_hz,omitempty"`
+	// The program's counters after each run, run after run.
+	Counters      []uint64 `protobuf:"varint,3,rep,packed,name=counters,proto3" json:"counters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RunResponse) Reset() {
 	*x = RunResponse{}
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[22]
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1414,7 +581,7 @@ func (x *RunResponse) String() string {
 func (*RunResponse) ProtoMessage() {}
 
 func (x *RunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[22]
+	mi := &file_origami_plugin_v1_executor_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1427,74 +594,24 @@ func (x *RunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunResponse.ProtoReflect.Descriptor instead.
 func (*RunResponse) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{22}
+	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{9}
 }
 
-func (x *RunResponse) GetReadings() []*Reading {
+func (x *RunResponse) GetTimesSeconds() []float64 {
 	if x != nil {
-		return x.Readings
+		return x.TimesSeconds
 	}
 	return nil
 }
 
-// Reading is one timed run of a program.
-type Reading struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Finite and positive.
-	TimeSeconds float64 `protobuf:"fixed64,1,opt,name=time_seconds,json=timeSeconds,proto3" json:"time_seconds,omitempty"`
-	// The SM or CU clock around the run, 0 if unknown.
-	ClockHz float64 `protobuf:"fixed64,2,opt,name=clock_hz,json=clockHz,proto3" json:"clock_hz,omitempty"`
-	// The program's counters after the run.
-	Counters      []uint64 `protobuf:"varint,3,rep,packed,name=counters,proto3" json:"counters,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Reading) Reset() {
-	*x = Reading{}
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[23]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Reading) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Reading) ProtoMessage() {}
-
-func (x *Reading) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_executor_proto_msgTypes[23]
+func (x *RunResponse) GetClocksHz() []float64 {
 	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
+		return x.ClocksHz
 	}
-	return mi.MessageOf(x)
+	return nil
 }
 
-// Deprecated: Use Reading.ProtoReflect.Descriptor instead.
-func (*Reading) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_executor_proto_rawDescGZIP(), []int{23}
-}
-
-func (x *Reading) GetTimeSeconds() float64 {
-	if x != nil {
-		return x.TimeSeconds
-	}
-	return 0
-}
-
-func (x *Reading) GetClockHz() float64 {
-	if x != nil {
-		return x.ClockHz
-	}
-	return 0
-}
-
-func (x *Reading) GetCounters() []uint64 {
+func (x *RunResponse) GetCounters() []uint64 {
 	if x != nil {
 		return x.Counters
 	}
@@ -1505,45 +622,17 @@ var File_origami_plugin_v1_executor_proto protoreflect.FileDescriptor
 
 const file_origami_plugin_v1_executor_proto_rawDesc = "" +
 	"\n" +
-	" origami/plugin/v1/executor.proto\x12\x11origami.plugin.v1\x1a\x1corigami/plugin/v1/gemm.proto\" \n" +
-	"\x1eExecutorServiceManifestRequest\"b\n" +
-	"\x1fExecutorServiceManifestResponse\x12?\n" +
-	"\bmanifest\x18\x01 \x01(\v2#.origami.plugin.v1.ExecutorManifestR\bmanifest\"@\n" +
-	"\x10ExecutorManifest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\tR\aversion\"\x10\n" +
-	"\x0eDevicesRequest\"F\n" +
-	"\x0fDevicesResponse\x123\n" +
-	"\adevices\x18\x01 \x03(\v2\x19.origami.plugin.v1.DeviceR\adevices\"\xf2\x01\n" +
-	"\x06Device\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04arch\x18\x02 \x01(\tR\x04arch\x12I\n" +
-	"\n" +
-	"attributes\x18\x03 \x03(\v2).origami.plugin.v1.Device.AttributesEntryR\n" +
-	"attributes\x12\x18\n" +
-	"\akernels\x18\x04 \x03(\tR\akernels\x12\x1c\n" +
-	"\tlibraries\x18\x05 \x03(\tR\tlibraries\x1a=\n" +
-	"\x0fAttributesEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\x92\x01\n" +
+	" origami/plugin/v1/executor.proto\x12\x11origami.plugin.v1\x1a\x1corigami/plugin/v1/base.proto\x1a\x1corigami/plugin/v1/gemm.proto\"\x92\x01\n" +
 	"\x0eCompileRequest\x12\x16\n" +
 	"\x06device\x18\x01 \x01(\x03R\x06device\x124\n" +
 	"\aproblem\x18\x02 \x01(\v2\x1a.origami.plugin.v1.ProblemR\aproblem\x122\n" +
-	"\x06config\x18\x03 \x01(\v2\x1a.origami.plugin.v1.ConfigsR\x06config\"e\n" +
+	"\x06config\x18\x03 \x01(\v2\x1a.origami.plugin.v1.ConfigsR\x06config\"P\n" +
 	"\x0fCompileResponse\x12\x16\n" +
-	"\x06kernel\x18\x01 \x01(\x04R\x06kernel\x12:\n" +
-	"\tresources\x18\x02 \x01(\v2\x1c.origami.plugin.v1.ResourcesR\tresources\"\x9a\x01\n" +
-	"\tResources\x12\x1c\n" +
-	"\tregisters\x18\x01 \x01(\x03R\tregisters\x12\x1f\n" +
-	"\vspill_bytes\x18\x02 \x01(\x01R\n" +
-	"spillBytes\x12.\n" +
-	"\x13shared_memory_bytes\x18\x03 \x01(\x01R\x11sharedMemoryBytes\x12\x1e\n" +
-	"\vctas_per_sm\x18\x04 \x01(\x03R\tctasPerSm\"&\n" +
+	"\x06kernel\x18\x01 \x01(\x04R\x06kernel\x12%\n" +
+	"\x0eresources_json\x18\x02 \x01(\fR\rresourcesJson\"&\n" +
 	"\fCheckRequest\x12\x16\n" +
-	"\x06kernel\x18\x01 \x01(\x04R\x06kernel\"H\n" +
-	"\rCheckResponse\x127\n" +
-	"\bnumerics\x18\x01 \x01(\v2\x1b.origami.plugin.v1.NumericsR\bnumerics\"\xb7\x01\n" +
-	"\bNumerics\x12\x1b\n" +
+	"\x06kernel\x18\x01 \x01(\x04R\x06kernel\"\xbc\x01\n" +
+	"\rCheckResponse\x12\x1b\n" +
 	"\tmax_error\x18\x01 \x01(\x01R\bmaxError\x12\x1c\n" +
 	"\ttolerance\x18\x02 \x01(\x01R\ttolerance\x12\x18\n" +
 	"\achecked\x18\x03 \x01(\x03R\achecked\x12\x14\n" +
@@ -1560,62 +649,26 @@ const file_origami_plugin_v1_executor_proto_rawDesc = "" +
 	"\rtimes_seconds\x18\x01 \x03(\x01R\ftimesSeconds\x12\x1b\n" +
 	"\tclocks_hz\x18\x02 \x03(\x01R\bclocksHz\"(\n" +
 	"\x0eReleaseRequest\x12\x16\n" +
-	"\x06kernel\x18\x01 \x01(\x04R\x06kernel\"\x11\n" +
-	"\x0fReleaseResponse\",\n" +
+	"\x06kernel\x18\x01 \x01(\x04R\x06kernel\",\n" +
 	"\x12EnvironmentRequest\x12\x16\n" +
-	"\x06device\x18\x01 \x01(\x03R\x06device\"W\n" +
-	"\x13EnvironmentResponse\x12@\n" +
-	"\venvironment\x18\x01 \x01(\v2\x1e.origami.plugin.v1.EnvironmentR\venvironment\"\xb7\x02\n" +
-	"\vEnvironment\x122\n" +
-	"\x15time_unix_nanoseconds\x18\x01 \x01(\x03R\x13timeUnixNanoseconds\x12\x16\n" +
-	"\x06driver\x18\x02 \x01(\tR\x06driver\x12\x18\n" +
-	"\aruntime\x18\x03 \x01(\tR\aruntime\x12\x19\n" +
-	"\bclock_hz\x18\x04 \x01(\x01R\aclockHz\x12\x1f\n" +
-	"\vpower_watts\x18\x05 \x01(\x01R\n" +
-	"powerWatts\x12*\n" +
-	"\x11power_limit_watts\x18\x06 \x01(\x01R\x0fpowerLimitWatts\x12/\n" +
-	"\x13temperature_celsius\x18\a \x01(\x01R\x12temperatureCelsius\x12)\n" +
-	"\x10throttle_reasons\x18\b \x03(\tR\x0fthrottleReasons\"n\n" +
+	"\x06device\x18\x01 \x01(\x03R\x06device\"[\n" +
 	"\n" +
 	"RunRequest\x12\x16\n" +
-	"\x06device\x18\x01 \x01(\x03R\x06device\x124\n" +
-	"\aprogram\x18\x02 \x01(\v2\x1a.origami.plugin.v1.ProgramR\aprogram\x12\x12\n" +
-	"\x04runs\x18\x03 \x01(\x03R\x04runs\"\x9c\x02\n" +
-	"\aProgram\x12\x12\n" +
-	"\x04text\x18\x01 \x01(\tR\x04text\x12\x14\n" +
-	"\x05entry\x18\x02 \x01(\tR\x05entry\x12\x12\n" +
-	"\x04grid\x18\x03 \x01(\x03R\x04grid\x12\x18\n" +
-	"\athreads\x18\x04 \x01(\x03R\athreads\x12.\n" +
-	"\x13shared_memory_bytes\x18\x05 \x01(\x01R\x11sharedMemoryBytes\x12\x1a\n" +
-	"\blaunches\x18\x06 \x01(\x03R\blaunches\x12\x16\n" +
-	"\x06warmup\x18\a \x01(\x03R\x06warmup\x129\n" +
-	"\targuments\x18\b \x03(\v2\x1b.origami.plugin.v1.ArgumentR\targuments\x12\x1a\n" +
-	"\bcounters\x18\t \x01(\x03R\bcounters\"\x93\x02\n" +
-	"\bArgument\x124\n" +
-	"\x04kind\x18\x01 \x01(\x0e2 .origami.plugin.v1.Argument.KindR\x04kind\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value\x12\x14\n" +
-	"\x05bytes\x18\x03 \x01(\x01R\x05bytes\x12A\n" +
-	"\felement_type\x18\x04 \x01(\x0e2\x1e.origami.plugin.v1.ElementTypeR\velementType\"b\n" +
-	"\x04Kind\x12\x14\n" +
-	"\x10KIND_UNSPECIFIED\x10\x00\x12\x0f\n" +
-	"\vKIND_WORD32\x10\x01\x12\x0f\n" +
-	"\vKIND_WORD64\x10\x02\x12\x0f\n" +
-	"\vKIND_BUFFER\x10\x03\x12\x11\n" +
-	"\rKIND_COUNTERS\x10\x04\"E\n" +
-	"\vRunResponse\x126\n" +
-	"\breadings\x18\x01 \x03(\v2\x1a.origami.plugin.v1.ReadingR\breadings\"c\n" +
-	"\aReading\x12!\n" +
-	"\ftime_seconds\x18\x01 \x01(\x01R\vtimeSeconds\x12\x19\n" +
-	"\bclock_hz\x18\x02 \x01(\x01R\aclockHz\x12\x1a\n" +
-	"\bcounters\x18\x03 \x03(\x04R\bcounters2\xbc\x05\n" +
-	"\x0fExecutorService\x12q\n" +
-	"\bManifest\x121.origami.plugin.v1.ExecutorServiceManifestRequest\x1a2.origami.plugin.v1.ExecutorServiceManifestResponse\x12P\n" +
-	"\aDevices\x12!.origami.plugin.v1.DevicesRequest\x1a\".origami.plugin.v1.DevicesResponse\x12P\n" +
+	"\x06device\x18\x01 \x01(\x03R\x06device\x12!\n" +
+	"\fprogram_json\x18\x02 \x01(\fR\vprogramJson\x12\x12\n" +
+	"\x04runs\x18\x03 \x01(\x03R\x04runs\"k\n" +
+	"\vRunResponse\x12#\n" +
+	"\rtimes_seconds\x18\x01 \x03(\x01R\ftimesSeconds\x12\x1b\n" +
+	"\tclocks_hz\x18\x02 \x03(\x01R\bclocksHz\x12\x1a\n" +
+	"\bcounters\x18\x03 \x03(\x04R\bcounters2\xd8\x04\n" +
+	"\x0fExecutorService\x12<\n" +
+	"\bManifest\x12\x17.origami.plugin.v1.Json\x1a\x17.origami.plugin.v1.Json\x12;\n" +
+	"\aDevices\x12\x17.origami.plugin.v1.Json\x1a\x17.origami.plugin.v1.Json\x12P\n" +
 	"\aCompile\x12!.origami.plugin.v1.CompileRequest\x1a\".origami.plugin.v1.CompileResponse\x12J\n" +
 	"\x05Check\x12\x1f.origami.plugin.v1.CheckRequest\x1a .origami.plugin.v1.CheckResponse\x12P\n" +
-	"\aMeasure\x12!.origami.plugin.v1.MeasureRequest\x1a\".origami.plugin.v1.MeasureResponse\x12P\n" +
-	"\aRelease\x12!.origami.plugin.v1.ReleaseRequest\x1a\".origami.plugin.v1.ReleaseResponse\x12\\\n" +
-	"\vEnvironment\x12%.origami.plugin.v1.EnvironmentRequest\x1a&.origami.plugin.v1.EnvironmentResponse\x12D\n" +
+	"\aMeasure\x12!.origami.plugin.v1.MeasureRequest\x1a\".origami.plugin.v1.MeasureResponse\x12E\n" +
+	"\aRelease\x12!.origami.plugin.v1.ReleaseRequest\x1a\x17.origami.plugin.v1.Json\x12M\n" +
+	"\vEnvironment\x12%.origami.plugin.v1.EnvironmentRequest\x1a\x17.origami.plugin.v1.Json\x12D\n" +
 	"\x03Run\x12\x1d.origami.plugin.v1.RunRequest\x1a\x1e.origami.plugin.v1.RunResponseBFZDgithub.com/origami-gemm/origami/sdk/proto/origami/plugin/v1;pluginv1b\x06proto3"
 
 var (
@@ -1630,74 +683,46 @@ func file_origami_plugin_v1_executor_proto_rawDescGZIP() []byte {
 	return file_origami_plugin_v1_executor_proto_rawDescData
 }
 
-var file_origami_plugin_v1_executor_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_origami_plugin_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_origami_plugin_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_origami_plugin_v1_executor_proto_goTypes = []any{
-	(Argument_Kind)(0),                      // 0: origami.plugin.v1.Argument.Kind
-	(*ExecutorServiceManifestRequest)(nil),  // 1: origami.plugin.v1.ExecutorServiceManifestRequest
-	(*ExecutorServiceManifestResponse)(nil), // 2: origami.plugin.v1.ExecutorServiceManifestResponse
-	(*ExecutorManifest)(nil),                // 3: origami.plugin.v1.ExecutorManifest
-	(*DevicesRequest)(nil),                  // 4: origami.plugin.v1.DevicesRequest
-	(*DevicesResponse)(nil),                 // 5: origami.plugin.v1.DevicesResponse
-	(*Device)(nil),                          // 6: origami.plugin.v1.Device
-	(*CompileRequest)(nil),                  // 7: origami.plugin.v1.CompileRequest
-	(*CompileResponse)(nil),                 // 8: origami.plugin.v1.CompileResponse
-	(*Resources)(nil),                       // 9: origami.plugin.v1.Resources
-	(*CheckRequest)(nil),                    // 10: origami.plugin.v1.CheckRequest
-	(*CheckResponse)(nil),                   // 11: origami.plugin.v1.CheckResponse
-	(*Numerics)(nil),                        // 12: origami.plugin.v1.Numerics
-	(*MeasureRequest)(nil),                  // 13: origami.plugin.v1.MeasureRequest
-	(*MeasureResponse)(nil),                 // 14: origami.plugin.v1.MeasureResponse
-	(*ReleaseRequest)(nil),                  // 15: origami.plugin.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),                 // 16: origami.plugin.v1.ReleaseResponse
-	(*EnvironmentRequest)(nil),              // 17: origami.plugin.v1.EnvironmentRequest
-	(*EnvironmentResponse)(nil),             // 18: origami.plugin.v1.EnvironmentResponse
-	(*Environment)(nil),                     // 19: origami.plugin.v1.Environment
-	(*RunRequest)(nil),                      // 20: origami.plugin.v1.RunRequest
-	(*Program)(nil),                         // 21: origami.plugin.v1.Program
-	(*Argument)(nil),                        // 22: origami.plugin.v1.Argument
-	(*RunResponse)(nil),                     // 23: origami.plugin.v1.RunResponse
-	(*Reading)(nil),                         // 24: origami.plugin.v1.Reading
-	nil,                                     // 25: origami.plugin.v1.Device.AttributesEntry
-	(*Problem)(nil),                         // 26: origami.plugin.v1.Problem
-	(*Configs)(nil),                         // 27: origami.plugin.v1.Configs
-	(ElementType)(0),                        // 28: origami.plugin.v1.ElementType
+	(*CompileRequest)(nil),     // 0: origami.plugin.v1.CompileRequest
+	(*CompileResponse)(nil),    // 1: origami.plugin.v1.CompileResponse
+	(*CheckRequest)(nil),       // 2: origami.plugin.v1.CheckRequest
+	(*CheckResponse)(nil),      // 3: origami.plugin.v1.CheckResponse
+	(*MeasureRequest)(nil),     // 4: origami.plugin.v1.MeasureRequest
+	(*MeasureResponse)(nil),    // 5: origami.plugin.v1.MeasureResponse
+	(*ReleaseRequest)(nil),     // 6: origami.plugin.v1.ReleaseRequest
+	(*EnvironmentRequest)(nil), // 7: origami.plugin.v1.EnvironmentRequest
+	(*RunRequest)(nil),         // 8: origami.plugin.v1.RunRequest
+	(*RunResponse)(nil),        // 9: origami.plugin.v1.RunResponse
+	(*Problem)(nil),            // 10: origami.plugin.v1.Problem
+	(*Configs)(nil),            // 11: origami.plugin.v1.Configs
+	(*Json)(nil),               // 12: origami.plugin.v1.Json
 }
 var file_origami_plugin_v1_executor_proto_depIdxs = []int32{
-	3,  // 0: origami.plugin.v1.ExecutorServiceManifestResponse.manifest:type_name -> origami.plugin.v1.ExecutorManifest
-	6,  // 1: origami.plugin.v1.DevicesResponse.devices:type_name -> origami.plugin.v1.Device
-	25, // 2: origami.plugin.v1.Device.attributes:type_name -> origami.plugin.v1.Device.AttributesEntry
-	26, // 3: origami.plugin.v1.CompileRequest.problem:type_name -> origami.plugin.v1.Problem
-	27, // 4: origami.plugin.v1.CompileRequest.config:type_name -> origami.plugin.v1.Configs
-	9,  // 5: origami.plugin.v1.CompileResponse.resources:type_name -> origami.plugin.v1.Resources
-	12, // 6: origami.plugin.v1.CheckResponse.numerics:type_name -> origami.plugin.v1.Numerics
-	19, // 7: origami.plugin.v1.EnvironmentResponse.environment:type_name -> origami.plugin.v1.Environment
-	21, // 8: origami.plugin.v1.RunRequest.program:type_name -> origami.plugin.v1.Program
-	22, // 9: origami.plugin.v1.Program.arguments:type_name -> origami.plugin.v1.Argument
-	0,  // 10: origami.plugin.v1.Argument.kind:type_name -> origami.plugin.v1.Argument.Kind
-	28, // 11: origami.plugin.v1.Argument.element_type:type_name -> origami.plugin.v1.ElementType
-	24, // 12: origami.plugin.v1.RunResponse.readings:type_name -> origami.plugin.v1.Reading
-	1,  // 13: origami.plugin.v1.ExecutorService.Manifest:input_type -> origami.plugin.v1.ExecutorServiceManifestRequest
-	4,  // 14: origami.plugin.v1.ExecutorService.Devices:input_type -> origami.plugin.v1.DevicesRequest
-	7,  // 15: origami.plugin.v1.ExecutorService.Compile:input_type -> origami.plugin.v1.CompileRequest
-	10, // 16: origami.plugin.v1.ExecutorService.Check:input_type -> origami.plugin.v1.CheckRequest
-	13, // 17: origami.plugin.v1.ExecutorService.Measure:input_type -> origami.plugin.v1.MeasureRequest
-	15, // 18: origami.plugin.v1.ExecutorService.Release:input_type -> origami.plugin.v1.ReleaseRequest
-	17, // 19: origami.plugin.v1.ExecutorService.Environment:input_type -> origami.plugin.v1.EnvironmentRequest
-	20, // 20: origami.plugin.v1.ExecutorService.Run:input_type -> origami.plugin.v1.RunRequest
-	2,  // 21: origami.plugin.v1.ExecutorService.Manifest:output_type -> origami.plugin.v1.ExecutorServiceManifestResponse
-	5,  // 22: origami.plugin.v1.ExecutorService.Devices:output_type -> origami.plugin.v1.DevicesResponse
-	8,  // 23: origami.plugin.v1.ExecutorService.Compile:output_type -> origami.plugin.v1.CompileResponse
-	11, // 24: origami.plugin.v1.ExecutorService.Check:output_type -> origami.plugin.v1.CheckResponse
-	14, // 25: origami.plugin.v1.ExecutorService.Measure:output_type -> origami.plugin.v1.MeasureResponse
-	16, // 26: origami.plugin.v1.ExecutorService.Release:output_type -> origami.plugin.v1.ReleaseResponse
-	18, // 27: origami.plugin.v1.ExecutorService.Environment:output_type -> origami.plugin.v1.EnvironmentResponse
-	23, // 28: origami.plugin.v1.ExecutorService.Run:output_type -> origami.plugin.v1.RunResponse
-	21, // [21:29] is the sub-list for method output_type
-	13, // [13:21] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	10, // 0: origami.plugin.v1.CompileRequest.problem:type_name -> origami.plugin.v1.Problem
+	11, // 1: origami.plugin.v1.CompileRequest.config:type_name -> origami.plugin.v1.Configs
+	12, // 2: origami.plugin.v1.ExecutorService.Manifest:input_type -> origami.plugin.v1.Json
+	12, // 3: origami.plugin.v1.ExecutorService.Devices:input_type -> origami.plugin.v1.Json
+	0,  // 4: origami.plugin.v1.ExecutorService.Compile:input_type -> origami.plugin.v1.CompileRequest
+	2,  // 5: origami.plugin.v1.ExecutorService.Check:input_type -> origami.plugin.v1.CheckRequest
+	4,  // 6: origami.plugin.v1.ExecutorService.Measure:input_type -> origami.plugin.v1.MeasureRequest
+	6,  // 7: origami.plugin.v1.ExecutorService.Release:input_type -> origami.plugin.v1.ReleaseRequest
+	7,  // 8: origami.plugin.v1.ExecutorService.Environment:input_type -> origami.plugin.v1.EnvironmentRequest
+	8,  // 9: origami.plugin.v1.ExecutorService.Run:input_type -> origami.plugin.v1.RunRequest
+	12, // 10: origami.plugin.v1.ExecutorService.Manifest:output_type -> origami.plugin.v1.Json
+	12, // 11: origami.plugin.v1.ExecutorService.Devices:output_type -> origami.plugin.v1.Json
+	1,  // 12: origami.plugin.v1.ExecutorService.Compile:output_type -> origami.plugin.v1.CompileResponse
+	3,  // 13: origami.plugin.v1.ExecutorService.Check:output_type -> origami.plugin.v1.CheckResponse
+	5,  // 14: origami.plugin.v1.ExecutorService.Measure:output_type -> origami.plugin.v1.MeasureResponse
+	12, // 15: origami.plugin.v1.ExecutorService.Release:output_type -> origami.plugin.v1.Json
+	12, // 16: origami.plugin.v1.ExecutorService.Environment:output_type -> origami.plugin.v1.Json
+	9,  // 17: origami.plugin.v1.ExecutorService.Run:output_type -> origami.plugin.v1.RunResponse
+	10, // [10:18] is the sub-list for method output_type
+	2,  // [2:10] is the sub-list for method input_type
+	2,  // [2:2] is the sub-list for extension type_name
+	2,  // [2:2] is the sub-list for extension extendee
+	0,  // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_origami_plugin_v1_executor_proto_init() }
@@ -1705,20 +730,20 @@ func file_origami_plugin_v1_executor_proto_init() {
 	if File_origami_plugin_v1_executor_proto != nil {
 		return
 	}
+	file_origami_plugin_v1_base_proto_init()
 	file_origami_plugin_v1_gemm_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_origami_plugin_v1_executor_proto_rawDesc), len(file_origami_plugin_v1_executor_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   25,
+			NumEnums:      0,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_origami_plugin_v1_executor_proto_goTypes,
 		DependencyIndexes: file_origami_plugin_v1_executor_proto_depIdxs,
-		EnumInfos:         file_origami_plugin_v1_executor_proto_enumTypes,
 		MessageInfos:      file_origami_plugin_v1_executor_proto_msgTypes,
 	}.Build()
 	File_origami_plugin_v1_executor_proto = out.File

@@ -39,9 +39,9 @@ const (
 // repeat it. A Diagnostic of KIND_PLUGIN says that the process has lost its device context: the host ends the process.
 type ExecutorServiceClient interface {
 	// Manifest says who the executor is. It needs no device.
-	Manifest(ctx context.Context, in *ExecutorServiceManifestRequest, opts ...grpc.CallOption) (*ExecutorServiceManifestResponse, error)
+	Manifest(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error)
 	// Devices lists the devices found.
-	Devices(ctx context.Context, in *DevicesRequest, opts ...grpc.CallOption) (*DevicesResponse, error)
+	Devices(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error)
 	// Compile builds the kernel of one configuration for one problem.
 	Compile(ctx context.Context, in *CompileRequest, opts ...grpc.CallOption) (*CompileResponse, error)
 	// Check runs a kernel once and compares its result with a reference.
@@ -50,9 +50,9 @@ type ExecutorServiceClient interface {
 	// early and so that a kernel that never ends is told from a long measurement.
 	Measure(ctx context.Context, in *MeasureRequest, opts ...grpc.CallOption) (*MeasureResponse, error)
 	// Release frees a kernel, when the calls about it that are in progress have ended. Releasing an unknown one succeeds.
-	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleaseResponse, error)
+	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*Json, error)
 	// Environment reads the state of a device now.
-	Environment(ctx context.Context, in *EnvironmentRequest, opts ...grpc.CallOption) (*EnvironmentResponse, error)
+	Environment(ctx context.Context, in *EnvironmentRequest, opts ...grpc.CallOption) (*Json, error)
 	// Run runs a program of the caller's, for microbenchmarks. An executor need not have it.
 	Run(ctx context.Context, in *RunRequest, opts ...grpc.CallOption) (*RunResponse, error)
 }
@@ -65,9 +65,9 @@ func NewExecutorServiceClient(cc grpc.ClientConnInterface) ExecutorServiceClient
 	return &executorServiceClient{cc}
 }
 
-func (c *executorServiceClient) Manifest(ctx context.Context, in *ExecutorServiceManifestRequest, opts ...grpc.CallOption) (*ExecutorServiceManifestResponse, error) {
+func (c *executorServiceClient) Manifest(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ExecutorServiceManifestResponse)
+	out := new(Json)
 	err := c.cc.Invoke(ctx, ExecutorService_Manifest_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -75,9 +75,9 @@ func (c *executorServiceClient) Manifest(ctx context.Context, in *ExecutorServic
 	return out, nil
 }
 
-func (c *executorServiceClient) Devices(ctx context.Context, in *DevicesRequest, opts ...grpc.CallOption) (*DevicesResponse, error) {
+func (c *executorServiceClient) Devices(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(DevicesResponse)
+	out := new(Json)
 	err := c.cc.Invoke(ctx, ExecutorService_Devices_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -115,9 +115,9 @@ func (c *executorServiceClient) Measure(ctx context.Context, in *MeasureRequest,
 	return out, nil
 }
 
-func (c *executorServiceClient) Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleaseResponse, error) {
+func (c *executorServiceClient) Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*Json, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ReleaseResponse)
+	out := new(Json)
 	err := c.cc.Invoke(ctx, ExecutorService_Release_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -125,9 +125,9 @@ func (c *executorServiceClient) Release(ctx context.Context, in *ReleaseRequest,
 	return out, nil
 }
 
-func (c *executorServiceClient) Environment(ctx context.Context, in *EnvironmentRequest, opts ...grpc.CallOption) (*EnvironmentResponse, error) {
+func (c *executorServiceClient) Environment(ctx context.Context, in *EnvironmentRequest, opts ...grpc.CallOption) (*Json, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(EnvironmentResponse)
+	out := new(Json)
 	err := c.cc.Invoke(ctx, ExecutorService_Environment_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -155,9 +155,9 @@ func (c *executorServiceClient) Run(ctx context.Context, in *RunRequest, opts ..
 // repeat it. A Diagnostic of KIND_PLUGIN says that the process has lost its device context: the host ends the process.
 type ExecutorServiceServer interface {
 	// Manifest says who the executor is. It needs no device.
-	Manifest(context.Context, *ExecutorServiceManifestRequest) (*ExecutorServiceManifestResponse, error)
+	Manifest(context.Context, *Json) (*Json, error)
 	// Devices lists the devices found.
-	Devices(context.Context, *DevicesRequest) (*DevicesResponse, error)
+	Devices(context.Context, *Json) (*Json, error)
 	// Compile builds the kernel of one configuration for one problem.
 	Compile(context.Context, *CompileRequest) (*CompileResponse, error)
 	// Check runs a kernel once and compares its result with a reference.
@@ -166,9 +166,9 @@ type ExecutorServiceServer interface {
 	// early and so that a kernel that never ends is told from a long measurement.
 	Measure(context.Context, *MeasureRequest) (*MeasureResponse, error)
 	// Release frees a kernel, when the calls about it that are in progress have ended. Releasing an unknown one succeeds.
-	Release(context.Context, *ReleaseRequest) (*ReleaseResponse, error)
+	Release(context.Context, *ReleaseRequest) (*Json, error)
 	// Environment reads the state of a device now.
-	Environment(context.Context, *EnvironmentRequest) (*EnvironmentResponse, error)
+	Environment(context.Context, *EnvironmentRequest) (*Json, error)
 	// Run runs a program of the caller's, for microbenchmarks. An executor need not have it.
 	Run(context.Context, *RunRequest) (*RunResponse, error)
 	mustEmbedUnimplementedExecutorServiceServer()
@@ -181,10 +181,10 @@ type ExecutorServiceServer interface {
 // pointer dereference when methods are called.
 type UnimplementedExecutorServiceServer struct{}
 
-func (UnimplementedExecutorServiceServer) Manifest(context.Context, *ExecutorServiceManifestRequest) (*ExecutorServiceManifestResponse, error) {
+func (UnimplementedExecutorServiceServer) Manifest(context.Context, *Json) (*Json, error) {
 	return nil, status.Error(codes.Unimplemented, "method Manifest not implemented")
 }
-func (UnimplementedExecutorServiceServer) Devices(context.Context, *DevicesRequest) (*DevicesResponse, error) {
+func (UnimplementedExecutorServiceServer) Devices(context.Context, *Json) (*Json, error) {
 	return nil, status.Error(codes.Unimplemented, "method Devices not implemented")
 }
 func (UnimplementedExecutorServiceServer) Compile(context.Context, *CompileRequest) (*CompileResponse, error) {
@@ -196,10 +196,10 @@ func (UnimplementedExecutorServiceServer) Check(context.Context, *CheckRequest) 
 func (UnimplementedExecutorServiceServer) Measure(context.Context, *MeasureRequest) (*MeasureResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Measure not implemented")
 }
-func (UnimplementedExecutorServiceServer) Release(context.Context, *ReleaseRequest) (*ReleaseResponse, error) {
+func (UnimplementedExecutorServiceServer) Release(context.Context, *ReleaseRequest) (*Json, error) {
 	return nil, status.Error(codes.Unimplemented, "method Release not implemented")
 }
-func (UnimplementedExecutorServiceServer) Environment(context.Context, *EnvironmentRequest) (*EnvironmentResponse, error) {
+func (UnimplementedExecutorServiceServer) Environment(context.Context, *EnvironmentRequest) (*Json, error) {
 	return nil, status.Error(codes.Unimplemented, "method Environment not implemented")
 }
 func (UnimplementedExecutorServiceServer) Run(context.Context, *RunRequest) (*RunResponse, error) {
@@ -227,7 +227,7 @@ func RegisterExecutorServiceServer(s grpc.ServiceRegistrar, srv ExecutorServiceS
 }
 
 func _ExecutorService_Manifest_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(ExecutorServiceManifestRequest)
+	in := new(Json)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -239,13 +239,13 @@ func _ExecutorService_Manifest_Handler(srv interface{}, ctx context.Context, dec
 		FullMethod: ExecutorService_Manifest_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ExecutorServiceServer).Manifest(ctx, req.(*ExecutorServiceManifestRequest))
+		return srv.(ExecutorServiceServer).Manifest(ctx, req.(*Json))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
 func _ExecutorService_Devices_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(DevicesRequest)
+	in := new(Json)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -257,7 +257,7 @@ func _ExecutorService_Devices_Handler(srv interface{}, ctx context.Context, dec 
 		FullMethod: ExecutorService_Devices_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ExecutorServiceServer).Devices(ctx, req.(*DevicesRequest))
+		return srv.(ExecutorServiceServer).Devices(ctx, req.(*Json))
 	}
 	return interceptor(ctx, in, info, handler)
 }

@@ -151,56 +151,6 @@ func (ElementType) EnumDescriptor() ([]byte, []int) {
 	return file_origami_plugin_v1_gemm_proto_rawDescGZIP(), []int{1}
 }
 
-// AxisType says what the values of an axis are.
-type AxisType int32
-
-const (
-	AxisType_AXIS_TYPE_UNSPECIFIED AxisType = 0
-	AxisType_AXIS_TYPE_ENUMERATION AxisType = 1
-	AxisType_AXIS_TYPE_INTEGER     AxisType = 2
-)
-
-// Enum value maps for AxisType.
-var (
-	AxisType_name = map[int32]string{
-		0: "AXIS_TYPE_UNSPECIFIED",
-		1: "AXIS_TYPE_ENUMERATION",
-		2: "AXIS_TYPE_INTEGER",
-	}
-	AxisType_value = map[string]int32{
-		"AXIS_TYPE_UNSPECIFIED": 0,
-		"AXIS_TYPE_ENUMERATION": 1,
-		"AXIS_TYPE_INTEGER":     2,
-	}
-)
-
-func (x AxisType) Enum() *AxisType {
-	p := new(AxisType)
-	*p = x
-	return p
-}
-
-func (x AxisType) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (AxisType) Descriptor() protoreflect.EnumDescriptor {
-	return file_origami_plugin_v1_gemm_proto_enumTypes[2].Descriptor()
-}
-
-func (AxisType) Type() protoreflect.EnumType {
-	return &file_origami_plugin_v1_gemm_proto_enumTypes[2]
-}
-
-func (x AxisType) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use AxisType.Descriptor instead.
-func (AxisType) EnumDescriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_gemm_proto_rawDescGZIP(), []int{2}
-}
-
 // Problem is one GEMM, or batch of them at a fixed stride: C[m×n] = A[m×k] · B[k×n]. a_major and b_major name the
 // contiguous dimension. Values that make no sense are carried as they are: the model says what is wrong with them.
 type Problem struct {
@@ -586,92 +536,6 @@ func (x *AxisColumn) GetIndex() []uint32 {
 	return nil
 }
 
-// Axis is what the configurations of a kernel family have beyond the columns of Configs.
-type Axis struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Unit  string                 `protobuf:"bytes,2,opt,name=unit,proto3" json:"unit,omitempty"`
-	Doc   string                 `protobuf:"bytes,3,opt,name=doc,proto3" json:"doc,omitempty"`
-	Type  AxisType               `protobuf:"varint,4,opt,name=type,proto3,enum=origami.plugin.v1.AxisType" json:"type,omitempty"`
-	// The values that the family takes. An integer without any takes every number of its type.
-	Values        []string `protobuf:"bytes,5,rep,name=values,proto3" json:"values,omitempty"`
-	DefaultValue  string   `protobuf:"bytes,6,opt,name=default_value,json=defaultValue,proto3" json:"default_value,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Axis) Reset() {
-	*x = Axis{}
-	mi := &file_origami_plugin_v1_gemm_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Axis) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Axis) ProtoMessage() {}
-
-func (x *Axis) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_gemm_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Axis.ProtoReflect.Descriptor instead.
-func (*Axis) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_gemm_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *Axis) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *Axis) GetUnit() string {
-	if x != nil {
-		return x.Unit
-	}
-	return ""
-}
-
-func (x *Axis) GetDoc() string {
-	if x != nil {
-		return x.Doc
-	}
-	return ""
-}
-
-func (x *Axis) GetType() AxisType {
-	if x != nil {
-		return x.Type
-	}
-	return AxisType_AXIS_TYPE_UNSPECIFIED
-}
-
-func (x *Axis) GetValues() []string {
-	if x != nil {
-		return x.Values
-	}
-	return nil
-}
-
-func (x *Axis) GetDefaultValue() string {
-	if x != nil {
-		return x.DefaultValue
-	}
-	return ""
-}
-
 // ConfigSet names a list of configurations by its content and carries it when the plugin does not have it yet.
 type ConfigSet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -688,7 +552,7 @@ type ConfigSet struct {
 
 func (x *ConfigSet) Reset() {
 	*x = ConfigSet{}
-	mi := &file_origami_plugin_v1_gemm_proto_msgTypes[4]
+	mi := &file_origami_plugin_v1_gemm_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -700,7 +564,7 @@ func (x *ConfigSet) String() string {
 func (*ConfigSet) ProtoMessage() {}
 
 func (x *ConfigSet) ProtoReflect() protoreflect.Message {
-	mi := &file_origami_plugin_v1_gemm_proto_msgTypes[4]
+	mi := &file_origami_plugin_v1_gemm_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -713,7 +577,7 @@ func (x *ConfigSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigSet.ProtoReflect.Descriptor instead.
 func (*ConfigSet) Descriptor() ([]byte, []int) {
-	return file_origami_plugin_v1_gemm_proto_rawDescGZIP(), []int{4}
+	return file_origami_plugin_v1_gemm_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ConfigSet) GetSha256() []byte {
@@ -774,14 +638,7 @@ const file_origami_plugin_v1_gemm_proto_rawDesc = "" +
 	"AxisColumn\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06values\x18\x02 \x03(\tR\x06values\x12\x14\n" +
-	"\x05index\x18\x03 \x03(\rR\x05index\"\xae\x01\n" +
-	"\x04Axis\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04unit\x18\x02 \x01(\tR\x04unit\x12\x10\n" +
-	"\x03doc\x18\x03 \x01(\tR\x03doc\x12/\n" +
-	"\x04type\x18\x04 \x01(\x0e2\x1b.origami.plugin.v1.AxisTypeR\x04type\x12\x16\n" +
-	"\x06values\x18\x05 \x03(\tR\x06values\x12#\n" +
-	"\rdefault_value\x18\x06 \x01(\tR\fdefaultValue\"Y\n" +
+	"\x05index\x18\x03 \x03(\rR\x05index\"Y\n" +
 	"\tConfigSet\x12\x16\n" +
 	"\x06sha256\x18\x01 \x01(\fR\x06sha256\x124\n" +
 	"\aconfigs\x18\x02 \x01(\v2\x1a.origami.plugin.v1.ConfigsR\aconfigs*E\n" +
@@ -803,11 +660,7 @@ const file_origami_plugin_v1_gemm_proto_rawDesc = "" +
 	"\x10ELEMENT_TYPE_FP4\x10\t\x12\x14\n" +
 	"\x10ELEMENT_TYPE_FP6\x10\n" +
 	"\x12\x19\n" +
-	"\x15ELEMENT_TYPE_FP6_E3M2\x10\v*W\n" +
-	"\bAxisType\x12\x19\n" +
-	"\x15AXIS_TYPE_UNSPECIFIED\x10\x00\x12\x19\n" +
-	"\x15AXIS_TYPE_ENUMERATION\x10\x01\x12\x15\n" +
-	"\x11AXIS_TYPE_INTEGER\x10\x02BFZDgithub.com/origami-gemm/origami/sdk/proto/origami/plugin/v1;pluginv1b\x06proto3"
+	"\x15ELEMENT_TYPE_FP6_E3M2\x10\vBFZDgithub.com/origami-gemm/origami/sdk/proto/origami/plugin/v1;pluginv1b\x06proto3"
 
 var (
 	file_origami_plugin_v1_gemm_proto_rawDescOnce sync.Once
@@ -821,31 +674,28 @@ func file_origami_plugin_v1_gemm_proto_rawDescGZIP() []byte {
 	return file_origami_plugin_v1_gemm_proto_rawDescData
 }
 
-var file_origami_plugin_v1_gemm_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_origami_plugin_v1_gemm_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_origami_plugin_v1_gemm_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_origami_plugin_v1_gemm_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_origami_plugin_v1_gemm_proto_goTypes = []any{
 	(Major)(0),         // 0: origami.plugin.v1.Major
 	(ElementType)(0),   // 1: origami.plugin.v1.ElementType
-	(AxisType)(0),      // 2: origami.plugin.v1.AxisType
-	(*Problem)(nil),    // 3: origami.plugin.v1.Problem
-	(*Configs)(nil),    // 4: origami.plugin.v1.Configs
-	(*AxisColumn)(nil), // 5: origami.plugin.v1.AxisColumn
-	(*Axis)(nil),       // 6: origami.plugin.v1.Axis
-	(*ConfigSet)(nil),  // 7: origami.plugin.v1.ConfigSet
+	(*Problem)(nil),    // 2: origami.plugin.v1.Problem
+	(*Configs)(nil),    // 3: origami.plugin.v1.Configs
+	(*AxisColumn)(nil), // 4: origami.plugin.v1.AxisColumn
+	(*ConfigSet)(nil),  // 5: origami.plugin.v1.ConfigSet
 }
 var file_origami_plugin_v1_gemm_proto_depIdxs = []int32{
 	0, // 0: origami.plugin.v1.Problem.a_major:type_name -> origami.plugin.v1.Major
 	0, // 1: origami.plugin.v1.Problem.b_major:type_name -> origami.plugin.v1.Major
 	1, // 2: origami.plugin.v1.Problem.element_type:type_name -> origami.plugin.v1.ElementType
 	1, // 3: origami.plugin.v1.Problem.output_type:type_name -> origami.plugin.v1.ElementType
-	5, // 4: origami.plugin.v1.Configs.axes:type_name -> origami.plugin.v1.AxisColumn
-	2, // 5: origami.plugin.v1.Axis.type:type_name -> origami.plugin.v1.AxisType
-	4, // 6: origami.plugin.v1.ConfigSet.configs:type_name -> origami.plugin.v1.Configs
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	4, // 4: origami.plugin.v1.Configs.axes:type_name -> origami.plugin.v1.AxisColumn
+	3, // 5: origami.plugin.v1.ConfigSet.configs:type_name -> origami.plugin.v1.Configs
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_origami_plugin_v1_gemm_proto_init() }
@@ -858,8 +708,8 @@ func file_origami_plugin_v1_gemm_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_origami_plugin_v1_gemm_proto_rawDesc), len(file_origami_plugin_v1_gemm_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   5,
+			NumEnums:      2,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

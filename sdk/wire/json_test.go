@@ -1,0 +1,149 @@
+package wire
+
+import (
+	"encoding/json"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/calibrate"
+	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/internal/testing/fake"
+)
+
+// The answers in docs/plugin-protocol.md are taken, and have every key that must be there.
+func TestAnswersOfTheDocumentation(t *testing.T) {
+	page, err := os.ReadFile("../../docs/plugin-protocol.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)```json\n(.*?)```").FindSubmatch(page)
+	var answers map[string]json.RawMessage
+	if block == nil || json.Unmarshal(block[1], &answers) != nil {
+		t.Fatal("no answers")
+	}
+	for call, taken := range map[string]func([]byte) error{
+		"Info":        func(text []byte) error { return ignore(read[Info](text)) },
+		"Manifest":    func(text []byte) error { return ignore(read(text, checkManifest)) },
+		"Open":        func(text []byte) error { return ignore(read(text, (*opening).check)) },
+		"Devices":     func(text []byte) error { return ignore(read[[]exec.Device](text)) },
+		"Compile":     func(text []byte) error { return ignore(read[exec.Resources](text)) },
+		"Environment": func(text []byte) error { return ignore(read[exec.Environment](text)) },
+		"describe":    func(text []byte) error { return ignore(ParseDescribe(text)) },
+	} {
+		if err := taken(answers[call]); err != nil {
+			t.Errorf("%s: %v", call, err)
+		}
+		delete(answers, call)
+	}
+	if len(answers) > 0 {
+		t.Errorf("not tested: %v", answers)
+	}
+	o, _ := read[opening](json.RawMessage(regexp.MustCompile(`(?s)"Open": (.*?),\n"Devices"`).FindSubmatch(block[1])[1]))
+	if o.Description.Params[0].Tier == 0 || o.Description.Clock != 1.5e9 || o.Levels[0].Bandwidth.Peak != 512 {
+		t.Errorf("got %+v", o)
+	}
+}
+
+func ignore[T any](_ T, err error) error { return err }
+
+// What is wrong is said with its place.
+func TestFaultsOfJSON(t *testing.T) {
+	for text, says := range map[string]string{
+		`{"name":"m","archs":[{"id":"a"},{"id":"b","devices":[{"ID":"c"}]}]}`: `archs[1].devices[0]: no such key: "ID"`,
+		`{"name":"m","archs":[{"vendor":"a"}]}`:                               "archs[0].id: it is missing",
+		`{"name":"m","options":[{"key":"a","key":"b"}]}`:                      "options[0].key: it is there twice",
+		`{"name":"m","calibrates":1}`:                                         `calibrates: it is "1"`,
+		`{"name":"m","archs":null}`:                                           `archs: it is no list: "null}"`,
+		`{"name":"m","version":null}`:                                         `version: it is no text: "null}"`,
+		`{"name":"m","archs":[{"id":"a"} {"id":"b"}]}`:                        `archs: it is no comma: "{\"id\":\"b\"}"`,
+		`["m"]`: `it is no object: "[\"m\"]"`,
+		"":      `it is no object: ""`,
+	} {
+		if _, err := read[arch.Manifest]([]byte(text)); err == nil || err.Error() != says {
+			t.Errorf("%s\ngot  %v\nwant %s", text, err, says)
+		}
+	}
+	for _, number := range []string{"01", "+1", ".5", "5.", "1e", "0x1", "1_0", "NaN", "Infinity", "-", "--1", "1e400",
+		"1e101", "1e-101", "-1", `"1"`, "true", "null", "[1]", ""} {
+		if x, err := read[arch.Range]([]byte(`{"low":` + number + `,"high":2}`)); err == nil {
+			t.Errorf("%q passes as %v", number, x)
+		}
+	}
+	for number, want := range map[string]float64{"0": 0, "1": 1, "1.5": 1.5, "1e-3": 1e-3, "2E0": 2, "1.25e+0": 1.25} {
+		if x, err := read[arch.Range]([]byte(`{"low":` + number + `,"high":2}`)); err != nil || x.Low != want {
+			t.Errorf("%q is %v, %v", number, x, err)
+		}
+	}
+}
+
+// JSON that becomes large is refused while it is read.
+func TestCostlyJSON(t *testing.T) {
+	for first, again := range map[string]string{
+		`{"aliases":[""`: `,""`, `{"terms":[{"name":"a","kind":"step"}`: `,{"name":"a","kind":"step"}`,
+		`{"constants":[{"name":"a"}`: `,{"name":"a"}`,
+	} {
+		text := first + strings.Repeat(again, (MaxShortAnswer-100)/len(again)) + "]}"
+		if _, err := read[arch.Description]([]byte(text)); !IsOversize(err) {
+			t.Errorf("%s: %v", first, err)
+		}
+	}
+}
+
+// Every type that travels has a plan, whose keys differ.
+func TestKeysDiffer(t *testing.T) {
+	var visit func(p *plan)
+	visit = func(p *plan) {
+		keys := map[string]bool{}
+		for _, f := range p.fields {
+			keys[f.key] = true
+		}
+		if len(keys) != len(p.fields) || len(p.fields) > 64 {
+			t.Errorf("%d keys of %d fields", len(keys), len(p.fields))
+		}
+		for _, f := range p.fields {
+			visit(f.plan)
+		}
+		if p.elem != nil {
+			visit(p.elem)
+		}
+	}
+	for _, v := range []any{opening{}, arch.Manifest{}, arch.OpenRequest{}, Description{}, measured{}, numbers{},
+		[]calibrate.Probe{}, exec.Environment{}, exec.Resources{}} {
+		visit(planOf(reflect.TypeOf(v)))
+	}
+}
+
+// What is taken is JSON, and is the same when it is written and read again.
+func FuzzJSON(f *testing.F) {
+	a, err := fake.Provider{}.Open(f.Context(), arch.OpenRequest{Arch: "fake"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(marshal(&opening{*a.Describe(), a.Hierarchy().Levels()}))
+	for _, seed := range []string{`{"description":{"arch":"\u0041","clock_hz":-1.5E+3}}`, ` [ ] `,
+		`{"levels":[{"name":"a"},]}`, `{"\u001b":1}`,
+		`{"description":{"options":[{"key":"k","value":"\ud800"}]}}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		o, err := read[opening](text)
+		if err != nil {
+			if strings.ContainsAny(err.Error(), "\n\x1b") {
+				t.Errorf("%q", err)
+			}
+			return
+		}
+		var same any
+		if json.Unmarshal(text, &same) != nil {
+			t.Fatalf("%s is taken and no JSON", text)
+		}
+		again, err := read[opening](marshal(&o))
+		if err != nil || !reflect.DeepEqual(o, again) {
+			t.Fatalf("%s\nis %+v\nthen %+v, %v", text, o, again, err)
+		}
+	})
+}

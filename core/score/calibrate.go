@@ -55,8 +55,8 @@ func Calibrate(kernel string, evaluations []Evaluation) (arch.Uncertainty, bool)
 // ErrorRanges finds the ranges of measured ÷ predicted time, by time and by bound, from the points of evaluations. A
 // range is from 1 ÷ F to F, so that the predicted time is the middle: log F is a conformal limit of |log(measured ÷
 // predicted)| over the sizes (stats.Conformal). With fewer than MinSizes it returns nil. Few sizes with one time each
-// are one group: the quantile of eight times alone was far too narrow for others (a width of 1.00 held 5 of 20 times of an
-// H200, 2026-11-28).
+// are one group: the quantile of eight times alone was far too narrow for others (a width of 1.00 held 5 of 20 times of
+// an H200, 2026-11-28).
 func ErrorRanges(evaluations []Evaluation) []arch.ErrorRange {
 	sizes, points, least := make([][]stats.Residual, len(evaluations)), 0, minGroupSizes
 	for i := range evaluations {

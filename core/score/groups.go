@@ -2,6 +2,7 @@ package score
 
 import (
 	"math"
+	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/stats"
@@ -11,7 +12,7 @@ import (
 // as a device or an architecture in a type, say something of each other.
 type Group struct {
 	Name, Part string
-	Singles    []Single
+	Rows       []Row
 }
 
 // LeftOut is how the ranges of the other groups of its part do on a group.
@@ -55,33 +56,23 @@ func LeaveGroupsOut(groups []Group) Ungrouped {
 	}
 	var f Ungrouped
 	var outside []stats.Weighted
-	for i := range groups {
-		g := &groups[i]
-		var others []Group
-		for _, o := range parts[g.Part] {
-			if o.Name != g.Name {
-				others = append(others, o)
-			}
-		}
-		if len(others) == 0 || len(g.Singles) < minLeftOut {
+	for _, g := range groups {
+		others := slices.DeleteFunc(slices.Clone(parts[g.Part]), func(o Group) bool { return o.Name == g.Name })
+		if len(others) == 0 || len(g.Rows) < minLeftOut {
 			continue
 		}
 		u := arch.Uncertainty{Ranges: GroupRanges(others, 0)}
 		if u.Ranges == nil {
 			continue
 		}
-		left := LeftOut{Name: g.Name, Part: g.Part, Times: len(g.Singles)}
-		errors := make([]float64, len(g.Singles))
-		for j := range g.Singles {
-			s := &g.Singles[j]
-			errors[j] = math.Abs(s.Ratio() - 1)
-			low, high, _ := u.Interval(s.Bound, s.Predicted)
-			p := heldPoint{max(math.Log(float64(low/s.Measured)), math.Log(float64(s.Measured/high))),
-				math.Log(float64(high / low)), LayerOf(s.Problem)}
+		left := LeftOut{Name: g.Name, Part: g.Part, Times: len(g.Rows), Error: medianError(ratiosOf(g.Rows))}
+		for i := range g.Rows {
+			r := &g.Rows[i]
+			low, high, _ := u.Interval(r.Bound, r.Predicted)
+			p := heldPoint{math.Log(r.outside(low, high)), math.Log(float64(high / low)), LayerOf(r.Problem)}
 			left.points = append(left.points, p)
-			outside = append(outside, stats.Weighted{Value: p.outside, Weight: 1 / float64(len(g.Singles))})
+			outside = append(outside, stats.Weighted{Value: p.outside, Weight: 1 / float64(len(g.Rows))})
 		}
-		left.Error = stats.Median(errors)
 		f.Left = append(f.Left, left)
 	}
 	f.Widening = stats.UpperQuantile(outside, Level*float64(len(f.Left)))
@@ -93,7 +84,7 @@ func LeaveGroupsOut(groups []Group) Ungrouped {
 func (f *Ungrouped) Hold(widening float64) {
 	f.Widening, f.Held = widening, 0
 	var widths []float64
-	var held, of [numLayers]float64
+	var held, of [len(layerNames)]float64
 	for i := range f.Left {
 		left := &f.Left[i]
 		left.Held = 0
@@ -122,27 +113,17 @@ func (f *Ungrouped) Hold(widening float64) {
 // GroupRanges finds the ranges of measured ÷ predicted time from groups, and widens them
 // at both ends. Times of the same N and K of a group count as one. There are none with fewer than minGroupTimes times.
 func GroupRanges(groups []Group, widening float64) []arch.ErrorRange {
-	type weights struct{ group, n, k int }
-	at := map[weights]int{}
-	var clusters [][]stats.Residual
+	var clusters [][]Row
 	times := 0
-	for g := range groups {
-		for i := range groups[g].Singles {
-			s := &groups[g].Singles[i]
-			key := weights{g, s.Problem.N, s.Problem.K}
-			if _, ok := at[key]; !ok {
-				at[key] = len(clusters)
-				clusters = append(clusters, nil)
-			}
-			c := &clusters[at[key]]
-			*c = append(*c, residual(&s.Point, 0))
-			times++
-		}
+	for i := range groups {
+		times += len(groups[i].Rows)
+		weights := func(r *Row) [2]int { return [...]int{r.Problem.N, r.Problem.K} }
+		clusters = append(clusters, GroupBy(groups[i].Rows, weights)...)
 	}
 	if times < minGroupTimes {
 		return nil
 	}
-	limits, used := stats.NewConformal(clusters, kindGroups(), minGroupSizes).Quantiles(1 - Level)
+	limits, used := conformal(clusters).Quantiles(1 - Level)
 	for i := range limits {
 		limits[i] = max(limits[i]+widening, 0)
 	}

@@ -51,7 +51,7 @@ func TestIntervalsOfUnseenProblems(t *testing.T) {
 			if a.Describe().InSample(rows[i].Problem, s.Kernel) {
 				continue
 			}
-			h, n := rows[i].PointsCovered(scope)
+			h, n := score.Held(rows[i].Rows, scope)
 			inSet, points = inSet+h, points+n
 			if regret, ok := rows[i].Regret(); ok && strings.HasPrefix(set, "random") {
 				sigma := scope(&rows[i].Problem, 1).Uncertainty.Sigma
@@ -90,7 +90,7 @@ func heldByOthers(
 	for i := range rows {
 		r := &rows[i]
 		held := 0
-		for _, p := range r.Points {
+		for _, p := range r.Rows {
 			scope := without.Scope(kernel, &r.Problem, p.Config.SplitK)
 			low, high, ok := scope.Interval(p.Bound, p.Predicted)
 			if !ok || scope.Evidence != want {
@@ -101,7 +101,7 @@ func heldByOthers(
 			}
 			width = append(width, float64(high/low))
 		}
-		share += float64(held) / float64(len(r.Points)) / float64(len(rows))
+		share += float64(held) / float64(len(r.Rows)) / float64(len(rows))
 	}
 	t.Logf("%s, %s: %s intervals hold %.3f of %d sizes, median high ÷ low %.2f", d.ID(), set, want, share, len(rows),
 		stats.Median(width))
@@ -117,12 +117,12 @@ func kernels(t *testing.T, a arch.Architecture, set string) []score.Evaluation {
 		t.Fatal(err)
 	}
 	s := score.SubsetOf(data)
-	all, err := score.Singles(t.Context(), a, s, s.Problems)
+	all, err := s.Rows(t.Context(), a, s.Problems...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if strings.HasSuffix(set, "-published") {
-		all = slices.DeleteFunc(all, func(s score.Single) bool { return s.Measured < leastPublished })
+		all = slices.DeleteFunc(all, func(s score.Row) bool { return s.Measured < leastPublished })
 	}
 	return score.EachAlone(all)
 }
@@ -155,7 +155,7 @@ func TestOtherGenerations(t *testing.T) {
 		rows := kernels(t, a, device.set)
 		var errors []float64
 		for i := range rows {
-			p := &rows[i].Points[0]
+			p := &rows[i].Rows[0]
 			errors = append(errors, math.Log(float64(p.Predicted/p.Measured)))
 		}
 		medians = append(medians, stats.Median(errors))

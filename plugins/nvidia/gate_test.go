@@ -183,7 +183,7 @@ func acrossFolds(rows []score.Evaluation) float64 {
 		}
 		u := arch.Uncertainty{Ranges: score.ErrorRanges(known)}
 		for i := range others {
-			h, n := others[i].PointsCovered(score.Everywhere(&u))
+			h, n := score.Held(others[i].Rows, score.Everywhere(&u))
 			held, of = held+h, of+n
 		}
 	}
@@ -218,9 +218,8 @@ func TestRecordedScores(t *testing.T) {
 				coverage,
 			)
 		}
-		classes, summaries := score.SummariseByClass(rows, nil)
-		for i, c := range classes {
-			line(c.String(), summaries[i], "")
+		for _, c := range score.SummariseByClass(rows, nil) {
+			line(c.Class, c.EvaluationSummary, "")
 		}
 		line("all", score.SummariseEvaluations(rows, nil), fmt.Sprintf("%.3f", acrossFolds(rows)))
 	}
@@ -257,8 +256,7 @@ func TestShippedIntervals(t *testing.T) {
 			continue
 		}
 		rows := scored(t, r, arch.OpenRequest{Model: f.model, Rung: f.rung})
-		found, ok := score.Calibrate(r.Kernel, rows)
-		found.Checked, found.Widening = score.CheckedOn(r.Name, rows), score.Widening(rows)
+		found, ok := score.Calibrate(r.Kernel, r.Name, rows)
 		if !ok || shipped == nil || len(shipped.Ranges) != len(found.Ranges) || shipped.Level != found.Level {
 			t.Errorf(
 				"%s on %s ships %+v, and the records show %+v; run `make intervals`",

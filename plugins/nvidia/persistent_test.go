@@ -110,7 +110,7 @@ func heldBy(t *testing.T, a arch.Architecture, data *dataset.Dataset, least int)
 	}
 	held, of := 0, 0
 	for i := range rows {
-		h, n := rows[i].PointsCovered(func(p *gemm.Problem, split int) arch.Scope {
+		h, n := score.Held(rows[i].Rows, func(p *gemm.Problem, split int) arch.Scope {
 			return a.Describe().Scope(family, p, split)
 		})
 		held, of = held+h, of+n

@@ -40,19 +40,19 @@ func TestPublishedTimes(t *testing.T) {
 		if !s.OnePerProblem() {
 			t.Fatalf("%s has several kernels of a problem", f.folder)
 		}
-		all, err := score.Singles(t.Context(), nvtest.Open(t, arch.OpenRequest{Arch: f.arch}), s, s.Problems)
+		all, err := s.Rows(t.Context(), nvtest.Open(t, arch.OpenRequest{Arch: f.arch}), s.Problems...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		counts := func(s *score.Single) bool { return s.Measured >= leastPublished }
-		spills := func(s *score.Single) bool { return counts(s) && s.SpillBytes > 0 }
+		counts := func(s *score.Row) bool { return s.Measured >= leastPublished }
+		spills := func(s *score.Row) bool { return counts(s) && s.Resources.SpillBytes > 0 }
 		for _, g := range []struct {
 			name   string
-			of     func(*score.Single) bool
+			of     func(*score.Row) bool
 			count  int
 			median float64
 		}{{"all", counts, f.kernels, 0.1}, {"with spills", spills, f.spill, 0.15}} {
-			r := score.SummariseSingles(all, g.of)
+			r := score.RatiosOf(all, g.of)
 			t.Logf("%s %s: predicted ÷ measured of %d kernels: median %.3f, %.3f to %.3f", f.arch, g.name, r.Count, r.Median,
 				r.Least, r.Large)
 			if r.Count != g.count || r.Median < 1-g.median || r.Median > 1+g.median || r.Least < 1/1.5 || r.Large > 1.5 {

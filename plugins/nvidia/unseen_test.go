@@ -81,7 +81,7 @@ func TestSerialisedKernels(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range rows {
-			for _, p := range rows[i].Points {
+			for _, p := range rows[i].Rows {
 				if p.Config.NumWarps == 8 && p.Config.BlockN == 256 && p.Config.BlockM >= 64 {
 					errs = append(errs, math.Abs(float64(p.Predicted/p.Measured)-1))
 				}

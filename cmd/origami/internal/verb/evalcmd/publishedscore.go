@@ -2,6 +2,7 @@ package evalcmd
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -122,46 +123,37 @@ func (a *publishedAnswer) leaveOut(o *publishedOutcome) {
 // groups sums up by device, type and scheme, in this order.
 func (o *publishedOutcome) groups() []publishedGroup {
 	out := []publishedGroup{}
-	for _, times := range grouped(o.times, func(t *publishedTime) [3]string {
-		return [...]string{t.Device, t.DType, t.Scheme}
-	}) {
+	for _, times := range sortedBy(o.times, func(t *publishedTime) string { return joined(t.Device, t.DType, t.Scheme) }) {
 		t := times[0]
 		g := publishedGroup{publishedKind: publishedKind{t.Device, t.Part, t.DType, t.Scheme}}
-		predicted := slices.DeleteFunc(slices.Clone(times), func(t *publishedTime) bool { return t.prediction.Err != nil })
-		g.Score, g.Classes, g.Refused = accuracyOf(predicted), classes(predicted), len(times)-len(predicted)
+		var predicted []*publishedTime
 		for _, t := range times {
-			g.Reason = cmp.Or(g.Reason, t.Reason)
+			if g.Reason = cmp.Or(g.Reason, t.Reason); t.err == nil {
+				predicted = append(predicted, t)
+			}
 		}
+		g.Score, g.Classes, g.Refused = accuracyOf(predicted), classes(predicted), len(times)-len(predicted)
 		out = append(out, g)
 	}
-	slices.SortFunc(out, func(a, b publishedGroup) int {
-		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.DType, b.DType), cmp.Compare(a.Scheme, b.Scheme))
-	})
 	return out
 }
 
 // accuracyOf sums up predicted times.
 func accuracyOf(times []*publishedTime) accuracy {
-	ratios, figures := make([]float64, len(times)), make([][]unit.Seconds, len(times))
+	figures := make([][]unit.Seconds, len(times))
 	for i, t := range times {
-		ratios[i], figures[i] = float64(t.Ratio), t.Stacks()
+		figures[i] = t.Stacks()
 	}
-	return accuracy{score.AccuracyOf(ratios), score.CeilingOf(figures)}
+	return accuracy{score.AccuracyOf(rowsOf(times)), score.CeilingOf(figures)}
 }
 
-// byClass sorts times by class of shape.
-func byClass(times []*publishedTime) [][]*publishedTime {
-	groups := grouped(times, func(t *publishedTime) score.Layer { return score.LayerOf(t.problem) })
-	slices.SortFunc(groups, func(a, b []*publishedTime) int {
-		return cmp.Compare(score.LayerOf(a[0].problem), score.LayerOf(b[0].problem))
-	})
-	return groups
-}
+// byClass is a key of the class of shape, in the order of the classes.
+func byClass(t *publishedTime) string { return fmt.Sprint(int(score.LayerOf(t.row.Problem))) }
 
 // classes sums up predicted times by class of shape.
 func classes(times []*publishedTime) []publishedClass {
 	out := []publishedClass{}
-	for _, list := range byClass(times) {
+	for _, list := range sortedBy(times, byClass) {
 		out = append(out, publishedClass{list[0].Class, accuracyOf(list)})
 	}
 	return out
@@ -174,40 +166,48 @@ func (o *publishedOutcome) comparisons() ([]publishedPair, score.Comparability) 
 		dtype, scheme  string
 		transA, transB bool
 	}
-	by := map[pairedDevices][]score.Versus{}
-	layers := map[string]score.Layer{}
-	var all []score.Versus
-	for _, times := range grouped(o.predicted, func(t *publishedTime) kindOfTime {
-		return kindOfTime{t.M, t.N, t.K, t.DType, t.Scheme, t.TransA, t.TransB}
+	type versus struct {
+		pair pairedDevices
+		key  string // that pairs are sorted by
+		score.Versus
+	}
+	var each []versus
+	for _, times := range score.GroupBy(o.predicted, func(t **publishedTime) kindOfTime {
+		return kindOfTime{(*t).M, (*t).N, (*t).K, (*t).DType, (*t).Scheme, (*t).TransA, (*t).TransB}
 	}) {
 		times = onePerDevice(times)
 		for i, a := range times {
-			layers[a.Class] = score.LayerOf(a.problem)
 			for _, b := range times[i+1:] {
-				v := score.Versus{Predicted: float64(a.Predicted / b.Predicted), Measured: float64(a.Median / b.Median)}
+				v := versus{pair: pairedDevices{a.Device, b.Device, a.DType, a.Scheme, a.Class},
+					key: joined(a.Device, b.Device, a.DType, a.Scheme, byClass(a))}
+				v.Predicted, v.Measured = float64(a.Predicted/b.Predicted), float64(a.Median/b.Median)
 				v.Odds, v.Apart = o.odds(a, b)
-				key := pairedDevices{a.Device, b.Device, a.DType, a.Scheme, a.Class}
-				by[key], all = append(by[key], v), append(all, v)
+				each = append(each, v)
 			}
 		}
 	}
-	out := make([]publishedPair, 0, len(by))
-	for key, list := range by {
-		out = append(out, publishedPair{key, score.ComparabilityOf(list)})
+	of := func(list []versus) score.Comparability {
+		all := make([]score.Versus, len(list))
+		for i := range list {
+			all[i] = list[i].Versus
+		}
+		return score.ComparabilityOf(all)
 	}
-	slices.SortFunc(out, func(a, b publishedPair) int {
-		return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Second, b.Second), cmp.Compare(a.DType, b.DType),
-			cmp.Compare(a.Scheme, b.Scheme), cmp.Compare(layers[a.Class], layers[b.Class]))
-	})
-	return out, score.ComparabilityOf(all)
+	pairs := score.GroupBy(each, func(v *versus) string { return v.key })
+	slices.SortFunc(pairs, func(a, b []versus) int { return cmp.Compare(a[0].key, b[0].key) })
+	out := make([]publishedPair, len(pairs))
+	for i, list := range pairs {
+		out[i] = publishedPair{list[0].pair, of(list)}
+	}
+	return out, of(each)
 }
 
 // odds returns the probability that the first of two times is the shorter one, and whether their intervals do not
 // touch. It is NaN without intervals.
 func (o *publishedOutcome) odds(a, b *publishedTime) (odds float64, apart bool) {
 	of := func(t *publishedTime) (arch.Distribution, bool) {
-		p := &t.prediction
-		return t.model.Scope(o.kernel, &t.problem, p.Config.SplitK).Distribution(p.Bound, p.Time)
+		r := &t.row
+		return t.model.Scope(o.kernel, &r.Problem, r.Config.SplitK).Distribution(r.Bound, r.Predicted)
 	}
 	first, ok := of(a)
 	second, also := of(b)

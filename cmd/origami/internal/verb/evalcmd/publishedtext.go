@@ -8,23 +8,26 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
+	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/library/published"
 )
 
-// answer has the scores, or each time.
-func (o *publishedOutcome) answer(withPairs, each bool) *answer {
-	if each {
-		key := show.Key[*publishedTime]
-		return &answer{value: func() any { return o.times }, lines: true,
-			rows: func(s *iostreams.Streams, f table.Format) error { return show.Write(s, f, o.times) },
-			page: func(s *iostreams.Streams) {
-				grid(s, o.times, key("device"), key("dtype", "type"), key("m"), key("n"), key("k"),
-					key("published_seconds", "published"),
-					show.Text("predicted", func(t **publishedTime) string { return unit.Seconds((*t).Predicted).String() }),
-					key("predicted_by_published", "predicted ÷ published").Or(none), key("source"))
-			}}
-	}
+// each has each time.
+func (o *publishedOutcome) each() *answer {
+	key := show.Key[*publishedTime]
+	return &answer{value: func() any { return o.times }, lines: true,
+		rows: func(s *iostreams.Streams, f table.Format) error { return show.Write(s, f, o.times) },
+		page: func(s *iostreams.Streams) {
+			grid(s, o.times, key("device"), key("dtype", "type"), key("m"), key("n"), key("k"),
+				key("published_seconds", "published"),
+				show.Text("predicted", func(t **publishedTime) string { return unit.Seconds((*t).Predicted).String() }),
+				key("predicted_by_published", "predicted ÷ published").Or(none), key("source"))
+		}}
+}
+
+// answer has the scores.
+func (o *publishedOutcome) answer(withPairs bool) *answer {
 	scores := o.scores()
 	var rows []publishedRow
 	for i := range scores.Groups {
@@ -51,7 +54,7 @@ func (o *publishedOutcome) answer(withPairs, each bool) *answer {
 
 // print prints what people read.
 func (o *publishedOutcome) print(s *iostreams.Streams, scores *publishedAnswer, withPairs bool) {
-	devices := grouped(o.times, func(t *publishedTime) string { return t.Device })
+	devices := sortedBy(o.times, deviceOf)
 	table.Line(s, "model", "%s, kernel family %s", strings.Join(o.models, ", "), o.kernel)
 	table.Line(s, "published", "%d times of %s; docs/published.md names their sources", len(o.times),
 		digits.Plural(len(devices), "device", "devices"))
@@ -106,7 +109,7 @@ func (o *publishedOutcome) below(s *iostreams.Streams, scores *publishedAnswer) 
 	table.Line(s, "stacks agree", "the share of the pairs of software stacks whose times of one problem on one GPU are "+
 		"within 20 %%; none where one stack was timed")
 	// The reason of the first time of each group, with all groups that share it.
-	for _, same := range grouped(scores.Groups, func(g publishedGroup) [2]string {
+	for _, same := range score.GroupBy(scores.Groups, func(g *publishedGroup) [2]string {
 		return [...]string{typeName(g.DType, g.Scheme), g.Reason}
 	}) {
 		if same[0].Reason == "" {

@@ -43,26 +43,39 @@ func (c *Conditions) Timing() timing.Timing {
 
 // Difference says what differs between two sets of conditions, "" if nothing does.
 func (c Conditions) Difference(from Conditions) string {
-	for _, f := range []struct{ name, mine, other string }{
-		{"architecture", c.Arch, from.Arch}, {"device", c.Device, from.Device},
-		{"device's name", c.DeviceName, from.DeviceName},
-		{"device's name in the driver", c.DriverName, from.DriverName},
-		{"kernel family", c.Kernel, from.Kernel}, {"L2", temperature(c.WarmL2), temperature(from.WarmL2)},
-		{"input distribution", c.Input, from.Input}, {"executor", c.Executor, from.Executor},
-		{"executor's version", c.ExecutorVersion, from.ExecutorVersion},
-	} {
-		if f.mine != f.other {
-			return fmt.Sprintf("the %s is %q and was %q", f.name, f.mine, f.other)
+	mine, other := c.texts(), from.texts()
+	for i := range mine {
+		if *mine[i].text != *other[i].text {
+			return fmt.Sprintf("%s is %q and was %q", mine[i].key, *mine[i].text, *other[i].text)
 		}
+	}
+	if c.WarmL2 != from.WarmL2 {
+		return fmt.Sprintf("warm_l2 is %v and was %v", c.WarmL2, from.WarmL2)
 	}
 	return ""
 }
 
-func temperature(warm bool) string {
-	if warm {
-		return "warm"
+// keyed is a text of conditions or of a measurement, with its key.
+type keyed struct {
+	key  string
+	text *string
+}
+
+// texts lists the texts of conditions. The first ones must be there.
+func (c *Conditions) texts() [8]keyed {
+	return [...]keyed{{"arch", &c.Arch}, {"device", &c.Device}, {"kernel", &c.Kernel}, {"input", &c.Input},
+		{"device_name", &c.DeviceName}, {"driver_device_name", &c.DriverName}, {"executor", &c.Executor},
+		{"executor_version", &c.ExecutorVersion}}
+}
+
+// missing is the key of a text that must be there and is not, "" if all are.
+func (c *Conditions) missing() string {
+	for i, t := range c.texts() {
+		if i < 4 && *t.text == "" {
+			return t.key
+		}
 	}
-	return "cold"
+	return ""
 }
 
 // Dataset is a set of measurements of one kernel family on one device under one set of conditions.

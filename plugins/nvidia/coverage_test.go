@@ -6,13 +6,11 @@ package nvidia_test
 
 import (
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/score"
@@ -33,21 +31,9 @@ func TestIntervalsOfUnseenProblems(t *testing.T) {
 		"random-split", "random-unaligned", "random-fp8", "random-int8", "random-tf32", "random2-fp16", "random2-bt",
 		"random2-bf16", "random2-split", "random2-unaligned", "random2-fp8", "random2-int8", "random2-tf32",
 	} {
-		folder := "data/sweeps/" + set + "/h200-test"
-		data, err := dataset.Read(folder, os.DirFS(folder))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := score.SubsetOf(data)
-		rows, bad, err := score.Evaluate(t.Context(), a, s, s.Problems)
-		if err != nil {
-			t.Fatal(err)
-		}
-		inSet, points := 0, 0
+		s := score.SubsetOf(readSet(t, "sweeps/"+set+"/h200-test"))
+		rows, inSet, points := evaluated(t, a, s), 0, 0
 		for i := range rows {
-			if bad[i] != nil {
-				t.Error(bad[i])
-			}
 			if a.Describe().InSample(rows[i].Problem, s.Kernel) {
 				continue
 			}
@@ -112,11 +98,7 @@ func heldByOthers(
 // others.
 func kernels(t *testing.T, a arch.Architecture, set string) []score.Evaluation {
 	t.Helper()
-	data, err := dataset.Read(set, os.DirFS("data/"+set))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := score.SubsetOf(data)
+	s := score.SubsetOf(readSet(t, set))
 	all, err := s.Rows(t.Context(), a, s.Problems...)
 	if err != nil {
 		t.Fatal(err)
@@ -189,16 +171,8 @@ func TestOtherLayouts(t *testing.T) {
 	for _, set := range []struct{ kernel, file string }{
 		{"triton", "h200-fit"}, {"triton", "h200-test"}, {"mma", "mma-fit"},
 	} {
-		folder := "data/sweeps/layouts/" + set.file
-		data, err := dataset.Read(folder, os.DirFS(folder))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := score.SubsetOf(data)
-		rows, _, err := score.Evaluate(t.Context(), a, s, s.Problems)
-		if err != nil {
-			t.Fatal(err)
-		}
+		folder := "sweeps/layouts/" + set.file
+		rows := evaluated(t, a, score.SubsetOf(readSet(t, folder)))
 		fit := "sweeps/layouts/h200-fit"
 		if set.kernel == "mma" {
 			fit = "sweeps/layouts/mma-fit"

@@ -6,13 +6,11 @@ package nvidia_test
 
 import (
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/selector"
@@ -32,11 +30,7 @@ func TestPublishedTimes(t *testing.T) {
 		arch, folder   string
 		kernels, spill int
 	}{{"sm89", "rtx4090-triton-published", 15, 7}, {"sm86", "rtx3090-triton-published", 17, 5}} {
-		data, err := dataset.Read(f.folder, os.DirFS("data/"+f.folder))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := score.SubsetOf(data)
+		s := score.SubsetOf(readSet(t, f.folder))
 		if !s.OnePerProblem() {
 			t.Fatalf("%s has several kernels of a problem", f.folder)
 		}

@@ -45,20 +45,15 @@ func (r *reader) times(file string, d *Dataset) error {
 }
 
 func (r *reader) kernels(file string, d *Dataset) error {
-	in, closer, err := r.open(file, limit.Table)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = closer.Close() }()
-	columns := append([]string{"gm"}, compiledColumns...)
-	return eachCompiled(in, path.Join(r.name, file), columns, nil, func(c *Compiled) error {
+	return r.rows(file, append([]string{"gm"}, compiledColumns...), func(row *row) error {
+		c, err := row.compiled()
 		c.Config.Kernel = d.Kernel
 		if k := (compiledKey{c.Config, c.EvenK}); c.Built {
 			d.compiled[k] = c.Resources
 		} else {
 			d.notBuilt[k] = true
 		}
-		return nil
+		return err
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/models"
@@ -192,24 +191,16 @@ func (o *Options) predictPublished(ctx context.Context, out *publishedOutcome) e
 	devices := sortedBy(out.times, deviceOf)
 	done, stop := table.Work(o.Factory.Streams, "predicting", len(devices))
 	defer stop()
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var wg sync.WaitGroup
-	var mutex sync.Mutex
-	failed := error(nil)
-	for _, times := range devices {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			err := o.predict(ctx, times)
-			mutex.Lock()
-			defer mutex.Unlock()
-			failed = cmp.Or(failed, err)
+	group, failed := ask.Group{Most: runtime.GOMAXPROCS(0)}, make([]error, len(devices))
+	for i, times := range devices {
+		group.Go(func() {
+			failed[i] = o.predict(ctx, times)
 			done(1)
 		})
 	}
-	wg.Wait()
-	if failed != nil {
-		return failed
+	group.Wait()
+	if err := cmp.Or(failed...); err != nil {
+		return err
 	}
 	for _, t := range out.times {
 		if t.err != nil {

@@ -32,8 +32,8 @@ type heldPoint struct {
 	layer          Layer
 }
 
-// Ungrouped are the results of leaving out each group in turn.
-type Ungrouped struct {
+// GroupsLeftOut are the results of leaving out each group in turn.
+type GroupsLeftOut struct {
 	// Widening is the log by which ranges grow at both ends to hold the share Level of the times of a group that they were
 	// not found on. Each group has the same weight: a next one may be as small as the smallest.
 	Widening float64 `json:"-"`
@@ -49,12 +49,12 @@ type Ungrouped struct {
 const minLeftOut = 3
 
 // LeaveGroupsOut finds by how much ranges have to grow to hold for another group of their part.
-func LeaveGroupsOut(groups []Group) Ungrouped {
+func LeaveGroupsOut(groups []Group) GroupsLeftOut {
 	parts := map[string][]Group{}
 	for _, g := range groups {
 		parts[g.Part] = append(parts[g.Part], g)
 	}
-	var f Ungrouped
+	var f GroupsLeftOut
 	var outside []stats.Weighted
 	for _, g := range groups {
 		others := slices.DeleteFunc(slices.Clone(parts[g.Part]), func(o Group) bool { return o.Name == g.Name })
@@ -81,7 +81,7 @@ func LeaveGroupsOut(groups []Group) Ungrouped {
 }
 
 // Hold counts what the ranges hold with another widening.
-func (f *Ungrouped) Hold(widening float64) {
+func (f *GroupsLeftOut) Hold(widening float64) {
 	f.Widening, f.Held = widening, 0
 	var widths []float64
 	var held, of [len(layerNames)]float64

@@ -54,18 +54,10 @@ func rowsOf(times []*publishedTime) []score.Row {
 	return rows
 }
 
-// publishedOutcome is the score of models on published times.
+// publishedOutcome is the answer for published times, with the times: all, and those with a prediction.
 type publishedOutcome struct {
-	kernel string
-	// models are those that answered, ranksOnly says that one of them predicts no times.
-	models    []string
-	ranksOnly bool
-	// times are all, predicted those with a prediction.
+	publishedAnswer
 	times, predicted []*publishedTime
-	// without are parts with times that no plugin has a device file for.
-	without []string
-	// doubtful are the times that are not scored.
-	doubtful []publishedDoubt
 }
 
 // sortedBy sorts times into groups with one key, in the order of the keys.
@@ -141,7 +133,8 @@ func (o *Options) publishedTimes(ctx context.Context) (*publishedOutcome, error)
 		dtype = t.String() // published types are more than those of gemm
 	}
 	return session.UntilCancelled(ctx, func() (*publishedOutcome, error) {
-		out, all := &publishedOutcome{kernel: s.Kernel}, published.Times()
+		out, all := &publishedOutcome{}, published.Times()
+		out.Kernel = s.Kernel
 		without, doubts := map[string]bool{}, map[publishedDoubt]int{}
 		for i := range all {
 			t := &all[i]
@@ -161,11 +154,12 @@ func (o *Options) publishedTimes(ctx context.Context) (*publishedOutcome, error)
 		if len(out.times) == 0 {
 			return nil, noPublished(all, modelled)
 		}
-		out.without, out.doubtful = append([]string{}, slices.Sorted(maps.Keys(without))...), []publishedDoubt{}
+		out.Times = len(out.times)
+		out.Without, out.Doubtful = append([]string{}, slices.Sorted(maps.Keys(without))...), []publishedDoubt{}
 		for d, n := range doubts {
-			out.doubtful = append(out.doubtful, publishedDoubt{d.Device, d.Reason, n})
+			out.Doubtful = append(out.Doubtful, publishedDoubt{d.Device, d.Reason, n})
 		}
-		slices.SortFunc(out.doubtful, func(a, b publishedDoubt) int {
+		slices.SortFunc(out.Doubtful, func(a, b publishedDoubt) int {
 			return cmp.Or(cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Device, b.Device))
 		})
 		return out, nil
@@ -210,12 +204,12 @@ func (o *Options) predictPublished(ctx context.Context, out *publishedOutcome) e
 		t.row.Measured = t.Median
 		t.Class = score.LayerOf(t.row.Problem).String()
 		t.Predicted, t.Ratio = ask.Number(t.row.Predicted), ask.Number(t.row.Ratio())
-		out.predicted, out.ranksOnly = append(out.predicted, t), out.ranksOnly || t.model.RanksOnly
-		if !slices.Contains(out.models, t.model.Model) {
-			out.models = append(out.models, t.model.Model)
+		out.predicted, out.RanksOnly = append(out.predicted, t), out.RanksOnly || t.model.RanksOnly
+		if !slices.Contains(out.Models, t.model.Model) {
+			out.Models = append(out.Models, t.model.Model)
 		}
 	}
-	slices.Sort(out.models)
+	slices.Sort(out.Models)
 	if len(out.predicted) == 0 {
 		return out.times[0].err
 	}

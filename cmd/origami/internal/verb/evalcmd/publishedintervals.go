@@ -37,8 +37,8 @@ type publishedIntervals struct {
 
 // shipped finds the intervals that a model can ship.
 func (o *publishedOutcome) shipped(ctx context.Context, s *iostreams.Streams) (*answer, error) {
-	if len(o.models) != 1 {
-		return nil, diag.Inputf("intervals are of one model, and these answered: %s", strings.Join(o.models, ", ")).
+	if len(o.Models) != 1 {
+		return nil, diag.Inputf("intervals are of one model, and these answered: %s", strings.Join(o.Models, ", ")).
 			At("--intervals").Do("name it with --model")
 	}
 	all := o.intervals()
@@ -50,9 +50,9 @@ func (o *publishedOutcome) shipped(ctx context.Context, s *iostreams.Streams) (*
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		line.Uncertainty = line.checked(o.kernel, sources.Widening)
+		line.Uncertainty = line.checked(o.Kernel, sources.Widening)
 		for _, series := range line.byTiming() {
-			series.Uncertainty = series.checked(o.kernel, folds.Widening)
+			series.Uncertainty = series.checked(o.Kernel, folds.Widening)
 			if len(series.Uncertainty.Ranges) > 0 {
 				known = append(known, series)
 			}
@@ -61,7 +61,7 @@ func (o *publishedOutcome) shipped(ctx context.Context, s *iostreams.Streams) (*
 	}
 	all = append(known, append(all, sisters(all, devices.Widening)...)...)
 	for _, line := range all {
-		line.Model, line.Uncertainty.Kernel = o.models[0], o.kernel
+		line.Model, line.Uncertainty.Kernel = o.Models[0], o.Kernel
 	}
 	return &answer{
 		value: func() any { return all },
@@ -72,7 +72,7 @@ func (o *publishedOutcome) shipped(ctx context.Context, s *iostreams.Streams) (*
 
 // leftOut finds how ranges hold for other weights of a series, for other sources of a device, and for other devices
 // of an architecture. Another device is mostly timed by another source too, so its ranges are widened for both.
-func leftOut(lines []*publishedIntervals) (folds, sources, devices score.Ungrouped) {
+func leftOut(lines []*publishedIntervals) (folds, sources, devices score.GroupsLeftOut) {
 	var byFold, bySource, byDevice []score.Group
 	for _, l := range lines {
 		for _, series := range l.byTiming() {

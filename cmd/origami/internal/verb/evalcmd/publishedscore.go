@@ -35,7 +35,7 @@ type publishedAnswer struct {
 // publishedLeftOut is how intervals hold where the times that they are of did not count.
 type publishedLeftOut struct {
 	Evidence arch.Evidence `json:"evidence" enum:"checked,sister"` // another source, or another device
-	score.Ungrouped
+	score.GroupsLeftOut
 }
 
 // accuracy is how far predicted times are from published ones.
@@ -96,26 +96,23 @@ type pairedDevices struct {
 	Class  string `json:"class"` // the class of shape
 }
 
-// scores sums up, without the intervals, which take longest.
-func (o *publishedOutcome) scores() *publishedAnswer {
-	out := &publishedAnswer{Kernel: o.kernel, Models: o.models, RanksOnly: o.ranksOnly, Times: len(o.times),
-		Groups: o.groups(), Classes: classes(o.predicted), Without: o.without, Doubtful: o.doubtful,
-		LeftOut: []publishedLeftOut{}}
-	out.Pairs, out.AllPairs = o.comparisons()
-	out.Sources = slices.DeleteFunc(published.Sources(), func(s *published.Source) bool {
+// sumUp fills in the scores, without the intervals, which take longest.
+func (o *publishedOutcome) sumUp() {
+	o.Groups, o.Classes, o.LeftOut = o.groups(), classes(o.predicted), []publishedLeftOut{}
+	o.Pairs, o.AllPairs = o.comparisons()
+	o.Sources = slices.DeleteFunc(published.Sources(), func(s *published.Source) bool {
 		return !slices.ContainsFunc(o.times, func(t *publishedTime) bool { return t.Source == s })
 	})
-	return out
 }
 
-// leaveOut adds how intervals hold, of the grades of which something could be left out.
-func (a *publishedAnswer) leaveOut(o *publishedOutcome) {
+// leaveOut fills in how intervals hold, of the grades of which something could be left out.
+func (o *publishedOutcome) leaveOut() {
 	_, sources, devices := leftOut(o.intervals())
-	a.LeftOut = []publishedLeftOut{}
+	o.LeftOut = []publishedLeftOut{}
 	for _, f := range []publishedLeftOut{{arch.EvidenceChecked, sources}, {arch.EvidenceSister, devices}} {
 		if len(f.Left) > 0 {
 			slices.SortStableFunc(f.Left, func(a, b score.LeftOut) int { return cmp.Compare(a.Held, b.Held) })
-			a.LeftOut = append(a.LeftOut, f)
+			o.LeftOut = append(o.LeftOut, f)
 		}
 	}
 }
@@ -207,7 +204,7 @@ func (o *publishedOutcome) comparisons() ([]publishedPair, score.Comparability) 
 func (o *publishedOutcome) odds(a, b *publishedTime) (odds float64, apart bool) {
 	of := func(t *publishedTime) (arch.Distribution, bool) {
 		r := &t.row
-		return t.model.Scope(o.kernel, &r.Problem, r.Config.SplitK).Distribution(r.Bound, r.Predicted)
+		return t.model.Scope(o.Kernel, &r.Problem, r.Config.SplitK).Distribution(r.Bound, r.Predicted)
 	}
 	first, ok := of(a)
 	second, also := of(b)

@@ -169,68 +169,62 @@ func hardest(t *testing.T, got *publishedScore) {
 	shown(t, trustPage, "<!-- left out: written by `make checked` -->", "<!-- end of left out -->", b.String())
 }
 
+// trusted is a line of `origami trust --json`.
+type trusted struct {
+	Device, Kernel, From string
+	DTypes               []string
+	Evidence             arch.Evidence
+	Times                int
+	Error                float64 `json:"median_error"`
+	Low                  float64 `json:"width_low"`
+	High                 float64 `json:"width_high"`
+}
+
 // docs/trust.md has what `origami trust` says of the devices with times, and once what several sisters have alike.
 func TestTrustInDocs(t *testing.T) {
 	var checked, sister strings.Builder
 	checked.WriteString("| device | family | type | times | median error | high ÷ low | publishers, or data set |\n" +
 		"| --- | --- | --- | ---: | ---: | --- | --- |\n")
 	sister.WriteString("| devices | families and types |\n| --- | --- |\n")
-	var order []string                                              // of devices
-	families, types := map[string][]string{}, map[string][]string{} // of a device, and of a device's family
-	for _, line := range strings.Split(strings.TrimSpace(command(t, nil, "--in-process", "trust", "--json")), "\n") {
-		var row struct {
-			Device, Kernel, From string
-			DTypes               []string
-			Evidence             arch.Evidence
-			Times                int
-			Error                float64 `json:"median_error"`
-			Low                  float64 `json:"width_low"`
-			High                 float64 `json:"width_high"`
-		}
+	var others []trusted // of sisters, or of other kinds of problems
+	for line := range strings.Lines(command(t, nil, "--in-process", "trust", "--json")) {
+		var row trusted
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
 			t.Fatal(err)
 		}
-		width := fmt.Sprintf("%.2f–%.2f", row.Low, row.High)
 		switch {
 		case row.Evidence == arch.EvidenceUnchecked || strings.HasSuffix(row.From, "which costs the same)"):
 		case row.Evidence == arch.EvidenceSister || row.Evidence == arch.EvidenceRelated:
-			family := row.Device + " " + row.Kernel
-			if families[row.Device] == nil {
-				order = append(order, row.Device)
-			}
-			if types[family] == nil {
-				families[row.Device] = append(families[row.Device], row.Kernel)
-			}
-			for _, one := range row.DTypes {
-				if !slices.Contains(types[family], one) {
-					types[family] = append(types[family], one)
-				}
-			}
+			others = append(others, row)
 		default:
 			median := ""
 			if row.Error > 0 {
 				median = fmt.Sprintf("%.1f %%", 100*row.Error)
 			}
-			fmt.Fprintf(&checked, "| %s | %s | %s | %d | %s | %s | %s |\n", row.Device, row.Kernel,
-				strings.Join(row.DTypes, ", "), row.Times,
-				median, width, strings.TrimPrefix(row.From, "published times: "))
+			fmt.Fprintf(&checked, "| %s | %s | %s | %d | %s | %.2f–%.2f | %s |\n", row.Device, row.Kernel,
+				strings.Join(row.DTypes, ", "), row.Times, median, row.Low, row.High,
+				strings.TrimPrefix(row.From, "published times: "))
 		}
 	}
-	var alike []string
-	devices := map[string][]string{} // that have the same families and types
-	for _, device := range order {
-		var all []string
-		for _, family := range families[device] {
-			all = append(all, family+": "+strings.Join(types[device+" "+family], ", "))
+	type device struct{ name, families string }
+	var devices []device
+	for _, rows := range score.GroupBy(others, func(r *trusted) string { return r.Device }) {
+		var families []string
+		for _, of := range score.GroupBy(rows, func(r *trusted) string { return r.Kernel }) {
+			var types []string
+			for _, r := range of {
+				types = append(types, slices.DeleteFunc(r.DTypes, func(t string) bool { return slices.Contains(types, t) })...)
+			}
+			families = append(families, of[0].Kernel+": "+strings.Join(types, ", "))
 		}
-		rest := strings.Join(all, "; ")
-		if devices[rest] == nil {
-			alike = append(alike, rest)
-		}
-		devices[rest] = append(devices[rest], device)
+		devices = append(devices, device{rows[0].Device, strings.Join(families, "; ")})
 	}
-	for _, rest := range alike {
-		fmt.Fprintf(&sister, "| %s | %s |\n", strings.Join(devices[rest], ", "), rest)
+	for _, alike := range score.GroupBy(devices, func(d *device) string { return d.families }) {
+		var names []string
+		for _, d := range alike {
+			names = append(names, d.name)
+		}
+		fmt.Fprintf(&sister, "| %s | %s |\n", strings.Join(names, ", "), alike[0].families)
 	}
 	shown(t, trustPage, "<!-- checked: written by `make checked` -->", "<!-- end of checked -->", checked.String())
 	shown(t, trustPage, "<!-- sister: written by `make checked` -->", "<!-- end of sister -->", sister.String())

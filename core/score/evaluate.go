@@ -3,6 +3,7 @@ package score
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
@@ -127,18 +128,17 @@ func (s *Subset) evaluate(
 	if err != nil {
 		return e, err
 	}
-	e = Evaluation{Problem: p, Class: ClassOf(p), Measured: len(all), Rows: make([]Row, 0, len(all))}
-	predicted, measured, best := make([]float64, len(all)), make([]float64, len(all)), 0
+	predicted, measured := make([]float64, len(all)), make([]float64, len(all))
 	for i := range all {
-		predicted[i], measured[i] = math.Inf(1), float64(all[i].Measured)
-		if all[i].Reject == "" {
-			predicted[i], e.Rows = float64(all[i].Predicted), append(e.Rows, all[i])
-		}
-		if measured[i] < measured[best] {
-			best = i
+		predicted[i], measured[i] = float64(all[i].Predicted), float64(all[i].Measured)
+		if all[i].Reject != "" {
+			predicted[i] = math.Inf(1)
 		}
 	}
-	e.Best, e.Rejected, e.Error = all[best], len(all)-len(e.Rows), medianError(ratiosOf(e.Rows))
+	best := slices.Index(measured, slices.Min(measured))
+	e = Evaluation{Problem: p, Class: ClassOf(p), Measured: len(all), Best: all[best]}
+	e.Rows = slices.DeleteFunc(all, func(r Row) bool { return r.Reject != "" })
+	e.Rejected, e.Error = e.Measured-len(e.Rows), medianError(ratiosOf(e.Rows))
 	e.addLeading(s, leading, a.Describe().Clock, added)
 	if e.Pick.Measured > 0 {
 		e.PickRank = 1 + countBelow(measured, float64(e.Pick.Measured))

@@ -107,25 +107,17 @@ func checkedOn(dataSet string, evaluations []Evaluation) arch.Checked {
 // range is from 1 ÷ F to F, so that the predicted time is the middle: log F is a conformal limit of |log(measured ÷
 // predicted)| over the sizes (stats.Conformal). With fewer than MinSizes it returns nil.
 func ErrorRanges(evaluations []Evaluation) []arch.ErrorRange {
-	sizes := make([][]Row, len(evaluations))
+	sizes := make([][]stats.Residual, len(evaluations))
 	for i := range evaluations {
-		sizes[i] = evaluations[i].Rows
+		for j := range evaluations[i].Rows {
+			sizes[i] = append(sizes[i], evaluations[i].Rows[j].residual())
+		}
 	}
-	c := conformal(sizes)
+	c := stats.NewConformal(sizes, kindGroups(), minGroupSizes)
 	if c.Clusters() < MinSizes {
 		return nil
 	}
 	return rangesOf(c.Limits(1 - Level))
-}
-
-func conformal(clusters [][]Row) *stats.Conformal {
-	residuals := make([][]stats.Residual, len(clusters))
-	for i, rows := range clusters {
-		for j := range rows {
-			residuals[i] = append(residuals[i], rows[j].residual())
-		}
-	}
-	return stats.NewConformal(residuals, kindGroups(), minGroupSizes)
 }
 
 // widening finds arch.Uncertainty.Widening from evaluations. Each class of shape is left out in turn: the widest range

@@ -2,7 +2,6 @@ package score
 
 import (
 	"math"
-	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/stats"
@@ -50,19 +49,22 @@ const minLeftOut = 3
 
 // LeaveGroupsOut finds by how much ranges have to grow to hold for another group of their part.
 func LeaveGroupsOut(groups []Group) GroupsLeftOut {
-	parts := map[string][]Group{}
-	for _, g := range groups {
-		parts[g.Part] = append(parts[g.Part], g)
+	parts, clusters := map[string][]int{}, make([][][]stats.Residual, len(groups))
+	for i := range groups {
+		parts[groups[i].Part], clusters[i] = append(parts[groups[i].Part], i), groups[i].clusters()
 	}
 	var f GroupsLeftOut
 	var outside []stats.Weighted
-	for _, g := range groups {
-		others := slices.DeleteFunc(slices.Clone(parts[g.Part]), func(o Group) bool { return o.Name == g.Name })
-		if len(others) == 0 || len(g.Rows) < minLeftOut {
-			continue
+	for i := range groups {
+		g := &groups[i]
+		var others [][]stats.Residual
+		for _, j := range parts[g.Part] {
+			if groups[j].Name != g.Name {
+				others = append(others, clusters[j]...)
+			}
 		}
-		u := arch.Uncertainty{Ranges: GroupRanges(others, 0)}
-		if u.Ranges == nil {
+		u := arch.Uncertainty{Ranges: clusterRanges(others, 0)}
+		if u.Ranges == nil || len(g.Rows) < minLeftOut {
 			continue
 		}
 		left := LeftOut{Name: g.Name, Part: g.Part, Times: len(g.Rows), Error: medianError(ratiosOf(g.Rows))}
@@ -113,17 +115,38 @@ func (f *GroupsLeftOut) Hold(widening float64) {
 // GroupRanges finds the ranges of measured ÷ predicted time from groups, and widens them
 // at both ends. Times of the same N and K of a group count as one. There are none with fewer than minGroupTimes times.
 func GroupRanges(groups []Group, widening float64) []arch.ErrorRange {
-	var clusters [][]Row
-	times := 0
+	var clusters [][]stats.Residual
 	for i := range groups {
-		times += len(groups[i].Rows)
-		weights := func(r *Row) [2]int { return [...]int{r.Problem.N, r.Problem.K} }
-		clusters = append(clusters, GroupBy(groups[i].Rows, weights)...)
+		clusters = append(clusters, groups[i].clusters()...)
+	}
+	return clusterRanges(clusters, widening)
+}
+
+// clusters are the errors of a group, those of the same N and K together.
+func (g *Group) clusters() (clusters [][]stats.Residual) {
+	type weights struct{ n, k int }
+	at := map[weights]int{}
+	for i := range g.Rows {
+		r := &g.Rows[i]
+		c, there := at[weights{r.Problem.N, r.Problem.K}]
+		if !there {
+			c = len(clusters)
+			at[weights{r.Problem.N, r.Problem.K}], clusters = c, append(clusters, nil)
+		}
+		clusters[c] = append(clusters[c], r.residual())
+	}
+	return clusters
+}
+
+func clusterRanges(clusters [][]stats.Residual, widening float64) []arch.ErrorRange {
+	times := 0
+	for _, c := range clusters {
+		times += len(c)
 	}
 	if times < minGroupTimes {
 		return nil
 	}
-	limits, used := conformal(clusters).Quantiles(1 - Level)
+	limits, used := stats.NewConformal(clusters, kindGroups(), minGroupSizes).Quantiles(1 - Level)
 	for i := range limits {
 		limits[i] = max(limits[i]+widening, 0)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
@@ -172,7 +173,7 @@ func (l *publishedIntervals) byFold() []score.Group {
 		if _, there := of[weights]; !there {
 			of[weights] = len(of) % folds
 		}
-		return fmt.Sprint(of[weights])
+		return strconv.Itoa(of[weights])
 	})
 }
 

@@ -2,9 +2,9 @@ package evalcmd
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/score"
@@ -145,7 +145,7 @@ func accuracyOf(times []*publishedTime) accuracy {
 }
 
 // byClass is a key of the class of shape, in the order of the classes.
-func byClass(t *publishedTime) string { return fmt.Sprint(int(score.LayerOf(t.row.Problem))) }
+func byClass(t *publishedTime) string { return strconv.Itoa(int(score.LayerOf(t.row.Problem))) }
 
 // classes sums up predicted times by class of shape.
 func classes(times []*publishedTime) []publishedClass {
@@ -163,40 +163,32 @@ func (o *publishedOutcome) comparisons() ([]publishedPair, score.Comparability) 
 		dtype, scheme  string
 		transA, transB bool
 	}
-	type versus struct {
-		pair pairedDevices
-		key  string // that pairs are sorted by
-		score.Versus
-	}
-	var each []versus
+	by := map[pairedDevices][]score.Versus{}
+	layers := map[string]score.Layer{}
+	var all []score.Versus
 	for _, times := range score.GroupBy(o.predicted, func(t **publishedTime) kindOfTime {
 		return kindOfTime{(*t).M, (*t).N, (*t).K, (*t).DType, (*t).Scheme, (*t).TransA, (*t).TransB}
 	}) {
 		times = onePerDevice(times)
 		for i, a := range times {
+			layers[a.Class] = score.LayerOf(a.row.Problem)
 			for _, b := range times[i+1:] {
-				v := versus{pair: pairedDevices{a.Device, b.Device, a.DType, a.Scheme, a.Class},
-					key: joined(a.Device, b.Device, a.DType, a.Scheme, byClass(a))}
-				v.Predicted, v.Measured = float64(a.Predicted/b.Predicted), float64(a.Median/b.Median)
+				v := score.Versus{Predicted: float64(a.Predicted / b.Predicted), Measured: float64(a.Median / b.Median)}
 				v.Odds, v.Apart = o.odds(a, b)
-				each = append(each, v)
+				key := pairedDevices{a.Device, b.Device, a.DType, a.Scheme, a.Class}
+				by[key], all = append(by[key], v), append(all, v)
 			}
 		}
 	}
-	of := func(list []versus) score.Comparability {
-		all := make([]score.Versus, len(list))
-		for i := range list {
-			all[i] = list[i].Versus
-		}
-		return score.ComparabilityOf(all)
+	out := make([]publishedPair, 0, len(by))
+	for key, list := range by {
+		out = append(out, publishedPair{key, score.ComparabilityOf(list)})
 	}
-	pairs := score.GroupBy(each, func(v *versus) string { return v.key })
-	slices.SortFunc(pairs, func(a, b []versus) int { return cmp.Compare(a[0].key, b[0].key) })
-	out := make([]publishedPair, len(pairs))
-	for i, list := range pairs {
-		out[i] = publishedPair{list[0].pair, of(list)}
-	}
-	return out, of(each)
+	slices.SortFunc(out, func(a, b publishedPair) int {
+		return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Second, b.Second), cmp.Compare(a.DType, b.DType),
+			cmp.Compare(a.Scheme, b.Scheme), cmp.Compare(layers[a.Class], layers[b.Class]))
+	})
+	return out, score.ComparabilityOf(all)
 }
 
 // odds returns the probability that the first of two times is the shorter one, and whether their intervals do not

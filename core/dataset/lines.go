@@ -156,7 +156,7 @@ func (r *reader) line(l *parsedLine, where string, d *Dataset) (truncated string
 			d.Conditions = l.Conditions
 		}
 	}
-	if what := l.Conditions.Difference(d.Conditions); what != "" {
+	if what := l.Difference(d.Conditions); what != "" {
 		return "", diag.Inputf("%s in %s", what, stated).At("%s", where).
 			Do("keep measurements under other conditions in another folder")
 	}

@@ -34,8 +34,8 @@ const (
 )
 
 // Calibrate finds the uncertainty of a model's times for a kernel family from evaluations on a data set, and returns
-// false if there are fewer than MinSizes. With fewer picks that have a measured time, the sigmas stay 0. The caller sets
-// Source.
+// false if there are fewer than MinSizes. With fewer picks that have a measured time, the sigmas stay 0. The caller
+// sets Source.
 func Calibrate(kernel, dataSet string, evaluations []Evaluation) (arch.Uncertainty, bool) {
 	u := calibrated(evaluations)
 	if u.Kernel = kernel; u.Ranges == nil {

@@ -30,8 +30,8 @@ import (
 //
 // The reference is never tuned, and its picks often do not run: its floors guard the scoring. Nothing was fitted to the
 // other sets than h200-triton and grouped/h200-fit, though terms were chosen with the scores of h200-triton-other and
-// -bt in view. Floors of groups, sizes and mma are of 2026-11-22, except the first set of groups: the pick of one of its
-// eight problems, 128×14336×4096, changed on 2026-11-27. Those of wgmma are of 2026-11-28, when its quantities were
+// -bt in view. Floors of groups, sizes and mma are of 2026-11-22, except the first set of groups: the pick of one of
+// its eight problems, 128×14336×4096, changed on 2026-11-27. Those of wgmma are of 2026-11-28, when its quantities were
 // fitted for picks: these became faster on average, and times less exact by one to two per cent.
 const floorsFile = "testdata/floors.csv"
 

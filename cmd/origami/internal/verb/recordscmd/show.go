@@ -122,7 +122,8 @@ func gpus(d *dataset.Dataset) []gpuRow {
 		k := kernel{m.Problem, m.Config}
 		times[k] = append(times[k], m.Median)
 	}
-	all := slices.DeleteFunc(append(d.All(), d.Checks()...), func(m dataset.Measurement) bool { return m.Environment == nil })
+	unknown := func(m dataset.Measurement) bool { return m.Environment == nil }
+	all := slices.DeleteFunc(append(d.All(), d.Checks()...), unknown)
 	rows := []gpuRow{}
 	for _, of := range score.GroupBy(all, func(m *dataset.Measurement) [2]string {
 		return [...]string{m.GPU, m.Environment.Driver}

@@ -94,8 +94,8 @@ func (w *writer) compared(r *score.Comparison, labels []string) compared {
 		Pick: r.Pick.Config, Best: r.Best.Config,
 		Milliseconds: figures{milliseconds(r.Pick.Predicted), milliseconds(r.Pick.Measured),
 			milliseconds(r.Best.Measured), 0},
-		TFLOPS:       figures{tflops(r.Pick.Predicted), tflops(r.Pick.Measured), tflops(r.Best.Measured), 0},
-		Efficiency:   r.Efficiency(), Tau: ask.Number(r.Tau), PickRank: r.PickRank, PassedOver: r.PassedOver,
+		TFLOPS:     figures{tflops(r.Pick.Predicted), tflops(r.Pick.Measured), tflops(r.Best.Measured), 0},
+		Efficiency: r.Efficiency(), Tau: ask.Number(r.Tau), PickRank: r.PickRank, PassedOver: r.PassedOver,
 		Measured: r.Measured, Candidates: r.Candidates, Registers: r.Pick.Resources.Registers,
 		Spills: int(r.Pick.Resources.SpillBytes), Phase: r.Phase, Noise: ask.Number(r.Noise), BestRank: r.BestRank,
 		Wrong: r.Wrong, NotBuilt: r.NotBuilt, Failed: r.Failed, Missing: r.Missing, ClockMoved: r.ClockMoved}

@@ -124,22 +124,23 @@ func (o *Scored) Evaluation() Evaluation {
 	}
 	for i := range o.Rows {
 		r := &o.Rows[i]
+		held, of := score.Held(r.Rows, o.Scope)
 		scored := Evaluated{
 			Record: r.Problem.Record(), Labels: Labels(o.Labels, o.Labelled[i]), Class: r.Class.String(),
-			Pick: r.Pick.Config, PickMS: Number(Milliseconds(r.Pick.Time)),
-			PredictedMS: Milliseconds(r.Predicted),
-			Best:        r.Best.Config, BestMS: Milliseconds(r.Best.Time), Eff: Number(r.Efficiency()),
+			Pick: r.Pick.Config, PickMS: Number(Milliseconds(r.Pick.Measured)),
+			PredictedMS: Milliseconds(r.Pick.Predicted),
+			Best:        r.Best.Config, BestMS: Milliseconds(r.Best.Measured), Eff: Number(r.Efficiency()),
 			Top4: Number(r.Top[0]), Top8: Number(r.Top[1]), Top16: Number(r.Top[2]),
 			Tau: Number(r.Tau), PickRank: place(r.PickRank), BestRank: place(r.BestRank),
 			Error:    Number(r.Error),
-			Coverage: Number(coverage(r, o.Scope)), Recorded: r.Measured, Refused: r.Rejected,
+			Coverage: Number(float64(held) / float64(of)), Recorded: r.Measured, Refused: r.Rejected,
 			InSample: o.Arch.InSample(r.Problem, o.Data.Kernel),
 			Outside:  append([]string{}, o.Arch.Outside(o.Data.Kernel, &r.Problem, r.Pick.Config.SplitK)...),
 		}
-		if low, high, ok := r.PickInterval(o.Scope); ok {
+		if low, high, ok := r.Pick.Interval(o.Scope); ok {
 			scored.IntervalMS = &[2]float64{float64(low) * 1e3, float64(high) * 1e3}
 		}
-		if held, ok := r.PickCovered(o.Scope); ok {
+		if held, ok := r.Pick.Held(o.Scope); ok {
 			scored.Held = &held
 		}
 		out.Problems = append(out.Problems, scored)
@@ -147,17 +148,10 @@ func (o *Scored) Evaluation() Evaluation {
 	for _, p := range o.Data.Partial {
 		out.Partial = append(out.Partial, p.Record())
 	}
-	classes, summaries := score.SummariseByClass(o.Rows, o.Scope)
-	for i, c := range classes {
-		out.Classes = append(out.Classes, Field{Name: c.String(), Value: summary(summaries[i])})
+	for _, c := range score.SummariseByClass(o.Rows, o.Scope) {
+		out.Classes = append(out.Classes, Field{Name: c.Class, Value: summary(c.EvaluationSummary)})
 	}
 	return out
-}
-
-// coverage is the share of the measured times inside their intervals, NaN without intervals.
-func coverage(r *score.Evaluation, scope score.ScopeOf) float64 {
-	held, of := r.PointsCovered(scope)
-	return float64(held) / float64(of)
 }
 
 func summary(s score.EvaluationSummary) Fields {

@@ -5,14 +5,11 @@
 package main
 
 import (
-	"bytes"
 	"compress/gzip"
-	"encoding/csv"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"os"
 	"slices"
@@ -20,11 +17,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/builtins"
-	"github.com/origami-gemm/origami/cmd/origami/internal/cli"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
 )
 
@@ -114,26 +109,21 @@ func TestPublishedScores(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	floors := csvtest.Read(t, floorsFile)
-	for _, row := range floors[1:] {
-		floor, err := strconv.ParseFloat(row[1], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if score, ok := scores[row[0]]; !ok || score < floor {
-			t.Errorf("%s is %.4f, and was at least %.3f", row[0], score, floor)
+	floors := csvtest.Named(t, floorsFile)
+	for _, row := range floors {
+		floor, err := strconv.ParseFloat(row["at_least"], 64)
+		if score, ok := scores[row["score"]]; err != nil || !ok || score < floor {
+			t.Errorf("%s is %.4f, and was at least %s (%v)", row["score"], score, row["at_least"], err)
 		}
 	}
-	if len(floors)-1 < len(order) {
-		t.Errorf("%d of %d scores have a floor; run `make checked`", len(floors)-1, len(order))
+	if len(floors) < len(order) {
+		t.Errorf("%d of %d scores have a floor; run `make checked`", len(floors), len(order))
 	}
 	inDocs(t, &got)
 	winners(t, &got)
 	sure(t, &got)
 	hardest(t, &got)
 }
-
-const winnersFile = "../../plugins/library/published/winners.csv"
 
 // winners holds the recorded share of right winners, of pairs of devices that differ on enough shapes, to the scores.
 func winners(t *testing.T, got *publishedScore) {
@@ -147,14 +137,7 @@ func winners(t *testing.T, got *publishedScore) {
 				p.Winner*float64(p.Decided))
 		}
 	}
-	if *writeScores {
-		if err := os.WriteFile(winnersFile, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if file, err := os.ReadFile(winnersFile); err != nil || string(file) != b.String() {
-		t.Errorf("%s is not what the models score, %v; run `make checked`", winnersFile, err)
-	}
+	current(t, "../../plugins/library/published/winners.csv", b.String())
 }
 
 const trustPage = "../../docs/trust.md"
@@ -186,68 +169,62 @@ func hardest(t *testing.T, got *publishedScore) {
 	shown(t, trustPage, "<!-- left out: written by `make checked` -->", "<!-- end of left out -->", b.String())
 }
 
+// trusted is a line of `origami trust --json`.
+type trusted struct {
+	Device, Kernel, From string
+	DTypes               []string
+	Evidence             arch.Evidence
+	Times                int
+	Error                float64 `json:"median_error"`
+	Low                  float64 `json:"width_low"`
+	High                 float64 `json:"width_high"`
+}
+
 // docs/trust.md has what `origami trust` says of the devices with times, and once what several sisters have alike.
 func TestTrustInDocs(t *testing.T) {
 	var checked, sister strings.Builder
 	checked.WriteString("| device | family | type | times | median error | high ÷ low | publishers, or data set |\n" +
 		"| --- | --- | --- | ---: | ---: | --- | --- |\n")
 	sister.WriteString("| devices | families and types |\n| --- | --- |\n")
-	var order []string                                              // of devices
-	families, types := map[string][]string{}, map[string][]string{} // of a device, and of a device's family
-	for _, line := range strings.Split(strings.TrimSpace(command(t, nil, "--in-process", "trust", "--json")), "\n") {
-		var row struct {
-			Device, Kernel, From string
-			DTypes               []string
-			Evidence             arch.Evidence
-			Times                int
-			Error                float64 `json:"median_error"`
-			Low                  float64 `json:"width_low"`
-			High                 float64 `json:"width_high"`
-		}
+	var others []trusted // of sisters, or of other kinds of problems
+	for line := range strings.Lines(command(t, nil, "--in-process", "trust", "--json")) {
+		var row trusted
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
 			t.Fatal(err)
 		}
-		width := fmt.Sprintf("%.2f–%.2f", row.Low, row.High)
 		switch {
 		case row.Evidence == arch.EvidenceUnchecked || strings.HasSuffix(row.From, "which costs the same)"):
 		case row.Evidence == arch.EvidenceSister || row.Evidence == arch.EvidenceRelated:
-			family := row.Device + " " + row.Kernel
-			if families[row.Device] == nil {
-				order = append(order, row.Device)
-			}
-			if types[family] == nil {
-				families[row.Device] = append(families[row.Device], row.Kernel)
-			}
-			for _, one := range row.DTypes {
-				if !slices.Contains(types[family], one) {
-					types[family] = append(types[family], one)
-				}
-			}
+			others = append(others, row)
 		default:
 			median := ""
 			if row.Error > 0 {
 				median = fmt.Sprintf("%.1f %%", 100*row.Error)
 			}
-			fmt.Fprintf(&checked, "| %s | %s | %s | %d | %s | %s | %s |\n", row.Device, row.Kernel,
-				strings.Join(row.DTypes, ", "), row.Times,
-				median, width, strings.TrimPrefix(row.From, "published times: "))
+			fmt.Fprintf(&checked, "| %s | %s | %s | %d | %s | %.2f–%.2f | %s |\n", row.Device, row.Kernel,
+				strings.Join(row.DTypes, ", "), row.Times, median, row.Low, row.High,
+				strings.TrimPrefix(row.From, "published times: "))
 		}
 	}
-	var alike []string
-	devices := map[string][]string{} // that have the same families and types
-	for _, device := range order {
-		var all []string
-		for _, family := range families[device] {
-			all = append(all, family+": "+strings.Join(types[device+" "+family], ", "))
+	type device struct{ name, families string }
+	var devices []device
+	for _, rows := range score.GroupBy(others, func(r *trusted) string { return r.Device }) {
+		var families []string
+		for _, of := range score.GroupBy(rows, func(r *trusted) string { return r.Kernel }) {
+			var types []string
+			for _, r := range of {
+				types = append(types, slices.DeleteFunc(r.DTypes, func(t string) bool { return slices.Contains(types, t) })...)
+			}
+			families = append(families, of[0].Kernel+": "+strings.Join(types, ", "))
 		}
-		rest := strings.Join(all, "; ")
-		if devices[rest] == nil {
-			alike = append(alike, rest)
-		}
-		devices[rest] = append(devices[rest], device)
+		devices = append(devices, device{rows[0].Device, strings.Join(families, "; ")})
 	}
-	for _, rest := range alike {
-		fmt.Fprintf(&sister, "| %s | %s |\n", strings.Join(devices[rest], ", "), rest)
+	for _, alike := range score.GroupBy(devices, func(d *device) string { return d.families }) {
+		var names []string
+		for _, d := range alike {
+			names = append(names, d.name)
+		}
+		fmt.Fprintf(&sister, "| %s | %s |\n", strings.Join(names, ", "), alike[0].families)
 	}
 	shown(t, trustPage, "<!-- checked: written by `make checked` -->", "<!-- end of checked -->", checked.String())
 	shown(t, trustPage, "<!-- sister: written by `make checked` -->", "<!-- end of sister -->", sister.String())
@@ -340,19 +317,27 @@ func shown(t *testing.T, path, begin, end, text string) {
 // sides are two devices with the type and the schemes of the times that are compared.
 type sides struct{ first, second, dtype, schemeOfFirst, schemeOfSecond string }
 
+// eachTime is part of a line of `eval --published --each --json`.
+type eachTime struct {
+	Device, DType, Scheme, Timing, Class string
+	M, N, K                              int
+	TransA                               bool    `json:"trans_a"`
+	TransB                               bool    `json:"trans_b"`
+	Published                            float64 `json:"published_seconds"`
+	Predicted                            float64 `json:"predicted_seconds"` // 0 without
+}
+
 // The recorded ratios of NVIDIA's to AMD's times are of the published times and the predictions of today.
 func TestPublishedSides(t *testing.T) {
-	var errs, out bytes.Buffer
-	if code := cli.Main(cli.System{
-		Args: []string{"--in-process", "eval", "--published", "--arch", "h100,mi300x,h200,mi355x", "--model", "refined",
-			"--each", "--format", "csv"},
-		Streams: iostreams.Plain(nil, &out, &errs), Connect: builtins.Connect, Getenv: func(string) string { return "" },
-	}); code != 0 {
-		t.Fatal(errs.String())
-	}
-	rows, err := csv.NewReader(&out).ReadAll()
-	if err != nil {
-		t.Fatal(err)
+	var times []eachTime
+	text := command(t, nil, "--in-process", "eval", "--published", "--arch", "h100,mi300x,h200,mi355x", "--model",
+		"refined", "--each", "--json")
+	for line := range strings.Lines(text) {
+		var one eachTime
+		if err := json.Unmarshal([]byte(line), &one); err != nil {
+			t.Fatal(err)
+		}
+		times = append(times, one)
 	}
 	var b strings.Builder
 	b.WriteString("first,second,dtype,scheme_of_first,scheme_of_second,shapes,number,published,predicted," +
@@ -363,72 +348,63 @@ func TestPublishedSides(t *testing.T) {
 		{"sm90@h200", "gfx950@mi355x", "bf16", "none", "none"},
 		{"sm90@h200", "gfx950@mi355x", "fp8", "block128+quant", "block128"},
 	} {
-		s.table(t, &b, rows)
+		s.table(&b, times)
 	}
-	const path = "../../experiments/nvidia-amd-published/sides.csv"
+	current(t, "../../experiments/nvidia-amd-published/sides.csv", b.String())
+}
+
+// current holds a file to a text, or writes it.
+func current(t *testing.T, path, text string) {
+	t.Helper()
 	if *writeScores {
-		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if text, err := os.ReadFile(path); err != nil || string(text) != b.String() {
+	if file, err := os.ReadFile(path); err != nil || string(file) != text {
 		t.Errorf("%s has other numbers (%v); run `make checked`", path, err)
 	}
 }
 
 // table writes a row for each class of shape that both devices have at least ten times of.
-func (s sides) table(t *testing.T, b *strings.Builder, rows [][]string) {
-	t.Helper()
-	column := map[string]int{}
-	for i, name := range rows[0] {
-		column[name] = i
+func (s sides) table(b *strings.Builder, all []eachTime) {
+	type shape struct {
+		m, n, k        int
+		transA, transB bool
 	}
-	times := map[string]map[string][2]float64{} // by shape and device
-	classes := map[string]string{}
-	for _, row := range rows[1:] {
-		cell := func(name string) string { return row[column[name]] }
-		device, scheme := cell("device"), cell("scheme")
-		ours := device == s.first && scheme == s.schemeOfFirst || device == s.second && scheme == s.schemeOfSecond
-		if !ours || cell("dtype") != s.dtype || cell("predicted_seconds") == "" {
+	times := [2]map[shape]eachTime{{}, {}} // of the first device and of the second
+	for _, x := range all {
+		at := slices.Index([]string{s.first + " " + s.schemeOfFirst, s.second + " " + s.schemeOfSecond},
+			x.Device+" "+x.Scheme)
+		if at < 0 || x.DType != s.dtype || x.Predicted == 0 {
 			continue
 		}
-		shape := cell("m") + "x" + cell("n") + "x" + cell("k") + " " + cell("trans_a") + cell("trans_b")
-		var pair [2]float64
-		for i, name := range []string{"published_seconds", "predicted_seconds"} {
-			var err error
-			if pair[i], err = strconv.ParseFloat(cell(name), 64); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if times[shape] == nil {
-			times[shape] = map[string][2]float64{}
-		}
+		of := shape{x.M, x.N, x.K, x.TransA, x.TransB}
 		// Of several conditions that of layers counts, as for pairs.
-		if _, again := times[shape][device]; !again || cell("timing") == "layers" {
-			times[shape][device], classes[shape] = pair, cell("class")
+		if _, again := times[at][of]; !again || x.Timing == "layers" {
+			times[at][of] = x
 		}
 	}
 	both := map[string][]score.Versus{}
-	for _, shape := range slices.Sorted(maps.Keys(times)) {
-		first, ok := times[shape][s.first]
-		second, also := times[shape][s.second]
-		if ok && also {
-			v := score.Versus{Measured: first[0] / second[0], Predicted: first[1] / second[1]}
-			both[classes[shape]], both["all"] = append(both[classes[shape]], v), append(both["all"], v)
+	for of, first := range times[0] {
+		if second, there := times[1][of]; there {
+			v := score.Versus{Measured: first.Published / second.Published, Predicted: first.Predicted / second.Predicted}
+			both[first.Class], both["all"] = append(both[first.Class], v), append(both["all"], v)
 		}
 	}
-	for _, class := range append(score.Layers(), score.Layer(255)) {
-		name := class.String()
-		if class == 255 {
-			name = "all"
-		}
+	names := []string{}
+	for _, class := range score.Layers() {
+		names = append(names, class.String())
+	}
+	for _, name := range append(names, "all") {
 		list := both[name]
 		if len(list) < 10 {
 			continue
 		}
-		var measured, predicted, faster, saysSo float64
+		var measured, predicted []float64
+		var faster, saysSo float64
 		for _, v := range list {
-			measured, predicted = measured+math.Log(v.Measured), predicted+math.Log(v.Predicted)
+			measured, predicted = append(measured, v.Measured), append(predicted, v.Predicted)
 			if v.Measured < 1 {
 				faster++
 			}
@@ -438,8 +414,8 @@ func (s sides) table(t *testing.T, b *strings.Builder, rows [][]string) {
 		}
 		n, c := float64(len(list)), score.ComparabilityOf(list)
 		fmt.Fprintf(b, "%s,%s,%s,%s,%s,%s,%d,%.2f,%.2f,%.2f,%.2f,%.2f,%.2f\n", s.first, s.second, s.dtype, s.schemeOfFirst,
-			s.schemeOfSecond, name, len(list), math.Exp(measured/n), math.Exp(predicted/n), faster/n,
-			saysSo/n, c.Within, c.Winner)
+			s.schemeOfSecond, name, len(list), stats.Geomean(measured), stats.Geomean(predicted), faster/n, saysSo/n, c.Within,
+			c.Winner)
 	}
 }
 

@@ -27,46 +27,30 @@ var compiledColumns = []string{
 // registerBytes is the size of a register. Spills are counted in registers.
 const registerBytes = 4
 
-// EachCompiled calls use for every kernel of a kernels.csv that was built, in the order of the file. only filters by
-// column: rows with another value are skipped, and a column that the file lacks is ignored. place names the file in
-// errors. The kernel is valid until use returns.
+// EachCompiled calls use for every kernel of a kernels.csv, in the order of the file. only filters by column: rows with
+// another value are skipped, and a column that the file lacks is ignored. place names the file in errors.
 func EachCompiled(in io.Reader, place string, only map[string]string, use func(*Compiled) error) error {
-	return eachCompiled(in, place, compiledColumns, only, func(c *Compiled) error {
-		if !c.Built {
-			return nil
-		}
-		return use(c)
-	})
-}
-
-func eachCompiled(in io.Reader, place string, columns []string, only map[string]string,
-	use func(*Compiled) error,
-) error {
-	var c Compiled
-	return eachRow(in, place, columns, func(row *row) error {
-		if !row.matches(only) {
-			return nil
-		}
-		c = Compiled{Config: row.config(""), EvenK: row.number("even_k") == 1, Built: row.text("status") == "ok"}
-		if c.Built { // the other cells of one that was not may be empty
-			c.Resources = exec.Resources{
-				Registers: row.number("n_regs"), SpillBytes: unit.Bytes(registerBytes * row.number("n_spills")),
-				SharedMemory: unit.Bytes(row.number("shared")),
+	return eachRow(in, place, compiledColumns, func(row *row) error {
+		for column, value := range only {
+			if i, ok := row.column[column]; ok && row.cells[i] != value {
+				return nil
 			}
 		}
-		if row.err != nil {
-			return row.err
+		c, err := row.compiled()
+		if err != nil {
+			return err
 		}
 		return use(&c)
 	})
 }
 
-// matches reports whether the row has no other value in one of the columns.
-func (r *row) matches(only map[string]string) bool {
-	for column, value := range only {
-		if i, ok := r.column[column]; ok && r.cells[i] != value {
-			return false
+func (r *row) compiled() (c Compiled, err error) {
+	c = Compiled{Config: r.config(""), EvenK: r.number("even_k") == 1, Built: r.text("status") == "ok"}
+	if c.Built { // the other cells of one that was not may be empty
+		c.Resources = exec.Resources{
+			Registers: r.number("n_regs"), SpillBytes: unit.Bytes(registerBytes * r.number("n_spills")),
+			SharedMemory: unit.Bytes(r.number("shared")),
 		}
 	}
-	return true
+	return c, r.err
 }

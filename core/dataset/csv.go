@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/unit"
@@ -17,13 +18,13 @@ import (
 
 // table reads a data set in the CSV layout.
 func (r *reader) table(times []string, d *Dataset) error {
+	if err := r.kernels("kernels.csv", d); err != nil {
+		return err
+	}
 	for _, file := range times {
 		if err := r.times(file, d); err != nil {
 			return err
 		}
-	}
-	if err := r.kernels("kernels.csv", d); err != nil {
-		return err
 	}
 	if r.stated.Library == "" {
 		return nil
@@ -37,28 +38,38 @@ func (r *reader) times(file string, d *Dataset) error {
 	}
 	columns := []string{"m", "n", "k", "bm", "bn", "bk", "stages", "warps", "gm", "ms", "reps"}
 	return r.rows(file, columns, func(row *row) error {
-		return row.add(d, Measurement{
-			Problem: row.problem(r.base), Config: row.config(d.Kernel),
-			Median: row.milliseconds("ms"), Runs: row.count("reps"),
-		})
+		m := Measurement{Problem: row.problem(r.base), Config: row.config(d.Kernel), Median: row.milliseconds("ms"),
+			Runs: row.count("reps")}
+		if row.err == nil && r.compiled != nil {
+			m.Resources = r.resources(d, &m)
+		}
+		return row.add(d, m)
 	})
 }
 
-func (r *reader) kernels(file string, d *Dataset) error {
-	in, closer, err := r.open(file, limit.Table)
-	if err != nil {
-		return err
+// resources are what the compiler reports of a kernel. One that is listed at the group of the data set only stands for
+// its other groups too.
+func (r *reader) resources(d *Dataset, m *Measurement) exec.Resources {
+	k := compiledKeyOf(m.Problem, m.Config)
+	found, ok := r.compiled[k]
+	if !ok {
+		k.config.GroupM = d.GroupM
+		found = r.compiled[k]
 	}
-	defer func() { _ = closer.Close() }()
-	columns := append([]string{"gm"}, compiledColumns...)
-	return eachCompiled(in, path.Join(r.name, file), columns, nil, func(c *Compiled) error {
+	return found
+}
+
+func (r *reader) kernels(file string, d *Dataset) error {
+	r.compiled = map[compiledKey]exec.Resources{}
+	return r.rows(file, append([]string{"gm"}, compiledColumns...), func(row *row) error {
+		c, err := row.compiled()
 		c.Config.Kernel = d.Kernel
 		if k := (compiledKey{c.Config, c.EvenK}); c.Built {
-			d.compiled[k] = c.Resources
+			r.compiled[k] = c.Resources
 		} else {
 			d.notBuilt[k] = true
 		}
-		return nil
+		return err
 	})
 }
 

@@ -5,10 +5,10 @@ package dataset
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/timing"
@@ -43,26 +43,39 @@ func (c *Conditions) Timing() timing.Timing {
 
 // Difference says what differs between two sets of conditions, "" if nothing does.
 func (c Conditions) Difference(from Conditions) string {
-	for _, f := range []struct{ name, mine, other string }{
-		{"architecture", c.Arch, from.Arch}, {"device", c.Device, from.Device},
-		{"device's name", c.DeviceName, from.DeviceName},
-		{"device's name in the driver", c.DriverName, from.DriverName},
-		{"kernel family", c.Kernel, from.Kernel}, {"L2", temperature(c.WarmL2), temperature(from.WarmL2)},
-		{"input distribution", c.Input, from.Input}, {"executor", c.Executor, from.Executor},
-		{"executor's version", c.ExecutorVersion, from.ExecutorVersion},
-	} {
-		if f.mine != f.other {
-			return fmt.Sprintf("the %s is %q and was %q", f.name, f.mine, f.other)
+	mine, other := c.texts(), from.texts()
+	for i := range mine {
+		if *mine[i].text != *other[i].text {
+			return fmt.Sprintf("%s is %q and was %q", mine[i].key, *mine[i].text, *other[i].text)
 		}
+	}
+	if c.WarmL2 != from.WarmL2 {
+		return fmt.Sprintf("warm_l2 is %v and was %v", c.WarmL2, from.WarmL2)
 	}
 	return ""
 }
 
-func temperature(warm bool) string {
-	if warm {
-		return "warm"
+// keyed is a text of conditions or of a measurement, with its key.
+type keyed struct {
+	key  string
+	text *string
+}
+
+// texts lists the texts of conditions. The first ones must be there.
+func (c *Conditions) texts() [8]keyed {
+	return [...]keyed{{"arch", &c.Arch}, {"device", &c.Device}, {"kernel", &c.Kernel}, {"input", &c.Input},
+		{"device_name", &c.DeviceName}, {"driver_device_name", &c.DriverName}, {"executor", &c.Executor},
+		{"executor_version", &c.ExecutorVersion}}
+}
+
+// missing is the key of a text that must be there and is not, "" if all are.
+func (c *Conditions) missing() string {
+	for i, t := range c.texts() {
+		if i < 4 && *t.text == "" {
+			return t.key
+		}
 	}
-	return "cold"
+	return ""
 }
 
 // Dataset is a set of measurements of one kernel family on one device under one set of conditions.
@@ -90,12 +103,10 @@ type Dataset struct {
 	// first is the sweep's first measurement of a configuration, at any group.
 	first  map[key]int32
 	finals map[finalKey]bool
-	blocks map[blockKey][]int32
 	// recorded has the records of each problem, by its number. problems lists the problems with candidates.
 	recorded  []recorded
 	problems  []gemm.Problem
 	libraries []string
-	compiled  map[compiledKey]exec.Resources
 	notBuilt  map[compiledKey]bool
 	checks    []Measurement
 	most      int // of measurements, and of checks
@@ -128,8 +139,8 @@ type recorded struct {
 	// all are its measurements, candidates the sweep's without the libraries.
 	all, candidates []int32
 	libraries       int
-	// blocks are the numbers of the blocks of final measurements, in the order of the files.
-	blocks []int
+	// blocks are the final measurements by the number of their block.
+	blocks map[int][]int32
 }
 
 // key identifies a configuration or a library on a problem, by numbers. The configuration of a library is the zero one,
@@ -141,12 +152,6 @@ type finalKey struct {
 	key
 	block int
 	null  bool
-}
-
-// blockKey identifies a block of final measurements.
-type blockKey struct {
-	problem int32
-	block   int
 }
 
 // compiledKey identifies a compiled kernel of the CSV layout. The launch-order group is part of it because some kernel
@@ -166,8 +171,8 @@ func New(name string, c Conditions) *Dataset {
 	return &Dataset{
 		Name: name, Conditions: c,
 		problemIDs: map[gemm.Problem]int32{}, configIDs: map[gemm.Config]int32{}, libraryIDs: map[string]int32{"": 0},
-		sweep: map[key]int32{}, first: map[key]int32{}, finals: map[finalKey]bool{}, blocks: map[blockKey][]int32{},
-		compiled: map[compiledKey]exec.Resources{}, notBuilt: map[compiledKey]bool{}, most: limit.Measurements,
+		sweep: map[key]int32{}, first: map[key]int32{}, finals: map[finalKey]bool{},
+		notBuilt: map[compiledKey]bool{}, most: limit.Measurements,
 	}
 }
 
@@ -238,11 +243,11 @@ func twice(m *Measurement) error {
 // addFinal enters the next measurement into its block.
 func (d *Dataset) addFinal(m *Measurement, k key) {
 	d.finals[finalKey{k, m.Block, m.Null}] = true
-	at := blockKey{k.problem, m.Block}
-	if r := &d.recorded[k.problem]; d.blocks[at] == nil {
-		r.blocks = append(r.blocks, m.Block)
+	r := &d.recorded[k.problem]
+	if r.blocks == nil {
+		r.blocks = map[int][]int32{}
 	}
-	d.blocks[at] = append(d.blocks[at], int32(d.measurements.len()))
+	r.blocks[m.Block] = append(r.blocks[m.Block], int32(d.measurements.len()))
 }
 
 // addSweep enters the next measurement into the sweep.
@@ -307,12 +312,16 @@ func (d *Dataset) commonGroup() int {
 
 // Sweep lists the sweep's measurements of a problem in the order of the files, without the libraries.
 func (d *Dataset) Sweep(p gemm.Problem) []Measurement {
-	at := d.recordedOf(p).candidates
-	found := make([]Measurement, len(at))
-	for i := range at {
-		found[i] = d.at(at[i])
+	return d.list(d.recordedOf(p).candidates)
+}
+
+// list lists the measurements with some numbers.
+func (d *Dataset) list(numbers []int32) []Measurement {
+	list := make([]Measurement, len(numbers))
+	for i, n := range numbers {
+		list[i] = *d.measurements.at(n)
 	}
-	return found
+	return list
 }
 
 // SweepLen returns the number of the sweep's measurements of a problem, libraries included.
@@ -340,22 +349,12 @@ func (d *Dataset) Checks() []Measurement { return d.checks }
 
 // Of lists the measurements of a problem, finals and libraries included, in the order of the files.
 func (d *Dataset) Of(p gemm.Problem) []Measurement {
-	var of []Measurement
-	if n, there := d.problemIDs[p]; there {
-		for _, i := range d.recorded[n].all {
-			of = append(of, d.at(i))
-		}
-	}
-	return of
+	return d.list(d.recordedOf(p).all)
 }
 
 // All lists the measurements in the order of the files, without the checks.
 func (d *Dataset) All() []Measurement {
-	all := make([]Measurement, d.measurements.len())
-	for i := range all {
-		all[i] = d.at(int32(i))
-	}
-	return all
+	return slices.Concat(d.measurements.pieces...)
 }
 
 // Problems lists the problems that have measurements of the kernel family, in the order of the files.
@@ -377,7 +376,7 @@ func (d *Dataset) FindLibrary(p gemm.Problem, library string) (Measurement, bool
 func (d *Dataset) find(p gemm.Problem, c gemm.Config, library string) (Measurement, bool) {
 	if k, ok := d.keyOf(p, c, library); ok {
 		if i, ok := d.sweep[k]; ok {
-			return d.at(i), true
+			return *d.measurements.at(i), true
 		}
 	}
 	return Measurement{}, false
@@ -401,7 +400,7 @@ func (d *Dataset) Candidate(p gemm.Problem, c gemm.Config) (Measurement, bool) {
 	c.GroupM = 0
 	if k, ok := d.keyOf(p, c, ""); ok {
 		if i, ok := d.first[k]; ok {
-			return d.at(i), true
+			return *d.measurements.at(i), true
 		}
 	}
 	return Measurement{}, false
@@ -412,16 +411,11 @@ func (d *Dataset) Candidate(p gemm.Problem, c gemm.Config) (Measurement, bool) {
 // missing.
 func (d *Dataset) Finals(p gemm.Problem) [][]Measurement {
 	var complete [][]Measurement
-	for _, block := range slices.Sorted(slices.Values(d.recordedOf(p).blocks)) {
-		at := d.blocks[blockKey{d.problemIDs[p], block}]
-		if len(at) != d.measurements.at(at[0]).Arms {
-			continue
+	blocks := d.recordedOf(p).blocks
+	for _, block := range slices.Sorted(maps.Keys(blocks)) {
+		if arms := d.list(blocks[block]); len(arms) == arms[0].Arms {
+			complete = append(complete, arms)
 		}
-		arms := make([]Measurement, len(at))
-		for i := range at {
-			arms[i] = d.at(at[i])
-		}
-		complete = append(complete, arms)
 	}
 	return complete
 }
@@ -429,25 +423,8 @@ func (d *Dataset) Finals(p gemm.Problem) [][]Measurement {
 // NextBlock returns the number of the next block of final measurements of a problem.
 func (d *Dataset) NextBlock(p gemm.Problem) int {
 	last := 0
-	for _, block := range d.recordedOf(p).blocks {
+	for block := range d.recordedOf(p).blocks {
 		last = max(last, block)
 	}
 	return last + 1
-}
-
-// at returns the i-th measurement. In the CSV layout the compiler's report is kept per compiled kernel; a kernel
-// that is listed at the group of the data set only stands for its other groups too.
-func (d *Dataset) at(i int32) Measurement {
-	m := *d.measurements.at(i)
-	if len(d.compiled) == 0 || m.Library != "" {
-		return m
-	}
-	k := compiledKeyOf(m.Problem, m.Config)
-	r, ok := d.compiled[k]
-	if !ok {
-		k.config.GroupM = d.GroupM
-		r = d.compiled[k]
-	}
-	m.Resources = r
-	return m
 }

@@ -66,12 +66,12 @@ func parseDescription(text []byte, place string) (*description, error) {
 	if err := strictjson.Unmarshal(text, &s); err != nil {
 		return nil, diag.Inputf("not a dataset description: %v", err).At("%s", place).Do("%s", seeFormat)
 	}
-	for _, field := range []struct{ name, value string }{
-		{"arch", s.Arch}, {"device", s.Device}, {"kernel", s.Kernel}, {"input", s.Input}, {"source", s.Source},
-	} {
-		if field.value == "" {
-			return nil, diag.Inputf("%s is missing", field.name).At("%s", place).Do("%s", seeFormat)
-		}
+	missing := s.missing()
+	if missing == "" && s.Source == "" {
+		missing = "source"
+	}
+	if missing != "" {
+		return nil, diag.Inputf("%s is missing", missing).At("%s", place).Do("%s", seeFormat)
 	}
 	return &s, nil
 }

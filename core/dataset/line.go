@@ -108,7 +108,7 @@ func parseLine(text []byte) (l line, err error) {
 	if at := len(text) - len(sumOf(nil)); l.Sum != "" && (at < 0 || string(text[at:]) != sumOf(text[:at])) {
 		return line{}, errors.New("it was changed: the line is not that of its checksum")
 	}
-	for _, check := range []func() error{l.header, l.lengths, l.problem, l.config, l.samples, l.clock, l.numerics} {
+	for _, check := range []func() error{l.header, l.numerics, l.lengths, l.problem, l.config, l.samples, l.clock} {
 		if err := check(); err != nil {
 			return line{}, err
 		}
@@ -145,25 +145,18 @@ const (
 
 // lengths checks the sizes of texts and lists.
 func (l *line) lengths() error {
-	type named struct{ name, text string }
-	texts := []named{
-		{"detail", l.Detail}, {"library", l.Library}, {"host_software", l.Host}, {"arch", l.Arch}, {"device", l.Device},
-		{"device_name", l.DeviceName}, {"driver_device_name", l.DriverName}, {"kernel", l.Kernel}, {"input", l.Input},
-		{"executor", l.Executor}, {"executor_version", l.ExecutorVersion}, {"gpu", l.GPU},
-	}
-	if n := l.Numerics; n != nil {
-		texts = append(texts, named{"reference", n.Reference})
-	}
+	conditions := l.Conditions.texts()
+	texts := append(l.Measurement.texts(), conditions[:]...)
 	if e := l.Environment; e != nil {
-		texts = append(texts, named{"driver", e.Driver}, named{"runtime", e.Runtime},
-			named{"throttle_reasons", strings.Join(e.ThrottleReasons, "")})
+		reasons := strings.Join(e.ThrottleReasons, "")
+		texts = append(texts, keyed{"throttle_reasons", &reasons})
 		if len(e.ThrottleReasons) > maxText {
 			return fmt.Errorf("throttle_reasons has %d entries, and at most %d are read", len(e.ThrottleReasons), maxText)
 		}
 	}
 	for _, t := range texts {
-		if len(t.text) > maxText {
-			return fmt.Errorf("%s has %d bytes, and at most %d are read", t.name, len(t.text), maxText)
+		if len(*t.text) > maxText {
+			return fmt.Errorf("%s has %d bytes, and at most %d are read", t.key, len(*t.text), maxText)
 		}
 	}
 	if len(l.Samples) > maxSamples {
@@ -177,12 +170,8 @@ func (l *line) header() error {
 	if l.Schema != Schema {
 		return schemaError(l.Schema)
 	}
-	for _, f := range []struct{ name, value string }{
-		{"arch", l.Arch}, {"device", l.Device}, {"kernel", l.Kernel}, {"input", l.Input},
-	} {
-		if f.value == "" {
-			return fmt.Errorf("%s is missing", f.name)
-		}
+	if missing := l.missing(); missing != "" {
+		return fmt.Errorf("%s is missing", missing)
 	}
 	switch l.Phase {
 	case Sweep, Check:

@@ -257,14 +257,14 @@ func TestBrokenLines(t *testing.T) {
 		log       string
 		truncated bool
 	}{
-		"here/measurements.jsonl:6: the last line is cut off":                {all[:len(all)-100], true},
-		"here/measurements.jsonl:6: the last line is cut off;":               {all[:len(all)-1], true},
-		"here/measurements.jsonl:6: the line is no JSON object (":            {all[:last] + "\x00\x00\x00\n", true},
-		"here/measurements.jsonl:2: the line is no JSON object (":            {cutOff, false},
-		"here/measurements.jsonl:2: the line is no JSON object (unexpected ": {lines[0] + "\n" + lines[2], false},
-		"here/measurements.jsonl:3: phase \"none\" is none of":               {lines[0] + lines[1] + badPhase, false},
-		"here/measurements.jsonl:7: 64x32x16 w4 s3 g4":                       {all + lines[0], false},
-		`here/measurements.jsonl:7: the executor's version is "0.2.0" and w`: {all + text(t, other, full()), false},
+		"here/measurements.jsonl:6: the last line is cut off":                 {all[:len(all)-100], true},
+		"here/measurements.jsonl:6: the last line is cut off;":                {all[:len(all)-1], true},
+		"here/measurements.jsonl:6: the line is no JSON object (":             {all[:last] + "\x00\x00\x00\n", true},
+		"here/measurements.jsonl:2: the line is no JSON object (":             {cutOff, false},
+		"here/measurements.jsonl:2: the line is no JSON object (unexpected ":  {lines[0] + "\n" + lines[2], false},
+		"here/measurements.jsonl:3: phase \"none\" is none of":                {lines[0] + lines[1] + badPhase, false},
+		"here/measurements.jsonl:7: 64x32x16 w4 s3 g4":                        {all + lines[0], false},
+		`here/measurements.jsonl:7: executor_version is "0.2.0" and was "0.1`: {all + text(t, other, full()), false},
 		`here/measurements.jsonl:2: the key "phase" is there twice`: {
 			lines[0] + strings.Replace(lines[1], `"phase"`, `"phase":"final","phase"`, 1) + lines[2], false},
 		"here/measurements.jsonl:1: the line is longer than": {strings.Repeat("x", limit.Line+1), false},

@@ -13,9 +13,35 @@ import (
 	"github.com/origami-gemm/origami/core/limit"
 )
 
-// lines reads a file with a measurement per line. Lines are parsed beside each other, since that takes nearly all of
-// the time, and entered in their order.
+// lines reads a file with a measurement per line.
 func (r *reader) lines(file string, d *Dataset) error {
+	var truncated *Truncated // the line before, which must be the last
+	cut := func(fix string) error {
+		return diag.Inputf("%s", truncated.Why).At("%s", truncated.Where).Do("%s", fix)
+	}
+	err := r.each(file, func(where string, offset int64, l *parsedLine) error {
+		if truncated != nil {
+			return cut("restore the file, or remove the line")
+		}
+		why, err := r.line(l, where, d)
+		if why != "" {
+			truncated = &Truncated{Where: where, Why: why, Keep: offset}
+		}
+		return err
+	})
+	switch {
+	case err != nil || truncated == nil:
+		return err
+	case r.recovers && file == Log:
+		r.truncated = truncated
+		return nil
+	}
+	return cut("the command that measured goes on from here and drops it; or remove the line")
+}
+
+// each calls use for each line of a file, with where it is and how many bytes are before it. Lines are parsed beside
+// each other, since that takes nearly all of the time, and used in their order.
+func (r *reader) each(file string, use func(where string, offset int64, l *parsedLine) error) error {
 	f, closer, err := r.open(file, limit.Records)
 	if err != nil {
 		return err
@@ -29,27 +55,14 @@ func (r *reader) lines(file string, d *Dataset) error {
 		}
 	}()
 	go parseAhead(ctx, limit.NewLines(f), batches)
-	var (
-		place     = path.Join(r.name, file)
-		truncated *Truncated // the line before, which must be the last
-		offset    int64
-		n         = 0
-	)
+	place, offset, n := path.Join(r.name, file), int64(0), 0
 	for b := range batches {
 		<-b.parsed
 		for i := range b.lines {
 			n++
 			l := &b.lines[i]
-			where := fmt.Sprintf("%s:%d", place, n)
-			if truncated != nil {
-				return diag.Inputf("%s", truncated.Why).At("%s", truncated.Where).Do("restore the file, or remove the line")
-			}
-			why, err := r.line(l, where, d)
-			if err != nil {
+			if err := use(fmt.Sprintf("%s:%d", place, n), offset, l); err != nil {
 				return err
-			}
-			if why != "" {
-				truncated = &Truncated{Where: where, Why: why, Keep: offset}
 			}
 			offset += int64(l.size)
 		}
@@ -60,15 +73,7 @@ func (r *reader) lines(file string, d *Dataset) error {
 			return r.unreadable(file, b.end)
 		}
 	}
-	if truncated == nil {
-		return nil
-	}
-	if r.recovers && file == Log {
-		r.truncated = truncated
-		return nil
-	}
-	return diag.Inputf("%s", truncated.Why).At("%s", truncated.Where).
-		Do("the command that measured goes on from here and drops it; or remove the line")
+	return nil
 }
 
 // batch is some lines of a file.
@@ -83,11 +88,10 @@ type batch struct {
 
 // parsedLine is a line of so many bytes, and what it says.
 type parsedLine struct {
-	size       int
-	whole      bool // it has a line feed
-	conditions Conditions
-	m          Measurement
-	err        error
+	size  int
+	whole bool // it has a line feed
+	line
+	err error
 }
 
 // batchSize and batchLines are about how many bytes and lines are parsed at once. Lines may be short.
@@ -129,7 +133,7 @@ func (b *batch) parse() {
 		l := &b.lines[i]
 		var body []byte
 		body, l.whole = bytes.CutSuffix(text[:l.size], []byte("\n"))
-		l.conditions, l.m, l.err = ParseLine(body)
+		l.line, l.err = parseLine(body)
 		text = text[l.size:]
 	}
 	b.text = nil
@@ -149,15 +153,15 @@ func (r *reader) line(l *parsedLine, where string, d *Dataset) (truncated string
 	if !r.described {
 		stated = "the first line"
 		if d.Len() == 0 {
-			d.Conditions = l.conditions
+			d.Conditions = l.Conditions
 		}
 	}
-	if what := l.conditions.Difference(d.Conditions); what != "" {
+	if what := l.Difference(d.Conditions); what != "" {
 		return "", diag.Inputf("%s in %s", what, stated).At("%s", where).
 			Do("keep measurements under other conditions in another folder")
 	}
-	r.share(&l.m)
-	if err := d.Add(l.m); err != nil {
+	r.share(&l.Measurement)
+	if err := d.Add(l.Measurement); err != nil {
 		return "", diag.Within(where, err)
 	}
 	return "", nil
@@ -168,18 +172,11 @@ func (r *reader) share(m *Measurement) {
 	if r.texts == nil {
 		r.texts = map[string]string{}
 	}
-	texts := []*string{&m.Detail, &m.Host, &m.GPU, &m.Library}
-	if n := m.Numerics; n != nil {
-		texts = append(texts, &n.Reference)
-	}
-	if e := m.Environment; e != nil {
-		texts = append(texts, &e.Driver, &e.Runtime)
-	}
-	for _, t := range texts {
-		if known, there := r.texts[*t]; there {
-			*t = known
-		} else if *t != "" {
-			r.texts[*t] = *t
+	for _, t := range m.texts() {
+		if shared, there := r.texts[*t.text]; there {
+			*t.text = shared
+		} else if *t.text != "" {
+			r.texts[*t.text] = *t.text
 		}
 	}
 }

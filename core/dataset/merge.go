@@ -102,25 +102,22 @@ func split(d *Dataset, fixed bool) []part {
 	byDriver := map[string][]Measurement{}
 	all := append(d.All(), d.Checks()...)
 	last := ""
-	for i := range all {
-		if last = driverOf(&all[i]); last != "" {
-			break
-		}
+	for i := 0; i < len(all) && last == ""; i++ {
+		last = driverOf(&all[i])
 	}
-	for i, begin := 0, 0; i < len(all); i++ {
-		driver := driverOf(&all[i])
-		if driver == "" {
-			driver = last
+	for begin, end := 0, 0; begin < len(all); begin = end {
+		next := ""
+		for ; end < len(all); end++ {
+			if next = driverOf(&all[end]); next != "" && next != last {
+				break
+			}
 		}
-		if driver != last {
-			byDriver[last] = append(byDriver[last], all[begin:i]...)
-			begin, last = i, driver
+		if byDriver[last] == nil {
+			byDriver[last] = all[begin:end:end] // mostly all of them, which are not copied
+		} else {
+			byDriver[last] = append(byDriver[last], all[begin:end]...)
 		}
-		if i == len(all)-1 && byDriver[last] == nil {
-			byDriver[last] = all[begin:] // mostly all of them, which are not copied
-		} else if i == len(all)-1 {
-			byDriver[last] = append(byDriver[last], all[begin:]...)
-		}
+		last = cmp.Or(next, last)
 	}
 	var parts []part
 	for _, driver := range slices.Sorted(maps.Keys(byDriver)) {
@@ -370,16 +367,13 @@ func (out *Merged) combine(parts []part) error {
 				checks[lineText(m)] = *m
 			case Sweep:
 				sweeps = append(sweeps, place{int32(i), int32(j)})
-				if m.Library != "" && !slices.Contains(libraries, m.Library) {
-					libraries = append(libraries, m.Library)
-				}
 			case Final:
-				if m.Library != "" && !slices.Contains(libraries, m.Library) {
-					libraries = append(libraries, m.Library)
-				}
 				if err := one.Add(*m); err != nil {
 					return diag.Within(parts[i].name, err)
 				}
+			}
+			if m.Phase != Check && m.Library != "" && !slices.Contains(libraries, m.Library) {
+				libraries = append(libraries, m.Library)
 			}
 		}
 		for p := range one.problemIDs {
@@ -411,9 +405,10 @@ func (out *Merged) combine(parts []part) error {
 				all = append(all, texted{m, lineText(&m)})
 			}
 		}
+		library := func(m *texted) int { return slices.Index(libraries, m.Library) } // −1 for our kernels
 		slices.SortFunc(all, func(a, b texted) int {
 			return cmp.Or(cmp.Compare(b.Phase, a.Phase), cmp.Compare(a.Block, b.Block),
-				cmp.Compare(rankOf(libraries, a.Library), rankOf(libraries, b.Library)), cmp.Compare(a.text, b.text))
+				cmp.Compare(library(&a), library(&b)), cmp.Compare(a.text, b.text))
 		})
 		for i := range all {
 			if err := out.Add(all[i].Measurement); err != nil {
@@ -456,14 +451,6 @@ func (out *Merged) choose(parts []part, sweeps []place) map[gemm.Problem][]place
 		sweeps = sweeps[n:]
 	}
 	return chosen
-}
-
-// rankOf orders measurements: first our kernels, then the libraries in the order of the data sets.
-func rankOf(libraries []string, name string) int {
-	if name == "" {
-		return -1
-	}
-	return slices.Index(libraries, name)
 }
 
 // texted is a measurement with its line.

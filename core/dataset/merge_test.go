@@ -154,7 +154,7 @@ func TestMergeApart(t *testing.T) {
 		why  string
 		left int
 	}{
-		"another GPU":    {other, `the device's name in the driver is "NVIDIA H100", and in what is merged it is ""`, 12 * 5},
+		"another GPU":    {other, `driver_device_name is "NVIDIA H100", and in what is merged it is ""`, 12 * 5},
 		"another driver": {folder(t, "z", 1, 1.98e9, "2", 7), `the driver is "2", and in what is merged it is "1"`, 12 * 5},
 		"an upgrade":     {both, `the driver is "2", and in what is merged it is "1"`, 12 * 6},
 		"5 % slow":       {folder(t, "z", 1.05, 1.98e9, "1", 7), kernels + "1.0", 12 * 5},

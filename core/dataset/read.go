@@ -12,6 +12,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/columns"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
 )
@@ -87,6 +88,8 @@ type reader struct {
 	stated    description
 	// texts are those that measurements share.
 	texts map[string]string
+	// compiled is what the compiler reports of kernels, in the CSV layout.
+	compiled map[compiledKey]exec.Resources
 	// base is what all problems of the CSV layout have in common. Its DType is 0 if it is not known.
 	base gemm.Problem
 }

@@ -30,21 +30,34 @@ func Text(text string, most int) string {
 	return strings.ToValidUTF8(text, "?")
 }
 
+// texts lists the texts of a measurement.
+func (m *Measurement) texts() []keyed {
+	all := []keyed{{"detail", &m.Detail}, {"host_software", &m.Host}, {"gpu", &m.GPU}, {"library", &m.Library}}
+	if n := m.Numerics; n != nil {
+		all = append(all, keyed{"reference", &n.Reference})
+	}
+	if e := m.Environment; e != nil {
+		all = append(all, keyed{"driver", &e.Driver}, keyed{"runtime", &e.Runtime})
+	}
+	return all
+}
+
 // Bound cuts the texts of a measurement to their limits.
 func (m *Measurement) Bound() {
-	m.Detail, m.Host = Text(m.Detail, maxDetail), Text(m.Host, MaxName)
 	if m.Numerics != nil {
 		n := *m.Numerics
-		n.Reference = Text(n.Reference, MaxName)
 		m.Numerics = &n
 	}
 	if m.Environment != nil {
 		e := *m.Environment
-		e.Driver, e.Runtime = Text(e.Driver, MaxName), Text(e.Runtime, MaxName)
 		e.ThrottleReasons = slices.Clone(e.ThrottleReasons[:min(len(e.ThrottleReasons), maxReasons)])
 		for i, reason := range e.ThrottleReasons {
 			e.ThrottleReasons[i] = Text(reason, maxReason)
 		}
 		m.Environment = &e
+	}
+	m.Detail = Text(m.Detail, maxDetail)
+	for _, t := range m.texts()[1:] {
+		*t.text = Text(*t.text, MaxName)
 	}
 }

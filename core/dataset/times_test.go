@@ -63,7 +63,7 @@ func TestReadTimesOfLines(t *testing.T) {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	if _, err := ReadTimes(".", files, "b.jsonl", Conditions{}, gemm.Problem{}); diag.KindOf(err) != diag.Input ||
-		!strings.HasPrefix(err.Error(), `b.jsonl:2: the device is "h100" and was "h200" in the first line; `) {
+		!strings.HasPrefix(err.Error(), `b.jsonl:2: device is "h100" and was "h200" in the first line; `) {
 		t.Errorf("%v", err)
 	}
 }

@@ -3,12 +3,8 @@ package dataset
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"path"
 	"strings"
-
-	"github.com/origami-gemm/origami/core/limit"
 )
 
 // Verified is what a look at every line of a data set found.
@@ -34,8 +30,25 @@ func Verify(name string, files fs.FS) (Verified, error) {
 		if v.Files++; strings.HasPrefix(file, tables) {
 			continue // its rows have no checksum
 		}
-		if err := v.lines(&r, file, d); err != nil {
-			return v, err
+		err := r.each(file, func(where string, _ int64, l *parsedLine) error {
+			v.Lines++
+			why := l.err
+			if what := l.Difference(d.Conditions); why == nil && what != "" {
+				why = fmt.Errorf("%s in %s", what, DescriptionFile)
+			}
+			switch {
+			case why == nil && !l.whole:
+				why = errors.New("the last line is cut off")
+			case why == nil && l.Sum == "":
+				v.Unsummed++
+			}
+			if why != nil {
+				v.Damaged = append(v.Damaged, fmt.Sprintf("%s: %v", where, why))
+			}
+			return nil
+		})
+		if err != nil {
+			v.Damaged = append(v.Damaged, err.Error())
 		}
 	}
 	if len(v.Damaged) > 0 {
@@ -47,39 +60,4 @@ func Verify(name string, files fs.FS) (Verified, error) {
 		v.Lines, v.Unsummed = d.Len(), d.Len()
 	}
 	return v, nil
-}
-
-func (v *Verified) lines(r *reader, file string, d *Dataset) error {
-	in, closer, err := r.open(file, limit.Records)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = closer.Close() }()
-	all := limit.NewLines(in)
-	for n := 1; ; n++ {
-		text, end := all.Next()
-		if len(text) > 0 {
-			v.Lines++
-			l, err := parseLine(text)
-			switch {
-			case err == nil && text[len(text)-1] != '\n':
-				err = errors.New("the last line is cut off")
-			case err == nil && l.Sum == "":
-				v.Unsummed++
-			}
-			if what := l.Difference(d.Conditions); err == nil && what != "" {
-				err = fmt.Errorf("%s in %s", what, DescriptionFile)
-			}
-			if err != nil {
-				v.Damaged = append(v.Damaged, fmt.Sprintf("%s:%d: %v", path.Join(r.name, file), n, err))
-			}
-		}
-		switch {
-		case errors.Is(end, io.EOF):
-			return nil
-		case end != nil:
-			v.Damaged = append(v.Damaged, fmt.Sprintf("%s:%d: %v", path.Join(r.name, file), n, end))
-			return nil
-		}
-	}
 }

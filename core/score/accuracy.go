@@ -28,24 +28,43 @@ type Accuracy struct {
 	Error   digits.Number `json:"error_median" unit:"fraction"` // of |predicted ÷ measured − 1|
 }
 
-// AccuracyOf sums up ratios of predicted to measured times.
-func AccuracyOf(ratios []float64) Accuracy {
-	if len(ratios) == 0 {
-		none := digits.Number(math.NaN())
-		return Accuracy{0, none, none, none, none, none}
+// AccuracyOf sums up the ratios of rows.
+func AccuracyOf(rows []Row) Accuracy {
+	ratios := ratiosOf(rows)
+	slices.Sort(ratios)
+	quantile := func(q float64) digits.Number {
+		if len(ratios) == 0 {
+			return digits.Number(math.NaN())
+		}
+		return digits.Number(stats.Quantile(ratios, q))
 	}
-	sorted, errors, within := slices.Sorted(slices.Values(ratios)), make([]float64, len(ratios)), 0
-	for i, r := range sorted {
-		errors[i] = math.Abs(r - 1)
+	within := 0
+	for _, r := range ratios {
 		if agree(r, 1) {
 			within++
 		}
 	}
 	return Accuracy{
-		Count: len(sorted), Geomean: digits.Number(stats.Geomean(sorted)), P10: digits.Number(stats.Quantile(sorted, 0.1)),
-		P90: digits.Number(stats.Quantile(sorted, 0.9)), Within: share(float64(within), len(sorted)),
-		Error: digits.Number(stats.Median(errors)),
+		Count: len(ratios), Geomean: digits.Number(stats.Geomean(ratios)), P10: quantile(0.1), P90: quantile(0.9),
+		Within: share(float64(within), len(ratios)), Error: digits.Number(medianError(ratios)),
 	}
+}
+
+// Ratios sums up predicted ÷ measured time.
+type Ratios struct {
+	Count  int     `json:"count"`               // how many kernels
+	Median float64 `json:"median" unit:"ratio"` // their ratios
+	Least  float64 `json:"lowest" unit:"ratio"`
+	Large  float64 `json:"highest" unit:"ratio"`
+}
+
+// RatiosOf sums up the ratios of the rows that count. Rejected configurations have none.
+func RatiosOf(rows []Row, counts func(*Row) bool) Ratios {
+	ratios := ratiosOf(slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Reject != "" || !counts(&r) }))
+	if len(ratios) == 0 {
+		return Ratios{}
+	}
+	return Ratios{len(ratios), stats.Median(ratios), slices.Min(ratios), slices.Max(ratios)}
 }
 
 // share is a part of a number of things, NaN of none.

@@ -13,7 +13,11 @@ func near(a, b float64) bool { return math.Abs(a-b) < 1e-12 }
 
 func TestAccuracyOf(t *testing.T) {
 	// 1.2 and 1/1.2 agree, 1.21 does not, and neither does 0.8: the tolerance is a factor, the same both ways.
-	a := AccuracyOf([]float64{1.2, 1 / 1.2, 1.21, 0.8})
+	var rows []Row
+	for _, ratio := range []unit.Seconds{1.2, 1 / 1.2, 1.21, 0.8} {
+		rows = append(rows, Row{Predicted: ratio, Measured: 1})
+	}
+	a := AccuracyOf(rows)
 	if a.Count != 4 || a.Within != 0.5 || !near(float64(a.Geomean), math.Pow(1.21*0.8, 0.25)) ||
 		!near(float64(a.Error), 0.2) ||
 		a.P10 < 0.8 || a.P10 > 1/1.2 || a.P90 < 1.2 || a.P90 > 1.21 {
@@ -85,40 +89,39 @@ func TestFastest(t *testing.T) {
 		problems[i] = gemm.New(64, 64, 64)
 	}
 	problems[1].M = 13
-	got, err := Fastest(t.Context(), m, "f", problems)
+	got, bad, err := Fastest(t.Context(), m, "f", problems)
 	if err != nil || len(got) != len(problems) {
 		t.Fatalf("%d predictions, %v", len(got), err)
 	}
 	for i := range got {
 		p := &got[i]
 		if i == 1 {
-			if p.Err == nil || p.Time != 0 {
-				t.Errorf("a refused problem has %v, %v", p.Time, p.Err)
+			if bad[i] == nil || p.Predicted != 0 {
+				t.Errorf("a refused problem has %v, %v", p.Predicted, bad[i])
 			}
-		} else if p.Err != nil || !near(float64(p.Time), 200e-6) || p.Config.BlockM != 32 || p.Bound != arch.BoundL2 {
+		} else if bad[i] != nil || !near(float64(p.Predicted), 200e-6) || p.Config.BlockM != 32 || p.Bound != arch.BoundL2 {
 			t.Fatalf("prediction %d is %+v", i, p)
 		}
 	}
 }
 
 // Intervals from one time per problem contain the share of other times that they promise.
-func TestCalibrateSingles(t *testing.T) {
-	var singles []Single
+func TestCalibrateRows(t *testing.T) {
+	var rows []Row
 	for i := range 200 {
 		p := gemm.New(16*(1+i%7), 4096, 64*(1+i))
 		off := math.Exp(0.3 * math.Sin(float64(i)*2.4))
-		singles = append(singles, Single{Problem: p, Point: Point{
-			Config: config(16, 0, 1), Bound: arch.BoundDRAM, Predicted: 1e-3, Measured: unit.Seconds(1e-3 * off),
-		}})
+		rows = append(rows, Row{Problem: p, Config: config(16, 0, 1), Bound: arch.BoundDRAM, Predicted: 1e-3,
+			Measured: unit.Seconds(1e-3 * off)})
 	}
-	u := CalibrateSingles("f", "elsewhere", singles, GroupRanges([]Group{{Singles: singles}}, 0))
+	u := CalibrateRows("f", "elsewhere", rows, GroupRanges([]Group{{Rows: rows}}, 0))
 	if u.Checked.Times != 200 || u.Checked.Sizes != 200 || u.Checked.DataSet != "elsewhere" || u.Sigma != 0 {
 		t.Fatalf("%+v", u)
 	}
 	held := 0
-	for i := range singles {
-		low, high, ok := u.Interval(arch.BoundDRAM, singles[i].Predicted)
-		if ok && low <= singles[i].Measured && singles[i].Measured <= high {
+	for i := range rows {
+		low, high, ok := u.Interval(arch.BoundDRAM, rows[i].Predicted)
+		if ok && low <= rows[i].Measured && rows[i].Measured <= high {
 			held++
 		}
 	}
@@ -126,8 +129,8 @@ func TestCalibrateSingles(t *testing.T) {
 		t.Errorf("the intervals hold %d of 200, and the median error is %.3f", held, u.MedianError)
 	}
 	// Few times say how far they are off, and give no intervals.
-	few := singles[:minGroupTimes-1]
-	if u := CalibrateSingles("f", "elsewhere", few, GroupRanges([]Group{{Singles: few}}, 0.1)); u.Ranges != nil ||
+	few := rows[:minGroupTimes-1]
+	if u := CalibrateRows("f", "elsewhere", few, GroupRanges([]Group{{Rows: few}}, 0.1)); u.Ranges != nil ||
 		u.MedianError == 0 || u.Checked.Times != len(few) {
 		t.Errorf("%+v", u)
 	}

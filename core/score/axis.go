@@ -3,6 +3,7 @@ package score
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
@@ -23,98 +24,81 @@ type AxisChoice struct {
 // with the smallest ratio to it counts as chosen.
 func GroupChoice(ctx context.Context, a arch.Architecture, s *Subset, problems []gemm.Problem) (AxisChoice, error) {
 	group := func(c *gemm.Config) *int { return &c.GroupM }
-	choose := func(ctx context.Context, p gemm.Problem, variants []dataset.Measurement) (int, error) {
-		c := variants[0].Config
+	return s.axisChoice(problems, group, s.Group, func(p gemm.Problem, variants []gemm.Config) (int, error) {
+		c := variants[0]
 		c.GroupM = 0
 		m, err := a.Mapping(ctx, p, c)
 		if err != nil {
 			return 0, err
 		}
-		nearest, least := 0, math.Inf(1)
-		for i := range variants {
-			d := math.Abs(math.Log(float64(variants[i].Config.GroupM) / float64(max(m.GroupM, 1))))
-			if d < least {
-				nearest, least = i, d
-			}
-		}
-		return nearest, nil
-	}
-	return s.axisChoice(ctx, problems, group, s.Group, choose)
+		return least(len(variants), func(i int) float64 {
+			return math.Abs(math.Log(float64(variants[i].GroupM) / float64(max(m.GroupM, 1))))
+		}), nil
+	})
 }
 
 // SplitChoice scores the split-K that the model predicts to be the fastest of the measured ones.
 func SplitChoice(ctx context.Context, a arch.Architecture, s *Subset, problems []gemm.Problem) (AxisChoice, error) {
 	split := func(c *gemm.Config) *int { return &c.SplitK }
-	choose := func(ctx context.Context, p gemm.Problem, variants []dataset.Measurement) (int, error) {
-		configs, estimates := make([]gemm.Config, len(variants)), make([]arch.Estimate, len(variants))
-		for i := range variants {
-			configs[i] = variants[i].Config
-		}
-		if err := a.Estimate(ctx, estimates, p, configs); err != nil {
+	return s.axisChoice(problems, split, s.Split, func(p gemm.Problem, variants []gemm.Config) (int, error) {
+		estimates := make([]arch.Estimate, len(variants))
+		if err := a.Estimate(ctx, estimates, p, variants); err != nil {
 			return 0, err
 		}
-		best := 0
-		for i := range estimates {
-			e, b := &estimates[i], &estimates[best]
-			if e.Reject == "" && (b.Reject != "" || e.Cycles < b.Cycles) {
-				best = i
+		return least(len(variants), func(i int) float64 {
+			if estimates[i].Reject != "" {
+				return math.Inf(1)
 			}
+			return float64(estimates[i].Cycles)
+		}), nil
+	})
+}
+
+// least returns the first index of the least value.
+func least(n int, value func(int) float64) int {
+	at := 0
+	for i := range n {
+		if value(i) < value(at) {
+			at = i
 		}
-		return best, nil
 	}
-	return s.axisChoice(ctx, problems, split, s.Split, choose)
+	return at
 }
 
 // axisChoice scores the choice on an axis of a configuration. choose returns which of the measured variants of a
 // configuration the model would take.
-func (s *Subset) axisChoice(ctx context.Context, problems []gemm.Problem, axis func(*gemm.Config) *int, constant int,
-	choose func(context.Context, gemm.Problem, []dataset.Measurement) (int, error),
+func (s *Subset) axisChoice(problems []gemm.Problem, axis func(*gemm.Config) *int, constant int,
+	choose func(gemm.Problem, []gemm.Config) (int, error),
 ) (AxisChoice, error) {
 	var chosen, fixed []float64
 	for _, p := range problems {
-		for _, variants := range s.variants(p, axis) {
-			i, err := choose(ctx, p, variants)
-			if diag.KindOf(err) == diag.Input && err != nil {
+		timed := slices.DeleteFunc(s.Sweep(p), func(m dataset.Measurement) bool { return m.Status != dataset.OK })
+		for _, variants := range GroupBy(timed, func(m *dataset.Measurement) gemm.Config {
+			rest := m.Config
+			*axis(&rest) = 0
+			return rest
+		}) {
+			if len(variants) < 2 {
+				continue
+			}
+			configs, best := make([]gemm.Config, len(variants)), variants[0].Median
+			for i := range variants {
+				configs[i], best = variants[i].Config, min(best, variants[i].Median)
+			}
+			i, err := choose(p, configs)
+			if err != nil && diag.KindOf(err) == diag.Input {
 				continue // the problem's evaluation has the error
 			}
 			if err != nil {
 				return AxisChoice{}, err
 			}
-			best := variants[0].Median
-			for _, m := range variants {
-				best = min(best, m.Median)
-			}
 			chosen = append(chosen, ratio(best, variants[i].Median))
-			for _, m := range variants {
-				if *axis(&m.Config) == constant {
-					fixed = append(fixed, ratio(best, m.Median))
+			for j := range variants {
+				if *axis(&configs[j]) == constant {
+					fixed = append(fixed, ratio(best, variants[j].Median))
 				}
 			}
 		}
 	}
 	return AxisChoice{Chosen: stats.QuantilesOf(chosen), Constant: stats.QuantilesOf(fixed)}, nil
-}
-
-// variants lists the configurations of a problem that have measured times at several values of an axis.
-func (s *Subset) variants(p gemm.Problem, axis func(*gemm.Config) *int) [][]dataset.Measurement {
-	byRest := map[gemm.Config][]dataset.Measurement{}
-	var order []gemm.Config
-	for _, m := range s.Sweep(p) {
-		if m.Status != dataset.OK {
-			continue
-		}
-		rest := m.Config
-		*axis(&rest) = 0
-		if byRest[rest] == nil {
-			order = append(order, rest)
-		}
-		byRest[rest] = append(byRest[rest], m)
-	}
-	var several [][]dataset.Measurement
-	for _, rest := range order {
-		if len(byRest[rest]) > 1 {
-			several = append(several, byRest[rest])
-		}
-	}
-	return several
 }

@@ -2,9 +2,11 @@ package score
 
 import (
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -35,24 +37,77 @@ const (
 	everything = firstTime + numTimes
 )
 
-// Calibrate finds the uncertainty of a model's times for a kernel family from evaluations, and returns false if
-// there are fewer than MinSizes. With fewer picks that have a measured time, the sigmas stay 0. The caller sets Source.
-func Calibrate(kernel string, evaluations []Evaluation) (arch.Uncertainty, bool) {
-	u := arch.Uncertainty{Kernel: kernel, Level: Level, Ranges: ErrorRanges(evaluations)}
+// Calibrate finds the uncertainty of a model's times for a kernel family from evaluations on a data set, and returns
+// false if there are fewer than MinSizes. With fewer picks that have a measured time, the sigmas stay 0. The caller
+// sets Source.
+func Calibrate(kernel, dataSet string, evaluations []Evaluation) (arch.Uncertainty, bool) {
+	u := calibrated(evaluations)
+	if u.Kernel = kernel; u.Ranges == nil {
+		return u, false
+	}
+	u.Checked, u.Widening = checkedOn(dataSet, evaluations), widening(evaluations)
+	return u, true
+}
+
+// calibrated finds ranges and sigmas.
+func calibrated(evaluations []Evaluation) arch.Uncertainty {
+	u := arch.Uncertainty{Level: Level, Ranges: ErrorRanges(evaluations)}
 	picks := 0
 	for i := range evaluations {
-		if evaluations[i].Pick.Time > 0 {
+		if evaluations[i].Pick.Measured > 0 {
 			picks++
 		}
 	}
 	if picks >= MinSizes {
-		u.Sigma = Sigma(evaluations)
-		u.PlanSigma = PlanSigma(evaluations, u.Sigma)
+		u.Sigma = sigmaOfPicks(evaluations)
+		u.PlanSigma = planSigma(evaluations, u.Sigma)
 	}
-	return u, u.Ranges != nil
+	return u
 }
 
-// ErrorRanges finds the ranges of measured ÷ predicted time, by time and by bound, from the points of evaluations. A
+// CalibrateRows returns the uncertainty of a model's times for a kernel family from problems with one measured time
+// each, with the ranges found on them. The caller sets Source.
+func CalibrateRows(kernel, dataSet string, rows []Row, ranges []arch.ErrorRange) arch.Uncertainty {
+	each := EachAlone(rows)
+	u := arch.Uncertainty{Kernel: kernel, Level: Level, Ranges: ranges, Checked: checkedOn(dataSet, each),
+		MedianError: medianError(ratiosOf(rows))}
+	if ranges != nil {
+		u.Widening = widening(each)
+	}
+	// M, N, K and batch count once, in whichever types and under whichever conditions they were timed.
+	u.Checked.Times = len(rows)
+	u.Checked.Sizes = len(GroupBy(rows, func(r *Row) [4]int {
+		return [...]int{r.Problem.M, r.Problem.N, r.Problem.K, r.Problem.Batch}
+	}))
+	return u
+}
+
+// EachAlone returns the evaluations of problems with one measured time each. Rejected configurations have none.
+func EachAlone(rows []Row) (each []Evaluation) {
+	for i := range rows {
+		if r := &rows[i]; r.Reject == "" {
+			each = append(each, Evaluation{Problem: r.Problem, Rows: rows[i : i+1], Class: ClassOf(r.Problem)})
+		}
+	}
+	return each
+}
+
+// checkedOn returns what evaluations compare a model's times with measured times on.
+func checkedOn(dataSet string, evaluations []Evaluation) arch.Checked {
+	c := arch.Checked{DataSet: dataSet}
+	for i := range evaluations {
+		e := &evaluations[i]
+		if len(e.Rows) > 0 {
+			c.Sizes++
+		}
+		for j := range e.Rows {
+			c.Add(&e.Problem, e.Rows[j].Config.SplitK)
+		}
+	}
+	return c
+}
+
+// ErrorRanges finds the ranges of measured ÷ predicted time, by time and by bound, from the rows of evaluations. A
 // range is from 1 ÷ F to F, so that the predicted time is the middle: log F is a conformal limit of |log(measured ÷
 // predicted)| over the sizes (stats.Conformal). With fewer than MinSizes it returns nil. Few sizes with one time each
 // are one group: the quantile of eight times alone was far too narrow for others (a width of 1.00 held 5 of 20 times of
@@ -60,8 +115,8 @@ func Calibrate(kernel string, evaluations []Evaluation) (arch.Uncertainty, bool)
 func ErrorRanges(evaluations []Evaluation) []arch.ErrorRange {
 	sizes, points, least := make([][]stats.Residual, len(evaluations)), 0, minGroupSizes
 	for i := range evaluations {
-		for _, p := range evaluations[i].Points {
-			sizes[i] = append(sizes[i], residual(&p, evaluations[i].Added))
+		for j := range evaluations[i].Rows {
+			sizes[i] = append(sizes[i], evaluations[i].Rows[j].residual())
 			points++
 		}
 	}
@@ -75,14 +130,136 @@ func ErrorRanges(evaluations []Evaluation) []arch.ErrorRange {
 	return rangesOf(c.Limits(1 - Level))
 }
 
-// residual is the size of the error of a time, without what the stopwatch added to it.
-func residual(p *Point, added unit.Seconds) stats.Residual {
-	predicted, measured := p.Predicted-added, max(p.Measured-added, shortest)
-	return stats.Residual{Value: math.Abs(math.Log(float64(measured / predicted))), Kind: kindOf(p.Bound, predicted)}
+// widening finds arch.Uncertainty.Widening from evaluations. Each class of shape is left out in turn: the widest range
+// of the others, times the factor, contains the share Level of the times of the class, each size with the same weight.
+// It is 0 if no class can be left out, because fewer than MinSizes sizes would remain.
+func widening(evaluations []Evaluation) float64 {
+	factor := 0.0
+	for _, class := range Classes() {
+		left := ofClass(evaluations, class, true)
+		u := arch.Uncertainty{Ranges: ErrorRanges(ofClass(evaluations, class, false))}
+		if len(left) == 0 || u.Ranges == nil {
+			continue
+		}
+		var outside []stats.Weighted
+		total, widest := 0.0, u.WidestRange()
+		for i := range left {
+			weight := 1 / float64(len(left[i].Rows))
+			for j := range left[i].Rows {
+				r := &left[i].Rows[j]
+				outside = append(outside, stats.Weighted{Value: r.outside(widest.Of(r.Predicted - r.Added)), Weight: weight})
+				total += weight
+			}
+		}
+		factor = max(factor, 1, stats.UpperQuantile(outside, Level*total))
+	}
+	return factor
 }
 
-// shortest stands for a kernel whose time is below what the stopwatch is said to add.
-const shortest unit.Seconds = 1e-8
+// sigmaOfPicks finds arch.Uncertainty.Sigma from evaluations: the sigma at which the expected regret of the picks,
+// averaged over the sizes, equals their measured regret.
+func sigmaOfPicks(evaluations []Evaluation) float64 {
+	regret := 0.0
+	var leading [][]unit.Seconds
+	for i := range evaluations {
+		if r, ok := evaluations[i].Regret(); ok {
+			regret += r
+			leading = append(leading, evaluations[i].Leading)
+		}
+	}
+	return bisect(0, 1, 14, func(sigma float64) bool { // to 10⁻⁴
+		expected := 0.0
+		for _, times := range leading {
+			expected += measure.ExpectedRegret(times, sigma, 1)
+		}
+		return expected < regret
+	})
+}
+
+// planSigma finds arch.Uncertainty.PlanSigma from evaluations: the least value, not below sigma, such that measuring as
+// many candidates as are worth it leaves a mean regret of at most the noise of a measurement.
+func planSigma(evaluations []Evaluation, sigma float64) float64 {
+	tooMuchLeft := func(s float64) bool {
+		sum, n := 0.0, 0
+		for i := range evaluations {
+			worth := measure.WorthMeasuring(evaluations[i].Leading, s, measure.AssumedNoise)
+			if e := evaluations[i].EfficiencyOfFirst(worth); e > 0 {
+				sum += 1/e - 1
+				n++
+			}
+		}
+		return sum/float64(max(n, 1)) > measure.AssumedNoise
+	}
+	if !tooMuchLeft(sigma) {
+		return sigma
+	}
+	return bisect(sigma, max(1, sigma), 10, tooMuchLeft) // to 10⁻³
+}
+
+// bisect returns about the least value between two for which low does not hold.
+func bisect(from, to float64, steps int, low func(float64) bool) float64 {
+	for range steps {
+		if middle := (from + to) / 2; low(middle) {
+			from = middle
+		} else {
+			to = middle
+		}
+	}
+	return to
+}
+
+// Coverage is the out-of-bag score of a calibration: how intervals and sigmas do on sizes that they were not found on.
+type Coverage struct {
+	Points float64 `json:"interval_coverage"`       // of the times, each size with the same weight
+	Picks  float64 `json:"interval_coverage_picks"` // of the picks' times
+	Worst  float64 `json:"interval_coverage_worst"` // of the times of the worst size
+	Width  float64 `json:"high_over_low_median"`    // the median width of the intervals
+	// the mean regrets of the picks: expected, recorded, and after measuring what is worth it
+	ExpectedRegret     float64 `json:"expected_regret_mean"`
+	Regret             float64 `json:"recorded_regret_mean"`
+	RegretLeft         float64 `json:"auto_regret_mean"`
+	CandidatesMeasured float64 `json:"auto_measured_mean"` // how many these are
+}
+
+// LeaveOneOut calibrates without each size in turn and scores the calibration on that size. done is told of each.
+func LeaveOneOut(evaluations []Evaluation, done func(sizes int)) Coverage {
+	c := Coverage{Worst: 1}
+	var widths []float64
+	picks, regrets, measured := 0, 0, 0
+	for i := range evaluations {
+		e := &evaluations[i]
+		u := calibrated(slices.Delete(slices.Clone(evaluations), i, i+1))
+		worth := measure.WorthMeasuring(e.Leading, u.PlanSigma, measure.AssumedNoise)
+		c.CandidatesMeasured += float64(worth) / float64(len(evaluations))
+		if efficiency := e.EfficiencyOfFirst(worth); efficiency > 0 {
+			measured++
+			c.RegretLeft += 1/efficiency - 1
+		}
+		held, of := Held(e.Rows, Everywhere(&u))
+		share := float64(held) / float64(max(of, 1))
+		for j := range e.Rows {
+			r := &e.Rows[j]
+			if low, high, ok := u.Interval(r.Bound, r.Predicted-r.Added); ok {
+				widths = append(widths, float64(high/low))
+			}
+		}
+		c.Points += share / float64(len(evaluations))
+		c.Worst = min(c.Worst, share)
+		held, of = Held([]Row{e.Pick}, Everywhere(&u))
+		c.Picks, picks = c.Picks+float64(held), picks+of
+		if regret, ok := e.Regret(); ok {
+			regrets++
+			c.Regret += regret
+			c.ExpectedRegret += measure.ExpectedRegret(e.Leading, u.Sigma, 1)
+		}
+		done(1)
+	}
+	c.Picks /= float64(max(picks, 1))
+	c.RegretLeft /= float64(max(measured, 1))
+	c.ExpectedRegret, c.Regret = c.ExpectedRegret/float64(max(regrets, 1)), c.Regret/float64(max(regrets, 1))
+	c.Width = stats.Median(widths)
+	return c
+}
 
 // rangesOf returns the ranges of limits, by time and by bound.
 func rangesOf(limits []float64, used []int) (ranges []arch.ErrorRange) {

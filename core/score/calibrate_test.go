@@ -38,7 +38,7 @@ func (w world) sizes(random *rand.Rand, n int) []Evaluation {
 			if w.uneven && predicted < 20e-6 {
 				r *= 2
 			}
-			rows[i].Points = append(rows[i].Points, Point{Bound: b, Predicted: predicted,
+			rows[i].Rows = append(rows[i].Rows, Row{Bound: b, Predicted: predicted,
 				Measured: predicted * unit.Seconds(math.Exp(r))})
 		}
 	}
@@ -64,7 +64,7 @@ func TestCoverageOnNewSizes(t *testing.T) {
 			rows := w.sizes(random, 40)
 			u := arch.Uncertainty{Ranges: ErrorRanges(rows)}
 			for _, row := range w.sizes(random, 60) {
-				h, n := row.PointsCovered(Everywhere(&u))
+				h, n := Held(row.Rows, Everywhere(&u))
 				held, of = held+h, of+n
 			}
 			if set%10 == 0 {
@@ -126,14 +126,14 @@ func TestSigma(t *testing.T) {
 		for j := range 30 {
 			measured := predicted * unit.Seconds(shift*math.Exp(sigma*random.NormFloat64()))
 			if j == 0 {
-				r.Pick.Time, r.Best.Time = measured, measured
+				r.Pick.Measured, r.Best.Measured = measured, measured
 			}
-			r.Best.Time = min(r.Best.Time, measured)
+			r.Best.Measured = min(r.Best.Measured, measured)
 			r.Leading = append(r.Leading, predicted)
 			predicted *= unit.Seconds(1 + 0.03*random.Float64())
 		}
 	}
-	if got := Sigma(rows); math.Abs(got-sigma) > 0.006 {
+	if got := sigmaOfPicks(rows); math.Abs(got-sigma) > 0.006 {
 		t.Errorf("sigma %v, made with %v", got, sigma)
 	}
 }
@@ -160,13 +160,13 @@ func TestPlanSigma(t *testing.T) {
 					r.Leading, r.LeadingMeasured = append(r.Leading, predicted), append(r.LeadingMeasured, measured)
 					predicted *= 1.005
 				}
-				r.Pick.Time, r.Best.Time = r.LeadingMeasured[0], slices.Min(r.LeadingMeasured)
+				r.Pick.Measured, r.Best.Measured = r.LeadingMeasured[0], slices.Min(r.LeadingMeasured)
 			}
 			return rows
 		}
 		rows := made(200)
-		u := arch.Uncertainty{Sigma: Sigma(rows)}
-		u.PlanSigma = PlanSigma(rows, u.Sigma)
+		u := arch.Uncertainty{Sigma: sigmaOfPicks(rows)}
+		u.PlanSigma = planSigma(rows, u.Sigma)
 		if more := u.PlanSigma > 1.2*u.Sigma; more != tc.more {
 			t.Errorf("%s: sigma %v, to plan with %v", tc.name, u.Sigma, u.PlanSigma)
 		}

@@ -14,15 +14,15 @@ import (
 func TestCheckedOn(t *testing.T) {
 	var rows []Evaluation
 	for _, p := range []gemm.Problem{gemm.New(16, 64, 256), gemm.New(1024, 32, 48)} {
-		row := Evaluation{Outcome: Outcome{Problem: p}}
+		row := Evaluation{Problem: p}
 		for _, split := range []int{2, 8} {
-			row.Points = append(row.Points, Point{Config: gemm.Config{SplitK: split}})
+			row.Rows = append(row.Rows, Row{Config: gemm.Config{SplitK: split}})
 		}
 		rows = append(rows, row)
 	}
 	// A problem without a measured time was not checked.
-	rows = append(rows, Evaluation{Outcome: Outcome{Problem: gemm.New(7, 7, 7)}})
-	c := CheckedOn("some", rows)
+	rows = append(rows, Evaluation{Problem: gemm.New(7, 7, 7)})
+	c := checkedOn("some", rows)
 	if c.DataSet != "some" || c.Sizes != 2 || len(c.Layouts) != 1 || c.M != (arch.Range{Low: 16, High: 1024}) ||
 		c.N != (arch.Range{Low: 32, High: 64}) || c.K != (arch.Range{Low: 48, High: 256}) ||
 		c.Split != (arch.Range{Low: 2, High: 8}) || c.Divisor != (arch.Range{Low: 16, High: 16}) ||
@@ -45,7 +45,7 @@ func TestWidening(t *testing.T) {
 			row := Evaluation{Class: class}
 			for range 50 {
 				measured := unit.Seconds(1e-3)
-				row.Points = append(row.Points, Point{
+				row.Rows = append(row.Rows, Row{
 					Bound: arch.BoundCompute, Measured: measured,
 					Predicted: measured / unit.Seconds(bias*math.Exp(0.05*random.NormFloat64())),
 				})
@@ -55,26 +55,26 @@ func TestWidening(t *testing.T) {
 		return rows
 	}
 	alike := append(made(Square, 20, 1), made(Decode, 20, 1)...)
-	if w := Widening(alike); w < 1 || w > 1.05 {
+	if w := widening(alike); w < 1 || w > 1.05 {
 		t.Errorf("classes with the same errors widen by %v", w)
 	}
 	// One class takes twice its predicted time: the others reach up to 1.08.
 	biased := append(made(Square, 30, 1), made(Decode, 15, 2)...)
-	w := Widening(biased)
+	w := widening(biased)
 	if w < 1.8 || w > 2.1 {
 		t.Errorf("a class that takes twice its predicted time widens by %v", w)
 	}
 	u := arch.Uncertainty{Ranges: ErrorRanges(made(Square, 30, 1)), Widening: w}
 	held, of := 0, 0
 	for _, row := range made(Decode, 40, 2) {
-		h, n := row.PointsCovered(func(*gemm.Problem, int) arch.Scope { return arch.Scope{Uncertainty: &u, Wide: true} })
+		h, n := Held(row.Rows, func(*gemm.Problem, int) arch.Scope { return arch.Scope{Uncertainty: &u, Wide: true} })
 		held, of = held+h, of+n
 	}
 	if share := float64(held) / float64(of); share < 0.85 {
 		t.Errorf("the widened range holds %.2f of the class", share)
 	}
 	// With one class there is nothing to leave out.
-	if w := Widening(made(Square, 40, 1)); w != 0 {
+	if w := widening(made(Square, 40, 1)); w != 0 {
 		t.Errorf("a single class widens by %v", w)
 	}
 }
@@ -85,18 +85,18 @@ func TestSigmaNeedsPicks(t *testing.T) {
 	for i := range 20 {
 		row := Evaluation{Leading: []unit.Seconds{1, 1.01, 1.02}, LeadingMeasured: []unit.Seconds{0, 1, 1.1}}
 		for range 30 {
-			row.Points = append(row.Points, Point{Predicted: 1, Measured: 1 + unit.Seconds(i)/100})
+			row.Rows = append(row.Rows, Row{Predicted: 1, Measured: 1 + unit.Seconds(i)/100})
 		}
-		row.Best.Time = 1
+		row.Best.Measured = 1
 		rows = append(rows, row)
 	}
-	if u, ok := Calibrate("", rows); !ok || u.Sigma != 0 || u.PlanSigma != 0 {
+	if u, ok := Calibrate("", "", rows); !ok || u.Sigma != 0 || u.PlanSigma != 0 {
 		t.Errorf("%v, %+v", ok, u)
 	}
 	for i := range rows {
-		rows[i].Pick.Time, rows[i].LeadingMeasured[0] = 1.05, 1.05
+		rows[i].Pick.Measured, rows[i].LeadingMeasured[0] = 1.05, 1.05
 	}
-	if u, ok := Calibrate("", rows); !ok || u.Sigma <= 0 || u.PlanSigma < u.Sigma {
+	if u, ok := Calibrate("", "", rows); !ok || u.Sigma <= 0 || u.PlanSigma < u.Sigma {
 		t.Errorf("%v, %+v", ok, u)
 	}
 }

@@ -21,18 +21,52 @@ const (
 	Skinny
 	// Square problems are all others.
 	Square
-	numClasses
+)
+
+// Layer is a class of the shapes of a network's layers, whose M is the number of tokens. Unlike Class, it tells how few
+// tokens are decoded from how many are read.
+type Layer uint8
+
+// The classes of layers. A problem belongs to the first one that fits.
+const (
+	// LayerTiny problems have at most 1 MiB of operands and results. The launch takes longer than the work.
+	LayerTiny Layer = iota
+	// LayerNarrow problems have an N of at most 128.
+	LayerNarrow
+	// LayerLargeK problems have a K of at least 8 times M and N.
+	LayerLargeK
+	// LayerDecode problems have an M of at most 16.
+	LayerDecode
+	// LayerSmall problems have an M of at most 256.
+	LayerSmall
+	// LayerPrefill problems are all others.
+	LayerPrefill
 )
 
 // The limits of the classes.
 const (
 	tinyFlops   = 2 * 512 * 512 * 512
+	tinyBits    = 8 << 20
 	decodeSide  = 64
+	decodeM     = 16
+	smallM      = 256
+	narrowN     = 128
 	classAspect = 8
+)
+
+// The names as JSON and the terminal show them.
+var (
+	classNames = [...]string{"tiny", "decode", "large-k", "skinny", "square"}
+	layerNames = [...]string{"tiny", "narrow-n", "large-k", "decode", "small-m", "prefill"}
 )
 
 // Classes lists the classes.
 func Classes() []Class { return []Class{Tiny, Decode, LargeK, Skinny, Square} }
+
+// Layers lists the classes of layers.
+func Layers() []Layer {
+	return []Layer{LayerTiny, LayerNarrow, LayerLargeK, LayerDecode, LayerSmall, LayerPrefill}
+}
 
 // ClassOf returns a problem's class.
 func ClassOf(p gemm.Problem) Class {
@@ -51,11 +85,36 @@ func ClassOf(p gemm.Problem) Class {
 	}
 }
 
-// String returns the class's name as JSON and the terminal show it.
-func (c Class) String() string {
-	names := [numClasses]string{Tiny: "tiny", Decode: "decode", LargeK: "large-k", Skinny: "skinny", Square: "square"}
-	if c < numClasses {
-		return names[c]
+// LayerOf returns a problem's class of layers.
+func LayerOf(p gemm.Problem) Layer {
+	bits := func(rows, columns int, t gemm.DType) float64 {
+		return float64(rows) * float64(columns) * float64(t.Bits())
 	}
-	return fmt.Sprintf("class(%d)", uint8(c))
+	switch {
+	case bits(p.M, p.K, p.DType)+bits(p.K, p.N, p.DType)+bits(p.M, p.N, p.Output()) <= tinyBits:
+		return LayerTiny
+	case p.N <= narrowN:
+		return LayerNarrow
+	case p.K/classAspect >= max(p.M, p.N):
+		return LayerLargeK
+	case p.M <= decodeM:
+		return LayerDecode
+	case p.M <= smallM:
+		return LayerSmall
+	default:
+		return LayerPrefill
+	}
+}
+
+// String returns the class's name.
+func (c Class) String() string { return named(classNames[:], "class", int(c)) }
+
+// String returns the class's name.
+func (l Layer) String() string { return named(layerNames[:], "layer", int(l)) }
+
+func named(names []string, kind string, i int) string {
+	if i < len(names) {
+		return names[i]
+	}
+	return fmt.Sprintf("%s(%d)", kind, i)
 }

@@ -70,11 +70,11 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	if row.Candidates != 5 || row.Measured != 4 || row.PassedOver != 1 || row.Missing != 1 || row.PickRank != 3 ||
-		row.BestRank != 2 || row.Predicted != 32 {
+		row.BestRank != 2 || row.Pick.Predicted != 32 {
 		t.Errorf("%+v", row)
 	}
-	if row.Pick.Config.BlockM != 32 || row.Pick.Config.GroupM != 3 || row.Pick.Time != 5 ||
-		row.Pick.Resources.Registers != 7 || row.Best.Time != 3 || row.Libraries[0] != 2.5 {
+	if row.Pick.Config.BlockM != 32 || row.Pick.Config.GroupM != 3 || row.Pick.Measured != 5 ||
+		row.Pick.Resources.Registers != 7 || row.Best.Measured != 3 || row.Libraries[0] != 2.5 {
 		t.Errorf("%+v", row)
 	}
 	if row.Efficiency() != 0.6 || row.VersusLibrary(0) != 0.5 || row.Phase != dataset.Sweep || !math.IsNaN(row.Noise) {
@@ -125,7 +125,7 @@ func TestFinals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if row.Phase != phase || row.Pick.Time != pick || row.Best.Time != best || row.Libraries[0] != library ||
+		if row.Phase != phase || row.Pick.Measured != pick || row.Best.Measured != best || row.Libraries[0] != library ||
 			math.Abs(row.Noise-noise) > 1e-12 && !math.IsNaN(noise) {
 			t.Errorf("%+v", row)
 		}
@@ -161,27 +161,30 @@ func TestFinals(t *testing.T) {
 func TestSummarise(t *testing.T) {
 	row := func(pick, best, library unit.Seconds, tau float64, passed int) Comparison {
 		return Comparison{
-			Outcome:   Outcome{Problem: gemm.New(1, 1, 1), Pick: Timed{Time: pick}, Best: Timed{Time: best}, Tau: tau},
-			Libraries: []unit.Seconds{library, 0}, PassedOver: passed, Noise: tau, Wrong: 1, Missing: passed,
+			Evaluation: Evaluation{Problem: gemm.New(1, 1, 1), Pick: Row{Measured: pick}, Best: Row{Measured: best}, Tau: tau},
+			Libraries:  []unit.Seconds{library, 0}, PassedOver: passed, Noise: tau, Wrong: 1, Missing: passed,
 		}
 	}
-	s := SummariseComparisons([]Comparison{row(1, 1, 2, 0.5, 0), row(2, 1, 0, 0.1, 3), row(4, 1, 1, math.NaN(), 0)})
+	d := sweep(t, 0, gemm.New(1, 1, 1), map[int]unit.Seconds{0: 1})
+	add(t, d, dataset.Measurement{Problem: gemm.New(1, 1, 1), Phase: dataset.Sweep, Status: dataset.OK, Median: 1,
+		Library: "other"})
+	s := SummariseComparisons(d, []Comparison{row(1, 1, 2, 0.5, 0), row(2, 1, 0, 0.1, 3), row(4, 1, 1, math.NaN(), 0)})
 	if s.Problems != 3 || s.PassedOver != 1 || s.TauMean != 0.3 || s.TauWorst != 0.1 ||
-		math.Abs(s.Noise-0.3) > 1e-12 || s.Wrong != 3 || s.Missing != 3 || s.Unfinished != 1 {
+		math.Abs(float64(s.Noise)-0.3) > 1e-12 || s.Wrong != 3 || s.Missing != 3 || s.Unfinished != 1 {
 		t.Errorf("%+v", s)
 	}
 	if e := s.Efficiency; e.Count != 3 || e.Median != 0.5 || math.Abs(e.Geomean-0.5) > 1e-12 || e.Worst != 0.25 ||
 		math.Abs(e.P10-0.3) > 1e-12 {
 		t.Errorf("efficiency %+v", e)
 	}
-	if l := s.Libraries[1]; l.Count != 0 {
+	if l := s.Libraries["other"]; l.Count != 0 {
 		t.Errorf("a library without times %+v", l)
 	}
-	if l := s.Libraries[0]; l.Count != 2 || l.Worst != 0.25 || l.Median != 1.125 {
+	if l := s.Libraries["blas"]; l != s.Versus || l.Count != 2 || l.Worst != 0.25 || l.Median != 1.125 {
 		t.Errorf("library %+v", l)
 	}
-	if empty := SummariseComparisons(nil); empty.Problems != 0 || empty.Efficiency != (stats.Quantiles{}) ||
-		!math.IsNaN(empty.TauMean) {
+	if empty := SummariseComparisons(d, nil); empty.Problems != 0 || empty.Efficiency != (stats.Quantiles{}) ||
+		!math.IsNaN(float64(empty.TauMean)) {
 		t.Errorf("of nothing: %+v", empty)
 	}
 }

@@ -127,15 +127,15 @@ func TestEvaluate(t *testing.T) {
 		m.candidates = append(m.candidates, config(block, 0, 1), config(block, 0, 4), config(block, 2, 1))
 	}
 	row := evaluate1(t, m, r, p)
-	if row.Pick.Config != config(16, 8, 1) || !isMicro(row.Pick.Time, 40) || !isMicro(row.Predicted, 16) ||
-		row.Best.Config != config(48, 8, 1) || !isMicro(row.Best.Time, 10) || row.Bound != arch.BoundL2 {
-		t.Errorf("pick %v %v (predicted %v), best %v %v", row.Pick.Config, row.Pick.Time, row.Predicted,
-			row.Best.Config, row.Best.Time)
+	if row.Pick.Config != config(16, 8, 1) || !isMicro(row.Pick.Measured, 40) || !isMicro(row.Pick.Predicted, 16) ||
+		row.Best.Config != config(48, 8, 1) || !isMicro(row.Best.Measured, 10) || row.Pick.Bound != arch.BoundL2 {
+		t.Errorf("pick %v %v (predicted %v), best %v %v", row.Pick.Config, row.Pick.Measured, row.Pick.Predicted,
+			row.Best.Config, row.Best.Measured)
 	}
 	if row.Efficiency() != 0.25 || row.Top != [...]float64{1, 1, 1} {
 		t.Errorf("efficiency %v, top %v", row.Efficiency(), row.Top)
 	}
-	if row.PickRank != 4 || row.BestRank != 3 || row.Measured != 4 || row.Rejected != 1 || len(row.Points) != 3 ||
+	if row.PickRank != 4 || row.BestRank != 3 || row.Measured != 4 || row.Rejected != 1 || len(row.Rows) != 3 ||
 		len(row.Leading) != 3 {
 		t.Errorf("%+v", row)
 	}
@@ -169,7 +169,7 @@ func TestUnmeasuredPick(t *testing.T) {
 		row.Failed || row.Top[1] != 0.25 || row.Top[2] != 0.25 {
 		t.Errorf("%+v", row)
 	}
-	if _, ok := row.PickCovered(Everywhere(&arch.Uncertainty{Ranges: []arch.ErrorRange{{Low: 0.1, High: 10}}})); ok {
+	if _, ok := row.Pick.Held(Everywhere(&arch.Uncertainty{Ranges: []arch.ErrorRange{{Low: 0.1, High: 10}}})); ok {
 		t.Error("an interval held nothing")
 	}
 	// What the sweep did not try is no pick.
@@ -202,7 +202,7 @@ func TestCoveredIntervals(t *testing.T) {
 		{Bound: arch.BoundL2, Below: 1, Low: 0.49, High: 1.4}}})
 	s := SummariseEvaluations([]Evaluation{row}, u)
 	// 20 and 10 of 40, 20, 10, 30 are within 10 to 28.
-	if covered, ok := row.PickCovered(u); !covered || !ok || s.Coverage != 0.5 || s.PickCoverage != 1 {
+	if covered, ok := row.Pick.Held(u); !covered || !ok || s.Coverage != 0.5 || s.PickCoverage != 1 {
 		t.Errorf("covered %v, %v; %+v", covered, ok, s)
 	}
 }

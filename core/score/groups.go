@@ -11,7 +11,7 @@ import (
 // as a device or an architecture in a type, say something of each other.
 type Group struct {
 	Name, Part string
-	Singles    []Single
+	Rows       []Row
 }
 
 // LeftOut is how the ranges of the other groups of its part do on a group.
@@ -31,8 +31,8 @@ type heldPoint struct {
 	layer          Layer
 }
 
-// Ungrouped are the results of leaving out each group in turn.
-type Ungrouped struct {
+// GroupsLeftOut are the results of leaving out each group in turn.
+type GroupsLeftOut struct {
 	// Widening is the log by which ranges grow at both ends to hold the share Level of the times of a group that they were
 	// not found on. Each group has the same weight: a next one may be as small as the smallest.
 	Widening float64 `json:"-"`
@@ -48,40 +48,33 @@ type Ungrouped struct {
 const minLeftOut = 3
 
 // LeaveGroupsOut finds by how much ranges have to grow to hold for another group of their part.
-func LeaveGroupsOut(groups []Group) Ungrouped {
-	parts := map[string][]Group{}
-	for _, g := range groups {
-		parts[g.Part] = append(parts[g.Part], g)
+func LeaveGroupsOut(groups []Group) GroupsLeftOut {
+	parts, clusters := map[string][]int{}, make([][][]stats.Residual, len(groups))
+	for i := range groups {
+		parts[groups[i].Part], clusters[i] = append(parts[groups[i].Part], i), groups[i].clusters()
 	}
-	var f Ungrouped
+	var f GroupsLeftOut
 	var outside []stats.Weighted
 	for i := range groups {
 		g := &groups[i]
-		var others []Group
-		for _, o := range parts[g.Part] {
-			if o.Name != g.Name {
-				others = append(others, o)
+		var others [][]stats.Residual
+		for _, j := range parts[g.Part] {
+			if groups[j].Name != g.Name {
+				others = append(others, clusters[j]...)
 			}
 		}
-		if len(others) == 0 || len(g.Singles) < minLeftOut {
+		u := arch.Uncertainty{Ranges: clusterRanges(others, 0)}
+		if u.Ranges == nil || len(g.Rows) < minLeftOut {
 			continue
 		}
-		u := arch.Uncertainty{Ranges: GroupRanges(others, 0)}
-		if u.Ranges == nil {
-			continue
-		}
-		left := LeftOut{Name: g.Name, Part: g.Part, Times: len(g.Singles)}
-		errors := make([]float64, len(g.Singles))
-		for j := range g.Singles {
-			s := &g.Singles[j]
-			errors[j] = math.Abs(s.Ratio() - 1)
-			low, high, _ := u.Interval(s.Bound, s.Predicted)
-			p := heldPoint{max(math.Log(float64(low/s.Measured)), math.Log(float64(s.Measured/high))),
-				math.Log(float64(high / low)), LayerOf(s.Problem)}
+		left := LeftOut{Name: g.Name, Part: g.Part, Times: len(g.Rows), Error: medianError(ratiosOf(g.Rows))}
+		for i := range g.Rows {
+			r := &g.Rows[i]
+			low, high, _ := u.Interval(r.Bound, r.Predicted)
+			p := heldPoint{math.Log(r.outside(low, high)), math.Log(float64(high / low)), LayerOf(r.Problem)}
 			left.points = append(left.points, p)
-			outside = append(outside, stats.Weighted{Value: p.outside, Weight: 1 / float64(len(g.Singles))})
+			outside = append(outside, stats.Weighted{Value: p.outside, Weight: 1 / float64(len(g.Rows))})
 		}
-		left.Error = stats.Median(errors)
 		f.Left = append(f.Left, left)
 	}
 	f.Widening = stats.UpperQuantile(outside, Level*float64(len(f.Left)))
@@ -90,10 +83,10 @@ func LeaveGroupsOut(groups []Group) Ungrouped {
 }
 
 // Hold counts what the ranges hold with another widening.
-func (f *Ungrouped) Hold(widening float64) {
+func (f *GroupsLeftOut) Hold(widening float64) {
 	f.Widening, f.Held = widening, 0
 	var widths []float64
-	var held, of [numLayers]float64
+	var held, of [len(layerNames)]float64
 	for i := range f.Left {
 		left := &f.Left[i]
 		left.Held = 0
@@ -122,22 +115,33 @@ func (f *Ungrouped) Hold(widening float64) {
 // GroupRanges finds the ranges of measured ÷ predicted time from groups, and widens them
 // at both ends. Times of the same N and K of a group count as one. There are none with fewer than minGroupTimes times.
 func GroupRanges(groups []Group, widening float64) []arch.ErrorRange {
-	type weights struct{ group, n, k int }
-	at := map[weights]int{}
 	var clusters [][]stats.Residual
-	times := 0
-	for g := range groups {
-		for i := range groups[g].Singles {
-			s := &groups[g].Singles[i]
-			key := weights{g, s.Problem.N, s.Problem.K}
-			if _, ok := at[key]; !ok {
-				at[key] = len(clusters)
-				clusters = append(clusters, nil)
-			}
-			c := &clusters[at[key]]
-			*c = append(*c, residual(&s.Point, 0))
-			times++
+	for i := range groups {
+		clusters = append(clusters, groups[i].clusters()...)
+	}
+	return clusterRanges(clusters, widening)
+}
+
+// clusters are the errors of a group, those of the same N and K together.
+func (g *Group) clusters() (clusters [][]stats.Residual) {
+	type weights struct{ n, k int }
+	at := map[weights]int{}
+	for i := range g.Rows {
+		r := &g.Rows[i]
+		c, there := at[weights{r.Problem.N, r.Problem.K}]
+		if !there {
+			c = len(clusters)
+			at[weights{r.Problem.N, r.Problem.K}], clusters = c, append(clusters, nil)
 		}
+		clusters[c] = append(clusters[c], r.residual())
+	}
+	return clusters
+}
+
+func clusterRanges(clusters [][]stats.Residual, widening float64) []arch.ErrorRange {
+	times := 0
+	for _, c := range clusters {
+		times += len(c)
 	}
 	if times < minGroupTimes {
 		return nil

@@ -19,8 +19,8 @@ func simulated(random *rand.Rand, parts, groups int) (all []Group) {
 			for range 60 {
 				p := gemm.New(64, 64*(1+random.IntN(40)), 64*(1+random.IntN(40)))
 				off := math.Exp(common + 0.05*random.NormFloat64())
-				out.Singles = append(out.Singles, Single{
-					Problem: p, Point: Point{Predicted: 1e-3, Measured: unit.Seconds(1e-3 * off)},
+				out.Rows = append(out.Rows, Row{
+					Problem: p, Predicted: 1e-3, Measured: unit.Seconds(1e-3 * off),
 				})
 			}
 			all = append(all, out)
@@ -42,8 +42,8 @@ func TestWidenedRangesHoldForNewGroups(t *testing.T) {
 		for range 40 {
 			new := simulated(random, 1, 2)
 			ranges := GroupRanges(new[:1], widening)
-			for i := range new[1].Singles {
-				s := &new[1].Singles[i]
+			for i := range new[1].Rows {
+				s := &new[1].Rows[i]
 				low, high := ranges[0].Of(s.Predicted)
 				if of++; low <= s.Measured && s.Measured <= high {
 					held++
@@ -60,8 +60,8 @@ func TestWidenedRangesHoldForNewGroups(t *testing.T) {
 // A group alone in its part, one of few times and one beside no ranges say nothing.
 func TestGroupsThatCannotBeLeftOut(t *testing.T) {
 	all := simulated(rand.New(rand.NewPCG(1, 2)), 1, 2)
-	all[1].Singles = all[1].Singles[:minLeftOut-1]
-	all = append(all, Group{Name: "alone", Part: "elsewhere", Singles: all[0].Singles})
+	all[1].Rows = all[1].Rows[:minLeftOut-1]
+	all = append(all, Group{Name: "alone", Part: "elsewhere", Rows: all[0].Rows})
 	if f := LeaveGroupsOut(all); len(f.Left) != 0 || f.Widening != 0 {
 		t.Errorf("%+v", f)
 	}

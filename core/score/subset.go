@@ -6,6 +6,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // Subset is the part of a data set that models are evaluated on: the sweep's measurements at one launch-order group and
@@ -24,11 +25,12 @@ type Subset struct {
 // SubsetOf finds what a data set holds constant and which of its problems were swept completely enough.
 func SubsetOf(data *dataset.Dataset) *Subset {
 	s := &Subset{Dataset: data, Group: data.GroupM, measurements: map[gemm.Problem][]dataset.Measurement{}}
-	s.Split = constantSplit(data)
+	s.Split = constantSplit(data, true, data.Problems()...)
 	most := 0
 	for _, p := range data.Problems() {
 		for _, m := range data.Sweep(p) {
-			if m.Status == dataset.OK && s.contains(m.Config) {
+			c := &m.Config
+			if m.Status == dataset.OK && (s.Group == 0 || c.GroupM == s.Group) && (s.Split == 0 || c.SplitK == s.Split) {
 				s.measurements[p] = append(s.measurements[p], m)
 			}
 		}
@@ -44,13 +46,14 @@ func SubsetOf(data *dataset.Dataset) *Subset {
 	return s
 }
 
-// constantSplit returns the split-K of all measurements of a sweep, 0 if they differ.
-func constantSplit(data *dataset.Dataset) int {
+// constantSplit returns the split-K that a sweep of problems holds constant, 0 if it varies it. Such a sweep was not
+// made to tell splits apart, and a model chooses among the kernels with this one.
+func constantSplit(data *dataset.Dataset, timed bool, problems ...gemm.Problem) int {
 	constant := 0
-	for _, p := range data.Problems() {
+	for _, p := range problems {
 		for _, m := range data.Sweep(p) {
 			switch {
-			case m.Status != dataset.OK:
+			case timed && m.Status != dataset.OK:
 			case constant == 0:
 				constant = m.Config.SplitK
 			case constant != m.Config.SplitK:
@@ -61,18 +64,55 @@ func constantSplit(data *dataset.Dataset) int {
 	return constant
 }
 
-// contains reports whether a configuration has the group and the split-K that the sweep holds constant.
-func (s *Subset) contains(c gemm.Config) bool {
-	return (s.Group == 0 || c.GroupM == s.Group) && (s.Split == 0 || c.SplitK == s.Split)
-}
-
-// space returns the space that a model may choose from: all its candidates at the constant split-K.
-func (s *Subset) space() arch.Space {
-	space := arch.Space{Kernel: s.Kernel}
-	if s.Split > 0 {
-		space.SplitK = []int{s.Split}
+// spaceOf returns the space that a model may choose from: all its candidates at a constant split-K.
+func spaceOf(kernel string, split int) arch.Space {
+	space := arch.Space{Kernel: kernel}
+	if split > 0 {
+		space.SplitK = []int{split}
 	}
 	return space
+}
+
+// OnePerProblem reports whether every problem has exactly one measured configuration. A model then has no choice.
+func (s *Subset) OnePerProblem() bool {
+	for _, measured := range s.measurements {
+		if len(measured) > 1 {
+			return false
+		}
+	}
+	return len(s.measurements) > 0
+}
+
+// Rows holds a model's times against all measurements of some problems, in their order.
+func (s *Subset) Rows(ctx context.Context, a arch.Architecture, problems ...gemm.Problem) ([]Row, error) {
+	var out []Row
+	for _, p := range problems {
+		rows, err := s.rows(ctx, a, p, 0)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, rows...)
+	}
+	return out, nil
+}
+
+// rows holds a model's times against the measurements of a problem. added is what the stopwatch adds to them.
+func (s *Subset) rows(ctx context.Context, a arch.Architecture, p gemm.Problem, added unit.Seconds) ([]Row, error) {
+	measured := s.measurements[p]
+	configs, estimates := make([]gemm.Config, len(measured)), make([]arch.Estimate, len(measured))
+	for i := range measured {
+		configs[i] = measured[i].Config
+	}
+	if err := a.Estimate(ctx, estimates, p, configs); err != nil {
+		return nil, err
+	}
+	clock, rows := a.Describe().Clock, make([]Row, len(measured))
+	for i := range rows {
+		rows[i] = Row{Problem: p, Added: added}
+		rows[i].measure(&measured[i])
+		rows[i].predict(&estimates[i], clock)
+	}
+	return rows, nil
 }
 
 // ofSweep is an architecture whose candidates all have the launch-order group of a sweep, without those that the sweep

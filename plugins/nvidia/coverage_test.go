@@ -6,13 +6,11 @@ package nvidia_test
 
 import (
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/score"
@@ -33,25 +31,13 @@ func TestIntervalsOfUnseenProblems(t *testing.T) {
 		"random-split", "random-unaligned", "random-fp8", "random-int8", "random-tf32", "random2-fp16", "random2-bt",
 		"random2-bf16", "random2-split", "random2-unaligned", "random2-fp8", "random2-int8", "random2-tf32",
 	} {
-		folder := "data/sweeps/" + set + "/h200-test"
-		data, err := dataset.Read(folder, os.DirFS(folder))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := score.SubsetOf(data)
-		rows, bad, err := score.Evaluate(t.Context(), a, s, s.Problems)
-		if err != nil {
-			t.Fatal(err)
-		}
-		inSet, points := 0, 0
+		s := score.SubsetOf(readSet(t, "sweeps/"+set+"/h200-test"))
+		rows, inSet, points := evaluated(t, a, s), 0, 0
 		for i := range rows {
-			if bad[i] != nil {
-				t.Error(bad[i])
-			}
 			if a.Describe().InSample(rows[i].Problem, s.Kernel) {
 				continue
 			}
-			h, n := rows[i].PointsCovered(scope)
+			h, n := score.Held(rows[i].Rows, scope)
 			inSet, points = inSet+h, points+n
 			if regret, ok := rows[i].Regret(); ok && strings.HasPrefix(set, "random") {
 				sigma := scope(&rows[i].Problem, 1).Uncertainty.Sigma
@@ -90,7 +76,7 @@ func heldByOthers(
 	for i := range rows {
 		r := &rows[i]
 		held := 0
-		for _, p := range r.Points {
+		for _, p := range r.Rows {
 			scope := without.Scope(kernel, &r.Problem, p.Config.SplitK)
 			low, high, ok := scope.Interval(p.Bound, p.Predicted)
 			if !ok || scope.Evidence != want {
@@ -101,7 +87,7 @@ func heldByOthers(
 			}
 			width = append(width, float64(high/low))
 		}
-		share += float64(held) / float64(len(r.Points)) / float64(len(rows))
+		share += float64(held) / float64(len(r.Rows)) / float64(len(rows))
 	}
 	t.Logf("%s, %s: %s intervals hold %.3f of %d sizes, median high ÷ low %.2f", d.ID(), set, want, share, len(rows),
 		stats.Median(width))
@@ -112,17 +98,13 @@ func heldByOthers(
 // others.
 func kernels(t *testing.T, a arch.Architecture, set string) []score.Evaluation {
 	t.Helper()
-	data, err := dataset.Read(set, os.DirFS("data/"+set))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := score.SubsetOf(data)
-	all, err := score.Singles(t.Context(), a, s, s.Problems)
+	s := score.SubsetOf(readSet(t, set))
+	all, err := s.Rows(t.Context(), a, s.Problems...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if strings.HasSuffix(set, "-published") {
-		all = slices.DeleteFunc(all, func(s score.Single) bool { return s.Measured < leastPublished })
+		all = slices.DeleteFunc(all, func(s score.Row) bool { return s.Measured < leastPublished })
 	}
 	return score.EachAlone(all)
 }
@@ -155,7 +137,7 @@ func TestOtherGenerations(t *testing.T) {
 		rows := kernels(t, a, device.set)
 		var errors []float64
 		for i := range rows {
-			p := &rows[i].Points[0]
+			p := &rows[i].Rows[0]
 			errors = append(errors, math.Log(float64(p.Predicted/p.Measured)))
 		}
 		medians = append(medians, stats.Median(errors))
@@ -189,16 +171,8 @@ func TestOtherLayouts(t *testing.T) {
 	for _, set := range []struct{ kernel, file string }{
 		{"triton", "h200-fit"}, {"triton", "h200-test"}, {"mma", "mma-fit"},
 	} {
-		folder := "data/sweeps/layouts/" + set.file
-		data, err := dataset.Read(folder, os.DirFS(folder))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := score.SubsetOf(data)
-		rows, _, err := score.Evaluate(t.Context(), a, s, s.Problems)
-		if err != nil {
-			t.Fatal(err)
-		}
+		folder := "sweeps/layouts/" + set.file
+		rows := evaluated(t, a, score.SubsetOf(readSet(t, folder)))
 		fit := "sweeps/layouts/h200-fit"
 		if set.kernel == "mma" {
 			fit = "sweeps/layouts/mma-fit"

@@ -5,13 +5,11 @@
 package nvidia_test
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/nvidia/fusedmoe"
@@ -82,10 +80,7 @@ func TestInSampleSizes(t *testing.T) {
 			t.Errorf("%s is not in-sample", problem)
 		}
 	}
-	unseen, err := dataset.Read("h200-triton-other", os.DirFS("data/h200-triton-other"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	unseen := readSet(t, "h200-triton-other")
 	for _, problem := range unseen.Problems() {
 		if a.Describe().InSample(problem, unseen.Kernel) {
 			t.Errorf("%s is in-sample", problem)

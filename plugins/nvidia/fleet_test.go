@@ -165,10 +165,7 @@ func TestTuneBudget(t *testing.T) {
 	budgets, limits := []int{1, 2, 4, 8}, []float64{0.03, 0.01, 0.001, 0.00001}
 	regret := map[[2]int]float64{} // by the places of budget and limit, over all sweeps
 	for _, name := range []string{"random-fp16", "random2-fp16", "random-bt", "random-split", "random2-fp8"} {
-		d, err := dataset.Read(name, os.DirFS("data/sweeps/"+name+"/h200-test"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := readSet(t, "sweeps/"+name+"/h200-test")
 		sizes := replayedPlan(t, a, d, d.Problems())
 		for i, budget := range budgets {
 			for j, limit := range limits {
@@ -202,10 +199,7 @@ func TestTuneBudget(t *testing.T) {
 // samples in the same order, each size has the same winner every time, and the same others are named as tied.
 func TestSameWinner(t *testing.T) {
 	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
-	d, err := dataset.Read("random", os.DirFS("data/sweeps/random-fp16/h200-test"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := readSet(t, "sweeps/random-fp16/h200-test")
 	sizes := replayedPlan(t, a, d, d.Problems()[:8])
 	tuned := func() (picks []tune.Pick, tied [][]gemm.Config) {
 		random, all := rand.New(rand.NewPCG(1, 2)), make([][]dataset.Measurement, len(sizes))
@@ -250,10 +244,7 @@ func TestSameWinner(t *testing.T) {
 // order of the measurements, and the time of four GPUs by a tenth. With ORIGAMI_TEST_ALL it is the whole sweep, in the
 // mean over six orders of its sizes.
 func TestTuneWithSeveral(t *testing.T) {
-	d, err := dataset.Read("slides", os.DirFS("data/grids/slides/h200"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := readSet(t, "grids/slides/h200")
 	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
 	every, orders, several, most := 6, 1, []int{1, 2, 4}, 1.4
 	least := map[int]float64{1: 1, 2: 0.84, 4: 0.72}
@@ -330,10 +321,7 @@ func tunedBy(
 // Brute force on several GPUs takes the share of each that it should, although each compiles all kernels: they compile
 // beside measurements, and what is prepared for a size serves all its kernels.
 func TestEverythingWithSeveral(t *testing.T) {
-	d, err := dataset.Read("slides", os.DirFS("data/grids/slides/h200"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := readSet(t, "grids/slides/h200")
 	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
 	var sizes []gemm.Problem
 	for i, p := range d.Problems() {

@@ -6,7 +6,6 @@ package nvidia_test
 
 import (
 	"math"
-	"os"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -32,7 +31,7 @@ func TestPersistentWithOneBlockK(t *testing.T) {
 		{"h100-unseen-test", floor{0.982, 0.89, 9}, floor{0.983, 0.89, 9}, 10_000},
 	} {
 		t.Run(set.name, func(t *testing.T) {
-			a, data := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h100"}), persistent(t, set.name)
+			a, data := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h100"}), readSet(t, "h100-persistent/"+set.name)
 			set.all.check(t, layersOf(t, a, data, func(gemm.Config) bool { return true }))
 			set.wgmma.check(t, layersOf(t, a, data, func(c gemm.Config) bool { return c.BlockM >= gpu.WGMMAM }))
 			heldBy(t, a, data, set.points)
@@ -41,17 +40,6 @@ func TestPersistentWithOneBlockK(t *testing.T) {
 }
 
 const family = "triton_persistent"
-
-// persistent reads a data set of the persistent kernel.
-func persistent(t *testing.T, name string) *dataset.Dataset {
-	t.Helper()
-	folder := "data/h100-persistent/" + name
-	data, err := dataset.Read(folder, os.DirFS(folder))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
 
 // layersOf are the candidates of each size of a layer, as far as they are wanted.
 func layersOf(
@@ -104,13 +92,9 @@ func (f floor) check(t *testing.T, layers map[layer][]times) {
 func heldBy(t *testing.T, a arch.Architecture, data *dataset.Dataset, least int) {
 	t.Helper()
 	s := score.SubsetOf(data)
-	rows, _, err := score.Evaluate(t.Context(), a, s, s.Problems)
-	if err != nil {
-		t.Fatal(err)
-	}
-	held, of := 0, 0
+	rows, held, of := evaluated(t, a, s), 0, 0
 	for i := range rows {
-		h, n := rows[i].PointsCovered(func(p *gemm.Problem, split int) arch.Scope {
+		h, n := score.Held(rows[i].Rows, func(p *gemm.Problem, split int) arch.Scope {
 			return a.Describe().Scope(family, p, split)
 		})
 		held, of = held+h, of+n

@@ -6,13 +6,11 @@ package nvidia_test
 
 import (
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/selector"
@@ -32,27 +30,23 @@ func TestPublishedTimes(t *testing.T) {
 		arch, folder   string
 		kernels, spill int
 	}{{"sm89", "rtx4090-triton-published", 15, 7}, {"sm86", "rtx3090-triton-published", 17, 5}} {
-		data, err := dataset.Read(f.folder, os.DirFS("data/"+f.folder))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := score.SubsetOf(data)
+		s := score.SubsetOf(readSet(t, f.folder))
 		if !s.OnePerProblem() {
 			t.Fatalf("%s has several kernels of a problem", f.folder)
 		}
-		all, err := score.Singles(t.Context(), nvtest.Open(t, arch.OpenRequest{Arch: f.arch}), s, s.Problems)
+		all, err := s.Rows(t.Context(), nvtest.Open(t, arch.OpenRequest{Arch: f.arch}), s.Problems...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		counts := func(s *score.Single) bool { return s.Measured >= leastPublished }
-		spills := func(s *score.Single) bool { return counts(s) && s.SpillBytes > 0 }
+		counts := func(s *score.Row) bool { return s.Measured >= leastPublished }
+		spills := func(s *score.Row) bool { return counts(s) && s.Resources.SpillBytes > 0 }
 		for _, g := range []struct {
 			name   string
-			of     func(*score.Single) bool
+			of     func(*score.Row) bool
 			count  int
 			median float64
 		}{{"all", counts, f.kernels, 0.1}, {"with spills", spills, f.spill, 0.15}} {
-			r := score.SummariseSingles(all, g.of)
+			r := score.RatiosOf(all, g.of)
 			t.Logf("%s %s: predicted ÷ measured of %d kernels: median %.3f, %.3f to %.3f", f.arch, g.name, r.Count, r.Median,
 				r.Least, r.Large)
 			if r.Count != g.count || r.Median < 1-g.median || r.Median > 1+g.median || r.Least < 1/1.5 || r.Large > 1.5 {

@@ -7,13 +7,11 @@ package nvidia_test
 import (
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
@@ -48,18 +46,10 @@ func TestMoreKnowledgePicksNoSlower(t *testing.T) {
 	for _, kind := range slices.Sorted(maps.Keys(ofKind)) {
 		picks := make([][]float64, len(rungs)) // logarithms of efficiencies
 		for _, folder := range strings.Fields(ofKind[kind]) {
-			data, err := dataset.Read(folder, os.DirFS("data/"+folder))
-			if err != nil {
-				t.Fatal(err)
-			}
-			sweep := score.SubsetOf(data)
+			sweep := score.SubsetOf(readSet(t, folder))
 			for i, a := range models {
-				rows, _, err := score.Evaluate(t.Context(), a, sweep, sweep.Problems)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for j := range rows {
-					picks[i] = append(picks[i], math.Log(rows[j].Efficiency()))
+				for _, row := range evaluated(t, a, sweep) {
+					picks[i] = append(picks[i], math.Log(row.Efficiency()))
 				}
 			}
 		}

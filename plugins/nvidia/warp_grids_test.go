@@ -5,7 +5,6 @@
 package nvidia_test
 
 import (
-	"os"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -26,10 +25,7 @@ func TestWarpGrids(t *testing.T) {
 			"1024x1024x1024 fp32": 0.92, "512x512x4096 fp32": 0.95, "2048x2048x2048 fp32": 0.92, "128x2048x4096 fp32": 0.95,
 		},
 	} {
-		data, err := dataset.Read(set, os.DirFS("data/sweeps/warps/"+set))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := readSet(t, "sweeps/warps/"+set)
 		for _, p := range data.Problems() {
 			derived, chosen := unit.Seconds(1), unit.Seconds(1)
 			for _, m := range data.Sweep(p) {

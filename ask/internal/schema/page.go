@@ -26,7 +26,7 @@ var outputs = []struct{ command, prints, of string }{
 		"ceiling. [Roofline](roofline.md) defines the numbers.", "ask.Rooflines"},
 	{"ladder", "One object; CSV its `rungs`. [The ladder](ladder.md) describes the kernels.", "ask.Ladder"},
 	{"bench", "A line per problem and kernel family, then one with `summary`.", "measurecmd.compared"},
-	{"bench, summary", "", "measurecmd.benchSummary"},
+	{"bench, summary", "", "score.ComparisonSummary"},
 	{"tune", "A line per size, then one with `summary`. `tune.json` has the same as `sizes` and `summary`. " +
 		"[Tuning](tuning.md) describes the terms.", "measurecmd.tuned"},
 	{"tune, summary", "", "measurecmd.summary"},

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/plugins/library/published"
 	"github.com/origami-gemm/origami/plugins/library/terms"
 )
@@ -48,30 +48,25 @@ func groupOf(t *published.Time) string {
 // Of every group of published times, however small, the predictions are right at the geometric mean, or it is known why
 // they are not.
 func TestEveryGroup(t *testing.T) {
-	ratios := map[string][]float64{} // predicted ÷ published
+	rows := map[string][]score.Row{}
 	for _, g := range terms.Generations() {
 		sample := read(t, g, func(x *published.Time) bool { return x.Doubt == "" }, math.MaxInt32)
-		err := sample.Errors(t.Context(), nil, func(x *published.Time, e float64) {
-			ratios[groupOf(x)] = append(ratios[groupOf(x)], math.Exp(e))
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		maps.Copy(rows, rowsBy(t, sample, nil, func(x *published.Time) []string { return []string{groupOf(x)} }))
 	}
-	if len(ratios) < 150 {
-		t.Errorf("%d groups", len(ratios))
+	if len(rows) < 150 {
+		t.Errorf("%d groups", len(rows))
 	}
-	for _, name := range slices.Sorted(maps.Keys(ratios)) {
-		mean, reason := stats.Geomean(ratios[name]), off[name]
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		mean, reason := float64(score.AccuracyOf(rows[name]).Geomean), off[name]
 		switch right := leastMean <= mean && mean <= mostMean; {
 		case !right && reason == "":
-			t.Errorf("%s: predicted ÷ published is %.2f, of %d times", name, mean, len(ratios[name]))
+			t.Errorf("%s: predicted ÷ published is %.2f, of %d times", name, mean, len(rows[name]))
 		case right && reason != "":
 			t.Errorf("%s: predicted ÷ published is %.2f, and it is named as off", name, mean)
 		}
 	}
 	for name := range off {
-		if ratios[name] == nil {
+		if rows[name] == nil {
 			t.Errorf("%s has no times", name)
 		}
 	}

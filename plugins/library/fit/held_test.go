@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/fit"
+	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/library/published"
 	"github.com/origami-gemm/origami/plugins/library/terms"
 )
@@ -32,17 +34,6 @@ func few() int {
 	return 120
 }
 
-// within is the share of errors within a factor of 1.2.
-func within(errors []float64) float64 {
-	in := 0
-	for _, e := range errors {
-		if math.Abs(e) <= math.Log(1.2) {
-			in++
-		}
-	}
-	return float64(in) / float64(len(errors))
-}
-
 // fold is one of four, by the shape.
 func fold(t *published.Time) int {
 	h := fnv.New32a()
@@ -50,8 +41,8 @@ func fold(t *published.Time) int {
 	return int(h.Sum32()>>8) % 4
 }
 
-// heldOut fits the first stage of a generation without the times that out names, and returns the errors of those.
-func heldOut(t *testing.T, g terms.Generation, out func(*published.Time) bool) (errors []float64) {
+// heldOut fits the first stage of a generation without the times that out names, and returns the rows of those.
+func heldOut(t *testing.T, g terms.Generation, out func(*published.Time) bool) []score.Row {
 	t.Helper()
 	s := stages(g)[0]
 	others := func(x *published.Time) bool { return s.times(x) && x.Source.ID != "origami" } // TestBlind has those
@@ -62,15 +53,35 @@ func heldOut(t *testing.T, g terms.Generation, out func(*published.Time) bool) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = sample.Errors(t.Context(), r.Values, func(x *published.Time, e float64) {
-		if out(x) {
-			errors = append(errors, e)
+	return rowsBy(t, sample, r.Values, func(x *published.Time) []string { return []string{fmt.Sprint(out(x))} })["true"]
+}
+
+// rowsBy are the predictions of a sample under other values of quantities, by the groups that each time belongs to.
+func rowsBy(
+	t *testing.T, s *sampled, values map[string]float64, groups func(*published.Time) []string,
+) map[string][]score.Row {
+	t.Helper()
+	by := map[string][]score.Row{}
+	err := s.Errors(t.Context(), values, func(x *published.Time, e float64) {
+		row := score.Row{Predicted: x.Median * unit.Seconds(math.Exp(e)), Measured: x.Median}
+		for _, group := range groups(x) {
+			by[group] = append(by[group], row)
 		}
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return errors
+	return by
+}
+
+// atLeast holds the share of predictions within 20 % to a floor.
+func atLeast(t *testing.T, name string, rows []score.Row, floor float64) {
+	t.Helper()
+	a := score.AccuracyOf(rows)
+	t.Logf("%-60s %6d times, %5.1f %% within 20 %%, mean %.2f", name, a.Count, 100*a.Within, a.Geomean)
+	if !(float64(a.Within) >= floor) {
+		t.Errorf("%s: %.1f %% are within 20 %%, want %.0f %%", name, 100*a.Within, 100*floor)
+	}
 }
 
 // Shapes that the quantities were not fitted on are predicted as well as the others.
@@ -84,15 +95,11 @@ func TestShapesHeldOut(t *testing.T) {
 		folds = 4
 	}
 	for g, floor := range cases {
-		var errors []float64
+		var rows []score.Row
 		for f := range folds {
-			errors = append(errors, heldOut(t, g, func(x *published.Time) bool { return fold(x) == f })...)
+			rows = append(rows, heldOut(t, g, func(x *published.Time) bool { return fold(x) == f })...)
 		}
-		share := within(errors)
-		t.Logf("%s: %.1f %% of %d times of shapes left out are within 20 %%", g, 100*share, len(errors))
-		if share < floor {
-			t.Errorf("%s: %.1f %%, want %.0f %%", g, 100*share, 100*floor)
-		}
+		atLeast(t, string(g)+", shapes left out", rows, floor)
 	}
 }
 
@@ -113,12 +120,8 @@ func TestDevicesHeldOut(t *testing.T) {
 		}
 	}
 	for device, c := range cases {
-		errors := heldOut(t, c.generation, func(x *published.Time) bool { return x.Device == device })
-		share := within(errors)
-		t.Logf("%s: %.1f %% of %d times are within 20 %% if it is left out", device, 100*share, len(errors))
-		if share < c.floor {
-			t.Errorf("%s: %.1f %%, want %.0f %%", device, 100*share, 100*c.floor)
-		}
+		rows := heldOut(t, c.generation, func(x *published.Time) bool { return x.Device == device })
+		atLeast(t, device+", left out", rows, c.floor)
 	}
 }
 
@@ -129,17 +132,13 @@ func TestAblation(t *testing.T) {
 	}
 	s := stages(terms.Hopper)[0]
 	sample := read(t, terms.Hopper, s.times, few())
-	score := func(values map[string]float64) float64 {
-		var errors []float64
-		err := sample.Errors(t.Context(), values, func(_ *published.Time, e float64) { errors = append(errors, e) })
-		if err != nil {
-			t.Fatal(err)
-		}
-		return 100 * within(errors)
+	share := func(values map[string]float64) float64 {
+		all := rowsBy(t, sample, values, func(*published.Time) []string { return []string{""} })
+		return 100 * float64(score.AccuracyOf(all[""]).Within)
 	}
 	values, quantities := start(s, terms.Fitted())
 	fmt.Println("| quantity | without it | the others fitted anew |\n| --- | --- | --- |")
-	fmt.Printf("| – | %.1f %% | |\n", score(values))
+	fmt.Printf("| – | %.1f %% | |\n", share(values))
 	for _, q := range terms.Quantities {
 		if !s.fitted(q.Name) || q.Without == q.Low {
 			continue
@@ -151,7 +150,7 @@ func TestAblation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Printf("| `%s` | %.1f %% | %.1f %% |\n", q.Name, score(without), score(r.Values))
+		fmt.Printf("| `%s` | %.1f %% | %.1f %% |\n", q.Name, share(without), share(r.Values))
 	}
 }
 
@@ -178,47 +177,28 @@ func TestBlind(t *testing.T) {
 	floors := map[string]float64{"bf16": 0.9, "fp16": 0.89, "tf32": 0.72, "fp32": 0.62, "fp8": 0.87, "int8": 0.83}
 	own := func(x *published.Time) bool { return x.Source.ID == "origami" && blind(x) }
 	sample := read(t, terms.Hopper, own, 1<<20)
-	errors := map[string][]float64{}
-	err := sample.Errors(t.Context(), nil, func(x *published.Time, e float64) {
-		errors[x.DType] = append(errors[x.DType], e)
-		errors[x.DType+" "+string(x.Timing)] = append(errors[x.DType+" "+string(x.Timing)], e)
+	rows := rowsBy(t, sample, nil, func(x *published.Time) []string {
+		return []string{x.DType, x.DType + " " + string(x.Timing)}
 	})
-	if err != nil {
-		t.Fatal(err)
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		atLeast(t, name, rows[name], floors[name])
 	}
-	for _, name := range slices.Sorted(maps.Keys(errors)) {
-		share := within(errors[name])
-		t.Logf("%-12s %.1f %% of %d times are within 20 %%", name, 100*share, len(errors[name]))
-		if share < floors[name] {
-			t.Errorf("%s: %.1f %%, want %.0f %%", name, 100*share, 100*floors[name])
-		}
-	}
-	if len(errors) < 4*len(floors) {
-		t.Errorf("%d kinds of times", len(errors))
+	if len(rows) < 4*len(floors) {
+		t.Errorf("%d kinds of times", len(rows))
 	}
 }
 
 // What was kept from every fit, by device, type and source: the share within 20 %, and the geometric mean of predicted
 // ÷ published.
 func TestKept(t *testing.T) {
-	errors := map[string][]float64{}
 	for _, g := range terms.Generations() {
 		sample := read(t, g, func(x *published.Time) bool { return blind(x) && !doubtful(x) }, 1<<20)
-		err := sample.Errors(t.Context(), nil, func(x *published.Time, e float64) {
+		rows := rowsBy(t, sample, nil, func(x *published.Time) []string {
 			key := fmt.Sprintf("%-24s %s %s", x.Device, x.DType, strings.TrimPrefix(x.Scheme, "none"))
-			errors[key] = append(errors[key], e)
-			errors[key+" "+x.Source.ID] = append(errors[key+" "+x.Source.ID], e)
+			return []string{key, key + " " + x.Source.ID}
 		})
-		if err != nil {
-			t.Fatal(err)
+		for _, key := range slices.Sorted(maps.Keys(rows)) {
+			atLeast(t, key, rows[key], 0)
 		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(errors)) {
-		mean := 0.0
-		for _, e := range errors[key] {
-			mean += e / float64(len(errors[key]))
-		}
-		t.Logf("%-60s %6d times, %5.1f %% within 20 %%, mean %.2f", key, len(errors[key]), 100*within(errors[key]),
-			math.Exp(mean))
 	}
 }

@@ -71,9 +71,9 @@ func TestUnchecked(t *testing.T) {
 				byType[kind] = &score.Group{Name: string(g), Part: kind}
 			}
 			of := byType[kind]
-			of.Singles = append(of.Singles, score.Single{Problem: p, Point: score.Point{
-				Predicted: unit.Seconds(float64(x.Median) * math.Exp(e)), Measured: x.Median,
-			}})
+			of.Rows = append(of.Rows, score.Row{
+				Problem: p, Predicted: unit.Seconds(float64(x.Median) * math.Exp(e)), Measured: x.Median,
+			})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -131,8 +131,8 @@ func TestUnchecked(t *testing.T) {
 // layoutsOf are the types of a part, none of all times.
 func layoutsOf(part string, list []score.Group) (layouts []arch.Layout) {
 	for i := range list {
-		for j := range list[i].Singles {
-			l := arch.Layout{Types: list[i].Singles[j].Problem.Types(), BMajor: gemm.MajorK}
+		for j := range list[i].Rows {
+			l := arch.Layout{Types: list[i].Rows[j].Problem.Types(), BMajor: gemm.MajorK}
 			if part != "" && !slices.Contains(layouts, l) {
 				layouts = append(layouts, l)
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"testing"
@@ -15,16 +16,19 @@ import (
 var update = flag.Bool("update", false,
 	"write the table of experiments/triton-on-h200/agreement.csv, and zproblems.go")
 
+func read(t *testing.T, name string, files fs.FS) *dataset.Dataset {
+	t.Helper()
+	d, err := dataset.Read(name, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 // The same kernels on two machines of one kind, timed by two programs: the table in docs says how far they agree.
 func TestTritonExecutorAgreesWithTheSweep(t *testing.T) {
-	read := func(name string) *dataset.Dataset {
-		d, err := dataset.Read(name, os.DirFS(name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
-	}
-	sweep, executor := read("h200-triton"), read("h200-triton-executor")
+	sweep := read(t, "h200-triton", os.DirFS("h200-triton"))
+	executor := read(t, "h200-triton-executor", os.DirFS("h200-triton-executor"))
 
 	var table bytes.Buffer
 	fmt.Fprintln(&table, "m,n,k,shared_configs,ratio_p5,ratio_median,ratio_p95,ratio_of_fastest,tau")
@@ -45,22 +49,9 @@ func TestTritonExecutorAgreesWithTheSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 		slices.Sort(ratios)
-		fmt.Fprintf(
-			&table,
-			"%d,%d,%d,%d,%.3f,%.3f,%.3f,%.3f,%.3f\n",
-			p.M,
-			p.N,
-			p.K,
-			len(ratios),
-			stats.Quantile(
-				ratios,
-				0.05,
-			),
-			stats.Quantile(ratios, 0.5),
-			stats.Quantile(ratios, 0.95),
-			slices.Min(now)/slices.Min(before),
-			tau,
-		)
+		fmt.Fprintf(&table, "%d,%d,%d,%d,%.3f,%.3f,%.3f,%.3f,%.3f\n", p.M, p.N, p.K, len(ratios),
+			stats.Quantile(ratios, 0.05), stats.Quantile(ratios, 0.5), stats.Quantile(ratios, 0.95),
+			slices.Min(now)/slices.Min(before), tau)
 	}
 	const file = "../../../experiments/triton-on-h200/agreement.csv"
 	if *update {

@@ -19,34 +19,15 @@ import (
 
 // The shipped data set reads whole, and says what the files say.
 func TestH200Triton(t *testing.T) {
-	files, err := fs.Sub(data.FS, "h200-triton")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := dataset.Read("h200-triton", files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := readEmbedded(t, data.FS, "h200-triton")
 	if len(d.Problems()) != 41 {
 		t.Errorf("%d problems", len(d.Problems()))
 	}
 	if d.Arch != "sm90" || d.Device != "h200" || d.WarmL2 || !slices.Equal(d.Libraries(), []string{"cublas"}) {
 		t.Errorf("%+v with libraries %v", d.Conditions, d.Libraries())
 	}
-	p, c := gemm.New(
-		64,
-		64,
-		64,
-	), gemm.Config{
-		BlockM:    256,
-		BlockN:    256,
-		BlockK:    16,
-		NumStages: 2,
-		NumWarps:  8,
-		GroupM:    8,
-		SplitK:    1,
-		Kernel:    "triton",
-	}
+	p, c := gemm.New(64, 64, 64), gemm.Config{BlockM: 256, BlockN: 256, BlockK: 16, NumStages: 2, NumWarps: 8, GroupM: 8,
+		SplitK: 1, Kernel: "triton"}
 	m, ok := d.Find(p, c)
 	if !ok || m.Median != 0.026768e-3 || m.Resources.Registers == 0 || m.Resources.SharedMemory == 0 {
 		t.Errorf("%s of %s: %+v", c, p, m)
@@ -63,34 +44,27 @@ func TestH200Triton(t *testing.T) {
 
 // The sweep of the mma family reads whole: every candidate of every size was built, right, and timed.
 func TestH200MMA(t *testing.T) {
-	files, err := fs.Sub(data.Large, "h200-mma")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := dataset.Read("h200-mma", files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := readEmbedded(t, data.Large, "h200-mma")
 	if len(d.Problems()) != 23 || d.Len() < 23*(821+2) {
 		t.Errorf("%d problems, %d measurements", len(d.Problems()), d.Len())
 	}
-	c := gemm.Config{
-		BlockM:    128,
-		BlockN:    256,
-		BlockK:    64,
-		NumStages: 3,
-		NumWarps:  8,
-		GroupM:    16,
-		SplitK:    1,
-		Kernel:    "mma",
-	}
+	c := gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, NumStages: 3, NumWarps: 8, GroupM: 16, SplitK: 1,
+		Kernel: "mma"}
 	m, ok := d.Find(gemm.New(8192, 8192, 8192), c)
 	if !ok || m.Status != dataset.OK || m.Numerics == nil || !m.Numerics.OK() || m.Numerics.Checked != 8192*8192 ||
-		len(m.Samples) < 2 ||
-		m.Environment == nil ||
-		m.Environment.Driver == "" {
+		len(m.Samples) < 2 || m.Environment == nil || m.Environment.Driver == "" {
 		t.Errorf("%s at 8192³: %+v", c, m)
 	}
+}
+
+// readEmbedded reads a data set that programs have.
+func readEmbedded(t *testing.T, all fs.FS, name string) *dataset.Dataset {
+	t.Helper()
+	files, err := fs.Sub(all, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read(t, name, files)
 }
 
 // The sweeps have every configuration of their list on every problem of their list, and all results were right.
@@ -119,10 +93,7 @@ func TestSweeps(t *testing.T) {
 // checkSweep checks a data set PREFIX-LIST in a folder with LIST.csv and the list of configurations.
 func checkSweep(t *testing.T, folder string) {
 	t.Helper()
-	d, err := dataset.Read(folder, os.DirFS(folder))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := read(t, folder, os.DirFS(folder))
 	set := filepath.Dir(folder)
 	prefix, list, _ := strings.Cut(filepath.Base(folder), "-")
 	kernel, configs := "triton", "configs.csv"

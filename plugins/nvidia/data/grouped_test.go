@@ -19,10 +19,7 @@ func TestGroupedTable(t *testing.T) {
 	libraries := []string{"torch.matmul", "torch._grouped_mm"}
 	for _, list := range []string{"fit", "test"} {
 		folder := "sweeps/grouped/h200-" + list
-		d, err := dataset.Read(folder, os.DirFS(folder))
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := read(t, folder, os.DirFS(folder))
 		for _, p := range d.Problems() {
 			best := slices.MinFunc(d.Sweep(p), func(a, b dataset.Measurement) int {
 				if a.Median < b.Median {

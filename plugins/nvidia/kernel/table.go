@@ -60,6 +60,9 @@ func ReadTable(data []byte, sm *gpu.SM) (Table, error) {
 	out := map[key]Resources{}
 	err := dataset.EachCompiled(bytes.NewReader(data), compiledPlace, only, func(c *dataset.Compiled) error {
 		r := &c.Resources
+		if !c.Built {
+			return nil
+		}
 		out[keyOf(fileType, &c.Config, !c.EvenK)] =
 			Resources{Registers: r.Registers, SpillBytes: int(r.SpillBytes), SharedMemory: r.SharedMemory}
 		return nil

@@ -47,9 +47,11 @@ func TestFiles(t *testing.T) {
 func TestOnlyRegularFilesAreRead(t *testing.T) {
 	const description = `{"arch":"sm90","device":"h200","kernel":"triton","dtype":"fp16","input":"normal",` +
 		`"software":"x","source":"y"}`
+	const kernels = "bm,bn,bk,stages,warps,gm,even_k,n_regs,n_spills,shared,status\n"
 	for _, name := range []string{dataset.Log, "more.jsonl", "times.csv", "times.csv.gz", dataset.DescriptionFile} {
 		folder := t.TempDir()
-		err := os.WriteFile(filepath.Join(folder, dataset.DescriptionFile), []byte(description), 0o600)
+		err := errors.Join(os.WriteFile(filepath.Join(folder, dataset.DescriptionFile), []byte(description), 0o600),
+			os.WriteFile(filepath.Join(folder, "kernels.csv"), []byte(kernels), 0o600))
 		if name == dataset.DescriptionFile {
 			err = errors.Join(err, os.Remove(filepath.Join(folder, name)))
 		}

@@ -155,8 +155,7 @@ func missing(folders []string) (texts []string, err error) {
 		work string
 		of   int
 	}
-	var order []whole
-	parts := map[whole]map[int]bool{}
+	parts := map[whole]map[int]bool{} // those there, and whether they are finished
 	for _, folder := range folders {
 		s, err := readShard(folder)
 		if err != nil {
@@ -168,27 +167,20 @@ func missing(folders []string) (texts []string, err error) {
 		w := whole{s.Work, s.Of}
 		if parts[w] == nil {
 			parts[w] = map[int]bool{}
-			order = append(order, w)
 		}
 		parts[w][s.Index] = parts[w][s.Index] || s.Finished
 	}
-	for _, w := range order {
-		var absent, unfinished []int
+	for w, finished := range parts {
+		lacking := map[string][]int{}
 		for i := 1; i <= w.of; i++ {
-			switch done, there := parts[w][i]; {
-			case !there:
-				absent = append(absent, i)
-			case !done:
-				unfinished = append(unfinished, i)
+			if done, there := finished[i]; !there {
+				lacking["not there"] = append(lacking["not there"], i)
+			} else if !done {
+				lacking["not finished"] = append(lacking["not finished"], i)
 			}
 		}
-		for _, list := range []struct {
-			parts []int
-			what  string
-		}{{absent, "not there"}, {unfinished, "not finished"}} {
-			if len(list.parts) > 0 {
-				texts = append(texts, fmt.Sprintf("%s of %d: %s", numbered(list.parts), w.of, list.what))
-			}
+		for what, list := range lacking {
+			texts = append(texts, fmt.Sprintf("%s of %d: %s", numbered(list), w.of, what))
 		}
 	}
 	slices.Sort(texts)

@@ -79,7 +79,7 @@ func TestStore(t *testing.T) {
 	other := toy()
 	other.ExecutorVersion = "2"
 	if _, err := Open(t.Context(), folder, other); diag.KindOf(err) != diag.Input ||
-		!strings.Contains(err.Error(), `the executor's version is "2" and was "1"`) {
+		!strings.Contains(err.Error(), `executor_version is "2" and was "1"`) {
 		t.Errorf("another version: %v", err)
 	}
 	// A refused folder is unlocked.

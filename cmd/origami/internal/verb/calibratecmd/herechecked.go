@@ -21,7 +21,6 @@ import (
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/timing"
-	"github.com/origami-gemm/origami/core/unit"
 )
 
 // hered is the answer of `here`.
@@ -60,7 +59,7 @@ type believed struct {
 // comparison is the predictions of a model beside the measured times.
 type comparison struct {
 	of   *arch.Description
-	rows []score.Evaluation
+	rows []score.Row
 }
 
 // compareTimes asks a model for the times of measured kernels.
@@ -86,12 +85,8 @@ func compareTimes(ctx context.Context, a arch.Architecture, kernel string, times
 		} else if err != nil || estimates[0].Reject != "" {
 			continue // the model has no time
 		}
-		predicted := estimates[0].Cycles.At(c.of.Clock)
-		e := score.Evaluation{Class: score.ClassOf(m.Problem), Bound: estimates[0].Bound,
-			Leading: []unit.Seconds{predicted}, Added: stopwatch.Added(&m.Problem, of)}
-		e.Problem, e.Pick.Config, e.Predicted = m.Problem, config, predicted
-		e.Points = []score.Point{{Config: config, Bound: e.Bound, Predicted: predicted, Measured: m.Median}}
-		c.rows = append(c.rows, e)
+		c.rows = append(c.rows, score.Row{Problem: m.Problem, Config: config, Bound: estimates[0].Bound, Measured: m.Median,
+			Predicted: estimates[0].Cycles.At(c.of.Clock), Added: stopwatch.Added(&m.Problem, of)})
 	}
 	return c, nil
 }
@@ -100,19 +95,17 @@ func compareTimes(ctx context.Context, a arch.Architecture, kernel string, times
 func (c *comparison) believed(kernel string) believed {
 	b := believed{Evidence: arch.EvidenceChecked}
 	var widths []float64
-	held, of := 0, 0
 	scope := func(p *gemm.Problem, split int) arch.Scope { return c.of.Scope(kernel, p, split) }
 	for i := range c.rows {
-		e := &c.rows[i]
-		if grade := scope(&e.Problem, e.Pick.Config.SplitK).Evidence; grade.Worse(b.Evidence) {
+		r := &c.rows[i]
+		if grade := scope(&r.Problem, r.Config.SplitK).Evidence; grade.Worse(b.Evidence) {
 			b.Evidence = grade
 		}
-		if low, high, ok := e.PickInterval(scope); ok {
+		if low, high, ok := r.Interval(scope); ok {
 			widths = append(widths, float64(high/low))
 		}
-		in, all := e.PointsCovered(scope)
-		held, of = held+in, of+all
 	}
+	held, of := score.Held(c.rows, scope)
 	b.Width, b.Held = digits.Number(stats.Median(widths)), digits.Number(float64(held)/float64(of))
 	return b
 }
@@ -141,12 +134,12 @@ func (h *hereRun) check(ctx context.Context, p *part, file []byte) error {
 		return nil
 	}
 	day := time.Now().UTC().Format(time.DateOnly)
-	left, before := score.LeaveOneOut(rows, func(int) {}), p.was.widest(p.Kernel)
-	u := arch.Uncertainty{Kernel: p.Kernel, Level: score.Level, Ranges: score.ErrorRanges(rows),
-		Widening: score.Widening(rows), Sigma: before.Sigma, PlanSigma: before.PlanSigma,
-		Checked: score.CheckedOn("origami here, "+day, rows),
-		Source: fmt.Sprintf("origami here over %d sizes, %s; of a size left out they hold %s", len(rows), day,
-			digits.Percent(left.Points))}
+	each := score.EachAlone(rows)
+	left, before := score.LeaveOneOut(each, func(int) {}), p.was.widest(p.Kernel)
+	u := score.CalibrateRows(p.Kernel, "origami here, "+day, rows, score.ErrorRanges(each))
+	u.Sigma, u.PlanSigma, u.MedianError, u.Checked.Times = before.Sigma, before.PlanSigma, 0, 0 // those are published times
+	u.Source = fmt.Sprintf("origami here over %d sizes, %s; of a size left out they hold %s", len(rows), day,
+		digits.Percent(left.Points))
 	p.Ranges, p.left = "own", digits.Number(left.Points)
 	switch narrower := float64(p.Before.Width) <= left.Width; {
 	case narrower && p.Before.Evidence == arch.EvidenceChecked && p.Before.Held >= leastHeld:
@@ -170,7 +163,7 @@ func (h *hereRun) check(ctx context.Context, p *part, file []byte) error {
 // widest returns the uncertainty of the model's that has the widest ranges of those that apply to the rows.
 func (c *comparison) widest(kernel string) (u arch.Uncertainty) {
 	for i := range c.rows {
-		s := c.of.Scope(kernel, &c.rows[i].Problem, c.rows[i].Pick.Config.SplitK).Uncertainty
+		s := c.of.Scope(kernel, &c.rows[i].Problem, c.rows[i].Config.SplitK).Uncertainty
 		if s == nil {
 			return arch.Uncertainty{}
 		}

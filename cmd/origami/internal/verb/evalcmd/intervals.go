@@ -24,13 +24,12 @@ type intervals struct {
 
 // intervalsOf computes them from the scores of a model on measurements. done is told of each.
 func intervalsOf(d *arch.Description, data *score.Subset, rows []score.Evaluation, done func(int)) (*answer, error) {
-	u, ok := score.Calibrate(data.Kernel, rows)
+	u, ok := score.Calibrate(data.Kernel, data.Name, rows)
 	if !ok || len(rows) <= score.MinSizes { // one is left out in turn
 		return nil, diag.Inputf("intervals cannot be found on %s", digits.Plural(len(rows), "size", "sizes")).
 			At("--intervals").Do("give records of at least %d sizes", score.MinSizes+1)
 	}
 	c := score.LeaveOneOut(rows, done)
-	u.Checked, u.Widening = score.CheckedOn(data.Name, rows), score.Widening(rows)
 	u.Source = fmt.Sprintf("origami eval --intervals over %d sizes of %s; of a size left out they hold %s", len(rows),
 		data.Name, digits.Percent(c.Points))
 	v := &intervals{Arch: d.Arch, Device: d.Device, Model: d.Model, Rung: d.Rung, Uncertainty: u.Record(), LeaveOneOut: c}

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/models"
@@ -41,46 +40,37 @@ type publishedTime struct {
 	From      string     `json:"source"`
 	Licence   string     `json:"licence"`
 
-	problem    gemm.Problem
-	model      *arch.Description // nil without a prediction
-	prediction score.Prediction
+	row   score.Row
+	model *arch.Description // nil without a prediction
+	err   error             // why there is none
 }
 
-// single is the time beside its prediction.
-func (t *publishedTime) single() score.Single {
-	p := &t.prediction
-	return score.Single{Problem: t.problem,
-		Point: score.Point{Config: p.Config, Bound: p.Bound, Predicted: p.Time, Measured: t.Median}}
-}
-
-// publishedOutcome is the score of models on published times.
-type publishedOutcome struct {
-	kernel string
-	// models are those that answered, ranksOnly says that one of them predicts no times.
-	models    []string
-	ranksOnly bool
-	// times are all, predicted those with a prediction.
-	times, predicted []*publishedTime
-	// without are parts with times that no plugin has a device file for.
-	without []string
-	// doubtful are the times that are not scored.
-	doubtful []publishedDoubt
-}
-
-// grouped sorts a list into groups with one key, in the order of their first elements.
-func grouped[T any, K comparable](list []T, key func(T) K) [][]T {
-	at, groups := map[K]int{}, [][]T{}
-	for _, v := range list {
-		k := key(v)
-		i, known := at[k]
-		if !known {
-			i = len(groups)
-			at[k], groups = i, append(groups, nil)
-		}
-		groups[i] = append(groups[i], v)
+// rowsOf lists the rows of times.
+func rowsOf(times []*publishedTime) []score.Row {
+	rows := make([]score.Row, len(times))
+	for i, t := range times {
+		rows[i] = t.row
 	}
+	return rows
+}
+
+// publishedOutcome is the answer for published times, with the times: all, and those with a prediction.
+type publishedOutcome struct {
+	publishedAnswer
+	times, predicted []*publishedTime
+}
+
+// sortedBy sorts times into groups with one key, in the order of the keys.
+func sortedBy(times []*publishedTime, key func(*publishedTime) string) [][]*publishedTime {
+	groups := score.GroupBy(times, func(t **publishedTime) string { return key(*t) })
+	slices.SortFunc(groups, func(a, b []*publishedTime) int { return cmp.Compare(key(a[0]), key(b[0])) })
 	return groups
 }
+
+// joined is a key of several parts.
+func joined(parts ...string) string { return strings.Join(parts, "\x00") }
+
+func deviceOf(t *publishedTime) string { return t.Device }
 
 // published scores models on the published times that are part of this program.
 func (o *Options) published(ctx context.Context) (*answer, error) {
@@ -107,19 +97,21 @@ func (o *Options) published(ctx context.Context) (*answer, error) {
 	if err == nil {
 		err = o.predictPublished(ctx, out)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if o.Intervals {
+	case o.Intervals:
 		return out.shipped(ctx, o.Factory.Streams)
+	case o.Each:
+		return out.each(), nil
 	}
-	return out.answer(o.Pairs, o.Each), nil
+	return out.answer(o.Pairs), nil
 }
 
 // publishedTimes selects the times that the flags ask for.
 func (o *Options) publishedTimes(ctx context.Context) (*publishedOutcome, error) {
 	s := &o.Factory.Settings
-	wanted := map[string]bool{}
+	wanted, modelled := map[string]bool{}, map[string]bool{}
 	if len(s.Arch) > 0 || s.Device != "" {
 		targets, err := o.Factory.Targets(ctx, s.Arch, s.Device)
 		if err != nil {
@@ -133,23 +125,23 @@ func (o *Options) publishedTimes(ctx context.Context) (*publishedOutcome, error)
 	if err != nil {
 		return nil, err
 	}
-	known := map[string]bool{}
 	for _, a := range ask.Archs(manifests) {
-		known[a.Arch+"@"+a.Device] = true
+		modelled[a.Arch+"@"+a.Device] = true
 	}
 	dtype := o.Query.DType
 	if t, err := gemm.ParseDType(dtype); err == nil {
 		dtype = t.String() // published types are more than those of gemm
 	}
 	return session.UntilCancelled(ctx, func() (*publishedOutcome, error) {
-		out, all := &publishedOutcome{kernel: s.Kernel}, published.Times()
+		out, all := &publishedOutcome{}, published.Times()
+		out.Kernel = s.Kernel
 		without, doubts := map[string]bool{}, map[publishedDoubt]int{}
 		for i := range all {
 			t := &all[i]
 			switch {
 			case len(wanted) > 0 && !wanted[t.Device], dtype != "" && t.DType != dtype,
 				len(o.Schemes) > 0 && !slices.Contains(o.Schemes, t.Scheme):
-			case !known[t.Device]:
+			case !modelled[t.Device]:
 				without[t.Part] = true
 			case t.Doubt != "":
 				doubts[publishedDoubt{Device: t.Device, Reason: t.Doubt}]++
@@ -160,13 +152,14 @@ func (o *Options) publishedTimes(ctx context.Context) (*publishedOutcome, error)
 			}
 		}
 		if len(out.times) == 0 {
-			return nil, noPublished(all, known)
+			return nil, noPublished(all, modelled)
 		}
-		out.without, out.doubtful = append([]string{}, slices.Sorted(maps.Keys(without))...), []publishedDoubt{}
+		out.Times = len(out.times)
+		out.Without, out.Doubtful = append([]string{}, slices.Sorted(maps.Keys(without))...), []publishedDoubt{}
 		for d, n := range doubts {
-			out.doubtful = append(out.doubtful, publishedDoubt{d.Device, d.Reason, n})
+			out.Doubtful = append(out.Doubtful, publishedDoubt{d.Device, d.Reason, n})
 		}
-		slices.SortFunc(out.doubtful, func(a, b publishedDoubt) int {
+		slices.SortFunc(out.Doubtful, func(a, b publishedDoubt) int {
 			return cmp.Or(cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Device, b.Device))
 		})
 		return out, nil
@@ -174,11 +167,11 @@ func (o *Options) publishedTimes(ctx context.Context) (*publishedOutcome, error)
 }
 
 // noPublished says what there are published times of.
-func noPublished(all []published.Time, known map[string]bool) error {
+func noPublished(all []published.Time, modelled map[string]bool) error {
 	devices, schemes := map[string]bool{}, map[string]bool{}
 	for i := range all {
 		schemes[all[i].Scheme] = true
-		if known[all[i].Device] {
+		if modelled[all[i].Device] {
 			devices[all[i].Device] = true
 		}
 	}
@@ -189,43 +182,36 @@ func noPublished(all []published.Time, known map[string]bool) error {
 
 // predictPublished fills in the predictions, those of several devices at once. Without any it returns why.
 func (o *Options) predictPublished(ctx context.Context, out *publishedOutcome) error {
-	devices := grouped(out.times, func(t *publishedTime) string { return t.Device })
+	devices := sortedBy(out.times, deviceOf)
 	done, stop := table.Work(o.Factory.Streams, "predicting", len(devices))
 	defer stop()
-	places := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var wg sync.WaitGroup
-	var mutex sync.Mutex
-	failed := error(nil)
-	for _, times := range devices {
-		places <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-places }()
-			err := o.predict(ctx, times)
-			mutex.Lock()
-			defer mutex.Unlock()
-			failed = cmp.Or(failed, err)
+	group, failed := ask.Group{Most: runtime.GOMAXPROCS(0)}, make([]error, len(devices))
+	for i, times := range devices {
+		group.Go(func() {
+			failed[i] = o.predict(ctx, times)
 			done(1)
 		})
 	}
-	wg.Wait()
-	if failed != nil {
-		return failed
+	group.Wait()
+	if err := cmp.Or(failed...); err != nil {
+		return err
 	}
 	for _, t := range out.times {
-		if t.prediction.Err != nil {
-			t.Reason = t.prediction.Err.Error()
+		if t.err != nil {
+			t.Reason = t.err.Error()
 			continue
 		}
-		t.Class, t.Predicted = score.LayerOf(t.problem).String(), ask.Number(t.prediction.Time)
-		t.Ratio = ask.Number(t.prediction.Time / t.Median)
-		out.predicted, out.ranksOnly = append(out.predicted, t), out.ranksOnly || t.model.RanksOnly
-		if !slices.Contains(out.models, t.model.Model) {
-			out.models = append(out.models, t.model.Model)
+		t.row.Measured = t.Median
+		t.Class = score.LayerOf(t.row.Problem).String()
+		t.Predicted, t.Ratio = ask.Number(t.row.Predicted), ask.Number(t.row.Ratio())
+		out.predicted, out.RanksOnly = append(out.predicted, t), out.RanksOnly || t.model.RanksOnly
+		if !slices.Contains(out.Models, t.model.Model) {
+			out.Models = append(out.Models, t.model.Model)
 		}
 	}
-	slices.Sort(out.models)
+	slices.Sort(out.Models)
 	if len(out.predicted) == 0 {
-		return out.times[0].prediction.Err
+		return out.times[0].err
 	}
 	return nil
 }
@@ -249,16 +235,17 @@ func (o *Options) predict(ctx context.Context, times []*publishedTime) error {
 		return refused(ctx, times, err)
 	}
 	d := a.Describe()
-	for _, same := range grouped(times, func(t *publishedTime) condition { return conditionOf(&targets[0], d, t.Time) }) {
+	for _, same := range score.GroupBy(times, func(t **publishedTime) condition {
+		return conditionOf(&targets[0], d, (*t).Time)
+	}) {
 		c, target := conditionOf(&targets[0], d, same[0].Time), targets[0]
 		var list []*publishedTime
-		var problems []gemm.Problem
 		for _, t := range same {
-			if t.problem, t.prediction.Err = t.Problem(); t.prediction.Err == nil && c.refused {
-				t.prediction.Err = diag.Inputf("the model has no option for the scheme %s", t.Scheme)
+			if t.row.Problem, t.err = t.Problem(); t.err == nil && c.refused {
+				t.err = diag.Inputf("the model has no option for the scheme %s", t.Scheme)
 			}
-			if t.prediction.Err == nil {
-				list, problems = append(list, t), append(problems, t.problem)
+			if t.err == nil {
+				list = append(list, t)
 			}
 		}
 		if len(list) == 0 {
@@ -270,7 +257,7 @@ func (o *Options) predict(ctx context.Context, times []*publishedTime) error {
 		maps.DeleteFunc(options, func(_, value string) bool { return value == "" })
 		maps.Copy(options, target.OpenRequest.Options)
 		target.OpenRequest.Options = options
-		if err := refused(ctx, list, o.predictLike(ctx, &target, list, problems)); err != nil {
+		if err := refused(ctx, list, o.predictLike(ctx, &target, list)); err != nil {
 			return err
 		}
 	}
@@ -278,9 +265,7 @@ func (o *Options) predict(ctx context.Context, times []*publishedTime) error {
 }
 
 // predictLike fills in the predictions of times under the same conditions.
-func (o *Options) predictLike(
-	ctx context.Context, target *models.Found, times []*publishedTime, problems []gemm.Problem,
-) error {
+func (o *Options) predictLike(ctx context.Context, target *models.Found, times []*publishedTime) error {
 	a, err := o.Factory.Open(ctx, target)
 	if err != nil {
 		return err
@@ -289,9 +274,13 @@ func (o *Options) predictLike(
 	if err != nil {
 		return err
 	}
-	predictions, err := score.Fastest(ctx, a, kernel, problems)
-	for i := range predictions {
-		times[i].prediction, times[i].model = predictions[i], a.Describe()
+	list := make([]gemm.Problem, len(times))
+	for i, t := range times {
+		list[i] = t.row.Problem
+	}
+	rows, bad, err := score.Fastest(ctx, a, kernel, list)
+	for i := range rows {
+		times[i].row, times[i].err, times[i].model = rows[i], bad[i], a.Describe()
 	}
 	return err
 }
@@ -327,7 +316,7 @@ func refused(ctx context.Context, times []*publishedTime, err error) error {
 		return err
 	}
 	for _, t := range times {
-		t.prediction.Err = err
+		t.err = err
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
@@ -37,8 +38,8 @@ type publishedIntervals struct {
 
 // shipped finds the intervals that a model can ship.
 func (o *publishedOutcome) shipped(ctx context.Context, s *iostreams.Streams) (*answer, error) {
-	if len(o.models) != 1 {
-		return nil, diag.Inputf("intervals are of one model, and these answered: %s", strings.Join(o.models, ", ")).
+	if len(o.Models) != 1 {
+		return nil, diag.Inputf("intervals are of one model, and these answered: %s", strings.Join(o.Models, ", ")).
 			At("--intervals").Do("name it with --model")
 	}
 	all := o.intervals()
@@ -50,9 +51,9 @@ func (o *publishedOutcome) shipped(ctx context.Context, s *iostreams.Streams) (*
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		line.Uncertainty = line.checked(o.kernel, sources.Widening)
+		line.Uncertainty = line.checked(o.Kernel, sources.Widening)
 		for _, series := range line.byTiming() {
-			series.Uncertainty = series.checked(o.kernel, folds.Widening)
+			series.Uncertainty = series.checked(o.Kernel, folds.Widening)
 			if len(series.Uncertainty.Ranges) > 0 {
 				known = append(known, series)
 			}
@@ -61,7 +62,7 @@ func (o *publishedOutcome) shipped(ctx context.Context, s *iostreams.Streams) (*
 	}
 	all = append(known, append(all, sisters(all, devices.Widening)...)...)
 	for _, line := range all {
-		line.Model, line.Uncertainty.Kernel = o.models[0], o.kernel
+		line.Model, line.Uncertainty.Kernel = o.Models[0], o.Kernel
 	}
 	return &answer{
 		value: func() any { return all },
@@ -72,7 +73,7 @@ func (o *publishedOutcome) shipped(ctx context.Context, s *iostreams.Streams) (*
 
 // leftOut finds how ranges hold for other weights of a series, for other sources of a device, and for other devices
 // of an architecture. Another device is mostly timed by another source too, so its ranges are widened for both.
-func leftOut(lines []*publishedIntervals) (folds, sources, devices score.Ungrouped) {
+func leftOut(lines []*publishedIntervals) (folds, sources, devices score.GroupsLeftOut) {
 	var byFold, bySource, byDevice []score.Group
 	for _, l := range lines {
 		for _, series := range l.byTiming() {
@@ -91,14 +92,14 @@ func leftOut(lines []*publishedIntervals) (folds, sources, devices score.Ungroup
 func (l *publishedIntervals) checked(kernel string, widening float64) arch.UncertaintyRecord {
 	groups := l.bySource()
 	var names []string
-	var singles []score.Single
+	var rows []score.Row
 	for i := range groups {
-		names, singles = append(names, groups[i].Name), append(singles, groups[i].Singles...)
+		names, rows = append(names, groups[i].Name), append(rows, groups[i].Rows...)
 	}
-	u := score.CalibrateSingles(kernel, "published times: "+strings.Join(names, ", "), singles,
+	u := score.CalibrateRows(kernel, "published times: "+strings.Join(names, ", "), rows,
 		score.GroupRanges(groups, widening))
 	u.Source = fmt.Sprintf("origami eval --published --intervals over %s",
-		digits.Plural(len(singles), "published time", "published times"))
+		digits.Plural(len(rows), "published time", "published times"))
 	if l.has16() {
 		u.Checked.Layouts = withLayouts(u.Checked.Layouts, other16)
 		u.Source += "; fp16 and bf16, which cost the same, count together"
@@ -112,7 +113,7 @@ func (l *publishedIntervals) checked(kernel string, widening float64) arch.Uncer
 
 // sisters are lines of what the devices of an architecture say of another one, in types and a scheme of scales.
 func sisters(lines []*publishedIntervals, widening float64) (out []*publishedIntervals) {
-	parts := grouped(lines, (*publishedIntervals).part)
+	parts := score.GroupBy(lines, func(l **publishedIntervals) string { return (*l).part() })
 	slices.SortFunc(parts, func(a, b []*publishedIntervals) int { return cmp.Compare(a[0].part(), b[0].part()) })
 	for _, part := range parts {
 		var groups []score.Group
@@ -121,8 +122,8 @@ func sisters(lines []*publishedIntervals, widening float64) (out []*publishedInt
 		for _, l := range part {
 			g := l.byDevice()
 			groups = append(groups, g)
-			for i := range g.Singles {
-				checked.Add(&g.Singles[i].Problem, 1)
+			for i := range g.Rows {
+				checked.Add(&g.Rows[i].Problem, 1)
 			}
 			if !slices.Contains(names, g.Name) {
 				names = append(names, g.Name)
@@ -147,42 +148,43 @@ func sisters(lines []*publishedIntervals, widening float64) (out []*publishedInt
 
 // byTiming are the series of a line, those whose times are of the same together.
 func (l *publishedIntervals) byTiming() (series []*publishedIntervals) {
-	for _, times := range grouped(l.times, func(t *publishedTime) timing.Timing { return t.Timing }) {
+	for _, times := range sortedBy(l.times, func(t *publishedTime) string { return string(t.Timing) }) {
 		one := *l
 		one.Timing, one.times = times[0].Timing, times
 		series = append(series, &one)
 	}
-	slices.SortFunc(series, func(a, b *publishedIntervals) int { return cmp.Compare(a.Timing, b.Timing) })
 	return series
 }
 
-// byFold divides the times of a series into five parts. Times of the same N and K stay together.
-func (l *publishedIntervals) byFold() (groups []score.Group) {
-	part := fmt.Sprint(l.Device, l.DTypes, l.Scheme, l.Releases, l.Timing)
-	for i, times := range grouped(l.times, func(t *publishedTime) [2]int { return [...]int{t.problem.N, t.problem.K} }) {
-		if i < folds {
-			groups = append(groups, score.Group{Name: fmt.Sprint(i), Part: part})
-		}
-		g := &groups[i%folds]
-		g.Singles = append(g.Singles, groupOf("", "", times).Singles...)
+// groups sorts the times into groups by a name. Groups of one part say something of each other.
+func (l *publishedIntervals) groups(part string, name func(*publishedTime) string) (groups []score.Group) {
+	for _, times := range sortedBy(l.times, name) {
+		groups = append(groups, score.Group{Name: name(times[0]), Part: part, Rows: rowsOf(times)})
 	}
 	return groups
 }
 
-const folds = 5
+// byFold divides the times of a series into folds. Times of the same N and K stay together.
+func (l *publishedIntervals) byFold() []score.Group {
+	const folds = 5
+	of := map[[2]int]int{}
+	return l.groups(fmt.Sprint(l.Device, l.DTypes, l.Scheme, l.Releases, l.Timing), func(t *publishedTime) string {
+		weights := [...]int{t.row.Problem.N, t.row.Problem.K}
+		if _, there := of[weights]; !there {
+			of[weights] = len(of) % folds
+		}
+		return strconv.Itoa(of[weights])
+	})
+}
 
 // bySource are the times of each source, which say something of another source.
-func (l *publishedIntervals) bySource() (groups []score.Group) {
+func (l *publishedIntervals) bySource() []score.Group {
 	part := fmt.Sprint(l.Device, l.DTypes, plain(l.Scheme), l.Releases)
-	for _, times := range grouped(l.times, func(t *publishedTime) string { return t.From }) {
-		groups = append(groups, groupOf(times[0].From, part, times))
-	}
-	slices.SortFunc(groups, func(a, b score.Group) int { return cmp.Compare(a.Name, b.Name) })
-	return groups
+	return l.groups(part, func(t *publishedTime) string { return t.From })
 }
 
 // byDevice is one group of all times, which say something of another device of the architecture.
-func (l *publishedIntervals) byDevice() score.Group { return groupOf(l.Device, l.part(), l.times) }
+func (l *publishedIntervals) byDevice() score.Group { return l.groups(l.part(), deviceOf)[0] }
 
 // part is what the line has in common with other devices of the architecture.
 func (l *publishedIntervals) part() string {
@@ -192,14 +194,6 @@ func (l *publishedIntervals) part() string {
 func architectureOf(device string) string {
 	name, _, _ := strings.Cut(device, "@")
 	return name
-}
-
-func groupOf(name, part string, times []*publishedTime) score.Group {
-	g := score.Group{Name: name, Part: part}
-	for _, t := range times {
-		g.Singles = append(g.Singles, t.single())
-	}
-	return g
 }
 
 // plain is a scheme of scales, with one word for those that cost nothing.
@@ -213,38 +207,29 @@ func plain(scheme string) string {
 // has16 reports whether an operand or a result has 16 bits.
 func (l *publishedIntervals) has16() bool {
 	return slices.ContainsFunc(l.times, func(t *publishedTime) bool {
-		_, in := sixteen[t.problem.DType]
-		_, out := sixteen[t.problem.Out]
-		return in || out
+		return sixteen[t.row.Problem.DType] != 0 || sixteen[t.row.Problem.Out] != 0
 	})
 }
 
 // intervals sorts the times that the model predicts into lines.
 func (o *publishedOutcome) intervals() (lines []*publishedIntervals) {
-	type released struct{ device, release string }
-	releases := grouped(o.predicted, func(t *publishedTime) released { return released{t.Device, t.Release} })
-	same := map[released][]string{} // the releases that the model of a device does not tell apart
+	release := func(t *publishedTime) string { return joined(t.Device, t.Release) }
+	releases := sortedBy(o.predicted, release)
+	same := map[string][]string{} // the releases that the model of a device does not tell apart
 	for _, one := range releases {
 		for _, other := range releases {
 			if a, b := one[0], other[0]; a.Device == b.Device && slices.Equal(quantities(a.model), quantities(b.model)) {
-				key := released{a.Device, a.Release}
-				same[key] = append(same[key], b.Release)
-				slices.Sort(same[key])
+				same[release(a)] = append(same[release(a)], b.Release)
 			}
 		}
 	}
-	for _, times := range grouped(o.predicted, func(t *publishedTime) [4]string {
-		releases := strings.Join(same[released{t.Device, t.Release}], " ")
-		return [...]string{t.Device, t.Scheme, strings.Join(typesLike(t.DType), " "), releases}
+	for _, times := range sortedBy(o.predicted, func(t *publishedTime) string {
+		return joined(t.Device, strings.Join(typesLike(t.DType), " "), t.Scheme, strings.Join(same[release(t)], " "))
 	}) {
 		t := times[0]
 		lines = append(lines, &publishedIntervals{Device: t.Device, DTypes: typesLike(t.DType), Scheme: t.Scheme,
-			Releases: same[released{t.Device, t.Release}], times: times})
+			Releases: same[release(t)], times: times})
 	}
-	slices.SortFunc(lines, func(a, b *publishedIntervals) int {
-		return cmp.Or(cmp.Compare(a.Device, b.Device), slices.Compare(a.DTypes, b.DTypes), cmp.Compare(a.Scheme, b.Scheme),
-			slices.Compare(a.Releases, b.Releases))
-	})
 	return lines
 }
 
@@ -265,36 +250,29 @@ func typesLike(dtype string) []string {
 }
 
 // withLayouts adds the other of each layout.
-func withLayouts(layouts []arch.Layout, other func(arch.Layout) arch.Layout) []arch.Layout {
+func withLayouts(layouts []arch.Layout, other func(*arch.Layout)) []arch.Layout {
 	out := slices.Clone(layouts)
 	for _, l := range layouts {
-		if l = other(l); !slices.Contains(out, l) {
+		if other(&l); !slices.Contains(out, l) {
 			out = append(out, l)
 		}
 	}
 	return out
 }
 
-// otherB is a layout with B the other way up.
-func otherB(l arch.Layout) arch.Layout {
+// otherB makes B of a layout run along the other of its sides.
+func otherB(l *arch.Layout) {
 	if l.BMajor == gemm.MajorK {
 		l.BMajor = gemm.MajorN
 	} else {
 		l.BMajor = gemm.MajorK
 	}
-	return l
 }
 
 // sixteen has the other of the two types of 16 bits, which cost the same.
 var sixteen = map[gemm.DType]gemm.DType{gemm.BF16: gemm.FP16, gemm.FP16: gemm.BF16}
 
-// other16 is a layout with the other type of 16 bits: of the operands, or else of the results alone.
-func other16(l arch.Layout) arch.Layout {
-	if in, ok := sixteen[l.Types.In]; ok {
-		l.Types.In = in
-	}
-	if out, ok := sixteen[l.Types.Out]; ok {
-		l.Types.Out = out
-	}
-	return l
+// other16 gives a layout the other type of 16 bits: of the operands, or else of the results alone.
+func other16(l *arch.Layout) {
+	l.Types.In, l.Types.Out = cmp.Or(sixteen[l.Types.In], l.Types.In), cmp.Or(sixteen[l.Types.Out], l.Types.Out)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/score"
@@ -34,7 +35,7 @@ type publishedAnswer struct {
 // publishedLeftOut is how intervals hold where the times that they are of did not count.
 type publishedLeftOut struct {
 	Evidence arch.Evidence `json:"evidence" enum:"checked,sister"` // another source, or another device
-	score.Ungrouped
+	score.GroupsLeftOut
 }
 
 // accuracy is how far predicted times are from published ones.
@@ -95,26 +96,23 @@ type pairedDevices struct {
 	Class  string `json:"class"` // the class of shape
 }
 
-// scores sums up, without the intervals, which take longest.
-func (o *publishedOutcome) scores() *publishedAnswer {
-	out := &publishedAnswer{Kernel: o.kernel, Models: o.models, RanksOnly: o.ranksOnly, Times: len(o.times),
-		Groups: o.groups(), Classes: classes(o.predicted), Without: o.without, Doubtful: o.doubtful,
-		LeftOut: []publishedLeftOut{}}
-	out.Pairs, out.AllPairs = o.comparisons()
-	out.Sources = slices.DeleteFunc(published.Sources(), func(s *published.Source) bool {
+// sumUp fills in the scores, without the intervals, which take longest.
+func (o *publishedOutcome) sumUp() {
+	o.Groups, o.Classes, o.LeftOut = o.groups(), classes(o.predicted), []publishedLeftOut{}
+	o.Pairs, o.AllPairs = o.comparisons()
+	o.Sources = slices.DeleteFunc(published.Sources(), func(s *published.Source) bool {
 		return !slices.ContainsFunc(o.times, func(t *publishedTime) bool { return t.Source == s })
 	})
-	return out
 }
 
-// leaveOut adds how intervals hold, of the grades of which something could be left out.
-func (a *publishedAnswer) leaveOut(o *publishedOutcome) {
+// leaveOut fills in how intervals hold, of the grades of which something could be left out.
+func (o *publishedOutcome) leaveOut() {
 	_, sources, devices := leftOut(o.intervals())
-	a.LeftOut = []publishedLeftOut{}
+	o.LeftOut = []publishedLeftOut{}
 	for _, f := range []publishedLeftOut{{arch.EvidenceChecked, sources}, {arch.EvidenceSister, devices}} {
 		if len(f.Left) > 0 {
 			slices.SortStableFunc(f.Left, func(a, b score.LeftOut) int { return cmp.Compare(a.Held, b.Held) })
-			a.LeftOut = append(a.LeftOut, f)
+			o.LeftOut = append(o.LeftOut, f)
 		}
 	}
 }
@@ -122,46 +120,37 @@ func (a *publishedAnswer) leaveOut(o *publishedOutcome) {
 // groups sums up by device, type and scheme, in this order.
 func (o *publishedOutcome) groups() []publishedGroup {
 	out := []publishedGroup{}
-	for _, times := range grouped(o.times, func(t *publishedTime) [3]string {
-		return [...]string{t.Device, t.DType, t.Scheme}
-	}) {
+	for _, times := range sortedBy(o.times, func(t *publishedTime) string { return joined(t.Device, t.DType, t.Scheme) }) {
 		t := times[0]
 		g := publishedGroup{publishedKind: publishedKind{t.Device, t.Part, t.DType, t.Scheme}}
-		predicted := slices.DeleteFunc(slices.Clone(times), func(t *publishedTime) bool { return t.prediction.Err != nil })
-		g.Score, g.Classes, g.Refused = accuracyOf(predicted), classes(predicted), len(times)-len(predicted)
+		var predicted []*publishedTime
 		for _, t := range times {
-			g.Reason = cmp.Or(g.Reason, t.Reason)
+			if g.Reason = cmp.Or(g.Reason, t.Reason); t.err == nil {
+				predicted = append(predicted, t)
+			}
 		}
+		g.Score, g.Classes, g.Refused = accuracyOf(predicted), classes(predicted), len(times)-len(predicted)
 		out = append(out, g)
 	}
-	slices.SortFunc(out, func(a, b publishedGroup) int {
-		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.DType, b.DType), cmp.Compare(a.Scheme, b.Scheme))
-	})
 	return out
 }
 
 // accuracyOf sums up predicted times.
 func accuracyOf(times []*publishedTime) accuracy {
-	ratios, figures := make([]float64, len(times)), make([][]unit.Seconds, len(times))
+	figures := make([][]unit.Seconds, len(times))
 	for i, t := range times {
-		ratios[i], figures[i] = float64(t.Ratio), t.Stacks()
+		figures[i] = t.Stacks()
 	}
-	return accuracy{score.AccuracyOf(ratios), score.CeilingOf(figures)}
+	return accuracy{score.AccuracyOf(rowsOf(times)), score.CeilingOf(figures)}
 }
 
-// byClass sorts times by class of shape.
-func byClass(times []*publishedTime) [][]*publishedTime {
-	groups := grouped(times, func(t *publishedTime) score.Layer { return score.LayerOf(t.problem) })
-	slices.SortFunc(groups, func(a, b []*publishedTime) int {
-		return cmp.Compare(score.LayerOf(a[0].problem), score.LayerOf(b[0].problem))
-	})
-	return groups
-}
+// byClass is a key of the class of shape, in the order of the classes.
+func byClass(t *publishedTime) string { return strconv.Itoa(int(score.LayerOf(t.row.Problem))) }
 
 // classes sums up predicted times by class of shape.
 func classes(times []*publishedTime) []publishedClass {
 	out := []publishedClass{}
-	for _, list := range byClass(times) {
+	for _, list := range sortedBy(times, byClass) {
 		out = append(out, publishedClass{list[0].Class, accuracyOf(list)})
 	}
 	return out
@@ -177,12 +166,12 @@ func (o *publishedOutcome) comparisons() ([]publishedPair, score.Comparability) 
 	by := map[pairedDevices][]score.Versus{}
 	layers := map[string]score.Layer{}
 	var all []score.Versus
-	for _, times := range grouped(o.predicted, func(t *publishedTime) kindOfTime {
-		return kindOfTime{t.M, t.N, t.K, t.DType, t.Scheme, t.TransA, t.TransB}
+	for _, times := range score.GroupBy(o.predicted, func(t **publishedTime) kindOfTime {
+		return kindOfTime{(*t).M, (*t).N, (*t).K, (*t).DType, (*t).Scheme, (*t).TransA, (*t).TransB}
 	}) {
 		times = onePerDevice(times)
 		for i, a := range times {
-			layers[a.Class] = score.LayerOf(a.problem)
+			layers[a.Class] = score.LayerOf(a.row.Problem)
 			for _, b := range times[i+1:] {
 				v := score.Versus{Predicted: float64(a.Predicted / b.Predicted), Measured: float64(a.Median / b.Median)}
 				v.Odds, v.Apart = o.odds(a, b)
@@ -206,8 +195,8 @@ func (o *publishedOutcome) comparisons() ([]publishedPair, score.Comparability) 
 // touch. It is NaN without intervals.
 func (o *publishedOutcome) odds(a, b *publishedTime) (odds float64, apart bool) {
 	of := func(t *publishedTime) (arch.Distribution, bool) {
-		p := &t.prediction
-		return t.model.Scope(o.kernel, &t.problem, p.Config.SplitK).Distribution(p.Bound, p.Time)
+		r := &t.row
+		return t.model.Scope(o.Kernel, &r.Problem, r.Config.SplitK).Distribution(r.Bound, r.Predicted)
 	}
 	first, ok := of(a)
 	second, also := of(b)

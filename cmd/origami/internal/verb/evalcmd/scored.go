@@ -92,23 +92,15 @@ func (o *outcome) level() float64 {
 
 // classes sums up by class of shape.
 func (o *outcome) classes(s *iostreams.Streams, all score.EvaluationSummary) {
-	type class struct {
-		Name string `json:"class"`
-		score.EvaluationSummary
-	}
-	names, summaries := score.SummariseByClass(o.Rows, o.Scope)
-	rows := make([]class, len(names))
-	for i, name := range names {
-		rows[i] = class{name.String(), summaries[i]}
-	}
+	type class = score.ClassSummary
+	rows := score.SummariseByClass(o.Rows, o.Scope)
 	if len(rows) > 1 {
-		rows = append(rows, class{"all", all})
+		rows = append(rows, class{Class: "all", EvaluationSummary: all})
 	}
 	of := func(header string, write func(float64) string, value func(*class) float64) show.Column[class] {
 		return show.Text(header, func(c *class) string { return write(value(c)) })
 	}
-	grid(s, rows, show.Key[class]("class"),
-		show.Text("problems", func(c *class) string { return fmt.Sprint(c.Problems) }),
+	grid(s, rows, show.Key[class]("class"), show.Text("problems", func(c *class) string { return fmt.Sprint(c.Problems) }),
 		of("of best", percent, func(c *class) float64 { return c.Efficiency.Geomean }),
 		of("p10", percent, func(c *class) float64 { return c.Efficiency.P10 }),
 		of("worst", percent, func(c *class) float64 { return c.Efficiency.Worst }),

@@ -48,7 +48,7 @@ type singlesGroup struct {
 
 // singles scores a model on a data set with one configuration per problem.
 func (o *Options) singles(ctx context.Context) (*answer, error) {
-	rows, err := score.Singles(ctx, o.model, o.data, problems.Shapes(o.list.Problems))
+	rows, err := o.data.Rows(ctx, o.model, problems.Shapes(o.list.Problems)...)
 	if err != nil {
 		return nil, err
 	}
@@ -61,18 +61,19 @@ func (o *Options) singles(ctx context.Context) (*answer, error) {
 	for i := range rows {
 		r := &rows[i]
 		one := single{Problem: r.Problem.Record(), Config: r.Config, Measured: ask.Milliseconds(r.Measured),
-			Predicted: ask.Number(math.NaN()), Ratio: ask.Number(math.NaN()), Spills: int(r.SpillBytes), Reason: r.Reject}
+			Predicted: ask.Number(math.NaN()), Ratio: ask.Number(math.NaN()), Spills: int(r.Resources.SpillBytes),
+			Reason: r.Reject}
 		if r.Reject == "" {
 			one.Bound, one.Predicted = r.Bound.String(), ask.Number(ask.Milliseconds(r.Predicted))
 			one.Ratio = ask.Number(r.Ratio())
 		}
 		out.Rows[i] = one
 	}
-	for i, counts := range []func(*score.Single) bool{
-		func(*score.Single) bool { return true }, func(s *score.Single) bool { return s.SpillBytes == 0 },
-		func(s *score.Single) bool { return s.SpillBytes > 0 },
+	for i, counts := range []func(*score.Row) bool{
+		func(*score.Row) bool { return true }, func(s *score.Row) bool { return s.Resources.SpillBytes == 0 },
+		func(s *score.Row) bool { return s.Resources.SpillBytes > 0 },
 	} {
-		if r := score.SummariseSingles(rows, counts); r.Count > 0 {
+		if r := score.RatiosOf(rows, counts); r.Count > 0 {
 			out.Groups = append(out.Groups, singlesGroup{[]string{"all", "without spills", "with spills"}[i], r})
 		}
 	}

@@ -147,7 +147,7 @@ func (o *BenchOptions) compare(
 	if err := w.close(); err != nil {
 		return nil, err
 	}
-	s := score.SummariseComparisons(w.scores)
+	s := score.SummariseComparisons(w.data, w.scores)
 	if s.Wrong+s.Failed > 0 {
 		o.Factory.Streams.Warn(leftOut(s.Wrong, s.Failed) + " left out; --json lists why")
 	}

@@ -51,7 +51,7 @@ func (w *writer) write(r score.Comparison, labels []string) error {
 // close ends the answer.
 func (w *writer) close() error {
 	if w.format == table.Table {
-		s := score.SummariseComparisons(w.scores)
+		s := score.SummariseComparisons(w.data, w.scores)
 		table.Lines(w.s, w.above()...)
 		err := show.NewRows(w.s, w.format, w.columns(&s)...).Least("registers", "noise", "best's place", "pick's place",
 			"tau", "left out", "best TF/s").All(w.rows)
@@ -66,8 +66,8 @@ func (w *writer) ended(s *iostreams.Streams, format table.Format, rows *show.Row
 	if format != table.JSON {
 		return rows.Close()
 	}
-	sum := score.SummariseComparisons(w.scores)
-	return table.JSONLine(s, map[string]*benchSummary{"summary": w.summary(&sum)})
+	sum := score.SummariseComparisons(w.data, w.scores)
+	return table.JSONLine(s, map[string]*score.ComparisonSummary{"summary": &sum})
 }
 
 // again writes all rows to another stream, in another format.
@@ -198,8 +198,8 @@ func (w *writer) below(s *score.ComparisonSummary) []string {
 	if len(others) < s.Efficiency.Count {
 		quantiles("no spills", stats.QuantilesOf(others))
 	}
-	for i, v := range s.Libraries {
-		quantiles("of "+libraries[i], v)
+	for i, name := range libraries {
+		quantiles("of "+name, s.Libraries[name])
 		var others []float64
 		marked := 0
 		for j := range w.rows {
@@ -217,11 +217,11 @@ func (w *writer) below(s *score.ComparisonSummary) []string {
 	left, missing := leftOut(s.Wrong, s.Failed), w.unfinished(s)
 	line(s.PassedOver > 0, "passed over", "in %s the model's first choices have no time (they do not compile, or are not "+
 		"recorded); \"after N\" counts them", problems(s.PassedOver))
-	line(!math.IsNaN(s.TauMean), "tau", "mean %.3f, worst %.3f", s.TauMean, s.TauWorst)
+	line(!math.IsNaN(float64(s.TauMean)), "tau", "mean %.3f, worst %.3f", s.TauMean, s.TauWorst)
 	line(s.Finals > 0, "finals", "the times of %s are from runs in turns; the sweep's rank and correlate",
 		problems(s.Finals))
-	line(!math.IsNaN(s.Noise), "noise floor", "median %s between two measurements of the same pick",
-		digits.Percent(s.Noise))
+	line(!math.IsNaN(float64(s.Noise)), "noise floor", "median %s between two measurements of the same pick",
+		digits.Percent(float64(s.Noise)))
 	line(left != "", "left out", "%s", left)
 	line(s.NotBuilt > 0, "not built", "%s", digits.Plural(s.NotBuilt, "candidate", "candidates"))
 	line(missing != "", "unfinished", "%s", missing)

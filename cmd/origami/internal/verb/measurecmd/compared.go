@@ -6,7 +6,6 @@ import (
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
-	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -87,42 +86,24 @@ type excluded struct {
 	Detail  string         `json:"detail,omitempty"`
 }
 
-// benchSummary is what came out over all problems.
-type benchSummary struct {
-	Kernel     string          `json:"kernel"`         // the kernel family
-	Problems   int             `json:"problems"`       // how many there are
-	PassedOver int             `json:"passed_over"`    // problems with any
-	Efficiency stats.Quantiles `json:"efficiency"`     // over the problems
-	Versus     stats.Quantiles `json:"versus_library"` // of the default library
-	TauMean    ask.Number      `json:"tau_mean"`       // the mean and the worst
-	TauWorst   ask.Number      `json:"tau_worst"`
-	// `versus_library` by name
-	Libraries  map[string]stats.Quantiles `json:"libraries"`
-	Noise      ask.Number                 `json:"noise_floor"` // the median
-	Measured   int                        `json:"measured"`    // sums over the problems
-	Wrong      int                        `json:"wrong"`
-	NotBuilt   int                        `json:"not_built"`
-	Failed     int                        `json:"failed"`
-	Missing    int                        `json:"missing"`
-	Unfinished int                        `json:"unfinished"`  // problems with any `missing`
-	ClockMoved int                        `json:"clock_moved"` // a sum
-	Finals     int                        `json:"finals"`      // problems with phase `final`
-}
-
 func (w *writer) compared(r *score.Comparison, labels []string) compared {
 	milliseconds := func(t unit.Seconds) float64 { return float64(t) * 1e3 }
-	tflops := func(t unit.Seconds) float64 { return float64(r.Rate(t)) / 1e12 }
+	tflops := func(t unit.Seconds) float64 { return r.Problem.Flops() / float64(t) / 1e12 }
 	c := compared{Arch: w.arch.Arch, Device: w.arch.Device, Model: w.arch.Model, Class: w.arch.ModelClass,
 		Kernel: w.data.Kernel, Ranks: w.arch.RanksOnly, Problem: r.Problem.Record(), Labels: ask.Labels(w.labels, labels),
 		Pick: r.Pick.Config, Best: r.Best.Config,
-		Milliseconds: figures{milliseconds(r.Predicted), milliseconds(r.Pick.Time), milliseconds(r.Best.Time), 0},
-		TFLOPS:       figures{tflops(r.Predicted), tflops(r.Pick.Time), tflops(r.Best.Time), 0},
-		Efficiency:   r.Efficiency(), Tau: ask.Number(r.Tau), PickRank: r.PickRank, PassedOver: r.PassedOver,
+		Milliseconds: figures{milliseconds(r.Pick.Predicted), milliseconds(r.Pick.Measured),
+			milliseconds(r.Best.Measured), 0},
+		TFLOPS:     figures{tflops(r.Pick.Predicted), tflops(r.Pick.Measured), tflops(r.Best.Measured), 0},
+		Efficiency: r.Efficiency(), Tau: ask.Number(r.Tau), PickRank: r.PickRank, PassedOver: r.PassedOver,
 		Measured: r.Measured, Candidates: r.Candidates, Registers: r.Pick.Resources.Registers,
 		Spills: int(r.Pick.Resources.SpillBytes), Phase: r.Phase, Noise: ask.Number(r.Noise), BestRank: r.BestRank,
 		Wrong: r.Wrong, NotBuilt: r.NotBuilt, Failed: r.Failed, Missing: r.Missing, ClockMoved: r.ClockMoved}
 	for i, name := range w.data.Libraries() {
-		l := library{name, milliseconds(r.Libraries[i]), tflops(r.Libraries[i]), r.VersusLibrary(i)}
+		l := library{Name: name}
+		if t := r.Libraries[i]; t > 0 {
+			l = library{name, milliseconds(t), tflops(t), r.VersusLibrary(i)}
+		}
 		if c.Libraries = append(c.Libraries, l); i > 0 {
 			continue
 		}
@@ -138,17 +119,4 @@ func (w *writer) compared(r *score.Comparison, labels []string) compared {
 		c.Excluded = append(c.Excluded, e)
 	}
 	return c
-}
-
-func (w *writer) summary(s *score.ComparisonSummary) *benchSummary {
-	out := &benchSummary{Kernel: w.data.Kernel, Problems: s.Problems, PassedOver: s.PassedOver, Efficiency: s.Efficiency,
-		TauMean: ask.Number(s.TauMean), TauWorst: ask.Number(s.TauWorst), Libraries: map[string]stats.Quantiles{},
-		Noise: ask.Number(s.Noise), Measured: s.Measured, Wrong: s.Wrong, NotBuilt: s.NotBuilt, Failed: s.Failed,
-		Missing: s.Missing, Unfinished: s.Unfinished, ClockMoved: s.ClockMoved, Finals: s.Finals}
-	for i, name := range w.data.Libraries() {
-		if out.Libraries[name] = s.Libraries[i]; i == 0 {
-			out.Versus = s.Libraries[i]
-		}
-	}
-	return out
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -82,10 +83,13 @@ func open(ctx context.Context, folder string) (*dataset.Dataset, error) {
 }
 
 func showFolder(f *session.Factory, d *dataset.Dataset) error {
+	count := func(status dataset.Status) int {
+		return d.Count(func(m *dataset.Measurement) bool { return m.Status == status })
+	}
 	s := shownJSON{Arch: d.Arch, Device: d.Device, DriverName: d.DriverName, Kernel: d.Kernel, Executor: d.Executor,
 		Version: d.ExecutorVersion, Source: d.Source, Problems: len(d.Problems()), Measurements: d.Len(),
-		OK: count(d, dataset.OK), Wrong: count(d, dataset.Wrong), NotBuilt: count(d, dataset.NotBuilt),
-		Failed: count(d, dataset.Failed) + count(d, dataset.Timeout), Checks: len(d.Checks()), GPUs: gpus(d)}
+		OK: count(dataset.OK), Wrong: count(dataset.Wrong), NotBuilt: count(dataset.NotBuilt),
+		Failed: count(dataset.Failed) + count(dataset.Timeout), Checks: len(d.Checks()), GPUs: gpus(d)}
 	key := show.Key[gpuRow]
 	return show.Answer(f.Streams, f.Format(), s, func() {
 		table.Line(f.Streams, "device", "%s@%s %s", s.Arch, s.Device, s.DriverName)
@@ -107,70 +111,53 @@ func day(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-func count(d *dataset.Dataset, status dataset.Status) int {
-	return d.Count(func(m *dataset.Measurement) bool { return m.Status == status })
-}
-
-// kernel is a known kernel.
-type kernel struct {
-	problem gemm.Problem
-	config  gemm.Config
-}
-
 // gpus says what each GPU measured.
 func gpus(d *dataset.Dataset) []gpuRow {
-	type key struct{ gpu, driver string }
-	rows := map[key]*gpuRow{}
-	row := func(m *dataset.Measurement) *gpuRow {
-		k := key{gpu: m.GPU}
-		if m.Environment == nil {
-			return nil
-		}
-		k.driver = m.Environment.Driver
-		if rows[k] == nil {
-			rows[k] = &gpuRow{GPU: k.gpu, Driver: k.driver, Least: ask.Number(math.NaN()), Most: ask.Number(math.NaN())}
-		}
-		return rows[k]
+	type kernel struct {
+		problem gemm.Problem
+		config  gemm.Config
 	}
-	for _, m := range d.All() {
-		r := row(&m)
-		if r == nil {
-			continue
-		}
-		r.Measurements++
-		r.Clock = max(r.Clock, m.ClockMax)
-		at := m.Environment.Time
-		if r.From.IsZero() || at.Before(r.From) {
-			r.From = at
-		}
-		if at.After(r.To) {
-			r.To = at
-		}
-	}
-	times := map[kernel][]unit.Seconds{}
+	times := map[kernel][]unit.Seconds{} // of known kernels
 	for _, m := range d.Checks() {
 		k := kernel{m.Problem, m.Config}
 		times[k] = append(times[k], m.Median)
 	}
-	for _, m := range d.Checks() {
-		if r := row(&m); r != nil {
-			v := ask.Number(m.Median / stats.Median(times[kernel{m.Problem, m.Config}]))
-			if !(r.Least < v) {
-				r.Least = v
+	unknown := func(m dataset.Measurement) bool { return m.Environment == nil }
+	all := slices.DeleteFunc(append(d.All(), d.Checks()...), unknown)
+	rows := []gpuRow{}
+	for _, of := range score.GroupBy(all, func(m *dataset.Measurement) [2]string {
+		return [...]string{m.GPU, m.Environment.Driver}
+	}) {
+		r := gpuRow{GPU: of[0].GPU, Driver: of[0].Environment.Driver, Least: ask.Number(math.NaN()),
+			Most: ask.Number(math.NaN())}
+		for i := range of {
+			m := &of[i]
+			if m.Phase == dataset.Check {
+				v := ask.Number(m.Median / stats.Median(times[kernel{m.Problem, m.Config}]))
+				if !(r.Least < v) {
+					r.Least = v
+				}
+				if !(r.Most > v) {
+					r.Most = v
+				}
+				continue
 			}
-			if !(r.Most > v) {
-				r.Most = v
+			r.Measurements++
+			r.Clock = max(r.Clock, m.ClockMax)
+			at := m.Environment.Time
+			if r.From.IsZero() || at.Before(r.From) {
+				r.From = at
+			}
+			if at.After(r.To) {
+				r.To = at
 			}
 		}
+		rows = append(rows, r)
 	}
-	out := make([]gpuRow, 0, len(rows))
-	for _, r := range rows {
-		out = append(out, *r)
-	}
-	slices.SortFunc(out, func(a, b gpuRow) int {
+	slices.SortFunc(rows, func(a, b gpuRow) int {
 		return cmp.Or(cmp.Compare(a.GPU, b.GPU), cmp.Compare(a.Driver, b.Driver))
 	})
-	return out
+	return rows
 }
 
 // differentJSON is a summary of how two folders differ.
@@ -190,17 +177,13 @@ type differing struct {
 	First  dataset.Status `json:"first_status"`
 	Second dataset.Status `json:"second_status"`
 	// the times
-	FirstTime  *float64 `json:"first_seconds" unit:"s"`
-	SecondTime *float64 `json:"second_seconds" unit:"s"`
+	FirstTime  ask.Number `json:"first_seconds" unit:"s"`
+	SecondTime ask.Number `json:"second_seconds" unit:"s"`
 }
 
-// seconds is a time, nil without one.
-func seconds(m *dataset.Measurement) *float64 {
-	if m.Median <= 0 {
-		return nil
-	}
-	v := float64(m.Median)
-	return &v
+// seconds is a time, NaN without one.
+func seconds(m *dataset.Measurement) ask.Number {
+	return ask.Number(cmp.Or(float64(m.Median), math.NaN()))
 }
 
 // off is the least difference of two times that is listed, as a share: what repeats, repeats within 1 or 2 %.
@@ -222,11 +205,8 @@ func newDiff(f *session.Factory) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			first, err := open(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			second, err := open(cmd.Context(), args[1])
-			if err != nil {
+			second, also := open(cmd.Context(), args[1])
+			if err = cmp.Or(err, also); err != nil {
 				return err
 			}
 			return diff(f, first, second)

@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/plugins/builtins"
 	"github.com/origami-gemm/origami/plugins/library"
+	"github.com/origami-gemm/origami/plugins/library/checked"
 	"github.com/origami-gemm/origami/plugins/library/published"
 )
 
@@ -221,7 +222,7 @@ func (w *ways) published(t *testing.T, x way) (list []*published.Time) {
 	all := published.Times()
 	for i := range all {
 		p := &all[i]
-		if p.Device == "" || p.Doubt != "" || p.Release != library.Current || !of(p.Series) {
+		if p.Device == "" || p.Doubt != "" || p.Release != checked.Current || !of(p.Series) {
 			continue
 		}
 		if _, known := near[p.Device]; !known {

@@ -31,6 +31,8 @@ type line struct {
 	Model, Scheme, Timing string
 	DTypes, Releases      []string
 	Uncertainty           arch.UncertaintyRecord
+
+	stated arch.Uncertainty
 }
 
 // The releases of a library. AnyRelease is that of a question that names none.
@@ -110,7 +112,11 @@ func of(device, model, scheme string) (found said) {
 			continue
 		}
 		var one line
-		if err := json.Unmarshal(text, &one); err != nil {
+		err := json.Unmarshal(text, &one)
+		if err == nil {
+			one.stated, err = one.Uncertainty.Uncertainty()
+		}
+		if err != nil {
 			panic(fmt.Sprintf("checked.jsonl.gz: %v", err))
 		}
 		if one.Model == model && (one.Scheme == scheme || plain(one.Scheme) && plain(scheme)) {
@@ -121,7 +127,7 @@ func of(device, model, scheme string) (found said) {
 }
 
 // uncertainties are those of lines for a release and a timing. A question that names no release is about the current
-// one. Of a device with times of an early one apart, it it is of no known series, and its ranges reach farther.
+// one. Of a device with times of an early one apart, it is of no known series, and its ranges reach farther.
 func (s said) uncertainties(device said, release, timing string) (out []arch.Uncertainty) {
 	for i := range s {
 		one := &s[i]
@@ -132,16 +138,12 @@ func (s said) uncertainties(device said, release, timing string) (out []arch.Unc
 		if !slices.Contains(one.Releases, wanted) || one.Timing != "" && (one.Timing != timing || apart) {
 			continue
 		}
-		u, err := one.Uncertainty.Uncertainty()
-		if err != nil {
-			panic(fmt.Sprintf("checked.jsonl.gz: %v", err))
-		}
-		for j := range u.Ranges {
+		for j := range one.stated.Ranges {
 			if apart {
-				u.Ranges[j].High *= overtaken
+				one.stated.Ranges[j].High *= overtaken
 			}
 		}
-		out = append(out, u)
+		out = append(out, one.stated)
 	}
 	return out
 }

@@ -123,8 +123,8 @@ const (
 func (cu *CU) Missing(c *gemm.Config, elementBytes int, streamK, localSplit bool) string {
 	area := c.BlockM * c.BlockN
 	switch {
-	// Of 2,095 times of rocBLAS on a Vega 10, 1x128x1408 and 64x128x1280 take 57 and 54 µs: one CTA on the whole of K.
-	// With smaller tiles and longer steps, the fastest kernel is predicted at 0.89 of these times below 80 µs, not at 1.03.
+	// Of rocBLAS's times on a Vega 10, 1x128x1408 and 64x128x1280 take 57 and 54 µs: one CTA on the whole of K.
+	// With smaller tiles and longer steps, predictions are 0.89 of such times below 80 µs, without them 1.03.
 	case cu.FMA && elementBytes == 2 && (c.SplitK > 1 || localSplit || c.BlockK > 16 ||
 		min(c.BlockM, c.BlockN) < 32 || max(c.BlockM, c.BlockN) < 64):
 		return "kernels for fp16 without matrix instructions split no K, have tiles from 32x64 on and block_k up to 16"

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
 )
 
@@ -50,6 +51,10 @@ func (s Scope) Checked() bool { return s.Evidence == EvidenceChecked }
 func (d *Description) Scope(kernel string, p *gemm.Problem, split int) Scope {
 	s := Scope{least: unit.Seconds(d.Constant("timing_least", 0)), conversion: d.Conversion}
 	if peak := float64(d.PeakFor(p.DType)); peak > 0 {
+		clock, _ := hw.Set(d.Params).Lookup("clock")
+		if loaded, ok := hw.Set(d.Params).Lookup("clock_loaded"); ok { // above the boost clock that the peak is of
+			peak *= max(1, loaded.Value/clock.Value)
+		}
 		s.least = max(s.least, unit.Seconds(p.Flops()/peak))
 	}
 	u, kind, size := d.nearest(kernel, p, split)
@@ -173,14 +178,14 @@ func (d *Description) Outside(kernel string, p *gemm.Problem, split int) []strin
 		out = append(out, name+" was overridden")
 	}
 	c := &u.Checked
+	if len(u.Ranges) == 0 && len(c.Layouts) > 0 { // how the problem lies to so few says nothing
+		return append(out, "too few measured times")
+	}
 	if kind > 0 {
 		out = append(out, c.otherKind(p, max(split, 1))...)
 	}
 	if size > 0 && len(c.Layouts) > 0 {
 		out = append(out, c.otherSizes(p)...)
-	}
-	if len(u.Ranges) == 0 && len(c.Layouts) > 0 {
-		out = append(out, "too few measured times")
 	}
 	return out
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/unit"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
@@ -155,8 +156,14 @@ func (d checkedDevice) check(t *testing.T) tensile.Check {
 		}
 	}
 	slices.Sort(errors)
+	var singles []score.Single
+	for _, r := range slices.Concat(sources...) {
+		singles = append(singles, score.Single{Problem: *r.problem, Point: score.Point{Config: r.pick,
+			Predicted: unit.Seconds(r.predicted), Measured: unit.Seconds(r.predicted * r.ratio)}})
+	}
 	out := tensile.Check{
-		Device: d.device, DataSet: cmp.Or(d.dataSet, terms.DataSet), Sizes: len(errors),
+		Widening: math.Round(1e3*score.Widening(score.EachAlone(singles))) / 1e3,
+		Device:   d.device, DataSet: cmp.Or(d.dataSet, terms.DataSet), Sizes: len(errors),
 		Median: errors[len(errors)/2], Held: 1, Sources: d.sources, Ranges: d.ranges(sources),
 		Divisor: c.Divisor, Split: c.Split, M: c.M, N: c.N, K: c.K, Flops: c.Flops,
 	}
@@ -194,7 +201,7 @@ func TestChecked(t *testing.T) {
 	for _, d := range []checkedDevice{
 		{
 			arch: "gfx900", cus: 64, set: "vega", device: "vega10", below: []float64{20e-6, 80e-6, 500e-6},
-			published: [][]cell{slides(t), deepbench(t)},
+			published: [][]cell{longSlides(t), deepbench(t)},
 			sources: tuned + "AMD's slides of 2017 and DeepBench's sizes, to which it was not; " +
 				"of the worst source, when it is left out, the ranges of the other two",
 		},
@@ -221,7 +228,7 @@ func TestChecked(t *testing.T) {
 		ends := func(r arch.Range) string { return fmt.Sprintf("arch.Range{Low: %g, High: %g}", r.Low, r.High) }
 		fmt.Fprintf(&b, "{\nDevice: %q, DataSet: %q, Sizes: %d, Median: %.3f, Held: %.3f,\n", c.Device, c.DataSet, c.Sizes,
 			c.Median, c.Held)
-		fmt.Fprintf(&b, "Sources: %q,\nRanges: []arch.ErrorRange{\n", c.Sources)
+		fmt.Fprintf(&b, "Sources: %q, Widening: %g,\nRanges: []arch.ErrorRange{\n", c.Sources, c.Widening)
 		for _, r := range c.Ranges {
 			fmt.Fprintf(&b, "{Below: %g, Low: %g, High: %g},\n", float64(r.Below), r.Low, r.High)
 		}

@@ -69,8 +69,8 @@ func setRelease(m *tensile.Model, s catalog.Selection) error {
 	if err != nil {
 		return err
 	}
-	if (early || s.Sheet.Arch == "gfx950") && release == library.Current {
-		today, err := vendorLibrary.On(s, nil)
+	if (early || s.Sheet.Arch == "gfx950") && release != checked.Early {
+		today, err := vendorLibrary.On(s, map[string]string{library.Release.Key: release})
 		if err != nil {
 			return err
 		}

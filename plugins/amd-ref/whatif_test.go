@@ -115,8 +115,9 @@ func TestWhatIfsAreProportional(t *testing.T) {
 			least, most float64 // slowdown
 		}{
 			"half of num_cus": {half("num_cus"), large, 1.7, 2.1}, "half of clock": {half("clock"), large, 1.6, 2.1},
-			"half of the peak":        {half(peak), large, 1.2, 2.1},
-			"half of dram_bandwidth":  {half("dram_bandwidth"), decode, 1.4, 2.1},
+			"half of the peak": {half(peak), large, 1.2, 2.1},
+			// Of a tile in fp16 on a Vega 10, 16 of 32 rows are idle.
+			"half of dram_bandwidth":  {half("dram_bandwidth"), decode, 1.3, 2.1},
 			"half of the device":      {half("num_cus", "dram_bandwidth"), large, 1.7, 2.1},
 			"half of it and of clock": {half("num_cus", "dram_bandwidth", "clock"), large, 3.4, 4.1},
 		} {

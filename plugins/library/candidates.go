@@ -32,6 +32,8 @@ func kernelsOf(g terms.Generation, scheme string) kernels {
 	}
 	plain := scheme == perTensor || scheme == perTensor+quantises
 	switch g {
+	case terms.GCN5, terms.Vega20: // a split adds up in C, and these units add no fp16 to memory
+		k.unsplit = []gemm.DType{gemm.FP16, gemm.BF16}
 	case terms.CDNA1, terms.CDNA2, terms.CDNA3, terms.CDNA4: // 512 registers per lane, half of them for sums
 		k.mostSums = 256 * 256
 	case terms.Hopper: // cuBLAS, as measured

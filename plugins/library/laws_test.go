@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/plugins/builtins"
 	"github.com/origami-gemm/origami/plugins/library"
+	"github.com/origami-gemm/origami/plugins/library/checked"
 	"github.com/origami-gemm/origami/plugins/library/published"
 )
 
@@ -221,7 +222,7 @@ func (w *ways) published(t *testing.T, x way) (list []*published.Time) {
 	all := published.Times()
 	for i := range all {
 		p := &all[i]
-		if p.Device == "" || p.Doubt != "" || p.Release != library.Current || !of(p.Series) {
+		if p.Device == "" || p.Doubt != "" || p.Release != checked.Current || !of(p.Series) {
 			continue
 		}
 		if _, known := near[p.Device]; !known {
@@ -334,13 +335,15 @@ func TestHalfTheBytesAreNeverSlower(t *testing.T) {
 	for _, device := range devices(t) {
 		for _, c := range []struct {
 			fast, slow gemm.DType
-			amd        float64 // Vega's fp16 kernels take longer per K step than those of fp32
+			amd        float64
 		}{
 			{gemm.FP8, gemm.BF16, slack}, {gemm.FP8, gemm.FP16, slack}, {gemm.FP16, gemm.TF32, slack},
-			{gemm.FP16, gemm.FP32, 2}, {gemm.TF32, gemm.FP32, 1.5}, {gemm.INT8, gemm.FP16, 6}, {gemm.FP4, gemm.FP8, 11},
+			{gemm.FP16, gemm.FP32, slack}, {gemm.TF32, gemm.FP32, 1.5}, {gemm.INT8, gemm.FP16, 6}, {gemm.FP4, gemm.FP8, 11},
 		} {
 			d := w.model(t, device, "tensor").Describe()
-			if d.PeakFor(c.fast) > 1.2*d.PeakFor(c.slow) {
+			// Vega's kernels for fp16 split no K, as published times show, and those for fp32 do.
+			vega := c.fast == gemm.FP16 && (d.Arch == "gfx900" || d.Arch == "gfx906")
+			if d.PeakFor(c.fast) > 1.2*d.PeakFor(c.slow) && !vega {
 				slow := way{device: device, scheme: "tensor", dtype: c.slow, wide: c.fast == gemm.INT8} // whose output is int32
 				fast := way{device: device, scheme: "tensor", dtype: c.fast}
 				w.holds(t, "half the bytes", fast, slow, w.broken(t, "half the bytes", fast, c.amd))

@@ -13,8 +13,11 @@ import (
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/plugins/builtins"
 	"github.com/origami-gemm/origami/plugins/library"
+	"github.com/origami-gemm/origami/plugins/library/checked"
+	"github.com/origami-gemm/origami/plugins/library/published"
 )
 
 // open opens the model on the default device of an architecture.
@@ -320,5 +323,52 @@ func TestEarlyReleases(t *testing.T) {
 		if known != (err == nil) || err != nil && !strings.Contains(err.Error(), "no speeds of an early release are known") {
 			t.Errorf("%s: %v", device, err)
 		}
+	}
+}
+
+// Answers that name no release hold the times of an early one too, where some of both were published: the share of
+// them is at least 85 % of each device and type, and 88 to 95 % at the mean.
+func TestAnyRelease(t *testing.T) {
+	held := map[string][2]int{} // of a device and type: how many, and of how many
+	models := map[string]arch.Architecture{}
+	all := published.Times()
+	for i := 0; i < len(all); i += 5 {
+		x := &all[i]
+		p, err := x.Problem()
+		if x.Release != checked.Early || x.Doubt != "" || err != nil || p.DType == gemm.FP32 {
+			continue
+		}
+		id, device, _ := strings.Cut(x.Device, "@")
+		key := x.Device + string(x.Timing)
+		if models[key] == nil {
+			models[key], err = open(t, arch.OpenRequest{Arch: id, Device: device,
+				Options: map[string]string{"timing": string(x.Timing)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		found, err := score.Fastest(t.Context(), models[key], library.Family, []gemm.Problem{p})
+		if err != nil || found[0].Err != nil {
+			t.Fatal(err, found)
+		}
+		scope := models[key].Describe().Scope(library.Family, &p, found[0].Config.SplitK)
+		d, _ := scope.Distribution(found[0].Bound, found[0].Time)
+		kind := fmt.Sprint(x.Device, " ", p.DType.Bits())
+		n := held[kind]
+		if n[1]++; d.Low <= x.Median && x.Median <= d.High {
+			n[0]++
+		}
+		held[kind] = n
+	}
+	mean := 0.0
+	for kind, n := range held {
+		share := float64(n[0]) / float64(n[1])
+		t.Logf("%s: %.1f %% of %d", kind, 100*share, n[1])
+		if mean += share / float64(len(held)); share < 0.85 {
+			t.Errorf("%s: %.1f %% of %d early times are in their intervals, want 85 %%", kind, 100*share, n[1])
+		}
+	}
+	if len(held) < 5 || mean < 0.88 || mean > 0.95 {
+		t.Errorf("%.1f %% at the mean of %d devices and types, want 88 to 95 %%", 100*mean, len(held))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/model"
 	stopwatch "github.com/origami-gemm/origami/core/timing"
+	"github.com/origami-gemm/origami/plugins/library/checked"
 	"github.com/origami-gemm/origami/plugins/library/terms"
 )
 
@@ -33,16 +34,10 @@ var Options = []arch.Option{
 
 // Release is the option of the models of a vendor's libraries.
 var Release = arch.Option{
-	Key: "release", Default: Current, Values: []string{Current, Early},
+	Key: "release", Default: checked.AnyRelease, Values: []string{checked.AnyRelease, checked.Current, checked.Early},
 	Doc: "of the kernel families library and tensile, early is a library of the first year of a generation of GPUs, " +
-		"which later ones overtook",
+		"which later ones overtook; any predicts the current one, with an interval that holds times of both",
 }
-
-// The releases.
-const (
-	Current = "current"
-	Early   = "early"
-)
 
 const (
 	perTensor = "tensor"
@@ -82,7 +77,7 @@ func valueOf(o *arch.Option, given map[string]string) (string, error) {
 // ReleaseOf returns the release that is asked for. early says whether speeds of the early one are known on the device.
 func ReleaseOf(given map[string]string, early bool, device string) (string, error) {
 	release, err := valueOf(&Release, given)
-	if err == nil && release == Early && !early {
+	if err == nil && release == checked.Early && !early {
 		err = diag.Inputf("no speeds of an early release are known on the %s", device).At("option").
 			Do("leave release=%s out", release)
 	}

@@ -58,7 +58,7 @@ func TestMissing(t *testing.T) {
 		{gemm.Config{BlockM: 128, BlockN: 64, NumWarps: 4, SplitK: 1}, false, true, "at most 2048 elements"},
 		{gemm.Config{BlockM: 64, BlockN: 64, NumWarps: 1, SplitK: 1}, false, false, "at most 512 elements"},
 	} {
-		got := cu.Missing(&test.c, test.streamK, test.localSplit)
+		got := cu.Missing(&test.c, 2, test.streamK, test.localSplit)
 		if test.says == "" && got != "" || !strings.Contains(got, test.says) {
 			t.Errorf("%s: %q, want %q", test.c, got, test.says)
 		}

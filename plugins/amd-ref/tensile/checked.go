@@ -21,6 +21,8 @@ type Check struct {
 	Held float64
 	// Sources are where the times are from.
 	Sources string
+	// Widening is arch.Uncertainty.Widening.
+	Widening float64
 	// Ranges hold the share Level of recorded ÷ predicted of every source.
 	Ranges                         []arch.ErrorRange
 	Types                          []gemm.Types
@@ -38,7 +40,7 @@ func uncertainty(device string) (list []arch.Uncertainty) {
 			continue
 		}
 		u := arch.Uncertainty{
-			Kernel: kernel.Name, Level: Level, MedianError: c.Median, Ranges: c.Ranges,
+			Kernel: kernel.Name, Level: Level, MedianError: c.Median, Ranges: c.Ranges, Widening: c.Widening,
 			Source: fmt.Sprintf("%s hold %.0f %%", c.Sources, 100*c.Held),
 			Checked: arch.Checked{
 				DataSet: c.DataSet, Sizes: c.Sizes, Times: c.Sizes, Divisor: c.Divisor, Split: c.Split,

@@ -113,7 +113,7 @@ func (e *evaluation) set(c *gemm.Config) arch.Reason {
 	switch {
 	case !ok:
 		return arch.ReasonWarps
-	case e.m.cu.Missing(c, in.streamK > 0, in.localSplit > 1) != "":
+	case e.m.cu.Missing(c, int(in.elementBytes), in.streamK > 0, in.localSplit > 1) != "":
 		return arch.ReasonModelRule
 	}
 	return e.m.cu.Fits(c, int(in.elementBytes), 0)
@@ -129,7 +129,7 @@ func (e *evaluation) Detail(c *gemm.Config, reason arch.Reason) string {
 	case arch.ReasonRegisters:
 		return fmt.Sprintf("needs %.0f registers per lane, %d available", e.one.registers, e.m.cu.RegistersPerThread)
 	default:
-		return e.m.cu.Missing(c, e.in.streamK > 0, e.in.localSplit > 1)
+		return e.m.cu.Missing(c, int(e.in.elementBytes), e.in.streamK > 0, e.in.localSplit > 1)
 	}
 }
 

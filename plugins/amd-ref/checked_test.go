@@ -156,13 +156,13 @@ func (d checkedDevice) check(t *testing.T) tensile.Check {
 		}
 	}
 	slices.Sort(errors)
-	var singles []score.Single
+	var rows []score.Row
 	for _, r := range slices.Concat(sources...) {
-		singles = append(singles, score.Single{Problem: *r.problem, Point: score.Point{Config: r.pick,
-			Predicted: unit.Seconds(r.predicted), Measured: unit.Seconds(r.predicted * r.ratio)}})
+		rows = append(rows, score.Row{Problem: *r.problem, Config: r.pick, Predicted: unit.Seconds(r.predicted),
+			Measured: unit.Seconds(r.predicted * r.ratio)})
 	}
 	out := tensile.Check{
-		Widening: math.Round(1e3*score.Widening(score.EachAlone(singles))) / 1e3,
+		Widening: math.Round(1e3*score.CalibrateRows("", "", rows, d.ranges(sources)).Widening) / 1e3,
 		Device:   d.device, DataSet: cmp.Or(d.dataSet, terms.DataSet), Sizes: len(errors),
 		Median: errors[len(errors)/2], Held: 1, Sources: d.sources, Ranges: d.ranges(sources),
 		Divisor: c.Divisor, Split: c.Split, M: c.M, N: c.N, K: c.K, Flops: c.Flops,

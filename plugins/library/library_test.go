@@ -347,12 +347,12 @@ func TestAnyRelease(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		found, err := score.Fastest(t.Context(), models[key], library.Family, []gemm.Problem{p})
-		if err != nil || found[0].Err != nil {
-			t.Fatal(err, found)
+		found, bad, err := score.Fastest(t.Context(), models[key], library.Family, []gemm.Problem{p})
+		if err != nil || bad[0] != nil {
+			t.Fatal(err, bad)
 		}
 		scope := models[key].Describe().Scope(library.Family, &p, found[0].Config.SplitK)
-		d, _ := scope.Distribution(found[0].Bound, found[0].Time)
+		d, _ := scope.Distribution(found[0].Bound, found[0].Predicted)
 		kind := fmt.Sprint(x.Device, " ", p.DType.Bits())
 		n := held[kind]
 		if n[1]++; d.Low <= x.Median && x.Median <= d.High {

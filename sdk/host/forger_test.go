@@ -207,9 +207,15 @@ var callForgeries = slices.Concat(
 			for fd := 3; fd < 256; fd++ {
 				_ = syscall.Shutdown(fd, syscall.SHUT_RDWR) // fails if fd is not a socket
 			}
-			select {}
+			for {
+				time.Sleep(time.Hour)
+			}
 		}},
-		{name: "hangs", hangs: true, says: "within " + patience.String(), do: func(folder) (any, error) { select {} }},
+		{name: "hangs", hangs: true, says: "within " + patience.String(), do: func(folder) (any, error) {
+			for {
+				time.Sleep(time.Hour)
+			}
+		}},
 		{name: "is stopped", hangs: true, says: "within " + patience.String(), do: func(folder) (any, error) {
 			return nil, killSelf(syscall.SIGSTOP)
 		}},

@@ -124,7 +124,9 @@ func (p provider) act(call string) {
 	case "panic":
 		panic("boom in " + call)
 	case "hang":
-		select {}
+		for {
+			time.Sleep(time.Hour)
+		}
 	case "print":
 		fmt.Println("to standard output")
 		fmt.Fprintln(os.Stderr, "to standard error")

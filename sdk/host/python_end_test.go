@@ -21,7 +21,9 @@ func runPythonHost(path, lock string) {
 		_, err = x.Devices(context.Background())
 	}
 	fmt.Println("ready", err)
-	select {}
+	for {
+		time.Sleep(time.Hour)
+	}
 }
 
 // The operating system ends the children of a host. In addition a plugin ends when its standard input ends.

@@ -35,13 +35,19 @@ var startForgeries = []forgery{
 		return nil,
 			killSelf(syscall.SIGKILL)
 	}},
-	{name: "hangs", hangs: true, says: startPatience.String(), do: func(folder) (any, error) { select {} }},
+	{name: "hangs", hangs: true, says: startPatience.String(), do: func(folder) (any, error) {
+		for {
+			time.Sleep(time.Hour)
+		}
+	}},
 	{name: "is stopped", hangs: true, says: startPatience.String(), do: func(folder) (any, error) {
 		return nil, killSelf(syscall.SIGSTOP)
 	}},
 	{name: "closes its output and hangs", hangs: true, do: func(folder) (any, error) {
 		_ = syscall.Close(1)
-		select {}
+		for {
+			time.Sleep(time.Hour)
+		}
 	}},
 	{name: "prints another program's words", do: printAnd("Hello, I am a friendly program.\nHow are you?\n")},
 	{name: "prints bytes that are no text", do: printAnd("\x00\xff\xfe\x1b[2J\x00\n")},
@@ -126,7 +132,9 @@ func printAnd(text string) func(folder) (any, error) {
 		if describes() {
 			os.Exit(0)
 		}
-		select {}
+		for {
+			time.Sleep(time.Hour)
+		}
 	}
 }
 

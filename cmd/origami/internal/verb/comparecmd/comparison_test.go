@@ -60,7 +60,7 @@ func TestVerdict(t *testing.T) {
 		"apart":           {row: rowOf(answered(p, 30, 1.1), answered(p, 20, 1.1)), side: 1, lead: 1.5, clear: true},
 		"overlap":         {row: rowOf(answered(p, 30, 1.1), answered(p, 28, 1.1)), side: 1, lead: 30.0 / 28},
 		"one unchecked":   {row: rowOf(answered(p, 30, 0), answered(p, 20, 1.1)), side: 1, lead: 1.5},
-		"third too near":  {row: rowOf(answered(p, 10, 1.1), answered(p, 20, 1.1), answered(p, 11, 1.1)), lead: 1.1},
+		"third too near":  {row: rowOf(answered(p, 10, 1.1), answered(p, 20, 1.1), answered(p, 10.5, 1.1)), lead: 1.05},
 		"ranks only":      {row: rowOf(ranks, answered(p, 20, 1.1), answered(p, 10, 1.1)), side: 2, lead: 2, clear: true},
 		"a failed side":   {row: rowOf(answered(p, 30, 1.1), fails, answered(p, 60, 1.1)), lead: 2, clear: true},
 		"one time alone":  {row: rowOf(answered(p, 30, 1.1), ranks, fails), none: true},

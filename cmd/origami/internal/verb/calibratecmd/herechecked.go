@@ -137,7 +137,7 @@ func (h *hereRun) check(ctx context.Context, p *part, file []byte) error {
 	each := score.EachAlone(rows)
 	left, before := score.LeaveOneOut(each, func(int) {}), p.was.widest(p.Kernel)
 	u := score.CalibrateRows(p.Kernel, "origami here, "+day, rows, score.ErrorRanges(each))
-	u.Sigma, u.PlanSigma, u.MedianError, u.Checked.Times = before.Sigma, before.PlanSigma, 0, 0 // those are published times
+	u.Sigma, u.PlanSigma, u.MedianError, u.Checked.Times = before.Sigma, before.PlanSigma, 0, 0
 	u.Source = fmt.Sprintf("origami here over %d sizes, %s; of a size left out they hold %s", len(rows), day,
 		digits.Percent(left.Points))
 	p.Ranges, p.left = "own", digits.Number(left.Points)

@@ -75,7 +75,8 @@ func TestLibrary(t *testing.T) {
 	pythonBinding(t, folder)
 }
 
-// sameAsCommandLine checks that C and the command line give the same bits for every architecture and kernel family.
+// sameAsCommandLine checks that C and the command line give the same bits, for every architecture and kernel family: a
+// third of the pairs, and all with ORIGAMI_TEST_ALL=1.
 func sameAsCommandLine(t *testing.T, folder string) {
 	t.Helper()
 	problems := []gemm.Problem{
@@ -110,8 +111,11 @@ func sameAsCommandLine(t *testing.T, folder string) {
 		t.Fatal(err)
 	}
 	for _, provider := range all {
-		for _, a := range provider.Manifest().Archs {
-			for _, kernel := range a.Kernels {
+		for i, a := range provider.Manifest().Archs {
+			for j, kernel := range a.Kernels {
+				if (i+j)%3 != 0 && os.Getenv("ORIGAMI_TEST_ALL") != "1" {
+					continue
+				}
 				t.Run(a.ID+" "+kernel, func(t *testing.T) {
 					opened, err := provider.Open(t.Context(), arch.OpenRequest{Arch: a.ID, Kernel: kernel})
 					if err != nil {

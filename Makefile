@@ -56,7 +56,7 @@ LIB_LINK    := -extldflags=-Wl,-soname,$(LIB_SONAME)
 endif
 
 .DEFAULT_GOAL := build
-.PHONY: help build install lib wheel wheel-ready wheel-test release release-lint image publish rehearse version cuda cuda-ready cuda-test triton python-test torch-sources torch-test python-ready cluster-test site site-ready site-test test test-all race golden golden-v3 golden-arm64 lint proto
+.PHONY: help build install lib wheel wheel-ready wheel-test release release-lint image publish rehearse version cuda cuda-ready cuda-test triton python-test torch-sources torch-test python-ready cluster-test site site-ready site-test test test-all race golden golden-v3 golden-arm64 lint vet proto
 .PHONY: generate budgets intervals checked scores verify ptxas assemble fuzz soak hostile many-gpus bench prices hashes tools clean
 
 help: ## this list
@@ -217,8 +217,8 @@ site-test: ## the site as a reader uses it: its answers are the command's, and i
 cuda: cuda-ready ## bin/origami-plugin-cuda, the executor for NVIDIA GPUs
 	$(CUDA_ENV) go build -trimpath -tags cuda,$(TAGS) -o $(BIN)/ ./plugins/nvidia/cmd/origami-plugin-cuda
 
-cuda-test: cuda-ready tools ## its linters and tests; those that need a GPU skip without one, or fail if ORIGAMI_REQUIRE_GPU=1
-	$(CUDA_ENV) golangci-lint run --build-tags cuda,$(TAGS) ./plugins/nvidia/cuda/... ./plugins/nvidia/cmd/...
+cuda-test: cuda-ready ## go vet and its tests; those that need a GPU skip without one, or fail if ORIGAMI_REQUIRE_GPU=1
+	$(CUDA_ENV) go vet -tags cuda,$(TAGS) ./plugins/nvidia/cuda/... ./plugins/nvidia/cmd/...
 	$(CUDA_ENV) go test -tags cuda,$(TAGS) -c -o $(BIN)/cuda.test ./plugins/nvidia/cuda
 	cd plugins/nvidia/cuda && $(BIN)/cuda.test
 
@@ -303,15 +303,21 @@ RACE = $(shell grep -rlE --include='*.go' '\bgo func|^\s*go [a-z]|\bsync\.[MPRW]
 # What TestLibrary calls is built without it. TestCandidatesAndBands and those of rooms compute in one goroutine.
 # TestAxes has the goroutines of TestBrokenArchitectures. TestMergeKilled kills processes at times that suit merges without
 # it. Of families, one test has goroutines.
+# What has all models in it takes minutes to compile: make night has that too.
+RACED = $(if $(SHORT),$(filter-out ./bindings/% ./plugins/% %/server %/tablecmd,$(RACE)),$(RACE))
 race: ## their tests under the race detector, in random order
-	go test -race $(SHORT) -shuffle=on -vet=off -timeout 10m -skip '^(TestLibrary|TestCandidatesAndBands|Test(Kinds|Lists)ShareTheirRoom|TestAxes|TestMergeKilled)$$' $(RACE)
-	go test -race -vet=off -run '^TestEmitIsDeterministic$$' ./plugins/nvidia/gemmgen/families
+	go test -race $(SHORT) -shuffle=on -vet=off -timeout 10m -skip '^(TestLibrary|TestCandidatesAndBands|Test(Kinds|Lists)ShareTheirRoom|TestAxes|TestMergeKilled)$$' $(RACED)
+	$(if $(SHORT),,go test -race -vet=off -run '^TestEmitIsDeterministic$$' ./plugins/nvidia/gemmgen/families)
 
 # With -trimpath, Go shares cgo's output between checkouts, and the output names the files of the first one. The flag
 # keeps them apart.
 lint: export CGO_CPPFLAGS += -I$(CURDIR)
-lint: tools ## golangci-lint, go vet among it, and module tidiness
+lint: $(TOOLS)/golangci-lint cuda-ready vet ## golangci-lint, go vet, formatting and module tidiness
 	golangci-lint run
+	$(CUDA_ENV) golangci-lint run --build-tags cuda,$(TAGS) ./plugins/nvidia/cuda/... ./plugins/nvidia/cmd/...
+vet: ## go vet, formatting and module tidiness: what lint finds at once
+	go vet ./...
+	test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)"
 	go mod tidy -diff
 
 budgets: build ## budgets.txt against what there is: lines per room, flags, what one select runs
@@ -417,7 +423,7 @@ hashes: ## .ci/python/*.txt, the hashes of what the *.in there name (needs Pytho
 	cd .ci/python && for file in *.in; do $(TOOLS)/uv/bin/uv pip compile --quiet --generate-hashes --universal \
 		--python-version 3.11 --no-header --no-annotate $$file --output-file $${file%.in}.txt || exit; done
 
-tools: $(TOOLS)/golangci-lint $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc
+tools: $(TOOLS)/buf $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc
 $(TOOLS)/golangci-lint: Makefile
 	GOBIN=$(TOOLS) go install $(GOLANGCI_LINT)
 # Its makers publish binaries for npm; building it takes longer than building all of origami.

@@ -21,6 +21,7 @@ SWEEP = "random2-fp16"
 # What each needs beside a build, and its commands for a shell. HERE is its folder, OUT the folder of its results.
 EXPERIMENTS = {
     "advice-on-h100": ("H100, torch", 'python3 $HERE/measure.py origami $OUT/result.jsonl "$@"'),
+    "collectives-on-h200": ("two H200, torch", 'python3 $HERE/measure.py $OUT/times.csv'),
     "deepbench-on-h200": ("nothing", f"""cd {DATA}/grids
         for t in fp16 tf32; do origami --arch sm90@h200 logic eval --records deepbench-$t/h200-nn \\
             --records deepbench-$t/h200-nt --records deepbench-$t/h200-tn; done"""),

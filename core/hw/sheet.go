@@ -49,7 +49,7 @@ type Sheet struct {
 	Atoms []Atom
 	// Fitted are numbers of a model that were fitted to measurements of this device, nil if there are none.
 	Fitted *Fitted
-	// Checked are rows of arch.OwnTimes, as JSON has them: how far the times of models are from those of this GPU.
+	// Checked are rows of arch.OwnTimes, as JSON has them. They compare the times of models with the times of this GPU.
 	Checked []map[string]any
 }
 

@@ -122,7 +122,7 @@ func GroupRanges(groups []Group, widening float64) []arch.ErrorRange {
 	return clusterRanges(clusters, widening)
 }
 
-// clusters are the errors of a group, those of the same N and K together.
+// clusters are the errors of a group. The errors of one N and K are one cluster.
 func (g *Group) clusters() (clusters [][]stats.Residual) {
 	type weights struct{ n, k int }
 	at := map[weights]int{}

@@ -62,7 +62,7 @@ func positive(ahead, spread float64) float64 {
 // oddsShared is the correlation of the log errors of two devices. Over pairs of published times of one product from one
 // source it is 0.52 for devices of a generation (60,000 pairs), 0.08 for others of a vendor (60,000), and about 0 for
 // two vendors (5,860). These have 0.5 too: with it, odds have a smaller Brier score than with no correlation (0.0125
-// for 0.0135 of a vendor, 0.0169 for 0.0182 of two), since errors have longer tails than normal ones, so that the
-// standard deviation behind a 90 % interval is more than that of most. TestOddsOfPublishedPairs holds it against
-// published pairs.
+// for 0.0135 of a vendor, 0.0169 for 0.0182 of two), since errors have longer tails than a normal
+// distribution: the standard deviation behind a 90 % interval is larger than most errors. TestOddsOfPublishedPairs
+// holds it against published pairs.
 const oddsShared = 0.5

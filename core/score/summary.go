@@ -13,7 +13,7 @@ import (
 // EvaluationSummary sums up the evaluations of several problems.
 type EvaluationSummary struct {
 	Problems int
-	// Unmeasured counts the picks without a measured time, Failed those of them that were tried.
+	// Unmeasured counts the picks without a measured time. Failed counts the unmeasured picks that were tried.
 	Unmeasured, Failed int
 	// Efficiency is the efficiency of the pick, Top of the fastest of the first TopCounts candidates. They are of the
 	// problems at which it is known, and NaN without any.
@@ -130,7 +130,7 @@ func SummariseByClass(evaluations []Evaluation, scope ScopeOf) (summaries []Clas
 	return summaries
 }
 
-// ofClass lists the evaluations of a class, or those of the others.
+// ofClass lists the evaluations of a class, or of all other classes.
 func ofClass(evaluations []Evaluation, class Class, is bool) []Evaluation {
 	return slices.DeleteFunc(slices.Clone(evaluations), func(e Evaluation) bool { return (e.Class == class) != is })
 }

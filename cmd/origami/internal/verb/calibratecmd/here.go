@@ -36,11 +36,11 @@ func NewHere(f *session.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "here",
 		Short: "Measure the GPU of this machine for all later answers",
-		Long: "Calibrate the GPU of this machine, and measure the picks of some sizes with every executor that\n" +
-			"there is, and the vendor's library. What that says of the GPU and of the models goes into a device\n" +
-			"file in the user's configuration folder. From then on every answer about this GPU uses it, also of\n" +
-			"the C library and of Python: its evidence is that of times of this very GPU. It takes a minute or\n" +
-			"two. After an interrupt, the same command goes on. Once all is measured, it measures nothing.",
+		Long: "Calibrate the GPU of this machine. Measure the picks of some sizes with every executor, and the\n" +
+			"vendor's library. The GPU's numbers and the errors of the models go into a device file in the\n" +
+			"user's configuration folder. Every later answer about this GPU uses the file, in C and Python too:\n" +
+			"it rests on times of this very GPU then. It takes a minute or two. After an interrupt, the same\n" +
+			"command goes on. Once all is measured, it measures nothing.",
 		Example: `  origami here
   origami select --arch auto -m 4096 -n 4096 -k 4096
   origami here --json
@@ -88,8 +88,8 @@ type part struct {
 }
 
 // hereSizes returns what is measured: products of each class of shapes, as language models have them. The rows and
-// columns are multiples of 16, since other problems are of another kind. The types of 16 bits are known together, and
-// those of 8 bits need the least number of sizes by themselves.
+// columns are multiples of 16, since other problems are of another kind. The types of 16 bits share
+// their intervals. fp8 has its own, and gets the fewest sizes that give one.
 func hereSizes() (all []gemm.Problem) {
 	sizes := [][3]int{
 		{256, 256, 256}, {512, 512, 512}, {128, 1024, 512}, // tiny

@@ -34,7 +34,7 @@ type hered struct {
 	Checked []checkedHere `json:"checked"`            // what was checked
 }
 
-// checkedHere is how far the predicted times of a kernel family are from those of this GPU.
+// checkedHere compares the predicted times of a kernel family with the times of this GPU.
 type checkedHere struct {
 	Kernel string   `json:"kernel"` // the kernel family
 	Types  []string `json:"dtypes"` // the types of the operands

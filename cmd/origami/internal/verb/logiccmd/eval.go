@@ -199,8 +199,8 @@ func (g *comparison) addOne() {
 	g.add("one kernel for all sizes", func(*timedSize) gemm.Config { return one })
 }
 
-// addPicks adds what look says for each size, as a place in a list of kernels, or the model's pick among those of the
-// list that were measured where it says none. Without look the model picks everywhere.
+// addPicks adds a kernel for each size: look gives its place in the list of kernels. Where look gives none, or is nil,
+// the model picks among the measured kernels of the list.
 func (g *comparison) addPicks(
 	ctx context.Context, name string, kernels []gemm.Config, look func(logic.Size) (int, logic.Layer),
 ) (err error) {

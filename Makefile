@@ -271,9 +271,6 @@ same: build lib ## compare answers, kernels and costs with the stored state
 same-store: build lib ## store the state that make same compares with
 	.ci/same/same.py --store
 
-# What takes long under the race detector or emulation is left out of these; make night has it.
-SHORT := -short
-
 .PHONY: night
 night: ## what takes too long for each change: fuzzing, faults, every device and fold, for hours; .ci/night.txt has the results
 	.ci/night
@@ -290,7 +287,7 @@ golden-v3:
 # from them have to give the same bits.
 BITS := Golden|EstimateEqualsTerms|FormulasComputeTheirTerms|AnswersAreTheFormulas|Generated|ProgramIsEval|FourthPower
 golden-arm64: ## the same on arm64, where Go fuses multiply-adds at every chance, under qemu's user emulation
-	GOARCH=arm64 go test -exec qemu-aarch64-static $(SHORT) -count=1 -vet=off -run '$(BITS)' $(filter-out ./cmd/% ./plugins/nvidia/gemmgen/% ./plugins/nvidia/ptx,$(GOLDEN)) \
+	GOARCH=arm64 go test -exec qemu-aarch64-static -count=1 -vet=off -run '$(BITS)' $(filter-out ./cmd/% ./plugins/nvidia/gemmgen/% ./plugins/nvidia/ptx,$(GOLDEN)) \
 		./core/formula/... ./sdk/declare ./plugins/nvidia/pipelined
 
 # The packages whose code or tests start goroutines or share memory otherwise than by sync.Once. Those of the tag cuda are
@@ -303,11 +300,9 @@ RACE = $(shell grep -rlE --include='*.go' '\bgo func|^\s*go [a-z]|\bsync\.[MPRW]
 # What TestLibrary calls is built without it. TestCandidatesAndBands and those of rooms compute in one goroutine.
 # TestAxes has the goroutines of TestBrokenArchitectures. TestMergeKilled kills processes at times that suit merges without
 # it. Of families, one test has goroutines.
-# What has all models in it takes minutes to compile: make night has that too.
-RACED = $(if $(SHORT),$(filter-out ./bindings/% ./plugins/% %/server %/tablecmd,$(RACE)),$(RACE))
 race: ## their tests under the race detector, in random order
-	go test -race $(SHORT) -shuffle=on -vet=off -timeout 10m -skip '^(TestLibrary|TestCandidatesAndBands|Test(Kinds|Lists)ShareTheirRoom|TestAxes|TestMergeKilled)$$' $(RACED)
-	$(if $(SHORT),,go test -race -vet=off -run '^TestEmitIsDeterministic$$' ./plugins/nvidia/gemmgen/families)
+	go test -race -shuffle=on -vet=off -timeout 10m -skip '^(TestLibrary|TestCandidatesAndBands|Test(Kinds|Lists)ShareTheirRoom|TestAxes|TestMergeKilled)$$' $(RACE)
+	go test -race -vet=off -run '^TestEmitIsDeterministic$$' ./plugins/nvidia/gemmgen/families
 
 # With -trimpath, Go shares cgo's output between checkouts, and the output names the files of the first one. The flag
 # keeps them apart.

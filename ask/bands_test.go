@@ -40,9 +40,6 @@ func layer(m, n, k int) gemm.Problem {
 // TestBands checks bands against the pick of every M, which the bands have not asked about: they cover the range, and
 // their regret is about what they say.
 func TestBands(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short")
-	}
 	wgmma, library := openH200(t, "wgmma"), openH200(t, "library")
 	space := arch.Space{Kernel: "wgmma"}
 	for _, nk := range [][2]int{{4608, 3584}, {1000, 712}} {

@@ -21,9 +21,6 @@ import (
 // a C compiler it skips the test.
 func build(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("-short")
-	}
 	compiler, err := exec.LookPath(compilerName())
 	if err != nil {
 		t.Skipf("no C compiler: %v", err)

@@ -5,6 +5,7 @@ package amdref_test
 import (
 	"fmt"
 	"hash/fnv"
+	"os"
 	"slices"
 	"testing"
 
@@ -30,8 +31,8 @@ func TestRecordedTimes(t *testing.T) {
 
 // What is shipped is a minimum of the loss: a fit that starts there finds little more.
 func TestShippedIsTheFit(t *testing.T) {
-	if testing.Short() {
-		t.Skip("refits the model")
+	if os.Getenv("ORIGAMI_TEST_ALL") != "1" && !*refit {
+		t.Skip("refits the models; ORIGAMI_TEST_ALL=1 runs it")
 	}
 	for i := range generations {
 		g := &generations[i]
@@ -77,9 +78,6 @@ func TestShippedIsTheFit(t *testing.T) {
 
 // Fitted to three quarters of the sizes, the model predicts the others as well.
 func TestHeldOut(t *testing.T) {
-	if testing.Short() {
-		t.Skip("refits the model")
-	}
 	g := &generations[0]
 	e := newExperiment(t, g, 1)
 	held := func(r *recorded) bool {

@@ -86,9 +86,6 @@ func atLeast(t *testing.T, name string, rows []score.Row, floor float64) {
 
 // Shapes that the quantities were not fitted on are predicted as well as the others.
 func TestShapesHeldOut(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fits the model several times")
-	}
 	cases, folds := map[terms.Generation]float64{terms.Ampere: 0.85}, 2
 	if *heldout {
 		cases = map[terms.Generation]float64{terms.Hopper: 0.95, terms.Ampere: 0.88, terms.CDNA4: 0.89, terms.CDNA2: 0.8}
@@ -105,9 +102,6 @@ func TestShapesHeldOut(t *testing.T) {
 
 // A device that the quantities of its generation were not fitted on is predicted nearly as well as the others.
 func TestDevicesHeldOut(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fits the model several times")
-	}
 	type left struct {
 		generation terms.Generation
 		floor      float64

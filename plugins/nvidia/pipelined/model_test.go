@@ -22,7 +22,7 @@ import (
 // The default model answers for every device and family, at any size, with the same bits whatever else is asked with
 // it, and with what Terms gives.
 func TestRefinedEstimateEqualsTerms(t *testing.T) {
-	for n, request := range nvtest.Devices(t, "refined", "mma") {
+	for _, request := range nvtest.Devices(t, "refined", "mma") {
 		a := nvtest.Open(t, request)
 		request.Model = ""
 		if got := nvtest.Open(t, request).Describe().Model; got != "pipelined" {
@@ -35,9 +35,6 @@ func TestRefinedEstimateEqualsTerms(t *testing.T) {
 		}
 		total, width := nvtest.TotalColumn(a), len(a.Describe().Terms)
 		for i, p := range problems {
-			if testing.Short() && (n+i)%3 != 0 {
-				continue // a third of them per device, each on a third of the devices
-			}
 			family := a.Describe().Kernels[i%len(a.Describe().Kernels)]
 			list, err := a.Candidates(t.Context(), p, arch.Space{Kernel: family, SplitK: []int{1, 4}[:1+i%2]})
 			if err != nil {

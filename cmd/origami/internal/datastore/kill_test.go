@@ -33,9 +33,6 @@ func TestMergeKilled(t *testing.T) {
 			}
 		}
 	}
-	if testing.Short() {
-		t.Skip("30 processes")
-	}
 	kills := 30
 	if os.Getenv("ORIGAMI_TEST_ALL") == "1" {
 		kills = 300

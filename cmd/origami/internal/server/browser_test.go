@@ -101,9 +101,6 @@ func browse(t *testing.T, address string) (saw seen) {
 // opened serves the page with a probe, and opens it at a question.
 func opened(t *testing.T, question, steps string) seen {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it starts a browser")
-	}
 	s := serverOf(t, fakearch.Toy{}, Options{Local: true})
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -127,9 +124,6 @@ func opened(t *testing.T, question, steps string) seen {
 // file opens a page with answers, without a server.
 func file(t *testing.T, answers []page.Answer, steps string) seen {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it starts a browser")
-	}
 	var text bytes.Buffer
 	if err := page.Write(&text, markup, map[string]string{"small": "Acme Small " + markup}, answers); err != nil {
 		t.Fatal(err)

@@ -157,9 +157,6 @@ func TestFittedQuantitiesAreWithinBounds(t *testing.T) {
 // The score does not come from the sizes that the quantities were fitted on: fitted anew on four fifths of the sizes,
 // from the middle of their bounds, they pick as well for the others.
 func TestRefinedCrossValidated(t *testing.T) {
-	if testing.Short() {
-		t.Skip("refits the model five times")
-	}
 	e := open(t)
 	folds := score.Folds(e.subset.Problems, 5)
 	held := make([]score.Evaluation, len(e.subset.Problems))
@@ -190,9 +187,6 @@ func TestRefinedCrossValidated(t *testing.T) {
 
 // What is shipped is what the fit finds on all sizes, from the middle of the bounds: no lower loss is to be had.
 func TestRefinedShippedIsTheFit(t *testing.T) {
-	if testing.Short() {
-		t.Skip("refits the model")
-	}
 	open(t).checkShipped(t)
 }
 

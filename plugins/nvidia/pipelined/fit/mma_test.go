@@ -53,9 +53,6 @@ func openSetsOn(
 
 // What is shipped of the family mma is what the fit finds from the middle of the bounds.
 func TestMMAShippedIsTheFit(t *testing.T) {
-	if testing.Short() {
-		t.Skip("refits the model")
-	}
 	e, _ := openMMA(t)
 	e.checkShipped(t)
 }

@@ -10,9 +10,6 @@ import (
 
 // What is shipped of the persistent kernel of Triton is what the fit finds on an H100 from the middle of the bounds.
 func TestPersistentShippedIsTheFit(t *testing.T) {
-	if testing.Short() {
-		t.Skip("refits the model")
-	}
 	const set = "h100-persistent"
 	e, _ := openSetsOn(t, arch.OpenRequest{Arch: "sm90", Device: "h100"}, set, []string{set + "/h100-fit"})
 	e.checkShipped(t)

@@ -175,9 +175,6 @@ func (p *picks) fit(t *testing.T, start map[string]float64, use func(problem int
 
 // What is shipped of the family wgmma is what the fit finds.
 func TestWGMMAShippedIsTheFit(t *testing.T) {
-	if testing.Short() {
-		t.Skip("refits the model")
-	}
 	e, _ := openSets(t, wgmmaDataSets, wgmmaSets["h200"])
 	p, start := openPicks(t), e.shipped()
 	if os.Getenv("ORIGAMI_TEST_ALL") == "1" {

@@ -102,8 +102,8 @@ type Besides struct {
 	//
 	//	⌈tiles ÷ units⌉·block_m·block_n · cycles of an element
 	//
-	// with the cycles besides_relu, besides_silu, besides_gelu or besides_gelu_tanh. A gate is applied to half of the
-	// elements, with besides_gate more. Bias and scales add besides_bias and besides_scales.
+	// with the cycles besides_relu, besides_gelu or the like. A gate is applied to half of the elements, with besides_gate
+	// more. Bias and scales add besides_bias and besides_scales.
 	Epilogue unit.Cycles
 }
 

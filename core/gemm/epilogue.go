@@ -29,13 +29,16 @@ type Epilogue struct {
 type Activation uint8
 
 // The activations, as PyTorch has them: GELU is x·Φ(x), with the error function, and GELUTanh its approximation
-// 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))). SiLU is x·sigmoid(x), also called swish.
+// 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))). SiLU is x·sigmoid(x), also called swish. As transformers has them, ReLU2 is
+// max(x, 0)², and QuickGELU x·sigmoid(1.702·x).
 //
 // A gated activation is that of one column times another: the first half of the columns of A·B are gates, and the
 // second half what they are multiplied with. C has half as many columns as A·B. GatedSiLU is also called SwiGLU.
 const (
 	Identity Activation = iota
 	ReLU
+	ReLU2
+	QuickGELU
 	GELU
 	GELUTanh
 	SiLU
@@ -44,7 +47,8 @@ const (
 	GatedSiLU
 )
 
-var activationNames = [...]string{Identity: "", ReLU: "relu", GELU: "gelu", GELUTanh: "gelu_tanh", SiLU: "silu",
+var activationNames = [...]string{Identity: "", ReLU: "relu", ReLU2: "relu2",
+	QuickGELU: "quick_gelu", GELU: "gelu", GELUTanh: "gelu_tanh", SiLU: "silu",
 	GatedGELU: "gelu_gated", GatedGELUTanh: "gelu_tanh_gated", GatedSiLU: "silu_gated"}
 
 const scalesName, biasName, wideBiasName, residualName = "scales", "bias", "bias_fp32", "residual"
@@ -81,6 +85,10 @@ func (a Activation) Of(x float64) float64 {
 	switch a.Single() {
 	case ReLU:
 		return max(x, 0)
+	case ReLU2:
+		return max(x, 0) * max(x, 0)
+	case QuickGELU:
+		return x / (1 + math.Exp(-1.702*x))
 	case GELU:
 		return x * math.Erfc(-x/math.Sqrt2) / 2
 	case GELUTanh:

@@ -25,21 +25,21 @@ func TestEpilogues(t *testing.T) {
 		if back, err := r.Problem(); err != nil || back != p {
 			t.Errorf("%s comes back as %s, %v", p, back, err)
 		}
-		if p.Plain() || !p.BeyondProduct() || p.Flat().Plain() != (e.Activation < GELU) ||
+		if p.Plain() || !p.BeyondProduct() || p.Flat().Plain() != (e.Activation < QuickGELU) ||
 			!strings.HasSuffix(p.String(), " epilogue "+e.String()) {
 			t.Error(p)
 		}
 	}
 	list := strings.Fields(names)
 	for _, name := range []string{
-		"relu", "silu_gated", "bias", "bias+gelu", "bias_fp32+silu", "residual", "bias_fp32+gelu_tanh+residual", "scales",
+		"relu", "relu2", "quick_gelu", "silu_gated", "bias", "bias+gelu", "bias_fp32+silu", "residual", "bias_fp32+gelu_tanh+residual", "scales",
 		"scales+relu", "scales+bias", "scales+bias_fp32+silu_gated+residual",
 	} {
 		if !slices.Contains(list, name) {
 			t.Errorf("%s is missing in %s", name, names)
 		}
 	}
-	if want := 8*3*2*2 - 1; len(list) != want || len(slices.Compact(slices.Sorted(slices.Values(list)))) != want {
+	if want := 10*3*2*2 - 1; len(list) != want || len(slices.Compact(slices.Sorted(slices.Values(list)))) != want {
 		t.Errorf("%d names, want %d: %s", len(list), want, names)
 	}
 	for _, text := range []string{"", "none"} {
@@ -85,7 +85,8 @@ func TestActivations(t *testing.T) {
 		a       Activation
 		x, want float64
 	}{
-		{Identity, -1.5, -1.5}, {ReLU, -1.5, 0}, {ReLU, 2, 2},
+		{Identity, -1.5, -1.5}, {ReLU, -1.5, 0}, {ReLU, 2, 2}, {ReLU2, -3, 0}, {ReLU2, 3, 9},
+		{QuickGELU, 1, 0.8457957659328212}, {QuickGELU, -2, -0.06434137685579186},
 		{GELU, 1, 0.8413447460685429}, {GELU, -1, -0.15865525393145707},
 		{GatedSiLU, 1, 0.7310585786300049},
 		{GELUTanh, 1, 0.8411919906082768}, {SiLU, 1, 0.7310585786300049}, {SiLU, -2, -0.2384058440442351},

@@ -182,7 +182,7 @@ func (p Problem) Flat() Problem {
 	switch a := p.Epilogue.Activation; {
 	case a.Gated():
 		e.Activation = GatedSiLU
-	case a != Identity && a != ReLU:
+	case a >= QuickGELU:
 		e.Activation = SiLU
 	}
 	p.Nest, p.Alpha, p.Beta, p.Epilogue = Nest{}, 0, 0, e

@@ -101,7 +101,7 @@ class Operators(unittest.TestCase):
         self.assertTrue(check(og.mm, (a, b)) and torch.autograd.gradgradcheck(og.mm, (a, b)))
         self.assertTrue(check(og.bmm, (doubles(2, 3, 8), doubles(2, 8, 5))))
         self.assertTrue(check(lambda *x: og.addmm(*x, alpha=2, beta=3), (bias, a, b)))
-        for activation in (None, "relu", "gelu", "gelu_tanh", "silu", "silu_gated", "gelu_gated"):
+        for activation in (None, "relu", "relu2", "gelu", "gelu_tanh", "quick_gelu", "silu", "silu_gated", "gelu_gated"):
             self.assertTrue(check(lambda *x: og.linear(*x, activation), (a, w, bias)), activation)
             self.assertTrue(check(lambda *x: OPS.linear(*x, activation or ""), (a, w, bias)), activation)
         r = doubles(6, 4)
@@ -122,7 +122,7 @@ class Operators(unittest.TestCase):
         for call in (lambda: og.mm(a, a), lambda: og.bmm(a, b), lambda: og.linear(a, b), lambda: og.mm(a, b.float())):
             with self.assertRaises(RuntimeError):
                 call()
-        with self.assertRaisesRegex(ValueError, "activation is 'tanh'; give None or one of relu, gelu"):
+        with self.assertRaisesRegex(ValueError, "activation is 'tanh'; give None or one of relu, relu2, quick_gelu, gelu"):
             og.linear(a, w, None, "tanh")
         with self.assertRaisesRegex(ValueError, "silu_gated needs an even number of columns, and the weight has 3 rows"):
             og.linear(a, w[:3], None, "silu_gated")
@@ -260,7 +260,7 @@ class Graphs(unittest.TestCase):
             og.use(model)
             with torch.no_grad():
                 got, layers = self.compiled(model, x)
-            self.assertEqual(layers, ["gelu", "gelu_tanh", "silu", "relu", "relu", "relu", "", ""])
+            self.assertEqual(layers, ["gelu", "gelu_tanh", "silu", "relu", "", "", "", ""])  # a sum has its relu for nothing
             torch.testing.assert_close(got, want, rtol=0, atol=0)
             self.assertEqual(len(calls), 1)
             other = copy.deepcopy(model)
@@ -275,6 +275,36 @@ class Graphs(unittest.TestCase):
         torch.testing.assert_close(got, want, rtol=0, atol=0)
         og.restore(model)
         self.assertIsNone(config.pre_grad_custom_pass)
+
+    def test_activations_of_several_operators(self):
+        """The squared ReLU and the quick GELU of transformers, and a gate whose two layers are one, as in Phi-3."""
+        class Several(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lines = torch.nn.ModuleList(torch.nn.Linear(16, 16, bias=i != 1) for i in range(9))
+                self.down = torch.nn.ModuleList(torch.nn.Linear(8, 16) for _ in range(4))
+
+            def forward(self, x):
+                for i, square in enumerate((torch.square, lambda r: r.pow(2), lambda r: r ** 2, lambda r: r * r)):
+                    x = square(F.relu(self.lines[i](x)))
+                y = self.lines[4](x)
+                y = y * torch.sigmoid(1.702 * y)
+                for i, down in enumerate(self.down[:2]):
+                    gate, up = self.lines[5 + i](y).chunk(2, dim=-1)
+                    y = down(up * F.silu(gate)) if i else down(F.gelu(gate) * up)
+                gate, up = torch.split(self.lines[7](y), 8, dim=-1)
+                y = self.down[2](F.silu(gate) * up)
+                gate, up = self.lines[8](y).chunk(2, dim=-1)
+                return self.down[3](F.silu(gate) * up + gate)  # the gate is read twice
+
+        model, x = Several(), torch.randn(2, 3, 16)
+        with torch.no_grad():
+            want = model(x)
+            og.use(model)
+            got, layers = self.compiled(model, x)
+        self.assertEqual(layers, ["relu2"] * 4 + ["quick_gelu", "gelu_gated", "", "silu_gated", "", "silu_gated", "", "", ""])
+        torch.testing.assert_close(got, want)
+        og.restore(model)
 
     def test_passes_leave_with_the_last_module(self):
         from torch._inductor import config

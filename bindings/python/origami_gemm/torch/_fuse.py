@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 import weakref
 
 import torch
@@ -89,9 +90,9 @@ def lower(graph, node):
     if y is None or w is None or activation or residual is not None or node.kwargs:
         return
     layer, m = used.get(_name(w, bias is not None)), math.prod(y.shape[:-1])
-    user, name = follower(node, y)
+    last, name = follower(node, y)
     if name and (layer is None or layer.runs(name, m)):
-        _join(graph, node, user, (x, weight, bias, name, None))
+        _join(graph, node, last, (x, weight, bias, name, None))
     elif layer is not None and not layer.runs("", m):
         node.target, node.args = F.linear, (x, weight, bias)
 
@@ -102,7 +103,7 @@ def fuse(graph, node):
     x, weight, bias = operands = [given.get(name) for name in ("input", "weight", "bias")]
     values = [None if one is None else one.meta.get("example_value") for one in operands]
     y = node.meta.get("example_value")
-    user, name = (None, None) if y is None else follower(node, y)
+    last, name = (None, None) if y is None else follower(node, y)
     if not name or None in values[:2] or (bias is not None and values[2] is None) or not values[0].is_cuda:
         return
     m = math.prod(values[0].shape[:-1])
@@ -113,20 +114,103 @@ def fuse(graph, node):
     key = _ops.key_of(a, b, row, name, False, dtype)
     if not isinstance(key, str) and registry.layer(key[0]).why(size, size) is None:
         node.target, node.kwargs = _ops._ops.linear.default, {}
-        _join(graph, node, user, (x, weight, bias, name, None))
+        _join(graph, node, last, (x, weight, bias, name, None))
 
 
 def follower(node, y):
-    """The only node that reads what a node returns, y, and the name of its activation: None where y needs a gradient."""
-    user = next(iter(node.users)) if len(node.users) == 1 else None
-    return user, None if user is None or y.requires_grad else activation_of(user, node)
+    """The node whose result is an activation of what a node returns, y, and of nothing else, and the activation's name: None
+    where there is none, y needs a gradient, or no kernel goes with it."""
+    last, name = (None, None) if y.requires_grad else _follower(node, y)
+    return (last, name) if name and _saves(last) else (None, None)
 
 
-def _join(graph, node, user, args):
-    """Gives a node what another one did behind it."""
+def _follower(node, y):
+    user = _only(node)
+    if user is None:
+        return _quick_gelu(node)
+    name = activation_of(user, node)
+    if name is None:
+        return _gated(user, node, y)
+    square = _only(user) if name == "relu" else None
+    return (square, "relu2") if square is not None and _squares(square, user) else (user, name)
+
+
+# What reads an activation, and cannot compute it: Inductor has a kernel for it there.
+PRODUCTS = {F.linear, torch.matmul, torch.mm, torch.bmm, torch.addmm, operator.matmul, "matmul", "mm", "bmm", F.conv1d, F.conv2d,
+            torch.conv1d, torch.conv2d, F.scaled_dot_product_attention}
+VIEWS = {"view", "reshape", "flatten", "unflatten", "contiguous", "transpose", "permute", "squeeze", "unsqueeze", torch.reshape,
+         torch.flatten, torch.transpose, torch.permute, torch.squeeze, torch.unsqueeze}
+
+
+def _saves(last):
+    """Whether a kernel goes with an activation: other operators behind it would have it in theirs."""
+    return all(user.op == "output" or user.target in PRODUCTS or user.target in (_ops._ops.linear.default, _ops._ops.linear)
+               or (user.target in VIEWS or user.target is F.dropout and user.args[2:3] == (False,)) and _saves(user)
+               for user in last.users)
+
+
+def _only(node):
+    """The node that alone reads another, or None."""
+    return next(iter(node.users)) if len(node.users) == 1 else None
+
+
+def _is(node, *targets):
+    return node is not None and node.op in ("call_function", "call_method") and node.target in targets
+
+
+def _squares(node, x):
+    if _is(node, torch.square, "square"):
+        return True
+    other = {torch.pow: 2, operator.pow: 2, "pow": 2, operator.mul: x, torch.mul: x, "mul": x}.get(node.target)
+    return node.op in ("call_function", "call_method") and other is not None and node.args == (x, other)
+
+
+def _quick_gelu(x):
+    """x · sigmoid(1.702 x)."""
+    for scaled in x.users:
+        sigmoid = _only(scaled)
+        product = _only(sigmoid) if _is(sigmoid, torch.sigmoid, torch.nn.functional.sigmoid, "sigmoid") else None
+        if (set(x.users) == {scaled, product} and all(_is(one, operator.mul, torch.mul, "mul") for one in (scaled, product))
+                and scaled.args in ((1.702, x), (x, 1.702)) and product.args in ((x, sigmoid), (sigmoid, x))):
+            return product, "quick_gelu"
+    return None, None
+
+
+def _gated(parts, x, y):
+    """The activation of the first half of the columns times the second half, as of a layer that holds both."""
+    options = dict(zip(("input", "chunks", "dim"), parts.args)) | parts.kwargs
+    n = y.shape[-1]
+    count = {torch.chunk: 2, "chunk": 2, torch.split: n // 2, "split": n // 2}.get(parts.target)
+    size = options.get("chunks", options.get("split_size_or_sections", options.get("split_size")))
+    if (not _is(parts, parts.target) or count is None or size not in (count, [count] * 2) or n % 2
+            or options.get("dim", 0) not in (-1, y.dim() - 1) or len(parts.users) != 2):
+        return None, None
+    halves = {one.args[1]: one for one in parts.users if _is(one, operator.getitem)}
+    gate, up = halves.get(0), halves.get(1)
+    active = None if gate is None or up is None else _only(gate)
+    name = None if active is None else activation_of(active, gate)
+    product = _only(active) if name in ("gelu", "gelu_tanh", "silu") else None
+    if (_is(product, operator.mul, torch.mul, "mul") and product is _only(up)
+            and product.args in ((active, up), (up, active))):
+        return product, name + "_gated"
+    return None, None
+
+
+def _join(graph, node, last, args):
+    """Gives a node what others, up to the last, did behind it."""
     node.args = args
-    user.replace_all_uses_with(node)
-    graph.erase_node(user)
+    node.meta["example_value"] = last.meta.get("example_value")
+    last.replace_all_uses_with(node)
+    _erase(graph, last, node)
+
+
+def _erase(graph, node, first):
+    """Takes out a node, and those behind the first that nothing reads then."""
+    if node is not first and not node.users and node.op in ("call_function", "call_method"):
+        inputs = node.all_input_nodes
+        graph.erase_node(node)
+        for one in inputs:
+            _erase(graph, one, first)
 
 
 def activation_of(user, node):

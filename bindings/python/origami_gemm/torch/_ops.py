@@ -15,6 +15,8 @@ from origami_gemm.errors import Error
 ACTIVATIONS = {
     "": lambda x: x,
     "relu": torch.relu,
+    "relu2": lambda x: torch.relu(x).square(),
+    "quick_gelu": lambda x: x * torch.sigmoid(1.702 * x),
     "gelu": torch.nn.functional.gelu,
     "gelu_tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
     "silu": torch.nn.functional.silu,
@@ -559,8 +561,8 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str | None = None,
            residual: Tensor | None = None, *, invariant: bool = False) -> Tensor:
-    """torch.nn.functional.linear, and an activation of what it returns: "relu", "gelu", "gelu_tanh" (the approximation)
-    or "silu". With "gelu_gated", "gelu_tanh_gated" or "silu_gated" the weight is that of two layers, one above the other:
+    """torch.nn.functional.linear, and an activation of what it returns: "relu", "relu2" (its square), "gelu",
+    "gelu_tanh" (the approximation), "quick_gelu" or "silu". With "gelu_gated", "gelu_tanh_gated" or "silu_gated" the weight is that of two layers, one above the other:
     the activation of what the first returns is multiplied with what the second returns. The residual is added last; it has
     the shape and the type of the output. The kernel rounds once, behind all of it.
 

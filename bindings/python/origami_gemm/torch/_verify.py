@@ -85,10 +85,12 @@ def _measure(layer, weight, m):
 
 def _others(key):
     """What PyTorch has for a layer. torch.compile adds a bias in the kernel of what follows, if that goes element by
-    element, so that its product has none. Behind a gate it has one kernel, which takes as long as mul."""
+    element, so that its product has none. Behind a gate it has one kernel, which takes as long as mul, and for an activation
+    of several operators one that takes as long as relu or silu."""
     activation = lib.parts_of(key.epilogue).activation
     if activation.endswith("_gated"):
         return [lambda x, w, bias, r: torch.mul(*_ops._linear(x, w, bias).chunk(2, -1))]
+    activation = {"relu2": "relu", "quick_gelu": "silu"}.get(activation, activation)
     whole = lambda x, w, bias, r: _ops._linear(x, w, bias, activation, r)
     return [whole, lambda x, w, bias, r: whole(x, w, None, r)][:1 + key.epilogue.startswith("bias")]
 

@@ -17,7 +17,8 @@ func TestActivate(t *testing.T) {
 	for x := float32(-12); x < 12; x += 0.01 {
 		xs = append(xs, x)
 	}
-	for _, a := range []gemm.Activation{gemm.Identity, gemm.ReLU, gemm.GELU, gemm.GELUTanh, gemm.SiLU} {
+	for _, a := range []gemm.Activation{gemm.Identity, gemm.ReLU, gemm.ReLU2, gemm.QuickGELU, gemm.GELU,
+		gemm.GELUTanh, gemm.SiLU} {
 		b := asm.New("activate")
 		b.Params(ptx.U64, "x")
 		at := b.At(b.Special(ptx.TidX), 4, b.Pointer("x"))

@@ -393,7 +393,7 @@ func (s *Spec) Check(limits gemmgen.Limits) (reason arch.Reason, detail string) 
 		available = min(split.consumer, limits.RegistersPerThread)
 	}
 	other := otherRegisters
-	if a := s.Epilogue.Activation; g.consumers == 1 && a != gemm.Identity && a != gemm.ReLU {
+	if a := s.Epilogue.Activation; g.consumers == 1 && a >= gemm.QuickGELU {
 		other += activationRegisters
 	}
 	if need := g.columns/2 + instructionRegisters; need > limits.Registers(g.threads) {

@@ -21,6 +21,7 @@ if "bias" in epilogue:
     want += bias.double()
 activations = {
     "relu": torch.relu, "silu": torch.nn.functional.silu, "gelu": torch.nn.functional.gelu,
+    "relu2": lambda x: torch.relu(x).square(), "quick_gelu": lambda x: x * torch.sigmoid(1.702 * x),
     "gelu_tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
 }
 for name in epilogue:

@@ -13,9 +13,13 @@ func (b Builder) Activate(x ptx.Operand, a gemm.Activation) {
 	switch a.Single() {
 	case gemm.ReLU:
 		b.MaxNaNF32(x, x, ptx.Float(0))
+	case gemm.ReLU2:
+		b.MaxNaNF32(x, x, ptx.Float(0))
+		b.MulF32(x, x, x)
+	case gemm.QuickGELU:
+		b.timesSigmoid(x, b.MulF32(b.F32(), x, ptx.Float(-1.702*math.Log2E)))
 	case gemm.SiLU:
-		scaled := b.MulF32(b.F32(), x, ptx.Float(-math.Log2E))
-		b.timesSigmoid(x, scaled)
+		b.timesSigmoid(x, b.MulF32(b.F32(), x, ptx.Float(-math.Log2E)))
 	case gemm.GELUTanh:
 		b.geluTanh(x)
 	case gemm.GELU:

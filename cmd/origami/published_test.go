@@ -147,7 +147,7 @@ const trustPage = "../../docs/trust.md"
 func hardest(t *testing.T, got *publishedScore) {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString("| left out | of | evidence without it | times | held | high ÷ low | median error |\n" +
+	b.WriteString("| left out | kind | evidence without it | times | held | high ÷ low | median error |\n" +
 		"| --- | --- | --- | ---: | ---: | ---: | ---: |\n")
 	for _, l := range got.LeftOut {
 		listed := 0
@@ -161,11 +161,11 @@ func hardest(t *testing.T, got *publishedScore) {
 		}
 	}
 	for _, l := range got.LeftOut {
-		fmt.Fprintf(&b, "\nOf all times left out, the intervals of the grade %s hold %.1f %%, with a median high ÷ low "+
-			"of %.2f.\n", l.Evidence, 100*l.Held, l.Width)
+		fmt.Fprintf(&b, "\nIntervals of the grade `%s` hold %.1f %% of all times left out. Their median high ÷ low is %.2f.\n",
+			l.Evidence, 100*l.Held, l.Width)
 	}
-	fmt.Fprintf(&b, "\nOf %d pairs of devices that are said to be 90 to 95 %% sure, %.1f %% are right.\n",
-		got.AllPairs.Sure, 100*got.AllPairs.SureRight)
+	fmt.Fprintf(&b, "\nOf %d times that a device is called faster than another with 90 to 95 %% probability, %.1f %% are "+
+		"right.\n", got.AllPairs.Sure, 100*got.AllPairs.SureRight)
 	shown(t, trustPage, "<!-- left out: written by `make checked` -->", "<!-- end of left out -->", b.String())
 }
 

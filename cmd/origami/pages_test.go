@@ -22,7 +22,7 @@ func TestPages(t *testing.T) {
 		t.Fatal(pages, err)
 	}
 	path := filepath.Dir(binary(t)) + string(filepath.ListSeparator) + os.Getenv("PATH")
-	for _, page := range append(pages, "../../docs/torch.md", "../../docs/serving.md", "../../README.md") {
+	for _, page := range append(pages, "../../docs/serving.md", "../../README.md") {
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile(page)

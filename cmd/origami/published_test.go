@@ -76,7 +76,7 @@ func (a *accuracy) cells() string {
 	return fmt.Sprintf("%d | %.2f | %.2f | %.2f | %.1f %% | %s", a.Times, a.Geomean, a.P10, a.P90, 100*a.Within, ceiling)
 }
 
-// manyTimes is the least number of times of a group that has a floor. In the docs every group counts.
+// manyTimes is the least number of times of a group that has a floor.
 const manyTimes = 100
 
 // margin is how far floors lie below the scores of the last change.
@@ -147,12 +147,12 @@ const trustPage = "../../docs/trust.md"
 func hardest(t *testing.T, got *publishedScore) {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString("| left out | of | evidence without it | times | held | high ÷ low | median error |\n" +
+	b.WriteString("| left out | kind | evidence without it | times | held | high ÷ low | median error |\n" +
 		"| --- | --- | --- | ---: | ---: | ---: | ---: |\n")
 	for _, l := range got.LeftOut {
 		listed := 0
 		for _, g := range l.Groups {
-			if g.Times >= manyTimes && listed < 8 {
+			if g.Times >= manyTimes && listed < 3 {
 				listed++
 				of := strings.NewReplacer("[", " ", "]", " ").Replace(g.Of)
 				fmt.Fprintf(&b, "| %s | %s | %s | %d | %.0f %% | %.2f | %.1f %% |\n", g.Name, strings.TrimSpace(of), l.Evidence,
@@ -161,11 +161,11 @@ func hardest(t *testing.T, got *publishedScore) {
 		}
 	}
 	for _, l := range got.LeftOut {
-		fmt.Fprintf(&b, "\nOf all times left out, the intervals of the grade %s hold %.1f %%, with a median high ÷ low "+
-			"of %.2f.\n", l.Evidence, 100*l.Held, l.Width)
+		fmt.Fprintf(&b, "\nIntervals of the grade `%s` hold %.1f %% of all times left out. Their median high ÷ low is %.2f.\n",
+			l.Evidence, 100*l.Held, l.Width)
 	}
-	fmt.Fprintf(&b, "\nOf %d pairs of devices that are said to be 90 to 95 %% sure, %.1f %% are right.\n",
-		got.AllPairs.Sure, 100*got.AllPairs.SureRight)
+	fmt.Fprintf(&b, "\nOf %d times that a device is called faster than another with 90 to 95 %% probability, %.1f %% are "+
+		"right.\n", got.AllPairs.Sure, 100*got.AllPairs.SureRight)
 	shown(t, trustPage, "<!-- left out: written by `make checked` -->", "<!-- end of left out -->", b.String())
 }
 
@@ -174,60 +174,50 @@ type trusted struct {
 	Device, Kernel, From string
 	DTypes               []string
 	Evidence             arch.Evidence
-	Times                int
 	Error                float64 `json:"median_error"`
 	Low                  float64 `json:"width_low"`
 	High                 float64 `json:"width_high"`
 }
 
-// docs/trust.md has what `origami trust` says of the devices with times, and once what several sisters have alike.
+// docs/trust.md has what `origami trust` says is checked, a row for each device and family.
 func TestTrustInDocs(t *testing.T) {
-	var checked, sister strings.Builder
-	checked.WriteString("| device | family | type | times | median error | high ÷ low | publishers, or data set |\n" +
-		"| --- | --- | --- | ---: | ---: | --- | --- |\n")
-	sister.WriteString("| devices | families and types |\n| --- | --- |\n")
-	var others []trusted // of sisters, or of other kinds of problems
+	var rows []trusted
 	for line := range strings.Lines(command(t, nil, "--in-process", "trust", "--json")) {
 		var row trusted
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
 			t.Fatal(err)
 		}
-		switch {
-		case row.Evidence == arch.EvidenceUnchecked || strings.HasSuffix(row.From, "which costs the same)"):
-		case row.Evidence == arch.EvidenceSister || row.Evidence == arch.EvidenceRelated:
-			others = append(others, row)
-		default:
-			median := ""
-			if row.Error > 0 {
-				median = fmt.Sprintf("%.1f %%", 100*row.Error)
-			}
-			fmt.Fprintf(&checked, "| %s | %s | %s | %d | %s | %.2f–%.2f | %s |\n", row.Device, row.Kernel,
-				strings.Join(row.DTypes, ", "), row.Times, median, row.Low, row.High,
-				strings.TrimPrefix(row.From, "published times: "))
+		if row.Evidence == arch.EvidenceChecked && !strings.HasSuffix(row.From, "which costs the same)") {
+			rows = append(rows, row)
 		}
 	}
-	type device struct{ name, families string }
-	var devices []device
-	for _, rows := range score.GroupBy(others, func(r *trusted) string { return r.Device }) {
-		var families []string
-		for _, of := range score.GroupBy(rows, func(r *trusted) string { return r.Kernel }) {
-			var types []string
-			for _, r := range of {
-				types = append(types, slices.DeleteFunc(r.DTypes, func(t string) bool { return slices.Contains(types, t) })...)
-			}
-			families = append(families, of[0].Kernel+": "+strings.Join(types, ", "))
+	var b strings.Builder
+	b.WriteString("| device | family | types | high ÷ low | median error |\n| --- | --- | --- | --- | --- |\n")
+	for _, of := range score.GroupBy(rows, func(r *trusted) string { return r.Device + r.Kernel }) {
+		var types []string
+		low, high, least, most := of[0].Low, of[0].High, of[0].Error, of[0].Error
+		for _, r := range of {
+			types = append(types, slices.DeleteFunc(r.DTypes, func(t string) bool { return slices.Contains(types, t) })...)
+			low, high = min(low, r.Low), max(high, r.High)
+			least, most = min(least, r.Error), max(most, r.Error)
 		}
-		devices = append(devices, device{rows[0].Device, strings.Join(families, "; ")})
-	}
-	for _, alike := range score.GroupBy(devices, func(d *device) string { return d.families }) {
-		var names []string
-		for _, d := range alike {
-			names = append(names, d.name)
+		median := ""
+		if least > 0 {
+			median = fromTo("%.0f", 100*least, 100*most) + " %"
 		}
-		fmt.Fprintf(&sister, "| %s | %s |\n", strings.Join(names, ", "), alike[0].families)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", of[0].Device, of[0].Kernel, strings.Join(types, ", "),
+			fromTo("%.2f", low, high), median)
 	}
-	shown(t, trustPage, "<!-- checked: written by `make checked` -->", "<!-- end of checked -->", checked.String())
-	shown(t, trustPage, "<!-- sister: written by `make checked` -->", "<!-- end of sister -->", sister.String())
+	shown(t, trustPage, "<!-- checked: written by `make checked` -->", "<!-- end of checked -->", b.String())
+}
+
+// fromTo is a range in a table, or the number that both ends are.
+func fromTo(format string, low, high float64) string {
+	first, last := fmt.Sprintf(format, low), fmt.Sprintf(format, high)
+	if first == last {
+		return first
+	}
+	return first + "–" + last
 }
 
 // sure holds intervals and odds to what they promise, on times that they were not found on.
@@ -257,6 +247,9 @@ func sure(t *testing.T, got *publishedScore) {
 	}
 }
 
+// fewTimes is what a group of docs/published.md needs at least.
+const fewTimes = 40
+
 // inDocs holds the tables of docs/published.md to the scores. They list the groups with the least within 20 %.
 func inDocs(t *testing.T, got *publishedScore) {
 	t.Helper()
@@ -267,7 +260,7 @@ func inDocs(t *testing.T, got *publishedScore) {
 	for _, g := range got.Groups {
 		refused, modelled = refused+g.Refused, modelled+g.Score.Times
 		switch {
-		case g.Score.Times == 0:
+		case g.Score.Times < fewTimes:
 		case g.Score.Within >= 0.8:
 			others, least = others+1, min(least, g.Score.Within)
 		default:
@@ -278,7 +271,8 @@ func inDocs(t *testing.T, got *publishedScore) {
 			fmt.Fprintf(&b, "| %s | %s | %s |\n", g.Device, kind, g.Score.cells())
 		}
 	}
-	fmt.Fprintf(&b, "\nIn each of the %d other groups, %.0f %% or more are within 20 %%.\n", others, math.Floor(100*least))
+	fmt.Fprintf(&b, "\nIn each of the %d other groups with %d times or more, %.0f %% or more are within 20 %%.\n", others,
+		fewTimes, math.Floor(100*least))
 	b.WriteString("\n| shapes | times | predicted ÷ measured | p10 | p90 | within 20 % | stacks agree |\n" +
 		"| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n")
 	for i := range got.Classes {

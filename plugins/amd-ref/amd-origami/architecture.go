@@ -1,6 +1,6 @@
 // Package amdorigami reproduces AMD's Origami GEMM model as it was when tritonBLAS adopted it: three memory levels (L2
 // per die, MALL, HBM), several dies, and the workgroup mapping. It matches the original bit for bit and is never tuned.
-// docs/model-amd-origami.md gives the equations, which are the table in package terms.
+// The equations are the table in package terms. docs/model-amd-origami.md says what its formulas do not.
 package amdorigami
 
 import (

@@ -1,6 +1,5 @@
 // Package tritonblas is the analytical model of tritonBLAS's NVIDIA port: two memory levels, one CTA per SM, whole
-// waves. docs/model-tritonblas.md gives the equations, which are the table in package terms. The model is bit-exact
-// against testdata/golden and never tuned.
+// waves. The equations are the table in package terms. The model is bit-exact against testdata/golden and never tuned.
 package tritonblas
 
 import (

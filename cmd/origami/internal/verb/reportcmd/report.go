@@ -37,8 +37,8 @@ func New(f *session.Factory) *cobra.Command {
 			"architectures, of compare, and for one problem also of explain and roofline, as figures with tables\n" +
 			"behind them. The JSON of these commands is in the page. Or name files of JSON that commands have\n" +
 			"written with --json, - for stdin, and the page shows these. `origami serve` shows the same page with\n" +
-			"a form. A problem that a model does not answer is said on the page and on stderr, and the exit status\n" +
-			"is that of bad input; the page has the others.",
+			"a form. A problem that a model does not answer is named on the page and on stderr, and the exit status\n" +
+			"is 2.",
 		Example: `  origami report --arch h200 -m 4096 -n 4096 -k 4096 --dtype bf16
   origami report --arch h200,mi300x --problems shapes.csv --output h200-mi300x.html
   origami report --arch h200 -m 1:8192 -n 4096 -k 4096

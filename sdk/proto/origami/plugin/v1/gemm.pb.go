@@ -183,7 +183,7 @@ type Problem struct {
 	// C = alpha·A·B + beta·C. An alpha of 0 means 1. C is not read if beta is 0.
 	Alpha float32 `protobuf:"fixed32,17,opt,name=alpha,proto3" json:"alpha,omitempty"`
 	Beta  float32 `protobuf:"fixed32,18,opt,name=beta,proto3" json:"beta,omitempty"`
-	// What is done to C before it is stored: "bias", "relu", "gelu", "gelu_tanh", "silu", or "bias+" and one of the others.
+	// What is done to C before it is stored: "bias", an activation, or "bias+" and one.
 	// The bias is a vector of the type of C, of an element for each column. Empty means nothing.
 	Epilogue      string `protobuf:"bytes,19,opt,name=epilogue,proto3" json:"epilogue,omitempty"`
 	unknownFields protoimpl.UnknownFields

@@ -122,13 +122,14 @@ type device struct {
 	sharingLatency        float64 // sharing_latency
 	part3                 float64 // load_latency / 2
 	turnLatency           float64 // turn_latency
+	part4                 float64 // shared_memory_bytes + shared_reserved + 28672
 	defaultGroup          float64 // default_group
 	numSms                float64 // num_sms
-	part4                 float64 // num_sms - ceil(num_sms / 11)
+	part5                 float64 // num_sms - ceil(num_sms / 11)
 	clock                 float64 // clock
-	part5                 float64 // timed_launch_seconds * clock
-	part6                 float64 // timed_least_seconds * clock
-	part7                 float64 // l2_bytes * l2_usable_share
+	part6                 float64 // timed_launch_seconds * clock
+	part7                 float64 // timed_least_seconds * clock
+	part8                 float64 // l2_bytes * l2_usable_share
 	fillOverlap           float64 // fill_overlap
 	dramLatency           float64 // dram_latency
 	dramQueue             float64 // dram_queue
@@ -137,27 +138,27 @@ type device struct {
 	l2Coalescing          float64 // l2_coalescing
 	l2Crossing            float64 // l2_crossing
 	l2PerfRatio           float64 // l2_perf_ratio
-	part8                 float64 // dram_perf_ratio * dram_efficiency
+	part9                 float64 // dram_perf_ratio * dram_efficiency
 	hotLineBandwidth      float64 // hot_line_bandwidth
-	part9                 float64 // l2_perf_ratio * spill_share
-	part10                float64 // 2 * l2_bytes * l2_usable_share
-	part11                float64 // dram_perf_ratio * spill_share
+	part10                float64 // l2_perf_ratio * spill_share
+	part11                float64 // 2 * l2_bytes * l2_usable_share
+	part12                float64 // dram_perf_ratio * spill_share
 	prologueCycles        float64 // prologue_cycles
-	part12                float64 // 2 * accumulator_bytes
+	part13                float64 // 2 * accumulator_bytes
 	partialBandwidth      float64 // partial_bandwidth
 	residentArrival       float64 // resident_arrival
 	arrivalLatency        float64 // arrival_latency
 	residentTurn          float64 // resident_turn
-	part13                float64 // launch_seconds * clock
+	part14                float64 // launch_seconds * clock
 	tdp                   float64 // tdp
-	part14                float64 // energy_share * energy_per_flop / (tdp * dynamic_share) * clock
-	part15                float64 // power_window * clock
+	part15                float64 // energy_share * energy_per_flop / (tdp * dynamic_share) * clock
+	part16                float64 // power_window * clock
 	residentAdd           float64 // resident_add
 	addLatency            float64 // add_latency
-	part16                float64 // line_rate * line_bytes
+	part17                float64 // line_rate * line_bytes
 	relaunchSeconds       float64 // relaunch_seconds
 	reduceBandwidth       float64 // reduce_bandwidth
-	part17                float64 // 1 / (dram_perf_ratio * dram_efficiency)
+	part18                float64 // 1 / (dram_perf_ratio * dram_efficiency)
 	sharedWidth           float64 // shared_width
 }
 
@@ -169,7 +170,8 @@ func (d *device) compute(value func(name string) float64) {
 	d.registerGranule = value("register_granule")
 	sharedReserved := value("shared_reserved")
 	d.sharedReserved = sharedReserved
-	d.part1 = value("shared_memory_bytes") + sharedReserved
+	x3 := value("shared_memory_bytes") + sharedReserved
+	d.part1 = x3
 	d.threadsPerSm = value("threads_per_sm")
 	d.ctasLimit = value("ctas_limit")
 	d.tensorMemory = value("tensor_memory")
@@ -220,17 +222,18 @@ func (d *device) compute(value func(name string) float64) {
 	d.sharingLatency = value("sharing_latency")
 	d.part3 = loadLatency / 2
 	d.turnLatency = value("turn_latency")
+	d.part4 = x3 + 28672
 	d.defaultGroup = value("default_group")
 	numSms := value("num_sms")
 	d.numSms = numSms
-	d.part4 = numSms - math.Ceil(numSms/11)
+	d.part5 = numSms - math.Ceil(numSms/11)
 	clock := value("clock")
 	d.clock = clock
-	d.part5 = float64(value("timed_launch_seconds") * clock)
-	d.part6 = float64(value("timed_least_seconds") * clock)
+	d.part6 = float64(value("timed_launch_seconds") * clock)
+	d.part7 = float64(value("timed_least_seconds") * clock)
 	l2Bytes := value("l2_bytes")
 	l2UsableShare := value("l2_usable_share")
-	d.part7 = float64(l2Bytes * l2UsableShare)
+	d.part8 = float64(l2Bytes * l2UsableShare)
 	d.fillOverlap = value("fill_overlap")
 	d.dramLatency = dramLatency
 	d.dramQueue = dramQueue
@@ -241,31 +244,31 @@ func (d *device) compute(value func(name string) float64) {
 	l2PerfRatio := value("l2_perf_ratio")
 	d.l2PerfRatio = l2PerfRatio
 	dramPerfRatio := value("dram_perf_ratio")
-	x12 := float64(dramPerfRatio * value("dram_efficiency"))
-	d.part8 = x12
+	x13 := float64(dramPerfRatio * value("dram_efficiency"))
+	d.part9 = x13
 	d.hotLineBandwidth = value("hot_line_bandwidth")
 	spillShare := value("spill_share")
-	d.part9 = float64(l2PerfRatio * spillShare)
-	d.part10 = float64(2 * l2Bytes * l2UsableShare)
-	d.part11 = float64(dramPerfRatio * spillShare)
+	d.part10 = float64(l2PerfRatio * spillShare)
+	d.part11 = float64(2 * l2Bytes * l2UsableShare)
+	d.part12 = float64(dramPerfRatio * spillShare)
 	d.prologueCycles = value("prologue_cycles")
-	d.part12 = float64(2 * accumulatorBytes)
+	d.part13 = float64(2 * accumulatorBytes)
 	d.partialBandwidth = value("partial_bandwidth")
 	d.residentArrival = value("resident_arrival")
 	d.arrivalLatency = value("arrival_latency")
 	d.residentTurn = value("resident_turn")
-	d.part13 = float64(value("launch_seconds") * clock)
+	d.part14 = float64(value("launch_seconds") * clock)
 	tdp := value("tdp")
 	d.tdp = tdp
-	d.part14 = float64(value("energy_share") * value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
-	d.part15 = float64(value("power_window") * clock)
+	d.part15 = float64(value("energy_share") * value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
+	d.part16 = float64(value("power_window") * clock)
 	d.residentAdd = value("resident_add")
 	d.addLatency = value("add_latency")
-	d.part16 = float64(lineRate * lineBytes)
+	d.part17 = float64(lineRate * lineBytes)
 	d.relaunchSeconds = value("relaunch_seconds")
 	d.reduceBandwidth = value("reduce_bandwidth")
 	d.sharedWidth = value("shared_width")
-	d.part17 = 1 / x12
+	d.part18 = 1 / x13
 }
 
 // sizes holds the values of a stage.
@@ -292,7 +295,7 @@ type sizes struct {
 }
 
 func (s *sizes) compute(d *device) {
-	launch := d.part13 + s.evicted
+	launch := d.part14 + s.evicted
 	s.part1 = max(0, float64(4*s.misalignedA)-3)
 	s.part2 = max(0, float64(4*s.misalignedB)-3)
 	x1 := s.misalignedA + s.misalignedB
@@ -364,30 +367,32 @@ type kernelTerms struct {
 	part21           float64 // when(0 < late_copies, instruction_step, 0)
 	part22           float64 // wraps * async_a * (1 - async_b) * (1 - trans_b)
 	part23           float64 // (load_latency / 2 + turn_latency * block_k) * (1 + 1 / steps_ahead)
+	part25           float64 // block_k * block_n * line_bytes / 4
+	part24           float64 // line_bytes + block_n * element_bytes
 	sms              float64 // sms
 	timed            float64 // timed
 	timedFixed       float64 // timed_fixed
-	part24           float64 // 2048 / block_k
+	part26           float64 // 2048 / block_k
 	onePace          float64 // one_pace
 	oneLongPace      float64 // one_long_pace
 	chipPace         float64 // chip_pace
 	chipLongPace     float64 // chip_long_pace
 	fullChipPace     float64 // full_chip_pace
 	fullChipLongPace float64 // full_chip_long_pace
-	part25           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
-	part26           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
-	part27           float64 // repeat_m + repeat_n
+	part27           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
+	part28           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
+	part29           float64 // repeat_m + repeat_n
 	l2Queue          float64 // l2_queue
-	part28           float64 // 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth)
-	part29           float64 // when(0 < resident, resident_arrival, arrival_latency)
-	part30           float64 // resident * resident_turn
-	part31           float64 // max(timed_ctas - 1, 1)
-	part32           float64 // 16 / instruction_k
-	part33           float64 // tdp * (1 - fma)
-	part34           float64 // clock / peak
-	part35           float64 // when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
-	part36           float64 // reduce_launches * relaunch_seconds * clock
-	part37           float64 // resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part30           float64 // 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth)
+	part31           float64 // when(0 < resident, resident_arrival, arrival_latency)
+	part32           float64 // resident * resident_turn
+	part33           float64 // max(timed_ctas - 1, 1)
+	part34           float64 // 16 / instruction_k
+	part35           float64 // tdp * (1 - fma)
+	part36           float64 // clock / peak
+	part37           float64 // when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part38           float64 // reduce_launches * relaunch_seconds * clock
+	part39           float64 // resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
 	tensorStep       float64 // tensor_step
 }
 
@@ -425,105 +430,107 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		if in.transB > 0 {
 			columns = in.blockN
 		} else {
-			x11 := in.blockN * in.elementBytes / d.lineBytes
+			x12 := float64(in.blockN * in.elementBytes)
+			x11 := x12 / d.lineBytes
 			x10 := math.Ceil(x11)
 			columns = x10 * d.lineBytes / in.elementBytes
 		}
 	}
 	var fmaLoads float64
 	if in.fma > 0 {
-		x12 := max(in.blockM/in.warpsM, d.mmaM)
-		x13 := max(in.blockN/in.warpsN, d.mmaN)
-		x14 := in.blockK / in.warpsK
-		fmaLoads = float64(in.numWarps * ((1+in.transA)*x12/d.mmaM + x13/d.mmaN) * x14)
+		x13 := max(in.blockM/in.warpsM, d.mmaM)
+		x14 := max(in.blockN/in.warpsN, d.mmaN)
+		x15 := in.blockK / in.warpsK
+		fmaLoads = float64(in.numWarps * ((1+in.transA)*x13/d.mmaM + x14/d.mmaN) * x15)
 	}
 	var sharedStep float64
 	if in.fma > 0 {
 		sharedStep = fmaLoads / d.fmaLoadRate
 	} else {
-		var x15 float64
+		var x16 float64
 		if in.wgmma > 0 {
-			x17 := in.blockK / in.instructionK
-			x16 := float64(in.blockM / in.wgmmaM * (in.blockN / in.wgmmaN) * x17)
-			x15 = float64(x16 * (in.wgmmaM + in.wgmmaN) * in.instructionK * in.elementBytes)
+			x18 := in.blockK / in.instructionK
+			x17 := float64(in.blockM / in.wgmmaM * (in.blockN / in.wgmmaN) * x18)
+			x16 = float64(x17 * (in.wgmmaM + in.wgmmaN) * in.instructionK * in.elementBytes)
 		} else {
-			x19 := max(in.blockM/in.warpsM, d.mmaM)
-			x20 := max(in.blockN/in.warpsN, d.mmaN)
-			x18 := x19 + x20
-			x21 := in.blockK / in.warpsK
-			x15 = float64(in.numWarps * x18 * x21 * in.elementBytes)
+			x20 := max(in.blockM/in.warpsM, d.mmaM)
+			x21 := max(in.blockN/in.warpsN, d.mmaN)
+			x19 := x20 + x21
+			x22 := in.blockK / in.warpsK
+			x16 = float64(in.numWarps * x19 * x22 * in.elementBytes)
 		}
-		var x22 float64
+		var x23 float64
 		if in.resident > 0 {
-			x22 = d.residentShared
+			x23 = d.residentShared
 		} else {
-			x22 = d.sharedBandwidth
+			x23 = d.sharedBandwidth
 		}
-		sharedStep = x15 / x22
+		sharedStep = x16 / x23
 	}
 	var convertStep float64
 	if in.conversions > 0 {
-		x24 := max(in.blockM/in.warpsM, d.mmaM)
-		x25 := max(in.blockN/in.warpsN, d.mmaN)
-		x23 := x24 + x25
-		x26 := in.blockK / in.warpsK
-		convertStep = in.conversions * in.numWarps * x23 * x26 * in.elementBytes / 128 / d.convertRate
-	}
-	var x27 float64
-	if in.reduceLaunches > 0 {
-		x27 = d.accumulatorBytes
-	} else {
-		x27 = in.outputBytes
+		x25 := max(in.blockM/in.warpsM, d.mmaM)
+		x26 := max(in.blockN/in.warpsN, d.mmaN)
+		x24 := x25 + x26
+		x27 := in.blockK / in.warpsK
+		convertStep = in.conversions * in.numWarps * x24 * x27 * in.elementBytes / 128 / d.convertRate
 	}
 	var x28 float64
+	if in.reduceLaunches > 0 {
+		x28 = d.accumulatorBytes
+	} else {
+		x28 = in.outputBytes
+	}
+	var x29 float64
 	if in.resident > 0 {
 		if in.storeBytes < 16 {
-			x28 = d.scatteredBandwidth
+			x29 = d.scatteredBandwidth
 		} else {
-			x28 = d.residentBandwidth
+			x29 = d.residentBandwidth
 		}
 	} else {
-		x28 = d.epilogueBandwidth
+		x29 = d.epilogueBandwidth
 	}
-	outputCost := max(x27/x28, in.outputBytes/in.storeBytes/32/d.storeRate)
+	outputCost := max(x28/x29, in.outputBytes/in.storeBytes/32/d.storeRate)
 	var tensorCopy float64
 	if in.tensorColumns > 0 {
 		tensorCopy = 2 * in.blockM * in.blockN * d.accumulatorBytes / d.tensorMemoryBandwidth
 	}
 	issueStep := (float64(in.familySlots*in.numWarps) + fmaLoads) / d.schedulers
-	var x29 float64
+	var x30 float64
 	if in.transA > 0 {
-		x31 := in.blockM * in.elementBytes / d.lineBytes
-		x30 := math.Ceil(x31)
-		x29 = float64(in.blockK * x30)
+		x32 := in.blockM * in.elementBytes / d.lineBytes
+		x31 := math.Ceil(x32)
+		x30 = float64(in.blockK * x31)
 	} else {
-		x34 := float64(in.blockK * in.elementBytes)
-		x33 := x34 / d.lineBytes
-		x32 := math.Ceil(x33)
-		x29 = float64(in.blockM * x32)
+		x35 := float64(in.blockK * in.elementBytes)
+		x34 := x35 / d.lineBytes
+		x33 := math.Ceil(x34)
+		x30 = float64(in.blockM * x33)
 	}
-	var x35 float64
+	var x36 float64
 	if in.transB > 0 {
-		x38 := float64(in.blockK * in.elementBytes)
-		x37 := x38 / d.lineBytes
-		x36 := math.Ceil(x37)
-		x35 = float64(in.blockN * x36)
+		x39 := float64(in.blockK * in.elementBytes)
+		x38 := x39 / d.lineBytes
+		x37 := math.Ceil(x38)
+		x36 = float64(in.blockN * x37)
 	} else {
-		x40 := in.blockN * in.elementBytes / d.lineBytes
-		x39 := math.Ceil(x40)
-		x35 = float64(in.blockK * x39)
+		x42 := float64(in.blockN * in.elementBytes)
+		x41 := x42 / d.lineBytes
+		x40 := math.Ceil(x41)
+		x36 = float64(in.blockK * x40)
 	}
-	tileLines := x29 + x35
+	tileLines := x30 + x36
 	copyStep := in.syncCopies/d.copyRate + in.crossCopies/d.crossCopyRate + in.transposedCopies/d.transposedRate
-	x41 := 1 - in.resident
-	streamed := float64(in.wgmma * x41)
+	x43 := 1 - in.resident
+	streamed := float64(in.wgmma * x43)
 	var instructionStep float64
 	if in.wgmma+in.fma > 0 {
-		x42 := in.blockK / in.warpsK
-		instructionStep = tensorStep + float64(in.fma*(x42*d.fmaLatency))
+		x44 := in.blockK / in.warpsK
+		instructionStep = tensorStep + float64(in.fma*(x44*d.fmaLatency))
 	} else {
-		x43 := in.blockK / in.instructionK
-		instructionStep = max(x43/in.warpsK*d.part2, tensorStep)
+		x45 := in.blockK / in.instructionK
+		instructionStep = max(x45/in.warpsK*d.part2, tensorStep)
 	}
 	var readStep float64
 	if (2-stepsAhead)*(in.resident+float64(in.persistent*in.wgmma)) > 0 {
@@ -533,82 +540,82 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 			readStep = float64(d.readShare * sharedStep)
 		}
 	}
-	var x44 float64
+	var x46 float64
 	if in.wgmma > 0 {
-		x44 = float64(x41 * (1 - min(in.tensorColumns, 1)) * max(in.persistent, 1-in.lateCopies))
+		x46 = float64(x43 * (1 - min(in.tensorColumns, 1)) * max(in.persistent, 1-in.lateCopies))
 	} else {
-		x44 = in.lateCopies
+		x46 = in.lateCopies
 	}
 	var issueWait float64
-	if x44 > 0 {
-		var x45 float64
+	if x46 > 0 {
+		var x47 float64
 		if in.wgmma > 0 {
-			var x46 float64
+			var x48 float64
 			if in.persistent > 0 {
-				x46 = d.lineWait
+				x48 = d.lineWait
 			} else {
-				x46 = d.copyWait
+				x48 = d.copyWait
 			}
-			x45 = x46 * tileLines / in.numWarps
+			x47 = x48 * tileLines / in.numWarps
 		} else {
-			x47 := tileLines / d.lineRate
-			x45 = float64(d.lateShare * x47)
+			x49 := tileLines / d.lineRate
+			x47 = float64(d.lateShare * x49)
 		}
-		issueWait = math.Sqrt(math.Sqrt(fourth(instructionStep)+fourth(x45))) - instructionStep
+		issueWait = math.Sqrt(math.Sqrt(fourth(instructionStep)+fourth(x47))) - instructionStep
 	}
 	var sharing float64
-	x48 := float64(in.sharers * in.sharersA)
-	if x48 > 2 {
+	x50 := float64(in.sharers * in.sharersA)
+	if x50 > 2 {
 		sharing = d.largeSharing
 	} else {
-		sharing = x48 - 1
+		sharing = x50 - 1
 	}
-	var x49 float64
-	if in.wgmma+in.fma > 0 {
-		x49 = float64(in.interleaved*d.interleavedShare*(tileLines*d.lineLatency)) + float64(in.resident*(in.familyLatency+sharing*d.sharingStep*in.blockK*in.elementBytes/d.lineBytes))
-	} else {
-		x49 = in.familyLatency
-	}
-	x50 := tileLines / d.lineRate
 	var x51 float64
-	if in.loadWaits > 0 {
-		x51 = float64(in.loadWaits*d.loadLatency) + copyStep
+	if in.wgmma+in.fma > 0 {
+		x51 = float64(in.interleaved*d.interleavedShare*(tileLines*d.lineLatency)) + float64(in.resident*(in.familyLatency+sharing*d.sharingStep*in.blockK*in.elementBytes/d.lineBytes))
+	} else {
+		x51 = in.familyLatency
 	}
-	chainStep := instructionStep + x49 + convertStep + issueWait + max(issueStep, in.serial*x50) + x51
+	x52 := tileLines / d.lineRate
+	var x53 float64
+	if in.loadWaits > 0 {
+		x53 = float64(in.loadWaits*d.loadLatency) + copyStep
+	}
+	chainStep := instructionStep + x51 + convertStep + issueWait + max(issueStep, in.serial*x52) + x53
 	var engineB float64
 	if in.resident > 0 {
-		var x52 float64
+		var x54 float64
 		if in.transB > 0 {
-			x52 = float64(columns * in.blockK * in.elementBytes)
+			x54 = float64(columns * in.blockK * in.elementBytes)
 		} else {
-			x52 = float64(in.blockK * math.Ceil(columns*in.elementBytes/d.lineBytes) * d.lineBytes)
+			x54 = float64(in.blockK * math.Ceil(columns*in.elementBytes/d.lineBytes) * d.lineBytes)
 		}
-		engineB = x52 / in.sharers
+		engineB = x54 / in.sharers
 	}
 	var sms float64
-	if x48 > 2 {
-		sms = float64(max(1, math.Floor(d.part4/x48)) * in.sharers * in.sharersA)
+	if x50 > 2 {
+		sms = float64(max(1, math.Floor(d.part5/x50)) * in.sharers * in.sharersA)
 	} else {
 		sms = d.numSms
 	}
 	var timedFixed, onePace, oneLongPace, chipPace, chipLongPace, fullChipPace, fullChipLongPace float64
 	if in.timed > 0 {
-		x53 := float64(in.one2048*d.clock) - d.part5
-		x54 := float64(in.one6144*d.clock) - d.part5 - x53
-		timedFixed = max(x53-float64(x54/4096*2048), d.part6)
-		x55 := 2048 / in.blockK
-		onePace = max(0, x53-timedFixed) / x55
-		x56 := 4096 / in.blockK
-		oneLongPace = max(0, x54) / x56
-		x57 := float64(in.chip2048*d.clock) - d.part5
-		chipPace = max(0, x57-timedFixed) / x55
-		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part5-x57) / x56
-		x58 := float64(in.fullChip2048*d.clock) - d.part5
-		fullChipPace = max(0, x58-timedFixed) / x55
-		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part5-x58) / x56
+		x55 := float64(in.one2048*d.clock) - d.part6
+		x56 := float64(in.one6144*d.clock) - d.part6 - x55
+		timedFixed = max(x55-float64(x56/4096*2048), d.part7)
+		x57 := 2048 / in.blockK
+		onePace = max(0, x55-timedFixed) / x57
+		x58 := 4096 / in.blockK
+		oneLongPace = max(0, x56) / x58
+		x59 := float64(in.chip2048*d.clock) - d.part6
+		chipPace = max(0, x59-timedFixed) / x57
+		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part6-x59) / x58
+		x60 := float64(in.fullChip2048*d.clock) - d.part6
+		fullChipPace = max(0, x60-timedFixed) / x57
+		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part6-x60) / x58
 	}
 	var l2Queue float64
-	if x41 > 0 {
+	if x43 > 0 {
 		l2Queue = d.l2QueueCycles
 	}
 	k.elementBytes = in.elementBytes
@@ -623,16 +630,16 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.sharers = in.sharers
 	k.sharersA = in.sharersA
 	k.streams = in.streams
-	x59 := in.resident + in.persistent
-	k.part3 = x59
+	x61 := in.resident + in.persistent
+	k.part3 = x61
 	k.part1 = math.Floor(d.threadsPerSm / threads)
-	var x60 float64
+	var x62 float64
 	if in.tensorColumns > 0 {
-		x60 = math.Floor(d.tensorMemory / in.tensorColumns)
+		x62 = math.Floor(d.tensorMemory / in.tensorColumns)
 	} else {
-		x60 = d.ctasLimit
+		x62 = d.ctasLimit
 	}
-	k.part2 = x60
+	k.part2 = x62
 	k.stepsAhead = stepsAhead
 	k.repeatM = in.repeatM
 	k.repeatN = in.repeatN
@@ -641,121 +648,124 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.asyncB = in.asyncB
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
-	x61 := in.blockN * in.elementBytes / d.lineBytes
-	k.part15 = x61
-	x62 := math.Ceil(x61)
-	k.part16 = x62
+	x64 := float64(in.blockN * in.elementBytes)
+	x63 := x64 / d.lineBytes
+	k.part15 = x63
+	x65 := math.Ceil(x63)
+	k.part16 = x65
 	k.outputCost = outputCost
 	k.tensorCopy = tensorCopy
-	var x63 float64
+	var x66 float64
 	if in.reduceLaunches > 0 {
-		x63 = 0
+		x66 = 0
 	} else {
-		x63 = 1
+		x66 = 1
 	}
-	k.part4 = x63
-	x64 := in.blockM * in.elementBytes / d.lineBytes
-	k.part11 = x64
-	x65 := math.Ceil(x64)
-	k.part12 = x65
-	x67 := float64(in.blockK * in.elementBytes)
-	x66 := x67 / d.lineBytes
-	k.part13 = x66
-	x68 := math.Ceil(x66)
-	k.part14 = x68
-	k.part17 = x29
-	k.part18 = x35
+	k.part4 = x66
+	x67 := in.blockM * in.elementBytes / d.lineBytes
+	k.part11 = x67
+	x68 := math.Ceil(x67)
+	k.part12 = x68
+	x70 := float64(in.blockK * in.elementBytes)
+	x69 := x70 / d.lineBytes
+	k.part13 = x69
+	x71 := math.Ceil(x69)
+	k.part14 = x71
+	k.part17 = x30
+	k.part18 = x36
 	k.tileLines = tileLines
-	var x69 float64
+	var x72 float64
 	if in.loadWaits > 0 {
-		x69 = d.narrowSpillShare
+		x72 = d.narrowSpillShare
 	} else {
-		x69 = 1
+		x72 = 1
 	}
-	k.part5 = float64(d.spillBandwidth * x69)
-	var x70 float64
+	k.part5 = float64(d.spillBandwidth * x72)
+	var x73 float64
 	if in.transposedCopies > 0 {
-		x70 = sharedStep
+		x73 = sharedStep
 	}
-	k.part6 = fourth(max(tensorStep+max(convertStep, (1-in.wgmma)*issueStep), streamed*sharedStep)) + float64((1-streamed)*fourth(sharedStep)) + fourth(issueStep) + fourth(copyStep+x70)
+	k.part6 = fourth(max(tensorStep+max(convertStep, (1-in.wgmma)*issueStep), streamed*sharedStep)) + float64((1-streamed)*fourth(sharedStep)) + fourth(issueStep) + fourth(copyStep+x73)
 	k.readStep = readStep
 	k.chainStep = chainStep
 	k.part7 = columns / in.blockN
-	x71 := 4 * in.blockM * in.elementBytes / d.lineBytes
-	k.part8 = float64(in.transA * (x71 - math.Floor(x71)))
-	x72 := 1 - in.transB
-	k.part19 = x72
-	x73 := 4 * in.blockN * in.elementBytes / d.lineBytes
-	k.part9 = float64(x72 * (x73 - math.Floor(x73)))
-	x74 := float64(in.blockK * x65)
-	k.part10 = float64(x74 * d.lineBytes)
+	x74 := 4 * in.blockM * in.elementBytes / d.lineBytes
+	k.part8 = float64(in.transA * (x74 - math.Floor(x74)))
+	x75 := 1 - in.transB
+	k.part19 = x75
+	x76 := 4 * in.blockN * in.elementBytes / d.lineBytes
+	k.part9 = float64(x75 * (x76 - math.Floor(x76)))
+	x77 := float64(in.blockK * x68)
+	k.part10 = float64(x77 * d.lineBytes)
 	k.engineB = engineB
 	k.part20 = d.engineLatency + float64(sharing*d.sharingLatency)
-	var x75 float64
+	var x78 float64
 	if in.lateCopies > 0 {
-		x75 = instructionStep
+		x78 = instructionStep
 	}
-	k.part21 = x75
-	k.part22 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x72)
+	k.part21 = x78
+	k.part22 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x75)
 	k.part23 = float64((d.part3 + float64(d.turnLatency*in.blockK)) * (1 + 1/stepsAhead))
+	k.part25 = in.blockK * in.blockN * d.lineBytes / 4
+	k.part24 = d.lineBytes + x64
 	k.sms = sms
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x76 := 2048 / in.blockK
-	k.part24 = x76
+	x79 := 2048 / in.blockK
+	k.part26 = x79
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	var x77 float64
-	if in.transA > 0 {
-		x77 = x67
-	} else {
-		x77 = float64(x68 * d.lineBytes)
-	}
-	k.part25 = x77
-	var x78 float64
-	if in.transB > 0 {
-		x78 = float64(x68 * d.lineBytes)
-	} else {
-		x78 = x67
-	}
-	k.part26 = x78
-	x79 := in.repeatM + in.repeatN
-	k.part27 = x79
-	k.l2Queue = l2Queue
 	var x80 float64
-	if in.resident > 0 {
-		x80 = d.partialBandwidth
+	if in.transA > 0 {
+		x80 = x70
 	} else {
-		x80 = d.epilogueBandwidth
+		x80 = float64(x71 * d.lineBytes)
 	}
-	k.part28 = d.part12 / x80
+	k.part27 = x80
 	var x81 float64
-	if in.resident > 0 {
-		x81 = d.residentArrival
+	if in.transB > 0 {
+		x81 = float64(x71 * d.lineBytes)
 	} else {
-		x81 = d.arrivalLatency
+		x81 = x70
 	}
-	k.part29 = x81
-	k.part30 = float64(in.resident * d.residentTurn)
-	k.part31 = max(in.timedCtas-1, 1)
-	k.part32 = 16 / in.instructionK
-	x82 := float64(d.tdp * (1 - in.fma))
-	k.part33 = x82
-	k.part34 = d.clock / in.peak
+	k.part28 = x81
+	x82 := in.repeatM + in.repeatN
+	k.part29 = x82
+	k.l2Queue = l2Queue
 	var x83 float64
 	if in.resident > 0 {
-		x83 = d.residentAdd
+		x83 = d.partialBandwidth
 	} else {
-		x83 = d.addLatency
+		x83 = d.epilogueBandwidth
 	}
-	x84 := in.blockM * in.blockN * d.accumulatorBytes / d.part16
-	k.part35 = x83 + x84
-	k.part36 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part37 = d.residentAdd + x84
+	k.part30 = d.part13 / x83
+	var x84 float64
+	if in.resident > 0 {
+		x84 = d.residentArrival
+	} else {
+		x84 = d.arrivalLatency
+	}
+	k.part31 = x84
+	k.part32 = float64(in.resident * d.residentTurn)
+	k.part33 = max(in.timedCtas-1, 1)
+	k.part34 = 16 / in.instructionK
+	x85 := float64(d.tdp * (1 - in.fma))
+	k.part35 = x85
+	k.part36 = d.clock / in.peak
+	var x86 float64
+	if in.resident > 0 {
+		x86 = d.residentAdd
+	} else {
+		x86 = d.addLatency
+	}
+	x87 := in.blockM * in.blockN * d.accumulatorBytes / d.part17
+	k.part37 = x86 + x87
+	k.part38 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part39 = d.residentAdd + x87
 }
 
 // variantTerms holds the values of a stage.
@@ -764,15 +774,16 @@ type variantTerms struct {
 	spillTraffic float64 // spill_traffic
 	spillStep    float64 // spill_step
 	onChip       float64 // on_chip
-	part1        float64 // sms * ctas_per_sm
+	part1        float64 // block_k * block_n * line_bytes / 4 * min(1, max(0, ctas_per_sm * block_k * (line_bytes + block_n * element_bytes) / (shared_memory_bytes + shared_reserved + 28672 - ctas_per_sm * (shared_bytes + shared_reserved)) - 1))
+	part2        float64 // sms * ctas_per_sm
 	hidden       float64 // hidden
-	part2        float64 // pow(ctas_per_sm, 4)
-	part3        float64 // ctas_per_sm * block_m * block_n
-	part4        float64 // ctas_per_sm * tensor_copy
-	part5        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
-	part6        float64 // 1 - hidden
-	part7        float64 // sqrt(sqrt(on_chip))
-	part8        float64 // chain_step + spill_step
+	part3        float64 // pow(ctas_per_sm, 4)
+	part4        float64 // ctas_per_sm * block_m * block_n
+	part5        float64 // ctas_per_sm * tensor_copy
+	part6        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
+	part7        float64 // 1 - hidden
+	part8        float64 // sqrt(sqrt(on_chip))
+	part9        float64 // chain_step + spill_step
 }
 
 func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
@@ -780,7 +791,8 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	if k.part3 > 0 {
 		ctasPerSm = 1
 	} else {
-		ctasPerSm = max(1, min(min(min(min(math.Floor(d.registerFile/(math.Ceil(max(in.registers, 1)/d.registerGranule)*d.registerGranule*k.threads)), math.Floor(d.part1/(in.sharedBytes+d.sharedReserved))), k.part1), d.ctasLimit), k.part2))
+		x1 := in.sharedBytes + d.sharedReserved
+		ctasPerSm = max(1, min(min(min(min(math.Floor(d.registerFile/(math.Ceil(max(in.registers, 1)/d.registerGranule)*d.registerGranule*k.threads)), math.Floor(d.part1/x1)), k.part1), d.ctasLimit), k.part2))
 	}
 	spillTraffic := float64(2 * in.spillBytes * k.threads)
 	spillStep := spillTraffic / k.part5
@@ -795,15 +807,17 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	v.spillTraffic = spillTraffic
 	v.spillStep = spillStep
 	v.onChip = onChip
-	v.part1 = float64(k.sms * ctasPerSm)
+	x2 := in.sharedBytes + d.sharedReserved
+	v.part1 = float64(k.part25 * min(1, max(0, ctasPerSm*k.blockK*k.part24/(d.part4-float64(ctasPerSm*x2))-1)))
+	v.part2 = float64(k.sms * ctasPerSm)
 	v.hidden = hidden
-	v.part2 = fourth(ctasPerSm)
-	v.part3 = float64(ctasPerSm * k.blockM * k.blockN)
-	v.part4 = float64(ctasPerSm * k.tensorCopy)
-	v.part5 = min(1, (ctasPerSm-1)/k.part31)
-	v.part6 = 1 - hidden
-	v.part7 = math.Sqrt(math.Sqrt(onChip))
-	v.part8 = k.chainStep + spillStep
+	v.part3 = fourth(ctasPerSm)
+	v.part4 = float64(ctasPerSm * k.blockM * k.blockN)
+	v.part5 = float64(ctasPerSm * k.tensorCopy)
+	v.part6 = min(1, (ctasPerSm-1)/k.part33)
+	v.part7 = 1 - hidden
+	v.part8 = math.Sqrt(math.Sqrt(onChip))
+	v.part9 = k.chainStep + spillStep
 }
 
 // splitTerms holds the values of a stage.
@@ -826,18 +840,18 @@ func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTe
 	c.handover = handover
 	var x1 float64
 	if handover > 0 {
-		x1 = k.part28 + k.outputCost/in.splitK
+		x1 = k.part30 + k.outputCost/in.splitK
 	} else {
 		x1 = k.outputCost
 	}
 	c.part2 = x1
 	var x2 float64
 	if handover > 0 {
-		x2 = k.part29
+		x2 = k.part31
 	}
 	c.part3 = x2
-	c.part1 = float64(v.part3*x1) + v.part4 + x2 + k.part30
-	c.part5 = float64(in.splitK * k.part35)
+	c.part1 = float64(v.part4*x1) + v.part5 + x2 + k.part32
+	c.part5 = float64(in.splitK * k.part37)
 	c.part4 = float64(in.splitK*d.accumulatorBytes) + k.outputBytes
 }
 
@@ -846,23 +860,24 @@ type gridTerms struct {
 	part1        float64 // when(0 < group_tiles, group_tiles, grid_m * batch) * grid_n
 	stepBytes    float64 // step_bytes
 	part2        float64 // cdiv(k, block_k)
+	part3        float64 // wraps * async_a * (1 - async_b) * (1 - trans_b) * (n - 16 * floor(n / 16))
 	passCounts   float64 // pass_counts
-	part3        float64 // grid_n * group
-	part4        float64 // ceil(grid_m / group)
+	part4        float64 // grid_n * group
+	part5        float64 // ceil(grid_m / group)
 	missA        float64 // miss_a
 	missB        float64 // miss_b
-	part5        float64 // batch * k * element_bytes
+	part6        float64 // batch * k * element_bytes
 	repeated     float64 // repeated
 	idleLatency  float64 // idle_latency
-	part6        float64 // when(0 < resident, step_bytes + l2_crossing * (offset_a * shared_a + offset_b * shared_b), step_bytes * (1 + broken_lines / tile_lines))
-	part7        float64 // pow(line_step, 4)
-	part8        float64 // idle_latency * idle_latency
-	part9        float64 // chain_step + turn_step
-	part10       float64 // pow(pow(pow(chain_step + turn_step, 4), 4), 2)
-	part11       float64 // batch * m * n * output_bytes
+	part7        float64 // when(0 < resident, step_bytes + l2_crossing * (offset_a * shared_a + offset_b * shared_b), step_bytes * (1 + broken_lines / tile_lines))
+	part8        float64 // pow(line_step, 4)
+	part9        float64 // idle_latency * idle_latency
+	part10       float64 // chain_step + turn_step
+	part11       float64 // pow(pow(pow(chain_step + turn_step, 4), 4), 2)
+	part12       float64 // batch * m * n * output_bytes
 	computeFloor float64 // compute_floor
-	part12       float64 // prologue_cycles + idle_latency
-	part13       float64 // idle_latency / steps_ahead
+	part13       float64 // prologue_cycles + idle_latency
+	part14       float64 // idle_latency / steps_ahead
 }
 
 func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
@@ -938,73 +953,75 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 		copyLatency = float64(lines*d.lineLatency) + k.part21
 	}
 	var turnStep float64
-	if k.part22*s.part4 > 0 {
+	x8 := float64(k.part22 * s.part4)
+	if x8 > 0 {
 		turnStep = k.part23
 	}
-	var x8 float64
+	var x9 float64
 	if k.groupM > 0 {
-		x8 = k.groupM
+		x9 = k.groupM
 	} else {
-		x8 = d.defaultGroup
+		x9 = d.defaultGroup
 	}
-	group := min(x8, gridM)
+	group := min(x9, gridM)
 	passCounts := float64(k.timed * s.part5)
-	missA := 1 - min(1, d.part7/(group*k.blockM*s.k*k.elementBytes))
-	missB := 1 - min(1, d.part7/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
+	missA := 1 - min(1, d.part8/(group*k.blockM*s.k*k.elementBytes))
+	missB := 1 - min(1, d.part8/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	var repeated float64
-	if k.part27 > 0 {
-		x9 := s.m / gridM
-		var x10 float64
+	if k.part29 > 0 {
+		x10 := s.m / gridM
+		var x11 float64
 		if k.wraps > 0 {
-			x10 = s.m
+			x11 = s.m
 		} else {
-			x10 = 1
+			x11 = 1
 		}
-		x11 := s.n / gridN
-		var x12 float64
+		x12 := s.n / gridN
+		var x13 float64
 		if k.wraps > 0 {
-			x12 = s.n
+			x13 = s.n
 		} else {
-			x12 = 1
+			x13 = 1
 		}
-		repeated = float64(k.repeatM*(k.blockM-x9)/x10*k.part25) + float64(k.repeatN*(k.blockN-x11)/x12*k.part26)
+		repeated = float64(k.repeatM*(k.blockM-x10)/x11*k.part27) + float64(k.repeatN*(k.blockN-x12)/x13*k.part28)
 	}
 	idleLatency := d.dramLatency + copyLatency
-	computeFloor := float64(s.part8 * k.part34)
-	var x13 float64
+	computeFloor := float64(s.part8 * k.part36)
+	var x14 float64
 	if s.groupTiles > 0 {
-		x13 = s.groupTiles
+		x14 = s.groupTiles
 	} else {
-		x13 = float64(gridM * s.batch)
+		x14 = float64(gridM * s.batch)
 	}
-	g.part1 = float64(x13 * gridN)
+	g.part1 = float64(x14 * gridN)
 	g.stepBytes = stepBytes
 	g.part2 = math.Ceil(s.k / k.blockK)
+	g.part3 = x8
 	g.passCounts = passCounts
-	g.part3 = float64(gridN * group)
-	g.part4 = math.Ceil(gridM / group)
+	g.part4 = float64(gridN * group)
+	g.part5 = math.Ceil(gridM / group)
 	g.missA = missA
 	g.missB = missB
-	g.part5 = float64(s.part6 * k.elementBytes)
+	g.part6 = float64(s.part6 * k.elementBytes)
 	g.repeated = repeated
 	g.idleLatency = idleLatency
-	var x14 float64
+	var x15 float64
 	if k.resident > 0 {
-		x14 = stepBytes + float64(d.l2Crossing*(float64(offsetA*sharedA)+float64(offsetB*sharedB)))
+		x15 = stepBytes + float64(d.l2Crossing*(float64(offsetA*sharedA)+float64(offsetB*sharedB)))
 	} else {
-		x14 = float64(stepBytes * (1 + brokenLines/k.tileLines))
+		x15 = float64(stepBytes * (1 + brokenLines/k.tileLines))
 	}
-	g.part6 = x14
-	g.part7 = fourth(lineStep)
-	g.part8 = float64(idleLatency * idleLatency)
-	x15 := k.chainStep + turnStep
-	g.part9 = x15
-	x16 := fourth(fourth(x15))
-	g.part10 = float64(x16 * x16)
-	g.part11 = float64(s.part7 * k.outputBytes)
+	g.part7 = x15
+	g.part8 = fourth(lineStep)
+	g.part9 = float64(idleLatency * idleLatency)
+	x16 := k.chainStep + turnStep
+	g.part10 = x16
+	x17 := fourth(fourth(x16))
+	g.part11 = float64(x17 * x17)
+	g.part12 = float64(s.part7 * k.outputBytes)
 	g.computeFloor = computeFloor
-	g.part12 = d.prologueCycles + idleLatency
-	g.part13 = idleLatency / k.stepsAhead
+	g.part13 = d.prologueCycles + idleLatency
+	g.part14 = idleLatency / k.stepsAhead
 }
 
 // timing holds the values of a stage.
@@ -1027,6 +1044,10 @@ type timing struct {
 func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, g *gridTerms) {
 	ctas := float64(g.part1 * c.splitK)
 	steps := math.Ceil(g.part2 / c.splitK)
+	var missedBytes float64
+	if g.part3 > 0 {
+		missedBytes = v.part1
+	}
 	var sharedTiles float64
 	if k.streams > 0 {
 		x1 := ctas / k.sms
@@ -1062,60 +1083,60 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x7 := min(steps, k.part24)
+		x7 := min(steps, k.part26)
 		x8 := steps - x7
 		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
 		fullChipLoop = max(chipLoop, float64(x7*k.fullChipPace)+float64(x8*k.fullChipLongPace))
 	}
-	x9 := g.part3 / min(ctas, v.part1)
+	x9 := g.part4 / min(ctas, v.part2)
 	sweeps := max(1, x9)
-	rowGroups := max(1, g.part4*min(1, x9))
-	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
+	rowGroups := max(1, g.part5*min(1, x9))
+	dramBytes := float64(g.part6 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
 	x10 := float64(ctas * steps)
 	dramShare := min(1, dramBytes/(x10*g.stepBytes))
 	var coalescing float64
 	if k.resident > 0 {
 		coalescing = d.waveCoalescing
 	} else {
-		if v.part1 < ctas {
+		if v.part2 < ctas {
 			coalescing = d.l2Coalescing
 		} else {
 			coalescing = d.waveCoalescing
 		}
 	}
-	l2Step := active * g.part6 / (d.l2PerfRatio * coalescing)
-	dramStep := active * g.stepBytes * dramShare / d.part8
+	l2Step := active * (g.part7 + missedBytes) / (d.l2PerfRatio * coalescing)
+	dramStep := active * g.stepBytes * dramShare / d.part9
 	repeatStep := active * g.repeated / d.hotLineBandwidth
 	x11 := float64(active * v.spillTraffic)
-	spillL2Step := x11 / d.part9
-	busy := v.onChip + g.part7 + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
+	spillL2Step := x11 / d.part10
+	busy := v.onChip + g.part8 + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
 	var fullSpillMiss, fullSpillDramStep, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
 		if v.spillTraffic > 0 {
-			x12 := active * v.ctasPerSm * v.spillTraffic / d.part10
+			x12 := active * v.ctasPerSm * v.spillTraffic / d.part11
 			fullSpillMiss = 1 - 1/math.Sqrt(1+float64(x12*x12))
 		}
-		fullSpillDramStep = x11 * fullSpillMiss / d.part11
-		fullBusy = float64(v.part2 * (busy + fourth(fullSpillDramStep)))
+		fullSpillDramStep = x11 * fullSpillMiss / d.part12
+		fullBusy = float64(v.part3 * (busy + fourth(fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
 		x13 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*l2Step)
-		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(4*float64(v.ctasPerSm*x13*k.stepsAhead)))) / 2
+		fullLatency = (g.idleLatency + math.Sqrt(g.part9+float64(4*float64(v.ctasPerSm*x13*k.stepsAhead)))) / 2
 		var x14 float64
 		if k.resident > 0 {
 			x16 := fullLatency / k.stepsAhead
 			x15 := x16 + k.readStep
-			x14 = max(g.part9, x15)
+			x14 = max(g.part10, x15)
 		} else {
 			x18 := fullLatency / k.stepsAhead
 			x17 := x18 + k.readStep
 			x19 := fourth(fourth(x17))
-			x14 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part10 + float64(x19*x19))))))
+			x14 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part11 + float64(x19*x19))))))
 		}
 		fullAlone = x14 + v.spillStep
 		x20 := fourth(fullAlone)
 		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x20*x20))))
-		x21 := g.part9 + v.spillStep
+		x21 := g.part10 + v.spillStep
 		fullFirstStep = max(fullThroughput, x21)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*l2Step)
 		x22 := min(steps, k.stepsAhead)
@@ -1127,7 +1148,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	if g.passCounts*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
 			x24 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x24*v.part5)
+			fullPaced = chipLoop + float64(x24*v.part6)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1138,41 +1159,41 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	var tailSpillMiss, tailSpillDramStep, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if tailCtas > 0 {
 		if v.spillTraffic > 0 {
-			x27 := active * tailCtas * v.spillTraffic / d.part10
+			x27 := active * tailCtas * v.spillTraffic / d.part11
 			tailSpillMiss = 1 - 1/math.Sqrt(1+float64(x27*x27))
 		}
-		tailSpillDramStep = x11 * tailSpillMiss / d.part11
+		tailSpillDramStep = x11 * tailSpillMiss / d.part12
 		tailBusy = float64(fourth(tailCtas) * (busy + fourth(tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
 		x28 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*l2Step)
-		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(4*float64(tailCtas*x28*k.stepsAhead)))) / 2
+		tailLatency = (g.idleLatency + math.Sqrt(g.part9+float64(4*float64(tailCtas*x28*k.stepsAhead)))) / 2
 		var x29 float64
 		if k.resident > 0 {
 			x31 := tailLatency / k.stepsAhead
 			x30 := x31 + k.readStep
-			x29 = max(g.part9, x30)
+			x29 = max(g.part10, x30)
 		} else {
 			x33 := tailLatency / k.stepsAhead
 			x32 := x33 + k.readStep
 			x34 := fourth(fourth(x32))
-			x29 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part10 + float64(x34*x34))))))
+			x29 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part11 + float64(x34*x34))))))
 		}
 		tailAlone = x29 + v.spillStep
 		x35 := fourth(tailAlone)
 		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x35*x35))))
-		x36 := g.part9 + v.spillStep
+		x36 := g.part10 + v.spillStep
 		tailFirstStep = max(tailThroughput, x36)
 		tailFill = d.prologueCycles + tailLatency + float64(tailCtas*l2Step)
 		x37 := min(steps, k.stepsAhead)
 		x38 := max(steps-k.stepsAhead, 0)
 		tailLoop = float64(x37*tailFirstStep) + float64(x38*tailStep)
-		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + float64(tailCtas*k.tensorCopy) + c.part3 + k.part30
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + float64(tailCtas*k.tensorCopy) + c.part3 + k.part32
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
 			x39 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x39*min(1, (tailCtas-1)/k.part31))
+			tailPaced = chipLoop + float64(x39*min(1, (tailCtas-1)/k.part33))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1180,7 +1201,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		x41 := tailLatency / k.stepsAhead
 		tailTimed = k.timedFixed + max(x40*x41, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
 	}
-	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(fullWaves*fullFill)+tailFill))
+	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part7*(float64(fullWaves*fullFill)+tailFill))
 	loop := float64(fullWaves*fullLoop) + tailLoop
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var allWaves float64
@@ -1192,22 +1213,22 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		allWaves = fill + loop + epilogue
 	}
 	var power float64
-	if k.part33 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part32*d.part14)-d.part15, 0)
+	if k.part35 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part34*d.part15)-d.part16, 0)
 	}
-	dramFloor := (dramBytes + g.part11) / d.part8
+	dramFloor := (dramBytes + g.part12) / d.part9
 	var reduction float64
 	if c.splitK > 1 {
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part36 + s.part7*c.part4/d.reduceBandwidth
+			reduction = k.part38 + s.part7*c.part4/d.reduceBandwidth
 		}
 	}
 	var handed float64
 	if sharedTiles > 0 {
 		if math.Floor(part) < part {
-			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part37)))
+			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part39)))
 		}
 	}
 	var unbeaten float64
@@ -1284,21 +1305,21 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x7 := min(steps, k.part24)
+		x7 := min(steps, k.part26)
 		x8 := steps - x7
 		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
 		fullChipLoop = max(chipLoop, float64(x7*k.fullChipPace)+float64(x8*k.fullChipLongPace))
 	}
-	x9 := g.part3 / min(ctas, v.part1)
+	x9 := g.part4 / min(ctas, v.part2)
 	sweeps := max(1, x9)
-	rowGroups := max(1, g.part4*min(1, x9))
-	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
+	rowGroups := max(1, g.part5*min(1, x9))
+	dramBytes := float64(g.part6 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
 	var coalescing float64
 	if k.resident > 0 {
 		coalescing = d.waveCoalescing
 	} else {
-		if v.part1 < ctas {
+		if v.part2 < ctas {
 			coalescing = d.l2Coalescing
 		} else {
 			coalescing = d.waveCoalescing
@@ -1312,36 +1333,36 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	if g.passCounts*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
 			x10 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x10*v.part5)
+			fullPaced = chipLoop + float64(x10*v.part6)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
 	}
 	var tailEpilogue float64
 	if tailCtas > 0 {
-		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + float64(tailCtas*k.tensorCopy) + c.part3 + k.part30
+		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + float64(tailCtas*k.tensorCopy) + c.part3 + k.part32
 	}
 	var tailPaced float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
 			x11 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x11*min(1, (tailCtas-1)/k.part31))
+			tailPaced = chipLoop + float64(x11*min(1, (tailCtas-1)/k.part33))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
 	}
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var power float64
-	if k.part33 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part32*d.part14)-d.part15, 0)
+	if k.part35 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part34*d.part15)-d.part16, 0)
 	}
-	dramFloor := (dramBytes + g.part11) / d.part8
+	dramFloor := (dramBytes + g.part12) / d.part9
 	var reduction float64
 	if c.splitK > 1 {
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part36 + s.part7*c.part4/d.reduceBandwidth
+			reduction = k.part38 + s.part7*c.part4/d.reduceBandwidth
 		}
 	}
 	var x12 float64
@@ -1352,7 +1373,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		}
 		x14 := fullWaves + x15
 		x16 := float64(ctas * steps)
-		x13 := g.part12 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x14*v.part8), max(steps-k.stepsAhead, 0)*(x14*g.part13)), max(x16*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x16*g.stepBytes, dramBytes)*d.part17))
+		x13 := g.part13 + epilogue + max(max(steps*max(ctasOfSm*v.part8, x14*v.part9), max(steps-k.stepsAhead, 0)*(x14*g.part14)), max(x16*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x16*g.stepBytes, dramBytes)*d.part18))
 		var x18 float64
 		if tailCtas > 0 {
 			x18 = k.timedFixed + tailPaced
@@ -1366,7 +1387,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		}
 		x19 := fullWaves + x20
 		x21 := float64(ctas * steps)
-		x12 = g.part12 + epilogue + max(max(steps*max(ctasOfSm*v.part7, x19*v.part8), max(steps-k.stepsAhead, 0)*(x19*g.part13)), max(x21*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x21*g.stepBytes, dramBytes)*d.part17))
+		x12 = g.part13 + epilogue + max(max(steps*max(ctasOfSm*v.part8, x19*v.part9), max(steps-k.stepsAhead, 0)*(x19*g.part14)), max(x21*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x21*g.stepBytes, dramBytes)*d.part18))
 	}
 	return s.launch + max(max(x12, power), dramFloor) + reduction
 }
@@ -1522,8 +1543,12 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 		copyLatency = float64(lines*d.lineLatency) + k.part21
 	}
 	var turnStep float64
-	if k.part22*s.part4 > 0 {
+	if g.part3 > 0 {
 		turnStep = k.part23
+	}
+	var missedBytes float64
+	if g.part3 > 0 {
+		missedBytes = v.part1
 	}
 	var x27 float64
 	if k.groupM > 0 {
@@ -1532,7 +1557,7 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 		x27 = d.defaultGroup
 	}
 	group := min(x27, gridM)
-	waves := ctas / v.part1
+	waves := ctas / v.part2
 	var sharedTiles float64
 	if k.streams > 0 {
 		x28 := ctas / k.sms
@@ -1554,16 +1579,16 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 	active := ctas / t.ctasOfSm
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x33 := min(t.steps, k.part24)
+		x33 := min(t.steps, k.part26)
 		x34 := t.steps - x33
 		oneLoop = float64(x33*k.onePace) + float64(x34*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x33*k.chipPace)+float64(x34*k.chipLongPace))
 		fullChipLoop = max(chipLoop, float64(x33*k.fullChipPace)+float64(x34*k.fullChipLongPace))
 	}
-	x35 := g.part3 / min(ctas, v.part1)
+	x35 := g.part4 / min(ctas, v.part2)
 	sweeps := max(1, x35)
-	rowGroups := max(1, g.part4*min(1, x35))
-	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
+	rowGroups := max(1, g.part5*min(1, x35))
+	dramBytes := float64(g.part6 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
 	x36 := float64(ctas * t.steps)
 	dramShare := min(1, dramBytes/(x36*g.stepBytes))
 	l2Hit := 1 - dramShare
@@ -1571,39 +1596,39 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 	if k.resident > 0 {
 		coalescing = d.waveCoalescing
 	} else {
-		if v.part1 < ctas {
+		if v.part2 < ctas {
 			coalescing = d.l2Coalescing
 		} else {
 			coalescing = d.waveCoalescing
 		}
 	}
-	dramStep := active * g.stepBytes * dramShare / d.part8
-	busy := v.onChip + g.part7 + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)
+	dramStep := active * g.stepBytes * dramShare / d.part9
+	busy := v.onChip + g.part8 + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)
 	var fullSpillMiss, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if t.fullWaves > 0 {
 		if v.spillTraffic > 0 {
-			x37 := active * v.ctasPerSm * v.spillTraffic / d.part10
+			x37 := active * v.ctasPerSm * v.spillTraffic / d.part11
 			fullSpillMiss = 1 - 1/math.Sqrt(1+float64(x37*x37))
 		}
-		fullBusy = float64(v.part2 * (busy + fourth(t.fullSpillDramStep)))
+		fullBusy = float64(v.part3 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
 		x38 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*t.l2Step)
-		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(4*float64(v.ctasPerSm*x38*k.stepsAhead)))) / 2
+		fullLatency = (g.idleLatency + math.Sqrt(g.part9+float64(4*float64(v.ctasPerSm*x38*k.stepsAhead)))) / 2
 		var x39 float64
 		if k.resident > 0 {
 			x41 := fullLatency / k.stepsAhead
 			x40 := x41 + k.readStep
-			x39 = max(g.part9, x40)
+			x39 = max(g.part10, x40)
 		} else {
 			x43 := fullLatency / k.stepsAhead
 			x42 := x43 + k.readStep
 			x44 := fourth(fourth(x42))
-			x39 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part10 + float64(x44*x44))))))
+			x39 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part11 + float64(x44*x44))))))
 		}
 		fullAlone = x39 + v.spillStep
 		x45 := fourth(fullAlone)
 		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x45*x45))))
-		x46 := g.part9 + v.spillStep
+		x46 := g.part10 + v.spillStep
 		fullFirstStep = max(fullThroughput, x46)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
 		x47 := min(t.steps, k.stepsAhead)
@@ -1615,7 +1640,7 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 	if g.passCounts*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
 			x49 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x49*v.part5)
+			fullPaced = chipLoop + float64(x49*v.part6)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1626,40 +1651,40 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if t.tailCtas > 0 {
 		if v.spillTraffic > 0 {
-			x52 := active * t.tailCtas * v.spillTraffic / d.part10
+			x52 := active * t.tailCtas * v.spillTraffic / d.part11
 			tailSpillMiss = 1 - 1/math.Sqrt(1+float64(x52*x52))
 		}
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
 		x53 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*t.l2Step)
-		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(4*float64(t.tailCtas*x53*k.stepsAhead)))) / 2
+		tailLatency = (g.idleLatency + math.Sqrt(g.part9+float64(4*float64(t.tailCtas*x53*k.stepsAhead)))) / 2
 		var x54 float64
 		if k.resident > 0 {
 			x56 := tailLatency / k.stepsAhead
 			x55 := x56 + k.readStep
-			x54 = max(g.part9, x55)
+			x54 = max(g.part10, x55)
 		} else {
 			x58 := tailLatency / k.stepsAhead
 			x57 := x58 + k.readStep
 			x59 := fourth(fourth(x57))
-			x54 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part10 + float64(x59*x59))))))
+			x54 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part11 + float64(x59*x59))))))
 		}
 		tailAlone = x54 + v.spillStep
 		x60 := fourth(tailAlone)
 		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x60*x60))))
-		x61 := g.part9 + v.spillStep
+		x61 := g.part10 + v.spillStep
 		tailFirstStep = max(tailThroughput, x61)
 		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
 		x62 := min(t.steps, k.stepsAhead)
 		x63 := max(t.steps-k.stepsAhead, 0)
 		tailLoop = float64(x62*tailFirstStep) + float64(x63*tailStep)
-		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + float64(t.tailCtas*k.tensorCopy) + c.part3 + k.part30
+		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + float64(t.tailCtas*k.tensorCopy) + c.part3 + k.part32
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
 			x64 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x64*min(1, (t.tailCtas-1)/k.part31))
+			tailPaced = chipLoop + float64(x64*min(1, (t.tailCtas-1)/k.part33))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1667,7 +1692,7 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 		x66 := tailLatency / k.stepsAhead
 		tailTimed = k.timedFixed + max(x65*x66, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
-	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part6*(float64(t.fullWaves*fullFill)+tailFill))
+	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part7*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
 	epilogue := float64(t.fullWaves*fullEpilogue) + tailEpilogue
 	var pass float64
@@ -1679,16 +1704,16 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 		if c.handover > 0 {
 			reduction = c.part5
 		} else {
-			reduction = k.part36 + s.part7*c.part4/d.reduceBandwidth
+			reduction = k.part38 + s.part7*c.part4/d.reduceBandwidth
 		}
 	}
 	var handed float64
 	if sharedTiles > 0 {
 		if math.Floor(part) < part {
-			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part37)))
+			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part39)))
 		}
 	}
-	dramTotal := dramBytes + g.part11 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
+	dramTotal := dramBytes + g.part12 + float64(t.steps*d.part12*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
 	var partialBytes float64
 	if c.splitK > 1 {
 		var x67 float64
@@ -1697,7 +1722,7 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 		} else {
 			x67 = s.part7
 		}
-		partialBytes = float64(d.part12 * c.splitK * x67)
+		partialBytes = float64(d.part13 * c.splitK * x67)
 	}
 	var x68 float64
 	if k.resident > 0 {
@@ -1705,8 +1730,8 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 	} else {
 		x68 = k.tileBytes
 	}
-	requested := float64(x36*(x68+v.spillTraffic)) + partialBytes + g.part11
-	l2Total := float64(x36*(g.part6/coalescing+v.spillTraffic)) + partialBytes + g.part11
+	requested := float64(x36*(x68+v.spillTraffic)) + partialBytes + g.part12
+	l2Total := float64(x36*(g.part7/coalescing+v.spillTraffic)) + partialBytes + g.part12
 	var x69 float64
 	if in.fma > 0 {
 		x69 = float64(fmaLoads * d.sharedWidth)
@@ -1818,100 +1843,101 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 	dst[78] = lineStep
 	dst[79] = copyLatency
 	dst[80] = turnStep
-	dst[81] = group
-	dst[82] = k.sms
-	dst[83] = waves
-	dst[84] = sharedTiles
-	dst[85] = part
-	dst[86] = t.ctasOfSm
-	dst[87] = active
-	dst[88] = t.fullWaves
-	dst[89] = t.tailCtas
-	dst[90] = k.timed
-	dst[91] = g.passCounts
-	dst[92] = in.timedCtas
-	dst[93] = in.one2048
-	dst[94] = in.one6144
-	dst[95] = in.chip2048
-	dst[96] = in.chip6144
-	dst[97] = in.fullChip2048
-	dst[98] = in.fullChip6144
-	dst[99] = k.timedFixed
-	dst[100] = k.onePace
-	dst[101] = k.oneLongPace
-	dst[102] = oneLoop
-	dst[103] = k.chipPace
-	dst[104] = k.chipLongPace
-	dst[105] = chipLoop
-	dst[106] = k.fullChipPace
-	dst[107] = k.fullChipLongPace
-	dst[108] = fullChipLoop
-	dst[109] = sweeps
-	dst[110] = rowGroups
-	dst[111] = g.missA
-	dst[112] = g.missB
-	dst[113] = dramBytes
-	dst[114] = dramShare
-	dst[115] = l2Hit
-	dst[116] = g.repeated
-	dst[117] = v.hidden
-	dst[118] = d.dramLatency
-	dst[119] = g.idleLatency
-	dst[120] = d.dramQueue
-	dst[121] = k.l2Queue
-	dst[122] = coalescing
-	dst[123] = t.l2Step
-	dst[124] = dramStep
-	dst[125] = t.repeatStep
-	dst[126] = t.spillL2Step
-	dst[127] = busy
-	dst[128] = fullSpillMiss
-	dst[129] = t.fullSpillDramStep
-	dst[130] = fullBusy
-	dst[131] = fullThroughput
-	dst[132] = fullLatency
-	dst[133] = fullAlone
-	dst[134] = fullStep
-	dst[135] = fullFirstStep
-	dst[136] = fullFill
-	dst[137] = fullLoop
-	dst[138] = fullEpilogue
-	dst[139] = fullPaced
-	dst[140] = fullTimed
-	dst[141] = tailSpillMiss
-	dst[142] = t.tailSpillDramStep
-	dst[143] = tailBusy
-	dst[144] = tailThroughput
-	dst[145] = tailLatency
-	dst[146] = tailAlone
-	dst[147] = tailStep
-	dst[148] = tailFirstStep
-	dst[149] = tailFill
-	dst[150] = tailLoop
-	dst[151] = tailEpilogue
-	dst[152] = tailPaced
-	dst[153] = tailTimed
-	dst[154] = s.evicted
-	dst[155] = s.launch
-	dst[156] = fill
-	dst[157] = loop
-	dst[158] = epilogue
-	dst[159] = t.allWaves
-	dst[160] = pass
-	dst[161] = t.power
-	dst[162] = t.dramFloor
-	dst[163] = g.computeFloor
-	dst[164] = reduction
-	dst[165] = handed
-	dst[166] = dramTotal
-	dst[167] = partialBytes
-	dst[168] = requested
-	dst[169] = l2Total
-	dst[170] = sharedTotal
-	dst[171] = limits
-	dst[172] = s.vendor
-	dst[173] = unbeaten
-	dst[174] = t.total
+	dst[81] = missedBytes
+	dst[82] = group
+	dst[83] = k.sms
+	dst[84] = waves
+	dst[85] = sharedTiles
+	dst[86] = part
+	dst[87] = t.ctasOfSm
+	dst[88] = active
+	dst[89] = t.fullWaves
+	dst[90] = t.tailCtas
+	dst[91] = k.timed
+	dst[92] = g.passCounts
+	dst[93] = in.timedCtas
+	dst[94] = in.one2048
+	dst[95] = in.one6144
+	dst[96] = in.chip2048
+	dst[97] = in.chip6144
+	dst[98] = in.fullChip2048
+	dst[99] = in.fullChip6144
+	dst[100] = k.timedFixed
+	dst[101] = k.onePace
+	dst[102] = k.oneLongPace
+	dst[103] = oneLoop
+	dst[104] = k.chipPace
+	dst[105] = k.chipLongPace
+	dst[106] = chipLoop
+	dst[107] = k.fullChipPace
+	dst[108] = k.fullChipLongPace
+	dst[109] = fullChipLoop
+	dst[110] = sweeps
+	dst[111] = rowGroups
+	dst[112] = g.missA
+	dst[113] = g.missB
+	dst[114] = dramBytes
+	dst[115] = dramShare
+	dst[116] = l2Hit
+	dst[117] = g.repeated
+	dst[118] = v.hidden
+	dst[119] = d.dramLatency
+	dst[120] = g.idleLatency
+	dst[121] = d.dramQueue
+	dst[122] = k.l2Queue
+	dst[123] = coalescing
+	dst[124] = t.l2Step
+	dst[125] = dramStep
+	dst[126] = t.repeatStep
+	dst[127] = t.spillL2Step
+	dst[128] = busy
+	dst[129] = fullSpillMiss
+	dst[130] = t.fullSpillDramStep
+	dst[131] = fullBusy
+	dst[132] = fullThroughput
+	dst[133] = fullLatency
+	dst[134] = fullAlone
+	dst[135] = fullStep
+	dst[136] = fullFirstStep
+	dst[137] = fullFill
+	dst[138] = fullLoop
+	dst[139] = fullEpilogue
+	dst[140] = fullPaced
+	dst[141] = fullTimed
+	dst[142] = tailSpillMiss
+	dst[143] = t.tailSpillDramStep
+	dst[144] = tailBusy
+	dst[145] = tailThroughput
+	dst[146] = tailLatency
+	dst[147] = tailAlone
+	dst[148] = tailStep
+	dst[149] = tailFirstStep
+	dst[150] = tailFill
+	dst[151] = tailLoop
+	dst[152] = tailEpilogue
+	dst[153] = tailPaced
+	dst[154] = tailTimed
+	dst[155] = s.evicted
+	dst[156] = s.launch
+	dst[157] = fill
+	dst[158] = loop
+	dst[159] = epilogue
+	dst[160] = t.allWaves
+	dst[161] = pass
+	dst[162] = t.power
+	dst[163] = t.dramFloor
+	dst[164] = g.computeFloor
+	dst[165] = reduction
+	dst[166] = handed
+	dst[167] = dramTotal
+	dst[168] = partialBytes
+	dst[169] = requested
+	dst[170] = l2Total
+	dst[171] = sharedTotal
+	dst[172] = limits
+	dst[173] = s.vendor
+	dst[174] = unbeaten
+	dst[175] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

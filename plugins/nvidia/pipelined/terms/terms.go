@@ -264,10 +264,15 @@ var gridTerms = []model.Term{
 			engine_latency + sharing * sharing_latency + engine_bytes / engine_bandwidth,
 			lines * line_latency + when(late_copies > 0, instruction_step, 0))`,
 		"from the start of a K step to its last copy"),
-	row("turn_step", cycles, `when(wraps * async_a * (1 - async_b) * (1 - trans_b) * (n - 16 * floor(n / 16)) > 0,
-			(load_latency / 2 + turn_latency * block_k) * (1 + 1 / steps_ahead), 0)`,
+	row("turn_step", cycles, "when("+columnWise+", (load_latency / 2 + turn_latency * block_k) * (1 + 1 / steps_ahead), 0)",
 		"what a K step waits if columns of B wrap at an N that 16 does not divide, and pass through registers, while A is "+
 			"copied asynchronously: for B, and then for A"),
+	row("missed_bytes", bytes, `block_k * block_n * line_bytes / 4 * min(1, max(0,
+			ctas_per_sm * block_k * (line_bytes + block_n * element_bytes)
+			/ (shared_memory_bytes + shared_reserved + 28672 - ctas_per_sm * (shared_bytes + shared_reserved)) - 1))`,
+		"what the L2 delivers again of such a B: lanes load from rows of their own, element by element, a sector each where "+
+			"the L1 is too small for the lines of all rows. It has what shared memory leaves of both, 28 KiB at least "+
+			"(CUDA C++ Programming Guide, Unified Shared Memory/L1)").If(columnWise),
 	row("group", one, "min(when(group_m > 0, group_m, default_group), grid_m)",
 		"rows of tiles that are walked together"),
 	row("sms", one, `when(sharers * sharers_a > 2,
@@ -289,6 +294,10 @@ var gridTerms = []model.Term{
 		"waves in which the SM is full"),
 	row("tail_ctas", one, "ctas_of_sm - full_waves * ctas_per_sm", "CTAs of the busiest SM in the last, partial wave"),
 }
+
+// columnWise says that B passes through registers along its columns: they wrap at an N that 16 does not divide, while A
+// is copied asynchronously.
+const columnWise = "wraps * async_a * (1 - async_b) * (1 - trans_b) * (n - 16 * floor(n / 16)) > 0"
 
 // sector is where in a sector rows of an operand begin, at most. A line has four.
 func sector(operand string) string {

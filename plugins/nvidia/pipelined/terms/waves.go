@@ -55,7 +55,7 @@ var deviceTerms = []model.Term{
 		"when(resident > 0, wave_coalescing, when(ctas > sms * ctas_per_sm, l2_coalescing, wave_coalescing))",
 		"requests of SMs ÷ deliveries of the L2: more in a launch of a single wave, whose CTAs start together. A resident "+
 			"grid is one"),
-	row("l2_step", cycles, "active * "+askedOfL2+" / (l2_perf_ratio * coalescing)",
+	row("l2_step", cycles, "active * ("+askedOfL2+" + missed_bytes) / (l2_perf_ratio * coalescing)",
 		"one CTA's operands through the L2").As(arch.CommonL2Step),
 	row("dram_step", cycles, "active * step_bytes * dram_share / (dram_perf_ratio * dram_efficiency)",
 		"one CTA's share of DRAM").As(arch.CommonDRAMStep),

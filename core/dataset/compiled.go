@@ -3,6 +3,7 @@ package dataset
 import (
 	"io"
 
+	"github.com/origami-gemm/origami/core/columns"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
@@ -30,27 +31,27 @@ const registerBytes = 4
 // EachCompiled calls use for every kernel of a kernels.csv, in the order of the file. only filters by column: rows with
 // another value are skipped, and a column that the file lacks is ignored. place names the file in errors.
 func EachCompiled(in io.Reader, place string, only map[string]string, use func(*Compiled) error) error {
-	return eachRow(in, place, compiledColumns, func(row *row) error {
+	return table(place, compiledColumns).Each(in, func(r *columns.Row) error {
 		for column, value := range only {
-			if i, ok := row.column[column]; ok && row.cells[i] != value {
+			if r.Has(column) && r.Text(column) != value {
 				return nil
 			}
 		}
-		c, err := row.compiled()
-		if err != nil {
-			return err
+		c := row{r}.compiled()
+		if r.Err() != nil {
+			return nil
 		}
 		return use(&c)
 	})
 }
 
-func (r *row) compiled() (c Compiled, err error) {
-	c = Compiled{Config: r.config(""), EvenK: r.number("even_k") == 1, Built: r.text("status") == "ok"}
+func (r row) compiled() Compiled {
+	c := Compiled{Config: r.config(""), EvenK: r.Number("even_k") == 1, Built: r.Text("status") == "ok"}
 	if c.Built { // the other cells of one that was not may be empty
 		c.Resources = exec.Resources{
-			Registers: r.number("n_regs"), SpillBytes: unit.Bytes(registerBytes * r.number("n_spills")),
-			SharedMemory: unit.Bytes(r.number("shared")),
+			Registers: r.Number("n_regs"), SpillBytes: unit.Bytes(registerBytes * r.Number("n_spills")),
+			SharedMemory: unit.Bytes(r.Number("shared")),
 		}
 	}
-	return c, r.err
+	return c
 }

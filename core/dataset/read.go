@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"cmp"
-	"compress/gzip"
 	"errors"
 	"io"
 	"io/fs"
@@ -46,8 +45,6 @@ func Describe(name string, files fs.FS) (*Dataset, error) {
 	return r.describe()
 }
 
-const gzipped = ".gz"
-
 // ReadTimes reads one file of measurements without a dataset.json.
 //
 // A *.csv or *.csv.gz has the columns m,n,k,bm,bn,bk,stages,warps,gm,ms,reps, and split if K is split. Its
@@ -56,7 +53,7 @@ const gzipped = ".gz"
 func ReadTimes(name string, files fs.FS, file string, c Conditions, base gemm.Problem) (*Dataset, error) {
 	r := reader{name: name, files: files, base: base}
 	d := New(path.Join(name, file), c)
-	switch kind := path.Ext(strings.TrimSuffix(strings.TrimSuffix(file, gzipped), columns.Suffix)); kind {
+	switch kind := path.Ext(strings.TrimSuffix(strings.TrimSuffix(file, columns.Zipped), columns.Suffix)); kind {
 	case ".csv":
 		if err := r.times(file, d); err != nil {
 			return nil, err
@@ -126,7 +123,7 @@ const tables = "times"
 // are in two layouts.
 func Measurements(name string, files fs.FS) ([]string, error) {
 	var lines, rows []string
-	for _, ending := range []string{"", gzipped, columns.Suffix} {
+	for _, ending := range []string{"", columns.Zipped, columns.Suffix} {
 		found, err := fs.Glob(files, "*.jsonl"+ending)
 		more, also := fs.Glob(files, tables+"*.csv"+ending)
 		if err = cmp.Or(err, also); err != nil {
@@ -147,13 +144,7 @@ func (r *reader) open(file string, most limit.Size) (io.Reader, io.Closer, error
 	if err != nil {
 		return nil, nil, r.unreadable(file, err)
 	}
-	in := io.Reader(f)
-	switch path.Ext(file) {
-	case gzipped:
-		in, err = gzip.NewReader(f)
-	case columns.Suffix:
-		in, err = columns.NewReader(f, path.Join(r.name, file), splitFiles)
-	}
+	in, err := columns.Open(f, path.Join(r.name, file), splitFiles)
 	if err != nil {
 		_ = f.Close()
 		return nil, nil, r.unreadable(file, err)

@@ -1,11 +1,12 @@
 package published
 
 import (
+	"bytes"
 	_ "embed" // the table
 	"fmt"
-	"strconv"
 	"sync"
 
+	"github.com/origami-gemm/origami/core/columns"
 	"github.com/origami-gemm/origami/core/score"
 )
 
@@ -41,15 +42,12 @@ func WinnerNamed(first, second, dtype, scheme string, class score.Layer) Named {
 
 var winners = sync.OnceValue(func() map[pair]Named {
 	out := map[pair]Named{}
-	err := rows(winnersCSV, 7, func(c []string) error {
-		decided, err := strconv.Atoi(c[5])
-		if err != nil {
-			return err
-		}
-		right, err := strconv.Atoi(c[6])
-		out[pair{c[0], c[1], c[2], c[3], c[4]}] = Named{right, decided}
-		return err
-	})
+	err := table("winners.csv", "first", "second", "dtype", "scheme", "class", "decided", "right").Each(
+		bytes.NewReader(winnersCSV), func(r *columns.Row) error {
+			p := pair{r.Text("first"), r.Text("second"), r.Text("dtype"), r.Text("scheme"), r.Text("class")}
+			out[p] = Named{r.Number("right"), r.Number("decided")}
+			return nil
+		})
 	if err != nil {
 		panic(fmt.Sprintf("published: %v", err)) // a test reads it
 	}

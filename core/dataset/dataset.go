@@ -373,6 +373,11 @@ func (d *Dataset) FindLibrary(p gemm.Problem, library string) (Measurement, bool
 	return d.find(p, gemm.Config{}, library)
 }
 
+// Like returns the sweep's measurement of the configuration or the library that another measurement is of.
+func (d *Dataset) Like(m *Measurement) (Measurement, bool) {
+	return d.find(m.Problem, m.Config, m.Library)
+}
+
 func (d *Dataset) find(p gemm.Problem, c gemm.Config, library string) (Measurement, bool) {
 	if k, ok := d.keyOf(p, c, library); ok {
 		if i, ok := d.sweep[k]; ok {

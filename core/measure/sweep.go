@@ -63,19 +63,11 @@ func (s *Sweep) Run(ctx context.Context, p gemm.Problem) error {
 	for i, e := range ranked {
 		candidates[i] = e.Config
 	}
-	var todo []dataset.Measurement
-	best := map[gemm.Problem]unit.Seconds{}
-	for _, c := range candidates {
-		if !s.have(p, c, best) {
-			todo = append(todo, dataset.Measurement{Problem: p, Config: c})
-		}
-	}
+	wanted := entriesOf(p, candidates)
 	for _, name := range s.Libraries {
-		if m, there := s.Data.FindLibrary(p, name); !there || s.again(&m) {
-			todo = append(todo, dataset.Measurement{Problem: p, Library: name})
-		}
+		wanted = append(wanted, dataset.Measurement{Problem: p, Library: name})
 	}
-	if err := s.measureAll(ctx, todo, best); err != nil {
+	if err := s.Measure(ctx, wanted); err != nil {
 		return err
 	}
 	return s.finals(ctx, p, candidates)
@@ -93,14 +85,12 @@ func (s *Sweep) Measure(ctx context.Context, wanted []dataset.Measurement) error
 				best[m.Problem] = faster(best[m.Problem], &recorded)
 			}
 		}
-		if m.Library != "" {
-			if one, there := s.Data.FindLibrary(m.Problem, m.Library); there && !s.again(&one) {
-				continue
-			}
-		} else if s.have(m.Problem, m.Config, best) {
-			continue
+		switch old, there := s.Data.Like(&m); {
+		case !there || s.again(&old):
+			todo = append(todo, dataset.Measurement{Problem: m.Problem, Config: m.Config, Library: m.Library})
+		case s.good == nil && old.Status == dataset.OK:
+			s.good = &dataset.Measurement{Problem: m.Problem, Config: m.Config, Library: m.Library}
 		}
-		todo = append(todo, dataset.Measurement{Problem: m.Problem, Config: m.Config, Library: m.Library})
 	}
 	return s.measureAll(ctx, todo, best)
 }
@@ -114,19 +104,6 @@ func (s *Sweep) Of(kernel string) *Sweep {
 	one.Data = dataset.New("", conditions)
 	one.Data.Software, one.Data.Source = s.Data.Software, s.Data.Source
 	return &one
-}
-
-// have reports whether a configuration is measured and not to be measured again. It takes its time into account.
-func (s *Sweep) have(p gemm.Problem, c gemm.Config, best map[gemm.Problem]unit.Seconds) bool {
-	m, there := s.Data.Find(p, c)
-	if !there || s.again(&m) {
-		return false
-	}
-	best[p] = faster(best[p], &m)
-	if s.good == nil && m.Status == dataset.OK {
-		s.good = &dataset.Measurement{Problem: p, Config: c}
-	}
-	return true
 }
 
 // again reports whether a measurement is to be repeated.

@@ -3,7 +3,6 @@ package calibratecmd
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -80,7 +79,7 @@ func Fit(ctx context.Context, o *FitOptions) error {
 		return err
 	}
 	d := current.Describe()
-	sets, err := o.sets(ctx, d)
+	sets, err := datastore.Folders(ctx, d, o.Factory.Settings.Kernel, "--records", o.Records)
 	if err != nil {
 		return err
 	}
@@ -109,33 +108,6 @@ func Fit(ctx context.Context, o *FitOptions) error {
 		a.File = o.Write
 	}
 	return a.write(o.Factory.Streams, o.Factory.Format(), o.Write != "")
-}
-
-// sets reads the data sets.
-func (o *FitOptions) sets(ctx context.Context, d *arch.Description) (sets []*dataset.Dataset, err error) {
-	kernel := o.Factory.Settings.Kernel
-	if len(o.Records) == 0 {
-		one, err := datastore.Shipped(d, kernel, "--records")
-		return []*dataset.Dataset{one}, err
-	}
-	for i, folder := range o.Records {
-		place := "--records " + folder
-		same := func(other string) bool { return filepath.Clean(other) == filepath.Clean(folder) }
-		if slices.ContainsFunc(o.Records[:i], same) {
-			return nil, diag.Inputf("the folder is given twice").At("%s", place).Do("leave one")
-		}
-		one, err := datastore.Folder(ctx, d, kernel, "--records", folder)
-		if err != nil {
-			return nil, err
-		}
-		sets = append(sets, one)
-		if one.Kernel != sets[0].Kernel {
-			return nil, diag.Inputf("the measurements are of %s, those of %s of %s, and one kernel family is fitted at a time",
-				one.Kernel, o.Records[0], sets[0].Kernel).At("%s", place).
-				Do("fit each family, the second one to the file that the first one wrote (--device-file)")
-		}
-	}
-	return sets, nil
 }
 
 // fittedSuffix follows the name of a device of origami's in the name of the fitted one.

@@ -214,9 +214,7 @@ func (o *Options) records(ctx context.Context, d *arch.Description) (*score.Subs
 	subset, err := session.Subset(ctx, func() (*dataset.Dataset, error) {
 		info, missing := os.Stat(o.Times)
 		switch {
-		case o.Times == "":
-			return datastore.Shipped(d, kernel, "--times")
-		case missing == nil && info.IsDir():
+		case o.Times == "", missing == nil && info.IsDir():
 			return datastore.Folder(ctx, d, kernel, "--times", o.Times)
 		default:
 			return datastore.File(ctx, d, kernel, "--times", o.Times, base)

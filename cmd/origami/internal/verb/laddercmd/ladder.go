@@ -114,11 +114,8 @@ func (o *Options) open(ctx context.Context, family string) (arch.Architecture, e
 
 // records returns the measurements of --records, those that are shipped, or nil.
 func (o *Options) records(ctx context.Context, d *arch.Description, family string) (*dataset.Dataset, error) {
-	if o.Records != "" {
-		return datastore.Folder(ctx, d, family, "--records", o.Records)
-	}
-	data, err := datastore.Shipped(d, family, "--records")
-	if diag.KindOf(err) == diag.Input {
+	data, err := datastore.Folder(ctx, d, family, "--records", o.Records)
+	if o.Records == "" && diag.KindOf(err) == diag.Input {
 		return nil, nil // of most devices there is none
 	}
 	return data, err

@@ -5,7 +5,6 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
@@ -44,7 +43,7 @@ func (o *evalOptions) runFolds(ctx context.Context) error {
 		table.Line(f.Streams, "left out", "each of %d parts of the sizes", o.folds)
 		f.Streams.Printf("\n")
 	}
-	return show.Write(f.Streams, f.Format(), trialsOf(trials), trialColumns()...)
+	return show.Write(f.Streams, f.Format(), trials, trialColumns()...)
 }
 
 // leaveOut holds the ways of answering against each other on sizes left out. It sets the options' model.
@@ -91,38 +90,17 @@ func (x *sample) predicted(ctx context.Context, base gemm.Problem, sizes []logic
 	return out, nil
 }
 
-// trial is what libraries are worth on sizes that were left out when they were built: time ÷ the time of the fastest
-// kernel − 1, over sizes.
-type trial struct {
-	Most       int        `json:"most"` // kernels allowed (0: all), and their mean number
-	Kernels    float64    `json:"kernels"`
-	Way        logic.Way  `json:"way"`   // what answered
-	Sizes      int        `json:"sizes"` // how many, and how many have no answer
-	Unanswered int        `json:"unanswered"`
-	Mean       ask.Number `json:"mean" unit:"fraction"` // the mean and the largest
-	Worst      ask.Number `json:"worst" unit:"fraction"`
-}
-
-func trialsOf(trials []logic.Trial) []trial {
-	rows := make([]trial, len(trials))
-	for i, t := range trials {
-		r := t.Regret
-		rows[i] = trial{t.Most, t.Kernels, t.Way, r.Sizes, r.Unanswered, ask.Number(r.Mean), ask.Number(r.Worst)}
-	}
-	return rows
-}
-
 // trialColumns are what people see.
-func trialColumns() []show.Column[trial] {
-	return []show.Column[trial]{
-		show.Text("most", func(t *trial) string {
+func trialColumns() []show.Column[logic.Trial] {
+	return []show.Column[logic.Trial]{
+		show.Text("most", func(t *logic.Trial) string {
 			if t.Most == 0 {
 				return "all"
 			}
 			return strconv.Itoa(t.Most)
 		}),
-		show.Text("kernels", func(t *trial) string { return strconv.FormatFloat(t.Kernels, 'f', 1, 64) }),
-		show.Key[trial]("way", "answered by"), show.Key[trial]("sizes"), show.Key[trial]("unanswered"),
-		show.Key[trial]("mean", "mean regret"), show.Key[trial]("worst", "worst regret"),
+		show.Text("kernels", func(t *logic.Trial) string { return strconv.FormatFloat(t.Kernels, 'f', 1, 64) }),
+		show.Key[logic.Trial]("way", "answered by"), show.Key[logic.Trial]("sizes"), show.Key[logic.Trial]("unanswered"),
+		show.Key[logic.Trial]("mean", "mean regret"), show.Key[logic.Trial]("worst", "worst regret"),
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/logic"
@@ -68,20 +67,9 @@ func (m *measured) sample(ctx context.Context, takes func(*gemm.Problem) error) 
 	if err != nil {
 		return nil, err
 	}
-	var sets []*dataset.Dataset
-	for _, folder := range m.records {
-		data, err := datastore.Folder(ctx, a.Describe(), m.factory.Settings.Kernel, "--records", folder)
-		if err != nil {
-			return nil, err
-		}
-		sets = append(sets, data)
-	}
-	if sets == nil {
-		data, err := datastore.Shipped(a.Describe(), m.factory.Settings.Kernel, "--records")
-		if err != nil {
-			return nil, err
-		}
-		sets = append(sets, data)
+	sets, err := datastore.Folders(ctx, a.Describe(), m.factory.Settings.Kernel, "--records", m.records)
+	if err != nil {
+		return nil, err
 	}
 	x, seen, places := &sample{model: a, kernel: sets[0].Kernel}, map[gemm.Config]bool{}, map[gemm.Problem]int{}
 	names := make([]string, len(sets))

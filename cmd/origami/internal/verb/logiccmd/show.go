@@ -64,7 +64,7 @@ type summaryJSON struct {
 	Metric   string `json:"metric,omitempty"`
 
 	// of `build`: what such libraries lose on sizes left out, as of `logic eval --folds`
-	Regret []trial `json:"regret,omitempty"`
+	Regret []logic.Trial `json:"regret,omitempty"`
 }
 
 func summary(l *tensile.Logic) *summaryJSON {
@@ -101,7 +101,7 @@ func heading(f *session.Factory, l *tensile.Logic) {
 // report shows a logic that was written, with what libraries like it lose.
 func report(f *session.Factory, l *tensile.Logic, trials []logic.Trial) error {
 	s := summary(l)
-	s.Regret = trialsOf(trials)
+	s.Regret = trials
 	return show.Answer(f.Streams, f.Format(), s, func() {
 		heading(f, l)
 		f.Streams.Printf("\n")

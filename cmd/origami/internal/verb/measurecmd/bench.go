@@ -196,10 +196,7 @@ func listed(shapes []gemm.Problem) []problems.Problem {
 // that are recorded.
 func (o *BenchOptions) recorded(ctx context.Context, d *arch.Description, list []problems.Problem) ([]group, error) {
 	data, err := session.UntilCancelled(ctx, func() (*dataset.Dataset, error) {
-		if o.Records != "" {
-			return datastore.Folder(ctx, d, o.Factory.Settings.Kernel, "--records", o.Records)
-		}
-		return datastore.Shipped(d, o.Factory.Settings.Kernel, "--records")
+		return datastore.Folder(ctx, d, o.Factory.Settings.Kernel, "--records", o.Records)
 	})
 	if err == nil && o.warmL2 && !data.WarmL2 {
 		err = diag.Inputf("the measurements were made with a cold L2").At("--timing alone").

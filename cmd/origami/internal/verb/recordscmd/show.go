@@ -222,7 +222,7 @@ func diff(f *session.Factory, first, second *dataset.Dataset) error {
 		if m.Phase != dataset.Sweep {
 			continue
 		}
-		other, there := find(second, &m)
+		other, there := second.Like(&m)
 		if !there {
 			sum.First++
 			continue
@@ -240,7 +240,7 @@ func diff(f *session.Factory, first, second *dataset.Dataset) error {
 		rows = append(rows, differing{m.Problem.Record(), m.Label(), m.Status, other.Status, seconds(&m), seconds(&other)})
 	}
 	for _, m := range second.All() {
-		if _, there := find(first, &m); m.Phase == dataset.Sweep && !there {
+		if _, there := first.Like(&m); m.Phase == dataset.Sweep && !there {
 			sum.Second++
 		}
 	}
@@ -248,13 +248,6 @@ func diff(f *session.Factory, first, second *dataset.Dataset) error {
 		sum.Ratio = ask.Number(stats.Median(ratios))
 	}
 	return writeDiff(f, &sum, rows)
-}
-
-func find(d *dataset.Dataset, m *dataset.Measurement) (dataset.Measurement, bool) {
-	if m.Library != "" {
-		return d.FindLibrary(m.Problem, m.Library)
-	}
-	return d.Find(m.Problem, m.Config)
 }
 
 func writeDiff(f *session.Factory, sum *differentJSON, rows []differing) error {

@@ -4,26 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 )
-
-// DefaultFolder names a folder after what is measured and the day.
-func DefaultFolder(c dataset.Conditions) string {
-	name := c.Device + "-" + c.Kernel
-	if c.WarmL2 {
-		name += "-warm"
-	}
-	return name + "-" + time.Now().Format(time.DateOnly)
-}
 
 // warnOfTorn says that the last line was cut off.
 func (s *Store) warnOfTorn(streams *iostreams.Streams) {
@@ -52,28 +41,11 @@ func LeftOut(m *dataset.Measurement) (string, bool) {
 	if m.Status == dataset.OK || m.Status == dataset.NotBuilt {
 		return "", false
 	}
-	return fmt.Sprintf("%s of %s is left out: %s: %s", m.Label(), m.Problem, Words(m.Status), m.Detail), true
+	return fmt.Sprintf("%s of %s is left out: %s: %s", m.Label(), m.Problem, words(m.Status), m.Detail), true
 }
 
-// retrying tells a bar what is repeated.
-func retrying(bar *table.Bar) func(err error, wait time.Duration, attempt, of int) {
-	return func(err error, wait time.Duration, attempt, of int) {
-		bar.Warn(session.Retrying(err, wait, attempt, of))
-	}
-}
-
-// telling tells a bar what is left out, and done of each measurement.
-func telling(bar *table.Bar, done func(dataset.Measurement)) func(dataset.Measurement) {
-	return func(m dataset.Measurement) {
-		done(m)
-		if why, worth := LeftOut(&m); worth {
-			bar.Warn(why)
-		}
-	}
-}
-
-// Words writes a status for a reader.
-func Words(s dataset.Status) string {
+// words writes a status for a reader.
+func words(s dataset.Status) string {
 	switch s {
 	case dataset.Wrong:
 		return "wrong result"

@@ -17,12 +17,10 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/sdk/durable"
-	"github.com/origami-gemm/origami/sdk/openfile"
 )
 
-// lockFile is locked by the process that writes the folder. The system releases the lock when the process ends, so it
-// cannot go stale.
-const lockFile = ".lock"
+// locked is the file that the process that writes the folder locks.
+const locked = ".lock"
 
 // Store is a folder that measurements are written to.
 type Store struct {
@@ -31,10 +29,7 @@ type Store struct {
 	// Torn is the incomplete last line of an interrupted write, which was dropped; nil if there was none.
 	Torn *dataset.Truncated
 
-	log  *os.File
-	lock *flock.Flock
-	// size is the length of the complete lines of the log.
-	size int64
+	*Journal
 	line []byte
 }
 
@@ -45,11 +40,16 @@ func Open(ctx context.Context, folder string, want *dataset.Dataset) (_ *Store, 
 		return nil, unwritable(folder, err)
 	}
 	s := &Store{}
-	if s.lock, err = lock(folder); err != nil {
+	l, err := lock(folder)
+	if err != nil {
 		return nil, err
 	}
 	defer func() {
-		if err != nil {
+		switch {
+		case err == nil:
+		case s.Journal == nil:
+			_ = l.Unlock() // the error says more
+		default:
 			_ = s.Close()
 		}
 	}()
@@ -65,17 +65,13 @@ func Open(ctx context.Context, folder string, want *dataset.Dataset) (_ *Store, 
 		return nil, diag.Inputf("its measurements were made under other conditions: %s", what).At("%s", folder).
 			Do("name another folder with --records")
 	}
-	log := filepath.Join(folder, dataset.Log)
-	var info fs.FileInfo
-	if s.log, info, err = openfile.Append(log, 0o644); err != nil {
-		return nil, unwritable(folder, err)
+	if s.Journal, err = openJournal(filepath.Join(folder, dataset.Log), l); err != nil {
+		return nil, err
 	}
-	s.size = info.Size()
 	if s.Torn != nil {
-		if err := s.log.Truncate(s.Torn.Keep); err != nil {
-			return nil, unwritable(folder, err)
+		if err := s.Cut(s.Torn.Keep); err != nil {
+			return nil, err
 		}
-		s.size = s.Torn.Keep
 	}
 	// The names of the new log and of the folder must survive a power cut too. The folder above may be unreadable.
 	if err := durable.SyncFolder(folder); err != nil {
@@ -87,28 +83,13 @@ func Open(ctx context.Context, folder string, want *dataset.Dataset) (_ *Store, 
 
 // lock locks a folder against other writers, and removes what one left that was killed.
 func lock(folder string) (*flock.Flock, error) {
-	name := filepath.Join(folder, lockFile)
-	l := flock.New(name, flock.SetFlag(os.O_CREATE|os.O_RDONLY|openfile.Own))
-	got, err := l.TryLock()
-	if err == nil && !got {
-		return nil, diag.Inputf("another process is writing measurements to it").At("%s", folder).
-			Do("wait for it, or name another folder with --records")
-	}
-	var info fs.FileInfo
-	if err == nil {
-		info, err = l.Stat()
-	}
-	if err == nil && !info.Mode().IsRegular() {
-		_ = l.Close() // the error says more
-		return nil, diag.Inputf("%v, and it is locked while measurements are written", openfile.ErrNotRegular).At("%s", name).
-			Do("remove it, or name another folder with --records")
-	}
-	if err == nil {
-		err = durable.Sweep(folder, dataset.Log, dataset.DescriptionFile, TuneFile, shardFile)
-	}
+	l, err := lockFile(filepath.Join(folder, locked), folder)
 	if err != nil {
+		return nil, err
+	}
+	if err := durable.Sweep(folder, dataset.Log, dataset.DescriptionFile, TuneFile, shardFile); err != nil {
 		_ = l.Close() // the error says more
-		return nil, unwritable(name, err)
+		return nil, unwritable(folder, err)
 	}
 	return l, nil
 }
@@ -129,11 +110,10 @@ func begin(folder string, want *dataset.Dataset) error {
 	return nil
 }
 
-// Append writes measurements, a line each, in one system call. Once it returns, they survive the end of this process. A
-// write that fails, as on a full disk, leaves the file as it was.
+// Append writes measurements, a line each.
 func (s *Store) Append(measurements ...dataset.Measurement) error {
 	if err := s.Data.Full(len(measurements)); err != nil {
-		return diag.Within(s.log.Name(), err)
+		return diag.Within(s.file.Name(), err)
 	}
 	s.line = s.line[:0]
 	for i := range measurements {
@@ -141,47 +121,12 @@ func (s *Store) Append(measurements ...dataset.Measurement) error {
 		if s.line, err = dataset.AppendLine(s.line, s.Data.Conditions, &measurements[i]); err != nil {
 			return &diag.Error{What: fmt.Sprintf("a measurement of %s cannot be recorded: %v",
 				measurements[i].Problem, err),
-				Where: s.log.Name(), Err: err}
+				Where: s.file.Name(), Err: err}
 		}
 	}
 	if s.size+int64(len(s.line)) > int64(limit.Records) {
 		return diag.Inputf("it would be larger than %v, the most that is read of such a file", limit.Records).
-			At("%s", s.log.Name()).Do("give it another name that ends in .jsonl, and go on")
+			At("%s", s.file.Name()).Do("give it another name that ends in .jsonl, and go on")
 	}
-	if _, err := s.log.Write(s.line); err != nil {
-		_ = s.log.Truncate(s.size) // if that fails too, the reader drops the torn line
-		return unwritable(s.log.Name(), err)
-	}
-	s.size += int64(len(s.line))
-	return nil
-}
-
-// Sync makes what was written survive a power cut. It takes milliseconds, longer than many measurements, so call it at
-// the end of a problem: measuring a problem again costs less than waiting after each line.
-func (s *Store) Sync() error {
-	if err := s.log.Sync(); err != nil {
-		return unwritable(s.log.Name(), err)
-	}
-	return nil
-}
-
-// Close syncs and unlocks the folder.
-func (s *Store) Close() error {
-	var err error
-	if s.log != nil {
-		err = s.Sync()
-		if closed := s.log.Close(); err == nil && closed != nil {
-			err = unwritable(s.log.Name(), closed)
-		}
-	}
-	if unlocked := s.lock.Unlock(); err == nil {
-		err = unlocked
-	}
-	return err
-}
-
-func unwritable(path string, err error) error {
-	err = diag.WithoutPath(err)
-	return &diag.Error{What: fmt.Sprintf("measurements cannot be written: %v", err), Where: path,
-		Fix: "make room, or name another folder with --records", Err: err}
+	return s.Write(s.line)
 }

@@ -3,7 +3,6 @@ package calibratecmd
 import (
 	"compress/gzip"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,8 +12,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-
-	"github.com/gofrs/flock"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -102,14 +99,20 @@ func (o *CalibrateOptions) measure(ctx context.Context) (_ *outcome, err error) 
 		return nil, err
 	}
 	defer func() {
-		if closed := log.close(); err == nil {
+		if closed := log.Close(); err == nil {
 			err = closed
 		}
 	}()
 	bar := table.NewBar(o.Factory.Streams, "calibrating")
 	defer bar.Stop()
 	s := &calibrate.Session{Plan: p, Device: at, Runner: runner, Environment: x.Environment, Rounds: records.Rounds,
-		Keep: func(p *calibrate.Probe, r calibrate.Round) error { return log.append(p.Name, r) },
+		Keep: func(p *calibrate.Probe, r calibrate.Round) error {
+			line, err := calibrate.RoundLine(p.Name, r)
+			if err != nil {
+				return err
+			}
+			return log.Write(line)
+		},
 		Begin: func(probe *calibrate.Probe, done, total int) {
 			bar.Set(int64(done), int64(total))
 			bar.SetMessage(fmt.Sprintf("%d/%d rounds, %s", done, total, probe.Name))
@@ -156,42 +159,23 @@ func slug(name string) string {
 	return strings.Join(words, "-")
 }
 
-// log is a file of records that is being written.
-type log struct {
-	name string
-	file *os.File
-	lock *flock.Flock
-}
-
 // openLog opens a file of records to continue it, and reads what it has into records, or begins it.
-func openLog(ctx context.Context, file string, records *calibrate.Records) (_ *log, err error) {
-	l := &log{name: file, lock: flock.New(file)}
-	if l.file, err = os.OpenFile(file, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o644); err != nil {
-		return nil, l.unwritable(err)
+func openLog(ctx context.Context, file string, records *calibrate.Records) (log *datastore.Journal, err error) {
+	if log, err = datastore.OpenJournal(file); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			_ = l.close()
+			_ = log.Close() // the error says more
 		}
 	}()
-	switch got, err := l.lock.TryLock(); {
-	case err != nil:
-		return nil, l.unwritable(err)
-	case !got:
-		return nil, diag.Inputf("another process is writing to it").At("%s", file).
-			Do("wait for it, or name another file with --records")
-	}
-	info, err := l.file.Stat()
-	if err != nil {
-		return nil, l.unwritable(err)
-	}
-	if info.Size() == 0 {
+	if log.Size() == 0 {
 		records.Rounds = map[string][]calibrate.Round{}
 		line, err := records.HeaderLine()
 		if err != nil {
 			return nil, err
 		}
-		return l, l.write(line)
+		return log, log.Write(line)
 	}
 	old, err := read(ctx, file)
 	if err != nil {
@@ -201,43 +185,6 @@ func openLog(ctx context.Context, file string, records *calibrate.Records) (_ *l
 		return nil, diag.Inputf("it has measurements of another GPU, or the driver describes it otherwise now: %s",
 			old.Device.Name).At("%s", file).Do("name another file with --records")
 	}
-	if old.Torn > 0 {
-		if err := l.file.Truncate(info.Size() - old.Torn); err != nil {
-			return nil, l.unwritable(err)
-		}
-	}
 	*records = *old
-	return l, nil
-}
-
-func (l *log) append(probe string, r calibrate.Round) error {
-	line, err := calibrate.RoundLine(probe, r)
-	if err != nil {
-		return err
-	}
-	return l.write(line)
-}
-
-// write writes a line in one system call.
-func (l *log) write(line []byte) error {
-	if _, err := l.file.Write(line); err != nil {
-		return l.unwritable(err)
-	}
-	return nil
-}
-
-func (l *log) close() error {
-	var err error
-	if l.file != nil {
-		if err = errors.Join(l.file.Sync(), l.file.Close()); err != nil {
-			err = l.unwritable(err)
-		}
-	}
-	return errors.Join(err, l.lock.Unlock())
-}
-
-func (l *log) unwritable(err error) error {
-	err = diag.WithoutPath(err)
-	return &diag.Error{What: fmt.Sprintf("records cannot be written: %v", err), Where: l.name,
-		Fix: "make room, or name another file with --records", Err: err}
+	return log, log.Cut(log.Size() - old.Torn)
 }

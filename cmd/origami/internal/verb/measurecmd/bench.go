@@ -104,7 +104,7 @@ func Bench(ctx context.Context, o *BenchOptions) error {
 	}
 	err = report.Write(ctx, o.Factory, o.Report, func(s *iostreams.Streams, format table.Format) error {
 		for _, w := range writers {
-			if err := w.again(s, format); err != nil {
+			if err := w.write(s, format); err != nil {
 				return err
 			}
 		}
@@ -127,7 +127,7 @@ func (o *BenchOptions) compare(
 		o.Factory.Streams.Printf("\n") // between two tables
 	}
 	failures := all.Failures
-	w := newWriter(o.Factory.Streams, format, a.Describe(), data, all.Labels)
+	w := &writer{arch: a.Describe(), data: data, labels: all.Labels}
 	for _, p := range problems {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -140,11 +140,9 @@ func (o *BenchOptions) compare(
 			failures.Add(p.Where, err)
 			continue
 		}
-		if err := w.write(compared, p.Labels); err != nil {
-			return nil, err
-		}
+		w.add(compared, p.Labels)
 	}
-	if err := w.close(); err != nil {
+	if err := w.write(o.Factory.Streams, format); err != nil {
 		return nil, err
 	}
 	s := score.SummariseComparisons(w.data, w.scores)

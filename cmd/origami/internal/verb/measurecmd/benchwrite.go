@@ -17,68 +17,36 @@ import (
 	"github.com/origami-gemm/origami/core/stats"
 )
 
-// writer writes a row per problem and, where the format has room for it, the summary.
+// writer has a row per problem and, where the format has room for it, writes the summary.
 type writer struct {
-	s      *iostreams.Streams
-	format table.Format
 	arch   *arch.Description
 	data   *dataset.Dataset
-	labels []string             // of the problems file
-	stream *show.Rows[compared] // nil for a table, whose columns depend on all rows
+	labels []string // of the problems file
 	scores []score.Comparison
 	rows   []compared
 }
 
-func newWriter(
-	s *iostreams.Streams, f table.Format, d *arch.Description, data *dataset.Dataset, labels []string,
-) *writer {
-	w := &writer{s: s, format: f, arch: d, data: data, labels: labels}
-	if f != table.Table {
-		w.stream = show.NewRows[compared](s, f)
-	}
-	return w
+func (w *writer) add(r score.Comparison, labels []string) {
+	w.scores, w.rows = append(w.scores, r), append(w.rows, w.compared(&r, labels))
 }
 
-func (w *writer) write(r score.Comparison, labels []string) error {
-	row := w.compared(&r, labels)
-	w.scores, w.rows = append(w.scores, r), append(w.rows, row)
-	if w.stream == nil {
-		return nil
-	}
-	return w.stream.Add(&row)
-}
-
-// close ends the answer.
-func (w *writer) close() error {
-	if w.format == table.Table {
-		s := score.SummariseComparisons(w.data, w.scores)
-		table.Lines(w.s, w.above()...)
-		err := show.NewRows(w.s, w.format, w.columns(&s)...).Least("registers", "noise", "best's place", "pick's place",
-			"tau", "left out", "best TF/s").All(w.rows)
-		table.Lines(w.s, w.below(&s)...)
-		return err
-	}
-	return w.ended(w.s, w.format, w.stream)
-}
-
-// ended closes rows, with the summary in JSON.
-func (w *writer) ended(s *iostreams.Streams, format table.Format, rows *show.Rows[compared]) error {
-	if format != table.JSON {
-		return rows.Close()
-	}
+// write writes the answer.
+func (w *writer) write(s *iostreams.Streams, format table.Format) error {
 	sum := score.SummariseComparisons(w.data, w.scores)
-	return table.JSONLine(s, map[string]*score.ComparisonSummary{"summary": &sum})
-}
-
-// again writes all rows to another stream, in another format.
-func (w *writer) again(s *iostreams.Streams, format table.Format) error {
+	var above, below []string
 	rows := show.NewRows[compared](s, format)
-	for i := range w.rows {
-		if err := rows.Add(&w.rows[i]); err != nil {
-			return err
-		}
+	if format == table.Table {
+		above, below = w.above(), w.below(&sum)
+		rows = show.NewRows(s, format, w.columns(&sum)...).Least("registers", "noise", "best's place", "pick's place",
+			"tau", "left out", "best TF/s")
 	}
-	return w.ended(s, format, rows)
+	table.Lines(s, above...)
+	err := rows.All(w.rows)
+	table.Lines(s, below...)
+	if err == nil && format == table.JSON {
+		err = table.JSONLine(s, map[string]*score.ComparisonSummary{"summary": &sum})
+	}
+	return err
 }
 
 const none = "–"

@@ -225,7 +225,7 @@ func TestReadLines(t *testing.T) {
 		}
 		p := full().Problem
 		if d.Len() != 6 || len(d.Problems()) != 2 || d.Problems()[0] != p ||
-			!reflect.DeepEqual(d.Libraries(), []string{"cublas"}) || d.SweepLen(p) != 2 || d.Conditions != toy {
+			!reflect.DeepEqual(d.Libraries(), []string{"cublas"}) || d.Conditions != toy {
 			t.Errorf("%s: %+v", name, d)
 		}
 		if m, ok := d.Find(p, full().Config); !ok || len(m.Samples) != 4 || m.Environment == nil {
@@ -345,7 +345,7 @@ func TestMeasuredAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		m, _ := d.Find(full().Problem, full().Config)
-		if p := full().Problem; m.Status != c.want || d.Len() != 1 || d.SweepLen(p) != 1 || len(d.Sweep(p)) != 1 ||
+		if p := full().Problem; m.Status != c.want || d.Len() != 1 || len(d.Sweep(p)) != 1 ||
 			d.Sweep(p)[0].Status != c.want {
 			t.Errorf("%s counts as %s, %d measurements", c.log, m.Status, d.Len())
 		}

@@ -292,9 +292,6 @@ func (s *tuning) writeOutcome(text []byte) error {
 // recall looks up what is recorded.
 func (s *tuning) recall(t *tune.Tuner) (known []tune.Measured) {
 	for i := range t.Sizes {
-		if s.data.SweepLen(t.Sizes[i].Problem) == 0 {
-			continue
-		}
 		for j := range t.Sizes[i].Candidates {
 			task := tune.Task{Size: i, Candidate: j}
 			if m, there := s.recordedAt(t, task); there && (m.Median > 0 || !s.o.RetryFailed) {

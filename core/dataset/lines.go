@@ -2,12 +2,13 @@ package dataset
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path"
 	"runtime"
+	"slices"
+	"sync"
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/limit"
@@ -47,102 +48,67 @@ func (r *reader) each(file string, use func(where string, offset int64, l *parse
 		return err
 	}
 	defer func() { _ = closer.Close() }()
-	ctx, stop := context.WithCancel(context.Background())
-	batches := make(chan *batch, runtime.GOMAXPROCS(0))
-	defer func() { // nothing reads the file when it is closed
-		stop()
-		for range batches {
+	in, place, offset, n := limit.NewLines(f), path.Join(r.name, file), int64(0), 0
+	for {
+		lines, end := next(in)
+		var workers sync.WaitGroup
+		cores := runtime.GOMAXPROCS(0)
+		for part := range slices.Chunk(lines, len(lines)/cores+1) {
+			workers.Go(func() {
+				for i := range part {
+					l := &part[i]
+					l.line, l.err = parseLine(bytes.TrimSuffix(l.text, []byte("\n")))
+				}
+			})
 		}
-	}()
-	go parseAhead(ctx, limit.NewLines(f), batches)
-	place, offset, n := path.Join(r.name, file), int64(0), 0
-	for b := range batches {
-		<-b.parsed
-		for i := range b.lines {
+		workers.Wait()
+		for i := range lines {
 			n++
-			l := &b.lines[i]
-			if err := use(fmt.Sprintf("%s:%d", place, n), offset, l); err != nil {
+			if err := use(fmt.Sprintf("%s:%d", place, n), offset, &lines[i]); err != nil {
 				return err
 			}
-			offset += int64(l.size)
+			offset += int64(len(lines[i].text))
 		}
 		switch {
-		case errors.Is(b.end, limit.ErrLongLine):
+		case errors.Is(end, io.EOF):
+			return nil
+		case errors.Is(end, limit.ErrLongLine):
 			return diag.Inputf("the line is longer than %d bytes", limit.Line).At("%s:%d", place, n+1).Do("restore the file")
-		case b.end != nil && !errors.Is(b.end, io.EOF):
-			return r.unreadable(file, b.end)
+		case end != nil:
+			return r.unreadable(file, end)
 		}
 	}
-	return nil
 }
 
-// batch is some lines of a file.
-type batch struct {
-	text  []byte
-	lines []parsedLine
-	// end is why no line follows, nil if one may.
-	end error
-	// parsed is closed when the lines are.
-	parsed chan struct{}
-}
-
-// parsedLine is a line of so many bytes, and what it says.
+// parsedLine is a line, and what it says.
 type parsedLine struct {
-	size  int
-	whole bool // it has a line feed
+	text []byte
 	line
 	err error
 }
 
-// batchSize and batchLines are about how many bytes and lines are parsed at once. Lines may be short.
-const batchSize, batchLines = 256 << 10, 256
+// whole reports whether a line has a line feed.
+func (l *parsedLine) whole() bool { return bytes.HasSuffix(l.text, []byte("\n")) }
 
-// parseAhead sends the lines of a file, and parses them meanwhile, until the file or the context ends.
-func parseAhead(ctx context.Context, in *limit.Lines, batches chan<- *batch) {
-	defer close(batches)
-	for {
-		b := &batch{parsed: make(chan struct{})}
-		for len(b.text) < batchSize && len(b.lines) < batchLines && b.end == nil {
-			var text []byte
-			if text, b.end = in.Next(); len(text) == 0 && b.end == nil {
-				b.end = io.EOF
-			}
-			if b.end == nil || errors.Is(b.end, io.EOF) {
-				if len(text) > 0 {
-					b.text, b.lines = append(b.text, text...), append(b.lines, parsedLine{size: len(text)})
-				}
-			}
-		}
-		go b.parse()
-		select {
-		case batches <- b:
-		case <-ctx.Done():
-			<-b.parsed
-			return
-		}
-		if b.end != nil {
-			return
-		}
-	}
-}
+// mostBytes and mostLines are about how many bytes and lines are parsed at once. Lines may be short.
+const mostBytes, mostLines = 1 << 20, 1024
 
-func (b *batch) parse() {
-	defer close(b.parsed)
-	text := b.text
-	for i := range b.lines {
-		l := &b.lines[i]
-		var body []byte
-		body, l.whole = bytes.CutSuffix(text[:l.size], []byte("\n"))
-		l.line, l.err = parseLine(body)
-		text = text[l.size:]
+// next reads some lines. end is why none follows, nil if one may.
+func next(in *limit.Lines) (lines []parsedLine, end error) {
+	for size := 0; size < mostBytes && len(lines) < mostLines && end == nil; {
+		var text []byte
+		if text, end = in.Next(); len(text) > 0 && (end == nil || errors.Is(end, io.EOF)) {
+			lines = append(lines, parsedLine{text: bytes.Clone(text)})
+		}
+		size += len(text)
 	}
-	b.text = nil
+	return lines, end
 }
 
 // line enters a line into a data set. truncated says why the line looks cut off, "" if it does not.
 func (r *reader) line(l *parsedLine, where string, d *Dataset) (truncated string, err error) {
 	switch {
-	case !l.whole:
+	case !l.whole():
 		return "the last line is cut off", nil
 	case errors.Is(l.err, errSyntax):
 		return "the line is " + l.err.Error(), nil

@@ -37,7 +37,7 @@ func Verify(name string, files fs.FS) (Verified, error) {
 				why = fmt.Errorf("%s in %s", what, DescriptionFile)
 			}
 			switch {
-			case why == nil && !l.whole:
+			case why == nil && !l.whole():
 				why = errors.New("the last line is cut off")
 			case why == nil && l.Sum == "":
 				v.Unsummed++

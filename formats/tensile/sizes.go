@@ -1,10 +1,9 @@
 package tensile
 
 import (
-	"strconv"
-
 	"go.yaml.in/yaml/v3"
 
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/logic"
 	"github.com/origami-gemm/origami/core/yamlnode"
 )
@@ -101,16 +100,9 @@ func (f *file) entry(n *yaml.Node, indices, kernels int) (e logic.Entry, err err
 func (f *file) kernel(n *yaml.Node, kernels int) (int, error) {
 	k, err := f.Whole(n, "a kernel", 0)
 	if err == nil && k >= kernels {
-		err = f.At(n, "there is no kernel %d", k).Do("the file has %s, numbered from 0", plural(kernels))
+		err = f.At(n, "there is no kernel %d", k).Do("the file has %s, numbered from 0", digits.Plural(kernels, "kernel", "kernels"))
 	}
 	return k, err
-}
-
-func plural(n int) string {
-	if n == 1 {
-		return "1 kernel"
-	}
-	return strconv.Itoa(n) + " kernels"
 }
 
 // rules reads nested lists of [threshold, rules or kernel].

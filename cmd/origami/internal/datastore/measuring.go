@@ -14,13 +14,6 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// warnOfTorn says that the last line was cut off.
-func (s *Store) warnOfTorn(streams *iostreams.Streams) {
-	if s.Torn != nil {
-		streams.Warn(fmt.Sprintf("%s: %s; it is dropped and measured again", s.Torn.Where, s.Torn.Why))
-	}
-}
-
 // Fits reports whether the matrices of a problem fit into a device's memory, and warns if not: no candidate could run.
 // Zero means that the executor does not know the memory.
 func Fits(s *iostreams.Streams, p gemm.Problem, memory unit.Bytes) bool {

@@ -32,7 +32,8 @@ type Merging struct {
 // Expand returns the folders of the shards in a folder, or the folder itself if it has none.
 func Expand(folder string) ([]string, error) {
 	folder = filepath.Clean(folder)
-	shards, err := filepath.Glob(filepath.Join(escape(folder), shardPattern))
+	quoted := regexp.MustCompile(`[*?\[\\]`).ReplaceAllString(folder, `\$0`)
+	shards, err := filepath.Glob(filepath.Join(quoted, shardPattern))
 	if err != nil || len(shards) == 0 {
 		return []string{folder}, err
 	}
@@ -204,9 +205,4 @@ func numbered(parts []int) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
-}
-
-// escape quotes a folder's name for filepath.Glob.
-func escape(folder string) string {
-	return regexp.MustCompile(`[*?\[\\]`).ReplaceAllString(folder, `\$0`)
 }

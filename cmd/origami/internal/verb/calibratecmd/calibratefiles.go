@@ -76,15 +76,14 @@ func (r *outcome) overrides(inUse *arch.Description) map[string]hw.Number {
 	out := map[string]hw.Number{}
 	for _, n := range r.numbers {
 		known, ok := hw.Set(inUse.Params).Lookup(n.Name)
-		if !n.Parameter || !ok || n.Name == "clock" && near(n.Value, known.Value, clockTolerance) {
+		if !n.Parameter || !ok || n.Name == "clock" &&
+			max(n.Value, known.Value) <= (1+clockTolerance)*min(n.Value, known.Value) {
 			continue
 		}
 		out[n.Name] = n.Number
 	}
 	return out
 }
-
-func near(a, b, tolerance float64) bool { return max(a, b) <= (1+tolerance)*min(a, b) }
 
 // sheet returns the device file: the measured numbers, and below them those of the GPU without measurements.
 func (r *outcome) sheet(inUse *arch.Description) *hw.Sheet {

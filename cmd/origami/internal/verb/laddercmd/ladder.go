@@ -173,7 +173,7 @@ func (w *outcome) rows(s *iostreams.Streams, f table.Format) *show.Rows[ask.Rung
 			if math.IsNaN(float64(r.Predicted)) {
 				return ""
 			}
-			return digits.Rate(unit.FlopsPerSecond(w.rate(r.Predicted)), w.problem.DType)
+			return digits.Rate(unit.FlopsPerSecond(w.problem.Flops()/float64(r.Predicted)), w.problem.DType)
 		}),
 		show.Text("limited by", func(r *rung) string {
 			share, ok := r.CostShare(r.Limit)
@@ -218,6 +218,3 @@ func (w *outcome) claims() (header []string, rows [][]string) {
 	}
 	return []string{"verdict", "claim", "evidence"}, rows
 }
-
-// rate is the rate for a time, NaN if there is none.
-func (w *outcome) rate(t ask.Number) float64 { return w.problem.Flops() / float64(t) }

@@ -31,8 +31,8 @@ func Open(file io.Reader, name, fix string) (io.Reader, error) {
 }
 
 // Table is a CSV file with a header: recorded times, or what is known of kernels. Place and Fix are for errors: what
-// the file is called, and what to do about a wrong one. Split is what to do about one with too many rows; without it
-// any number is read.
+// the file is called, and what to do about a wrong one. Split is what to do about one that is too large; without it
+// the table is one of the program, and has no limits.
 type Table struct {
 	Place, Fix, Split string
 	// Columns must be there. Others may be.
@@ -41,11 +41,10 @@ type Table struct {
 
 // Each calls use for every row below the header, which is valid until use returns.
 func (t Table) Each(in io.Reader, use func(*Row) error) error {
-	form := limit.CSV{}
-	if t.Split != "" {
-		form.Rows = limit.Rows
+	r := Row{table: &t, csv: csv.NewReader(in), column: map[string]int{}}
+	if r.csv.ReuseRecord = true; t.Split != "" {
+		r.csv = limit.CSV{Rows: limit.Rows}.Reader(in, t.Place, t.Split)
 	}
-	r := Row{table: &t, csv: form.Reader(in, t.Place, t.Split), column: map[string]int{}}
 	header, err := r.csv.Read()
 	if err != nil {
 		return t.unreadable(err)

@@ -124,12 +124,13 @@ func (s *Subset) evaluate(
 		return e, diag.Inputf("there are no recorded times of %s", p).At("%s", s.Name).
 			Do("choose from the sizes that it holds")
 	}
-	all, err := s.rows(ctx, a, p, added)
+	all, err := s.Rows(ctx, a, p)
 	if err != nil {
 		return e, err
 	}
 	predicted, measured := make([]float64, len(all)), make([]float64, len(all))
 	for i := range all {
+		all[i].Added = added
 		predicted[i], measured[i] = float64(all[i].Predicted), float64(all[i].Measured)
 		if all[i].Reject != "" {
 			predicted[i] = math.Inf(1)

@@ -6,7 +6,6 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/unit"
 )
 
 // Subset is the part of a data set that models are evaluated on: the sweep's measurements at one launch-order group and
@@ -84,33 +83,13 @@ func (s *Subset) OnePerProblem() bool {
 }
 
 // Rows holds a model's times against all measurements of some problems, in their order.
-func (s *Subset) Rows(ctx context.Context, a arch.Architecture, problems ...gemm.Problem) ([]Row, error) {
-	var out []Row
+func (s *Subset) Rows(ctx context.Context, a arch.Architecture, problems ...gemm.Problem) (rows []Row, err error) {
 	for _, p := range problems {
-		rows, err := s.rows(ctx, a, p, 0)
+		of, err := Predict(ctx, a, p, s.measurements[p])
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, rows...)
-	}
-	return out, nil
-}
-
-// rows holds a model's times against the measurements of a problem. added is what the stopwatch adds to them.
-func (s *Subset) rows(ctx context.Context, a arch.Architecture, p gemm.Problem, added unit.Seconds) ([]Row, error) {
-	measured := s.measurements[p]
-	configs, estimates := make([]gemm.Config, len(measured)), make([]arch.Estimate, len(measured))
-	for i := range measured {
-		configs[i] = measured[i].Config
-	}
-	if err := a.Estimate(ctx, estimates, p, configs); err != nil {
-		return nil, err
-	}
-	clock, rows := a.Describe().Clock, make([]Row, len(measured))
-	for i := range rows {
-		rows[i] = Row{Problem: p, Added: added}
-		rows[i].measure(&measured[i])
-		rows[i].predict(&estimates[i], clock)
+		rows = append(rows, of...)
 	}
 	return rows, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -206,24 +207,17 @@ func own(m arch.Architecture, p *gemm.Problem, of timing.Timing, seconds []float
 func usable(
 	ctx context.Context, m arch.Architecture, p gemm.Problem, sweep []dataset.Measurement,
 ) (kept []dataset.Measurement, err error) {
-	var configs []gemm.Config
-	for _, k := range sweep {
-		if k.Library == "" && k.Status == dataset.OK && k.Median > 0 {
-			kept, configs = append(kept, k), append(configs, k.Config)
+	sweep = slices.DeleteFunc(sweep, func(k dataset.Measurement) bool { return k.Status != dataset.OK || k.Median <= 0 })
+	rows, err := score.Predict(ctx, m, p, sweep)
+	if diag.KindOf(err) == diag.Input {
+		return nil, nil // a type or a layout that the model does not take
+	}
+	for i := range rows {
+		if rows[i].Reject == "" {
+			kept = append(kept, sweep[i])
 		}
 	}
-	estimates := make([]arch.Estimate, len(configs))
-	if err := m.Estimate(ctx, estimates, p, configs); err != nil {
-		if diag.KindOf(err) == diag.Input {
-			return nil, nil // a type or a layout that the model does not take
-		}
-		return nil, err
-	}
-	i := -1
-	return slices.DeleteFunc(kept, func(dataset.Measurement) bool {
-		i++
-		return estimates[i].Reject != ""
-	}), nil
+	return kept, err
 }
 
 // thinned leaves out kernels of a problem that has more than perProblem.

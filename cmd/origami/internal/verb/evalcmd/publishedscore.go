@@ -144,13 +144,12 @@ func accuracyOf(times []*publishedTime) accuracy {
 	return accuracy{score.AccuracyOf(rowsOf(times)), score.CeilingOf(figures)}
 }
 
-// byClass is a key of the class of shape, in the order of the classes.
-func byClass(t *publishedTime) string { return strconv.Itoa(int(score.LayerOf(t.row.Problem))) }
-
-// classes sums up predicted times by class of shape.
+// classes sums up predicted times by class of shape, in the order of the classes.
 func classes(times []*publishedTime) []publishedClass {
 	out := []publishedClass{}
-	for _, list := range sortedBy(times, byClass) {
+	for _, list := range sortedBy(times, func(t *publishedTime) string {
+		return strconv.Itoa(int(score.LayerOf(t.row.Problem)))
+	}) {
 		out = append(out, publishedClass{list[0].Class, accuracyOf(list)})
 	}
 	return out

@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -159,4 +162,19 @@ func (m *measuring) place(c dataset.Conditions, suffix string) string {
 // rate is a number of measurements, and how many per second.
 func rate(n int, seconds float64) string {
 	return fmt.Sprintf("%d measured, %.1f/s", n, float64(n)/max(seconds, 1e-3))
+}
+
+// NewLend returns the command at the other end of --remote.
+func NewLend(f *session.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use:   "lend EXECUTOR",
+		Short: "Lend the GPU of this machine to another one",
+		Long: "Run an executor plugin of this machine for `origami tune --remote` or `bench --remote` on another\n" +
+			"one, over standard input and output. The plugin must be trusted here. It ends with the connection.",
+		Example: "  origami tune sizes.yaml --arch sm90@h200 --executor cuda --remote 'ssh node1 origami lend cuda'",
+		Args:    session.OneArgument("EXECUTOR", "an executor plugin, as in cuda"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.Lend(cmd.Context(), args[0], os.Stdin, os.Stdout)
+		},
+	}
 }

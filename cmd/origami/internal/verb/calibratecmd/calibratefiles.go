@@ -1,7 +1,6 @@
 package calibratecmd
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -12,25 +11,24 @@ import (
 
 // files writes the device file and the overrides.
 func (o *CalibrateOptions) files(r *outcome, inUse *arch.Description) error {
-	if o.DeviceFile != "" {
-		text, err := r.deviceFile(inUse)
+	for _, out := range []struct {
+		name, what string
+		text       func(*arch.Description) ([]byte, error)
+	}{
+		{o.DeviceFile, "the device file is %s; --device-file %[1]s uses it", r.deviceFile},
+		{o.Overrides, "the overrides are in %s; --hw-params %[1]s uses them", r.overrideFile},
+	} {
+		if out.name == "" {
+			continue
+		}
+		text, err := out.text(inUse)
+		if err == nil {
+			err = session.Replace(out.name, text)
+		}
 		if err != nil {
 			return err
 		}
-		if err := session.Replace(o.DeviceFile, text); err != nil {
-			return err
-		}
-		o.Factory.Streams.Note(fmt.Sprintf("the device file is %s; --device-file %s uses it", o.DeviceFile, o.DeviceFile))
-	}
-	if o.Overrides != "" {
-		text, err := r.overrideFile(inUse)
-		if err != nil {
-			return err
-		}
-		if err := session.Replace(o.Overrides, text); err != nil {
-			return err
-		}
-		o.Factory.Streams.Note(fmt.Sprintf("the overrides are in %s; --hw-params %s uses them", o.Overrides, o.Overrides))
+		o.Factory.Streams.Note(fmt.Sprintf(out.what, out.name))
 	}
 	return nil
 }
@@ -41,11 +39,8 @@ func (r *outcome) deviceFile(inUse *arch.Description) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	fmt.Fprintf(&out, "# %s, calibrated by %s.\n# Numbers under calibrated are measured, the others are those that "+
-		"origami would use without.\n", r.records.Device.Name, r.records.Host)
-	out.Write(text)
-	return out.Bytes(), nil
+	return append(fmt.Appendf(nil, "# %s, calibrated by %s.\n# Numbers under calibrated are measured, the others are "+
+		"those that origami would use without.\n", r.records.Device.Name, r.records.Host), text...), nil
 }
 
 // overrideFile returns the JSON: under the device if origami has its file, otherwise bare, for the device that is

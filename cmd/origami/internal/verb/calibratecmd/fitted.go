@@ -1,7 +1,6 @@
 package calibratecmd
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"math"
@@ -140,9 +139,6 @@ func write(file string, sheet *hw.Sheet) error {
 	if err != nil {
 		return err
 	}
-	var out bytes.Buffer
-	fmt.Fprintf(&out, "# %s, fitted by %s. The section fitted has constants of the model;\n"+
-		"# the other numbers are those that it was fitted with.\n", sheet.Name, session.Software())
-	out.Write(text)
-	return session.Replace(file, out.Bytes())
+	return session.Replace(file, append(fmt.Appendf(nil, "# %s, fitted by %s. The section fitted has constants of the "+
+		"model;\n# the other numbers are those that it was fitted with.\n", sheet.Name, session.Software()), text...))
 }

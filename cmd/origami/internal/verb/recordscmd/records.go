@@ -105,7 +105,7 @@ type verifiedJSON struct {
 }
 
 func verify(ctx context.Context, f *session.Factory, folders []string) error {
-	all, err := expand(folders)
+	all, err := datastore.Expand(folders)
 	if err != nil {
 		return err
 	}
@@ -135,21 +135,9 @@ func verify(ctx context.Context, f *session.Factory, folders []string) error {
 	return err
 }
 
-// expand lists the folders of shards in place of a folder that has them.
-func expand(folders []string) (all []string, err error) {
-	for _, folder := range folders {
-		expanded, err := datastore.Expand(folder)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, expanded...)
-	}
-	return all, nil
-}
-
 // merge merges.
 func merge(ctx context.Context, f *session.Factory, into string, folders []string) error {
-	all, err := expand(folders)
+	all, err := datastore.Expand(folders)
 	if err != nil {
 		return err
 	}

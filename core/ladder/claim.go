@@ -30,17 +30,15 @@ type Claim struct {
 }
 
 // Verdict is what numbers say of a claim.
-type Verdict uint8
+type Verdict string
 
 // The verdicts. Unknown: a rung has no time, or the model no numbers.
 const (
-	Unknown Verdict = iota
-	False
-	Nearly
-	True
+	Unknown Verdict = "unknown"
+	False   Verdict = "false"
+	Nearly  Verdict = "nearly"
+	True    Verdict = "true"
 )
-
-var verdicts = [...]string{"unknown", "false", "nearly", "true"}
 
 // verdict is True, or else Nearly, or else False.
 func verdict(holds, nearly bool) Verdict {
@@ -53,9 +51,6 @@ func verdict(holds, nearly bool) Verdict {
 		return False
 	}
 }
-
-// String returns the verdict as it is shown.
-func (v Verdict) String() string { return verdicts[v] }
 
 // A resource limits a kernel that keeps it busy for limits of the time. Below partly it does not. A gain below least is
 // still one, but not that which is claimed.
@@ -84,7 +79,7 @@ func (l *Ladder) Judge(entries []Entry, d *arch.Description) []Judged {
 	clock, off := float64(d.Clock), max(1, d.Constant("ladder_ratio", 1))
 	out := make([]Judged, len(l.Claims))
 	for i, c := range l.Claims {
-		out[i] = Judged{Claim: c}
+		out[i] = Judged{Claim: c, Verdict: Unknown}
 		e := find(entries, c.Rung)
 		if e == nil {
 			out[i].Evidence = "no time of " + c.Rung

@@ -89,7 +89,7 @@ func Open(ctx context.Context, folder string, want *dataset.Dataset) (_ *Store, 
 
 // lock locks a folder against other writers, and removes what one left that was killed.
 func lock(folder string) (*flock.Flock, error) {
-	l, err := lockFile(filepath.Join(folder, locked), folder)
+	l, err := lockFile(filepath.Join(folder, locked), folder, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ type Journal struct {
 
 // OpenJournal opens a journal, or begins it, and keeps other processes from writing to it.
 func OpenJournal(name string) (*Journal, error) {
-	l, err := lockFile(name, name)
+	l, err := lockFile(name, name, 0o644)
 	if err != nil {
 		return nil, err
 	}
@@ -167,10 +167,10 @@ func openJournal(name string, l *flock.Flock) (*Journal, error) {
 	return &Journal{file, l, info.Size()}, nil
 }
 
-// lockFile locks a file against other writers of a place. The system releases the lock when the process ends, so it
-// cannot go stale.
-func lockFile(name, place string) (*flock.Flock, error) {
-	l := flock.New(name, flock.SetFlag(os.O_CREATE|os.O_RDONLY|openfile.Own))
+// lockFile locks a file against other writers of a place, and makes it with a mode if there is none. The system releases
+// the lock when the process ends, so it cannot go stale.
+func lockFile(name, place string, made fs.FileMode) (*flock.Flock, error) {
+	l := flock.New(name, flock.SetFlag(os.O_CREATE|os.O_RDONLY|openfile.Own), flock.SetPermissions(made))
 	got, err := l.TryLock()
 	if err != nil {
 		return nil, unwritable(name, err)

@@ -505,7 +505,8 @@ func (f *file) entry(n *yaml.Node, indices, kernels int) (e logic.Entry, err err
 func (f *file) kernel(n *yaml.Node, kernels int) (int, error) {
 	k, err := f.Whole(n, "a kernel", 0)
 	if err == nil && k >= kernels {
-		err = f.At(n, "there is no kernel %d", k).Do("the file has %s, numbered from 0", digits.Plural(kernels, "kernel", "kernels"))
+		err = f.At(n, "there is no kernel %d", k).
+			Do("the file has %s, numbered from 0", digits.Plural(kernels, "kernel", "kernels"))
 	}
 	return k, err
 }

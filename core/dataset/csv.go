@@ -184,11 +184,10 @@ func EachCompiled(in io.Reader, place string, only map[string]string, use func(*
 				return nil
 			}
 		}
-		c := row{r}.compiled()
-		if r.Err() != nil {
-			return nil
+		if c := (row{r}).compiled(); r.Err() == nil {
+			return use(&c)
 		}
-		return use(&c)
+		return nil
 	})
 }
 

@@ -167,8 +167,8 @@ func openJournal(name string, l *flock.Flock) (*Journal, error) {
 	return &Journal{file, l, info.Size()}, nil
 }
 
-// lockFile locks a file against other writers of a place, and makes it with a mode if there is none. The system releases
-// the lock when the process ends, so it cannot go stale.
+// lockFile locks a file against other writers of a place, and makes it with a mode if there is none. The system
+// releases the lock when the process ends, so it cannot go stale.
 func lockFile(name, place string, made fs.FileMode) (*flock.Flock, error) {
 	l := flock.New(name, flock.SetFlag(os.O_CREATE|os.O_RDONLY|openfile.Own), flock.SetPermissions(made))
 	got, err := l.TryLock()

@@ -87,7 +87,7 @@ func ReadTimings(data []byte) (Timings, error) {
 			positive := v[i] > 0 || name == "trans_b" && v[i] == 0
 			if err != nil || !positive || !whole || math.IsInf(v[i], 0) {
 				r.Fault(name, "%s is %q", name, r.Text(name))
-				return nil
+				return r.Err()
 			}
 		}
 		c := gemm.Config{

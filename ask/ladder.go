@@ -112,7 +112,7 @@ func LadderOf(ctx context.Context, a arch.Architecture, l *ladder.Ladder, p gemm
 		out.Rungs = append(out.Rungs, q.rung(&entries[i]))
 	}
 	for _, j := range l.Judge(entries, d) {
-		out.Claims = append(out.Claims, Verdict{j.Rung, j.Text, j.Verdict.String(), j.Evidence})
+		out.Claims = append(out.Claims, Verdict{j.Rung, j.Text, string(j.Verdict), j.Evidence})
 	}
 	return out, nil
 }

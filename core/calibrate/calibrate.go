@@ -65,9 +65,9 @@ const (
 
 // Round is some runs of a probe, one after the other. Work is the work of each run.
 type Round struct {
-	Work        float64
-	Readings    []exec.Reading
-	Environment exec.Environment
+	Work        float64          `json:"work"`
+	Readings    []exec.Reading   `json:"readings"`
+	Environment exec.Environment `json:"environment"`
 }
 
 // Values are the values of probes by name.

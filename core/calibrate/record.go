@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/strictjson"
-	"github.com/origami-gemm/origami/core/unit"
 )
 
 // Schema is the version of the record format, and the only version that is read.
@@ -37,16 +37,8 @@ type header struct {
 }
 
 type roundLine struct {
-	Probe       string           `json:"probe"`
-	Work        float64          `json:"work"`
-	Readings    []reading        `json:"readings"`
-	Environment exec.Environment `json:"environment"`
-}
-
-type reading struct {
-	Seconds  float64  `json:"seconds"`
-	Clock    float64  `json:"clock_hz,omitempty"`
-	Counters []uint64 `json:"counters,omitempty"`
+	Probe string `json:"probe"`
+	Round
 }
 
 // HeaderLine returns the first line of a record file, with its line feed.
@@ -56,11 +48,11 @@ func (r *Records) HeaderLine() ([]byte, error) {
 
 // RoundLine returns a round as a line, with its line feed.
 func RoundLine(probe string, r Round) ([]byte, error) {
-	l := roundLine{Probe: probe, Work: r.Work, Environment: r.Environment.Recorded()}
-	for _, s := range r.Readings {
-		l.Readings = append(l.Readings, reading{float64(s.Time), float64(exec.Finite(s.Clock)), s.Counters})
+	r.Environment, r.Readings = r.Environment.Recorded(), slices.Clone(r.Readings)
+	for i := range r.Readings {
+		r.Readings[i].Clock = exec.Finite(r.Readings[i].Clock)
 	}
-	return limit.JSONLine(l)
+	return limit.JSONLine(roundLine{probe, r})
 }
 
 // ReadRecords reads a record file strictly. An incomplete last line is left out, and Torn counts its bytes.
@@ -119,15 +111,12 @@ func (r *Records) readRound(line []byte, seen map[[sha256.Size]byte]int, n int) 
 	if !(l.Work > 0) {
 		return fmt.Errorf("a round with a work of %v", l.Work)
 	}
-	round := Round{Work: l.Work, Environment: l.Environment}
 	for _, s := range l.Readings {
-		if !(s.Seconds > 0) || !(s.Clock >= 0) {
-			return fmt.Errorf("a reading of %v s at %v Hz", s.Seconds, s.Clock)
+		if !(s.Time > 0) || !(s.Clock >= 0) {
+			return fmt.Errorf("a reading of %v s at %v Hz", float64(s.Time), float64(s.Clock))
 		}
-		round.Readings = append(round.Readings, exec.Reading{Counters: s.Counters,
-			Sample: exec.Sample{Time: unit.Seconds(s.Seconds), Clock: unit.Hertz(s.Clock)}})
 	}
-	same, err := RoundLine(l.Probe, round)
+	same, err := RoundLine(l.Probe, l.Round)
 	if err != nil {
 		return err
 	}
@@ -136,6 +125,6 @@ func (r *Records) readRound(line []byte, seen map[[sha256.Size]byte]int, n int) 
 		return fmt.Errorf("the round of line %d is there again", first)
 	}
 	seen[sum] = n
-	r.Rounds[l.Probe] = append(r.Rounds[l.Probe], round)
+	r.Rounds[l.Probe] = append(r.Rounds[l.Probe], l.Round)
 	return nil
 }

@@ -1,5 +1,6 @@
 // Package columns stores lines of text by what varies in them: recorded times in JSON Lines or CSV take half of what
-// gzip makes of the lines. What is read back is the text, byte for byte.
+// gzip makes of the lines. What is read back is the text, byte for byte. Table reads the rows of CSV in such a file, in
+// gzip or as it is: all tables of recorded times are read by it.
 //
 // A line is a template, which lines have in common, and numbers that fill its gaps. The numbers of one key of JSON, or
 // of one column of CSV, are stored together. A file is gzip, whose checksum covers it, of

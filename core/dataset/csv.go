@@ -1,14 +1,12 @@
 package dataset
 
 import (
-	"encoding/csv"
 	"errors"
-	"fmt"
 	"io"
 	"path"
 	"strconv"
-	"strings"
 
+	"github.com/origami-gemm/origami/core/columns"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -36,14 +34,14 @@ func (r *reader) times(file string, d *Dataset) error {
 	if r.base.DType == 0 {
 		return diag.Inputf("dtype is missing").At("%s", path.Join(r.name, DescriptionFile)).Do("%s", seeFormat)
 	}
-	columns := []string{"m", "n", "k", "bm", "bn", "bk", "stages", "warps", "gm", "ms", "reps"}
-	return r.rows(file, columns, func(row *row) error {
+	wanted := []string{"m", "n", "k", "bm", "bn", "bk", "stages", "warps", "gm", "ms", "reps"}
+	return r.rows(file, wanted, func(row row) {
 		m := Measurement{Problem: row.problem(r.base), Config: row.config(d.Kernel), Median: row.milliseconds("ms"),
-			Runs: row.count("reps")}
-		if row.err == nil && r.compiled != nil {
+			Runs: row.Count("reps")}
+		if row.Err() == nil && r.compiled != nil {
 			m.Resources = r.resources(d, &m)
 		}
-		return row.add(d, m)
+		row.add(d, m)
 	})
 }
 
@@ -61,111 +59,54 @@ func (r *reader) resources(d *Dataset, m *Measurement) exec.Resources {
 
 func (r *reader) kernels(file string, d *Dataset) error {
 	r.compiled = map[compiledKey]exec.Resources{}
-	return r.rows(file, append([]string{"gm"}, compiledColumns...), func(row *row) error {
-		c, err := row.compiled()
+	return r.rows(file, append([]string{"gm"}, compiledColumns...), func(row row) {
+		c := row.compiled()
 		c.Config.Kernel = d.Kernel
 		if k := (compiledKey{c.Config, c.EvenK}); c.Built {
 			r.compiled[k] = c.Resources
 		} else {
 			d.notBuilt[k] = true
 		}
-		return err
 	})
 }
 
 func (r *reader) library(file string, d *Dataset) error {
-	return r.rows(file, []string{"m", "n", "k", "ms", "reps"}, func(row *row) error {
-		return row.add(d, Measurement{
+	return r.rows(file, []string{"m", "n", "k", "ms", "reps"}, func(row row) {
+		row.add(d, Measurement{
 			Problem: row.problem(r.base), Library: r.stated.Library,
-			Median: row.milliseconds("ms"), Runs: row.count("reps"),
+			Median: row.milliseconds("ms"), Runs: row.Count("reps"),
 		})
 	})
 }
 
 // rows calls each for every row of a CSV file. The file must have the columns; other columns are ignored.
-func (r *reader) rows(file string, columns []string, each func(*row) error) error {
+func (r *reader) rows(file string, wanted []string, each func(row)) error {
 	in, closer, err := r.open(file, limit.Table)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = closer.Close() }()
-	return eachRow(in, path.Join(r.name, file), columns, each)
+	return table(path.Join(r.name, file), wanted).Each(in, func(r *columns.Row) error {
+		each(row{r})
+		return nil
+	})
 }
 
-// eachRow calls each for every row of a CSV file. place is what errors call the file.
-func eachRow(in io.Reader, place string, columns []string, each func(*row) error) error {
-	c := limit.CSV{Rows: limit.Rows}.Reader(in, place, splitFiles)
-	header, err := c.Read()
-	if err != nil {
-		return unreadable(place, err)
-	}
-	row := row{place: place, csv: c, column: map[string]int{}}
-	for i, name := range header {
-		row.column[name] = i
-	}
-	for _, name := range columns {
-		if _, ok := row.column[name]; !ok {
-			return diag.Inputf("column %s is missing", name).At("%s:1", place).
-				Do("the columns are %s", strings.Join(columns, ","))
-		}
-	}
-	for {
-		row.cells, err = c.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return unreadable(place, err)
-		}
-		if err := each(&row); err != nil {
-			return err
-		}
-	}
+// table is a table of a data set. place is what errors call it.
+func table(place string, wanted []string) columns.Table {
+	return columns.Table{Place: place, Fix: "restore the file", Split: splitFiles, Columns: wanted}
 }
 
-// row is the current row of a CSV file. Its methods read cells, and err is the first error of any of them.
-type row struct {
-	place  string
-	csv    *csv.Reader
-	column map[string]int
-	cells  []string
-	err    error
-}
-
-func (r *row) fault(column, format string, args ...any) error {
-	line, at := r.csv.FieldPos(r.column[column])
-	return diag.Inputf("%s", fmt.Sprintf(format, args...)).At("%s:%d:%d", r.place, line, at).Do("restore the file")
-}
+// row is a row of a table of a data set.
+type row struct{ *columns.Row }
 
 // add enters the measurement of the row, unless a cell was wrong.
-func (r *row) add(d *Dataset, m Measurement) error {
-	if r.err != nil {
-		return r.err
-	}
+func (r row) add(d *Dataset, m Measurement) {
 	m.Phase, m.Status = Sweep, OK
 	var twice *diag.Error
-	if errors.As(d.Add(m), &twice) {
-		return r.fault("m", "%s", twice.What)
+	if r.Err() == nil && errors.As(d.Add(m), &twice) {
+		r.Fault("m", "%s", twice.What)
 	}
-	return nil
-}
-
-func (r *row) text(column string) string { return r.cells[r.column[column]] }
-
-func (r *row) number(column string) int {
-	v, err := strconv.Atoi(r.text(column))
-	if (err != nil || v < 0) && r.err == nil {
-		r.err = r.fault(column, "%s %q is not a whole number of at least 0", column, r.text(column))
-	}
-	return v
-}
-
-func (r *row) count(column string) int {
-	v := r.number(column)
-	if v < 1 && r.err == nil {
-		r.err = r.fault(column, "%s is %d", column, v)
-	}
-	return v
 }
 
 // The times that a kernel can take, in milliseconds: from a nanosecond to some days. Rates and means of times far
@@ -175,20 +116,19 @@ const (
 	longest  = 1e9
 )
 
-func (r *row) milliseconds(column string) unit.Seconds {
-	v, err := strconv.ParseFloat(r.text(column), 64)
-	if (err != nil || !(v >= shortest && v <= longest)) && r.err == nil {
-		r.err = r.fault(column, "%s %q is no time of a kernel, which is from %g to %g", column, r.text(column),
-			shortest, longest)
+func (r row) milliseconds(column string) unit.Seconds {
+	v, err := strconv.ParseFloat(r.Text(column), 64)
+	if err != nil || !(v >= shortest && v <= longest) {
+		r.Fault(column, "%s %q is no time of a kernel, which is from %g to %g", column, r.Text(column), shortest, longest)
 	}
 	return unit.Seconds(v / 1e3)
 }
 
-func (r *row) problem(base gemm.Problem) gemm.Problem {
-	base.M, base.N, base.K = r.count("m"), r.count("n"), r.count("k")
-	if r.err == nil {
+func (r row) problem(base gemm.Problem) gemm.Problem {
+	base.M, base.N, base.K = r.Count("m"), r.Count("n"), r.Count("k")
+	if r.Err() == nil {
 		if err := base.Validate(); err != nil {
-			r.err = r.fault("m", "%v", err)
+			r.Fault("m", "%v", err)
 		}
 	}
 	return base
@@ -197,20 +137,66 @@ func (r *row) problem(base gemm.Problem) gemm.Problem {
 var configFields = gemm.Fields()
 
 // config reads a configuration. A field without a column is 1, an optional one 0.
-func (r *row) config(family string) gemm.Config {
+func (r row) config(family string) gemm.Config {
 	c := gemm.Config{Kernel: family}
 	v := c.Numbers()
 	for i, f := range configFields {
-		if _, there := r.column[f.Column]; there {
-			v[i] = r.count(f.Column)
+		if r.Has(f.Column) {
+			v[i] = r.Count(f.Column)
 		} else if !f.Optional {
 			v[i] = 1
 		}
 	}
 	c.SetNumbers(v)
-	if r.err == nil {
+	if r.Err() == nil {
 		if err := c.Validate(); err != nil {
-			r.err = r.fault("bm", "%v", err)
+			r.Fault("bm", "%v", err)
+		}
+	}
+	return c
+}
+
+// Compiled is what a compiler reports about one kernel, a row of a kernels.csv.
+type Compiled struct {
+	// Config is the configuration without its kernel family. GroupM is 0 if the file has no column gm.
+	Config gemm.Config
+	// EvenK means that block_k divides K, so that the kernel needs no mask along K.
+	EvenK bool
+	// Built: the kernel compiled and fits the device. Resources are those of a built kernel.
+	Built     bool
+	Resources exec.Resources
+}
+
+// compiledColumns are the columns that every kernels.csv has.
+var compiledColumns = []string{
+	"bm", "bn", "bk", "stages", "warps", "even_k", "n_regs", "n_spills", "shared", "status",
+}
+
+// registerBytes is the size of a register. Spills are counted in registers.
+const registerBytes = 4
+
+// EachCompiled calls use for every kernel of a kernels.csv, in the order of the file. only filters by column: rows with
+// another value are skipped, and a column that the file lacks is ignored. place names the file in errors.
+func EachCompiled(in io.Reader, place string, only map[string]string, use func(*Compiled) error) error {
+	return table(place, compiledColumns).Each(in, func(r *columns.Row) error {
+		for column, value := range only {
+			if r.Has(column) && r.Text(column) != value {
+				return nil
+			}
+		}
+		if c := (row{r}).compiled(); r.Err() == nil {
+			return use(&c)
+		}
+		return nil
+	})
+}
+
+func (r row) compiled() Compiled {
+	c := Compiled{Config: r.config(""), EvenK: r.Number("even_k") == 1, Built: r.Text("status") == "ok"}
+	if c.Built { // the other cells of one that was not may be empty
+		c.Resources = exec.Resources{
+			Registers: r.Number("n_regs"), SpillBytes: unit.Bytes(registerBytes * r.Number("n_spills")),
+			SharedMemory: unit.Bytes(r.Number("shared")),
 		}
 	}
 	return c

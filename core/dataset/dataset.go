@@ -99,10 +99,9 @@ type Dataset struct {
 	configIDs  map[gemm.Config]int32
 	libraryIDs map[string]int32
 
-	sweep map[key]int32
+	places map[key]int32
 	// first is the sweep's first measurement of a configuration, at any group.
-	first  map[key]int32
-	finals map[finalKey]bool
+	first map[key]int32
 	// recorded has the records of each problem, by its number. problems lists the problems with candidates.
 	recorded  []recorded
 	problems  []gemm.Problem
@@ -138,20 +137,15 @@ func (l *list) add(m Measurement) {
 type recorded struct {
 	// all are its measurements, candidates the sweep's without the libraries.
 	all, candidates []int32
-	libraries       int
 	// blocks are the final measurements by the number of their block.
 	blocks map[int][]int32
 }
 
-// key identifies a configuration or a library on a problem, by numbers. The configuration of a library is the zero one,
-// and the library of a configuration is number 0.
-type key struct{ problem, config, library int32 }
-
-// finalKey identifies a final measurement.
-type finalKey struct {
-	key
-	block int
-	null  bool
+// key identifies a measurement of a configuration or a library on a problem, by numbers. The configuration of a library
+// is the zero one, and the library of a configuration is number 0. In the sweep the block is 0.
+type key struct {
+	problem, config, library, block int32
+	null                            bool
 }
 
 // compiledKey identifies a compiled kernel of the CSV layout. The launch-order group is part of it because some kernel
@@ -171,7 +165,7 @@ func New(name string, c Conditions) *Dataset {
 	return &Dataset{
 		Name: name, Conditions: c,
 		problemIDs: map[gemm.Problem]int32{}, configIDs: map[gemm.Config]int32{}, libraryIDs: map[string]int32{"": 0},
-		sweep: map[key]int32{}, first: map[key]int32{}, finals: map[finalKey]bool{},
+		places: map[key]int32{}, first: map[key]int32{},
 		notBuilt: map[compiledKey]bool{}, most: limit.Measurements,
 	}
 }
@@ -195,17 +189,21 @@ func (d *Dataset) Add(m Measurement) error {
 		d.checks = append(d.checks, m)
 		return nil
 	}
-	k := key{numberOf(d.problemIDs, m.Problem), numberOf(d.configIDs, m.Config), numberOf(d.libraryIDs, m.Library)}
+	k := key{problem: numberOf(d.problemIDs, m.Problem), config: numberOf(d.configIDs, m.Config),
+		library: numberOf(d.libraryIDs, m.Library)}
 	if int(k.problem) == len(d.recorded) {
 		d.recorded = append(d.recorded, recorded{})
 	}
-	old, there := d.sweep[k]
+	if m.Phase == Final {
+		k.block, k.null = int32(m.Block), m.Null
+	}
+	old, there := d.places[k]
 	switch {
 	case m.Phase == Sweep && there && d.measurements.at(old).Status.Retriable():
 		*d.measurements.at(old) = m
 		return nil
-	case m.Phase == Sweep && there || m.Phase == Final && d.finals[finalKey{k, m.Block, m.Null}]:
-		return twice(&m)
+	case there:
+		return diag.Inputf("%s of %s is recorded twice", m.Label(), m.Problem).Do("remove one of them")
 	case d.measurements.len() == d.most:
 		return d.tooMany()
 	case m.Phase == Final:
@@ -236,13 +234,9 @@ func (d *Dataset) tooMany() error {
 		Do("split it into several folders")
 }
 
-func twice(m *Measurement) error {
-	return diag.Inputf("%s of %s is recorded twice", m.Label(), m.Problem).Do("remove one of them")
-}
-
 // addFinal enters the next measurement into its block.
 func (d *Dataset) addFinal(m *Measurement, k key) {
-	d.finals[finalKey{k, m.Block, m.Null}] = true
+	d.places[k] = int32(d.measurements.len())
 	r := &d.recorded[k.problem]
 	if r.blocks == nil {
 		r.blocks = map[int][]int32{}
@@ -253,25 +247,20 @@ func (d *Dataset) addFinal(m *Measurement, k key) {
 // addSweep enters the next measurement into the sweep.
 func (d *Dataset) addSweep(m *Measurement, k key) {
 	i, r := int32(d.measurements.len()), &d.recorded[k.problem]
-	d.sweep[k] = i
+	d.places[k] = i
 	if m.Library != "" {
-		r.libraries++
 		return
 	}
 	c := m.Config
 	c.GroupM = 0
-	if k.config = numberOf(d.configIDs, c); !has(d.first, k) {
+	k.config = numberOf(d.configIDs, c)
+	if _, there := d.first[k]; !there {
 		d.first[k] = i
 	}
 	if r.candidates == nil {
 		d.problems = append(d.problems, m.Problem)
 	}
 	r.candidates = append(r.candidates, i)
-}
-
-func has[K comparable, V any](m map[K]V, k K) bool {
-	_, there := m[k]
-	return there
 }
 
 // recordedOf returns the records of a problem.
@@ -324,12 +313,6 @@ func (d *Dataset) list(numbers []int32) []Measurement {
 	return list
 }
 
-// SweepLen returns the number of the sweep's measurements of a problem, libraries included.
-func (d *Dataset) SweepLen(p gemm.Problem) int {
-	r := d.recordedOf(p)
-	return len(r.candidates) + r.libraries
-}
-
 // Count returns how many measurements match, finals included.
 func (d *Dataset) Count(like func(*Measurement) bool) int {
 	n := 0
@@ -373,9 +356,14 @@ func (d *Dataset) FindLibrary(p gemm.Problem, library string) (Measurement, bool
 	return d.find(p, gemm.Config{}, library)
 }
 
+// Like returns the sweep's measurement of the configuration or the library that another measurement is of.
+func (d *Dataset) Like(m *Measurement) (Measurement, bool) {
+	return d.find(m.Problem, m.Config, m.Library)
+}
+
 func (d *Dataset) find(p gemm.Problem, c gemm.Config, library string) (Measurement, bool) {
 	if k, ok := d.keyOf(p, c, library); ok {
-		if i, ok := d.sweep[k]; ok {
+		if i, ok := d.places[k]; ok {
 			return *d.measurements.at(i), true
 		}
 	}
@@ -427,4 +415,25 @@ func (d *Dataset) NextBlock(p gemm.Problem) int {
 		last = max(last, block)
 	}
 	return last + 1
+}
+
+// Times returns the configurations that have a measured time of a problem, and the times in seconds. If the sweep has a
+// launch order that all were measured at, the few that were measured at others as well are left out: they have no times
+// at most sizes.
+func (d *Dataset) Times(p gemm.Problem) (list []gemm.Config, times map[gemm.Config]float64) {
+	times = map[gemm.Config]float64{}
+	for _, m := range d.Sweep(p) {
+		other := d.GroupM != 0 && m.Config.GroupM != d.GroupM
+		if m.Status != OK || m.Library != "" || m.Median <= 0 || other {
+			continue
+		}
+		t, again := times[m.Config]
+		if !again {
+			list = append(list, m.Config)
+		}
+		if !again || float64(m.Median) < t {
+			times[m.Config] = float64(m.Median)
+		}
+	}
+	return list, times
 }

@@ -3,6 +3,7 @@ package dataset
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -159,4 +160,102 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+const timesHeader = "m,n,k,bm,bn,bk,stages,warps,gm,ms,reps\n"
+
+// A file of times by itself: what it does not say comes from the caller.
+func TestReadTimes(t *testing.T) {
+	base := gemm.New(0, 0, 0)
+	base.DType = gemm.BF16
+	base.SetTrans(false, true)
+	stated := Conditions{Arch: "sm90", Device: "h200", Kernel: "triton", Input: "unknown"}
+	files := fstest.MapFS{"t.csv": {Data: []byte(timesHeader +
+		"64,64,64,16,32,64,2,4,8,0.5,20\n" +
+		"64,64,64,32,32,64,2,4,8,0.25,1\n" +
+		"64,64,64,32,32,64,2,4,1,0.125,20\n")}}
+	d, err := ReadTimes("folder", files, "t.csv", stated, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := d.Problems()[0]
+	if len(d.Problems()) != 1 || p.DType != gemm.BF16 || !p.TransB() || d.Conditions != stated || d.GroupM != 8 ||
+		d.Name != "folder/t.csv" {
+		t.Errorf("%v of %+v at group %d from %s", d.Problems(), d.Conditions, d.GroupM, d.Name)
+	}
+	if rows := d.Sweep(p); len(rows) != 3 || rows[1].Median != 0.25e-3 || rows[2].Config.GroupM != 1 {
+		t.Errorf("%+v", rows)
+	}
+
+	// No group that most have: each its own.
+	files["own.csv"] = &fstest.MapFile{Data: []byte(timesHeader +
+		"64,64,64,16,32,64,2,4,8,0.5,20\n" +
+		"64,64,64,32,32,64,2,4,1,0.25,1\n")}
+	if d, err := ReadTimes(".", files, "own.csv", stated, base); err != nil || d.GroupM != 0 {
+		t.Errorf("group %d, %v", d.GroupM, err)
+	}
+}
+
+// Lines of JSON say everything, and all the same.
+func TestReadTimesOfLines(t *testing.T) {
+	line := func(device string, block int) string {
+		m := Measurement{Problem: gemm.New(64, 64, 64), Config: gemm.Config{BlockM: block, BlockN: 16, BlockK: 16,
+			NumWarps: 4, NumStages: 2, SplitK: 1, GroupM: 4, Kernel: "mma"},
+			Phase: Sweep, Status: Failed, Detail: "no"}
+		text, err := AppendLine(nil, Conditions{Arch: "sm90", Device: device, Kernel: "mma", Input: "normal",
+			Executor: "x", ExecutorVersion: "1"}, &m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	files := fstest.MapFS{"a.jsonl": {Data: []byte(line("h200", 16) + line("h200", 32))},
+		"b.jsonl": {Data: []byte(line("h200", 16) + line("h100", 32))}}
+	d, err := ReadTimes(".", files, "a.jsonl", Conditions{Kernel: "another"}, gemm.Problem{})
+	if err != nil || d.Device != "h200" || d.Kernel != "mma" || d.GroupM != 4 || d.Len() != 2 {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	if _, err := ReadTimes(".", files, "b.jsonl", Conditions{}, gemm.Problem{}); diag.KindOf(err) != diag.Input ||
+		!strings.HasPrefix(err.Error(), `b.jsonl:2: device is "h100" and was "h200" in the first line; `) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A problem that needs more than its sizes is another key, and other lines stay what they were.
+func TestLineOfAWholeProblem(t *testing.T) {
+	m := full()
+	d := New("d", Conditions{Arch: "sm90", Device: "h200", Kernel: m.Config.Kernel, Input: "normal"})
+	m.Phase, m.Block, m.Arms, m.Null = Sweep, 0, 0, false
+	plain, err := AppendLine(nil, d.Conditions, &m)
+	if err != nil || !bytes.Contains(plain, []byte(`"dtype":"`+m.Problem.DType.String()+`"},`)) {
+		t.Fatalf("%s, %v", plain, err)
+	}
+	whole := m
+	whole.Problem.Out, whole.Problem.LDA, whole.Problem.AlignB = gemm.FP32, m.Problem.K+5, 4
+	whole.Problem.LDC = m.Problem.N // the default
+	line, err := AppendLine(nil, d.Conditions, &whole)
+	want := fmt.Sprintf(`,"out_dtype":"fp32","lda":%d,"align_b":4},`, m.Problem.K+5)
+	if err != nil || !bytes.Contains(line, []byte(want)) {
+		t.Fatalf("%s, %v", line, err)
+	}
+	_, back, err := ParseLine(bytes.TrimSuffix(line, []byte("\n")))
+	if err != nil || back.Problem != whole.Problem.Canonical() || back.Problem == whole.Problem {
+		t.Fatalf("%+v, %v", back.Problem, err)
+	}
+	for _, one := range []Measurement{m, whole} {
+		if err := d.Add(one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Add(back); err == nil {
+		t.Error("the same problem counts as another")
+	}
+	for _, p := range []gemm.Problem{m.Problem, back.Problem} {
+		if found, ok := d.Find(p, m.Config); !ok || found.Problem != p {
+			t.Errorf("%s is not found", p)
+		}
+	}
+	if got := len(d.Problems()); got != 2 {
+		t.Errorf("%d problems", got)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
@@ -225,7 +226,7 @@ func TestReadLines(t *testing.T) {
 		}
 		p := full().Problem
 		if d.Len() != 6 || len(d.Problems()) != 2 || d.Problems()[0] != p ||
-			!reflect.DeepEqual(d.Libraries(), []string{"cublas"}) || d.SweepLen(p) != 2 || d.Conditions != toy {
+			!reflect.DeepEqual(d.Libraries(), []string{"cublas"}) || d.Conditions != toy {
 			t.Errorf("%s: %+v", name, d)
 		}
 		if m, ok := d.Find(p, full().Config); !ok || len(m.Samples) != 4 || m.Environment == nil {
@@ -345,7 +346,7 @@ func TestMeasuredAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		m, _ := d.Find(full().Problem, full().Config)
-		if p := full().Problem; m.Status != c.want || d.Len() != 1 || d.SweepLen(p) != 1 || len(d.Sweep(p)) != 1 ||
+		if p := full().Problem; m.Status != c.want || d.Len() != 1 || len(d.Sweep(p)) != 1 ||
 			d.Sweep(p)[0].Status != c.want {
 			t.Errorf("%s counts as %s, %d measurements", c.log, m.Status, d.Len())
 		}
@@ -439,5 +440,42 @@ func TestLineWithNamedAxes(t *testing.T) {
 	}
 	if _, _, err := ParseLine([]byte(strings.Replace(unsummed(line), `"cluster"`, `"Cluster"`, 1))); err == nil {
 		t.Error("an axis that cannot be is read")
+	}
+}
+
+// Of 200 digits of a folder that are changed, one at a time, each is noticed, with its line.
+func TestVerify(t *testing.T) {
+	description, lines := sweeps(t)
+	text := strings.Join(lines, "")
+	look := func(log string) Verified {
+		v, err := Verify("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: []byte(log)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	if v := look(text); v.Lines != 6 || v.Files != 1 || v.Unsummed != 0 || len(v.Damaged) > 0 {
+		t.Errorf("%+v", v)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for changed := 0; changed < 200; {
+		log, at := []byte(text), random.IntN(len(text))
+		if log[at] < '0' || log[at] > '9' {
+			continue
+		}
+		log[at] = '0' + (log[at]-'0'+byte(1+random.IntN(9)))%10
+		changed++
+		where := fmt.Sprintf("here/%s:%d: ", Log, 1+bytes.Count(log[:at], []byte("\n")))
+		if v := look(string(log)); len(v.Damaged) != 1 || !strings.HasPrefix(v.Damaged[0], where) {
+			t.Errorf("a digit of %s is changed: %v", where, v.Damaged)
+		}
+	}
+	// Damaged lines hide no others, and what another program wrote is counted.
+	bad := strings.Replace(lines[1], "64", "65", 1)
+	if v := look(lines[0] + bad + unsummed(lines[2]) + bad + lines[3][:20]); len(v.Damaged) != 3 || v.Unsummed != 1 {
+		t.Errorf("%+v", v)
+	}
+	if v := look(text + lines[0]); len(v.Damaged) != 1 || !strings.Contains(v.Damaged[0], "recorded twice") {
+		t.Errorf("%+v", v)
 	}
 }

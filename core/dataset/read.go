@@ -2,7 +2,7 @@ package dataset
 
 import (
 	"cmp"
-	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/core/strictjson"
 )
 
 // Read reads the data set at the root of a file system. It consists of dataset.json and either every *.jsonl, with a
@@ -46,8 +47,6 @@ func Describe(name string, files fs.FS) (*Dataset, error) {
 	return r.describe()
 }
 
-const gzipped = ".gz"
-
 // ReadTimes reads one file of measurements without a dataset.json.
 //
 // A *.csv or *.csv.gz has the columns m,n,k,bm,bn,bk,stages,warps,gm,ms,reps, and split if K is split. Its
@@ -56,7 +55,7 @@ const gzipped = ".gz"
 func ReadTimes(name string, files fs.FS, file string, c Conditions, base gemm.Problem) (*Dataset, error) {
 	r := reader{name: name, files: files, base: base}
 	d := New(path.Join(name, file), c)
-	switch kind := path.Ext(strings.TrimSuffix(strings.TrimSuffix(file, gzipped), columns.Suffix)); kind {
+	switch kind := path.Ext(strings.TrimSuffix(strings.TrimSuffix(file, columns.Zipped), columns.Suffix)); kind {
 	case ".csv":
 		if err := r.times(file, d); err != nil {
 			return nil, err
@@ -126,7 +125,7 @@ const tables = "times"
 // are in two layouts.
 func Measurements(name string, files fs.FS) ([]string, error) {
 	var lines, rows []string
-	for _, ending := range []string{"", gzipped, columns.Suffix} {
+	for _, ending := range []string{"", columns.Zipped, columns.Suffix} {
 		found, err := fs.Glob(files, "*.jsonl"+ending)
 		more, also := fs.Glob(files, tables+"*.csv"+ending)
 		if err = cmp.Or(err, also); err != nil {
@@ -147,13 +146,7 @@ func (r *reader) open(file string, most limit.Size) (io.Reader, io.Closer, error
 	if err != nil {
 		return nil, nil, r.unreadable(file, err)
 	}
-	in := io.Reader(f)
-	switch path.Ext(file) {
-	case gzipped:
-		in, err = gzip.NewReader(f)
-	case columns.Suffix:
-		in, err = columns.NewReader(f, path.Join(r.name, file), splitFiles)
-	}
+	in, err := columns.Open(f, path.Join(r.name, file), splitFiles)
 	if err != nil {
 		_ = f.Close()
 		return nil, nil, r.unreadable(file, err)
@@ -178,4 +171,109 @@ func unreadable(place string, err error) error {
 		return refused.Do("check the name of the folder, or restore the file; %s", seeFormat)
 	}
 	return refused.Do("the file may be truncated; restore it")
+}
+
+// DescriptionFile is the file of a data set that says what was measured. Log is the file that measurements are appended
+// to.
+const (
+	DescriptionFile = "dataset.json"
+	Log             = "measurements.jsonl"
+)
+
+// seeFormat says where the formats are described.
+const seeFormat = "docs/data-sets.md describes data sets"
+
+// description is dataset.json.
+type description struct {
+	Conditions
+	Software string `json:"software"`
+	Source   string `json:"source"`
+
+	// CSV files need these keys. A line of JSON says the same itself.
+	DType   string `json:"dtype,omitempty"`
+	TransA  bool   `json:"trans_a,omitempty"`
+	TransB  bool   `json:"trans_b,omitempty"`
+	GroupM  int    `json:"group_m,omitempty"`
+	Library string `json:"library,omitempty"`
+	// Untried are configurations, with commas between them.
+	Untried string `json:"untried,omitempty"`
+}
+
+// AppendDescription appends the dataset.json of a data set in JSON Lines. It returns an error for one that could not be
+// read back.
+func AppendDescription(dst []byte, d *Dataset) ([]byte, error) {
+	want := description{Conditions: d.Conditions, Software: d.Software, Source: d.Source}
+	text, err := json.MarshalIndent(want, "", "  ")
+	if err != nil {
+		return dst, err
+	}
+	text = append(text, '\n')
+	got, err := parseDescription(text, DescriptionFile)
+	if err == nil && *got != want {
+		err = diag.Inputf("a text in it is no UTF-8").At("%s", DescriptionFile)
+	}
+	if err != nil {
+		return dst, err
+	}
+	return append(dst, text...), nil
+}
+
+// parseDescription reads the text of a dataset.json.
+func parseDescription(text []byte, place string) (*description, error) {
+	if len(text) > int(limit.Text) {
+		return nil, diag.Inputf("it is larger than %v, the most that is read of such a file", limit.Text).
+			At("%s", place).Do("%s", seeFormat)
+	}
+	var s description
+	if err := strictjson.Unmarshal(text, &s); err != nil {
+		return nil, diag.Inputf("not a dataset description: %v", err).At("%s", place).Do("%s", seeFormat)
+	}
+	missing := s.missing()
+	if missing == "" && s.Source == "" {
+		missing = "source"
+	}
+	if missing != "" {
+		return nil, diag.Inputf("%s is missing", missing).At("%s", place).Do("%s", seeFormat)
+	}
+	return &s, nil
+}
+
+// describe reads dataset.json into the reader and returns an empty data set under its conditions.
+func (r *reader) describe() (*Dataset, error) {
+	f, err := r.files.Open(DescriptionFile)
+	if err != nil {
+		return nil, r.unreadable(DescriptionFile, err)
+	}
+	defer func() { _ = f.Close() }()
+	place := path.Join(r.name, DescriptionFile)
+	text, err := limit.ReadAll(f, place, limit.Text, seeFormat)
+	if err != nil {
+		return nil, unreadable(place, err)
+	}
+	s, err := parseDescription(text, place)
+	if err != nil {
+		return nil, err
+	}
+	r.stated = *s
+	if s.DType != "" {
+		if r.base.DType, err = gemm.ParseDType(s.DType); err != nil {
+			return nil, diag.Inputf("%v", err).At("%s", place)
+		}
+	}
+	r.described = true
+	r.base.Batch = 1
+	r.base.SetTrans(s.TransA, s.TransB)
+	d := New(r.name, s.Conditions)
+	d.GroupM, d.Software, d.Source = s.GroupM, s.Software, s.Source
+	for text := range strings.SplitSeq(s.Untried, ",") {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		c, err := gemm.ParseConfig(text, gemm.Config{Kernel: s.Kernel, GroupM: s.GroupM})
+		if err != nil {
+			return nil, diag.Inputf("untried: %v", err).At("%s", place)
+		}
+		d.Untried = append(d.Untried, c)
+	}
+	return d, nil
 }

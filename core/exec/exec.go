@@ -126,9 +126,9 @@ const InputNormal = "normal"
 
 // Sample is one timed run.
 type Sample struct {
-	Time unit.Seconds
+	Time unit.Seconds `json:"seconds"`
 	// Clock is the SM or CU clock during the run, 0 if unknown.
-	Clock unit.Hertz
+	Clock unit.Hertz `json:"clock_hz,omitempty"`
 }
 
 // Environment is the state of the device and its driver, on which a measurement depends. The keys are those of records.

@@ -68,7 +68,7 @@ type Argument struct {
 type Reading struct {
 	Sample
 	// Counters are the program's counters after the run.
-	Counters []uint64
+	Counters []uint64 `json:"counters,omitempty"`
 }
 
 // Validate reports what no executor could run. The error is of kind Input.

@@ -234,9 +234,4 @@ func TestNames(t *testing.T) {
 	if got := costs[2].Column(); got != "load_issue" {
 		t.Error(got)
 	}
-	for v, want := range map[Verdict]string{Unknown: "unknown", False: "false", Nearly: "nearly", True: "true"} {
-		if v.String() != want {
-			t.Errorf("%s, want %s", v, want)
-		}
-	}
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/origami-gemm/origami/core/digits"
 )
 
 // Way is a way to answer for a size that was not measured.
@@ -22,21 +24,21 @@ const (
 	BySize Way = "measured sizes"
 )
 
-// Regret is how much slower chosen kernels are than the fastest ones measured.
-type Regret struct {
-	// Sizes are those with a time, Unanswered those for which the chosen kernel has none.
-	Sizes, Unanswered int
-	// Mean is the geometric mean of time ÷ fastest time − 1, Worst the largest. Both are NaN without sizes.
-	Mean, Worst float64
+// Trial is what libraries are worth on sizes that were left out when they were built.
+type Trial struct {
+	Most    int     `json:"most"` // kernels allowed (0: all), and their mean number
+	Kernels float64 `json:"kernels"`
+	Way     Way     `json:"way"` // what answered
+	Regret
 }
 
-// Trial is what a way of answering is worth with so many kernels.
-type Trial struct {
-	// Most is the cap on the kernels, 0 for none. Kernels is how many the libraries have on average.
-	Most    int
-	Kernels float64
-	Way     Way
-	Regret  Regret
+// Regret is how much slower chosen kernels are than the fastest ones measured: time ÷ fastest time − 1.
+type Regret struct {
+	Sizes      int `json:"sizes"` // how many, and how many have no answer
+	Unanswered int `json:"unanswered"`
+	// the mean and the largest
+	Mean  digits.Number `json:"mean" unit:"fraction"`
+	Worst digits.Number `json:"worst" unit:"fraction"`
 }
 
 // Folds is how many parts sizes are dealt out to, if nobody says otherwise.
@@ -49,7 +51,7 @@ func Best(trials []Trial) (Trial, bool) {
 	for i := range trials {
 		t := &trials[i]
 		usable := t.Way == ByNearest || t.Way == ByRanges || t.Way == ByModel
-		if usable && t.Regret.Sizes > 0 && (best == nil || t.Regret.Mean < best.Regret.Mean) {
+		if usable && t.Sizes > 0 && (best == nil || t.Mean < best.Mean) {
 			best = t
 		}
 	}
@@ -200,10 +202,11 @@ func (t *tally) add(times []float64, k int) {
 	t.worst = max(t.worst, ratio-1)
 }
 
+// regret has the geometric mean. It and the worst are NaN without sizes.
 func (t *tally) regret() Regret {
-	r := Regret{Sizes: t.sizes, Unanswered: t.unanswered, Mean: math.Expm1(t.sum / float64(t.sizes)), Worst: t.worst}
+	worst := digits.Number(t.worst)
 	if t.sizes == 0 {
-		r.Mean, r.Worst = math.NaN(), math.NaN()
+		worst = digits.Number(math.NaN())
 	}
-	return r
+	return Regret{t.sizes, t.unanswered, digits.Number(math.Expm1(t.sum / float64(t.sizes))), worst}
 }

@@ -176,7 +176,7 @@ func TestTrialsCount(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, x := range trials {
-			if x.Way != BySize && x.Regret.Sizes+x.Regret.Unanswered != keep || x.Regret.Worst < 0 {
+			if x.Way != BySize && x.Sizes+x.Unanswered != keep || x.Worst < 0 {
 				t.Fatalf("%+v of %d sizes", x, keep)
 			}
 		}

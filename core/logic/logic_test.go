@@ -138,7 +138,7 @@ func TestLossAndCap(t *testing.T) {
 		t.Error(trials)
 	}
 	for _, other := range trials {
-		if other.Way != logic.BySize && other.Regret.Mean < best.Regret.Mean {
+		if other.Way != logic.BySize && other.Mean < best.Mean {
 			t.Errorf("%+v loses less than %+v", other, best)
 		}
 	}

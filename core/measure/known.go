@@ -134,16 +134,6 @@ func medianOf(list []dataset.Measurement, k *dataset.Measurement) unit.Seconds {
 	return stats.Median(all)
 }
 
-// find returns the measurement of the same configuration, nil if there is none.
-func find(list []dataset.Measurement, like *dataset.Measurement) *dataset.Measurement {
-	for i := range list {
-		if list[i].Problem == like.Problem && list[i].Config == like.Config {
-			return &list[i]
-		}
-	}
-	return nil
-}
-
 // again times a known kernel that has run before. It is an error if it has no time now.
 func (g *GPU) again(ctx context.Context, todo dataset.Measurement) (dataset.Measurement, error) {
 	m, err := g.measureKnown(ctx, todo, false)
@@ -218,7 +208,7 @@ func (f *Fleet) takeAlike(errs []error) (checks []dataset.Measurement, err error
 	gpus := f.healthy()
 	for _, g := range gpus {
 		g.known = slices.DeleteFunc(g.known, func(m dataset.Measurement) bool {
-			return slices.ContainsFunc(gpus, func(other *GPU) bool { return find(other.known, &m) == nil })
+			return slices.ContainsFunc(gpus, func(other *GPU) bool { return medianOf(other.known, &m) == 0 })
 		})
 	}
 	if err := f.judge(gpus); err != nil {
@@ -232,12 +222,6 @@ func (f *Fleet) takeAlike(errs []error) (checks []dataset.Measurement, err error
 		checks = append(checks, g.known...)
 	}
 	return checks, nil
-}
-
-// unlike says that a GPU is not like others.
-func unlike(ratio float64, others string) error {
-	return &diag.Error{Kind: diag.Device, Fix: "see what else uses the GPU, and how it is cooled",
-		What: fmt.Sprintf("the times of its known kernels are %.3g times %s", ratio, others)}
 }
 
 // tryKnown times the known kernels on a GPU until enough of them have run. One that the GPU cannot build or run is left
@@ -320,7 +304,8 @@ func (f *Fleet) judge(gpus []*GPU) error {
 	}
 	for _, g := range gpus {
 		if r := ratio(g.known, reference); !within(r) {
-			f.setAside(g, unlike(r, others))
+			f.setAside(g, &diag.Error{Kind: diag.Device, Fix: "see what else uses the GPU, and how it is cooled",
+				What: fmt.Sprintf("the times of its known kernels are %.3g times %s", r, others)})
 		}
 	}
 	return nil

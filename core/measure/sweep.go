@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -63,19 +64,11 @@ func (s *Sweep) Run(ctx context.Context, p gemm.Problem) error {
 	for i, e := range ranked {
 		candidates[i] = e.Config
 	}
-	var todo []dataset.Measurement
-	best := map[gemm.Problem]unit.Seconds{}
-	for _, c := range candidates {
-		if !s.have(p, c, best) {
-			todo = append(todo, dataset.Measurement{Problem: p, Config: c})
-		}
-	}
+	wanted := entriesOf(p, candidates)
 	for _, name := range s.Libraries {
-		if m, there := s.Data.FindLibrary(p, name); !there || s.again(&m) {
-			todo = append(todo, dataset.Measurement{Problem: p, Library: name})
-		}
+		wanted = append(wanted, dataset.Measurement{Problem: p, Library: name})
 	}
-	if err := s.measureAll(ctx, todo, best); err != nil {
+	if err := s.Measure(ctx, wanted); err != nil {
 		return err
 	}
 	return s.finals(ctx, p, candidates)
@@ -93,14 +86,12 @@ func (s *Sweep) Measure(ctx context.Context, wanted []dataset.Measurement) error
 				best[m.Problem] = faster(best[m.Problem], &recorded)
 			}
 		}
-		if m.Library != "" {
-			if one, there := s.Data.FindLibrary(m.Problem, m.Library); there && !s.again(&one) {
-				continue
-			}
-		} else if s.have(m.Problem, m.Config, best) {
-			continue
+		switch old, there := s.Data.Like(&m); {
+		case !there || s.again(&old):
+			todo = append(todo, dataset.Measurement{Problem: m.Problem, Config: m.Config, Library: m.Library})
+		case s.good == nil && old.Status == dataset.OK:
+			s.good = &dataset.Measurement{Problem: m.Problem, Config: m.Config, Library: m.Library}
 		}
-		todo = append(todo, dataset.Measurement{Problem: m.Problem, Config: m.Config, Library: m.Library})
 	}
 	return s.measureAll(ctx, todo, best)
 }
@@ -114,19 +105,6 @@ func (s *Sweep) Of(kernel string) *Sweep {
 	one.Data = dataset.New("", conditions)
 	one.Data.Software, one.Data.Source = s.Data.Software, s.Data.Source
 	return &one
-}
-
-// have reports whether a configuration is measured and not to be measured again. It takes its time into account.
-func (s *Sweep) have(p gemm.Problem, c gemm.Config, best map[gemm.Problem]unit.Seconds) bool {
-	m, there := s.Data.Find(p, c)
-	if !there || s.again(&m) {
-		return false
-	}
-	best[p] = faster(best[p], &m)
-	if s.good == nil && m.Status == dataset.OK {
-		s.good = &dataset.Measurement{Problem: p, Config: c}
-	}
-	return true
 }
 
 // again reports whether a measurement is to be repeated.
@@ -339,4 +317,73 @@ func setSamples(m *dataset.Measurement, samples []exec.Sample) error {
 
 func nonsense(format string, args ...any) error {
 	return &diag.Error{Kind: diag.Plugin, What: fmt.Sprintf(format, args...), Err: exec.ErrNonsense}
+}
+
+// built is a kernel, or the reason why there is none.
+type built struct {
+	kernel exec.Kernel
+	err    error
+}
+
+// compile builds what a measurement is to measure.
+func (s *Sweep) compile(ctx context.Context, m *dataset.Measurement) built {
+	if m.Library != "" {
+		k, err := s.Executor.Library(ctx, s.Device, m.Problem, m.Library)
+		return built{k, err}
+	}
+	k, err := s.Executor.Compile(ctx, s.Device, m.Problem, m.Config)
+	return built{k, err}
+}
+
+// pipeline compiles kernels in order, a bounded number ahead of the next one needed.
+type pipeline struct {
+	cancel  context.CancelFunc
+	results chan chan built
+	// slots bounds the kernels that have been compiled, or are being compiled, and not taken yet.
+	slots   chan struct{}
+	running sync.WaitGroup
+}
+
+func (s *Sweep) compileAhead(ctx context.Context, queue []entry) *pipeline {
+	ctx, cancel := context.WithCancel(ctx)
+	l := &pipeline{cancel: cancel, results: make(chan chan built, s.Ahead), slots: make(chan struct{}, s.Ahead)}
+	l.running.Go(func() {
+		defer close(l.results)
+		for i := range queue {
+			select {
+			case l.slots <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+			one := make(chan built, 1)
+			l.results <- one
+			l.running.Go(func() { one <- s.compile(ctx, &queue[i].todo) })
+		}
+	})
+	return l
+}
+
+// next waits for the next kernel. If the context ends it returns context.Canceled.
+func (l *pipeline) next() built {
+	one, ok := <-l.results
+	if !ok {
+		return built{err: context.Canceled}
+	}
+	b := <-one
+	<-l.slots
+	return b
+}
+
+// stop ends the compilations and closes the kernels that were not taken.
+func (l *pipeline) stop() {
+	if l == nil {
+		return
+	}
+	l.cancel()
+	l.running.Wait()
+	for one := range l.results {
+		if b := <-one; b.kernel != nil {
+			_ = b.kernel.Close()
+		}
+	}
 }

@@ -127,6 +127,25 @@ func (r *Row) residual() stats.Residual {
 // shortest stands for a kernel whose time is below what the stopwatch is said to add.
 const shortest unit.Seconds = 1e-8
 
+// Predict holds a model against recorded kernels of a problem. The rows are in their order; Reject says which have no
+// prediction.
+func Predict(ctx context.Context, a arch.Architecture, p gemm.Problem, recorded []dataset.Measurement) ([]Row, error) {
+	configs, estimates := make([]gemm.Config, len(recorded)), make([]arch.Estimate, len(recorded))
+	for i := range recorded {
+		configs[i] = recorded[i].Config
+	}
+	if err := a.Estimate(ctx, estimates, p, configs); err != nil {
+		return nil, err
+	}
+	clock, rows := a.Describe().Clock, make([]Row, len(recorded))
+	for i := range rows {
+		rows[i].Problem = p
+		rows[i].measure(&recorded[i])
+		rows[i].predict(&estimates[i], clock)
+	}
+	return rows, nil
+}
+
 // predictedAtOnce bounds the problems of a round trip to a plugin.
 const predictedAtOnce = 1024
 

@@ -136,8 +136,6 @@ func (b *process) number(c *gemm.Config) int {
 	return n
 }
 
-func (b *process) likeSizes(s, t int) float64 { return b.likeAt(s, t, b.apart(s, t)) }
-
 // apart is the square of the distance of two sizes.
 func (b *process) apart(s, t int) (d float64) {
 	x, y := &b.points[s], &b.points[t]
@@ -180,7 +178,7 @@ func (b *process) compare(x, y *features) float64 {
 	return like
 }
 
-// covariance returns the covariance of two residuals, without the noise of measuring. like is likeSizes of their sizes.
+// covariance returns the covariance of two residuals, without the noise of measuring. like is likeAt of their sizes.
 func (b *process) covariance(s, c, t, d int, like float64) float64 {
 	v := &b.Prior
 	k := float64(v.nearSizes * like)
@@ -290,7 +288,7 @@ func (b *process) at(s int) *posterior {
 		for j := range i + 1 {
 			y := &c.list[j]
 			if j == 0 || y.size != c.list[j-1].size {
-				like = b.likeSizes(x.size, y.size)
+				like = b.likeAt(x.size, y.size, b.apart(x.size, y.size))
 			}
 			k[i][j] = b.covariance(x.size, x.config, y.size, y.config, like)
 		}

@@ -46,7 +46,7 @@ var outputs = []struct{ command, prints, of string }{
 	{"here", "One object; CSV its `checked`.", "calibratecmd.hered"},
 	{"calibrate", "One object; CSV its `numbers`.", "calibratecmd.calibrated"},
 	{"logic build, show", "One object; CSV its `regret`, of `show` a row per kernel.", "logiccmd.summaryJSON"},
-	{"logic eval --folds", "A line per number of kernels and way of answering.", "logiccmd.trial"},
+	{"logic eval --folds", "A line per number of kernels and way of answering.", "logic.Trial"},
 	{"logic eval", "A line per choice; CSV has a row per size.", "logiccmd.choice"},
 	{"records merge, compact", "One object.", "recordscmd.mergedJSON"},
 	{"records verify", "A line per folder.", "recordscmd.verifiedJSON"},

@@ -4,18 +4,15 @@
 package published
 
 import (
-	"bufio"
 	"bytes"
 	_ "embed" // the tables
-	"encoding/csv"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/origami-gemm/origami/core/columns"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -143,89 +140,118 @@ func decode() all {
 			panic(fmt.Sprintf("published: %v", err)) // a test reads them
 		}
 	}
-	err := rows(sourcesCSV, 5, func(c []string) error {
-		out.sources = append(out.sources, &Source{c[0], c[1], c[2], c[3], c[4] == "stacks"})
-		return nil
-	})
-	must(err)
+	must(table("sources.csv", "id", "address", "licence", "timing", "figures").Each(bytes.NewReader(sourcesCSV),
+		func(r *columns.Row) error {
+			out.sources = append(out.sources, &Source{r.Text("id"), r.Text("address"), r.Text("licence"), r.Text("timing"),
+				r.Text("figures") == "stacks"})
+			return nil
+		}))
 	devices := map[string]string{}
-	must(rows(partsCSV, 2, func(c []string) error {
-		devices[c[0]] = c[1]
+	must(table("parts.csv", "part", "device").Each(bytes.NewReader(partsCSV), func(r *columns.Row) error {
+		devices[r.Text("part")] = r.Text("device")
 		return nil
 	}))
 	var series []*Series
-	must(rows(seriesCSV, 12, func(c []string) error {
-		at := slices.IndexFunc(out.sources, func(s *Source) bool { return s.ID == c[11] })
-		if at < 0 || c[0] != strconv.Itoa(len(series)) {
-			return fmt.Errorf("series %s of source %s", c[0], c[11])
+	must(table("series.csv", "series", "part", "dtype", "scheme", "out_dtype", "trans_a", "trans_b", "timing", "library",
+		"release", "doubt", "source").Each(bytes.NewReader(seriesCSV), func(r *columns.Row) error {
+		at := slices.IndexFunc(out.sources, func(s *Source) bool { return s.ID == r.Text("source") })
+		device, ok := devices[r.Text("part")]
+		of, err := timing.Parse(r.Text("timing"))
+		switch {
+		case at < 0:
+			r.Fault("source", "there is no source %s", r.Text("source"))
+		case !ok:
+			r.Fault("part", "the part %q has no row in parts.csv", r.Text("part"))
+		case r.Number("series") != len(series):
+			r.Fault("series", "the number does not follow the one before")
+		default:
+			series = append(series, &Series{Part: r.Text("part"), Device: device, DType: r.Text("dtype"),
+				Scheme: r.Text("scheme"), Out: r.Text("out_dtype"), TransA: r.Text("trans_a") == "1",
+				TransB: r.Text("trans_b") == "1", Timing: of, Library: r.Text("library"), Release: r.Text("release"),
+				Doubt: r.Text("doubt"), Source: out.sources[at]})
 		}
-		device, ok := devices[c[1]]
-		if !ok {
-			return fmt.Errorf("series %s is of the part %q, which has no row in parts.csv", c[0], c[1])
-		}
-		of, err := timing.Parse(c[7])
-		series = append(series, &Series{
-			Part: c[1], Device: device, DType: c[2], Scheme: c[3], Out: c[4], TransA: c[5] == "1",
-			TransB: c[6] == "1", Timing: of, Library: c[8], Release: c[9], Doubt: c[10], Source: out.sources[at],
-		})
 		return err
 	}))
-	out.times, err = parseTimes(timesCSV, series)
+	times, err := parseTimes(timesCSV, series)
 	must(err)
+	out.times = times
 	return out
 }
 
-// rows calls a function with the cells of each row below the header.
-func rows(text []byte, columns int, row func([]string) error) error {
-	r := csv.NewReader(bytes.NewReader(text))
-	r.FieldsPerRecord = columns
-	all, err := r.ReadAll()
-	if err != nil {
-		return err
-	}
-	for _, cells := range all[1:] {
-		if err := row(cells); err != nil {
-			return err
-		}
-	}
-	return nil
+// table is one of the embedded tables.
+func table(name string, wanted ...string) columns.Table {
+	return columns.Table{Place: name, Fix: "restore it", Columns: wanted}
 }
 
-// parseTimes reads a quarter of a million rows of numbers, faster than package csv does.
+// parseTimes reads times. An empty size is that of the row before.
 func parseTimes(file []byte, series []*Series) (times []Time, err error) {
-	text, err := columns.NewReader(bytes.NewReader(file), "times.csv.cols", "restore it")
+	const name = "times.csv" + columns.Suffix
+	text, err := columns.Open(bytes.NewReader(file), name, "restore it")
 	if err != nil {
 		return nil, err
 	}
-	lines := bufio.NewScanner(text)
-	lines.Scan() // the header
-	var last Time
-	for lines.Scan() {
-		t := Time{M: last.M, N: last.N, K: last.K, Figures: 1}
-		rest, number := lines.Text(), len(series)
-		for _, to := range []any{&t.M, &t.N, &t.K, &number, &t.Median, &t.Low, &t.High, &t.Figures} {
-			var cell string
-			switch cell, rest, _ = strings.Cut(rest, ","); to := to.(type) {
-			case *int:
-				if cell != "" {
-					*to, err = strconv.Atoi(cell)
-				}
-			case *unit.Seconds:
-				if cell != "" {
-					var us float64
-					us, err = strconv.ParseFloat(cell, 64)
-					*to = unit.Seconds(us * 1e-6)
-				}
+	last := Time{}
+	err = table(name, "m", "n", "k", "series", "us", "low_us", "high_us", "figures").Each(text,
+		func(r *columns.Row) error {
+			t, number := Time{M: last.M, N: last.N, K: last.K, Figures: 1}, r.Number("series")
+			if r.Text("m") != "" {
+				t.M, t.N, t.K = r.Count("m"), r.Count("n"), r.Count("k")
 			}
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", lines.Text(), err)
+			seconds := func(column string) unit.Seconds { return unit.Seconds(r.Positive(column) * 1e-6) }
+			if t.Median = seconds("us"); r.Text("figures") != "" {
+				t.Low, t.High, t.Figures = seconds("low_us"), seconds("high_us"), r.Count("figures")
 			}
-		}
-		if number >= len(series) {
-			return nil, fmt.Errorf("%s: unknown series", lines.Text())
-		}
-		t.Series = series[number]
-		times, last = append(times, t), t
-	}
-	return times, lines.Err()
+			if number >= len(series) {
+				r.Fault("series", "there is no series %d", number)
+				return nil
+			}
+			t.Series = series[number]
+			times, last = append(times, t), t
+			return nil
+		})
+	return times, err
 }
+
+// winners.csv is written with the scores of the models.
+//
+//go:embed winners.csv
+var winnersCSV []byte
+
+// Named says how often the family library named the faster one of two devices, of the shapes of a class that were timed
+// on both, with times that differ by more than score.Decided.
+type Named struct{ Right, Decided int }
+
+type pair struct {
+	first, second, dtype, scheme string
+	class                        string
+}
+
+// WinnerNamed returns how often the faster one of two devices, in any order, was named right. An empty scheme is that
+// of operands without scales, or with one for the matrix. Without enough shapes it returns zeros.
+func WinnerNamed(first, second, dtype, scheme string, class score.Layer) Named {
+	if first > second {
+		first, second = second, first
+	}
+	if scheme != "" {
+		return winners()[pair{first, second, dtype, scheme, class.String()}]
+	}
+	none := winners()[pair{first, second, dtype, NoScheme, class.String()}]
+	if none.Decided > 0 {
+		return none
+	}
+	return winners()[pair{first, second, dtype, TensorScheme, class.String()}]
+}
+
+var winners = sync.OnceValue(func() map[pair]Named {
+	out := map[pair]Named{}
+	err := table("winners.csv", "first", "second", "dtype", "scheme", "class", "decided", "right").Each(
+		bytes.NewReader(winnersCSV), func(r *columns.Row) error {
+			p := pair{r.Text("first"), r.Text("second"), r.Text("dtype"), r.Text("scheme"), r.Text("class")}
+			out[p] = Named{r.Number("right"), r.Number("decided")}
+			return nil
+		})
+	if err != nil {
+		panic(fmt.Sprintf("published: %v", err)) // a test reads it
+	}
+	return out
+})

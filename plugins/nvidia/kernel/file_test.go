@@ -37,7 +37,7 @@ func FuzzCompiled(f *testing.F) {
 
 // A characterization is refused, or it has a positive time for every kernel.
 func FuzzTimings(f *testing.F) {
-	f.Add([]byte(strings.Join(timingsFile.columns, ",") + "\n128,256,64,3,8,0,1,24,60,28,71,28,71\n"))
+	f.Add([]byte(strings.Join(timingsTable.Columns, ",") + "\n128,256,64,3,8,0,1,24,60,28,71,28,71\n"))
 	f.Add(data.TritonH200Timings[:2000])
 	f.Add([]byte("bm,bn,bk\n1,2\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -1,10 +1,12 @@
 package kernel
 
 import (
+	"bytes"
 	"iter"
 	"math"
 	"strconv"
 
+	"github.com/origami-gemm/origami/core/columns"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 )
@@ -61,10 +63,10 @@ func timingOf(v []float64) Timing {
 	return Timing{CTAs: v[0], One: [2]float64(v[1:3]), Chip: [2]float64(v[3:5]), Full: [2]float64(v[5:7])}
 }
 
-// timingsFile is a file that plugins/triton/tools/triton_characterize.py writes.
-var timingsFile = file{
-	place: "the characterization", remedy: "give what triton_characterize.py writes",
-	columns: []string{
+// timingsTable is a file that plugins/triton/tools/triton_characterize.py writes.
+var timingsTable = columns.Table{
+	Place: "the characterization", Fix: "give what triton_characterize.py writes", Split: "leave rows out",
+	Columns: []string{
 		"bm", "bn", "bk", "stages", "warps", "trans_b", "ctas",
 		"one_2048", "one_6144", "chip_2048", "chip_6144", "full_2048", "full_6144",
 	},
@@ -76,15 +78,16 @@ const timingsIntegers = 7
 // ReadTimings reads the times of a pass.
 func ReadTimings(data []byte) (Timings, error) {
 	out := map[key]Timing{}
-	err := timingsFile.each(data, func(r *row) error {
+	err := timingsTable.Each(bytes.NewReader(data), func(r *columns.Row) error {
 		var v [13]float64
-		for i, name := range timingsFile.columns {
+		for i, name := range timingsTable.Columns {
 			var err error
-			v[i], err = strconv.ParseFloat(r.text(name), 64)
+			v[i], err = strconv.ParseFloat(r.Text(name), 64)
 			whole := i >= timingsIntegers || v[i] == math.Trunc(v[i]) && v[i] <= 1<<14
 			positive := v[i] > 0 || name == "trans_b" && v[i] == 0
 			if err != nil || !positive || !whole || math.IsInf(v[i], 0) {
-				return r.fault(name).Do("%s", timingsFile.remedy)
+				r.Fault(name, "%s is %q", name, r.Text(name))
+				return r.Err()
 			}
 		}
 		c := gemm.Config{
@@ -100,7 +103,7 @@ func ReadTimings(data []byte) (Timings, error) {
 		return nil, err
 	}
 	if len(out) == 0 {
-		return nil, diag.Inputf("no kernels").At("%s", timingsFile.place).Do("%s", timingsFile.remedy)
+		return nil, diag.Inputf("no kernels").At("%s", timingsTable.Place).Do("%s", timingsTable.Fix)
 	}
 	return pack(out), nil
 }

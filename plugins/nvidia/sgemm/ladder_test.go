@@ -306,7 +306,7 @@ func checkVerdicts(t *testing.T, m *Model, size int, list []ladder.Entry, tiled,
 	l := Ladder()
 	var got []string
 	for _, j := range l.Judge(list, m.Describe()) {
-		got = append(got, j.Rung+" "+j.Text+": "+j.Verdict.String())
+		got = append(got, j.Rung+" "+j.Text+": "+string(j.Verdict))
 		if j.Evidence == "" {
 			t.Errorf("%d: no evidence for %s", size, j.Text)
 		}

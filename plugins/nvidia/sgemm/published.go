@@ -3,11 +3,9 @@ package sgemm
 import (
 	"bytes"
 	_ "embed"
-	"encoding/csv"
-	"fmt"
-	"strconv"
 	"sync"
 
+	tables "github.com/origami-gemm/origami/core/columns"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/ladder"
 	"github.com/origami-gemm/origami/core/unit"
@@ -106,31 +104,22 @@ var Ladder = sync.OnceValue(func() *ladder.Ladder {
 
 // readPublished reads the file: source, device, size, stage, rung, config, gflops.
 func readPublished(data []byte) (times []ladder.Time, err error) {
-	rows, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
-	if err != nil {
-		return nil, err
-	}
-	for i, row := range rows[1:] {
-		t := ladder.Time{Source: row[0], Device: row[1], Stage: row[3], Rung: row[4]}
-		fail := func(err error) error { return fmt.Errorf("published.csv, line %d: %w", i+2, err) }
-		if t.Size, err = strconv.Atoi(row[2]); err != nil {
-			return nil, fail(err)
+	table := tables.Table{Place: "published.csv", Fix: "restore it",
+		Columns: []string{"source", "device", "size", "stage", "rung", "config", "gflops"}}
+	err = table.Each(bytes.NewReader(data), func(r *tables.Row) (err error) {
+		t := ladder.Time{Source: r.Text("source"), Device: r.Text("device"), Size: r.Count("size"), Stage: r.Text("stage"),
+			Rung: r.Text("rung"), Rate: unit.FlopsPerSecond(r.Positive("gflops") * 1e9)}
+		if rung, ok := generator.FindRung(t.Rung); ok {
+			t.Config = rung.Config
 		}
-		rate, err := strconv.ParseFloat(row[6], 64)
-		if err != nil {
-			return nil, fail(err)
-		}
-		t.Rate = unit.FlopsPerSecond(rate * 1e9)
-		if r, ok := generator.FindRung(t.Rung); ok {
-			t.Config = r.Config
-		}
-		if row[5] != "" {
+		if text := r.Text("config"); text != "" {
 			base := gemm.Config{GroupM: 1, SplitK: 1, Kernel: Family}
-			if t.Config, err = gemm.ParseConfig(row[5], base, family.Family{}.Axes()...); err != nil {
-				return nil, fail(err)
+			if t.Config, err = gemm.ParseConfig(text, base, family.Family{}.Axes()...); err != nil {
+				r.Fault("config", "%v", err)
 			}
 		}
 		times = append(times, t)
-	}
-	return times, nil
+		return nil
+	})
+	return times, err
 }

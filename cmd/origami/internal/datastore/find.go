@@ -3,6 +3,8 @@ package datastore
 import (
 	"context"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,16 +15,49 @@ import (
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/sdk/openfile"
 )
 
 // Folder reads the data set in a folder and checks that it is about the given architecture and kernel family. An empty
-// kernel means the data set's family. flag is the flag that named the folder.
+// kernel means the data set's family, an empty folder the data set that is part of this binary. flag is the flag that
+// names the folder.
 func Folder(ctx context.Context, d *arch.Description, kernel, flag, folder string) (*dataset.Dataset, error) {
+	if folder == "" {
+		return shipped(d, kernel, flag)
+	}
 	data, err := dataset.Read(filepath.Clean(folder), Files(ctx, folder))
 	if err != nil {
 		return nil, err
 	}
 	return data, check(d, kernel, flag+" "+folder, data)
+}
+
+// Folders reads the data sets of one kernel family in several folders, or the shipped one.
+func Folders(ctx context.Context, d *arch.Description, kernel, flag string, folders []string) (
+	sets []*dataset.Dataset, err error,
+) {
+	if len(folders) == 0 {
+		one, err := shipped(d, kernel, flag)
+		return []*dataset.Dataset{one}, err
+	}
+	for i, folder := range folders {
+		place := flag + " " + folder
+		same := func(other string) bool { return filepath.Clean(other) == filepath.Clean(folder) }
+		if slices.ContainsFunc(folders[:i], same) {
+			return nil, diag.Inputf("the folder is given twice").At("%s", place).Do("leave one")
+		}
+		one, err := Folder(ctx, d, kernel, flag, folder)
+		if err != nil {
+			return nil, err
+		}
+		sets = append(sets, one)
+		if one.Kernel != sets[0].Kernel {
+			return nil, diag.Inputf("the measurements are of %s, those of %s of %s, and one kernel family is taken at a time",
+				one.Kernel, folders[0], sets[0].Kernel).At("%s", place).
+				Do("take each family by itself; `fit` takes the second one with the file of the first (--device-file)")
+		}
+	}
+	return sets, nil
 }
 
 // File reads a single file of times. base gives the element type and layout of its problems if the file does not.
@@ -68,36 +103,67 @@ func of(data *dataset.Dataset, d *arch.Description) bool {
 	return data.Arch == d.Arch && (data.Device == d.Device || slices.Contains(d.Aliases, data.Device))
 }
 
-// Shipped reads the data set of an architecture on a device that is part of this binary. flag is the flag that can
+// shipped reads the data set of an architecture on a device that is part of this binary. flag is the flag that can
 // name another data set.
-func Shipped(d *arch.Description, kernel, flag string) (*dataset.Dataset, error) {
-	s, err := shipped(d, kernel, flag)
+func shipped(d *arch.Description, kernel, flag string) (*dataset.Dataset, error) {
+	kernel, err := ask.KernelFamily(d, kernel)
 	if err != nil {
 		return nil, err
 	}
-	return dataset.Read(s.Name, s.Files)
-}
-
-func shipped(d *arch.Description, kernel, flag string) (found datasets.Dataset, err error) {
-	kernel, err = ask.KernelFamily(d, kernel)
-	if err != nil {
-		return found, err
-	}
 	all, err := datasets.All()
 	if err != nil {
-		return found, err
+		return nil, err
 	}
 	var have []string
 	for _, s := range all {
 		data, err := dataset.Describe(s.Name, s.Files)
 		if err != nil {
-			return found, err
+			return nil, err
 		}
 		if of(data, d) && data.Kernel == kernel {
-			return s, nil
+			return dataset.Read(s.Name, s.Files)
 		}
 		have = append(have, fmt.Sprintf("%s on %s@%s", data.Kernel, data.Arch, data.Device))
 	}
-	return found, diag.Inputf("no measurements of %s on %s are shipped", kernel, d.ID()).
+	return nil, diag.Inputf("no measurements of %s on %s are shipped", kernel, d.ID()).
 		Do("use what is shipped: %s", strings.Join(have, ", ")).Coded(diag.CodeNoMeasurements, flag)
+}
+
+// Files returns the regular files of a folder. Nothing else in it is opened: a named pipe would wait for a writer.
+// Reading ends with the context's error once the context is cancelled: there can be gigabytes.
+func Files(ctx context.Context, folder string) fs.FS { return files{ctx, folder} }
+
+type files struct {
+	ctx    context.Context
+	folder string
+}
+
+// Open implements fs.FS.
+func (f files) Open(name string) (fs.File, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	opened, _, err := openfile.Regular(filepath.Join(f.folder, filepath.FromSlash(name)))
+	if err != nil {
+		return nil, err
+	}
+	return file{opened, f.ctx}, nil
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (f files) ReadDir(name string) ([]fs.DirEntry, error) {
+	return os.ReadDir(filepath.Join(f.folder, filepath.FromSlash(name)))
+}
+
+type file struct {
+	*os.File
+	ctx context.Context
+}
+
+// Read implements fs.File.
+func (f file) Read(p []byte) (int, error) {
+	if err := f.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return f.File.Read(p)
 }

@@ -95,7 +95,7 @@ func TestMergeKilled(t *testing.T) {
 		t.Fatal(m.Len(), m.Apart, err)
 	}
 	for name := range contents(t, all) {
-		if name != lockFile && name != dataset.Log && name != dataset.DescriptionFile {
+		if name != locked && name != dataset.Log && name != dataset.DescriptionFile {
 			t.Errorf("%s is left behind", name)
 		}
 	}
@@ -108,7 +108,7 @@ func TestOddFiles(t *testing.T) {
 		"a dangling link": func(path, elsewhere string) error { return os.Symlink(elsewhere, path) },
 		"a folder":        func(path, _ string) error { return os.Mkdir(path, 0o700) },
 	} {
-		for _, file := range []string{lockFile, dataset.Log} {
+		for _, file := range []string{locked, dataset.Log} {
 			root := mergedRoot(t, []int{1})
 			all, elsewhere := filepath.Join(root, "all"), filepath.Join(root, "elsewhere")
 			if err := os.Remove(filepath.Join(all, file)); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -29,14 +29,21 @@ type Merging struct {
 	Missing []string
 }
 
-// Expand returns the folders of the shards in a folder, or the folder itself if it has none.
-func Expand(folder string) ([]string, error) {
-	folder = filepath.Clean(folder)
-	shards, err := filepath.Glob(filepath.Join(escape(folder), shardPattern))
-	if err != nil || len(shards) == 0 {
-		return []string{folder}, err
+// Expand lists the folders of the shards in place of a folder that has them.
+func Expand(folders []string) (all []string, err error) {
+	for _, folder := range folders {
+		folder = filepath.Clean(folder)
+		quoted := regexp.MustCompile(`[*?\[\\]`).ReplaceAllString(folder, `\$0`)
+		shards, err := filepath.Glob(filepath.Join(quoted, shardPattern))
+		if err != nil {
+			return nil, err
+		}
+		if len(shards) == 0 {
+			shards = []string{folder}
+		}
+		all = append(all, shards...)
 	}
-	return shards, nil
+	return all, nil
 }
 
 // Merge puts the measurements of folders into a folder, beside what it has. If it is interrupted, the folder is as it
@@ -204,9 +211,4 @@ func numbered(parts []int) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
-}
-
-// escape quotes a folder's name for filepath.Glob.
-func escape(folder string) string {
-	return regexp.MustCompile(`[*?\[\\]`).ReplaceAllString(folder, `\$0`)
 }

@@ -69,7 +69,9 @@ func ContinueShard(
 	if err != nil {
 		return nil, err
 	}
-	kept.warnOfTorn(streams)
+	if t := kept.Torn; t != nil {
+		streams.Warn(fmt.Sprintf("%s: %s; it is dropped and measured again", t.Where, t.Why))
+	}
 	if s.Of == 0 {
 		return kept, nil
 	}

@@ -328,11 +328,7 @@ func (h *hereRun) fill(ctx context.Context, s *measure.Sweep, sizes []gemm.Probl
 		return err
 	}
 	for _, w := range wanted {
-		m, ok := s.Data.Find(w.Problem, w.Config)
-		if w.Library != "" {
-			m, ok = s.Data.FindLibrary(w.Problem, w.Library)
-		}
-		if ok && m.Status == dataset.OK {
+		if m, ok := s.Data.Like(&w); ok && m.Status == dataset.OK {
 			h.add(&m)
 		}
 	}

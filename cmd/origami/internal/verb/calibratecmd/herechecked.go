@@ -18,7 +18,6 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/score"
-	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/timing"
 )
@@ -70,23 +69,22 @@ func compareTimes(ctx context.Context, a arch.Architecture, kernel string, times
 	stopwatch, of := timing.New(a), timing.Timing(c.of.Timing)
 	for i := range times {
 		m := &times[i]
-		config, estimates := m.Config, make([]arch.Estimate, 1)
+		var rows []score.Row
 		if m.Library == "" {
-			err = a.Estimate(ctx, estimates, m.Problem, []gemm.Config{config})
+			rows, err = score.Predict(ctx, a, m.Problem, times[i:i+1])
 		} else {
-			var e []selector.Entry
-			request := selector.Request{Space: arch.Space{Kernel: kernel}, Top: 1}
-			if e, err = selector.RankOne(ctx, a, m.Problem, request); err == nil {
-				config, estimates[0] = e[0].Config, e[0].Estimate
+			var bad []error
+			if rows, bad, err = score.Fastest(ctx, a, kernel, []gemm.Problem{m.Problem}); err == nil {
+				rows[0].Measured, err = m.Median, bad[0]
 			}
 		}
-		if err != nil && diag.KindOf(err) != diag.Input {
+		switch {
+		case err != nil && diag.KindOf(err) != diag.Input:
 			return c, err
-		} else if err != nil || estimates[0].Reject != "" {
-			continue // the model has no time
+		case err == nil && rows[0].Reject == "": // else the model has no time
+			rows[0].Added = stopwatch.Added(&m.Problem, of)
+			c.rows = append(c.rows, rows[0])
 		}
-		c.rows = append(c.rows, score.Row{Problem: m.Problem, Config: config, Bound: estimates[0].Bound, Measured: m.Median,
-			Predicted: estimates[0].Cycles.At(c.of.Clock), Added: stopwatch.Added(&m.Problem, of)})
 	}
 	return c, nil
 }

@@ -3,6 +3,7 @@ package evalcmd
 
 import (
 	"context"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -13,8 +14,10 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
@@ -214,9 +217,7 @@ func (o *Options) records(ctx context.Context, d *arch.Description) (*score.Subs
 	subset, err := session.Subset(ctx, func() (*dataset.Dataset, error) {
 		info, missing := os.Stat(o.Times)
 		switch {
-		case o.Times == "":
-			return datastore.Shipped(d, kernel, "--times")
-		case missing == nil && info.IsDir():
+		case o.Times == "", missing == nil && info.IsDir():
 			return datastore.Folder(ctx, d, kernel, "--times", o.Times)
 		default:
 			return datastore.File(ctx, d, kernel, "--times", o.Times, base)
@@ -251,4 +252,46 @@ func (o *Options) problems(ctx context.Context, data *score.Subset) (*session.Pr
 		list = append(list, problems.Problem{Problem: p})
 	}
 	return &session.ProblemList{Problems: list, Failures: o.Factory.Failures(ctx)}, nil
+}
+
+// answer is what eval answers.
+type answer struct {
+	value func() any // of JSON
+	lines bool       // the value is a list with a line for each element
+	rows  func(*iostreams.Streams, table.Format) error
+	page  func(*iostreams.Streams) // what people read
+}
+
+func (a *answer) write(s *iostreams.Streams, f table.Format) error {
+	switch {
+	case f == table.JSON && !a.lines:
+		return table.JSONLine(s, a.value())
+	case f != table.Table:
+		return a.rows(s, f)
+	}
+	a.page(s)
+	return nil
+}
+
+// grid prints a table of rows.
+func grid[T any](s *iostreams.Streams, rows []T, columns ...show.Column[T]) {
+	header, cells := show.Texts(rows, columns...)
+	table.Grid{Header: header, Rows: cells}.Write(s)
+}
+
+const none = "–"
+
+// percent writes a share, and ratio a number.
+func percent(v float64) string {
+	if math.IsNaN(v) {
+		return none
+	}
+	return digits.Percent(v)
+}
+
+func ratio(v float64) string {
+	if math.IsNaN(v) {
+		return none
+	}
+	return digits.ThreeDigits(v)
 }

@@ -114,11 +114,8 @@ func (o *Options) open(ctx context.Context, family string) (arch.Architecture, e
 
 // records returns the measurements of --records, those that are shipped, or nil.
 func (o *Options) records(ctx context.Context, d *arch.Description, family string) (*dataset.Dataset, error) {
-	if o.Records != "" {
-		return datastore.Folder(ctx, d, family, "--records", o.Records)
-	}
-	data, err := datastore.Shipped(d, family, "--records")
-	if diag.KindOf(err) == diag.Input {
+	data, err := datastore.Folder(ctx, d, family, "--records", o.Records)
+	if o.Records == "" && diag.KindOf(err) == diag.Input {
 		return nil, nil // of most devices there is none
 	}
 	return data, err
@@ -176,7 +173,7 @@ func (w *outcome) rows(s *iostreams.Streams, f table.Format) *show.Rows[ask.Rung
 			if math.IsNaN(float64(r.Predicted)) {
 				return ""
 			}
-			return digits.Rate(unit.FlopsPerSecond(w.rate(r.Predicted)), w.problem.DType)
+			return digits.Rate(unit.FlopsPerSecond(w.problem.Flops()/float64(r.Predicted)), w.problem.DType)
 		}),
 		show.Text("limited by", func(r *rung) string {
 			share, ok := r.CostShare(r.Limit)
@@ -221,6 +218,3 @@ func (w *outcome) claims() (header []string, rows [][]string) {
 	}
 	return []string{"verdict", "claim", "evidence"}, rows
 }
-
-// rate is the rate for a time, NaN if there is none.
-func (w *outcome) rate(t ask.Number) float64 { return w.problem.Flops() / float64(t) }

@@ -1,15 +1,21 @@
 package measurecmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/timing"
@@ -87,7 +93,11 @@ type recording struct {
 	folder, merged string
 }
 
-// record opens a folder, and lets GPUs measure into it. done is told of each measurement.
+// checkInterval is how long a GPU measures between two looks at its known kernels. A look takes about a tenth of a
+// second. What was measured since the last one is lost with the process.
+const checkInterval = 10 * time.Second
+
+// record opens a folder, and lets GPUs measure into it. It tells a bar what goes wrong, and done of each measurement.
 func (m *measuring) record(
 	ctx context.Context, gpus []*measure.GPU, folder string, w *work, bar *table.Bar, done func(dataset.Measurement),
 ) (*recording, error) {
@@ -97,9 +107,25 @@ func (m *measuring) record(
 	if r.store, err = datastore.ContinueShard(ctx, m.Factory.Streams, gpus[0].Data, folder, m.shard, r.work); err != nil {
 		return nil, err
 	}
-	r.Fleet = datastore.NewFleet(r.store, gpus, m.RetryFailed, w.best, w.times, bar, done)
-	if r.Alone = !m.Share.On(); r.Alone {
-		r.Keep = r.store.Append
+	r.Fleet = &measure.Fleet{GPUs: gpus, Known: measure.KnownFrom(w.best, w.times), Data: r.store.Data,
+		Interval: checkInterval, Keep: r.store.Append, Alone: !m.Share.On()}
+	if !r.Alone {
+		r.Keep = func(ms ...dataset.Measurement) error { return cmp.Or(r.store.Append(ms...), r.store.Sync()) }
+	}
+	for _, g := range gpus {
+		g.RetryFailed = m.RetryFailed
+		g.Retry = func(err error, wait time.Duration, attempt, of int) {
+			bar.Warn(session.Retrying(err, wait, attempt, of))
+		}
+	}
+	r.Done = func(m dataset.Measurement) {
+		done(m)
+		if why, worth := datastore.LeftOut(&m); worth {
+			bar.Warn(why)
+		}
+	}
+	r.Aside = func(g *measure.GPU, why error) {
+		bar.Warn(fmt.Sprintf("GPU %s is set aside, and its work is for others: %s", g.Name, diag.Line(why)))
 	}
 	if err := r.Begin(ctx); err != nil {
 		err = r.stopped(ctx, err)
@@ -124,7 +150,11 @@ func (m *measuring) place(c dataset.Conditions, suffix string) string {
 	if m.Records != "" {
 		return m.Records
 	}
-	folder := datastore.DefaultFolder(c) + suffix
+	folder := c.Device + "-" + c.Kernel
+	if c.WarmL2 {
+		folder += "-warm"
+	}
+	folder += "-" + time.Now().Format(time.DateOnly) + suffix
 	m.Factory.Streams.Note("measurements are kept in " + folder)
 	return folder
 }
@@ -132,4 +162,19 @@ func (m *measuring) place(c dataset.Conditions, suffix string) string {
 // rate is a number of measurements, and how many per second.
 func rate(n int, seconds float64) string {
 	return fmt.Sprintf("%d measured, %.1f/s", n, float64(n)/max(seconds, 1e-3))
+}
+
+// NewLend returns the command at the other end of --remote.
+func NewLend(f *session.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use:   "lend EXECUTOR",
+		Short: "Lend the GPU of this machine to another one",
+		Long: "Run an executor plugin of this machine for `origami tune --remote` or `bench --remote` on another\n" +
+			"one, over standard input and output. The plugin must be trusted here. It ends with the connection.",
+		Example: "  origami tune sizes.yaml --arch sm90@h200 --executor cuda --remote 'ssh node1 origami lend cuda'",
+		Args:    session.OneArgument("EXECUTOR", "an executor plugin, as in cuda"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.Lend(cmd.Context(), args[0], os.Stdin, os.Stdout)
+		},
+	}
 }

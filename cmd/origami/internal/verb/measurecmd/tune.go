@@ -124,8 +124,11 @@ func Tune(ctx context.Context, o *TuneOptions) (err error) {
 			err = closed
 		}
 	}()
-	t := &tune.Tuner{Sizes: s.plan.Sizes, Prior: tune.PriorOf(s.arch.Describe()), Regret: o.regret, Most: o.Most,
-		Unchecked: unchecked(s.arch.Describe(), s.kernel)}
+	d := s.arch.Describe()
+	t := &tune.Tuner{Sizes: s.plan.Sizes, Prior: tune.PriorOf(d), Regret: o.regret, Most: o.Most,
+		Unchecked: !slices.ContainsFunc(d.Uncertainty, func(u arch.Uncertainty) bool {
+			return u.Kernel == s.kernel && u.Evidence == "" && u.Sigma > 0
+		})}
 	if o.DryRun {
 		return s.dryRun(ctx, t)
 	}
@@ -228,13 +231,6 @@ func (o *TuneOptions) readProblems(ctx context.Context) (*tune.File, error) {
 		o.Factory.Streams.Note("what is tuned is " + strings.Join(assumed, ", and "))
 	}
 	return tune.Of(problems.Shapes(rows), cmp.Or(o.Query.Problems, "-m -n -k")), nil
-}
-
-// unchecked reports whether the model states no error for the kernels.
-func unchecked(d *arch.Description, kernel string) bool {
-	return !slices.ContainsFunc(d.Uncertainty, func(u arch.Uncertainty) bool {
-		return u.Kernel == kernel && u.Evidence == "" && u.Sigma > 0
-	})
 }
 
 // writeLogics writes a logic for each problem type.

@@ -134,15 +134,9 @@ func (s *tuning) takePart() error {
 
 // read reads the data set whose times stand in for measurements.
 func (s *tuning) read(ctx context.Context) (err error) {
-	d, folder := s.arch.Describe(), s.o.Records
-	if s.known = true; folder == "" {
-		s.data, err = datastore.Shipped(d, s.kernel, "--records")
-		return err
-	}
-	if _, err := os.Stat(filepath.Join(folder, datastore.TuneFile)); !errors.Is(err, fs.ErrNotExist) {
-		s.known = false // it was tuned, and has not all candidates
-	}
-	s.data, err = datastore.Folder(ctx, d, s.kernel, "--records", folder)
+	_, missing := os.Stat(filepath.Join(s.o.Records, datastore.TuneFile))
+	s.known = s.o.Records == "" || errors.Is(missing, fs.ErrNotExist) // what was tuned has not all candidates
+	s.data, err = datastore.Folder(ctx, s.arch.Describe(), s.kernel, "--records", s.o.Records)
 	return err
 }
 
@@ -298,9 +292,6 @@ func (s *tuning) writeOutcome(text []byte) error {
 // recall looks up what is recorded.
 func (s *tuning) recall(t *tune.Tuner) (known []tune.Measured) {
 	for i := range t.Sizes {
-		if s.data.SweepLen(t.Sizes[i].Problem) == 0 {
-			continue
-		}
 		for j := range t.Sizes[i].Candidates {
 			task := tune.Task{Size: i, Candidate: j}
 			if m, there := s.recordedAt(t, task); there && (m.Median > 0 || !s.o.RetryFailed) {

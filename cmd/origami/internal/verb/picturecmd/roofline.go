@@ -133,10 +133,7 @@ func (o *RooflineOptions) draw(ctx context.Context) (*picture, error) {
 		Failed: list.Failures.Add}
 	if o.Measured || o.Records != "" {
 		q.Records = func(d *arch.Description) (*dataset.Dataset, error) {
-			if o.Records != "" {
-				return datastore.Folder(ctx, d, o.Factory.Settings.Kernel, "--records", o.Records)
-			}
-			return datastore.Shipped(d, o.Factory.Settings.Kernel, "--records")
+			return datastore.Folder(ctx, d, o.Factory.Settings.Kernel, "--records", o.Records)
 		}
 	}
 	sides, err := o.open(ctx, q.Records != nil)

@@ -3,12 +3,18 @@
 package recordscmd
 
 import (
+	"cmp"
 	"context"
+	"math"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
@@ -16,6 +22,10 @@ import (
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // New returns the command with its subcommands.
@@ -105,7 +115,7 @@ type verifiedJSON struct {
 }
 
 func verify(ctx context.Context, f *session.Factory, folders []string) error {
-	all, err := expand(folders)
+	all, err := datastore.Expand(folders)
 	if err != nil {
 		return err
 	}
@@ -135,21 +145,9 @@ func verify(ctx context.Context, f *session.Factory, folders []string) error {
 	return err
 }
 
-// expand lists the folders of shards in place of a folder that has them.
-func expand(folders []string) (all []string, err error) {
-	for _, folder := range folders {
-		expanded, err := datastore.Expand(folder)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, expanded...)
-	}
-	return all, nil
-}
-
 // merge merges.
 func merge(ctx context.Context, f *session.Factory, into string, folders []string) error {
-	all, err := expand(folders)
+	all, err := datastore.Expand(folders)
 	if err != nil {
 		return err
 	}
@@ -195,4 +193,254 @@ func write(f *session.Factory, into string, folders int, m *datastore.Merging) e
 		table.Line(s, "missing", "%s", strings.Join(out.Missing, "; "))
 	}
 	return nil
+}
+
+// shownJSON says what a folder of measurements has.
+type shownJSON struct {
+	Arch         string   `json:"arch"` // what was measured
+	Device       string   `json:"device"`
+	DriverName   string   `json:"driver_device_name,omitempty"` // the driver's name of the device
+	Kernel       string   `json:"kernel"`                       // the kernel family
+	Executor     string   `json:"executor,omitempty"`           // what ran the kernels
+	Version      string   `json:"executor_version,omitempty"`
+	Source       string   `json:"source"`         // what measured
+	Problems     int      `json:"problems"`       // how many have candidates
+	Measurements int      `json:"measurements"`   // of the sweep and the finals
+	OK           int      `json:"ok"`             // how many have a time
+	Wrong        int      `json:"wrong_numerics"` // how many do not, by status
+	NotBuilt     int      `json:"not_built"`
+	Failed       int      `json:"failed"`
+	Checks       int      `json:"checks"` // how often a known kernel was timed
+	GPUs         []gpuRow `json:"gpus"`   // by the GPU and the driver, if they are recorded
+}
+
+// gpuRow is what one GPU measured under one driver.
+type gpuRow struct {
+	GPU          string    `json:"gpu"`          // its number, with --remote and its command; empty if there was one
+	Driver       string    `json:"driver"`       // the driver's version
+	Measurements int       `json:"measurements"` // how many, checks not included
+	From         time.Time `json:"from"`         // the first and the last measurement
+	To           time.Time `json:"to"`
+	// the highest clock
+	Clock unit.Hertz `json:"clock_hz,omitempty" unit:"Hz"`
+	// times of known kernels ÷ their medians over all GPUs
+	Least ask.Number `json:"known_least"`
+	Most  ask.Number `json:"known_most"`
+}
+
+func newShow(f *session.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show FOLDER",
+		Short:   "Show what a folder of measurements has",
+		Long:    "Show what was measured into a folder, by which GPUs, and how steady they were.",
+		Example: "  origami records show ./tuned",
+		Args:    session.OneArgument("FOLDER", "a folder of measurements"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := open(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return showFolder(f, d)
+		},
+	}
+}
+
+// open reads a folder. A last line that is being written is left out.
+func open(ctx context.Context, folder string) (*dataset.Dataset, error) {
+	return session.UntilCancelled(ctx, func() (*dataset.Dataset, error) {
+		d, _, err := dataset.Recover(filepath.Clean(folder), datastore.Files(ctx, folder))
+		return d, err
+	})
+}
+
+func showFolder(f *session.Factory, d *dataset.Dataset) error {
+	count := func(status dataset.Status) int {
+		return d.Count(func(m *dataset.Measurement) bool { return m.Status == status })
+	}
+	s := shownJSON{Arch: d.Arch, Device: d.Device, DriverName: d.DriverName, Kernel: d.Kernel, Executor: d.Executor,
+		Version: d.ExecutorVersion, Source: d.Source, Problems: len(d.Problems()), Measurements: d.Len(),
+		OK: count(dataset.OK), Wrong: count(dataset.Wrong), NotBuilt: count(dataset.NotBuilt),
+		Failed: count(dataset.Failed) + count(dataset.Timeout), Checks: len(d.Checks()), GPUs: gpus(d)}
+	key := show.Key[gpuRow]
+	return show.Answer(f.Streams, f.Format(), s, func() {
+		table.Line(f.Streams, "device", "%s@%s %s", s.Arch, s.Device, s.DriverName)
+		table.Line(f.Streams, "kernel", "%s, %s %s", s.Kernel, s.Executor, s.Version)
+		table.Line(f.Streams, "measured", "%s of %s, %d with a time, %d wrong, %d not built, %d failed",
+			digits.Plural(s.Measurements, "measurement", "measurements"), digits.Plural(s.Problems, "problem", "problems"), s.OK,
+			s.Wrong, s.NotBuilt, s.Failed)
+		f.Streams.Printf("\n")
+	}, s.GPUs, key("gpu"), key("driver"), key("measurements"),
+		show.Text("from", func(g *gpuRow) string { return day(g.From) }),
+		show.Text("to", func(g *gpuRow) string { return day(g.To) }), key("clock_hz", "clock"),
+		key("known_least", "known kernels, least"), key("known_most", "most ÷ median"))
+}
+
+func day(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// gpus says what each GPU measured.
+func gpus(d *dataset.Dataset) []gpuRow {
+	type kernel struct {
+		problem gemm.Problem
+		config  gemm.Config
+	}
+	times := map[kernel][]unit.Seconds{} // of known kernels
+	for _, m := range d.Checks() {
+		k := kernel{m.Problem, m.Config}
+		times[k] = append(times[k], m.Median)
+	}
+	unknown := func(m dataset.Measurement) bool { return m.Environment == nil }
+	all := slices.DeleteFunc(append(d.All(), d.Checks()...), unknown)
+	rows := []gpuRow{}
+	for _, of := range score.GroupBy(all, func(m *dataset.Measurement) [2]string {
+		return [...]string{m.GPU, m.Environment.Driver}
+	}) {
+		r := gpuRow{GPU: of[0].GPU, Driver: of[0].Environment.Driver, Least: ask.Number(math.NaN()),
+			Most: ask.Number(math.NaN())}
+		for i := range of {
+			m := &of[i]
+			if m.Phase == dataset.Check {
+				v := ask.Number(m.Median / stats.Median(times[kernel{m.Problem, m.Config}]))
+				if !(r.Least < v) {
+					r.Least = v
+				}
+				if !(r.Most > v) {
+					r.Most = v
+				}
+				continue
+			}
+			r.Measurements++
+			r.Clock = max(r.Clock, m.ClockMax)
+			at := m.Environment.Time
+			if r.From.IsZero() || at.Before(r.From) {
+				r.From = at
+			}
+			if at.After(r.To) {
+				r.To = at
+			}
+		}
+		rows = append(rows, r)
+	}
+	slices.SortFunc(rows, func(a, b gpuRow) int {
+		return cmp.Or(cmp.Compare(a.GPU, b.GPU), cmp.Compare(a.Driver, b.Driver))
+	})
+	return rows
+}
+
+// differentJSON is a summary of how two folders differ.
+type differentJSON struct {
+	Conditions string     `json:"conditions,omitempty"` // the first of the conditions that differ
+	Both       int        `json:"in_both"`              // how many measurements both have
+	First      int        `json:"in_first"`             // how many only one has
+	Second     int        `json:"in_second"`
+	Ratio      ask.Number `json:"ratio"` // the median of the second's times ÷ the first's
+}
+
+// differing is a kernel whose measurement differs.
+type differing struct {
+	Problem gemm.Record `json:"problem"` // the problem, and the kernel
+	Kernel  string      `json:"kernel"`
+	// the outcomes in both folders
+	First  dataset.Status `json:"first_status"`
+	Second dataset.Status `json:"second_status"`
+	// the times
+	FirstTime  ask.Number `json:"first_seconds" unit:"s"`
+	SecondTime ask.Number `json:"second_seconds" unit:"s"`
+}
+
+// seconds is a time, NaN without one.
+func seconds(m *dataset.Measurement) ask.Number {
+	return ask.Number(cmp.Or(float64(m.Median), math.NaN()))
+}
+
+// off is the least difference of two times that is listed, as a share: what repeats, repeats within 1 or 2 %.
+const off = 0.04
+
+func newDiff(f *session.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use:   "diff FOLDER FOLDER",
+		Short: "Show in what two folders of measurements differ",
+		Long: "Show which kernels of two folders have another outcome, or times that differ by more than 4 %, and how\n" +
+			"many measurements only one of them has.",
+		Example: "  origami records diff ./tuned/shard-1-of-2 ./tuned/shard-2-of-2",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				return nil
+			}
+			return diag.Inputf("it takes two folders, and %d are named", len(args)).At("%s", session.Place(cmd)).
+				Do("write `%s FOLDER FOLDER`", cmd.CommandPath())
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			first, err := open(cmd.Context(), args[0])
+			second, also := open(cmd.Context(), args[1])
+			if err = cmp.Or(err, also); err != nil {
+				return err
+			}
+			return diff(f, first, second)
+		},
+	}
+}
+
+func diff(f *session.Factory, first, second *dataset.Dataset) error {
+	sum := differentJSON{Conditions: first.Difference(second.Conditions), Ratio: ask.Number(math.NaN())}
+	var rows []differing
+	var ratios []float64
+	for _, m := range first.All() {
+		if m.Phase != dataset.Sweep {
+			continue
+		}
+		other, there := second.Like(&m)
+		if !there {
+			sum.First++
+			continue
+		}
+		sum.Both++
+		if m.Status == dataset.OK && other.Status == dataset.OK {
+			r := float64(other.Median / m.Median)
+			ratios = append(ratios, r)
+			if r < 1+off && r > 1-off {
+				continue
+			}
+		} else if m.Status == other.Status {
+			continue
+		}
+		rows = append(rows, differing{m.Problem.Record(), m.Label(), m.Status, other.Status, seconds(&m), seconds(&other)})
+	}
+	for _, m := range second.All() {
+		if _, there := first.Like(&m); m.Phase == dataset.Sweep && !there {
+			sum.Second++
+		}
+	}
+	if len(ratios) > 0 {
+		sum.Ratio = ask.Number(stats.Median(ratios))
+	}
+	return writeDiff(f, &sum, rows)
+}
+
+func writeDiff(f *session.Factory, sum *differentJSON, rows []differing) error {
+	s, format := f.Streams, f.Format()
+	if format == table.Table {
+		if sum.Conditions != "" {
+			table.Line(s, "conditions", "%s", sum.Conditions)
+		}
+		table.Line(s, "measured", "%d in both, %d only in the first, %d only in the second", sum.Both, sum.First, sum.Second)
+		if v := float64(sum.Ratio); !math.IsNaN(v) {
+			table.Line(s, "times", "those of the second are %.4g times those of the first, at the median", v)
+		}
+		if len(rows) == 0 {
+			return nil
+		}
+		s.Printf("\n")
+	}
+	key := show.Key[differing]
+	err := show.Write(s, format, rows, key("problem"), key("kernel"), key("first_status", "first"),
+		key("second_status", "second"), key("first_seconds", "first"), key("second_seconds", "second"))
+	if err == nil && format == table.JSON {
+		err = table.JSONLine(s, map[string]*differentJSON{"summary": sum})
+	}
+	return err
 }

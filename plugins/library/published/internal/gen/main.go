@@ -7,10 +7,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/csv"
-	"errors"
 	"fmt"
-	"io"
 	"log"
 	"os"
 	"path/filepath"
@@ -71,7 +68,7 @@ func build(folder string) ([]byte, error) {
 			all, err = read(all, path, file, len(sources))
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, err
 		}
 	}
 	return write(fastest(sampled(all, sources)))
@@ -79,45 +76,26 @@ func build(folder string) ([]byte, error) {
 
 // read adds the rows of a table that are of a series.
 func read(all []timing, path string, file []byte, series int) ([]timing, error) {
-	text, err := columns.NewReader(bytes.NewReader(file), path, "split it")
+	text, err := columns.Open(bytes.NewReader(file), path, "split it")
 	if err != nil {
 		return nil, err
 	}
-	rows := csv.NewReader(text)
-	header, err := rows.Read()
-	if err != nil {
-		return nil, err
-	}
-	column := map[string]int{}
-	for i, name := range header {
-		column[name] = i + 1 // 0 is no column
-	}
-	for {
-		cells, err := rows.Read()
-		if errors.Is(err, io.EOF) {
-			return all, nil
+	table := columns.Table{Place: path, Fix: "restore it", Columns: []string{"series", "m", "n", "k", "time_us"}}
+	err = table.Each(text, func(r *columns.Row) error {
+		if r.Text("series") == "" {
+			return nil
 		}
-		if err != nil {
-			return nil, err
+		t := timing{series: r.Number("series"), m: r.Count("m"), n: r.Count("n"), k: r.Count("k"), us: r.Positive("time_us")}
+		if t.series >= series {
+			r.Fault("series", "there is no series %d", t.series)
 		}
-		cell := func(name string) string { return append([]string{""}, cells...)[column[name]] }
-		if cell("series") == "" {
-			continue
-		}
-		var t timing
-		for name, to := range map[string]*int{"series": &t.series, "m": &t.m, "n": &t.n, "k": &t.k} {
-			if *to, err = strconv.Atoi(cell(name)); err != nil {
-				return nil, fmt.Errorf("%w: %v", err, cells)
-			}
-		}
-		if t.us, err = strconv.ParseFloat(cell("time_us"), 64); err != nil || t.series < 0 || t.series >= series {
-			return nil, fmt.Errorf("no time of a series of series.csv: %v", cells)
-		}
-		if n := cell("figures"); n != "" && n != "1" && cell("time_us_min") != "" {
-			t.low, t.high, t.many = digits(cell("time_us_min")), digits(cell("time_us_max")), n
+		if n := r.Text("figures"); n != "" && n != "1" && r.Text("time_us_min") != "" {
+			t.low, t.high, t.many = digits(r.Text("time_us_min")), digits(r.Text("time_us_max")), n
 		}
 		all = append(all, t)
-	}
+		return nil
+	})
+	return all, err
 }
 
 // digits writes four digits, more of them than a clock of 1 µs or six runs can hold.

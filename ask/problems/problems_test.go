@@ -50,11 +50,11 @@ func TestReadCSV(t *testing.T) {
 	}
 	want := []Problem{
 		{gemm.Problem{M: 1, N: 2, K: 3, Batch: 4, AMajor: gemm.MajorK, BMajor: gemm.MajorK,
-			DType: gemm.BF16}, "p.csv:3", nil},
+			DType: gemm.BF16}, "p.csv:3", nil, 0},
 		{gemm.Problem{M: 10, N: 20, K: 30, Batch: 1, AMajor: gemm.MajorK, BMajor: gemm.MajorN,
-			DType: gemm.FP16}, "p.csv:4", nil},
+			DType: gemm.FP16}, "p.csv:4", nil, 0},
 		{gemm.Problem{M: 100, N: 200, K: 300, Batch: 7, AMajor: gemm.MajorM, BMajor: gemm.MajorN, DType: gemm.FP8},
-			"p.csv:6", nil},
+			"p.csv:6", nil, 0},
 	}
 	if diff := cmp.Diff(want, good); diff != "" {
 		t.Error(diff)

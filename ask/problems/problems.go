@@ -58,6 +58,7 @@ type File struct {
 	rows   rows
 	begun  bool // there was a row
 	one    bool // the problem in grid is all
+	again  bool // several columns say the same
 	grid   grid // what is left of a row that stands for several problems
 	// before and after are the shares of the file that had been read before and after the row.
 	before, after float64
@@ -119,7 +120,8 @@ func newFile(name string, rows rows, base gemm.Problem) (*File, error) {
 			return nil, diag.Inputf("column %s is missing", required).At("%s", rows.line()).Do(headerForm)
 		}
 	}
-	return &File{name: name, base: base, header: header, rows: rows}, nil
+	again := len(slices.Compact(slices.Sorted(slices.Values(header)))) < len(header) || slices.Contains(header, layout)
+	return &File{name: name, base: base, header: header, rows: rows, again: again}, nil
 }
 
 // unknownColumn returns an error for a column that cannot be a label: it has no name, or looks like a column of the
@@ -204,7 +206,7 @@ func (f *File) parse(cells []string, brief bool) error {
 		}
 		before := g.row.Problem
 		fix, err := g.set(column, cell)
-		if err == nil && f.contradicts(cells, i) && g.row.Problem != before {
+		if f.again && err == nil && g.row.Problem != before && f.contradicts(cells, i) {
 			fix, err = "leave one of them out", errors.New("is not what another column says")
 		}
 		switch {

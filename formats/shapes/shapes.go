@@ -31,10 +31,12 @@ type reader struct {
 	line int
 	rows []Row
 	seen map[string]int // the places in rows
-	// table reads the rows of a table with a header, and tune is what Inductor has logged of a product so far.
+	// table reads the rows of a table with a header, and tune is what Inductor has logged of a product so far, from the
+	// line tuned.
 	table  func(record) (product, error)
 	header []string
 	tune   string
+	tuned  int
 	why    error // why a text in a known format names no products
 }
 
@@ -124,7 +126,7 @@ func (p product) cells() ([]string, error) {
 	case err != nil:
 		return nil, err
 	case a.CostsLike() != b.CostsLike():
-		return nil, diag.Inputf("A is %s and B is %s: no model multiplies two types", a, b).Do(asCSV)
+		return nil, diag.Inputf("A and B are %s and %s, and no model multiplies two types", min(a, b), max(a, b)).Do(asCSV)
 	}
 	if v, err := strconv.ParseFloat(p.beta, 64); err == nil && v == 0 {
 		p.beta = ""

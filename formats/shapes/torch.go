@@ -73,7 +73,7 @@ func tuned(r *reader, line string) {
 		r.tune += line + "\n"
 	case strings.Contains(line, "("): // others say how long it took
 		r.endTune()
-		r.tune = line + "\n"
+		r.tune, r.tuned = line+"\n", r.line
 	}
 }
 
@@ -93,7 +93,10 @@ func (r *reader) endTune() {
 		c.types = strings.Split(x[4], ", ")
 	}
 	p, err := c.product()
+	now := r.line
+	r.line = r.tuned
 	r.add(p, 0, err)
+	r.line = now
 }
 
 // whole reads lists of whole numbers. A size that is no number but a symbol is 0, which no problem has.

@@ -128,8 +128,8 @@ func newFile(name string, rows rows, base gemm.Problem) (*File, error) {
 // problem that is spelled wrong.
 func unknownColumn(name, at string) error {
 	e := diag.Inputf("unknown column %q", name).At("%s", at)
-	if means := telling(name); means != "" {
-		return e.Do("%s, or labels.%s to pass it through", means, name)
+	if telling.MatchString(name) {
+		return e.Do("%s, or labels.%s to pass it through", meant(name), name)
 	}
 	name = strings.TrimPrefix(name, "labels.")
 	if near := diag.Typo(name, columns); near != "" {

@@ -57,23 +57,18 @@ func (f *File) contradicts(cells []string, i int) bool {
 	return false
 }
 
-// kinds are the columns that no answer may pass over in silence, by what their names have.
-var kinds = []struct {
-	name  *regexp.Regexp
-	means string
-}{
-	{regexp.MustCompile(`^[\w -]*(type|precision)[\w -]*$`), "did you mean dtype or out_dtype? Name it so"},
-	{regexp.MustCompile(`^[\w -]*(layout|trans|major|order)[\w -]*$`), "did you mean layout, trans_a or trans_b? Name it so"},
-	{regexp.MustCompile(`^([\w -]*batch[\w -]*|b)$`), "did you mean batch? Name it so"},
-	{regexp.MustCompile(`^scheme$`), "leave the scales of operands to the model's option scheme, which all rows share"},
-}
+// telling are what no answer may pass over in silence: names that speak of a type, a layout, a batch or scales.
+var telling = regexp.MustCompile(`(?i)^[\w -]*(type|precision|layout|trans|major|order|batch)[\w -]*$|^(b|scheme)$`)
 
-// telling returns what a column could mean that has an unknown name and says a type, a layout, a batch or scales.
-func telling(name string) string {
-	for _, kind := range kinds {
-		if kind.name.MatchString(strings.ToLower(name)) {
-			return kind.means
-		}
+// meant returns what a column with a telling name could mean.
+func meant(name string) string {
+	switch lower := strings.ToLower(name); {
+	case lower == "scheme":
+		return "leave the scales of operands to the model's option scheme, which all rows share"
+	case lower == "b" || strings.Contains(lower, "batch"):
+		return "did you mean batch? Name it so"
+	case strings.Contains(lower, "type") || strings.Contains(lower, "precision"):
+		return "did you mean dtype or out_dtype? Name it so"
 	}
-	return ""
+	return "did you mean layout, trans_a or trans_b? Name it so"
 }

@@ -139,11 +139,8 @@ func (t DType) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 // affixes are what libraries write around the name of a type: torch.bfloat16, c10::Half, CUDA_R_16BF, f16_r.
 var affixes = regexp.MustCompile(`^(torch\.|c10::|(cuda_|hip_)?r_)|_r$`)
 
-// withScales are names for a type and its scales, which a problem does not say: the type, and how many elements have a
-// scale.
-var withScales = map[string][2]string{
-	"mxfp8": {"fp8", "32"}, "mxfp6": {"fp6", "32"}, "mxfp4": {"fp4", "32"}, "nvfp4": {"fp4", "16"},
-}
+// withScales are names for a type and how many elements have a scale, which a problem does not say.
+var withScales = map[string]string{"mxfp8": "32", "mxfp6": "32", "mxfp4": "32", "nvfp4": "16"}
 
 // ParseDType reads the name of a type, or one of the names that PyTorch, Triton, CUDA, HIP and papers have for it. Case
 // does not matter.
@@ -163,9 +160,9 @@ func ParseDType(s string) (DType, error) {
 		return 0, diag.Inputf("no model predicts %s: no kernel family multiplies it, and no times of it are recorded", s).
 			Do("use one of %s", TypeNames(operands))
 	}
-	if x, ok := withScales[lower]; ok {
-		return 0, diag.Inputf("%s is %s with a scale per %s elements, which is no part of a type", s, x[0], x[1]).
-			Do("write %s, and leave the scales to the model's option scheme=block%s", x[0], x[1])
+	if elements, ok := withScales[lower]; ok {
+		return 0, diag.Inputf("%s is a type with a scale per %s elements, which is no part of it", s, elements).
+			Do("write %s, and leave the scales to the model's option scheme=block%s", lower[2:], elements)
 	}
 	var names []string
 	for _, t := range types[FP16:end] {

@@ -115,17 +115,6 @@ func whole(text, between string) (lists [][]int) {
 	return lists
 }
 
-// event is an event of a trace, as far as it is of interest.
-type event struct {
-	Name, Cat string
-	Args      struct {
-		Dims     json.RawMessage `json:"Input Dims"`
-		Strides  json.RawMessage `json:"Input Strides"`
-		Types    []string        `json:"Input type"`
-		Concrete json.RawMessage `json:"Concrete Inputs"`
-	}
-}
-
 // Trace reads the products of a trace that torch.profiler records with shapes. Each event of the CPU is a call.
 func Trace(in io.Reader) ([]Row, error) {
 	r := &reader{seen: map[string]int{}}
@@ -150,20 +139,23 @@ func Trace(in io.Reader) ([]Row, error) {
 
 // event adds the product of an event that is one.
 func (r *reader) event(raw json.RawMessage) {
-	var e event
-	op, known := "", false
-	if json.Unmarshal(raw, &e) == nil && e.Args.Dims != nil && (e.Cat == "cpu_op" || e.Cat == "Operator") {
-		op = strings.TrimPrefix(e.Name, "aten::")
-		_, known = operators[op]
+	var e struct {
+		Name, Cat string
+		Args      map[string]json.RawMessage
 	}
-	if !known && !strings.HasSuffix(op, "grouped_mm") {
+	_ = json.Unmarshal(raw, &e) // what is missing is reported
+	c := call{op: strings.TrimPrefix(e.Name, "aten::")}
+	_, known := operators[c.op]
+	if e.Cat != "cpu_op" && e.Cat != "Operator" || !known && !strings.HasSuffix(c.op, "grouped_mm") ||
+		e.Args["Input Dims"] == nil {
 		return
 	}
-	c := call{op: op, types: e.Args.Types}
-	_ = json.Unmarshal(e.Args.Dims, &c.dims) // what is missing is reported
-	_ = json.Unmarshal(e.Args.Strides, &c.strides)
 	var concrete []string
-	if json.Unmarshal(e.Args.Concrete, &concrete) == nil && op == "_scaled_mm" && len(concrete) > 6 {
+	for name, to := range map[string]any{"Input Dims": &c.dims, "Input Strides": &c.strides, "Input type": &c.types,
+		"Concrete Inputs": &concrete} {
+		_ = json.Unmarshal(e.Args[name], to)
+	}
+	if c.op == "_scaled_mm" && len(concrete) > 6 {
 		c.out = map[string]string{"5": "fp16", "6": "fp32", "15": "bf16"}[concrete[6]] // of c10::ScalarType
 	}
 	p, err := c.product()

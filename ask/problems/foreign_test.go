@@ -80,8 +80,8 @@ func TestReadForeign(t *testing.T) {
 			t.Fatal(err)
 		}
 		first, second, end := file.Next(false), file.Next(false), file.Next(false)
-		if p := first.Problem; first.Bad != nil || p.String() != "8x64x32 bf16 trans-b" || p.Count != 2 || p.Where != "p.log:2" ||
-			len(p.Labels) != 1 || p.Labels[0] != "2" {
+		if p := first.Problem; first.Bad != nil || p.String() != "8x64x32 bf16 trans-b" || p.Count != 2 ||
+			p.Where != "p.log:2" || len(p.Labels) != 1 || p.Labels[0] != "2" {
 			t.Errorf("got %+v", first)
 		}
 		if second.Bad == nil || !strings.HasPrefix(second.Bad.Error(), "p.log:3: products of _grouped_mm are not read") {

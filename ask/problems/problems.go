@@ -50,7 +50,8 @@ type Row struct {
 
 // File reads problems: rows of cells with the columns m, n, k and optionally batch, trans_a, trans_b (0, 1,
 // false or true), dtype and gemm.MoreColumns, in any order and case, or with names as in aliases. An empty cell, and a
-// column that is not there, mean what base has. Other columns are labels. A row whose sizes are lists or ranges stands for all combinations.
+// column that is not there, mean what base has. Other columns are labels. A row whose sizes are lists or ranges stands
+// for all combinations.
 type File struct {
 	name   string
 	base   gemm.Problem
@@ -65,8 +66,8 @@ type File struct {
 }
 
 // Open reads the names of the columns, or all of a text that package shapes reads. Of others, what begins like JSON is
-// JSON or JSON Lines; a header with a tab is TSV, and any other is CSV. size is the size of the file in bytes, 0 if it is
-// unknown.
+// JSON or JSON Lines; a header with a tab is TSV, and any other is CSV. size is the size of the file in bytes, 0 if it
+// is unknown.
 func Open(name string, r io.Reader, size int64, base gemm.Problem) (*File, error) {
 	rows, rest, err := openForeign(name, r)
 	if rows == nil && err == nil {

@@ -255,8 +255,9 @@ func FuzzProblems(f *testing.F) {
 		"M\tn\tK\tname\n1e3\t2.0\t3:9\tx\n", `[{"m":1,"n":[1,2],"k":"1:9"},{"m":1}`, "{\"m\":1,\"n\":2,\"k\":3}\n{]\n{}",
 		`{"problem":{"m":1,"n":2,"k":3},"labels":{"a":null}} }`, "m,n,k\n1:9999,1:9999,1\n", "[]", "{}",
 		"m,n,k,layout,a_type,b_type,batch count,right_trans_b,count\n1,2,3,nt,f8_r,e4m3,4,1,7\n1,2,3,xx,half,bf16,,0,x\n",
-		"AUTOTUNE mm(4x8, 8x2)\nstrides: [8, 1], [2, 1]\ndtypes: torch.half, torch.half\n", "hipblaslt-bench -m 1 -n 2 -k 3\n",
-		`{"traceEvents": [{"cat": "cpu_op", "name": "aten::mm", "args": {"Input Dims": [[1, 2], [2, 3]]}}]}`, "[cublasLt] x\n",
+		"AUTOTUNE mm(4x8, 8x2)\nstrides: [8, 1], [2, 1]\ndtypes: torch.half, torch.half\n",
+		"hipblaslt-bench -m 1 -n 2 -k 3\n", "[cublasLt] x\n",
+		`{"traceEvents": [{"cat": "cpu_op", "name": "aten::mm", "args": {"Input Dims": [[1, 2], [2, 3]]}}]}`,
 		strings.Repeat("\xb9", 1<<16) + ",n,k\n", // compared with each name, letter by letter, it would take minutes
 	} {
 		f.Add([]byte(seed))

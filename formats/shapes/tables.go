@@ -32,7 +32,7 @@ func Table(header []string) func(record) (product, error) {
 	return nil
 }
 
-// cutlass reads a row of the CSV of CUTLASS's profiler. Operands are as f16:row. Its tensor cores multiply fp32 as TF32.
+// cutlass reads a row of the CSV of CUTLASS's profiler. Operands are as f16:row. Tensor cores multiply fp32 as TF32.
 func cutlass(f record) (p product, err error) {
 	p = product{m: f["m"], n: f["n"], k: f["k"], batch: f["batchcount"], beta: f["beta"]}
 	for m, text := range map[*matrix]string{&p.a: f["a"], &p.b: f["b"], &p.c: cmp.Or(f["d"], f["c"])} {

@@ -18,8 +18,9 @@ var marks = []struct {
 	text string
 	read func(r *reader, from string)
 }{
-	{"AUTOTUNE ", tuned}, {"strides: ", tuned}, {"dtypes: ", tuned}, {"hipblaslt-bench ", bench}, {"rocblas-bench ", bench},
-	{"rocblas_function:", rocblasLog}, {"atmul] A=", ltLog}, {"Perf for datatype =", ck}, {"Gemm", tunableOp},
+	{"AUTOTUNE ", tuned}, {"strides: ", tuned}, {"dtypes: ", tuned}, {"hipblaslt-bench ", bench},
+	{"rocblas-bench ", bench}, {"rocblas_function:", rocblasLog}, {"atmul] A=", ltLog}, {"Perf for datatype =", ck},
+	{"Gemm", tunableOp},
 }
 
 // call is a call of an operator of PyTorch.
@@ -48,7 +49,8 @@ func (c *call) product() (p product, err error) {
 	}
 	a, b := c.dims[at], c.dims[at+1]
 	rank := len(a)
-	p = product{m: strconv.Itoa(a[rank-2]), k: strconv.Itoa(a[rank-1]), n: strconv.Itoa(b[rank-1]), c: matrix{dtype: c.out}}
+	p = product{m: strconv.Itoa(a[rank-2]), k: strconv.Itoa(a[rank-1]), n: strconv.Itoa(b[rank-1])}
+	p.c.dtype = c.out
 	if rank == 3 {
 		p.batch = strconv.Itoa(a[0])
 	}

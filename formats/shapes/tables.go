@@ -9,14 +9,14 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 )
 
-// tables are known by a column.
+// tables are known by a column that no other table has.
 var tables = []struct {
 	columns string
 	read    func(record) (product, error)
 }{
 	{"operationkind", cutlass},
-	{"groupedgemm hipblasltgflops rocblasgflops", record.blas},
-	{"cunum qdtypew bpreshuffle scaleab kernelid splitk", aiter},
+	{"groupedgemm rocblasgflops", record.blas},
+	{"cunum qdtypew bpreshuffle scaleab libtype", aiter},
 }
 
 // Table returns what reads the rows of a program's table with m, n and k, nil for other tables.

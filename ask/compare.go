@@ -396,6 +396,8 @@ type SideStanding struct {
 	// operations per dollar and per joule, as a geometric mean
 	PerDollar *Number `json:"flop_per_dollar,omitempty"`
 	PerJoule  *Number `json:"flop_per_joule,omitempty"`
+	// the sum of the times of all problems, each as often as its label `count` says, if all have one
+	Sum *Number `json:"seconds,omitempty"`
 }
 
 // StandingsOf sums up contests of the same sides.
@@ -415,6 +417,7 @@ func StandingsOf(sides []Contender, rows []Contest) Standings {
 func standing(name string, sides []Contender, rows []Contest, chosen func(*Contest) bool) Standing {
 	out := Standing{Class: name, Sides: make([]SideStanding, len(sides))}
 	ratios, speeds := make([][]float64, len(sides)), make([][]float64, len(sides))
+	sums := make([]float64, len(sides)) // NaN if a time or a count is missing
 	for j := range rows {
 		c := &rows[j]
 		if !chosen(c) {
@@ -434,8 +437,12 @@ func standing(name string, sides []Contender, rows []Contest, chosen func(*Conte
 				ratios[i] = append(ratios[i], float64(*ratio))
 				others += min(i, 1)
 			}
-			if t, ok := c.Time(i); ok {
+			t, ok := c.Time(i)
+			if ok {
 				speeds[i] = append(speeds[i], c.Flops()/float64(t))
+			}
+			if sums[i] += float64(t) * float64(c.Count); !ok || c.Count == 0 {
+				sums[i] = math.NaN()
 			}
 		}
 		out.Compared += min(others, 1)
@@ -444,6 +451,7 @@ func standing(name string, sides []Contender, rows []Contest, chosen func(*Conte
 		s := &out.Sides[i]
 		s.Side, s.Ratio, s.Count = sides[i].Label(), meanPer(1, ratios[i]), len(ratios[i])
 		s.PerDollar, s.PerJoule = meanPer(sides[i].Dollars, speeds[i]), meanPer(sides[i].Watts, speeds[i])
+		s.Sum = known(sums[i], sums[i] > 0)
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
@@ -36,13 +37,15 @@ func setCell(p *gemm.Problem, column, cell string) (fix string, err error) {
 		}
 		return "give 1, 2, 4, 8 or 16", err
 	case "trans_a":
-		trans, err := parseBool(cell)
+		trans, err := parseTrans(cell, "m")
 		p.SetTrans(trans, p.TransB())
-		return "write 0, 1, false or true", err
+		return "write 0, 1, false, true, N, T, row or column", err
 	case "trans_b":
-		trans, err := parseBool(cell)
+		trans, err := parseTrans(cell, "k")
 		p.SetTrans(p.TransA(), trans)
-		return "write 0, 1, false or true", err
+		return "write 0, 1, false, true, N, T, row or column", err
+	case layout:
+		return setLayout(p, cell)
 	case "groups":
 		if !strings.Contains(cell, ",") {
 			cell = strings.Join(strings.Fields(cell), ",") // as origami writes lists
@@ -64,11 +67,11 @@ func setCell(p *gemm.Problem, column, cell string) (fix string, err error) {
 		}
 		return "use one of " + gemm.EpilogueNames() + ", or several in this order, as in bias+gelu", err
 	case "dtype":
-		p.DType, err = parseType(cell, gemm.DTypes())
+		p.DType, fix, err = parseType(cell, gemm.DTypes())
 	case "out_dtype":
-		p.Out, err = parseType(cell, gemm.OutputTypes())
+		p.Out, fix, err = parseType(cell, gemm.OutputTypes())
 	}
-	return "use one of those", err
+	return fix, err
 }
 
 func parseScalar(cell string) (float32, error) {
@@ -79,20 +82,38 @@ func parseScalar(cell string) (float32, error) {
 	return float32(v), nil
 }
 
-func parseType(cell string, list []gemm.DType) (gemm.DType, error) {
-	t, err := gemm.ParseDType(cell)
-	if err != nil {
-		err = errors.New("is none of " + gemm.TypeNames(list))
+func parseType(cell string, list []gemm.DType) (t gemm.DType, fix string, err error) {
+	t, err = gemm.ParseDType(cell)
+	var d *diag.Error
+	if errors.As(err, &d) {
+		fix, err = "use one of those", errors.New("is none of "+gemm.TypeNames(list))
+		if !strings.HasPrefix(d.Fix, "use one of") {
+			fix, _, _ = strings.Cut(d.Fix, " The types are")
+		}
 	}
-	return t, err
+	return t, fix, err
 }
 
-func parseBool(cell string) (bool, error) {
-	switch strings.ToLower(cell) {
-	case "0", "false":
+// parseTrans reads whether a matrix is transposed: in the words of a BLAS, of storage in rows or columns, or by the
+// dimension that it is contiguous along.
+func parseTrans(cell, along string) (bool, error) {
+	switch lower := strings.ToLower(cell); lower {
+	case "0", "false", "n", "row", "rowmajor", "row_major":
 		return false, nil
-	case "1", "true":
+	case "1", "true", "t", "col", "column", "colmajor", "columnmajor", "column_major":
 		return true, nil
+	case "k", "m": // n is not transposed either way
+		return lower == along, nil
 	}
-	return false, errors.New("is neither true nor false")
+	return false, errors.New("is neither true nor false, nor N or T")
+}
+
+// setLayout reads the layouts of A and B, as nt.
+func setLayout(p *gemm.Problem, cell string) (fix string, err error) {
+	lower := strings.ToLower(cell)
+	if len(lower) != 2 || strings.Trim(lower, "nt") != "" {
+		return "write nn, nt, tn or tt, of row-major A and B of which t is transposed", errors.New("is no layout")
+	}
+	p.SetTrans(lower[0] == 't', lower[1] == 't')
+	return "", nil
 }

@@ -251,8 +251,12 @@ func (f *jsonRows) members(list []member, raw []byte, begin, depth int) ([]membe
 		next = end
 		if deepest, ok := f.within[name]; ok && depth <= deepest && value[0] == '{' {
 			var err error
+			from := len(list)
 			if list, err = f.members(list, value, at, depth+1); err != nil {
 				return nil, err
+			}
+			for i := from; i < len(list) && name == "labels"; i++ {
+				list[i].name = "labels." + list[i].name
 			}
 			continue
 		}

@@ -24,6 +24,8 @@ type Problem struct {
 	Where string
 	// Labels are the cells of the columns File.Labels.
 	Labels []string
+	// Count is how often a program computes the problem: what the label count says, 0 without one.
+	Count int
 }
 
 // Shapes returns problems without their places and labels.
@@ -47,8 +49,9 @@ type Row struct {
 }
 
 // File reads problems: rows of cells with the columns m, n, k and optionally batch, trans_a, trans_b (0, 1,
-// false or true), dtype and gemm.MoreColumns, in any order and case. An empty cell, and a column that is not there,
-// mean what base has. Other columns are labels. A row whose sizes are lists or ranges stands for all combinations.
+// false or true), dtype and gemm.MoreColumns, in any order and case, or with names as in aliases. An empty cell, and a
+// column that is not there, mean what base has. Other columns are labels. A row whose sizes are lists or ranges stands
+// for all combinations.
 type File struct {
 	name   string
 	base   gemm.Problem
@@ -56,17 +59,22 @@ type File struct {
 	rows   rows
 	begun  bool // there was a row
 	one    bool // the problem in grid is all
+	again  bool // several columns say the same
 	grid   grid // what is left of a row that stands for several problems
 	// before and after are the shares of the file that had been read before and after the row.
 	before, after float64
 }
 
-// Open reads the names of the columns. What begins like JSON is JSON or JSON Lines; a header with a tab is TSV, and any
-// other is CSV. size is the size of the file in bytes, 0 if it is unknown.
+// Open reads the names of the columns, or all of a text that package shapes reads. Of others, what begins like JSON is
+// JSON or JSON Lines; a header with a tab is TSV, and any other is CSV. size is the size of the file in bytes, 0 if it
+// is unknown.
 func Open(name string, r io.Reader, size int64, base gemm.Problem) (*File, error) {
-	rows, err := openRows(name, limit.Reader(r, name, limit.Table, splitFiles), size,
-		jsonForm{within: map[string]int{"problem": 0, "labels": 0},
-			fix: `write an array of objects, or an object per line, such as {"m": 4096, "n": 4096, "k": 4096}`})
+	rows, rest, err := openForeign(name, r)
+	if rows == nil && err == nil {
+		rows, err = openRows(name, limit.Reader(rest, name, limit.Table, splitFiles), size,
+			jsonForm{within: map[string]int{"problem": 0, "labels": 0},
+				fix: `write an array of objects, or an object per line, such as {"m": 4096, "n": 4096, "k": 4096}`})
+	}
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil, diag.Inputf("the problems file is empty").At("%s", name).Do(headerForm)
@@ -94,16 +102,16 @@ func One(p gemm.Problem) *File {
 
 // newFile checks the names of the columns.
 func newFile(name string, rows rows, base gemm.Problem) (*File, error) {
-	header := slices.Clone(rows.columns())
-	for i, written := range header {
-		written = strings.TrimPrefix(strings.TrimPrefix(written, "problem."), "labels.") // as origami writes them
-		header[i] = written
-		if lower := strings.ToLower(written); slices.Contains(columns, lower) {
-			header[i] = lower
-		} else if err := unknownColumn(written, rows.place(i)); err != nil {
-			return nil, err
+	names, header := slices.Clone(rows.columns()), columnsOf(rows.columns())
+	for i, written := range names {
+		names[i] = strings.TrimPrefix(strings.TrimPrefix(written, "problem."), "labels.") // as origami writes them
+		if header[i] == "" {
+			header[i] = names[i]
+			if err := unknownColumn(written, rows.place(i)); err != nil {
+				return nil, err
+			}
 		}
-		if slices.Index(header, header[i]) < i {
+		if slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, names[i]) }) < i {
 			return nil, diag.Inputf("column %s is there twice", header[i]).At("%s", rows.place(i)).
 				Do("leave one of them out")
 		}
@@ -113,13 +121,18 @@ func newFile(name string, rows rows, base gemm.Problem) (*File, error) {
 			return nil, diag.Inputf("column %s is missing", required).At("%s", rows.line()).Do(headerForm)
 		}
 	}
-	return &File{name: name, base: base, header: header, rows: rows}, nil
+	again := len(slices.Compact(slices.Sorted(slices.Values(header)))) < len(header) || slices.Contains(header, layout)
+	return &File{name: name, base: base, header: header, rows: rows, again: again}, nil
 }
 
 // unknownColumn returns an error for a column that cannot be a label: it has no name, or looks like a column of the
 // problem that is spelled wrong.
 func unknownColumn(name, at string) error {
 	e := diag.Inputf("unknown column %q", name).At("%s", at)
+	if telling.MatchString(name) {
+		return e.Do("%s, or labels.%s to pass it through", meant(name), name)
+	}
+	name = strings.TrimPrefix(name, "labels.")
 	if near := diag.Typo(name, columns); near != "" {
 		return e.Do("did you mean %s? %s", near, headerForm)
 	}
@@ -131,7 +144,9 @@ func unknownColumn(name, at string) error {
 }
 
 // Has reports whether the file has a column.
-func (f *File) Has(column string) bool { return slices.Contains(f.header, column) }
+func (f *File) Has(column string) bool {
+	return slices.Contains(f.header, column) || strings.HasPrefix(column, "trans_") && slices.Contains(f.header, layout)
+}
 
 // Next returns the next row. With brief, a row that is no problem has no reason: the first rows' reasons are enough.
 func (f *File) Next(brief bool) Row {
@@ -181,14 +196,20 @@ func (f *File) parse(cells []string, brief bool) error {
 	g := grid{row: Problem{Problem: f.base, Where: f.rows.line()}, left: 1}
 	for i, cell := range cells {
 		column := f.header[i]
-		if !slices.Contains(columns, column) {
+		if !slices.Contains(columns, column) && column != layout {
 			g.row.Labels = append(g.row.Labels, cell)
-			continue
+			if column != "count" {
+				continue
+			}
 		}
 		if cell == "" && !slices.Contains(columns[:3], column) {
 			continue
 		}
+		before := g.row.Problem
 		fix, err := g.set(column, cell)
+		if f.again && err == nil && g.row.Problem != before && f.contradicts(cells, i) {
+			fix, err = "leave one of them out", errors.New("is not what another column says")
+		}
 		switch {
 		case err != nil && brief:
 			return errUnread
@@ -203,6 +224,10 @@ func (f *File) parse(cells []string, brief bool) error {
 
 // set gives the row what a cell says.
 func (g *grid) set(column, cell string) (fix string, err error) {
+	if column == "count" {
+		g.row.Count, err = ParseSize(cell)
+		return "write how often the program computes the problem", err
+	}
 	at := slices.Index(numbered[:ranged], column)
 	if at < 0 || !strings.ContainsAny(cell, ":,") {
 		return setCell(&g.row.Problem, column, cell)
@@ -247,7 +272,7 @@ func (f *File) More() bool {
 // Labels are the names of the columns that are no part of a problem.
 func (f *File) Labels() (names []string) {
 	for _, name := range f.header {
-		if !slices.Contains(columns, name) {
+		if !slices.Contains(columns, name) && name != layout {
 			names = append(names, name)
 		}
 	}

@@ -50,11 +50,11 @@ func TestReadCSV(t *testing.T) {
 	}
 	want := []Problem{
 		{gemm.Problem{M: 1, N: 2, K: 3, Batch: 4, AMajor: gemm.MajorK, BMajor: gemm.MajorK,
-			DType: gemm.BF16}, "p.csv:3", nil},
+			DType: gemm.BF16}, "p.csv:3", nil, 0},
 		{gemm.Problem{M: 10, N: 20, K: 30, Batch: 1, AMajor: gemm.MajorK, BMajor: gemm.MajorN,
-			DType: gemm.FP16}, "p.csv:4", nil},
+			DType: gemm.FP16}, "p.csv:4", nil, 0},
 		{gemm.Problem{M: 100, N: 200, K: 300, Batch: 7, AMajor: gemm.MajorM, BMajor: gemm.MajorN, DType: gemm.FP8},
-			"p.csv:6", nil},
+			"p.csv:6", nil, 0},
 	}
 	if diff := cmp.Diff(want, good); diff != "" {
 		t.Error(diff)
@@ -254,6 +254,10 @@ func FuzzProblems(f *testing.F) {
 		"m,n,k,out_dtype,lda,ldb,ldc,align_a,align_b,align_c\n8,8,8,fp32,9,8,64,2,16,512\n8,8,8,int8,7,x,-1,3,0,\n",
 		"M\tn\tK\tname\n1e3\t2.0\t3:9\tx\n", `[{"m":1,"n":[1,2],"k":"1:9"},{"m":1}`, "{\"m\":1,\"n\":2,\"k\":3}\n{]\n{}",
 		`{"problem":{"m":1,"n":2,"k":3},"labels":{"a":null}} }`, "m,n,k\n1:9999,1:9999,1\n", "[]", "{}",
+		"m,n,k,layout,a_type,b_type,batch count,right_trans_b,count\n1,2,3,nt,f8_r,e4m3,4,1,7\n1,2,3,xx,half,bf16,,0,x\n",
+		"AUTOTUNE mm(4x8, 8x2)\nstrides: [8, 1], [2, 1]\ndtypes: torch.half, torch.half\n",
+		"hipblaslt-bench -m 1 -n 2 -k 3\n", "[cublasLt] x\n",
+		`{"traceEvents": [{"cat": "cpu_op", "name": "aten::mm", "args": {"Input Dims": [[1, 2], [2, 3]]}}]}`,
 		strings.Repeat("\xb9", 1<<16) + ",n,k\n", // compared with each name, letter by letter, it would take minutes
 	} {
 		f.Add([]byte(seed))

@@ -2,6 +2,7 @@ package gemm
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -50,25 +51,29 @@ type row struct {
 // table has the rows in the order of help texts.
 var table = [...]row{
 	{dtype: FP16, name: "fp16", bits: 16, sums: FP32, plain: []DType{FP16, FP32},
-		aliases: []string{"float16", "half", "f16"}},
-	{dtype: BF16, name: "bf16", bits: 16, sums: FP32, plain: []DType{BF16, FP32}, aliases: []string{"bfloat16"}},
+		aliases: []string{"float16", "half", "f16", "16f"}},
+	{dtype: BF16, name: "bf16", bits: 16, sums: FP32, plain: []DType{BF16, FP32}, aliases: []string{"bfloat16", "16bf"}},
 	{dtype: FP32, name: "fp32", bits: 32, sums: FP32, plain: []DType{FP32},
-		aliases: []string{"float32", "float", "f32"}},
-	{dtype: TF32, name: "tf32", bits: 32, sums: FP32, plain: []DType{FP32}, aliases: []string{"tensorfloat32"}},
+		aliases: []string{"float32", "float", "f32", "32f"}},
+	{dtype: TF32, name: "tf32", bits: 32, sums: FP32, plain: []DType{FP32}, aliases: []string{"tensorfloat32", "xf32"}},
 	{dtype: FP8, name: "fp8", note: "e4m3", bits: 8, sums: FP32, plain: []DType{FP16, BF16, FP32},
 		aliases: []string{"fp8_e4m3", "e4m3", "fp8e4m3", "f8e4m3", "e4m3fn", "f8e4m3fn", "float8_e4m3", "float8_e4m3fn",
-			"fp8e4nv"}},
+			"fp8e4nv", "f8", "fe4m3", "8f_e4m3", "float8_e4m3fnuz", "f8_fnuz", "fp8e4b8"}},
 	{dtype: FP8E5M2, name: "fp8_e5m2", bits: 8, sums: FP32, plain: []DType{FP16, BF16, FP32}, like: FP8,
-		aliases: []string{"e5m2", "fp8e5m2", "f8e5m2", "float8_e5m2", "fp8e5"}},
+		aliases: []string{"e5m2", "fp8e5m2", "f8e5m2", "float8_e5m2", "fp8e5", "bf8", "fe5m2", "8f_e5m2",
+			"float8_e5m2fnuz", "bf8_fnuz", "fp8e5b16"}},
 	{dtype: INT8, name: "int8", bits: 8, sums: INT32, plain: []DType{INT32}, scaled: []DType{FP16, BF16},
-		aliases: []string{"i8", "s8"}},
-	{dtype: INT32, name: "int32", note: "of C only", bits: 32, sums: INT32, aliases: []string{"i32", "s32"}},
+		aliases: []string{"i8", "s8", "8i", "signed char"}},
+	{dtype: INT32, name: "int32", note: "of C only", bits: 32, sums: INT32, aliases: []string{"i32", "s32", "32i", "int"}},
 	{dtype: FP4, name: "fp4", note: "e2m1", bits: 4, sums: FP32, scaled: []DType{FP16, BF16, FP32},
-		aliases: []string{"fp4_e2m1", "e2m1", "fp4e2m1", "f4e2m1", "float4_e2m1", "float4_e2m1fn", "float4_e2m1fn_x2"}},
+		aliases: []string{"fp4_e2m1", "e2m1", "fp4e2m1", "f4e2m1", "float4_e2m1", "float4_e2m1fn", "float4_e2m1fn_x2",
+			"f4", "fe2m1", "4f_e2m1"}},
 	{dtype: FP6, name: "fp6", note: "e2m3", bits: 6, sums: FP32, scaled: []DType{FP16, BF16, FP32},
-		aliases: []string{"fp6_e2m3", "e2m3", "fp6e2m3", "f6e2m3", "e2m3fn", "f6e2m3fn", "float6_e2m3", "float6_e2m3fn"}},
+		aliases: []string{"fp6_e2m3", "e2m3", "fp6e2m3", "f6e2m3", "e2m3fn", "f6e2m3fn", "float6_e2m3", "float6_e2m3fn",
+			"f6", "fe2m3", "6f_e2m3"}},
 	{dtype: FP6E3M2, name: "fp6_e3m2", bits: 6, sums: FP32, scaled: []DType{FP16, BF16, FP32}, like: FP6,
-		aliases: []string{"e3m2", "fp6e3m2", "f6e3m2", "e3m2fn", "f6e3m2fn", "float6_e3m2", "float6_e3m2fn"}},
+		aliases: []string{"e3m2", "fp6e3m2", "f6e3m2", "e3m2fn", "f6e3m2fn", "float6_e3m2", "float6_e3m2fn", "bf6",
+			"fe3m2", "6f_e3m2"}},
 }
 
 // A type without a row does not compile.
@@ -131,8 +136,14 @@ var unmodelled = strings.Fields("fp64 float64 f64 double complex complex64 compl
 // MarshalText writes the type's name.
 func (t DType) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// ParseDType reads the name of a type, or one of the names that PyTorch, Triton, CUDA and papers have for it. Case does
-// not matter.
+// affixes are what libraries write around the name of a type: torch.bfloat16, c10::Half, CUDA_R_16BF, f16_r.
+var affixes = regexp.MustCompile(`^(torch\.|c10::|(cuda_|hip_)?r_)|_r$`)
+
+// withScales are names for a type and how many elements have a scale, which a problem does not say.
+var withScales = map[string]string{"mxfp8": "32", "mxfp6": "32", "mxfp4": "32", "nvfp4": "16"}
+
+// ParseDType reads the name of a type, or one of the names that PyTorch, Triton, CUDA, HIP and papers have for it. Case
+// does not matter.
 func ParseDType(s string) (DType, error) {
 	lower := strings.ToLower(s)
 	for d := FP16; d < end; d++ {
@@ -140,17 +151,26 @@ func ParseDType(s string) (DType, error) {
 			return d, nil
 		}
 	}
+	if plain := affixes.ReplaceAllString(lower, ""); plain != lower {
+		if d, err := ParseDType(plain); err == nil {
+			return d, nil
+		}
+	}
 	if slices.Contains(unmodelled, lower) {
 		return 0, diag.Inputf("no model predicts %s: no kernel family multiplies it, and no times of it are recorded", s).
 			Do("use one of %s", TypeNames(operands))
+	}
+	if elements, ok := withScales[lower]; ok {
+		return 0, diag.Inputf("%s is a type with a scale per %s elements, which is no part of it", s, elements).
+			Do("write %s, and leave the scales to the model's option scheme=block%s", lower[2:], elements)
 	}
 	var names []string
 	for _, t := range types[FP16:end] {
 		names = append(append(names, t.name), t.aliases...)
 	}
 	err := diag.Inputf("unknown dtype %q", s)
-	if near := diag.Typo(lower, names); near != "" {
-		return 0, err.Do("did you mean %s? The types are %s", near, TypeNames(operands))
+	if near := diag.Nearest(lower, names, 1); len(near) > 0 && len(near[0]) > 1 {
+		return 0, err.Do("did you mean %s? The types are %s", near[0], TypeNames(operands))
 	}
 	return 0, err.Do("use one of %s", TypeNames(operands))
 }

@@ -155,7 +155,7 @@ func TestDTypes(t *testing.T) {
 	if len(bits) > 0 {
 		t.Errorf("DTypes lacks %v", bits)
 	}
-	for _, s := range []string{"", "int999", "fp", "float8", "torch.half"} {
+	for _, s := range []string{"", "int999", "fp", "float8", "torch.halves", "f16_c"} {
 		if d, err := gemm.ParseDType(s); err == nil || !strings.Contains(err.Error(), "fp16, bf16") {
 			t.Errorf("ParseDType(%q) = %v, %v", s, d, err)
 		}

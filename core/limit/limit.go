@@ -25,6 +25,8 @@ const (
 	Describe Size = 1 << 20
 	// Table bounds CSV files: problems, recorded times.
 	Table Size = 64 << 20
+	// Log bounds logs and traces of other programs, which are read as a stream.
+	Log Size = 4 << 30
 	// Kernels bounds a file about the kernels of a family. Two of them go in one message to a plugin.
 	Kernels Size = 16 << 20
 	// Logic bounds a library logic. AMD's have up to 10 MB. It is YAML, whose values are bounded besides.

@@ -19,8 +19,9 @@ var outputs = []struct{ command, prints, of string }{
 	{"explain", "One object. CSV has a row per number; its `kind` is also `parameter`, `constant`, or `answer` for a " +
 		"key of the answer. `--diff`: two objects, `first` and `second`; CSV has the rows that differ.", "ask.Explanation"},
 	{"compare", "One object; with `--problems` one per problem and then one with `summary` and `classes`: per class " +
-		"and side the number of problems, of `decided` ones, of `fastest` and `clear` sides, and geometric means. A side " +
-		"that failed has `error`. CSV has a row per side.", "ask.Comparison"},
+		"and side the number of problems, of `decided` ones, of `fastest` and `clear` sides, geometric " +
+		"means, and with a column `count` the sum of all times in `seconds`. A side that failed has `error`. CSV has " +
+		"a row per side.", "ask.Comparison"},
 	{"map", "A line per size. `--from` reads the CSV, or any table with `m`, `n` and `k`.", "ask.Cell"},
 	{"roofline", "One object. CSV has a row per kernel, with `levels.NAME.bytes` and so on, or without kernels per " +
 		"ceiling. [Roofline](roofline.md) defines the numbers.", "ask.Rooflines"},

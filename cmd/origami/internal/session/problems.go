@@ -51,7 +51,8 @@ func (f *ProblemFlags) RegisterRecords(flags *pflag.FlagSet) {
 func (f *ProblemFlags) RegisterProblems(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Problems, "problems", "",
 		"answer for each problem of a `FILE` (CSV, TSV, JSON or JSON Lines with m,n,k[,batch,trans_a,trans_b,dtype,…]; "+
-			"others are passed through; - is stdin), or of ranges, as in m=16:16:16:5632,n=4096,k=64,4096")
+			"others are passed through; - is stdin), of a log or trace of another program (docs/start.md), or of ranges, as in "+
+			"m=16:16:16:5632,n=4096,k=64,4096")
 	mark(flags, "problems", fileKey)
 }
 

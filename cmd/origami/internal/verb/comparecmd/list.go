@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
+	"github.com/origami-gemm/origami/core/unit"
 )
 
 // list writes a row per problem, and who wins how often and by how much.
@@ -154,6 +155,14 @@ func (c *comparison) standings() (header []string, rows [][]string) {
 			class := &standings.Classes[k]
 			geomean(class, fmt.Sprintf("  %s (%s)", class.Class, comparedOf(class)))
 		}
+	}
+	if slices.ContainsFunc(all.Sides, func(s ask.SideStanding) bool { return s.Sum != nil }) {
+		cells(all, "sum of count × time", func(s *ask.SideStanding) string {
+			if s.Sum == nil {
+				return ""
+			}
+			return unit.Seconds(*s.Sum).String()
+		})
 	}
 	if c.dollars {
 		cells(all, "FLOP per dollar, geomean", func(s *ask.SideStanding) string { return work(s.PerDollar) })

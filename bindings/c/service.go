@@ -40,7 +40,7 @@ type sideQuestion struct {
 
 // request is a question with the list of problems that it may have.
 type request struct {
-	// Ask is select, rank, explain, compare, kernel, describe or archs.
+	// Ask is select, rank, explain, compare, kernel, pin, describe or archs.
 	Ask string
 	// Problems are products, each an object with the keys of question.Product. What they leave out is the question's.
 	Problems []json.RawMessage
@@ -84,13 +84,15 @@ func answer(ctx context.Context, text []byte) (any, error) {
 			return nil, err
 		}
 		return k.record(true), nil
+	case "pin":
+		return r.pin(ctx)
 	case "describe":
 		return r.describe(ctx)
 	case "archs":
 		return archs()
 	default:
 		return nil, diag.Inputf("there is no question %q", r.Ask).At("ask").
-			Do("use select, rank, explain, compare, kernel, describe or archs")
+			Do("use select, rank, explain, compare, kernel, pin, describe or archs")
 	}
 }
 
@@ -357,6 +359,27 @@ func (m *model) pick(ctx context.Context, q *question.Select) (any, error) {
 	}
 	r := ask.Ranking{Arch: m.side.Describe(), Kernel: m.side.Kernel, Problem: p}
 	return r.Answer(&ask.Entry{Rank: 1, Config: e.Config, Estimate: e.Estimate, Mapping: e.Mapping}), nil
+}
+
+// pin answers pin: the times of compiled kernels, and the one to take. Terms come with brief false.
+func (r *request) pin(ctx context.Context) (any, error) {
+	q := struct {
+		question.Target
+		Kernels []builtins.Kernel `json:"kernels"`
+		Brief   bool              `json:"brief"`
+	}{Brief: true}
+	if err := question.Fill(r.rest, &q); err != nil {
+		return nil, err
+	}
+	m, err := open(ctx, &sideQuestion{Target: q.Target})
+	if err != nil {
+		return nil, err
+	}
+	a, err := builtins.Pin(m.side.Describe(), q.Kernels)
+	for i := 0; err == nil && q.Brief && i < len(a.Times); i++ {
+		a.Times[i].Terms = nil
+	}
+	return a, err
 }
 
 // describe answers describe: what the model is.

@@ -46,6 +46,8 @@ type request struct {
 	Problems []json.RawMessage
 	// Sides of a comparison are objects with the keys of a target and of the configurations to consider.
 	Sides []json.RawMessage
+	// Kernels are descriptions of compiled kernels.
+	Kernels []builtins.Kernel
 
 	rest map[string]json.RawMessage
 }
@@ -103,7 +105,7 @@ func read(text []byte) (*request, error) {
 		return nil, err
 	}
 	r := &request{rest: values}
-	for key, to := range map[string]any{"ask": &r.Ask, "problems": &r.Problems, "sides": &r.Sides} {
+	for key, to := range map[string]any{"ask": &r.Ask, "problems": &r.Problems, "sides": &r.Sides, "kernels": &r.Kernels} {
 		value, ok := values[key]
 		if !ok {
 			continue
@@ -365,8 +367,7 @@ func (m *model) pick(ctx context.Context, q *question.Select) (any, error) {
 func (r *request) pin(ctx context.Context) (any, error) {
 	q := struct {
 		question.Target
-		Kernels []builtins.Kernel `json:"kernels"`
-		Brief   bool              `json:"brief"`
+		Brief bool `json:"brief"`
 	}{Brief: true}
 	if err := question.Fill(r.rest, &q); err != nil {
 		return nil, err
@@ -375,7 +376,7 @@ func (r *request) pin(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := builtins.Pin(m.side.Describe(), q.Kernels)
+	a, err := builtins.Pin(m.side.Describe(), r.Kernels)
 	for i := 0; err == nil && q.Brief && i < len(a.Times); i++ {
 		a.Times[i].Terms = nil
 	}

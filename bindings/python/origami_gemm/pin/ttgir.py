@@ -302,6 +302,9 @@ def parse(text: str) -> Function:
                 if line.startswith("})") and stack and stack[-1] and "->" in line:
                     op = stack[-1][-1]
                     op.types = [types.type_of(t) for t in split(strip_parens(line[line.rindex("->") + 2:]))]
+        elif line.endswith("{") and line.startswith(("default {", "partition")) and stack and stack[-1]:
+            stack[-1][-1].bodies.append([])  # of ttg.warp_specialize
+            stack.append(stack[-1][-1].bodies[-1])
         elif line.startswith("^bb"):
             if len(stack) > 1 and stack[-2]:
                 stack[-2][-1].args = VALUE.findall(line)

@@ -1,7 +1,6 @@
 """What one program of a compiled kernel does: its loops run on paper.
 
-    work = Work(ttgir.parse(text), arguments, grid)
-    work.programs  # [(share of the programs, counts)]
+    kernel, assumed = describe(ttgir.parse(text), arguments, grid, registers, spills, shared)
 
 Scalars are computed from the arguments and a program's place in the grid; of tensors the strides along their dimensions
 are. A loop's body is read once and counts as often as the loop runs. What depends on data is assumed, and noted.
@@ -12,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 
-import ttgir
+from origami_gemm.pin import ttgir
 
 MEMORY = 400.0, 1000.0  # cycles from an address to its data: the path of a program is found for both
 
@@ -100,6 +99,10 @@ class Program:
                 end = self.branch(op, env, end)
             elif name == "while":
                 end = self.loop(op, env, end, True)
+            elif op.bodies and name not in ("reduce", "scan", "map_elementwise"):
+                end = max([end, *(self.block(b, dict(env), end) for b in op.bodies)])
+                for r, kind in zip(op.results, op.types):
+                    env[r] = Value(kind, time=end)
             else:
                 t = self.operation(op, name, env, start)
                 if t > end:
@@ -146,7 +149,6 @@ class Program:
                 # from the copy to the end of its trip, whole trips between, and from the start of a trip to its wait
                 gap = max(0.0, start + body - self.copied) + ahead * body
                 body += max(0.0, self.copy - gap) / (ahead + 1)
-                self.counts["ahead"] = max(self.counts["ahead"], ahead + 1)
                 self.counts["async_trips"] = max(self.counts["async_trips"], trips)
             self.depth -= 1
             self.mult = outer
@@ -196,7 +198,6 @@ class Program:
         """n instructions of each warp."""
         c = self.counts
         c[kind] += n * self.warps * self.mult
-        c["code"] += n
 
     def operation(self, op, name, env, start):
         operands = [env[o] for o in op.operands if o in env]
@@ -361,8 +362,7 @@ class Program:
             out.strides = a.strides
             if flat_b and b.number and a.number is not None:
                 out.number = a.number % b.number
-                if a.number == out.number == 0 or True:
-                    out.strides = tuple(0 if x and abs(x) % b.number == 0 else x for x in a.strides)
+                out.strides = tuple(0 if x and abs(x) % b.number == 0 else x for x in a.strides)
         elif name in ("shrsi", "shrui") and flat_b and b.number is not None:
             out.strides = tuple(x / 2 ** b.number for x in a.strides)
             out.number = int(a.number) >> int(b.number) if known else None
@@ -460,7 +460,6 @@ class Program:
         size, n, share, count, moved, unique = self.access(op, pointer, mask, time)
         c, warps = self.counts, self.warps if pointer.type.shape else 1
         lanes = 32 * n * size
-        self.add(way + "_count", count * warps)
         self.add("lsu", count * warps * max(1.0, lanes / 128, moved / 32 / 16 if moved > lanes else 0) * max(share, .05))
         self.add("sectors", count * warps * moved / 32 * share)
         self.add(way, unique * share)
@@ -470,7 +469,6 @@ class Program:
             short = max(0.0, 128 / min(128.0, max(32.0, along[0] if along else size)) - 1)
             c[("short", way, pointer.arg)] += short * unique * share * self.mult
         self.instructions(count * warps / self.warps, "memory")
-        c["width"] += n * size * unique * share * self.mult
         return size, n, count, unique * share
 
     def on_load(self, op, v, kind, time):
@@ -478,7 +476,6 @@ class Program:
         self.touch("load", op, v[0], mask, time)
         if mask is not None and mask.type.shape and mask.share == 0:
             return Value(kind), time
-        self.add("loads", 1)
         return Value(kind, None, tuple(math.nan if n > 1 else 0 for n in kind.shape)), time + self.memory
 
     def on_store(self, op, v, kind, time):
@@ -510,9 +507,18 @@ class Program:
         if "num = " in op.text:
             self.pending = int(op.text.split("num = ")[1].split()[0])
         self.add("barriers", 1)
-        if not self.depth and self.pending == 0:
-            time += 0
         return Value(kind), time + 30
+
+    def on_tc_gen5_mma(self, op, v, kind, time):
+        tiles = [x.type for x in v if x.type is not None and len(x.type.shape) >= 2]
+        if len(tiles) >= 2:
+            a, b = tiles[:2]
+            own = a.shape[-2] * a.shape[-1] * b.shape[-1] / 4096 / rate(a.element)
+            self.add("wgmma", 2 * own)
+            time += own + 30
+        return None, time
+
+    on_tc_gen5_mma_scaled = on_tc_gen5_mma
 
     def tma(self, op, shape, bits, arg):
         moved = math.prod(shape) * bits / 8
@@ -520,6 +526,7 @@ class Program:
         self.counts[("arg", "load", arg)] += moved * self.mult
         self.add("shared", moved)
         self.instructions(2 / self.warps, "memory")
+        self.copied = self.front
         self.add("sectors", moved / 32)
 
     def on_descriptor_load(self, op, v, kind, time):
@@ -578,7 +585,6 @@ class Program:
         self.through_shared(kind)
         if self.warps > 1:
             self.add("barriers", 2)
-        self.add("converts", 1)
         return out, time + 70
 
     def on_barrier(self, op, v, kind, time):
@@ -604,7 +610,6 @@ class Program:
         steps = math.log2(lanes) if lanes > 1 else 0
         shuffled = rest * (reps if scan else 1) * steps * n
         self.instructions(shuffled * (1 + body), "alu")
-        self.add("shuffles", shuffled * self.warps)
         time += 5 * body * min(along, 2 * math.log2(max(2, along)) + along / 4) + (26 + 5 * body) * steps
         if warps > 1:
             # a warp's lanes write and read one value each, the warps' values of a result lie side by side
@@ -630,7 +635,6 @@ class Program:
         layout = kind.layout
         if not isinstance(layout, ttgir.Mma):
             self.instructions(fma / 32 / self.warps, "alu")
-            self.add("fma_dot", fma)
             return time + 5 * k
         if layout.version == 2:
             instructions = max(1.0, fma / (16 * 8 * 16 * {"tf32": .5, "tf32x3": .17, "i8": 2}.get(element, 2 if
@@ -639,7 +643,6 @@ class Program:
             self.instructions(instructions / self.warps, "alu")
             steps = k / (16 * rate(element))
             own = fma / rate(element) / self.warps / 512 / .62
-            self.add("mma_path", max(own, 33 * steps))
             return time + max(own + 20, 18 * steps + 16)
         groups = max(1, self.warps // 4)
         width = min(n, layout.instruction[1])
@@ -648,9 +651,7 @@ class Program:
         each = max(width / 2, (0 if from_registers else 16) + width / 4)
         self.add("wgmma", steps * each)
         self.instructions(steps / self.warps * 4, "alu")
-        self.add("shared_wgmma", steps * ((0 if from_registers else 2048) + 32 * width))
         own = steps * each
-        self.add("mma_path", own)
         return time + own + 30
 
     def on_dot(self, op, v, kind, time):
@@ -681,23 +682,50 @@ def places(grid, n=3):
     """Programs spread over the grid."""
     out = []
     for i in range(n):
-        f = [((i + .5) / n), ((i * .618 + .5) % 1), ((i * .414 + .5) % 1)]
-        out.append(tuple(min(g - 1, int(x * g)) for g, x in zip(grid, f)))
+        shares = (i + .5) / n, (i * .618 + .5) % 1, (i * .414 + .5) % 1
+        out.append(tuple(min(g - 1, int(x * g)) for g, x in zip(grid, shares)))
     return out
 
 
-def work(function, arguments, grid, trips=None):
+SIZES = {"float64": 8, "int64": 8, "uint64": 8, "float32": 4, "int32": 4, "uint32": 4, "float16": 2, "bfloat16": 2,
+         "int16": 2, "uint16": 2}
+
+
+def describe(function, arguments, grid, registers, spills, shared, trips=None):
+    """A launch in the numbers of the model's question "pin" and what was assumed for them.
+
+    arguments are numbers by name, and (dtype, shape, ...) for tensors. trips is how often a loop runs whose bounds are
+    data."""
     grid = tuple(int(g) for g in (*grid, 1, 1)[:3])
-    total = math.prod(grid)
-    spots = places(grid)[:min(total, 3)]
+    programs = math.prod(grid)
+    spots = places(grid)[:max(1, min(programs, 3))]
     runs = [Program(function, arguments, grid, p, trips) for p in spots]
-    mean = Counts()
+    c = Counts()
     for r in runs:
         for k, x in r.counts.items():
-            mean[k] += x / len(runs)
-    near, spot = runs[len(spots) // 2].counts["path"], spots[len(spots) // 2]
-    for key, way in ("path_loads", {"memory": MEMORY[1]}), ("path_copies", {"copy": MEMORY[1]}):
-        far = Program(function, arguments, grid, spot, trips, **way)
-        mean[key] = mean["path"] * (far.counts["path"] / max(1.0, near) - 1)
-    mean["path_max"] = max(r.counts["path"] for r in runs)
-    return mean, runs
+            c[k] += x / len(runs)
+    middle = len(spots) // 2
+    longer = []
+    for way in "memory", "copy":
+        far = Program(function, arguments, grid, spots[middle], trips, **{way: MEMORY[1]})
+        longer.append(max(0.0, c["path"] * (far.counts["path"] / max(1.0, runs[middle].counts["path"]) - 1)))
+    dram = short = begun = 0.0
+    for key, moved in c.items():
+        if not isinstance(key, tuple) or key[0] != "arg":
+            continue
+        total, given = moved * programs, arguments.get(key[2])
+        if isinstance(given, (list, tuple)):
+            total = min(total, math.prod(given[1]) * SIZES.get(str(given[0]).rsplit(".", 1)[-1], 1))
+        part = c.get(("short", *key[1:]), 0.0)
+        dram, short, begun = dram + total, short + total * part / max(1.0, moved), begun + part
+    loops = [t for _, t, _ in runs[0].loops]
+    kernel = {
+        "programs": programs, "warps": function.warps, "registers": max(16, registers), "spills": spills,
+        "shared_bytes": shared, "instructions": c["alu"] + c["int"] + c["special"] + c["memory"], "special": c["special"],
+        "wavefronts": c["lsu"], "shared_traffic": c["shared"], "products": c["wgmma"] * 2048, "sync_products": c["mma"],
+        "sector_bytes": c["sectors"] * 32, "dram_bytes": dram, "short_bytes": short, "path": c["path"],
+        "path_loads": longer[0], "path_copies": longer[1], "barrier_steps": c["barriers"] * math.log2(max(2, function.warps)),
+        "trips": max(loops, default=1), "copied_trips": c["async_trips"],
+    }
+    kernel = {k: float(f"{v:.12g}") for k, v in kernel.items()}
+    return kernel, sorted(set().union(*(r.assumed for r in runs)))

@@ -69,14 +69,14 @@ class DoesNotFit(Exception):
     """Shared memory that the kernel needs and the device lacks."""
 
 
-def _driver(capability, shared):
+def _driver(capability, shared, sms=132):
     """A driver for Triton that touches no GPU."""
     from triton.backends.compiler import GPUTarget
 
     class Utils:
         @staticmethod
         def get_device_properties(_):
-            return {"max_shared_mem": shared, "max_num_regs": 65536, "multiprocessor_count": 1, "warpSize": 32,
+            return {"max_shared_mem": shared, "max_num_regs": 65536, "multiprocessor_count": sms, "warpSize": 32,
                     "sm_clock_rate": 1, "mem_clock_rate": 1, "mem_bus_width": 1}
 
         @staticmethod

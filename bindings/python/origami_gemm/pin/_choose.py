@@ -282,6 +282,6 @@ def choose_one(kernel, launches, arch=None, **more):
         for x in c.candidates:
             at = order(x.config)
             loss = x.seconds / best - 1 if x.seconds and not x.error else float("inf")
-            losses[at] = max(losses.get(at, 0.0), loss), x.config
+            losses[at] = max(losses.get(at, (0.0,))[0], loss), x.config
     loss, config = min(losses.values(), key=lambda pair: (pair[0], order(pair[1])))
     return config, loss

@@ -388,4 +388,6 @@ def operation(line, types):
     if name == "tt.load" and "ptr<" in kinds[0]:
         kinds = [POINTER.sub(r"\1", kinds[0])]
     op.types = [types.type_of(k) for k in kinds]
+    if name in ("arith.cmpi", "arith.cmpf"):
+        op.types = [Type(op.types[0].shape, "i1", op.types[0].layout)]
     return op

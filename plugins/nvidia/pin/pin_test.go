@@ -71,8 +71,8 @@ func open(t *testing.T, id, device string) *Model {
 	return m
 }
 
-// The model reaches 0.95 of the best configuration's speed on the measured kernels, where the first of the list reaches
-// 0.57; its intervals hold, and it tells configurations apart.
+// The model reaches 0.96 of the best configuration's speed on the measured kernels, where the first of the list reaches
+// 0.59; its intervals hold, and it tells configurations apart.
 func TestScore(t *testing.T) {
 	m := open(t, "sm90", "h200")
 	var logs, first, worst float64 = 0, 0, 1
@@ -105,13 +105,13 @@ func TestScore(t *testing.T) {
 	mean, rule := math.Exp(logs/n), math.Exp(first/n)
 	t.Logf("%v launches: geomean %.4f, worst %.4f, first of the list %.4f; intervals hold %.4f; order right %.4f of %v",
 		n, mean, worst, rule, inside/times, right/pairs, pairs)
-	if n != 98 || mean < 0.95 || worst < 0.65 || rule > 0.6 {
+	if n != 98 || mean < 0.96 || worst < 0.79 || rule > 0.6 {
 		t.Errorf("geomean %v, worst %v, first %v of %v launches", mean, worst, rule, n)
 	}
 	if held := inside / times; held < 0.85 || held > 0.95 {
 		t.Errorf("intervals hold %v", held)
 	}
-	if right/pairs < 0.94 {
+	if right/pairs < 0.95 {
 		t.Errorf("order right %v", right/pairs)
 	}
 }

@@ -26,6 +26,7 @@ type device struct {
 	issueWeight       float64 // issue_weight
 	barrierWait       float64 // barrier_wait
 	programStart      float64 // program_start
+	issueWarps        float64 // issue_warps
 	hiding            float64 // hiding
 	part6             float64 // 1 / hiding
 	shortRows         float64 // short_rows
@@ -63,6 +64,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.issueWeight = value("issue_weight")
 	d.barrierWait = value("barrier_wait")
 	d.programStart = value("program_start")
+	d.issueWarps = value("issue_warps")
 	hiding := value("hiding")
 	d.hiding = hiding
 	d.part6 = 1 / hiding
@@ -131,19 +133,22 @@ func (t *timing) compute(d *device) {
 	syncStep := float64(t.syncProducts / d.part3 * 4)
 	l2Step := (t.sectorBytes + spillBytes) / d.l2Port
 	latency := t.path + t.pathLoads*d.part4/600 + t.pathCopies*d.part5/600 + float64(d.issueWeight*issueStep) + float64(d.barrierWait*t.barrierSteps) + d.programStart
-	schedulers := min(4, t.warps*together)
-	x2 := fourth(specialStep)
-	x3 := fourth(t.wavefronts)
-	x4 := fourth(sharedStep)
-	x5 := fourth(l2Step)
-	work := float64(together * math.Pow(fourth(issue/schedulers)+x2+x3+x4+fourth(tensorStep+syncStep/schedulers)+x5, 0.25))
-	x6 := math.Pow(latency, d.hiding)
-	wave := math.Pow(math.Pow(work, d.hiding)+x6, d.part6)
+	x2 := float64(t.warps * together)
+	schedulers := min(4, x2)
+	issueWork := float64(issue / schedulers * max(1, d.issueWarps*schedulers/x2))
+	x3 := fourth(specialStep)
+	x4 := fourth(t.wavefronts)
+	x5 := fourth(sharedStep)
+	x6 := fourth(l2Step)
+	work := float64(together * math.Pow(fourth(issueWork)+x3+x4+x5+fourth(tensorStep+syncStep/schedulers)+x6, 0.25))
+	x7 := math.Pow(latency, d.hiding)
+	wave := math.Pow(math.Pow(work, d.hiding)+x7, d.part6)
 	tailSchedulers := max(1, min(4, t.warps*tail))
-	tailWork := float64(tail * math.Pow(fourth(issue/tailSchedulers)+x2+x3+x4+fourth(tensorStep+syncStep/tailSchedulers)+x5, 0.25))
+	tailIssueWork := float64(issue / tailSchedulers * max(1, d.issueWarps*tailSchedulers/(t.warps*max(1, tail))))
+	tailWork := float64(tail * math.Pow(fourth(tailIssueWork)+x3+x4+x5+fourth(tensorStep+syncStep/tailSchedulers)+x6, 0.25))
 	var tailWave float64
 	if tail > 0 {
-		tailWave = math.Pow(math.Pow(tailWork, d.hiding)+x6, d.part6)
+		tailWave = math.Pow(math.Pow(tailWork, d.hiding)+x7, d.part6)
 	}
 	sms := float64(fullWaves*wave) + tailWave
 	dram := float64((t.dramBytes + float64(d.shortRows*t.shortBytes)) / d.part7 * d.clock * d.clockShare)
@@ -178,15 +183,17 @@ func columns(dst []float64, d *device, t *timing) {
 		spillBytes = float64(128 * spillAccesses)
 	}
 	issueStep := t.issue / min(4, t.warps)
+	issueWork := float64(t.issue / t.schedulers * max(1, d.issueWarps*t.schedulers/(t.warps*together)))
 	x2 := fourth(t.specialStep)
 	x3 := fourth(t.wavefronts)
 	x4 := fourth(t.sharedStep)
 	x5 := fourth(t.l2Step)
-	work := float64(together * math.Pow(fourth(t.issue/t.schedulers)+x2+x3+x4+fourth(t.tensorStep+t.syncStep/t.schedulers)+x5, 0.25))
+	work := float64(together * math.Pow(fourth(issueWork)+x2+x3+x4+fourth(t.tensorStep+t.syncStep/t.schedulers)+x5, 0.25))
 	x6 := math.Pow(t.latency, d.hiding)
 	wave := math.Pow(math.Pow(work, d.hiding)+x6, d.part6)
 	tailSchedulers := max(1, min(4, t.warps*tail))
-	tailWork := float64(tail * math.Pow(fourth(t.issue/tailSchedulers)+x2+x3+x4+fourth(t.tensorStep+t.syncStep/tailSchedulers)+x5, 0.25))
+	tailIssueWork := float64(t.issue / tailSchedulers * max(1, d.issueWarps*tailSchedulers/(t.warps*max(1, tail))))
+	tailWork := float64(tail * math.Pow(fourth(tailIssueWork)+x2+x3+x4+fourth(t.tensorStep+t.syncStep/tailSchedulers)+x5, 0.25))
 	var tailWave float64
 	if tail > 0 {
 		tailWave = math.Pow(math.Pow(tailWork, d.hiding)+x6, d.part6)
@@ -232,18 +239,20 @@ func columns(dst []float64, d *device, t *timing) {
 	dst[34] = t.l2Step
 	dst[35] = t.latency
 	dst[36] = t.schedulers
-	dst[37] = work
-	dst[38] = wave
-	dst[39] = tailSchedulers
-	dst[40] = tailWork
-	dst[41] = tailWave
-	dst[42] = sms
-	dst[43] = t.dram
-	dst[44] = turns
-	dst[45] = longer
-	dst[46] = exposed
-	dst[47] = d.launch
-	dst[48] = t.total
+	dst[37] = issueWork
+	dst[38] = work
+	dst[39] = wave
+	dst[40] = tailSchedulers
+	dst[41] = tailIssueWork
+	dst[42] = tailWork
+	dst[43] = tailWave
+	dst[44] = sms
+	dst[45] = t.dram
+	dst[46] = turns
+	dst[47] = longer
+	dst[48] = exposed
+	dst[49] = d.launch
+	dst[50] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

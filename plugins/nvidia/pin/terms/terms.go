@@ -77,13 +77,17 @@ var Terms = model.Table([]model.Term{
 			+ issue_weight * issue_step + barrier_wait * barrier_steps + program_start`, "a program that is alone on an SM"),
 
 	row("schedulers", one, "min(4, warps * together)", "schedulers that a full wave keeps busy"),
-	row("work", cycles, `together * pow(pow(issue / schedulers, 4) + pow(special_step, 4) + pow(wavefronts, 4)
+	row("issue_work", cycles, "issue / schedulers * max(1, issue_warps * schedulers / (warps * together))",
+		"instructions of a program on the schedulers of a full wave"),
+	row("work", cycles, `together * pow(pow(issue_work, 4) + pow(special_step, 4) + pow(wavefronts, 4)
 			+ pow(shared_step, 4) + pow(tensor_step + sync_step / schedulers, 4) + pow(l2_step, 4), 1 / 4)`,
 		"what a full wave needs of an SM: units work side by side, and the busiest counts most"),
 	row("wave", cycles, "pow(pow(work, hiding) + pow(latency, hiding), 1 / hiding)",
 		"a full wave: programs hide each other's latency in part"),
 	row("tail_schedulers", one, "max(1, min(4, warps * tail))", "schedulers that the last wave keeps busy"),
-	row("tail_work", cycles, `tail * pow(pow(issue / tail_schedulers, 4) + pow(special_step, 4)
+	row("tail_issue_work", cycles, `issue / tail_schedulers *
+			max(1, issue_warps * tail_schedulers / (warps * max(1, tail)))`, "instructions of a program in the last wave"),
+	row("tail_work", cycles, `tail * pow(pow(tail_issue_work, 4) + pow(special_step, 4)
 			+ pow(wavefronts, 4) + pow(shared_step, 4) + pow(tensor_step + sync_step / tail_schedulers, 4)
 			+ pow(l2_step, 4), 1 / 4)`, "work of the last wave"),
 	row("tail_wave", cycles, "when(tail > 0, pow(pow(tail_work, hiding) + pow(latency, hiding), 1 / hiding), 0)",
@@ -105,24 +109,26 @@ func of(name, unit string, value, low, high, foldLow, foldHigh float64, doc stri
 	return model.Bounded(name, unit, value, low, high, doc).Over(foldLow, foldHigh).From(DataSet, chosen)
 }
 
-// Quantities are the empirical numbers of the model. Folds leave whole kernels out.
+// Quantities are the empirical numbers of the model. Folds leave whole packages out.
 var Quantities = []model.Quantity{
-	of("load_wait", cycles, 500, 200, 1000, 419, 548, "from the address of a load to its data"),
-	of("copy_wait", cycles, 1200, 200, 1500, 928, 1500, "from the address of an asynchronous copy to its data"),
-	of("barrier_wait", cycles, 40, 5, 80, 34, 41, "a step of a barrier's tree over warps"),
-	of("program_start", cycles, 500, 50, 1500, 500, 536, "start and end of a program"),
-	of("issue_weight", one, 1.3, 0.2, 3, 1.3, 1.47, "cycles per instruction of a program that is alone"),
-	of("hiding", one, 1.5, 1, 8, 1.21, 1.7, "power of the mean of work and latency: 1 is their sum, many their maximum"),
+	of("load_wait", cycles, 500, 200, 1000, 381, 472, "from the address of a load to its data"),
+	of("copy_wait", cycles, 1200, 200, 1600, 882, 1600, "from the address of an asynchronous copy to its data"),
+	of("barrier_wait", cycles, 40, 5, 80, 37, 58, "a step of a barrier's tree over warps"),
+	of("program_start", cycles, 500, 50, 1500, 432, 549, "start and end of a program"),
+	of("issue_weight", one, 0.5, 0.2, 3, 0.28, 0.35, "share of a program's instructions that its path does not hide"),
+	of("issue_warps", one, 3, 0.5, 12, 3.06, 3.22, "warps with which a scheduler issues each cycle: results take a few"),
+	of("hiding", one, 1.5, 1, 8, 1.22, 1.47, "power of the mean of work and latency: 1 is their sum, many their maximum"),
 	of("overlap", one, 0.3, 0.1, 10, 0.3, 0.32, "how much of a turn hides computing behind reading"),
-	of("shared_load", one, 1.5, 0.5, 2, 1.5, 1.87, "time of shared memory ÷ that of its bytes at the full width"),
-	of("spill_uses", one, 20, 0.5, 40, 19.6, 21.8, "passes per spilled register of a warp, outside of loops"),
-	of("spill_trip_uses", one, 5, 0.1, 10, 4.9, 5.5, "the same per trip of a loop"),
-	of("short_rows", one, 0.3, 0, 2, 0.25, 0.51, "what a row of DRAM that is read in parts costs besides, per part"),
-	of("l2_port", "B/cycle", 64, 20, 100, 67, 84, "bytes between L2 and an SM"),
+	of("shared_load", one, 1.5, 0.5, 2.5, 1.5, 1.77, "time of shared memory ÷ that of its bytes at the full width"),
+	of("spill_uses", one, 20, 0.5, 40, 19.3, 19.3, "passes per spilled register of a warp, outside of loops"),
+	of("spill_trip_uses", one, 5, 0.1, 10, 4.95, 5.3, "the same per trip of a loop"),
+	of("short_rows", one, 0.3, 0, 2, 0.24, 0.38, "what a row of DRAM that is read in parts costs besides, per part"),
 }
 
 // Constants are the chosen numbers.
 var Constants = []arch.Constant{
+	{Name: "l2_port", Unit: "B/cycle", Value: 64, Doc: "bytes between L2 and an SM",
+		Source: "NVIDIA A100 Tensor Core GPU Architecture whitepaper: 5120 B per cycle of L2, 64 of each slice to its SMs"},
 	{Name: "clock_share", Unit: one, Value: 0.885, Doc: "clock under load ÷ the highest one",
 		Source: "1.75 of 1.98 GHz, near the 1.83 GHz of the H200's tensor peaks"},
 	{Name: "dram_share", Unit: one, Value: 0.9375, Doc: "DRAM's bandwidth that kernels reach ÷ that of the data sheet",

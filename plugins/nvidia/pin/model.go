@@ -100,7 +100,8 @@ func New(d *arch.Description) (*Model, error) {
 		known[p.Name] = p.Value
 	}
 	for _, name := range []string{"num_sms", "clock", "register_file", "shared_memory_bytes", "shared_reserved",
-		"shared_width", "threads_per_sm", "ctas_limit", "register_granule", "tensor_rate", "mma_sync_share", "dram_bandwidth"} {
+		"shared_width", "threads_per_sm", "ctas_limit", "register_granule", "tensor_rate", "mma_sync_share",
+		"dram_bandwidth"} {
 		if known[name] <= 0 {
 			return nil, diag.Inputf("the model %s of %s has no number %s, which times of compiled kernels need", d.Model, d.ID(),
 				name).At("arch").Do("use an NVIDIA architecture from sm80 on")

@@ -10,7 +10,7 @@ import functools
 import re
 
 LOCATION = re.compile(r' loc\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)')
-OPERATION = re.compile(r'(?:(%[\w$.-]+)(?::(\d+))? = )?"?([a-z_]\w*\.[\w.]+)"?(.*)$')
+OPERATION = re.compile(r'(?:(%[\w$.-]+(?:, %[\w$.-]+)*)(?::(\d+))? = )?"?([a-z_]\w*\.[\w.]+)"?(.*)$')
 VALUE = re.compile(r'%[\w$.-]+(?:#\d+)?')
 TENSOR = re.compile(r'(?:!ttg\.memdesc|tensor)?<((?:\d+x)*)(.*)$')
 POINTER = re.compile(r"!tt\.ptr<([\w.]+)(?:, \d+)?>")
@@ -329,7 +329,8 @@ def operation(line, types):
     if not found:
         raise ParseError(f"unknown line {line[:120]!r}")
     result, count, name, rest = found.groups()
-    results = [] if result is None else [result] if count is None else [f"{result}#{i}" for i in range(int(count))]
+    results = [] if result is None else result.split(", ") if count is None else [
+        f"{result}#{i}" for i in range(int(count))]
     op = Op(name, results, (), rest, ())
     if name == "scf.for":
         head, _, tail = rest.partition("iter_args(")
@@ -382,7 +383,9 @@ def operation(line, types):
             kinds = ["i32"] * len(results)
     else:
         kinds = split(strip_parens(rest[at + 2:]))
-    if len(kinds) > len(results):
+    if len(kinds) < len(results):
+        kinds = kinds[:1] * len(results)
+    elif len(kinds) > len(results):
         first = name in ("ttng.warp_group_dot_wait", "tt.addptr", "tt.load")
         kinds = kinds[:len(results)] if first else kinds[-len(results):]
     if name == "tt.load" and "ptr<" in kinds[0]:

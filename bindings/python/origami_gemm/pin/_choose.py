@@ -207,7 +207,8 @@ def choose(kernel, args=(), grid=(1,), arch=None, *, kwargs=None, configs=None, 
     kernel is what @triton.jit or @triton.autotune returns. args are its arguments, in order or by name: numbers, tensors,
     or Tensor. grid is a tuple or a function of the arguments, as in a launch. arch is as on the command line
     ("sm90@h200"), and without one $ORIGAMI_PIN_ARCH, or the GPU of this machine. configs replaces the kernel's own list.
-    trips is how often a loop runs whose bounds are data. The answer does not depend on the order of the list."""
+    trips is how often a loop runs whose bounds are data, or over how many elements it goes, where its step is a block. The
+    answer does not depend on the order of the list."""
     if isinstance(args, dict):
         args, kwargs = (), {**args, **(kwargs or {})}
     name, device, capability, shared = target(arch, library)

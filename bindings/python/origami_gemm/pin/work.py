@@ -59,6 +59,8 @@ FREE = {"splat", "broadcast", "expand_dims", "reshape", "trans", "memdesc_index"
         "make_range", "split", "join", "cat", "return", "yield", "ptr_to_int", "int_to_ptr", "init_barrier", "inval_barrier"}
 
 
+TRIPS, RANGE = 8, 512  # of a loop whose bounds are data: trips, and elements where its step is a block
+
 ORDERED = {"async_wait", "warp_group_dot_wait", "barrier", "reduce", "convert_layout", "local_alloc", "local_store", "dot"}
 
 
@@ -123,8 +125,10 @@ class Program:
                 trips = max(0, -(-(high - low) // step))
                 first = low + step * (trips // 2)
         if trips is None:
-            trips = self.trips if self.trips is not None else 8
-            self.assumed.add(f"a loop that depends on data runs {trips} times")
+            step = 1 if free else env[op.operands[2]].number or 1
+            trips = -(-(self.trips or (RANGE if step > 1 else TRIPS)) // max(1, step))
+            self.assumed.add(f"a loop over data goes over {self.trips or RANGE} elements" if step > 1 else
+                             f"a loop that depends on data runs {trips} times")
         inner = dict(env)
         for a, o in zip(args, operands):
             v = env[o]
@@ -694,8 +698,8 @@ SIZES = {"float64": 8, "int64": 8, "uint64": 8, "float32": 4, "int32": 4, "uint3
 def describe(function, arguments, grid, registers, spills, shared, trips=None):
     """A launch in the numbers of the model's question "pin" and what was assumed for them.
 
-    arguments are numbers by name, and (dtype, shape, ...) for tensors. trips is how often a loop runs whose bounds are
-    data."""
+    arguments are numbers by name, and (dtype, shape, ...) for tensors. trips is how often a loop runs whose bounds are data,
+    or over how many elements it goes, where its step is a block."""
     grid = tuple(int(g) for g in (*grid, 1, 1)[:3])
     programs = math.prod(grid)
     spots = places(grid)[:max(1, min(programs, 3))]

@@ -65,6 +65,11 @@ class Reading(unittest.TestCase):
             self.assertEqual(types.type_of(kind).regs, regs, kind)
         self.assertEqual(types.type_of("tensor<4x!tt.ptr<bf16>, #b>").element, "ptr:bf16")
 
+    def test_names_of_arguments(self):
+        text = 'module attributes {"ttg.num-warps" = 4 : i32} {\n  tt.func public @f(%arg0: i32 loc("/a.py":1:0), %arg1: i32) {\n  }\n}'
+        self.assertEqual([a[1] for a in ttgir.parse(text).args], ["arg0", "arg1"])
+        self.assertEqual([a[1] for a in ttgir.parse(text, ["n", "m"]).args], ["n", "m"])
+
     def test_what_is_no_kernel(self):
         for wrong in ("", "module {}", "tt.func private @f() {\n}"):
             with self.assertRaises(ttgir.ParseError):

@@ -45,8 +45,9 @@ def survey(launches, arch, jobs=None):
             if row["shared"] > shared:
                 row["error"] = f"{row['shared']} B of shared memory of {shared} B"
             try:
-                row["kernel"], _ = work.describe(ttgir.parse(got["ttgir"]), chosen.numbers(meta), grid, got["registers"],
-                                                 got["spills"], got["shared"], one.get("trips"))
+                parsed = ttgir.parse(got["ttgir"], got["names"])
+                row["kernel"], _ = work.describe(parsed, chosen.numbers(meta), grid, got["registers"], got["spills"],
+                                                 got["shared"], one.get("trips"))
             except Exception:  # an unknown construct: it has no time
                 continue
     timed = [r for r in rows if "kernel" in r]

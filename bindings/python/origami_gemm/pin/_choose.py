@@ -237,7 +237,7 @@ def decided(function, args, made, where, trips, jobs, library):
         entry.update({k: one[k] for k in ("registers", "spills", "shared")})
         try:
             if one["ttgir"] not in parsed:
-                parsed[one["ttgir"]] = ttgir.parse(one["ttgir"])
+                parsed[one["ttgir"]] = ttgir.parse(one["ttgir"], one["names"])
             described, said = work.describe(parsed[one["ttgir"]], numbers(meta), grid, one["registers"], one["spills"],
                                             one["shared"], trips)
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, ZeroDivisionError, OverflowError) as e:

@@ -258,8 +258,8 @@ class Function:
         self.name, self.args, self.warps, self.ctas, self.body = name, args, warps, ctas, []
 
 
-def parse(text: str) -> Function:
-    """Parses the one public function of a module."""
+def parse(text: str, names=()) -> Function:
+    """Parses the one public function of a module. names are its arguments', which Triton before 3.6 does not write."""
     types = Types()
     function, stack, helpers = None, [], 0
     for line in text.split("\n"):
@@ -270,7 +270,7 @@ def parse(text: str) -> Function:
             types.aliases[name] = layout.strip()
             continue
         if line.startswith("  tt.func"):
-            names = dict(re.findall(r'(%[\w$.-]+): (?:(?!%).)*? loc\("([\w.]+)"', line))
+            written = dict(re.findall(r'(%[\w$.-]+): (?:(?!%).)*? loc\("([\w.]+)"', line))
         if " loc(" in line:
             line = LOCATION.sub("", line)
         line = line.strip()
@@ -287,7 +287,10 @@ def parse(text: str) -> Function:
             args = []
             for part in split(found[2]):
                 name, _, rest = part.partition(": ")
-                args.append((name.strip(), names.get(name.strip(), name.strip()[1:]), types.type_of(re.sub(r"\s*\{.*$", "", rest).strip())))
+                name, kind = name.strip(), re.sub(r"\s*\{.*$", "", rest).strip()
+                args.append((name, written.get(name, name[1:]), types.type_of(kind)))
+            if len(names) == len(args) and all(re.fullmatch(r"arg\d+", a[1]) for a in args):
+                args = [(a[0], name, a[2]) for a, name in zip(args, names)]
             function = Function(found[1].strip('"'), args, warps, ctas)
             stack.append(function.body)
         elif line.startswith("}"):

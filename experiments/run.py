@@ -58,6 +58,7 @@ EXPERIMENTS = {
     "persistent-inductor": ("H100, torch 2.11", """
         python3 $ROOT/experiments/persistent-on-h100/inductor.py $OUT/inductor.json "$@"
         python3 $ROOT/experiments/persistent-on-h100/orders.py $OUT/inductor.json"""),
+    "pin-on-h200": ("H200, torch, triton 3.6", "$HERE/get.sh && $HERE/run.sh"),
     "reference-on-h200": ("nothing", """origami --arch sm90@h200 --model reference bench
         origami --arch sm90@h200 --model reference --rung compiled bench
         origami --arch sm90@h200 bench --kernel triton"""),

@@ -51,6 +51,7 @@ const char *origami_version(void);
  *   explain   every number behind a prediction
  *   compare   several architectures side by side, also of "sides": [{"arch": ...}, ...]
  *   kernel    the generated kernel of the pick, or of "config": {"block_m": ...}, and its launch
+ *   pin       the times of compiled kernels, "kernels": [{"programs": ...}, ...], and the one to take (docs/pin.md)
  *   describe  the model, its rung, clock and parameters
  *   archs     what can be opened
  *

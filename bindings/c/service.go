@@ -40,12 +40,14 @@ type sideQuestion struct {
 
 // request is a question with the list of problems that it may have.
 type request struct {
-	// Ask is select, rank, explain, compare, kernel, describe or archs.
+	// Ask is select, rank, explain, compare, kernel, pin, describe or archs.
 	Ask string
 	// Problems are products, each an object with the keys of question.Product. What they leave out is the question's.
 	Problems []json.RawMessage
 	// Sides of a comparison are objects with the keys of a target and of the configurations to consider.
 	Sides []json.RawMessage
+	// Kernels are descriptions of compiled kernels.
+	Kernels []builtins.Kernel
 
 	rest map[string]json.RawMessage
 }
@@ -84,13 +86,15 @@ func answer(ctx context.Context, text []byte) (any, error) {
 			return nil, err
 		}
 		return k.record(true), nil
+	case "pin":
+		return r.pin(ctx)
 	case "describe":
 		return r.describe(ctx)
 	case "archs":
 		return archs()
 	default:
 		return nil, diag.Inputf("there is no question %q", r.Ask).At("ask").
-			Do("use select, rank, explain, compare, kernel, describe or archs")
+			Do("use select, rank, explain, compare, kernel, pin, describe or archs")
 	}
 }
 
@@ -101,7 +105,7 @@ func read(text []byte) (*request, error) {
 		return nil, err
 	}
 	r := &request{rest: values}
-	for key, to := range map[string]any{"ask": &r.Ask, "problems": &r.Problems, "sides": &r.Sides} {
+	for key, to := range map[string]any{"ask": &r.Ask, "problems": &r.Problems, "sides": &r.Sides, "kernels": &r.Kernels} {
 		value, ok := values[key]
 		if !ok {
 			continue
@@ -357,6 +361,26 @@ func (m *model) pick(ctx context.Context, q *question.Select) (any, error) {
 	}
 	r := ask.Ranking{Arch: m.side.Describe(), Kernel: m.side.Kernel, Problem: p}
 	return r.Answer(&ask.Entry{Rank: 1, Config: e.Config, Estimate: e.Estimate, Mapping: e.Mapping}), nil
+}
+
+// pin answers pin: the times of compiled kernels, and the one to take. Terms come with brief false.
+func (r *request) pin(ctx context.Context) (any, error) {
+	q := struct {
+		question.Target
+		Brief bool `json:"brief"`
+	}{Brief: true}
+	if err := question.Fill(r.rest, &q); err != nil {
+		return nil, err
+	}
+	m, err := open(ctx, &sideQuestion{Target: q.Target})
+	if err != nil {
+		return nil, err
+	}
+	a, err := builtins.Pin(m.side.Describe(), r.Kernels)
+	for i := 0; err == nil && q.Brief && i < len(a.Times); i++ {
+		a.Times[i].Terms = nil
+	}
+	return a, err
 }
 
 // describe answers describe: what the model is.

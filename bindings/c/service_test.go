@@ -105,6 +105,22 @@ func TestKernelFiles(t *testing.T) {
 	}
 }
 
+// Compiled kernels have times, and one of those that fit is picked.
+func TestPin(t *testing.T) {
+	const kernel = `{"programs": 512, "warps": 8, "registers": 128, "instructions": 1000, "path": 5000, "shared_bytes": %s}`
+	one, large := strings.Replace(kernel, "%s", "1024", 1), strings.Replace(kernel, "%s", "1e6", 1)
+	got, err := asked(t, `{"ask": "pin", "arch": "sm90", "device": "h200", "kernels": [`+large+", "+one+`]}`)
+	if err != nil || !strings.Contains(got, `"pick": 1`) && !strings.Contains(got, `"pick":1`) {
+		t.Errorf("%s, %v", got, err)
+	}
+	if strings.Contains(got, `"terms"`) {
+		t.Error("terms in a brief answer")
+	}
+	if _, err := asked(t, `{"ask": "pin", "arch": "sm90", "kernels": [{}]}`); err == nil {
+		t.Error("an empty kernel has a time")
+	}
+}
+
 // A list has an answer or a failure for each of its problems, which take the question's keys.
 func TestProblems(t *testing.T) {
 	text, err := asked(t, `{"ask":"select","arch":"h200","brief":true,"dtype":"bf16","trans_b":true,"n":4096,"k":4096,`+

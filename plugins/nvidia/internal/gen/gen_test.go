@@ -8,7 +8,7 @@ import (
 
 // The code is made from the tables.
 func TestUpToDate(t *testing.T) {
-	for i, folder := range []string{"pipelined", "sgemm", "tritonblas", "fusedmoe"} {
+	for i, folder := range []string{"pipelined", "sgemm", "tritonblas", "fusedmoe", "pin"} {
 		t.Chdir("../../" + folder)
 		if err := modelgen.Stale(models[i]); err != nil {
 			t.Error(err)

@@ -5,6 +5,7 @@ package main
 import (
 	"github.com/origami-gemm/origami/core/formula/gogen"
 	fusedmoe "github.com/origami-gemm/origami/plugins/nvidia/fusedmoe/terms"
+	pin "github.com/origami-gemm/origami/plugins/nvidia/pin/terms"
 	pipelined "github.com/origami-gemm/origami/plugins/nvidia/pipelined/terms"
 	sgemm "github.com/origami-gemm/origami/plugins/nvidia/sgemm/terms"
 	tritonblas "github.com/origami-gemm/origami/plugins/nvidia/tritonblas/terms"
@@ -89,6 +90,13 @@ var models = []*modelgen.Model{
 			Names: "n k element_bytes output_bytes block_m block_n block_k num_warps num_stages",
 		}},
 		Keep: "total",
+	},
+	{
+		Package: "pin", Terms: pin.Terms,
+		Stages: []modelgen.Stage{{Var: "d", Type: "device"}, {Var: "t", Type: "timing", Knows: onKernel}},
+		Inputs: []modelgen.Input{{By: pin.OfKernel, On: onKernel, Type: "timing", Var: "t"}},
+		Keep: `total programs_of_sm programs_per_sm issue schedulers special_step shared_step tensor_step
+			sync_step l2_step latency dram`,
 	},
 }
 

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -77,6 +78,12 @@ func toEstimates(est []arch.Estimate) *pb.EstimateResponse {
 	var reasons names
 	for i := range est {
 		q.Cycles[i], q.Bounds[i] = float64(est[i].Cycles), byte(est[i].Bound)
+		if est[i].Spread > 0 && q.Spreads == nil {
+			q.Spreads = make([]float32, len(est))
+		}
+		if q.Spreads != nil {
+			q.Spreads[i] = est[i].Spread
+		}
 		if est[i].Reject != "" {
 			q.Rejected = append(q.Rejected, uint32(i))
 			q.Reasons = append(q.Reasons, reasons.index(string(est[i].Reject)))
@@ -92,12 +99,20 @@ func fromEstimates(dst []arch.Estimate, q *pb.EstimateResponse) error {
 		return fmt.Errorf("%d totals, %d bounds, %d rejections and %d reasons for %d configurations",
 			len(q.GetCycles()), len(q.GetBounds()), len(q.GetRejected()), len(q.GetReasons()), len(dst))
 	}
+	if n := len(q.GetSpreads()); n > 0 && n != len(dst) {
+		return fmt.Errorf("%d spreads for %d configurations", n, len(dst))
+	}
 	for i := range dst {
 		bound, err := fromBound(q.Bounds[i])
 		if err != nil {
 			return err
 		}
 		dst[i] = arch.Estimate{Cycles: unit.Cycles(q.Cycles[i]), Bound: bound}
+		if len(q.Spreads) > 0 {
+			if dst[i].Spread = q.Spreads[i]; !(dst[i].Spread >= 0) || math.IsInf(float64(dst[i].Spread), 1) {
+				return fmt.Errorf("configuration %d has a spread of %v", i, dst[i].Spread)
+			}
+		}
 	}
 	for i, index := range q.Rejected {
 		if int(index) >= len(dst) {

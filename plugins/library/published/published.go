@@ -118,8 +118,12 @@ func Sources() []*Source { return slices.Clone(tables().sources) }
 // Times lists all times, by shape and then by series. The result is shared: callers must not change it.
 func Times() []Time { return tables().times }
 
+// Parse reads times as times.csv.cols has them, of the series of this package.
+func Parse(file []byte) ([]Time, error) { return parseTimes(file, tables().series) }
+
 type all struct {
 	sources []*Source
+	series  []*Series
 	times   []Time
 }
 
@@ -170,6 +174,7 @@ func decode() all {
 		})
 		return err
 	}))
+	out.series = series
 	out.times, err = parseTimes(timesCSV, series)
 	must(err)
 	return out

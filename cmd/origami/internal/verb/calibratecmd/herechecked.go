@@ -85,8 +85,8 @@ func compareTimes(ctx context.Context, a arch.Architecture, kernel string, times
 		} else if err != nil || estimates[0].Reject != "" {
 			continue // the model has no time
 		}
-		c.rows = append(c.rows, score.Row{Problem: m.Problem, Config: config, Bound: estimates[0].Bound, Measured: m.Median,
-			Predicted: estimates[0].Cycles.At(c.of.Clock), Added: stopwatch.Added(&m.Problem, of)})
+		c.rows = append(c.rows, score.Row{Problem: m.Problem, Config: config, Bound: estimates[0].Bound, Spread: estimates[0].Spread,
+			Measured: m.Median, Predicted: estimates[0].Cycles.At(c.of.Clock), Added: stopwatch.Added(&m.Problem, of)})
 	}
 	return c, nil
 }

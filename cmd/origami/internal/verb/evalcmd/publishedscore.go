@@ -196,7 +196,7 @@ func (o *publishedOutcome) comparisons() ([]publishedPair, score.Comparability) 
 func (o *publishedOutcome) odds(a, b *publishedTime) (odds float64, apart bool) {
 	of := func(t *publishedTime) (arch.Distribution, bool) {
 		r := &t.row
-		return t.model.Scope(o.Kernel, &r.Problem, r.Config.SplitK).Distribution(r.Bound, r.Predicted)
+		return t.model.Scope(o.Kernel, &r.Problem, r.Config.SplitK).Distribution(r.Estimate(), r.Predicted)
 	}
 	first, ok := of(a)
 	second, also := of(b)

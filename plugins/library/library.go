@@ -57,7 +57,9 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 	m := newModel(machine, o, nil)
 	m.Description.Uncertainty = checked.Of(m.Description.ID(), m.Description.Vendor, Name, o.scheme, o.release,
 		string(o.timing))
-	m.near = m.nearTimes()
+	if m.near = m.nearTimes(); m.near != nil {
+		m.Description.Monotone = []arch.Dim{arch.DimNone} // measured times are not
+	}
 	return m, nil
 }
 

@@ -121,7 +121,8 @@ func optionsOf(s *published.Series) (map[string]string, bool) {
 	if scheme == published.NoScheme {
 		scheme = published.TensorScheme
 	}
-	given := map[string]string{"timing": string(s.Timing), "scheme": scheme, "release": s.Release}
+	given := map[string]string{"timing": string(s.Timing), "scheme": scheme, "release": s.Release,
+		library.Nearby: library.NoNearby}
 	for _, o := range library.Options {
 		if !slices.Contains(o.Values, given[o.Key]) {
 			return nil, false

@@ -920,7 +920,9 @@ type Ranking struct {
 	Feasible int64          `protobuf:"varint,7,opt,name=feasible,proto3" json:"feasible,omitempty"`
 	Rejected []*ReasonCount `protobuf:"bytes,8,rep,name=rejected,proto3" json:"rejected,omitempty"`
 	// Set when this problem has no answer.
-	Error         *Diagnostic `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"`
+	Error *Diagnostic `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"`
+	// As in EstimateResponse.
+	Spreads       []float32 `protobuf:"fixed32,10,rep,packed,name=spreads,proto3" json:"spreads,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1014,6 +1016,13 @@ func (x *Ranking) GetRejected() []*ReasonCount {
 func (x *Ranking) GetError() *Diagnostic {
 	if x != nil {
 		return x.Error
+	}
+	return nil
+}
+
+func (x *Ranking) GetSpreads() []float32 {
+	if x != nil {
+		return x.Spreads
 	}
 	return nil
 }
@@ -1274,7 +1283,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x03top\x18\x04 \x01(\x03R\x03top\x12\x10\n" +
 	"\x03map\x18\x05 \x01(\x03R\x03map\"F\n" +
 	"\fRankResponse\x126\n" +
-	"\brankings\x18\x01 \x03(\v2\x1a.origami.plugin.v1.RankingR\brankings\"\xbc\x02\n" +
+	"\brankings\x18\x01 \x03(\v2\x1a.origami.plugin.v1.RankingR\brankings\"\xd6\x02\n" +
 	"\aRanking\x12\x14\n" +
 	"\x05index\x18\x01 \x03(\x03R\x05index\x124\n" +
 	"\aconfigs\x18\x02 \x01(\v2\x1a.origami.plugin.v1.ConfigsR\aconfigs\x12\x16\n" +
@@ -1284,7 +1293,9 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x05chunk\x18\x06 \x03(\x03R\x05chunk\x12\x1a\n" +
 	"\bfeasible\x18\a \x01(\x03R\bfeasible\x12:\n" +
 	"\brejected\x18\b \x03(\v2\x1e.origami.plugin.v1.ReasonCountR\brejected\x123\n" +
-	"\x05error\x18\t \x01(\v2\x1d.origami.plugin.v1.DiagnosticR\x05error\";\n" +
+	"\x05error\x18\t \x01(\v2\x1d.origami.plugin.v1.DiagnosticR\x05error\x12\x18\n" +
+	"\aspreads\x18\n" +
+	" \x03(\x02R\aspreads\";\n" +
 	"\vReasonCount\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x03R\x05count\"\xff\x01\n" +

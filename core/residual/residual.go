@@ -38,6 +38,9 @@ const (
 	// Who asks for a timing asks for the harness of its only source, or for one of several.
 	oneSource, oneOfSources = 0.95, 0.5
 
+	// Fewer times than these of another timing say nothing: a harness that is known so little may be off by any factor.
+	leastOther = 50
+
 	// ofTiming and ofOthers are how many measured times count, of the timing asked for and of the others.
 	ofTiming, ofOthers = 8, 4
 	most               = ofTiming + ofOthers
@@ -161,7 +164,7 @@ func At(all []*Series, p *Problem) Found {
 	m, n, k := math.Log(float64(p.M)), math.Log(float64(p.N)), math.Log(float64(p.K))
 	of, several := "", false
 	for _, s := range all {
-		if s.Source == p.Source {
+		if s.Source == p.Source || s.Timing != p.Timing && s.Times < leastOther {
 			continue
 		}
 		to := &others

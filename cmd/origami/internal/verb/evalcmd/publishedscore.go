@@ -32,7 +32,8 @@ type publishedAnswer struct {
 	LeftOut []publishedLeftOut `json:"left_out"`
 }
 
-// publishedLeftOut is how intervals hold where the times that they are of did not count.
+// publishedLeftOut is how intervals hold where the times that they are of did not count. They still correct predictions,
+// except with the option nearby=none.
 type publishedLeftOut struct {
 	Evidence arch.Evidence `json:"evidence" enum:"checked,sister"` // another source, or another device
 	score.GroupsLeftOut

@@ -32,8 +32,8 @@ var Options = []arch.Option{
 	Release,
 	{
 		Key: Nearby, Default: "all", Values: []string{"all", WithoutSame, withoutNear, NoNearby},
-		Doc: "of the kernel family library, the published times near a problem that correct its prediction: without those of " +
-			"its M, N and K, without those whose N and K are within 1.25 times of its own, or none; to score predictions",
+		Doc: "of the kernel family library, the published times near a problem that correct its prediction: without those " +
+			"of its M, N and K, without those whose N and K are within 1.25 times of its own, or none; to score predictions",
 	},
 }
 

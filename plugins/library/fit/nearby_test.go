@@ -18,7 +18,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/library/published"
 )
 
-var allTimes = flag.String("all-times", "", "write plugins/library/nearby/times.bin from the times of all shapes in this file")
+var allTimes = flag.String("all-times", "", "write plugins/library/nearby/times.bin from all times in this file")
 
 // placed is where a published time stands among those of package nearby.
 type placed struct {

@@ -365,6 +365,8 @@ checked: ## how far the times of kernel family library are from published ones, 
 	$(BIN)/origami --in-process eval --published --model refined --intervals --json > $(BIN)/checked.jsonl
 	gzip -9nc $(BIN)/checked.jsonl > plugins/library/checked/checked.jsonl.gz
 	go test -count=1 -run '^TestUnchecked$$' ./plugins/library/fit -update-unchecked
+	go run ./plugins/library/published/internal/gen plugins/library/published $(BIN)/times.cols
+	go test -count=1 -run '^TestNearby$$' ./plugins/library/fit -all-times $(abspath $(BIN))/times.cols
 	go test -count=1 -run 'PublishedScores|PublishedSides|TrustInDocs' ./cmd/origami -scores
 
 scores: intervals ## experiments/refined-on-h200/scores.csv, the models' scores per rung and class

@@ -50,7 +50,7 @@ func (a *Ranking) predicted(e *Entry) *Predicted {
 		p.Why = a.Why(e)
 	}
 	scope := a.Scope(e) // once: it is most of what a known answer costs in the C library
-	if low, high, ok := scope.Interval(e.Estimate.Bound, a.Seconds(e)); ok {
+	if low, high, ok := scope.Interval(e.Estimate, a.Seconds(e)); ok {
 		p.Interval, p.IntervalLevel = &[2]float64{float64(low), float64(high)}, scope.Uncertainty.Level
 		p.IntervalWidened, _ = a.widened(e, &scope)
 	}

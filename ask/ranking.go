@@ -152,7 +152,7 @@ func (a *Ranking) Distribution(e *Entry) (arch.Distribution, bool) {
 	if e.Estimate.Reject != "" {
 		return arch.Distribution{}, false
 	}
-	return a.Scope(e).Distribution(e.Estimate.Bound, a.Seconds(e))
+	return a.Scope(e).Distribution(e.Estimate, a.Seconds(e))
 }
 
 // Interval returns the ends of an entry's Distribution.
@@ -172,13 +172,13 @@ func (a *Ranking) widened(e *Entry, scope *arch.Scope) (float64, bool) {
 	if !scope.Wide || e.Estimate.Reject != "" {
 		return 0, false
 	}
-	low, high, ok := scope.Interval(e.Estimate.Bound, a.Seconds(e))
+	low, high, ok := scope.Interval(e.Estimate, a.Seconds(e))
 	if !ok {
 		return 0, false
 	}
 	inside := *scope
 	inside.Wide = false
-	insideLow, insideHigh, ok := inside.Interval(e.Estimate.Bound, a.Seconds(e))
+	insideLow, insideHigh, ok := inside.Interval(e.Estimate, a.Seconds(e))
 	return float64((high - low) / (insideHigh - insideLow)), ok && insideHigh > insideLow
 }
 

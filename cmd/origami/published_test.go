@@ -92,6 +92,13 @@ func TestPublishedScores(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
 		t.Fatal(err)
 	}
+	// Times that are left out must not correct predictions either.
+	var alone publishedScore
+	text = command(t, nil, "--in-process", "eval", "--published", "--model", "refined", "--option", "nearby=none", "--json")
+	if err := json.Unmarshal([]byte(text), &alone); err != nil {
+		t.Fatal(err)
+	}
+	got.LeftOut = alone.LeftOut
 	scores := map[string]float64{"pairs within": got.AllPairs.Within, "pairs winner": got.AllPairs.Winner}
 	order := []string{"pairs within", "pairs winner"}
 	for _, g := range got.Groups {

@@ -86,6 +86,9 @@ type Estimate struct {
 	Cycles unit.Cycles
 	// Bound says what limits it.
 	Bound Bound
+	// Spread is the standard deviation of log(measured ÷ predicted) that measured times near the problem leave, where
+	// they say more of it than the error of the model does. Else it is 0.
+	Spread float32
 	// Reject is empty for a feasible configuration.
 	Reject Reason
 }

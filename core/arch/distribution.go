@@ -1,6 +1,10 @@
 package arch
 
-import "github.com/origami-gemm/origami/core/unit"
+import (
+	"math"
+
+	"github.com/origami-gemm/origami/core/unit"
+)
 
 // Distribution is what is known of a time that nobody measured. The predicted time is its median. The log of the time
 // is normal on either side of the median, each side with a standard deviation of its own, so that the share
@@ -17,19 +21,28 @@ func (d Distribution) Over(factor float64) Distribution {
 	return Distribution{d.Low / f, d.Median / f, d.High / f, d.Level}
 }
 
-// Distribution returns what is known of the time behind a predicted one, and false if the model states no error. Its
-// low end is no shorter than the shortest time of any kernel, as far as the model states that.
-func (s Scope) Distribution(b Bound, predicted unit.Seconds) (Distribution, bool) {
-	low, high, ok := s.interval(b, predicted)
+// Distribution returns what is known of the time behind an estimate, and false if the model states no error. Its ends
+// are those that the error of the model gives, or those of times measured near the problem where these are nearer:
+//
+//	predicted · exp(∓ z · spread), with z the quantile of the normal distribution for the level
+//
+// Its low end is no shorter than the shortest time of any kernel, as far as the model states that.
+func (s Scope) Distribution(e Estimate, predicted unit.Seconds) (Distribution, bool) {
+	low, high, ok := s.interval(e.Bound, predicted)
 	if !ok {
 		return Distribution{}, false
 	}
+	level := s.Uncertainty.Level
+	if e.Spread > 0 {
+		factor := unit.Seconds(math.Exp(math.Sqrt2 * math.Erfinv(level) * float64(e.Spread)))
+		low, high = max(low, predicted/factor), min(high, predicted*factor)
+	}
 	low = min(max(low, s.least), predicted)
-	return Distribution{low, predicted, max(high, predicted), s.Uncertainty.Level}, true
+	return Distribution{low, predicted, max(high, predicted), level}, true
 }
 
 // Interval returns the ends of the distribution of a predicted time, and false if there is none.
-func (s Scope) Interval(b Bound, predicted unit.Seconds) (low, high unit.Seconds, ok bool) {
-	d, ok := s.Distribution(b, predicted)
+func (s Scope) Interval(e Estimate, predicted unit.Seconds) (low, high unit.Seconds, ok bool) {
+	d, ok := s.Distribution(e, predicted)
 	return d.Low, d.High, ok
 }

@@ -126,7 +126,7 @@ func TestScope(t *testing.T) {
 		if tc.split == 0 {
 			split = 1
 		}
-		low, high, ok := d.Scope(kernel, &p, split).Interval(arch.BoundCompute, seconds)
+		low, high, ok := d.Scope(kernel, &p, split).Interval(arch.Estimate{Bound: arch.BoundCompute}, seconds)
 		if low != tc.low || high != tc.high || ok != (tc.low > 0) {
 			t.Errorf("%s: from %v to %v, %v", name, low, high, ok)
 		}
@@ -153,7 +153,7 @@ func TestScopeAgrees(t *testing.T) {
 			t.Fatalf("%s, split %d: inside %v, outside in %q", p, split, inside, outside)
 		}
 		bound := arch.Bound(rapid.IntRange(0, arch.NumBounds-1).Draw(t, "bound"))
-		low, high, ok := scope.Interval(bound, 1)
+		low, high, ok := scope.Interval(arch.Estimate{Bound: bound}, 1)
 		if !ok {
 			return
 		}
@@ -196,7 +196,7 @@ func BenchmarkScope(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, ok := d.Scope("tiled", &p, 1).Interval(arch.BoundCompute, 1); !ok {
+		if _, _, ok := d.Scope("tiled", &p, 1).Interval(arch.Estimate{Bound: arch.BoundCompute}, 1); !ok {
 			b.Fatal("no interval")
 		}
 	}
@@ -241,7 +241,7 @@ func TestEvidence(t *testing.T) {
 		{&overridden, "tiled", fp8, arch.EvidenceUnchecked, 3},
 	} {
 		s := c.d.Scope(c.kernel, &c.p, 1)
-		_, high, ok := s.Interval(arch.BoundCompute, 1)
+		_, high, ok := s.Interval(arch.Estimate{Bound: arch.BoundCompute}, 1)
 		if s.Evidence != c.want || high != c.high || !ok || s.Checked() != (c.want == arch.EvidenceChecked) {
 			t.Errorf("%s %v: %s to %v, want %s to %v", c.kernel, c.p, s.Evidence, high, c.want, c.high)
 		}

@@ -25,8 +25,9 @@ import (
 type Row struct {
 	Problem gemm.Problem
 	Config  gemm.Config
-	// Bound is what the model says limits the kernel.
-	Bound arch.Bound
+	// Bound is what the model says limits the kernel, and Spread what times near the problem leave of its error.
+	Bound  arch.Bound
+	Spread float32
 	// Predicted is 0 if the model rejects the configuration, Measured if it has no recorded time.
 	Predicted, Measured unit.Seconds
 	// Added is what the stopwatch counts besides the kernel, in both times. Intervals are of the times without it.
@@ -40,9 +41,12 @@ type Row struct {
 // predict enters what a model says of the row.
 func (r *Row) predict(e *arch.Estimate, clock unit.Hertz) {
 	if r.Reject = e.Reject; e.Reject == "" {
-		r.Bound, r.Predicted = e.Bound, e.Cycles.At(clock)
+		r.Bound, r.Spread, r.Predicted = e.Bound, e.Spread, e.Cycles.At(clock)
 	}
 }
+
+// Estimate is what the ends of an interval depend on besides the predicted time.
+func (r *Row) Estimate() arch.Estimate { return arch.Estimate{Bound: r.Bound, Spread: r.Spread} }
 
 // measure enters what a data set has of the row.
 func (r *Row) measure(m *dataset.Measurement) {
@@ -87,7 +91,7 @@ func (s ScopeOf) of(r *Row) arch.Scope {
 
 // Interval returns the interval of the predicted time, and false if there is none.
 func (r *Row) Interval(scope ScopeOf) (low, high unit.Seconds, ok bool) {
-	low, high, ok = scope.of(r).Interval(r.Bound, r.Predicted-r.Added)
+	low, high, ok = scope.of(r).Interval(r.Estimate(), r.Predicted-r.Added)
 	return low + r.Added, high + r.Added, ok
 }
 

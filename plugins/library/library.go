@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/model"
+	"github.com/origami-gemm/origami/core/residual"
 	stopwatch "github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/plugins/costs"
@@ -37,6 +38,7 @@ type Model struct {
 	kernels kernels
 	peaks   map[gemm.DType]float64 // FLOP/s, 0 for a type that the machine does not multiply
 	clocked *stopwatch.Device
+	near    *nearTimes // nil without published times
 }
 
 // New opens the model on a machine. The options are those of Options.
@@ -55,6 +57,9 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 	m := newModel(machine, o, nil)
 	m.Description.Uncertainty = checked.Of(m.Description.ID(), m.Description.Vendor, Name, o.scheme, o.release,
 		string(o.timing))
+	if m.near = m.nearTimes(); m.near != nil {
+		m.Description.Monotone = []arch.Dim{arch.DimNone} // measured times are not
+	}
 	return m, nil
 }
 
@@ -89,7 +94,8 @@ func newModel(machine Machine, o options, values map[string]float64) *Model {
 	return m
 }
 
-// With returns the model with other values of quantities, by name.
+// With returns the model with other values of quantities, by name, and without times near a problem, which are beside
+// the predictions of these values.
 func (m *Model) With(values map[string]float64) *Model { return newModel(m.machine, m.options, values) }
 
 // Fastest is what the library takes: the least time of its kernels. It is 0 for a problem that the model refuses.
@@ -136,6 +142,7 @@ type evaluation struct {
 	problem gemm.Problem
 	q       problem
 	t       timing
+	near    residual.Found
 }
 
 // Problem implements model.Evaluation.
@@ -149,6 +156,9 @@ func (e *evaluation) Problem(p gemm.Problem) {
 		crossings: e.model.crossings(&p),
 		oneRow:    model.One(p.M == 1 && slices.Contains(e.kernels.oneRow, p.DType)),
 	}
+	e.near = e.model.near.of(&p)
+	e.q.nearTimes, e.q.nearDistance = float64(e.near.Times), e.near.Nearest
+	e.q.nearResidual, e.q.nearSpread = e.near.Residual, e.near.Spread
 	e.q.compute(&e.model.device)
 }
 
@@ -179,9 +189,10 @@ func (e *evaluation) Config(c *gemm.Config) arch.Reason {
 	return e.kernels.reject(c)
 }
 
-// compute computes the terms, and then what the stopwatch counts besides the kernel.
+// compute computes the terms, then what the stopwatch counts besides the kernel, and then what times near the problem
+// add.
 func (e *evaluation) compute() {
-	e.t.stopwatch = 0
+	e.t.stopwatch, e.t.nearby = 0, 0
 	e.t.compute(&e.model.device, &e.q)
 	if of := e.model.options.timing; of != of.Base() {
 		clock := float64(e.model.Description.Clock)
@@ -189,12 +200,17 @@ func (e *evaluation) compute() {
 		e.t.stopwatch = float64(e.model.clocked.Convert(seconds, &e.problem, of.Base(), of)-seconds) * clock
 		e.t.total += e.t.stopwatch
 	}
+	if e.near.Times > 0 {
+		floor := max(e.q.computeFloor, e.q.dramFloor)
+		e.t.nearby = max(e.t.total*math.Expm1(e.near.Residual), floor-e.t.total)
+		e.t.total += e.t.nearby
+	}
 }
 
 // Estimate implements model.Evaluation.
 func (e *evaluation) Estimate() arch.Estimate {
 	e.compute()
-	return arch.Estimate{Cycles: unit.Cycles(e.t.total), Bound: e.t.bound(&e.q)}
+	return arch.Estimate{Cycles: unit.Cycles(e.t.total), Bound: e.t.bound(&e.q), Spread: float32(e.near.Spread)}
 }
 
 // Row implements model.Evaluation.

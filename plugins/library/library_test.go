@@ -155,12 +155,12 @@ func TestPredictionsArePossible(t *testing.T) {
 }
 
 // More rows, columns or terms never take less time, whatever the caches hold. They are whole lines of the L2, as rows
-// that become aligned are faster.
+// that become aligned are faster. Published times near a problem are what was measured, and keep no such law.
 func TestMoreIsNeverFaster(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, id := range archs(t) {
 		for _, of := range []string{"model", "layers", "cold", "warm", "events", "sustained"} {
-			f := &fastest{Architecture: opened(t, id, map[string]string{"timing": of})}
+			f := &fastest{Architecture: opened(t, id, map[string]string{"timing": of, library.Nearby: library.NoNearby})}
 			list := types(f)
 			for i := range 200 {
 				p := random(rng, list[i%len(list)])
@@ -229,13 +229,14 @@ func TestTermsAreTheCode(t *testing.T) {
 	}
 }
 
-// What the caches hold changes a decode as one expects: cold operands take longer, warm ones less.
+// What the caches hold changes a decode as one expects: cold operands take longer, warm ones less. Published times near
+// a problem are of one timing, and correct what they are of.
 func TestConditionOfTheCaches(t *testing.T) {
 	small, decode := gemm.New(16, 1024, 1024), gemm.New(16, 2048, 2560)
 	for _, id := range []string{"sm90", "gfx942"} {
 		times := map[string][2]float64{}
 		for _, of := range []string{"model", "layers", "cold", "warm", "events", "sustained"} {
-			f := &fastest{Architecture: opened(t, id, map[string]string{"timing": of})}
+			f := &fastest{Architecture: opened(t, id, map[string]string{"timing": of, library.Nearby: library.NoNearby})}
 			times[of] = [2]float64{f.of(t, small), f.of(t, decode)}
 		}
 		if times["layers"][0] != times["warm"][0] || times["cold"][0] <= times["warm"][0] {
@@ -352,7 +353,7 @@ func TestAnyRelease(t *testing.T) {
 			t.Fatal(err, bad)
 		}
 		scope := models[key].Describe().Scope(library.Family, &p, found[0].Config.SplitK)
-		d, _ := scope.Distribution(found[0].Bound, found[0].Predicted)
+		d, _ := scope.Distribution(found[0].Estimate(), found[0].Predicted)
 		kind := fmt.Sprint(x.Device, " ", p.DType.Bits())
 		n := held[kind]
 		if n[1]++; d.Low <= x.Median && x.Median <= d.High {

@@ -196,6 +196,10 @@ type problem struct {
 	oneRow           float64 // one_row, set by hand
 	halvings         float64 // halvings, set by hand
 	crossings        float64 // crossings, set by hand
+	nearTimes        float64 // near_times, set by hand
+	nearDistance     float64 // near_distance, set by hand
+	nearResidual     float64 // near_residual, set by hand
+	nearSpread       float64 // near_spread, set by hand
 	reads            float64 // reads
 	againWeights     float64 // again_weights
 	againActivations float64 // again_activations
@@ -442,6 +446,7 @@ type timing struct {
 	blockK    float64 // block_k, set by hand
 	splitK    float64 // split_k, set by hand
 	stopwatch float64 // stopwatch, set by hand
+	nearby    float64 // nearby, set by hand
 	matrix    float64 // matrix
 	l2        float64 // l2
 	dram      float64 // dram
@@ -493,7 +498,7 @@ func (t *timing) compute(d *device, p *problem) {
 	}
 	busy := p.launch + loop + limits + reduction + p.quantise
 	throttle := float64(max(p.power-loop, 0) * (busy / (busy + p.part9)))
-	total := busy + throttle + t.stopwatch
+	total := busy + throttle + t.stopwatch + t.nearby
 	t.matrix = matrix
 	t.l2 = l2
 	t.dram = dram
@@ -785,7 +790,12 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	dst[62] = p.power
 	dst[63] = throttle
 	dst[64] = t.stopwatch
-	dst[65] = t.total
+	dst[65] = p.nearTimes
+	dst[66] = p.nearDistance
+	dst[67] = p.nearResidual
+	dst[68] = p.nearSpread
+	dst[69] = t.nearby
+	dst[70] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -78,7 +78,7 @@ func heldByOthers(
 		held := 0
 		for _, p := range r.Rows {
 			scope := without.Scope(kernel, &r.Problem, p.Config.SplitK)
-			low, high, ok := scope.Interval(p.Bound, p.Predicted)
+			low, high, ok := scope.Interval(p.Estimate(), p.Predicted)
 			if !ok || scope.Evidence != want {
 				t.Fatalf("%s of %s: %s, want %s", kernel, r.Problem, scope.Evidence, want)
 			}

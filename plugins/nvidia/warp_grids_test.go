@@ -67,5 +67,5 @@ func interval(t *testing.T, a arch.Architecture, p gemm.Problem, c gemm.Config) 
 	}
 	d := a.Describe()
 	predicted := unit.Seconds(float64(e[0].Cycles) / float64(d.Clock))
-	return d.Scope(c.Kernel, &p, c.SplitK).Interval(e[0].Bound, predicted)
+	return d.Scope(c.Kernel, &p, c.SplitK).Interval(e[0], predicted)
 }

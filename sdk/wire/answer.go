@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -77,6 +78,7 @@ func toEstimates(est []arch.Estimate) *pb.EstimateResponse {
 	var reasons names
 	for i := range est {
 		q.Cycles[i], q.Bounds[i] = float64(est[i].Cycles), byte(est[i].Bound)
+		q.Spreads = withSpread(q.Spreads, i, len(est), est[i].Spread)
 		if est[i].Reject != "" {
 			q.Rejected = append(q.Rejected, uint32(i))
 			q.Reasons = append(q.Reasons, reasons.index(string(est[i].Reject)))
@@ -84,6 +86,34 @@ func toEstimates(est []arch.Estimate) *pb.EstimateResponse {
 	}
 	q.ReasonNames = reasons
 	return q
+}
+
+// withSpread enters a spread into a column of n, which is nil while all are 0.
+func withSpread(column []float32, at, n int, spread float32) []float32 {
+	if column == nil && spread != 0 {
+		column = make([]float32, n)
+	}
+	if column != nil {
+		column[at] = spread
+	}
+	return column
+}
+
+// fromSpreads reads a column of n spreads: 0 for each if there is none.
+func fromSpreads(column []float32, n int, spread func(i int) *float32) error {
+	if len(column) == 0 {
+		return nil
+	}
+	if len(column) != n {
+		return fmt.Errorf("%d spreads for %d configurations", len(column), n)
+	}
+	for i, v := range column {
+		if !(v >= 0 && v <= math.MaxFloat32) {
+			return fmt.Errorf("configuration %d has a spread of %v", i, v)
+		}
+		*spread(i) = v
+	}
+	return nil
 }
 
 // fromEstimates fills dst, whose length is what the answer must have.
@@ -98,6 +128,9 @@ func fromEstimates(dst []arch.Estimate, q *pb.EstimateResponse) error {
 			return err
 		}
 		dst[i] = arch.Estimate{Cycles: unit.Cycles(q.Cycles[i]), Bound: bound}
+	}
+	if err := fromSpreads(q.GetSpreads(), len(dst), func(i int) *float32 { return &dst[i].Spread }); err != nil {
+		return err
 	}
 	for i, index := range q.Rejected {
 		if int(index) >= len(dst) {
@@ -153,6 +186,7 @@ func toRanking(r *selector.Result) *pb.Ranking {
 		e := &r.Entries[i]
 		configs[i], q.Index[i], q.Cycles[i], q.Bounds[i] = e.Config, int64(e.Index), float64(e.Estimate.Cycles),
 			byte(e.Estimate.Bound)
+		q.Spreads = withSpread(q.Spreads, i, n, e.Estimate.Spread)
 		dies = dies || e.Mapping.XCDs != 0 || e.Mapping.Chunk != 0
 	}
 	q.Configs = toConfigs(configs)
@@ -224,6 +258,9 @@ func fromRanking(q *pb.Ranking, top int, kernel string, d *arch.Description) (se
 			return r, err
 		}
 		r.Entries = append(r.Entries, e)
+	}
+	if err := fromSpreads(q.GetSpreads(), n, func(i int) *float32 { return &r.Entries[i].Estimate.Spread }); err != nil {
+		return r, err
 	}
 	for _, c := range q.GetRejected() {
 		if c.GetReason() == "" || c.GetCount() < 1 {

@@ -101,7 +101,7 @@ func TestDescriptionsSurvive(t *testing.T) {
 
 var fieldsKnown = map[string]int{
 	"arch.ArchEntry": 7, "arch.OpenRequest": 11, "arch.Space": 8, "gemm.Config": 9, "gemm.Problem": 19,
-	"arch.Estimate": 3, "arch.Rejection": 4, "arch.AxisValues": 2, "selector.Result": 4, "selector.Entry": 4,
+	"arch.Estimate": 4, "arch.Rejection": 4, "arch.AxisValues": 2, "selector.Result": 4, "selector.Entry": 4,
 	"exec.MeasureOptions": 3, "exec.Sample": 2,
 }
 
@@ -175,7 +175,8 @@ func TestRandomValuesSurvive(t *testing.T) {
 		if rapid.Bool().Draw(t, "rejected") {
 			return arch.Estimate{Reject: reason.Draw(t, "reason")}
 		}
-		return arch.Estimate{Cycles: total.Draw(t, "total"), Bound: bound.Draw(t, "bound")}
+		return arch.Estimate{Cycles: total.Draw(t, "total"), Bound: bound.Draw(t, "bound"),
+			Spread: rapid.SampledFrom([]float32{0, 0.04, 0.1}).Draw(t, "spread")}
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		p := gemm.Problem{M: number.Draw(t, "m"), N: number.Draw(t, "n"), K: number.Draw(t, "k"), Batch: number.Draw(t,

@@ -47,11 +47,14 @@ type timed struct {
 // readSample returns the times that keep accepts and the model takes, about most of each series at most: those whose
 // shapes have the lowest hash, so that series have the same shapes.
 func readSample(open opener, keep func(*published.Time) bool, most int) (*sampled, error) {
+	return sampleOf(open, published.Times(), keep, most)
+}
+
+func sampleOf(open opener, all []published.Time, keep func(*published.Time) bool, most int) (*sampled, error) {
 	s := &sampled{}
 	models := map[string]int{}
 	lists := map[string][]gemm.Config{}
 	bySeries := map[*published.Series][]timed{}
-	all := published.Times()
 	for i := range all {
 		t := &all[i]
 		if t.Device == "" || !keep(t) {
@@ -118,7 +121,8 @@ func optionsOf(s *published.Series) (map[string]string, bool) {
 	if scheme == published.NoScheme {
 		scheme = published.TensorScheme
 	}
-	given := map[string]string{"timing": string(s.Timing), "scheme": scheme, "release": s.Release}
+	given := map[string]string{"timing": string(s.Timing), "scheme": scheme, "release": s.Release,
+		library.Nearby: library.NoNearby}
 	for _, o := range library.Options {
 		if !slices.Contains(o.Values, given[o.Key]) {
 			return nil, false
@@ -227,9 +231,9 @@ func (s *sampled) errors(
 }
 
 const (
-	// nearby is how far values may move for the contenders to stay, as a logarithm: farther than a derivative moves them.
-	nearby = 0.0015
-	// margin is how much slower than the fastest a contender may be. No time changes so much within nearby.
+	// closeBy is how far values may move for the contenders to stay, as a logarithm: farther than a derivative moves them.
+	closeBy = 0.0015
+	// margin is how much slower than the fastest a contender may be. No time changes so much within closeBy.
 	margin = 0.02
 )
 
@@ -266,7 +270,7 @@ func (s *sampled) isNear(values map[string]float64) bool {
 		return false
 	}
 	for name, v := range values {
-		if !(math.Abs(math.Log(v/s.near[name])) <= nearby) {
+		if !(math.Abs(math.Log(v/s.near[name])) <= closeBy) {
 			return false
 		}
 	}

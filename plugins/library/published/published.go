@@ -115,8 +115,12 @@ func Sources() []*Source { return slices.Clone(tables().sources) }
 // Times lists all times, by shape and then by series. The result is shared: callers must not change it.
 func Times() []Time { return tables().times }
 
+// Parse reads times as times.csv.cols has them, of the series of this package.
+func Parse(file []byte) ([]Time, error) { return parseTimes(file, tables().series) }
+
 type all struct {
 	sources []*Source
+	series  []*Series
 	times   []Time
 }
 
@@ -172,6 +176,7 @@ func decode() all {
 		}
 		return err
 	}))
+	out.series = series
 	times, err := parseTimes(timesCSV, series)
 	must(err)
 	out.times = times

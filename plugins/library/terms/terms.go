@@ -22,10 +22,12 @@ const (
 )
 
 // OfProblem are the inputs that are set from the types of the problem, OfTiming those that are set from the option
-// timing.
+// timing. NearProblem and Nearby are those that published times near the problem give.
 const (
-	OfProblem = "problem"
-	OfTiming  = "timing"
+	OfProblem   = "problem"
+	OfTiming    = "timing"
+	NearProblem = "near"
+	Nearby      = "nearby"
 )
 
 var row, input = model.Row, model.Input
@@ -181,5 +183,15 @@ var totalTerms = []model.Term{
 		"what the power limit adds").Share(),
 	input("stopwatch", cycles, OfTiming, "what core/timing adds for the option timing to kernels back to back",
 		"what the stopwatch counts besides the kernel").Share(),
-	row("total", cycles, "busy + throttle + stopwatch", "predicted total").Total(),
+	input("near_times", one, NearProblem, "up to 8 of the timing and 4 of others",
+		"published times of the device near the problem, in log M, log N and log K"),
+	input("near_distance", one, NearProblem, "Euclidean, 0 without a time", "of the nearest of them, in these logarithms"),
+	input("near_residual", one, NearProblem, "of package core/residual",
+		"log(measured ÷ predicted) that the times near the problem show"),
+	input("near_spread", one, NearProblem, "of package core/residual",
+		"standard deviation of what is left of it; 0 if the times say less than the model's own error"),
+	input("nearby", cycles, Nearby, "max((busy + throttle + stopwatch) * (exp(near_residual) - 1), "+
+		"max(compute_floor, dram_floor) - (busy + throttle + stopwatch))",
+		"what published times near the problem add, down to the peaks of the data sheet").Share(),
+	row("total", cycles, "busy + throttle + stopwatch + nearby", "predicted total").Total(),
 }

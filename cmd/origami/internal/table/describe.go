@@ -20,8 +20,17 @@ func Heading(a *ask.Ranking, e *ask.Entry) []string {
 		fmt.Sprintf("%-11s %s", "evidence", Evidence(a, e)))
 }
 
-// Evidence says what is known of the error of an entry's time: arch.Evidence, on what, and what is different here.
+// Evidence says what is known of the error of an entry's time: arch.Evidence, on what, what is different here, and
+// whether times near the problem correct it.
 func Evidence(a *ask.Ranking, e *ask.Entry) string {
+	text := evidence(a, e)
+	if e.Estimate.Spread > 0 {
+		text += "; corrected by times near this size"
+	}
+	return text
+}
+
+func evidence(a *ask.Ranking, e *ask.Entry) string {
 	scope, outside := a.Scope(e), strings.Join(a.Outside(e), "; ")
 	switch {
 	case !scope.Checked() && outside == "":

@@ -22,7 +22,9 @@ var model = modelgen.Model{
 	Inputs: []modelgen.Input{
 		{By: terms.OfProblem, Names: "m n k batch element_bytes output_bytes trans_a trans_b", On: onProblem,
 			Type: "problem", Var: "p"},
+		{By: terms.NearProblem, On: onProblem, Type: "problem", Var: "p"},
 		{By: terms.OfTiming, On: onConfig, Type: "timing", Var: "t"},
+		{By: terms.Nearby, On: onConfig, Type: "timing", Var: "t"},
 		{Names: "block_m block_n block_k split_k", On: onConfig, Type: "timing", Var: "t"},
 	},
 	Keep: "total matrix l2 dram compute_floor dram_floor",

@@ -18,6 +18,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/timing"
+	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/library/published"
 )
 
@@ -220,6 +221,7 @@ func (o *Options) predictPublished(ctx context.Context, out *publishedOutcome) e
 type condition struct {
 	timing          timing.Timing
 	scheme, release string // they and the timing are empty where the model has no such option
+	nearby          string // which published times correct the predictions: never the time that is predicted
 	refused         bool   // the scheme cannot be asked for
 }
 
@@ -236,9 +238,9 @@ func (o *Options) predict(ctx context.Context, times []*publishedTime) error {
 	}
 	d := a.Describe()
 	for _, same := range score.GroupBy(times, func(t **publishedTime) condition {
-		return conditionOf(&targets[0], d, (*t).Time)
+		return o.conditionOf(&targets[0], d, (*t).Time)
 	}) {
-		c, target := conditionOf(&targets[0], d, same[0].Time), targets[0]
+		c, target := o.conditionOf(&targets[0], d, same[0].Time), targets[0]
 		var list []*publishedTime
 		for _, t := range same {
 			if t.row.Problem, t.err = t.Problem(); t.err == nil && c.refused {
@@ -253,7 +255,7 @@ func (o *Options) predict(ctx context.Context, times []*publishedTime) error {
 		}
 		target.Timing = cmp.Or(c.timing, target.Timing)
 		// What the user sets counts.
-		options := map[string]string{schemeOption: c.scheme, releaseOption: c.release}
+		options := map[string]string{schemeOption: c.scheme, releaseOption: c.release, library.Nearby: c.nearby}
 		maps.DeleteFunc(options, func(_, value string) bool { return value == "" })
 		maps.Copy(options, target.OpenRequest.Options)
 		target.OpenRequest.Options = options
@@ -285,8 +287,9 @@ func (o *Options) predictLike(ctx context.Context, target *models.Found, times [
 	return err
 }
 
-// conditionOf is the condition of a time, as far as a model has options for it.
-func conditionOf(target *models.Found, d *arch.Description, t *published.Time) (c condition) {
+// conditionOf is the condition of a time, as far as a model has options for it. Intervals to ship are of predictions
+// that no time near the problem corrects: those that are near narrow them.
+func (o *Options) conditionOf(target *models.Found, d *arch.Description, t *published.Time) (c condition) {
 	has := func(key, value string) bool {
 		return slices.ContainsFunc(d.Options, func(o arch.OptionValue) bool { return o.Key == key }) &&
 			slices.ContainsFunc(target.Manifest.Options, func(o arch.Option) bool {
@@ -298,6 +301,12 @@ func conditionOf(target *models.Found, d *arch.Description, t *published.Time) (
 	}
 	if has(releaseOption, t.Release) {
 		c.release = t.Release
+	}
+	if c.nearby = library.WithoutSame; o.Intervals {
+		c.nearby = library.NoNearby
+	}
+	if !has(library.Nearby, c.nearby) {
+		c.nearby = ""
 	}
 	if has(schemeOption, t.Scheme) {
 		c.scheme = t.Scheme

@@ -37,7 +37,8 @@ type publishedAnswer struct {
 	LeftOut []publishedLeftOut `json:"left_out"`
 }
 
-// publishedLeftOut is how intervals hold where the times that they are of did not count.
+// publishedLeftOut is how intervals hold where the times that they are of did not count. They still correct predictions,
+// except with the option nearby=none.
 type publishedLeftOut struct {
 	Evidence arch.Evidence `json:"evidence" enum:"checked,sister"` // another source, or another device
 	score.GroupsLeftOut
@@ -200,7 +201,7 @@ func (o *publishedOutcome) comparisons() ([]publishedPair, score.Comparability) 
 func (o *publishedOutcome) odds(a, b *publishedTime) (odds float64, apart bool) {
 	of := func(t *publishedTime) (arch.Distribution, bool) {
 		r := &t.row
-		return t.model.Scope(o.Kernel, &r.Problem, r.Config.SplitK).Distribution(r.Bound, r.Predicted)
+		return t.model.Scope(o.Kernel, &r.Problem, r.Config.SplitK).Distribution(r.Estimate(), r.Predicted)
 	}
 	first, ok := of(a)
 	second, also := of(b)

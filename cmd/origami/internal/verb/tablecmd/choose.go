@@ -167,7 +167,7 @@ func (c *choices) fastest(product, blockM int) int {
 // interval returns the interval of 90 % of a time with the best kernel, and what it rests on.
 func (c *choices) interval(r *ask.Ranking, e *ask.Entry, seconds float64) (interval *[2]float64, evidence string) {
 	scope := r.Scope(e)
-	low, high, ok := scope.Interval(e.Estimate.Bound, unit.Seconds(seconds))
+	low, high, ok := scope.Interval(e.Estimate, unit.Seconds(seconds))
 	if !ok {
 		return nil, "no times were compared"
 	}

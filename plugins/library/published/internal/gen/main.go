@@ -34,20 +34,24 @@ func (t *timing) shape() [3]int { return [...]int{t.k, t.n, t.m} }
 
 func main() {
 	log.SetFlags(0)
-	if len(os.Args) != 2 {
-		log.Fatal("usage: gen FOLDER-OF-THE-PACKAGE")
+	if len(os.Args) != 2 && len(os.Args) != 3 {
+		log.Fatal("usage: gen FOLDER-OF-THE-PACKAGE [FILE-FOR-THE-TIMES-OF-ALL-SHAPES]")
 	}
-	text, err := build(os.Args[1])
+	to, all := filepath.Join(os.Args[1], "times.csv.cols"), len(os.Args) == 3
+	if all {
+		to = os.Args[2]
+	}
+	text, err := build(os.Args[1], all)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(os.Args[1], "times.csv.cols"), text, 0o644)
+		err = os.WriteFile(to, text, 0o644)
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-// build draws from the tables in the folder of the package.
-func build(folder string) ([]byte, error) {
+// build draws from the tables in the folder of the package, or takes all shapes.
+func build(folder string, whole bool) ([]byte, error) {
 	series, err := os.ReadFile(filepath.Join(folder, "series.csv"))
 	if err != nil {
 		return nil, err
@@ -71,7 +75,10 @@ func build(folder string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return write(fastest(sampled(all, sources)))
+	if !whole {
+		all = sampled(all, sources)
+	}
+	return write(fastest(all))
 }
 
 // read adds the rows of a table that are of a series.

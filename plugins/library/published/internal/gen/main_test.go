@@ -17,7 +17,7 @@ func TestTimesAreDrawn(t *testing.T) {
 	if os.Getenv("ORIGAMI_TEST_ALL") != "1" {
 		t.Skip("ORIGAMI_TEST_ALL=1 draws them")
 	}
-	want, err := build(folder)
+	want, err := build(folder, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestBuild(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		file, err := build(dir)
+		file, err := build(dir, false)
 		if err != nil {
 			return "", err
 		}

@@ -472,9 +472,12 @@ type EstimateResponse struct {
 	// One Bound per configuration.
 	Bounds []byte `protobuf:"bytes,2,opt,name=bounds,proto3" json:"bounds,omitempty"`
 	// The rejected configurations by ascending index, and for each an index into reason_names.
-	Rejected      []uint32 `protobuf:"varint,3,rep,packed,name=rejected,proto3" json:"rejected,omitempty"`
-	Reasons       []uint32 `protobuf:"varint,4,rep,packed,name=reasons,proto3" json:"reasons,omitempty"`
-	ReasonNames   []string `protobuf:"bytes,5,rep,name=reason_names,json=reasonNames,proto3" json:"reason_names,omitempty"`
+	Rejected    []uint32 `protobuf:"varint,3,rep,packed,name=rejected,proto3" json:"rejected,omitempty"`
+	Reasons     []uint32 `protobuf:"varint,4,rep,packed,name=reasons,proto3" json:"reasons,omitempty"`
+	ReasonNames []string `protobuf:"bytes,5,rep,name=reason_names,json=reasonNames,proto3" json:"reason_names,omitempty"`
+	// The standard deviation of log(measured / predicted) that measured times near the problem leave, one per
+	// configuration; 0 where they say less than the model's own error. Empty if all are 0.
+	Spreads       []float32 `protobuf:"fixed32,6,rep,packed,name=spreads,proto3" json:"spreads,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -540,6 +543,13 @@ func (x *EstimateResponse) GetReasons() []uint32 {
 func (x *EstimateResponse) GetReasonNames() []string {
 	if x != nil {
 		return x.ReasonNames
+	}
+	return nil
+}
+
+func (x *EstimateResponse) GetSpreads() []float32 {
+	if x != nil {
+		return x.Spreads
 	}
 	return nil
 }
@@ -910,7 +920,9 @@ type Ranking struct {
 	Feasible int64          `protobuf:"varint,7,opt,name=feasible,proto3" json:"feasible,omitempty"`
 	Rejected []*ReasonCount `protobuf:"bytes,8,rep,name=rejected,proto3" json:"rejected,omitempty"`
 	// Set when this problem has no answer.
-	Error         *Diagnostic `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"`
+	Error *Diagnostic `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"`
+	// As in EstimateResponse.
+	Spreads       []float32 `protobuf:"fixed32,10,rep,packed,name=spreads,proto3" json:"spreads,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1004,6 +1016,13 @@ func (x *Ranking) GetRejected() []*ReasonCount {
 func (x *Ranking) GetError() *Diagnostic {
 	if x != nil {
 		return x.Error
+	}
+	return nil
+}
+
+func (x *Ranking) GetSpreads() []float32 {
+	if x != nil {
+		return x.Spreads
 	}
 	return nil
 }
@@ -1234,13 +1253,14 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x0fEstimateRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\fR\x06handle\x124\n" +
 	"\aproblem\x18\x02 \x01(\v2\x1a.origami.plugin.v1.ProblemR\aproblem\x126\n" +
-	"\aconfigs\x18\x03 \x01(\v2\x1c.origami.plugin.v1.ConfigSetR\aconfigs\"\x9b\x01\n" +
+	"\aconfigs\x18\x03 \x01(\v2\x1c.origami.plugin.v1.ConfigSetR\aconfigs\"\xb5\x01\n" +
 	"\x10EstimateResponse\x12\x16\n" +
 	"\x06cycles\x18\x01 \x03(\x01R\x06cycles\x12\x16\n" +
 	"\x06bounds\x18\x02 \x01(\fR\x06bounds\x12\x1a\n" +
 	"\brejected\x18\x03 \x03(\rR\brejected\x12\x18\n" +
 	"\areasons\x18\x04 \x03(\rR\areasons\x12!\n" +
-	"\freason_names\x18\x05 \x03(\tR\vreasonNames\"\x94\x01\n" +
+	"\freason_names\x18\x05 \x03(\tR\vreasonNames\x12\x18\n" +
+	"\aspreads\x18\x06 \x03(\x02R\aspreads\"\x94\x01\n" +
 	"\fTermsRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\fR\x06handle\x124\n" +
 	"\aproblem\x18\x02 \x01(\v2\x1a.origami.plugin.v1.ProblemR\aproblem\x126\n" +
@@ -1263,7 +1283,7 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x03top\x18\x04 \x01(\x03R\x03top\x12\x10\n" +
 	"\x03map\x18\x05 \x01(\x03R\x03map\"F\n" +
 	"\fRankResponse\x126\n" +
-	"\brankings\x18\x01 \x03(\v2\x1a.origami.plugin.v1.RankingR\brankings\"\xbc\x02\n" +
+	"\brankings\x18\x01 \x03(\v2\x1a.origami.plugin.v1.RankingR\brankings\"\xd6\x02\n" +
 	"\aRanking\x12\x14\n" +
 	"\x05index\x18\x01 \x03(\x03R\x05index\x124\n" +
 	"\aconfigs\x18\x02 \x01(\v2\x1a.origami.plugin.v1.ConfigsR\aconfigs\x12\x16\n" +
@@ -1273,7 +1293,9 @@ const file_origami_plugin_v1_arch_proto_rawDesc = "" +
 	"\x05chunk\x18\x06 \x03(\x03R\x05chunk\x12\x1a\n" +
 	"\bfeasible\x18\a \x01(\x03R\bfeasible\x12:\n" +
 	"\brejected\x18\b \x03(\v2\x1e.origami.plugin.v1.ReasonCountR\brejected\x123\n" +
-	"\x05error\x18\t \x01(\v2\x1d.origami.plugin.v1.DiagnosticR\x05error\";\n" +
+	"\x05error\x18\t \x01(\v2\x1d.origami.plugin.v1.DiagnosticR\x05error\x12\x18\n" +
+	"\aspreads\x18\n" +
+	" \x03(\x02R\aspreads\";\n" +
 	"\vReasonCount\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x03R\x05count\"\xff\x01\n" +

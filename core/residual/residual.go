@@ -1,0 +1,293 @@
+// Package residual says by how much the times of a problem differ from a model's predictions, as measured times near
+// the problem show. A residual is log(measured ÷ predicted). It is a function of (log M, log N, log K), and a sum of a
+// part that all times of a kernel family on a device share, and of parts of its own for each timing, source and
+// layout. The prediction is the mean of a Gaussian process given the nearest measured residuals:
+//
+//	residual = c · C⁻¹ · r
+//	spread²  = (variance − c · C⁻¹ · c) · (nu + r · C⁻¹ · r) / (nu + n)
+//
+// with r of n measured times, their covariances C, and c those with the problem. Near times count for much, far ones
+// for little, and none leave the model as it is. The last factor widens the spread where measured times contradict each
+// other (Student's t with nu degrees of freedom for an unknown scale). C. E. Rasmussen and C. K. I. Williams, Gaussian
+// Processes for Machine Learning, 2006, sections 2.2 and 9.9.
+//
+// Nothing is trained at run time. The numbers below were chosen on the published times of vendors' libraries (764,777,
+// of 85 series with at least 200), each predicted from the others; the errors are flat around them:
+// `go test ./plugins/library/nearby -run Folds -v` prints them.
+package residual
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+const (
+	// near and wide are the variances of the two parts, whose correlations fall by e within the lengths, as logarithms of
+	// sizes. noise is the variance between neighbours; a series of few times is trusted less, by few ÷ times.
+	nearVariance, nearLength = 0.006, 0.5
+	wideVariance, wideLength = 0.004, 4.0
+	noise, few               = 0.001, 0.03
+	variance                 = nearVariance + wideVariance
+	nu                       = 8
+
+	// How residuals of two series go together: those of another layout or type of the same source and timing, of another
+	// source in the same timing, and of another timing. Two sources of a device share little: leaving out one source
+	// at a time, errors are least between 0 and 0.2 for the last, and flat.
+	otherLayout, otherSource, otherTiming = 0.6, 0.3, 0.1
+	// Who asks for a timing asks for the harness of its only source, or for one of several.
+	oneSource, oneOfSources = 0.95, 0.5
+
+	// Fewer times than these of another timing say nothing: a harness that is known so little may be off by any factor.
+	leastOther = 50
+
+	// ofTiming and ofOthers are how many measured times count, of the timing asked for and of the others.
+	ofTiming, ofOthers = 8, 4
+	most               = ofTiming + ofOthers
+
+	// told is the share of the variance that measured times have to explain for the spread to say more than the model's
+	// own error does.
+	told = 0.2
+)
+
+// Series is what many times of a kernel family on a device have in common.
+type Series struct {
+	Source string `json:"source"`
+	Timing string `json:"timing"` // what a time is of
+	Layout string `json:"layout"` // types and storage of the matrices, as the maker of the rows spells it
+	Times  int    `json:"times"`
+
+	groups []group
+}
+
+// group is the times of an N and a K, by M.
+type group struct {
+	n, k  float64 // logarithms
+	times []time
+}
+
+type time struct {
+	m        float64 // logarithm
+	residual float64
+}
+
+// Rows lists the times, by N, K and M.
+func (s *Series) Rows() (rows []Row) {
+	size := func(log float64) int { return int(math.Round(math.Exp(log))) }
+	for i := range s.groups {
+		for _, t := range s.groups[i].times {
+			rows = append(rows, Row{size(t.m), size(s.groups[i].n), size(s.groups[i].k), t.residual})
+		}
+	}
+	return rows
+}
+
+// Row is a measured time.
+type Row struct {
+	M, N, K  int
+	Residual float64 // log(measured ÷ predicted)
+}
+
+// Add gives a series its times, in any order.
+func (s *Series) Add(rows []Row) {
+	order := func(a, b Row) int { return cmp.Or(a.N-b.N, a.K-b.K, a.M-b.M) }
+	if !slices.IsSortedFunc(rows, order) {
+		slices.SortStableFunc(rows, order)
+	}
+	s.Times, s.groups = len(rows), nil
+	for i, r := range rows {
+		if i == 0 || r.N != rows[i-1].N || r.K != rows[i-1].K {
+			s.groups = append(s.groups, group{n: math.Log(float64(r.N)), k: math.Log(float64(r.K))})
+		}
+		g := &s.groups[len(s.groups)-1]
+		g.times = append(g.times, time{math.Log(float64(r.M)), r.Residual})
+	}
+}
+
+// Problem is what is asked about, and which measured times do not count.
+type Problem struct {
+	M, N, K        int
+	Timing, Layout string
+
+	// WithoutSame leaves out the times of the problem itself, Within those whose N and K are both within a factor, and
+	// Source those of a source: to find how good the others are.
+	WithoutSame bool
+	Within      float64
+	Source      string
+}
+
+// Found is what measured times say of a problem.
+type Found struct {
+	// Residual is log(measured ÷ predicted), and Spread its standard deviation, 0 if the times say too little of it.
+	Residual, Spread float64
+	// Times is how many count, and Nearest the Euclidean distance of the nearest in logarithms of M, N and K.
+	Times   int
+	Nearest float64
+}
+
+// hit is a time near a problem.
+type hit struct {
+	series   *Series
+	of       *group
+	time     time
+	distance float64
+}
+
+// nearest are the nearest times found so far, in order.
+type nearest struct {
+	hits  [most]hit
+	n, of int
+}
+
+func (n *nearest) farthest() float64 {
+	if n.n < n.of {
+		return math.Inf(1)
+	}
+	return n.hits[n.n-1].distance
+}
+
+func (n *nearest) add(h hit) {
+	if n.n < n.of {
+		n.n++
+	}
+	i := n.n - 1
+	for ; i > 0 && n.hits[i-1].distance > h.distance; i-- {
+		n.hits[i] = n.hits[i-1]
+	}
+	n.hits[i] = h
+}
+
+// At returns what the times of series of one kernel family on one device say of a problem. It allocates nothing.
+func At(all []*Series, p *Problem) Found {
+	var own, others nearest
+	own.of, others.of = ofTiming, ofOthers
+	m, n, k := math.Log(float64(p.M)), math.Log(float64(p.N)), math.Log(float64(p.K))
+	of, several := "", false
+	for _, s := range all {
+		if s.Source == p.Source || s.Timing != p.Timing && s.Times < leastOther {
+			continue
+		}
+		to := &others
+		if s.Timing == p.Timing {
+			several = several || of != "" && of != s.Source
+			to, of = &own, s.Source
+		}
+		s.near(to, p, m, n, k)
+	}
+	copy(own.hits[own.n:], others.hits[:others.n])
+	hits := own.hits[:own.n+others.n]
+	if len(hits) == 0 {
+		return Found{}
+	}
+	found := Found{Times: len(hits), Nearest: hits[0].distance}
+	for i := range hits {
+		found.Nearest = min(found.Nearest, hits[i].distance)
+	}
+	asked := oneSource
+	if several {
+		asked = oneOfSources
+	}
+	found.solve(hits, p, asked)
+	return found
+}
+
+// near adds the nearest times of a series.
+func (s *Series) near(to *nearest, p *Problem, m, n, k float64) {
+	within := math.Log(p.Within)
+	for i := range s.groups {
+		g := &s.groups[i]
+		dn, dk := math.Abs(g.n-n), math.Abs(g.k-k)
+		if p.Within > 0 && dn < within && dk < within {
+			continue
+		}
+		across := dn*dn + dk*dk
+		if far := to.farthest(); across >= far*far {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(g.times, m, func(t time, m float64) int {
+			if t.m < m {
+				return -1
+			}
+			return 1
+		})
+		use := func(j int) bool {
+			t := g.times[j]
+			d := math.Sqrt(across + (t.m-m)*(t.m-m))
+			if d >= to.farthest() {
+				return false
+			}
+			if d > 0 || !p.WithoutSame {
+				to.add(hit{s, g, t, d})
+			}
+			return true
+		}
+		for j := at; j < len(g.times) && use(j); j++ {
+		}
+		for j := at - 1; j >= 0 && use(j); j-- {
+		}
+	}
+}
+
+// covariance is of the residuals at a distance.
+func covariance(distance float64) float64 {
+	return nearVariance*math.Exp(-distance/nearLength) + wideVariance*math.Exp(-distance/wideLength)
+}
+
+// relation is how the residuals of two series go together.
+func relation(a, b *Series) float64 {
+	switch {
+	case a == b:
+		return 1
+	case a.Timing != b.Timing:
+		return otherTiming
+	case a.Source != b.Source:
+		return otherSource
+	}
+	return otherLayout
+}
+
+// solve finds the mean and the spread, with the Cholesky factor of the covariances. asked is how the residuals of the
+// timing asked for go together with what is asked.
+func (f *Found) solve(hits []hit, p *Problem, asked float64) {
+	var c [most][most]float64
+	var r, u [most]float64
+	explained, surprise := 0.0, 0.0
+	for i := range hits {
+		a := &hits[i]
+		for j := range i + 1 {
+			b := &hits[j]
+			m, n, k := a.time.m-b.time.m, a.of.n-b.of.n, a.of.k-b.of.k
+			sum := covariance(math.Sqrt(m*m+n*n+k*k)) * relation(a.series, b.series)
+			if i == j {
+				sum += noise + few/float64(a.series.Times)
+			}
+			for l := range j {
+				sum -= c[i][l] * c[j][l]
+			}
+			if i == j {
+				c[i][i] = math.Sqrt(sum)
+			} else {
+				c[i][j] = sum / c[j][j]
+			}
+		}
+		with := otherTiming
+		if a.series.Timing == p.Timing {
+			if with = asked; a.series.Layout != p.Layout {
+				with *= otherLayout
+			}
+		}
+		r[i], u[i] = a.time.residual, covariance(a.distance)*with
+		for l := range i {
+			r[i] -= c[i][l] * r[l]
+			u[i] -= c[i][l] * u[l]
+		}
+		r[i] /= c[i][i]
+		u[i] /= c[i][i]
+		f.Residual += r[i] * u[i]
+		explained += u[i] * u[i]
+		surprise += r[i] * r[i]
+	}
+	if explained >= told*variance {
+		f.Spread = math.Sqrt((variance + noise - explained) * (nu + surprise) / (nu + float64(len(hits))))
+	}
+}

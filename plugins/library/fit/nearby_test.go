@@ -1,0 +1,121 @@
+//go:build !race
+
+package fit_test
+
+import (
+	"cmp"
+	"flag"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/residual"
+	"github.com/origami-gemm/origami/plugins/library/nearby"
+	"github.com/origami-gemm/origami/plugins/library/published"
+)
+
+var allTimes = flag.String("all-times", "", "write plugins/library/nearby/times.bin from all times in this file")
+
+// placed is where a published time stands among those of package nearby.
+type placed struct {
+	device, scheme, release, types, source, timing, layout string
+}
+
+// place is empty for a time that does not stand there.
+func place(t *published.Time) (at placed) {
+	options, ok := optionsOf(t.Series)
+	p, err := t.Problem()
+	if err == nil && ok && t.Doubt == "" {
+		at = placed{t.Device, options["scheme"], t.Release, nearby.TypesOf(p.DType), t.Source.ID, string(t.Timing),
+			nearby.LayoutOf(arch.LayoutOf(&p), strings.HasPrefix(t.Device, "sm"))}
+	}
+	return at
+}
+
+// The stored residuals are those of the model as it is: a change of its numbers needs `make checked`.
+func TestNearby(t *testing.T) {
+	opened, _ := open(t)
+	all, most := published.Times(), 40
+	if *allTimes != "" {
+		file, err := os.ReadFile(*allTimes)
+		if err == nil {
+			all, err = published.Parse(file)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		most = math.MaxInt32
+	}
+	s, err := sampleOf(opened, all, func(x *published.Time) bool { return place(x) != placed{} }, most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[placed][]residual.Row{}
+	err = s.Errors(t.Context(), nil, func(x *published.Time, err float64) {
+		rows[place(x)] = append(rows[place(x)], residual.Row{M: x.M, N: x.N, K: x.K, Residual: -err})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *allTimes != "" {
+		writeNearby(t, rows)
+		return
+	}
+	stored := map[placed]map[[3]int][]float64{}
+	for _, p := range nearby.Of("", "", "") {
+		for _, s := range p.Rows() {
+			at := placed{p.Device, p.Scheme, p.Release, p.Types, s.Source, s.Timing, s.Layout}
+			stored[at] = map[[3]int][]float64{}
+			for _, r := range s.Rows() {
+				shape := [...]int{r.M, r.N, r.K}
+				stored[at][shape] = append(stored[at][shape], r.Residual)
+			}
+		}
+	}
+	compared := 0
+	for at, list := range rows {
+		for _, r := range list {
+			same := func(stored float64) bool {
+				return math.Abs(stored-max(min(r.Residual, 1.27), -1.28)) < 0.0051
+			}
+			if compared++; !slices.ContainsFunc(stored[at][[3]int{r.M, r.N, r.K}], same) {
+				t.Fatalf("%v: the residual of %dx%dx%d is %.3f, and not stored: run make checked", at, r.M, r.N, r.K, r.Residual)
+			}
+		}
+	}
+	if compared < 5000 {
+		t.Errorf("only %d times were compared", compared)
+	}
+}
+
+func writeNearby(t *testing.T, rows map[placed][]residual.Row) {
+	t.Helper()
+	var pools []*nearby.Pool
+	for _, at := range slices.SortedFunc(maps.Keys(rows), func(a, b placed) int {
+		return cmp.Or(strings.Compare(a.device, b.device), strings.Compare(a.scheme, b.scheme),
+			strings.Compare(a.release, b.release), strings.Compare(a.types, b.types), strings.Compare(a.source, b.source),
+			strings.Compare(a.timing, b.timing), strings.Compare(a.layout, b.layout))
+	}) {
+		p := &nearby.Pool{Device: at.device, Scheme: at.scheme, Release: at.release, Types: at.types}
+		if n := len(pools) - 1; n >= 0 && pools[n].Device == p.Device && pools[n].Scheme == p.Scheme &&
+			pools[n].Release == p.Release && pools[n].Types == p.Types {
+			p = pools[n]
+		} else {
+			pools = append(pools, p)
+		}
+		s := &residual.Series{Source: at.source, Timing: at.timing, Layout: at.layout}
+		s.Add(rows[at])
+		p.Series = append(p.Series, s)
+	}
+	file, err := nearby.Encode(pools)
+	if err == nil {
+		err = os.WriteFile("../nearby/times.bin", file, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,75 @@
+package library_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/plugins/library"
+	"github.com/origami-gemm/origami/plugins/library/published"
+)
+
+// Intervals of 90 % hold 90 % of the published times whose neighbours correct the prediction, and are narrower than the
+// error of the terms alone makes them.
+func TestNearbyIntervals(t *testing.T) {
+	type interval struct{ held, width float64 }
+	var all []*published.Time
+	for i, x := range published.Times() {
+		if i%40 == 0 && x.Device != "" && x.Doubt == "" && x.Release == "current" {
+			all = append(all, &published.Times()[i])
+		}
+	}
+	found := map[string]interval{}
+	for _, nearby := range []string{library.NoNearby, "without-near", library.WithoutSame} {
+		models, problems := map[string]arch.Architecture{}, map[string][]gemm.Problem{}
+		measured := map[string][]*published.Time{}
+		for _, x := range all {
+			scheme := strings.Replace(x.Scheme, published.NoScheme, published.TensorScheme, 1)
+			key := x.Device + " " + string(x.Timing) + " " + scheme
+			id, of, _ := strings.Cut(x.Device, "@")
+			if models[key] == nil {
+				a, err := open(t, arch.OpenRequest{Arch: id, Device: of, Options: map[string]string{
+					"timing": string(x.Timing), "scheme": scheme, "release": x.Release, library.Nearby: nearby}})
+				if err != nil {
+					continue
+				}
+				models[key] = a
+			}
+			if p, err := x.Problem(); err == nil {
+				problems[key], measured[key] = append(problems[key], p), append(measured[key], x)
+			}
+		}
+		held, of, widths := 0.0, 0.0, []float64{}
+		for key, a := range models {
+			rows, bad, err := score.Fastest(t.Context(), a, library.Family, problems[key])
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range rows {
+				scope := a.Describe().Scope(library.Family, &rows[i].Problem, rows[i].Config.SplitK)
+				d, ok := scope.Distribution(rows[i].Estimate(), rows[i].Predicted)
+				if bad[i] != nil || !ok {
+					continue
+				}
+				of++
+				widths = append(widths, float64(d.High/d.Low))
+				if x := measured[key][i]; d.Low <= x.Median && x.Median <= d.High {
+					held++
+				}
+			}
+		}
+		slices.Sort(widths)
+		found[nearby] = interval{held / of, stats.Median(widths)}
+		t.Logf("%s: %.1f %% of %.0f held, high ÷ low %.3f", nearby, 100*held/of, of, stats.Median(widths))
+	}
+	for nearby, most := range map[string]float64{"without-near": 1.35, library.WithoutSame: 1.25} {
+		if f := found[nearby]; math.Abs(f.held-0.92) > 0.04 || f.width > most || f.width >= found[library.NoNearby].width {
+			t.Errorf("%s: %+v, and the terms alone %+v; want at most %v wide", nearby, f, found[library.NoNearby], most)
+		}
+	}
+}

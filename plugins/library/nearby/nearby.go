@@ -1,0 +1,187 @@
+// Package nearby has how far the predictions of kernel family library are from published times, time by time: the rows
+// of package residual. They are of all tables in plugins/library/published, of which that package ships a part.
+package nearby
+
+import (
+	"bytes"
+	"compress/flate"
+	_ "embed" // the file
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"sync"
+
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/residual"
+	"github.com/origami-gemm/origami/plugins/library/checked"
+)
+
+// times.bin is written by `make checked`. A part is a line with tabs between device, scheme of scales, release, types,
+// series and count of bytes, and so many bytes.
+//
+//go:embed times.bin
+var file []byte
+
+// Pool is the published times of types that cost the same on a device, for a scheme of scales and a release.
+type Pool struct {
+	Device, Scheme, Release, Types string
+	Series                         []*residual.Series // without their rows, which Rows decodes
+
+	packed []byte
+	once   sync.Once
+}
+
+// step is that in which residuals are stored, as logarithms: a third of the noise between neighbours. A time that is
+// farther off than the ends of a byte is stored as the end.
+const step = 0.01
+
+// Of lists the pools of a device for a scheme and a release, all for empty names. A question that names no release is
+// about the current one.
+func Of(device, scheme, release string) (pools []*Pool) {
+	if release == checked.AnyRelease {
+		release = checked.Current
+	}
+	for rest := file; len(rest) > 0; {
+		line, behind, _ := bytes.Cut(rest, []byte{'\n'})
+		c := bytes.Split(line, []byte{'\t'})
+		n, err := strconv.Atoi(string(c[len(c)-1]))
+		if len(c) != 6 || err != nil || n > len(behind) {
+			panic("nearby: times.bin is damaged") // a test reads it
+		}
+		p := &Pool{Device: string(c[0]), Scheme: string(c[1]), Release: string(c[2]), Types: string(c[3])}
+		p.packed, rest = behind[:n], behind[n:]
+		for _, same := range [][2]string{{device, p.Device}, {scheme, p.Scheme}, {release, p.Release}} {
+			if same[0] != "" && same[0] != same[1] {
+				p = nil
+				break
+			}
+		}
+		if p == nil {
+			continue
+		}
+		if err := json.Unmarshal(c[4], &p.Series); err != nil {
+			panic(fmt.Sprintf("nearby: %v", err))
+		}
+		pools = append(pools, p)
+	}
+	return pools
+}
+
+// Rows returns the series with their rows, which the first call decodes.
+func (p *Pool) Rows() []*residual.Series {
+	p.once.Do(func() {
+		if err := p.decode(); err != nil {
+			panic(fmt.Sprintf("nearby: %s %s: %v", p.Device, p.Types, err))
+		}
+	})
+	return p.Series
+}
+
+// decode reads, for each series, the count of its times, then how many bytes their sizes have, then the sizes, then a
+// byte for each residual. Sizes are N, K and M, each less that of the time before; K and M from 0 behind a new N, and M
+// from 0 behind a new K.
+func (p *Pool) decode() error {
+	text, err := io.ReadAll(flate.NewReader(bytes.NewReader(p.packed)))
+	if err != nil {
+		return err
+	}
+	next := func() (v int) {
+		u, n := binary.Uvarint(text)
+		if n <= 0 {
+			err, text = io.ErrUnexpectedEOF, nil
+			return 0
+		}
+		text = text[n:]
+		return int(u)
+	}
+	for _, s := range p.Series {
+		rows := make([]residual.Row, s.Times)
+		var last residual.Row
+		for i := range rows {
+			r := residual.Row{N: last.N + next()}
+			if r.N == last.N {
+				r.K = last.K
+			}
+			if r.K += next(); r == (residual.Row{N: last.N, K: last.K}) {
+				r.M = last.M
+			}
+			r.M += next()
+			rows[i], last = r, r
+		}
+		if len(text) < len(rows) {
+			return io.ErrUnexpectedEOF
+		}
+		for i := range rows {
+			rows[i].Residual = step * float64(int8(text[i]))
+		}
+		text = text[len(rows):]
+		s.Add(rows)
+	}
+	return err
+}
+
+// Encode writes pools as times.bin has them.
+func Encode(pools []*Pool) ([]byte, error) {
+	var out bytes.Buffer
+	for _, p := range pools {
+		var text []byte
+		for _, s := range p.Series {
+			rows := s.Rows()
+			var last residual.Row
+			for _, r := range rows {
+				text = binary.AppendUvarint(text, uint64(r.N-last.N))
+				if r.N != last.N {
+					last.K, last.M = 0, 0
+				}
+				text = binary.AppendUvarint(text, uint64(r.K-last.K))
+				if r.K != last.K {
+					last.M = 0
+				}
+				text = binary.AppendUvarint(text, uint64(r.M-last.M))
+				last = r
+			}
+			for _, r := range rows {
+				text = append(text, byte(int8(max(min(math.Round(r.Residual/step), math.MaxInt8), math.MinInt8))))
+			}
+		}
+		series, err := json.Marshal(p.Series)
+		if err != nil {
+			return nil, err
+		}
+		var packed bytes.Buffer
+		z, err := flate.NewWriter(&packed, flate.BestCompression)
+		if err == nil {
+			_, err = z.Write(text)
+		}
+		if err == nil {
+			err = z.Close()
+		}
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&out, "%s\t%s\t%s\t%s\t%s\t%d\n", p.Device, p.Scheme, p.Release, p.Types, series, packed.Len())
+		out.Write(packed.Bytes())
+	}
+	return out.Bytes(), nil
+}
+
+// TypesOf names the types that cost the same as a type of operands.
+func TypesOf(t gemm.DType) string {
+	if t == gemm.FP16 || t == gemm.BF16 {
+		return "16 bit"
+	}
+	return t.String()
+}
+
+// LayoutOf names types and storage. cuBLAS takes as long for B along N as along K in 16 bits, and so do the other
+// libraries of NVIDIA's GPUs, which call it: docs/published.md has the figures.
+func LayoutOf(l arch.Layout, nvidia bool) string {
+	if nvidia && (l.Types.In == gemm.FP16 || l.Types.In == gemm.BF16) {
+		l.BMajor = gemm.MajorK
+	}
+	return fmt.Sprintf("%s, A along %c, B along %c", l.Types.Text(), l.AMajor, l.BMajor)
+}

@@ -1,4 +1,4 @@
-package tablecmd
+package hf
 
 import (
 	"fmt"
@@ -25,27 +25,29 @@ func TestLayers(t *testing.T) {
 		{"repeated", strings.Replace(qwen, `_value_heads":8`, `_value_heads":2`, 1), 8,
 			"512x2048 2048x256 1536x2048 2048x768 18992x2048"},
 		{"padded", strings.Replace(qwen, "151936", "151900", 1), 1, "4096x2048 2048x2048 12288x2048 2048x6144 151936x2048"},
-		{"experts", strings.Replace(qwen, `"qwen3"`, `"qwen3_moe"`, 1), 1, "4096x2048 2048x2048 151936x2048"},
+		{"experts", strings.Replace(qwen, `"qwen3"`,
+			`"qwen3_moe","num_experts":128,"num_experts_per_tok":8,"moe_intermediate_size":768`, 1), 1,
+			"4096x2048 2048x2048 151936x2048"},
 		{"sees", `{"model_type":"gemma3","text_config":` + strings.Replace(qwen, `"qwen3"`, `"gemma3_text"`, 1) + `}`, 1,
 			"4096x2048 2048x2048 12288x2048 2048x6144 151936x2048"},
 		{"llama", `{"model_type":"llama","hidden_size":4096,"intermediate_size":11008,"num_attention_heads":32,
 			"num_hidden_layers":32,"vocab_size":32000}`, 1, "12288x4096 4096x4096 22016x4096 4096x11008 32000x4096"},
 	} {
-		m, err := decode("config.json", []byte(c.config))
+		m, err := Decode("config.json", []byte(c.config))
 		if err == nil {
-			err = m.complete("config.json")
+			err = m.Complete("config.json")
 		}
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		list, err := m.layers(c.tp)
+		list, err := m.Products(c.tp)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		var got []string
 		for _, l := range list {
-			got = append(got, fmt.Sprintf("%dx%d", l.n, l.k))
+			got = append(got, fmt.Sprintf("%dx%d", l.N, l.K))
 		}
 		if !slices.Equal(got, strings.Fields(c.want)) {
 			t.Errorf("%s on %d: %v, want %s", c.name, c.tp, got, c.want)
@@ -69,9 +71,9 @@ func TestConfigsOfNoModel(t *testing.T) {
 		{`{"model_type"`, `{"moe_layer_freq":-2,"model_type"`, "moe_layer_freq is -2"},
 		{`n_routed_experts":256`, `n_routed_experts":-256`, "n_routed_experts is -256"},
 	} {
-		m, err := decode("config.json", []byte(strings.Replace(latent, c.from, c.to, 1)))
+		m, err := Decode("config.json", []byte(strings.Replace(latent, c.from, c.to, 1)))
 		if err == nil {
-			err = m.complete("config.json")
+			err = m.Complete("config.json")
 		}
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.to, err, c.want)

@@ -41,8 +41,15 @@ type Config struct {
 	DType        string `json:"dtype"`
 	TorchDType   string `json:"torch_dtype"` // its name until transformers 4.56
 	Quantization *struct {
-		Method string `json:"quant_method"`
-		Block  []int  `json:"weight_block_size"`
+		Method    string `json:"quant_method"`
+		Block     []int  `json:"weight_block_size"`
+		Algorithm string `json:"quant_algo"`
+		Groups    map[string]struct {
+			Weights struct {
+				Bits int    `json:"num_bits"`
+				Type string `json:"type"`
+			} `json:"weights"`
+		} `json:"config_groups"`
 	} `json:"quantization_config"`
 	// Text is the language model of a model that also sees or hears.
 	Text json.RawMessage `json:"text_config"`

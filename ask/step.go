@@ -49,7 +49,8 @@ type Step struct {
 
 // StepPart is a part of the time per token.
 type StepPart struct {
-	// `products`, `attention`, `experts`, `links`, `between`: norms, rotations, conversions and the host, or `prompts`
+	// `products`, `attention`, `experts`, `links`, `between`: norms, rotations and
+	// conversions, `host`, or `prompts`
 	Name    string `json:"name"`
 	Seconds Number `json:"seconds" unit:"s"`
 	// of the whole
@@ -195,7 +196,7 @@ func (a *Steps) Of(ctx context.Context, q StepQuestion) (*Step, error) {
 		Unchecked: append([]string{}, q.Plan.Unchecked(d)...)}
 	sigma := 0.0
 	for _, p := range decode {
-		seconds := Number(float64(p.Seconds) * q.Plan.Served(p.Name))
+		seconds := Number(p.Seconds)
 		out.Decode += seconds
 		sigma += p.Sigma * float64(seconds)
 		out.Parts = append(out.Parts, StepPart{Name: p.Name, Seconds: seconds})

@@ -35,13 +35,14 @@ type Part struct {
 }
 
 // The names of parts. Products are the products of all layers, Between is what is between the kernels of a layer: norms,
-// rotations, conversions, and the host.
+// rotations, conversions. Host is what a server does between two steps.
 const (
 	Products  = "products"
 	Attention = "attention"
 	Experts   = "experts"
 	Links     = "links"
 	Between   = "between"
+	Host      = "host"
 )
 
 // Memory is what a model takes of the memory of a GPU.
@@ -62,8 +63,6 @@ type Plan interface {
 	Products(*arch.Description, Pass) []Product
 	// Parts are the operators of a pass on a device, besides Products.
 	Parts(*arch.Description, Pass) ([]Part, error)
-	// Served is what a server makes of the time of a part of a pass that reads no prompt, as a factor.
-	Served(part string) float64
 	// Spread is the standard deviation of the log of a step's time ÷ the mean one of its parts.
 	Spread() float64
 	Memory(*arch.Description) Memory

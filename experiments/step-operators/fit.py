@@ -122,8 +122,10 @@ def main(wheel, output):
     x["flop"] = x["batch_size"] * x["isl"] ** 2 * x["num_heads"] * (192 + 128)
     x["bytes"] = x["batch_size"] * x["isl"] * x["num_heads"] * (192 + 128) * 4
     rows.append(fit("prefill", "latent", [5, 0.6, 0.7], prefill, x, *times(r)))
-    r = read(wheel, "custom_allreduce_perf", ("trtllm",), lambda r: 1024 <= r["message_size"] <= 2**26 and r["num_gpus"] <= 8, 3000)
-    rows.append(fit("reduce", "node", [4, 0.5, 0.7], reduce, columns(r, ("num_gpus", "message_size")), *times(r)))
+    for server in SERVERS:
+        r = read(wheel, "custom_allreduce_perf", (server,), lambda r: 1024 <= r["message_size"] <= 2**26 and r["num_gpus"] <= 8
+                 and "eager" not in r["kernel_source"] and ("TRTLLM" in r["kernel_source"]) == (server == "trtllm"), 3000)
+        rows.append(fit("reduce", server, [4, 0.5, 0.7], reduce, columns(r, ("num_gpus", "message_size")), *times(r)))
     sizes = ("num_tokens", "num_experts", "topk", "hidden_size", "inter_size", "moe_tp_size", "moe_ep_size")
     for kernel, (peak, width) in EXPERTS.items():
         r = read(wheel, "moe_perf", SERVERS, lambda r: r["moe_dtype"] == kernel and r["num_experts"] >= 32 and r["topk"] > 1

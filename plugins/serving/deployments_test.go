@@ -12,8 +12,6 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/models"
-	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/forward"
 	"github.com/origami-gemm/origami/formats/hf"
 	"github.com/origami-gemm/origami/plugins/builtins"
 	"github.com/origami-gemm/origami/plugins/serving"
@@ -66,13 +64,14 @@ type deployment struct {
 	model, device, server, weights string
 	batch, context, fresh          int
 	seconds                        float64 // per token, measured
-	operators, links, rest, layers float64 // layers is how often a layer's PerLayer is in the time per token
+	alone                          float64 // the parts of its time, each alone
+	layers                         float64
 	sigma                          float64 // of the parts' sum
 	predicted                      float64 // with the numbers of its server from other devices
 }
 
 func (d *deployment) time(s *serving.Server) float64 {
-	return s.Operators*d.operators + s.Links*d.links + s.PerLayer*d.layers + d.rest
+	return d.alone + s.Step + s.Layer*d.layers + s.Sequence*float64(d.batch)
 }
 
 // read reads the deployments. A row of a file of aiconfigurator-core 0.12.0 (Apache-2.0, systems/silicon_sample.csv) is
@@ -118,17 +117,7 @@ func read(t testing.TB) (all []deployment) {
 		if err != nil {
 			t.Fatalf("%v: %v", r, err)
 		}
-		for _, p := range one.Parts {
-			switch p.Name {
-			case forward.Products, forward.Attention, forward.Experts:
-				d.operators += float64(p.Seconds)
-			case forward.Links:
-				d.links += float64(p.Seconds)
-			default:
-				d.rest += float64(p.Seconds)
-			}
-		}
-		d.layers = float64(plan.LayerCount()) * (1 + float64(d.batch)/float64(d.fresh))
+		d.alone, d.layers = float64(one.Seconds), float64(plan.LayerCount())
 		d.sigma = math.Log(float64(one.Interval[1]/one.Seconds)) / 1.6449 / plan.Spread()
 		all = append(all, d)
 	}
@@ -150,21 +139,13 @@ func serverOf(rows []deployment) serving.Server {
 		}
 		return sum
 	}
-	best := serving.Server{Operators: 1, Links: 1, PerLayer: 8e-6}
+	best := serving.Server{Step: 5e-4, Layer: 5e-6, Sequence: 2e-6}
 	least := loss(&best)
-	for width := 0.3; width > 0.001; {
+	for width := 1.0; width > 0.005; {
 		improved := false
 		for i := range 6 {
-			s := best
-			factor := math.Exp(width * float64(1-2*(i%2)))
-			switch i / 2 {
-			case 0:
-				s.Operators *= factor
-			case 1:
-				s.Links = min(3, s.Links*factor)
-			case 2:
-				s.PerLayer = min(3e-5, s.PerLayer*factor)
-			}
+			s, factor := best, math.Exp(width*float64(1-2*(i%2)))
+			*[]*float64{&s.Step, &s.Layer, &s.Sequence}[i/2] *= factor
 			if l := loss(&s); l < least {
 				best, least, improved = s, l, true
 			}
@@ -201,7 +182,7 @@ func TestDeployments(t *testing.T) {
 	}
 	for _, server := range serving.Servers() {
 		all := serverOf(of(func(d *deployment) bool { return d.server == server && d.device != "sm100@gb200" }))
-		t.Logf("%-7s operators %.3f links %.3f per_layer %.4g", server, all.Operators, all.Links, all.PerLayer)
+		t.Logf("%-7s step %.3g layer %.3g sequence %.3g", server, all.Step, all.Layer, all.Sequence)
 		for _, device := range devices {
 			fit := serverOf(of(func(d *deployment) bool { return d.server == server && d.device != device }))
 			for i := range rows {
@@ -259,5 +240,4 @@ func TestDeployments(t *testing.T) {
 		}
 	}
 	t.Logf("order of two configurations: %.1f %% of %d", 100*float64(right)/float64(decided), decided)
-	_ = arch.RungSpec
 }

@@ -3,7 +3,7 @@ package serving
 // Alone returns the plan in a server that adds nothing: the sum of the operators, each alone.
 func (p *Plan) Alone() *Plan {
 	other := *p
-	other.server = Server{Operators: 1, Links: 1}
+	other.server = Server{}
 	return &other
 }
 

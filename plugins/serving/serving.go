@@ -34,15 +34,14 @@ var nodeFile []byte
 //go:embed servers.json
 var serverFile []byte
 
-// Server is what a server makes of the operators, as its deployments say.
+// Server is what a server adds to the operators of a step, in seconds: for itself, for each layer, for each sequence.
+// The three are fitted to its deployments.
 type Server struct {
-	Name string `json:"name"`
-	// Operators and Links are the time of the kernels in a step ÷ the time of each alone. PerLayer is the time between
-	// the kernels of a layer, in seconds.
-	Operators float64 `json:"operators"`
-	Links     float64 `json:"links"`
-	PerLayer  float64 `json:"per_layer"`
-	Source    string  `json:"source"`
+	Name     string  `json:"name"`
+	Step     float64 `json:"step"`
+	Layer    float64 `json:"layer"`
+	Sequence float64 `json:"sequence"`
+	Source   string  `json:"source"`
 }
 
 type operator struct {
@@ -181,17 +180,6 @@ func stored(name string, c *hf.Config) (string, error) {
 // GPUs implements forward.Plan.
 func (p *Plan) GPUs() int { return p.TP }
 
-// Served implements forward.Plan.
-func (p *Plan) Served(part string) float64 {
-	switch part {
-	case forward.Links:
-		return p.server.Links
-	case forward.Between:
-		return 1
-	}
-	return p.server.Operators
-}
-
 // Spread implements forward.Plan.
 func (p *Plan) Spread() float64 { return data().servers.Spread }
 
@@ -296,13 +284,18 @@ func (p *Plan) Parts(d *arch.Description, pass forward.Pass) ([]forward.Part, er
 		parts = append(parts, p.experts(&m, tokens))
 	}
 	if p.TP > 1 { // behind attention, and behind the feed-forward layer or the experts
-		v, sigma := values("reduce", "node")
+		v, sigma := values("reduce", p.Server)
 		n := float64(p.TP)
 		one := (v[0]+v[1]*n)*1e-6 + 2*(n-1)/n*tokens*float64(p.model.Hidden)*2/(v[2]*m.Link)
 		parts = append(parts, forward.Part{Name: forward.Links, Seconds: unit.Seconds(2 * layers * one), Sigma: sigma})
 	}
 	// Between kernels, norms and conversions read and write the hidden state four times, at 0.7 of the DRAM's peak.
-	between := layers * (p.server.PerLayer + 16*tokens*float64(p.model.Hidden)/(0.7*m.dram))
+	between := layers * 16 * tokens * float64(p.model.Hidden) / (0.7 * m.dram)
+	if b := float64(pass.Sequences); b > 0 { // a prompt is long enough to hide the host
+		between += layers * p.server.Layer
+		host := p.server.Step + b*p.server.Sequence
+		parts = append(parts, forward.Part{Name: forward.Host, Seconds: unit.Seconds(host), Sigma: assumed})
+	}
 	return append(parts, forward.Part{Name: forward.Between, Seconds: unit.Seconds(between), Sigma: assumed}), nil
 }
 

@@ -173,7 +173,8 @@ func (o *options) write(a *answer) error {
 			return unit.Seconds(d.Interval[0]).String() + " – " + unit.Seconds(d.Interval[1]).String()
 		}),
 		key("tokens_per_second", "tokens/s"), part(forward.Products), part(forward.Attention), part(forward.Experts),
-		part(forward.Links), part(forward.Between), part("prompts"),
+		part(forward.Links), part(forward.Between), part(forward.Host),
+		part("prompts"),
 		key("prefill_seconds", "a prompt"),
 		text("memory", func(d *device) string {
 			m := &d.Memory

@@ -41,8 +41,9 @@ type Step struct {
 	Dollars *Number `json:"dollars_per_million_tokens,omitempty"`
 	// joules per million tokens, if all GPUs draw their limit; `null` without a limit
 	Joules *Number `json:"joules_per_million_tokens"`
-	// what would give at least 1.05 times as many tokens per second and GPU, or take at most 1 ÷ 1.05 of the time
-	Advice []StepAdvice `json:"advice"`
+	// with `--advice`: what would give at least 1.05 times as many tokens per second and GPU, or take at most 1 ÷ 1.05
+	// of the time
+	Advice []StepAdvice `json:"advice,omitempty"`
 	// what of the answer was not checked against anything measured
 	Unchecked []string `json:"unchecked"`
 }
@@ -192,7 +193,7 @@ func (a *Steps) Of(ctx context.Context, q StepQuestion) (*Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Step{Arch: d.Arch, Device: d.Device, GPUs: q.Plan.GPUs(), IntervalLevel: level, Advice: []StepAdvice{},
+	out := &Step{Arch: d.Arch, Device: d.Device, GPUs: q.Plan.GPUs(), IntervalLevel: level,
 		Unchecked: append([]string{}, q.Plan.Unchecked(d)...)}
 	sigma := 0.0
 	for _, p := range decode {

@@ -89,7 +89,7 @@ def reduce(v, x):
 
 def experts(v, x):
     weights, rate = x["bytes"] / (v[1] * x["bw"]), x["flop"] / (np.minimum(v[2], 1) * x["peak"])
-    return v[0] * 1e-6 + np.hypot(weights, rate) + x["moved"] / (v[3] * x["bw"])
+    return (v[0] + v[4] * np.log2(1 + x["num_tokens"])) * 1e-6 + np.hypot(weights, rate) + x["moved"] / (v[3] * x["bw"])
 
 
 # Type of the weights: the rate, and bytes of a weight with its scales.
@@ -144,7 +144,7 @@ def main(wheel, output):
         x["bytes"] = n / ep * (1 - (1 - k / n) ** t) * 3 * h * inter * width
         x["flop"], x["peak"] = picked * 6 * h * inter, x[peak]
         x["moved"] = picked * (2 * h + 3 * inter) * 2 + t * h * 4
-        rows.append(fit("experts", kernel, [20, 0.7, 0.5, 0.2], experts, x, *times(r)))
+        rows.append(fit("experts", kernel, [15, 0.7, 0.5, 0.2, 1], experts, x, *times(r)))
     with open(output, "w") as f:
         f.write("[\n" + ",\n".join(json.dumps(r) for r in rows) + "\n]\n")
 

@@ -357,7 +357,7 @@ func (p *Plan) attention(m *machine, pass forward.Pass) forward.Part {
 
 func sq(n int) float64 { return float64(n) * float64(n) }
 
-// experts are the routed experts of all layers: launches and sorting, then the weights of those that some token chose or
+// experts are the routed experts of all layers: launches and sorting, which takes longer for more tokens, then the weights of those that some token chose or
 // the operations, and what moves between memory and them. A token chooses each expert with the same probability.
 func (p *Plan) experts(m *machine, tokens float64) forward.Part {
 	c, ep := p.model, float64(p.EP)
@@ -387,7 +387,8 @@ func (p *Plan) experts(m *machine, tokens float64) forward.Part {
 	weights := chosen * 3 * hidden * inter * width[format] / (v[1] * m.dram)
 	operations := picked * 6 * hidden * inter / (min(v[2], 1) * rate)
 	moved := (picked*(2*hidden+3*inter)*2 + 4*tokens*hidden) / (v[3] * m.dram)
-	seconds := float64(c.ExpertLayers()) * (v[0]*1e-6 + math.Hypot(weights, operations) + moved)
+	seconds := float64(c.ExpertLayers()) * ((v[0]+v[4]*math.Log2(1+tokens))*1e-6 +
+		math.Hypot(weights, operations) + moved)
 	return forward.Part{Name: forward.Experts, Seconds: unit.Seconds(seconds), Sigma: sigma}
 }
 

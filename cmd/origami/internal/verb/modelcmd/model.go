@@ -4,6 +4,7 @@ package modelcmd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,6 +29,7 @@ type options struct {
 	factory *session.Factory
 	serving.Layout
 	batch, context, fresh int
+	advice                bool
 	price                 []string
 }
 
@@ -42,7 +44,7 @@ func New(f *session.Factory) *cobra.Command {
 			"places: a step of all sequences, and their share of the prompts that are read meanwhile. Products are\n" +
 			"those of the vendor's library; attention, experts, links between the GPUs of a node and what is between\n" +
 			"kernels have models of their own. The interval was checked on deployments of other devices. What does\n" +
-			"not fit into memory is said, and what would help. docs/step.md has the sources and the errors.",
+			"not fit into memory is said. docs/step.md has the sources and the errors.",
 		Example: "  origami model config.json --arch h200,b200,mi300x --tp 8 --batch 64 --context 8192\n" +
 			"  origami model config.json --arch h100 --tp 4 --weights fp8 --server trtllm --price 2.5 --json",
 		Args: session.OneArgument("CONFIG", "the config.json of a model"),
@@ -59,6 +61,7 @@ func New(f *session.Factory) *cobra.Command {
 	flags.StringVar(&o.Weights, "weights", "", "`TYPE` of the weights, if it is not the model's: "+
 		strings.Join(serving.Formats(), ", "))
 	flags.StringVar(&o.Cache, "cache", "", "`TYPE` of K and V, bf16 or fp8 (default fp8 for weights of fp8, nvfp4 and mxfp4)")
+	flags.BoolVar(&o.advice, "advice", false, "add what would be at least 1.05 times as fast: other types, sizes, batches")
 	flags.StringSliceVar(&o.price, "price", nil, "dollars per hour and GPU, as `ARCH=NUMBER,...`: adds dollars per million "+
 		"tokens")
 	return cmd
@@ -126,7 +129,11 @@ func (o *options) run(ctx context.Context, name string) error {
 	for i := range sides {
 		one := device{named: sides[i].Called()}
 		q := ask.StepQuestion{Plan: plan, Batch: o.batch, Context: o.context, New: o.fresh}
-		if one.Step, err = ask.StepsOn(&sides[i]).Advised(ctx, q); err != nil {
+		answer := ask.StepsOn(&sides[i]).Of
+		if o.advice {
+			answer = ask.StepsOn(&sides[i]).Advised
+		}
+		if one.Step, err = answer(ctx, q); err != nil {
 			if len(sides) == 1 {
 				return err
 			}
@@ -204,14 +211,17 @@ func (o *options) write(a *answer) error {
 	for i := range a.Devices {
 		d := &a.Devices[i]
 		for _, one := range d.Advice {
-			s.Printf("\n%s  %s: %s per token, %s of the tokens per second and GPU", d.named, one.Change,
+			s.Printf("%s  %s: %s per token, %s of the tokens per second and GPU\n", d.named, one.Change,
 				unit.Seconds(one.Seconds), digits.ThreeDigits(float64(one.Rate)))
 		}
 	}
-	s.Printf("\n")
+	var said []string
 	for i := range a.Devices {
 		for _, one := range a.Devices[i].Unchecked {
-			s.Note("unchecked: " + one)
+			if note := "unchecked: " + one; !slices.Contains(said, note) {
+				s.Note(note)
+				said = append(said, note)
+			}
 		}
 	}
 	return nil

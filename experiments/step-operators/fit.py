@@ -63,6 +63,8 @@ def fit(operator, kernel, start, time, x, seconds, devices):
     values = solve(np.arange(len(seconds)))
     of = lambda p: (float(np.median(abs(p / seconds - 1))), float(np.mean(abs(p / seconds - 1) < 0.2)))
     (own, own20), (out, out20) = of(time(values, x)), of(unseen)
+    if operator == "experts":
+        values[2] = min(values[2], 1)  # as the time has it
     row = {"operator": operator, "kernel": kernel, "values": [float(f"{v:.4g}") for v in values], "times": len(seconds),
            "devices": sorted(set(devices)), "error": round(own, 3), "within_20": round(own20, 3),
            "unseen_error": round(out, 3), "unseen_within_20": round(out20, 3)}

@@ -202,7 +202,7 @@ func (a *Steps) Of(ctx context.Context, q StepQuestion) (*Step, error) {
 		sigma += p.Sigma * float64(seconds)
 		out.Parts = append(out.Parts, StepPart{Name: p.Name, Seconds: seconds})
 	}
-	reads := Number(q.Batch) / Number(q.New)
+	reads := Number(q.Batch) / Number(q.New) / Number(q.Plan.Groups())
 	for _, p := range prefill {
 		out.Prefill += Number(p.Seconds)
 		sigma += p.Sigma * float64(Number(p.Seconds)*reads)
@@ -223,9 +223,10 @@ func (a *Steps) Of(ctx context.Context, q StepQuestion) (*Step, error) {
 func (s *Step) cost(side *Contender, q StepQuestion) {
 	m := q.Plan.Memory(side.Describe())
 	one := m.Cache(q.Context + q.New)
-	s.Memory = StepMemory{Weights: Number(m.Weights), Cache: Number(one) * Number(q.Batch)}
+	groups := q.Plan.Groups()
+	s.Memory = StepMemory{Weights: Number(m.Weights), Cache: Number(one) * Number((q.Batch+groups-1)/groups)}
 	if m.Capacity > 0 {
-		capacity, fit := Number(m.Capacity), int(max(0, (m.Capacity-m.Weights)/one))
+		capacity, fit := Number(m.Capacity), int(max(0, (m.Capacity-m.Weights)/one))*groups
 		s.Memory.Capacity, s.Memory.Sequences = &capacity, &fit
 	}
 	million := Number(s.GPUs) * 1e6 / s.Rate

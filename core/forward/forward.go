@@ -12,7 +12,7 @@ import (
 type Pass struct {
 	// Sequences get a token more each, with a context of so many tokens.
 	Sequences, Context int
-	// Prompt is the length of a prompt that is read, 0 for none.
+	// Prompt is the length of a prompt that is read, in each group of GPUs, 0 for none.
 	Prompt int
 }
 
@@ -67,6 +67,8 @@ type Plan interface {
 	Spread() float64
 	Memory(*arch.Description) Memory
 	GPUs() int
+	// Groups is how many prompts a pass reads at once: one in each group of GPUs that has its own sequences.
+	Groups() int
 	// Unchecked says what of the answer for a device rests on nothing that was measured.
 	Unchecked(*arch.Description) []string
 	// Others are the same model shared or stored in another way, by what changes.

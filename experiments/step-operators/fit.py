@@ -23,6 +23,14 @@ DEVICES = {
     "b200_sxm": (7.7e12, 2250e12, 4500e12, 9000e12, 900e9),
     "gb200": (8e12, 2500e12, 5000e12, 10000e12, 900e9),
 }
+# Devices that are in no fit: how far off the operators are there says how far to trust them elsewhere.
+OTHERS = {
+    "b300_sxm": (7.7e12, 2250e12, 4500e12, 13500e12, 900e9),
+    "gb300": (8e12, 2500e12, 5000e12, 15000e12, 900e9),
+    "a100_sxm": (2.039e12, 312e12, 312e12, 312e12, 300e9),
+    "l40s": (0.864e12, 362e12, 733e12, 362e12, 32e9),
+    "rtx_pro_6000_server": (1.597e12, 500e12, 1000e12, 2000e12, 64e9),
+}
 SERVERS = ("trtllm", "vllm", "sglang")
 RANDOM = np.random.default_rng(0)
 
@@ -33,7 +41,7 @@ def read(wheel, table, servers, keep, most):
     with zipfile.ZipFile(wheel) as z:
         for name in sorted(z.namelist()):
             parts = name.split("/")
-            if not name.endswith(f"/{table}.parquet") or parts[3] not in DEVICES or parts[5] not in servers:
+            if not name.endswith(f"/{table}.parquet") or parts[3] not in DEVICES | OTHERS or parts[5] not in servers:
                 continue
             some = [r for r in pq.read_table(io.BytesIO(z.read(name))).to_pylist() if keep(r)]
             if len(some) > most:
@@ -45,12 +53,17 @@ def read(wheel, table, servers, keep, most):
 def columns(rows, names):
     """The named columns as numbers, with the numbers of the devices."""
     out = {n: np.array([r[n] for r in rows], float) for n in names}
-    sheet = np.array([DEVICES[r["device"]] for r in rows])
+    sheet = np.array([(DEVICES | OTHERS)[r["device"]] for r in rows])
     return out | dict(zip(("bw", "p16", "p8", "p4", "link"), sheet.T))
 
 
 def fit(operator, kernel, start, time, x, seconds, devices):
-    """The row of an operator: its values, and how the devices are met that were left out."""
+    """The row of an operator: its values, and how the devices are met that were left out, or are others."""
+    of = lambda p, y: (round(float(np.median(abs(p / y - 1))), 3), round(float(np.mean(abs(p / y - 1) < 0.2)), 3))
+    at = lambda i: {k: c[i] for k, c in x.items()}
+    all_x, all_seconds, all_devices = x, seconds, devices
+    own = np.isin(devices, list(DEVICES))
+    x, seconds, devices = at(own), seconds[own], devices[own]
 
     def solve(i):
         error = lambda v: np.log(time(np.exp(v), {k: c[i] for k, c in x.items()}) / seconds[i])
@@ -61,13 +74,14 @@ def fit(operator, kernel, start, time, x, seconds, devices):
         there = devices == d
         unseen[there] = time(solve(np.where(~there)[0]), {k: c[there] for k, c in x.items()})
     values = solve(np.arange(len(seconds)))
-    of = lambda p: (float(np.median(abs(p / seconds - 1))), float(np.mean(abs(p / seconds - 1) < 0.2)))
-    (own, own20), (out, out20) = of(time(values, x)), of(unseen)
     if operator == "experts":
         values[2] = min(values[2], 1)  # as the time has it
+    x = all_x
+    (error, within), (out, out_within) = of(time(values, at(own)), seconds), of(unseen, seconds)
     row = {"operator": operator, "kernel": kernel, "values": [float(f"{v:.4g}") for v in values], "times": len(seconds),
-           "devices": sorted(set(devices)), "error": round(own, 3), "within_20": round(own20, 3),
-           "unseen_error": round(out, 3), "unseen_within_20": round(out20, 3)}
+           "error": error, "within_20": within, "unseen_error": out, "unseen_within_20": out_within,
+           "others": {d: of(time(values, at(all_devices == d)), all_seconds[all_devices == d]) for d in OTHERS
+                      if (all_devices == d).any()}}
     print(json.dumps(row), flush=True)
     return row
 
@@ -89,6 +103,11 @@ def reduce(v, x):
     return v[0] * 1e-6 + v[1] * 1e-6 * n + 2 * (n - 1) / n * 2 * x["message_size"] / (v[2] * x["link"])
 
 
+def exchange(v, x):
+    n = x["num_gpus"]
+    return v[0] * 1e-6 + v[1] * 1e-6 * n + (n - 1) / n * 2 * x["message_size"] / (v[2] * x["link"])
+
+
 def experts(v, x):
     weights, rate = x["bytes"] / (v[1] * x["bw"]), x["flop"] / (np.minimum(v[2], 1) * x["peak"])
     return (v[0] + v[4] * np.log2(1 + x["num_tokens"])) * 1e-6 + np.hypot(weights, rate) + x["moved"] / (v[3] * x["bw"])
@@ -102,13 +121,13 @@ EXPERTS = {"bfloat16": ("p16", 2), "fp8": ("p8", 1), "fp8_block": ("p8", 1), "nv
 def main(wheel, output):
     rows = []
     for server in SERVERS:
-        r = read(wheel, "generation_attention_perf", (server,), lambda r: r["window_size"] == 0 and r["head_dim"] in (64, 128, 256)
+        r = read(wheel, "generation_attention_perf", (server,), lambda r: r.get("window_size", 0) == 0 and r["head_dim"] in (64, 128, 256)
                  and r["step"] >= 127 and r["num_key_value_heads"] <= 16 and r["num_heads"] > r["num_key_value_heads"] and r["batch_size"] <= 1024, 2500)
         x = columns(r, ("batch_size", "num_heads", "num_key_value_heads", "head_dim", "step"))
         b, h, kv, d, s = (x[n] for n in ("batch_size", "num_heads", "num_key_value_heads", "head_dim", "step"))
         x["bytes"], x["flop"] = 2 * b * kv * (s + 1) * d * cache_bytes(r) + 4 * b * h * d, 4 * b * h * s * d
         rows.append(fit("decode", server, [4, 0.8, 1, 0.2], decode, x, *times(r)))
-        r = read(wheel, "context_attention_perf", (server,), lambda r: r["window_size"] == 0 and r["head_dim"] in (64, 128, 256)
+        r = read(wheel, "context_attention_perf", (server,), lambda r: r.get("window_size", 0) == 0 and r["head_dim"] in (64, 128, 256)
                  and r["step"] == 0 and r["isl"] >= 128, 2000)
         x = columns(r, ("batch_size", "num_heads", "num_key_value_heads", "head_dim", "isl"))
         b, h, kv, d, s = (x[n] for n in ("batch_size", "num_heads", "num_key_value_heads", "head_dim", "isl"))
@@ -128,6 +147,9 @@ def main(wheel, output):
         r = read(wheel, "custom_allreduce_perf", (server,), lambda r: 1024 <= r["message_size"] <= 2**26 and r["num_gpus"] <= 8
                  and "eager" not in r["kernel_source"] and ("TRTLLM" in r["kernel_source"]) == (server == "trtllm"), 3000)
         rows.append(fit("reduce", server, [4, 0.5, 0.7], reduce, columns(r, ("num_gpus", "message_size")), *times(r)))
+    r = read(wheel, "nccl_perf", ("nccl",), lambda r: 1024 <= r["message_size"] <= 2**26 and r["num_gpus"] <= 8
+             and r["op_name"] == "alltoall" and r["nccl_dtype"] == "half", 3000)
+    rows.append(fit("exchange", "nccl", [8, 0.5, 0.7], exchange, columns(r, ("num_gpus", "message_size")), *times(r)))
     sizes = ("num_tokens", "num_experts", "topk", "hidden_size", "inter_size", "moe_tp_size", "moe_ep_size")
     for kernel, (peak, width) in EXPERTS.items():
         r = read(wheel, "moe_perf", SERVERS, lambda r: r["moe_dtype"] == kernel and r["num_experts"] >= 32 and r["topk"] > 1
@@ -139,7 +161,7 @@ def main(wheel, output):
             if key not in best or one["latency"] < best[key]["latency"]:
                 best[key] = one
         r = list(best.values())
-        r = [r[i] for i in RANDOM.choice(len(r), min(len(r), 12000), replace=False)]
+        r = [r[i] for i in RANDOM.choice(len(r), min(len(r), 20000), replace=False)]
         x = columns(r, sizes)
         t, n, k, h, inter, tp, ep = (x[s] for s in sizes)
         inter, picked = inter / tp, t * k / ep

@@ -62,7 +62,7 @@ func config(t testing.TB, name string) *hf.Config {
 // deployment is a row of deployments.csv.gz, with the parts of its time if each kernel ran alone.
 type deployment struct {
 	model, device, server, weights string
-	batch, context, fresh          int
+	groups, batch, context, fresh  int
 	seconds                        float64 // per token, measured
 	alone                          float64 // the parts of its time, each alone
 	layers                         float64
@@ -74,9 +74,9 @@ func (d *deployment) time(s *serving.Server) float64 {
 	return d.alone + s.Step + s.Layer*d.layers + s.Sequence*float64(d.batch)
 }
 
-// read reads the deployments. A row of a file of aiconfigurator-core 0.12.0 (Apache-2.0, systems/silicon_sample.csv) is
-// one whose attention is not in groups, on at most eight GPUs, and of no device or model that is kept back. Rows that
-// give the product of both sizes as --tp (16 and 64) are read as 4 and 8 GPUs.
+// read reads the deployments: the aggregated rows on at most eight GPUs of a file of aiconfigurator-core 0.12.0
+// (Apache-2.0, systems/silicon_sample.csv), without devices and models that are kept back. Rows that give the product of
+// both sizes as --tp (16 and 64) are read as 4 and 8 GPUs, and rows in groups as one group per GPU, with the batch of all.
 func read(t testing.TB) (all []deployment) {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", "deployments.csv.gz"))
@@ -95,9 +95,9 @@ func read(t testing.TB) (all []deployment) {
 	steps, configs := map[string]*ask.Steps{}, map[string]*hf.Config{}
 	for _, r := range rows[1:] {
 		number := func(i int) int { n, _ := strconv.Atoi(r[i]); return n }
-		d := deployment{model: r[0], device: r[1], server: r[2], weights: r[3], batch: number(7), context: number(8),
-			fresh: number(9)}
-		ms, _ := strconv.ParseFloat(r[10], 64)
+		d := deployment{model: r[0], device: r[1], server: r[2], weights: r[3], groups: number(7), batch: number(8),
+			context: number(9), fresh: number(10)}
+		ms, _ := strconv.ParseFloat(r[11], 64)
 		d.seconds = ms / 1e3
 		if steps[d.device] == nil {
 			steps[d.device] = ask.StepsOn(open(t, d.device))
@@ -106,7 +106,7 @@ func read(t testing.TB) (all []deployment) {
 			configs[d.model] = config(t, d.model)
 		}
 		plan, err := serving.New(d.model, configs[d.model],
-			serving.Layout{TP: number(5), EP: number(6), Server: d.server, Weights: d.weights})
+			serving.Layout{TP: number(5), EP: number(6), DP: d.groups, Server: d.server, Weights: d.weights})
 		if err != nil {
 			t.Fatalf("%v: %v", r, err)
 		}
@@ -167,7 +167,7 @@ func median(values []float64) float64 {
 const mislabelled = "sm100@gb200"
 
 // Each device is predicted with the numbers of servers that were fitted to the other devices. No deployment is in the
-// operators. The shipped numbers are those of all devices.
+// operators, and none with attention in groups in the numbers of servers. The shipped ones are those of all devices.
 func TestDeployments(t *testing.T) {
 	rows := read(t)
 	of := func(keep func(*deployment) bool) (list []deployment) {
@@ -180,7 +180,7 @@ func TestDeployments(t *testing.T) {
 	}
 	devices := []string{"sm90@h100", "sm90@h200", "sm100@b200", mislabelled}
 	for _, name := range serving.Servers() {
-		fit := serverOf(of(func(d *deployment) bool { return d.server == name }))
+		fit := serverOf(of(func(d *deployment) bool { return d.server == name && d.groups == 1 }))
 		shipped, _ := serving.ServerOf(name)
 		t.Logf("%-7s %.3g s per step, %.3g per layer, %.3g per sequence", name, fit.Step, fit.Layer, fit.Sequence)
 		for i, d := range rows {
@@ -190,7 +190,7 @@ func TestDeployments(t *testing.T) {
 			}
 		}
 		for _, device := range devices {
-			fit := serverOf(of(func(d *deployment) bool { return d.server == name && d.device != device }))
+			fit := serverOf(of(func(d *deployment) bool { return d.server == name && d.device != device && d.groups == 1 }))
 			for i := range rows {
 				if d := &rows[i]; d.server == name && d.device == device {
 					d.predicted = d.time(&fit)
@@ -226,6 +226,7 @@ func TestDeployments(t *testing.T) {
 	}
 	bad := slices.DeleteFunc(slices.Clone(rows), func(d deployment) bool { return d.device != mislabelled })
 	score(mislabelled, bad)
+	score("in groups", slices.DeleteFunc(slices.Clone(rows), func(d deployment) bool { return d.groups == 1 }))
 	score("all", rows)
 	list := of(func(*deployment) bool { return true })
 	if _, close, held := score("without it", list); close < 0.74 || held < 0.85 || held > 0.95 {

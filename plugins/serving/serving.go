@@ -44,11 +44,26 @@ type Server struct {
 	Source   string  `json:"source"`
 }
 
+// operator is the values of an operator's terms for a kernel, and half of the errors on devices that it was not fitted
+// to: of the generations that it was fitted to, and of others, each with the share within 20 %.
 type operator struct {
-	Operator    string    `json:"operator"`
-	Kernel      string    `json:"kernel"`
-	Values      []float64 `json:"values"`
-	UnseenError float64   `json:"unseen_error"`
+	Operator    string                `json:"operator"`
+	Kernel      string                `json:"kernel"`
+	Values      []float64             `json:"values"`
+	UnseenError float64               `json:"unseen_error"`
+	Others      map[string][2]float64 `json:"others"`
+}
+
+// sigma is the standard deviation of the log of the operator's times on a device: half of the errors are smaller than
+// 0.674 of it. A device of another generation is taken to have the largest errors of the others.
+func (o *operator) sigma(d *arch.Description) float64 {
+	most := o.UnseenError
+	for _, other := range o.Others {
+		if !slices.Contains(fitted, d.Arch) {
+			most = max(most, other[0])
+		}
+	}
+	return most / 0.6745
 }
 
 type node struct {
@@ -100,8 +115,9 @@ var width = map[string]float64{bf16: 2, fp8: 1, nvfp4: 0.5625, mxfp4: 0.53, int4
 
 // Layout is how GPUs share a model, and how it is stored.
 type Layout struct {
-	// TP GPUs divide each layer among them. EP of them divide the experts of a layer, and the others each expert.
-	TP, EP int
+	// TP GPUs divide the model among them. EP of them divide the experts of a layer, and the others each expert. In DP
+	// groups, each has the attention and dense layers for its own sequences (data parallel).
+	TP, EP, DP int
 	// Server is one of Servers. Weights is one of Formats, as the model has them if it is empty. Cache is the type of K
 	// and V: bf16 or fp8, empty for fp8 where the weights have 8 bits or fewer.
 	Server, Weights, Cache string
@@ -122,7 +138,7 @@ func New(name string, c *hf.Config, l Layout) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{Layout: l, model: c}
-	p.EP = max(1, l.EP)
+	p.EP, p.DP = max(1, l.EP), max(1, l.DP)
 	i := slices.IndexFunc(data().servers.Servers, func(s Server) bool { return s.Name == l.Server })
 	if i < 0 {
 		return nil, diag.Inputf("the server %q is not known", l.Server).At("--server").
@@ -153,7 +169,10 @@ func New(name string, c *hf.Config, l Layout) (*Plan, error) {
 		return nil, diag.Inputf("%d GPUs do not divide %d experts and %d GPUs", p.EP, n, l.TP).At("--ep").
 			Do("give a number that divides both, or none")
 	}
-	p.products, err = c.Products(l.TP)
+	if l.TP > 0 && l.TP%p.DP != 0 {
+		return nil, diag.Inputf("%d groups do not divide %d GPUs", p.DP, l.TP).At("--dp").Do("give a number that divides them")
+	}
+	p.products, err = c.Products(l.TP / p.DP)
 	return p, err
 }
 
@@ -180,6 +199,15 @@ func stored(name string, c *hf.Config) (string, error) {
 // GPUs implements forward.Plan.
 func (p *Plan) GPUs() int { return p.TP }
 
+// Groups implements forward.Plan.
+func (p *Plan) Groups() int { return p.DP }
+
+// inGroup is a pass as a group has it: its part of the sequences, and a prompt of its own.
+func (p *Plan) inGroup(pass forward.Pass) forward.Pass {
+	pass.Sequences = (pass.Sequences + p.DP - 1) / p.DP
+	return pass
+}
+
 // Spread implements forward.Plan.
 func (p *Plan) Spread() float64 { return data().servers.Spread }
 
@@ -204,6 +232,7 @@ func (p *Plan) Products(d *arch.Description, pass forward.Pass) (all []forward.P
 		one.SetTrans(false, true)
 		all = append(all, forward.Product{Name: name, Problem: one.Canonical(), Count: count})
 	}
+	pass = p.inGroup(pass)
 	for _, l := range p.products {
 		m, t := pass.Tokens(), p.multiplied(d)
 		if l.Name == hf.LMHead {
@@ -249,12 +278,11 @@ func nodeOf(d *arch.Description) *node {
 	return nil
 }
 
-// values are the terms of an operator's kernel, and the standard deviation of the log of its times on devices that it
-// was not fitted to: half of the errors are smaller than 0.674 of it.
-func values(name, kernel string) (v []float64, sigma float64) {
+// values are the terms of an operator's kernel, and their sigma on a device.
+func values(name, kernel string, d *arch.Description) (v []float64, sigma float64) {
 	for i := range data().operators {
 		if o := &data().operators[i]; o.Operator == name && o.Kernel == kernel {
-			return o.Values, o.UnseenError / 0.6745
+			return o.Values, o.sigma(d)
 		}
 	}
 	panic("no operator " + name + " of " + kernel) // every test asks for all
@@ -277,23 +305,41 @@ func (p *Plan) Parts(d *arch.Description, pass forward.Pass) ([]forward.Part, er
 		return nil, diag.Inputf("%d GPUs share the model, and a node of %s is taken to have %d", p.TP, d.ID(), most).
 			At("--tp").Do("give at most %d: links between nodes are not modelled", most)
 	}
-	tokens, layers := float64(pass.Tokens()), float64(p.model.Layers)
-	attention := p.attention(&m, pass)
-	parts := []forward.Part{attention}
-	if p.model.ExpertLayers() > 0 {
-		parts = append(parts, p.experts(&m, tokens))
+	all := pass.Tokens()
+	pass = p.inGroup(pass)
+	tokens, layers, hidden := float64(pass.Tokens()), float64(p.model.Layers), float64(p.model.Hidden)
+	if pass.Prompt > 0 {
+		all = pass.Tokens() * p.DP
 	}
-	if p.TP > 1 { // behind attention, and behind the feed-forward layer or the experts
-		v, sigma := values("reduce", p.Server)
-		n := float64(p.TP)
-		one := (v[0]+v[1]*n)*1e-6 + 2*(n-1)/n*tokens*float64(p.model.Hidden)*2/(v[2]*m.Link)
-		parts = append(parts, forward.Part{Name: forward.Links, Seconds: unit.Seconds(2 * layers * one), Sigma: sigma})
+	parts := []forward.Part{p.attention(&m, pass)}
+	sparse := p.model.ExpertLayers()
+	if sparse > 0 {
+		parts = append(parts, p.experts(&m, float64(all)))
+	}
+	if p.TP > 1 {
+		// In a group, attention and the feed-forward layer end with an all-reduce. Groups send tokens to the GPUs of their
+		// experts and get them back: each token to as many GPUs as it has experts, or to all others.
+		links, reduces := 0.0, 2*layers
+		if p.DP > 1 {
+			reduces -= float64(sparse)
+		}
+		v, sigma := values("reduce", p.Server, d)
+		if n := float64(p.TP / p.DP); n > 1 {
+			links = reduces * ((v[0]+v[1]*n)*1e-6 + 2*(n-1)/n*tokens*hidden*2/(v[2]*m.Link))
+		}
+		if n := float64(p.TP); p.DP > 1 && sparse > 0 {
+			v, other := values("exchange", "nccl", d)
+			copies := float64(min(p.model.TopK, p.TP))
+			links += 2 * float64(sparse) * ((v[0]+v[1]*n)*1e-6 + (n-1)/n*2*tokens*copies*hidden/(v[2]*m.Link))
+			sigma = max(sigma, other)
+		}
+		parts = append(parts, forward.Part{Name: forward.Links, Seconds: unit.Seconds(links), Sigma: sigma})
 	}
 	// Between kernels, norms and conversions read and write the hidden state four times, at 0.7 of the DRAM's peak.
-	between := layers * 16 * tokens * float64(p.model.Hidden) / (0.7 * m.dram)
+	between := layers * 16 * tokens * hidden / (0.7 * m.dram)
 	if b := float64(pass.Sequences); b > 0 { // a prompt is long enough to hide the host
 		between += layers * p.server.Layer
-		host := p.server.Step + b*p.server.Sequence
+		host := p.server.Step + b*float64(p.DP)*p.server.Sequence
 		parts = append(parts, forward.Part{Name: forward.Host, Seconds: unit.Seconds(host), Sigma: assumed})
 	}
 	return append(parts, forward.Part{Name: forward.Between, Seconds: unit.Seconds(between), Sigma: assumed}), nil
@@ -302,8 +348,8 @@ func (p *Plan) Parts(d *arch.Description, pass forward.Pass) ([]forward.Part, er
 // attention is the attention of all layers. Terms of a pass that adds a token: launch, bytes of K and V, a term for the
 // longest sequence, which splits do not shorten, and operations. Of a prompt: launch, operations, bytes.
 func (p *Plan) attention(m *machine, pass forward.Pass) forward.Part {
-	c, kernel := p.model, p.Server
-	heads, kv := float64(max(1, c.Heads/p.TP)), float64(max(1, c.KVHeads/p.TP))
+	c, kernel, tp := p.model, p.Server, p.TP/p.DP
+	heads, kv := float64(max(1, c.Heads/tp)), float64(max(1, c.KVHeads/tp))
 	if c.Latent() {
 		kernel = "latent"
 	}
@@ -315,7 +361,7 @@ func (p *Plan) attention(m *machine, pass forward.Pass) forward.Part {
 				rank, rope := float64(c.RankKV), float64(c.HeadRoPE)
 				bytes, flop = b*s*(rank+rope)*width[p.Cache], 2*b*heads*s*(2*rank+rope)
 			}
-			v, _ := values("decode", kernel)
+			v, _ := values("decode", kernel, m.d)
 			seconds += v[0]*1e-6 + bytes/(v[1]*m.dram) + v[2]*1e-6*math.Log2(1+s/256) + flop/(v[3]*m.rate)
 		}
 		if s := float64(pass.Prompt); s > 0 {
@@ -325,14 +371,14 @@ func (p *Plan) attention(m *machine, pass forward.Pass) forward.Part {
 				wide := float64(c.HeadNoRoPE + c.HeadRoPE + c.HeadV)
 				flop, bytes = pairs*heads*wide, 4*s*heads*wide
 			}
-			v, _ := values("prefill", kernel)
+			v, _ := values("prefill", kernel, m.d)
 			seconds += v[0]*1e-6 + flop/(v[1]*m.rate) + bytes/(v[2]*m.dram)
 		}
 		return seconds
 	}
-	_, sigma := values("decode", kernel)
+	_, sigma := values("decode", kernel, m.d)
 	if pass.Prompt > 0 {
-		_, sigma = values("prefill", kernel)
+		_, sigma = values("prefill", kernel, m.d)
 	}
 	full, windowed := c.Full(), c.Windowed()
 	sees := math.MaxInt
@@ -347,7 +393,7 @@ func (p *Plan) attention(m *machine, pass forward.Pass) forward.Part {
 		sigma = assumed
 	}
 	if linear := c.Layers - full; linear > 0 { // a step reads and writes the state in fp32, a prompt in chunks; assumed
-		state := float64(c.LinearVs*c.LinearDimK*c.LinearDimV) / float64(p.TP)
+		state := float64(c.LinearVs*c.LinearDimK*c.LinearDimV) / float64(tp)
 		seconds += float64(linear) * (1.5e-5 + 8*state*float64(pass.Sequences)/(0.7*m.dram) +
 			8*state*float64(pass.Prompt)/(0.25*m.rate))
 		sigma = max(sigma, assumed)
@@ -379,7 +425,7 @@ func (p *Plan) experts(m *machine, tokens float64) forward.Part {
 	default:
 		kernel = "w4a16_mxfp4"
 	}
-	v, sigma := values("experts", kernel)
+	v, sigma := values("experts", kernel, m.d)
 	n, k, hidden := float64(c.Routed()), float64(c.TopK), float64(c.Hidden)
 	inter := float64(c.ExpertInner) * ep / float64(p.TP)
 	chosen := n / ep * (1 - math.Pow(1-k/n, tokens))
@@ -397,7 +443,7 @@ const reserved = 0.9
 
 // Memory implements forward.Plan.
 func (p *Plan) Memory(d *arch.Description) (m forward.Memory) {
-	c, tp := p.model, float64(p.TP)
+	c, tp := p.model, p.TP/p.DP
 	for _, l := range p.products {
 		w := width[p.Weights]
 		if l.Name == hf.LMHead {
@@ -408,23 +454,23 @@ func (p *Plan) Memory(d *arch.Description) (m forward.Memory) {
 		m.Weights += unit.Bytes(float64(l.N) * float64(l.K) * float64(l.Count) * w)
 	}
 	m.Weights += unit.Bytes(float64(c.ExpertLayers()) * float64(c.Routed()) * 3 * float64(c.Hidden) *
-		float64(c.ExpertInner) / tp * width[p.Weights])
+		float64(c.ExpertInner) / float64(p.TP) * width[p.Weights])
 	full, windowed := float64(c.Full()-c.Windowed()), float64(c.Windowed())
-	each := 2 * float64(max(1, c.KVHeads/p.TP)*c.HeadDim) * width[p.Cache]
+	each := 2 * float64(max(1, c.KVHeads/tp)*c.HeadDim) * width[p.Cache]
 	if c.Latent() {
 		each = float64(c.RankKV+c.HeadRoPE)*width[p.Cache] + float64(c.IndexDim)
 	}
 	m.Token = unit.Bytes(full * each)
 	m.Sequence = unit.Bytes(windowed*each*float64(c.Window) +
-		float64(c.Layers-c.Full())*float64(c.LinearVs*c.LinearDimK*c.LinearDimV)/tp*4)
+		float64(c.Layers-c.Full())*float64(c.LinearVs*c.LinearDimK*c.LinearDimV)/float64(tp)*4)
 	if n := nodeOf(d); n != nil {
 		m.Capacity = unit.Bytes(n.Bytes * reserved)
 	}
 	return m
 }
 
-// fitted are the architectures whose times the operators were fitted to.
-var fitted = []string{"sm90", "sm100"}
+// fitted are the architectures whose times the operators were fitted to, and sm103, where they were found to be as good.
+var fitted = []string{"sm90", "sm100", "sm103"}
 
 // Unchecked implements forward.Plan.
 func (p *Plan) Unchecked(d *arch.Description) (all []string) {
@@ -433,9 +479,10 @@ func (p *Plan) Unchecked(d *arch.Description) (all []string) {
 			all = append(all, fmt.Sprintf(format, args...))
 		}
 	}
-	say(!slices.Contains(fitted, d.Arch), "operators on %s: fitted to times of %s", d.Arch, strings.Join(fitted, " and "))
+	say(!slices.Contains(fitted, d.Arch), "operators on %s: fitted to times of sm90 and sm100", d.Arch)
 	say(!strings.HasPrefix(d.Arch, "sm"), "%s on %s: fitted on NVIDIA's GPUs", p.Server, d.Vendor)
 	say(nodeOf(d) == nil, "the memory of %s: no data sheet is known to the model", d.ID())
+	say(p.DP > 1, "attention in groups: no deployment was fitted")
 	say(p.TP > 8, "%d GPUs: measured with at most 8", p.TP)
 	say(p.model.IndexTopK > 0, "the indexer of sparse attention: its rates are assumed")
 	say(p.model.Full() < p.model.Layers, "linear attention: its rates are assumed")
@@ -453,10 +500,10 @@ func (p *Plan) Others(d *arch.Description) map[string]forward.Plan {
 		edit(&l)
 		layouts[change] = l
 	}
-	if n := nodeOf(d); n != nil && 2*p.TP <= min(n.GPUs, 8) {
+	if n := nodeOf(d); n != nil && p.DP == 1 && 2*p.TP <= min(n.GPUs, 8) {
 		add(fmt.Sprintf("--tp %d", 2*p.TP), func(l *Layout) { l.TP *= 2 })
 	}
-	if p.TP%2 == 0 && p.EP == 1 {
+	if p.TP%2 == 0 && p.EP == 1 && p.DP == 1 {
 		add(fmt.Sprintf("--tp %d", p.TP/2), func(l *Layout) { l.TP /= 2 })
 	}
 	if p.Weights == bf16 && d.PeakFor(gemm.FP8) > 0 {

@@ -54,6 +54,7 @@ func New(f *session.Factory) *cobra.Command {
 	flags.SortFlags = false
 	flags.IntVar(&o.TP, "tp", 1, "`N` GPUs divide each layer among them (tensor parallel)")
 	flags.IntVar(&o.EP, "ep", 1, "`N` of these GPUs divide the experts among them (expert parallel)")
+	flags.IntVar(&o.DP, "dp", 1, "`N` groups of these GPUs have the attention of their own sequences (data parallel)")
 	flags.IntVar(&o.batch, "batch", 1, "`N` sequences at once")
 	flags.IntVar(&o.context, "context", 1024, "`N` tokens of a prompt")
 	flags.IntVar(&o.fresh, "new", 1024, "`N` tokens that a sequence gets")
@@ -73,6 +74,7 @@ type answer struct {
 	Server  string `json:"server"`
 	TP      int    `json:"tp"`
 	EP      int    `json:"ep"`
+	DP      int    `json:"dp"`
 	Weights string `json:"weights"`
 	Cache   string `json:"cache"`
 	Batch   int    `json:"batch"`
@@ -123,7 +125,7 @@ func (o *options) run(ctx context.Context, name string) error {
 	}); err != nil {
 		return err
 	}
-	out := &answer{Model: c.Label(o.TP), Server: o.Server, TP: o.TP, EP: plan.EP, Weights: plan.Weights,
+	out := &answer{Model: c.Label(o.TP), Server: o.Server, TP: o.TP, EP: plan.EP, DP: plan.DP, Weights: plan.Weights,
 		Cache: plan.Cache, Batch: o.batch, Context: o.context, New: o.fresh}
 	var failed error
 	for i := range sides {

@@ -52,14 +52,15 @@ type Step struct {
 type StepPart struct {
 	// `products`, `attention`, `experts`, `links`, `between`: norms, rotations and
 	// conversions, `host`, or `prompts`
-	Name    string `json:"name"`
+	Name string `json:"name"`
+	// its time, and its part of the whole
 	Seconds Number `json:"seconds" unit:"s"`
-	// of the whole
-	Share Number `json:"share" unit:"fraction"`
+	Share   Number `json:"share" unit:"fraction"`
 }
 
 // StepMemory is what a model takes of the memory of one GPU.
 type StepMemory struct {
+	// of the weights
 	Weights Number `json:"weights_bytes" unit:"B"`
 	// of all sequences at their longest
 	Cache Number `json:"cache_bytes" unit:"B"`
@@ -74,6 +75,7 @@ func (m *StepMemory) Fits(batch int) bool { return m.Sequences == nil || batch <
 
 // StepAdvice is a change that gives more tokens per second and GPU, or less time per token.
 type StepAdvice struct {
+	// the flag that makes it
 	Change string `json:"change"`
 	// the time per token with it
 	Seconds Number `json:"seconds" unit:"s"`

@@ -70,26 +70,29 @@ func New(f *session.Factory) *cobra.Command {
 
 // answer is what a model takes on each device.
 type answer struct {
-	Model   string `json:"model"` // type, layers and hidden size, and tp
-	Server  string `json:"server"`
-	TP      int    `json:"tp"`
-	EP      int    `json:"ep"`
-	DP      int    `json:"dp"`
-	Weights string `json:"weights"`
-	Cache   string `json:"cache"`
-	Batch   int    `json:"batch"`
-	Context int    `json:"context"`
-	New     int    `json:"new"`
-	// one per `--arch`, in the given order
+	Model   string `json:"model"`   // type, layers and hidden size of the language model, and tp
+	Server  string `json:"server"`  // the server
+	TP      int    `json:"tp"`      // as in the flags
+	EP      int    `json:"ep"`      // as in the flags
+	DP      int    `json:"dp"`      // as in the flags
+	Weights string `json:"weights"` // the type of the weights
+	Cache   string `json:"cache"`   // the type of K and V
+	Batch   int    `json:"batch"`   // as in the flags
+	Context int    `json:"context"` // as in the flags
+	New     int    `json:"new"`     // as in the flags
+	// one per `--arch`, in the given order; one that failed has `named` and `error` only
 	Devices []device `json:"devices"`
 }
 
 // device is a device's Step, or why there is none.
 type device struct {
+	// the device, as in `--arch`
+	Named string `json:"named"`
 	*ask.Step
-	Fits  bool       `json:"fits"`
+	// whether all sequences fit into memory
+	Fits bool `json:"fits"`
+	// why there is no answer
 	Error *ask.Error `json:"error,omitempty"`
-	named string
 }
 
 func (o *options) run(ctx context.Context, name string) error {
@@ -129,7 +132,7 @@ func (o *options) run(ctx context.Context, name string) error {
 		Cache: plan.Cache, Batch: o.batch, Context: o.context, New: o.fresh}
 	var failed error
 	for i := range sides {
-		one := device{named: sides[i].Called()}
+		one := device{Named: sides[i].Called()}
 		q := ask.StepQuestion{Plan: plan, Batch: o.batch, Context: o.context, New: o.fresh}
 		answer := ask.StepsOn(&sides[i]).Of
 		if o.advice {
@@ -140,7 +143,7 @@ func (o *options) run(ctx context.Context, name string) error {
 				return err
 			}
 			what := ask.ErrorOf(f.Streams.Hinted(err))
-			one.Step, one.Error, failed = &ask.Step{Arch: sides[i].Describe().Arch, Device: sides[i].Describe().Device}, &what, err
+			one.Step, one.Error, failed = nil, &what, err
 		} else {
 			one.Fits = one.Memory.Fits(o.batch)
 		}
@@ -157,6 +160,9 @@ func (o *options) write(a *answer) error {
 	key, text := show.Key[device], show.Text[device]
 	part := func(name string) show.Column[device] {
 		return text(name, func(d *device) string {
+			if d.Step == nil {
+				return ""
+			}
 			for _, p := range d.Parts {
 				if p.Name == name {
 					return digits.Percent(float64(p.Share))
@@ -168,7 +174,7 @@ func (o *options) write(a *answer) error {
 	err := show.Answer(s, f, a, func() {
 		s.Printf("model    %s, weights in %s, K and V in %s, in %s\n", a.Model, a.Weights, a.Cache, a.Server)
 		s.Printf("traffic  %d sequences, %d tokens of prompt and %d new ones each\n\n", a.Batch, a.Context, a.New)
-	}, a.Devices, text("device", func(d *device) string { return d.named }),
+	}, a.Devices, key("named", "device"),
 		text("time per token", func(d *device) string {
 			if d.Error != nil {
 				return d.Error.What
@@ -186,10 +192,11 @@ func (o *options) write(a *answer) error {
 		part("prompts"),
 		key("prefill_seconds", "a prompt"),
 		text("memory", func(d *device) string {
+			if d.Error != nil {
+				return ""
+			}
 			m := &d.Memory
 			switch {
-			case d.Error != nil:
-				return ""
 			case m.Capacity == nil:
 				return unit.SI(float64(m.Weights+m.Cache), "B")
 			case *m.Sequences == 0:
@@ -202,7 +209,7 @@ func (o *options) write(a *answer) error {
 		}),
 		key("dollars_per_million_tokens", "$/M tokens").If(len(o.price) > 0),
 		text("kWh/M tokens", func(d *device) string {
-			if d.Joules == nil || d.Error != nil {
+			if d.Error != nil || d.Joules == nil {
 				return ""
 			}
 			return digits.ThreeDigits(float64(*d.Joules) / 3.6e6)
@@ -210,16 +217,17 @@ func (o *options) write(a *answer) error {
 	if err != nil || f != table.Table {
 		return err
 	}
-	for i := range a.Devices {
-		d := &a.Devices[i]
+	answered := slices.DeleteFunc(slices.Clone(a.Devices), func(d device) bool { return d.Step == nil })
+	for i := range answered {
+		d := &answered[i]
 		for _, one := range d.Advice {
-			s.Printf("%s  %s: %s per token, %s of the tokens per second and GPU\n", d.named, one.Change,
+			s.Printf("%s  %s: %s per token, %s of the tokens per second and GPU\n", d.Named, one.Change,
 				unit.Seconds(one.Seconds), digits.ThreeDigits(float64(one.Rate)))
 		}
 	}
 	var said []string
-	for i := range a.Devices {
-		for _, one := range a.Devices[i].Unchecked {
+	for i := range answered {
+		for _, one := range answered[i].Unchecked {
 			if note := "unchecked: " + one; !slices.Contains(said, note) {
 				s.Note(note)
 				said = append(said, note)

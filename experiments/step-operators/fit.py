@@ -3,7 +3,7 @@
     pip download aiconfigurator-core==0.12.0 --no-deps; pip install pyarrow numpy scipy
     python fit.py aiconfigurator_core-0.12.0-*.whl ../../plugins/serving/operators.json
 
-Only the tables of operators are read from the wheel. Each operator is fitted to all devices, and once for each device
+A third argument is a device, such as h200_sxm, that is left out of all. Only the tables of operators are read from the wheel. Each operator is fitted to all devices, and once for each device
 without it; the rows say how many of the left-out times are within 20 %. The deployments in the wheel are never read.
 """
 
@@ -118,7 +118,8 @@ EXPERTS = {"bfloat16": ("p16", 2), "fp8": ("p8", 1), "fp8_block": ("p8", 1), "nv
            "w4a16_mxfp4": ("p16", 0.53), "w4a8_mxfp4_mxfp8": ("p8", 0.53)}
 
 
-def main(wheel, output):
+def main(wheel, output, without=""):
+    DEVICES.pop(without, None)
     rows = []
     for server in SERVERS:
         r = read(wheel, "generation_attention_perf", (server,), lambda r: r.get("window_size", 0) == 0 and r["head_dim"] in (64, 128, 256)

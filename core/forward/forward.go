@@ -34,7 +34,7 @@ type Part struct {
 	Sigma float64
 }
 
-// The names of parts. Products are the products of all layers, Between is what is between the kernels of a layer: norms,
+// The names of parts. Products are those of all layers. Between is what is between the kernels of a layer: norms,
 // rotations, conversions. Host is what a server does between two steps.
 const (
 	Products  = "products"

@@ -3,8 +3,9 @@
     pip download aiconfigurator-core==0.12.0 --no-deps; pip install pyarrow numpy scipy
     python fit.py aiconfigurator_core-0.12.0-*.whl ../../plugins/serving/operators.json
 
-A third argument is a device, such as h200_sxm, that is left out of all. Only the tables of operators are read from the wheel. Each operator is fitted to all devices, and once for each device
-without it; the rows say how many of the left-out times are within 20 %. The deployments in the wheel are never read.
+Only the tables of operators are read from the wheel, never the deployments. Each operator is fitted to all devices, and
+once for each device without it; the rows say how many of the left-out times are within 20 %, and of the times of other
+devices. A third argument is a device, such as h200_sxm, that is left out of all.
 """
 
 import io

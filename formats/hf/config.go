@@ -193,8 +193,8 @@ const MostSize = 1 << 24
 // paddedVocab is what vLLM pads the vocabulary to a multiple of (DEFAULT_VOCAB_PADDING_SIZE).
 const paddedVocab = 64
 
-// Products returns the products of a forward pass on one of tp GPUs: heads, the inner size of the feed-forward layer and
-// the vocabulary are divided among them. Heads of K and V that are fewer than the GPUs are repeated.
+// Products returns the products of a forward pass on one of tp GPUs: heads, the inner size of the feed-forward layer
+// and the vocabulary are divided among them. Heads of K and V that are fewer than the GPUs are repeated.
 func (c *Config) Products(tp int) ([]Layer, error) {
 	if tp < 1 {
 		return nil, NotPositive(tp)

@@ -75,8 +75,8 @@ func (d *deployment) time(s *serving.Server) float64 {
 }
 
 // read reads the deployments: the aggregated rows on at most eight GPUs of a file of aiconfigurator-core 0.12.0
-// (Apache-2.0, systems/silicon_sample.csv), without devices and models that are kept back. Rows that give the product of
-// both sizes as --tp (16 and 64) are read as 4 and 8 GPUs, and rows in groups as one group per GPU, with the batch of all.
+// (Apache-2.0, systems/silicon_sample.csv), without devices and models that are kept back. experiments/step-operators
+// says how rows are read.
 func read(t testing.TB) (all []deployment) {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", "deployments.csv.gz"))
@@ -240,8 +240,8 @@ func TestDeployments(t *testing.T) {
 	}
 }
 
-// order counts the pairs of configurations of a model in one type on one device that differ by more than 10 %, and those
-// that are predicted in the same order.
+// order counts the pairs of configurations of a model in one type on one device that differ by more than 10 %, and how
+// many are predicted in the same order.
 func order(list []deployment) (right, decided float64) {
 	for i := range list {
 		for j := range i {

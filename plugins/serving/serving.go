@@ -22,8 +22,8 @@ import (
 	"github.com/origami-gemm/origami/formats/hf"
 )
 
-// operators.json has a row for each operator and kernel: experiments/step-operators writes it. nodes.json has memory and
-// links of devices, and servers.json the numbers of servers: TestDeployments finds the same.
+// operators.json has a row for each operator and kernel: experiments/step-operators writes it. nodes.json has memory
+// and links of devices, and servers.json the numbers of servers: TestDeployments finds the same.
 //
 //go:embed operators.json
 var operatorFile []byte
@@ -170,7 +170,8 @@ func New(name string, c *hf.Config, l Layout) (*Plan, error) {
 			Do("give a number that divides both, or none")
 	}
 	if l.TP > 0 && l.TP%p.DP != 0 {
-		return nil, diag.Inputf("%d groups do not divide %d GPUs", p.DP, l.TP).At("--dp").Do("give a number that divides them")
+		return nil, diag.Inputf("%d groups do not divide %d GPUs", p.DP, l.TP).At("--dp").
+			Do("give a number that divides them")
 	}
 	p.products, err = c.Products(l.TP / p.DP)
 	return p, err
@@ -356,7 +357,8 @@ func (p *Plan) attention(m *machine, pass forward.Pass) forward.Part {
 	// one is a layer that sees so many tokens of the context.
 	one := func(sees int) (seconds float64) {
 		if b, s := float64(pass.Sequences), float64(min(sees, pass.Context)); b > 0 {
-			bytes, flop := 2*b*kv*s*float64(c.HeadDim)*width[p.Cache]+4*b*heads*float64(c.HeadDim), 4*b*heads*s*float64(c.HeadDim)
+			dim := float64(c.HeadDim)
+			bytes, flop := 2*b*kv*s*dim*width[p.Cache]+4*b*heads*dim, 4*b*heads*s*dim
 			if c.Latent() {
 				rank, rope := float64(c.RankKV), float64(c.HeadRoPE)
 				bytes, flop = b*s*(rank+rope)*width[p.Cache], 2*b*heads*s*(2*rank+rope)
@@ -403,8 +405,9 @@ func (p *Plan) attention(m *machine, pass forward.Pass) forward.Part {
 
 func sq(n int) float64 { return float64(n) * float64(n) }
 
-// experts are the routed experts of all layers: launches and sorting, which takes longer for more tokens, then the weights of those that some token chose or
-// the operations, and what moves between memory and them. A token chooses each expert with the same probability.
+// experts are the routed experts of all layers: launches and sorting, which takes longer for more tokens, then the root
+// of the sum of squares of two times, those of the weights that some token chose and of the operations, and what moves
+// between memory and them. A token chooses each expert with the same probability.
 func (p *Plan) experts(m *machine, tokens float64) forward.Part {
 	c, ep := p.model, float64(p.EP)
 	kernel, format, rate := p.Weights, p.Weights, m.rate
@@ -469,7 +472,7 @@ func (p *Plan) Memory(d *arch.Description) (m forward.Memory) {
 	return m
 }
 
-// fitted are the architectures whose times the operators were fitted to, and sm103, where they were found to be as good.
+// fitted are the architectures whose times the operators were fitted to, and sm103, where they are as good.
 var fitted = []string{"sm90", "sm100", "sm103"}
 
 // Unchecked implements forward.Plan.

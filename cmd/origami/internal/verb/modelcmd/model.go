@@ -61,10 +61,10 @@ func New(f *session.Factory) *cobra.Command {
 	flags.StringVar(&o.Server, "server", "vllm", "`NAME` of the server: "+strings.Join(serving.Servers(), ", "))
 	flags.StringVar(&o.Weights, "weights", "", "`TYPE` of the weights, if it is not the model's: "+
 		strings.Join(serving.Formats(), ", "))
-	flags.StringVar(&o.Cache, "cache", "", "`TYPE` of K and V, bf16 or fp8 (default fp8 for weights of fp8, nvfp4 and mxfp4)")
+	flags.StringVar(&o.Cache, "cache", "", "`TYPE` of K and V, bf16 or fp8 (default fp8 for weights of fp8, nvfp4, mxfp4)")
 	flags.BoolVar(&o.advice, "advice", false, "add what would be at least 1.05 times as fast: other types, sizes, batches")
-	flags.StringSliceVar(&o.price, "price", nil, "dollars per hour and GPU, as `ARCH=NUMBER,...`: adds dollars per million "+
-		"tokens")
+	flags.StringSliceVar(&o.price, "price", nil,
+		"dollars per hour and GPU, as `ARCH=NUMBER,...`: adds dollars per million tokens")
 	return cmd
 }
 

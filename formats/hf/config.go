@@ -220,7 +220,11 @@ func (c *Config) Products(tp int) ([]Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	heads, kv, sparse := c.Heads/tp, max(1, c.KVHeads/tp), c.ExpertLayers()
+	heads, kv, layers := c.Heads/tp, max(1, c.KVHeads/tp), c.ExpertLayers()
+	plain := c.Layers - layers
+	if layers == 0 && slices.Contains(sparse, c.ModelType) {
+		plain = 0 // the file does not say how many experts there are
+	}
 	shared := cmp.Or(c.SharedInner, c.ExpertInner*c.SharedExperts)
 	if err := whole("columns of the shared experts", shared); err != nil {
 		return nil, err
@@ -243,11 +247,11 @@ func (c *Config) Products(tp int) ([]Layer, error) {
 		list = append(list, Layer{"in_proj_qkvz", (2*c.LinearKeys*c.LinearDimK + 2*c.LinearVs*c.LinearDimV) / tp, c.Hidden,
 			linear, mostRows}, Layer{"out_proj", c.Hidden, c.LinearVs * c.LinearDimV / tp, linear, mostRows})
 	}
-	list = append(list, Layer{"gate_up_proj", 2 * c.Intermediate / tp, c.Hidden, c.Layers - sparse, mostRows},
-		Layer{"down_proj", c.Hidden, c.Intermediate / tp, c.Layers - sparse, mostRows})
+	list = append(list, Layer{"gate_up_proj", 2 * c.Intermediate / tp, c.Hidden, plain, mostRows},
+		Layer{"down_proj", c.Hidden, c.Intermediate / tp, plain, mostRows})
 	if shared > 0 {
-		list = append(list, Layer{"shared_experts.gate_up_proj", 2 * shared / tp, c.Hidden, sparse, mostRows},
-			Layer{"shared_experts.down_proj", c.Hidden, shared / tp, sparse, mostRows})
+		list = append(list, Layer{"shared_experts.gate_up_proj", 2 * shared / tp, c.Hidden, layers, mostRows},
+			Layer{"shared_experts.down_proj", c.Hidden, shared / tp, layers, mostRows})
 	}
 	list = append(list, Layer{LMHead, vocab / tp, c.Hidden, 1, mostLogits})
 	return slices.DeleteFunc(list, func(l Layer) bool { return l.Count < 1 }), nil

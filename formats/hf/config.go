@@ -159,17 +159,18 @@ func (c *Config) Sized(name string) error {
 		value  *int
 		absent int // what a missing value stands for, 0 if it must be there
 	}
-	sizes := []size{
-		{"hidden_size", &c.Hidden, 0}, {"vocab_size", &c.Vocab, 0},
-		{"num_attention_heads", &c.Heads, 0}, {"num_hidden_layers", &c.Layers, 0},
-		{"num_key_value_heads", &c.KVHeads, c.Heads}, {"head_dim", &c.HeadDim, c.Hidden / max(c.Heads, 1)},
-	}
-	if layers := c.ExpertLayers(); layers > 0 {
-		sizes = append(sizes, size{"moe_intermediate_size", &c.ExpertInner, c.Intermediate},
-			size{"num_experts_per_tok", &c.TopK, 0})
-	} else {
+	sizes := []size{{"hidden_size", &c.Hidden, 0}}
+	layers := c.ExpertLayers()
+	if layers == 0 || layers < c.Layers {
 		sizes = append(sizes, size{"intermediate_size", &c.Intermediate, 0})
 	}
+	if layers > 0 {
+		sizes = append(sizes, size{"moe_intermediate_size", &c.ExpertInner, c.Intermediate},
+			size{"num_experts_per_tok", &c.TopK, 0})
+	}
+	sizes = append(sizes, size{"vocab_size", &c.Vocab, 0},
+		size{"num_attention_heads", &c.Heads, 0}, size{"num_hidden_layers", &c.Layers, 0},
+		size{"num_key_value_heads", &c.KVHeads, c.Heads}, size{"head_dim", &c.HeadDim, c.Hidden / max(c.Heads, 1)})
 	if c.Latent() {
 		sizes = append(sizes, size{"q_lora_rank", &c.RankQ, 0}, size{"kv_lora_rank", &c.RankKV, 0},
 			size{"qk_nope_head_dim", &c.HeadNoRoPE, 0}, size{"qk_rope_head_dim", &c.HeadRoPE, 0},

@@ -281,7 +281,7 @@ func (c *Config) Full() int {
 	case c.LinearVs == 0:
 		return c.Layers
 	case len(c.LayerTypes) > 0:
-		return c.count("full_attention")
+		return min(c.Layers, c.count("full_attention"))
 	}
 	return c.Layers / max(c.FullEvery, 1)
 }
@@ -291,7 +291,7 @@ func (c *Config) Windowed() int {
 	if c.ModelType == "mistral" && c.Window > 0 && len(c.LayerTypes) == 0 {
 		return c.Layers
 	}
-	return c.count("sliding_attention")
+	return min(c.Full(), c.count("sliding_attention"))
 }
 
 func (c *Config) count(layer string) (n int) {

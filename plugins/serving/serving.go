@@ -165,6 +165,9 @@ func New(name string, c *hf.Config, l Layout) (*Plan, error) {
 	case n == 0 && (p.Weights == mxfp4 || p.Weights == int4):
 		return nil, diag.Inputf("no model predicts products of 16 bits by weights of 4").At("%s", name).
 			Do("ask with --weights bf16, fp8 or nvfp4")
+	case n > 0 && c.TopK > n:
+		return nil, diag.Inputf("num_experts_per_tok is %d of %d experts", c.TopK, n).At("%s", name).
+			Do("give the config.json that the model has")
 	case p.EP > 1 && (n%p.EP != 0 || l.TP%p.EP != 0):
 		return nil, diag.Inputf("%d GPUs do not divide %d experts and %d GPUs", p.EP, n, l.TP).At("--ep").
 			Do("give a number that divides both, or none")

@@ -61,8 +61,8 @@ func (e *experts) products(rows []int) ([]gemm.Problem, error) {
 var routed = []string{"deepseek_v2", "deepseek_v3", "glm4_moe", "mixtral", "olmoe", "phimoe", "qwen2_moe", "qwen3_moe",
 	"qwen3_next"}
 
-// expertsOf returns the experts of a model's layers on one of tp GPUs, which divide each expert among them, and how many
-// layers have experts.
+// expertsOf returns the experts of a model's layers on one of tp GPUs, which divide each expert among them, and how
+// many layers have experts.
 func expertsOf(c *hf.Config, name string, tp int) (*experts, int, error) {
 	wrong := func(format string, args ...any) (*experts, int, error) {
 		return nil, 0, diag.Inputf(format, args...).At("%s", name).

@@ -84,6 +84,8 @@ EXPERIMENTS = {
         origami tune slides/tune.yaml --arch sm90@h200 --records slides/h200 --max-measurements 729"""),
     "slides-on-h200-again": ("nothing", f"""cd {DATA}/grids
         origami logic eval slides/h200-tuned.yaml --arch sm90@h200 --records slides/h200-again"""),
+    "step-operators": ("pyarrow, numpy, scipy", 'pip download aiconfigurator-core==0.12.0 --no-deps -d $OUT && '
+                       'python3 $HERE/fit.py $OUT/*.whl plugins/serving/operators.json'),
     "timings-on-h200": ("H200, torch, triton", """python3 $HERE/prepare.py $OUT --origami $(command -v origami)
         python3 $HERE/measure.py $OUT $OUT/result.jsonl "$@" """),
     "timings-table": ("nothing", "python3 $ROOT/experiments/timings-on-h200/table.py"),

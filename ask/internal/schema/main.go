@@ -34,7 +34,7 @@ var folders = []string{"ask", "core/gemm", "core/arch", "core/fit", "core/logic"
 	"plugins/library/published", "cmd/origami/internal/verb/measurecmd", "cmd/origami/internal/verb/calibratecmd",
 	"cmd/origami/internal/verb/evalcmd", "cmd/origami/internal/verb/logiccmd",
 	"cmd/origami/internal/verb/recordscmd", "cmd/origami/internal/verb/catalogcmd",
-	"cmd/origami/internal/verb/plugincmd", "cmd/origami/internal/verb/tablecmd"}
+	"cmd/origami/internal/verb/modelcmd", "cmd/origami/internal/verb/plugincmd", "cmd/origami/internal/verb/tablecmd"}
 
 // named are types that no field has by its Go type.
 var named = map[string]reflect.Type{

@@ -38,6 +38,8 @@ var outputs = []struct{ command, prints, of string }{
 	{"eval --published", "One object; CSV has a row per group and class (`all` for the group), with `--pairs` its " +
 		"`pairs`.", "evalcmd.publishedAnswer"},
 	{"eval --published --intervals", "A line per device, scheme and types.", "evalcmd.publishedIntervals"},
+	{"model", "One object; CSV its `devices`. [A language model on a GPU](step.md) defines the numbers.",
+		"modelcmd.answer"},
 	{"table", "`invariant` prints one object, which vLLM reads. CSV of every table has a row per kernel.",
 		"tablecmd.invariantTable"},
 	{"table fused-moe", "One object. The files that it writes have the kernels alone.", "tablecmd.expertTable"},

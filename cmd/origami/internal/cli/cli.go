@@ -24,6 +24,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/laddercmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/logiccmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measurecmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/modelcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/pickcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/picturecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
@@ -160,7 +161,8 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 
 	root.AddGroup(&cobra.Group{ID: groupAsk, Title: "Ask a model:"}, &cobra.Group{ID: groupLook, Title: "Look around:"})
 	ask := []*cobra.Command{
-		pickcmd.NewSelect(f), pickcmd.NewRank(f), pickcmd.NewExplain(f), comparecmd.New(f), picturecmd.NewMap(f),
+		pickcmd.NewSelect(f), pickcmd.NewRank(f), pickcmd.NewExplain(f), comparecmd.New(f), modelcmd.New(f),
+		picturecmd.NewMap(f),
 		picturecmd.NewRoofline(f), laddercmd.New(f), reportcmd.New(f), server.Command(f, served.Endpoints()),
 		measurecmd.NewBench(f),
 		measurecmd.NewTune(f), measurecmd.NewLend(f), evalcmd.New(f), pickcmd.NewExport(f, sys.Export),

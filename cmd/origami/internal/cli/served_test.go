@@ -22,6 +22,7 @@ var unserved = map[string]string{
 	"ladder": "it measures", "here": "it measures",
 	"fit": "it reads measurements, and takes minutes", "logic": "it reads files",
 	"records": "it reads and writes files", "export": "it writes files", "table": "it writes files",
+	"model":  "it reads a file",
 	"plugin": "it starts programs", "serve": "it is the server", "config": "the settings are the server's own",
 	"trust": "docs/trust.md has it", "version": "/metrics and the page say it",
 	"completion": "it is for shells", "help": "/openapi.json describes all",

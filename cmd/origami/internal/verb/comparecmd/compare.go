@@ -188,9 +188,9 @@ func open(ctx context.Context, o *Options) (sides []ask.Contender, common string
 			f.WarnUnused(&s.Found, s.Model.Describe())
 		}
 	}
-	err = assign("--price", o.Price, sides, func(s *ask.Contender, perHour float64) { s.Dollars = perHour / 3600 })
+	err = Assign("--price", o.Price, sides, func(s *ask.Contender, perHour float64) { s.Dollars = perHour / 3600 })
 	if err == nil {
-		err = assign("--watts", o.Watts, sides, func(s *ask.Contender, watts float64) { s.Watts = watts })
+		err = Assign("--watts", o.Watts, sides, func(s *ask.Contender, watts float64) { s.Watts = watts })
 	}
 	return sides, models.Common(targets), err
 }
@@ -269,9 +269,9 @@ func (c *comparison) faults(tell func(error)) {
 // fromDevice is the word for the number of the device file.
 const fromDevice = "tdp"
 
-// assign tells each side the positive number that a flag has for it, as ARCH=NUMBER. The word tdp stands for the
+// Assign tells each side the positive number that a flag has for it, as ARCH=NUMBER. The word tdp stands for the
 // numbers of the device files.
-func assign(flag string, words []string, sides []ask.Contender, set func(*ask.Contender, float64)) error {
+func Assign(flag string, words []string, sides []ask.Contender, set func(*ask.Contender, float64)) error {
 	for _, word := range words {
 		if flag == "--watts" && word == fromDevice {
 			for i := range sides {

@@ -17,6 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/formats/hf"
 )
 
 type blockOptions struct{ options }
@@ -49,14 +50,14 @@ func (o *blockOptions) run(ctx context.Context, name string) error {
 		return diag.Inputf("the model is not in fp8 with scales per 128x128").At("%s", name).
 			Do("give one whose quantization_config has weight_block_size [128, 128]")
 	}
-	if err := c.complete(name); err != nil {
+	if err := c.Complete(name); err != nil {
 		return err
 	}
-	list, err := c.layers(o.tp)
+	list, err := c.Products(o.tp)
 	if err != nil {
 		return err
 	}
-	list = slices.DeleteFunc(list, func(l layer) bool { return l.name == "lm_head" }) // it stays in bf16
+	list = slices.DeleteFunc(list, func(l hf.Layer) bool { return l.Name == hf.LMHead }) // it stays in bf16
 	// A matrix of any size opens the model.
 	one := experts{inter: scaleBlock, hidden: scaleBlock, dtype: blockScaled.dtype, blocks: true}
 	side, err := one.open(ctx, o.factory)
@@ -67,8 +68,8 @@ func (o *blockOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	t.For, t.TP = c.label(o.tp), o.tp
-	if !slices.Contains(dense, c.ModelType) {
+	t.For, t.TP = c.Label(o.tp), o.tp
+	if !slices.Contains(hf.Dense, c.ModelType) {
 		o.factory.Streams.Note("experts run in another kernel: `origami table fused-moe` has their table")
 	}
 	if o.output != "" {
@@ -120,22 +121,22 @@ var withoutBlockTable = gemm.Config{Kernel: blockFamily, BlockM: 64, BlockN: sca
 	GroupM: 32, NumWarps: 4, NumStages: 2, SplitK: 1}
 
 // newBlockTable chooses the kernels.
-func newBlockTable(ctx context.Context, side *tuner, list []layer) (*blockTable, error) {
+func newBlockTable(ctx context.Context, side *tuner, list []hf.Layer) (*blockTable, error) {
 	d := side.Describe()
 	t := &blockTable{Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, Model: d.Model, Kernel: side.Kernel,
 		DType: gemm.FP8.String(), ScaleBlock: blockScaled.scaled()}
 	var gains []float64
 	at := map[[2]int]int{}
 	for _, l := range list {
-		if i, is := at[[2]int{l.n, l.k}]; is {
+		if i, is := at[[2]int{l.N, l.K}]; is {
 			for j := range tokenSizes {
-				t.Kernels[i+j].Layer += " " + l.name
+				t.Kernels[i+j].Layer += " " + l.Name
 			}
 			continue
 		}
-		at[[2]int{l.n, l.k}] = len(t.Kernels)
+		at[[2]int{l.N, l.K}] = len(t.Kernels)
 		e := blockScaled
-		e.inter, e.hidden = l.n, l.k
+		e.inter, e.hidden = l.N, l.K
 		for _, m := range tokenSizes {
 			c, err := side.choices(ctx, &e, m, []int{m})
 			if err != nil {
@@ -145,7 +146,7 @@ func newBlockTable(ctx context.Context, side *tuner, list []layer) (*blockTable,
 			if err != nil {
 				return nil, err
 			}
-			k := blockKernel{Layer: l.name, N: l.n, K: l.k, M: m, Config: expertOf(&c.configs[c.best]), Seconds: c.time(c.best),
+			k := blockKernel{Layer: l.Name, N: l.N, K: l.K, M: m, Config: expertOf(&c.configs[c.best]), Seconds: c.time(c.best),
 				DefaultSeconds: c.time(len(c.configs) - 1)}
 			k.Gain = k.DefaultSeconds / k.Seconds
 			k.Interval, t.Evidence = c.interval(r, entry, k.Seconds)

@@ -192,7 +192,7 @@ func (o *checkOptions) experts(ctx context.Context, n *named, config string) (*e
 		return nil, nil, err
 	}
 	c.Quantization = nil // the name of the table has the type
-	e, _, err := c.experts(config, 1)
+	e, _, err := expertsOf(c, config, 1)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/formats/hf"
 )
 
 // experts are the routed experts of a layer, as one GPU computes them with vLLM's or SGLang's fused_moe kernel. Each
@@ -56,13 +57,13 @@ func (e *experts) products(rows []int) ([]gemm.Problem, error) {
 	return list, nil
 }
 
-// routed are the model types for which modelConfig.experts is right (vLLM 0.33.0, vllm/model_executor/models).
+// routed are the model types for which expertsOf is right (vLLM 0.33.0, vllm/model_executor/models).
 var routed = []string{"deepseek_v2", "deepseek_v3", "glm4_moe", "mixtral", "olmoe", "phimoe", "qwen2_moe", "qwen3_moe",
 	"qwen3_next"}
 
-// experts returns the experts of a model's layers on one of tp GPUs, which divide each expert among them, and how many
-// layers have experts.
-func (c *modelConfig) experts(name string, tp int) (*experts, int, error) {
+// expertsOf returns the experts of a model's layers on one of tp GPUs, which divide each expert among them, and how
+// many layers have experts.
+func expertsOf(c *hf.Config, name string, tp int) (*experts, int, error) {
 	wrong := func(format string, args ...any) (*experts, int, error) {
 		return nil, 0, diag.Inputf(format, args...).At("%s", name).
 			Do("give the config.json of a model with experts: %s", strings.Join(routed, ", "))
@@ -70,7 +71,7 @@ func (c *modelConfig) experts(name string, tp int) (*experts, int, error) {
 	if !slices.Contains(routed, c.ModelType) {
 		return wrong("the experts of the model_type %q are not known", c.ModelType)
 	}
-	e := &experts{count: cmp.Or(c.LocalExperts, c.Experts, c.RoutedExperts), topK: c.TopK, hidden: c.Hidden,
+	e := &experts{count: c.Routed(), topK: c.TopK, hidden: c.Hidden,
 		inter: cmp.Or(c.ExpertInner, c.Intermediate), dtype: gemm.BF16}
 	switch q := c.Quantization; {
 	case q == nil:
@@ -86,10 +87,10 @@ func (c *modelConfig) experts(name string, tp int) (*experts, int, error) {
 		return wrong("the number of experts is %d", e.count)
 	case e.topK < 1 || e.topK > e.count:
 		return wrong("num_experts_per_tok is %d", e.topK)
-	case min(e.hidden, e.inter, c.Layers) < 1 || max(e.hidden, e.inter, c.Layers) > mostSize:
+	case min(e.hidden, e.inter, c.Layers) < 1 || max(e.hidden, e.inter, c.Layers) > hf.MostSize:
 		return wrong("a size of the layers is missing")
 	case tp < 1:
-		return nil, 0, notPositive(tp)
+		return nil, 0, hf.NotPositive(tp)
 	case e.inter%tp != 0:
 		return nil, 0, diag.Inputf("%d GPUs do not divide the %d columns of an expert", tp, e.inter).At("--tp").
 			Do("give a number that divides them, as vLLM asks for")
@@ -99,13 +100,7 @@ func (c *modelConfig) experts(name string, tp int) (*experts, int, error) {
 		return nil, 0, diag.Inputf("%d columns of an expert on each GPU are not whole blocks of %d", e.inter, scaleBlock).
 			At("--tp").Do("give fewer GPUs, as vLLM asks for")
 	}
-	layers := 0
-	for i := range c.Layers {
-		if i >= c.DenseFirst && i%max(c.SparseEvery, 1) == 0 && (i+1)%max(c.SparseStep, 1) == 0 &&
-			!slices.Contains(c.DenseLayers, i) {
-			layers++
-		}
-	}
+	layers := c.ExpertLayers()
 	if layers == 0 {
 		return wrong("no layer has experts")
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/formats/hf"
 )
 
 // family is the kernel family of vLLM's batch-invariant matmul, and flatten how Triton compiles it.
@@ -67,10 +68,10 @@ func (o *invariantOptions) run(ctx context.Context, name string) error {
 		return diag.Inputf("the model is quantized, and vLLM's table is for bf16 weights").At("%s", name).
 			Do("give a model without a quantization_config")
 	}
-	if err := c.complete(name); err != nil {
+	if err := c.Complete(name); err != nil {
 		return err
 	}
-	list, err := c.layers(o.tp)
+	list, err := c.Products(o.tp)
 	if err != nil {
 		return err
 	}
@@ -82,12 +83,12 @@ func (o *invariantOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	t.For, t.TP = c.label(o.tp), o.tp
+	t.For, t.TP = c.Label(o.tp), o.tp
 	if cmp.Or(c.DType, c.TorchDType) == "float16" {
 		o.factory.Streams.Warn("the model is in float16, for which vLLM " + vllmVersion +
 			" reads no table: serve it with --dtype bfloat16")
 	}
-	if !slices.Contains(dense, c.ModelType) {
+	if !slices.Contains(hf.Dense, c.ModelType) {
 		o.factory.Streams.Note("experts run in another kernel: the table has the other layers")
 	}
 	if o.output != "" {
@@ -196,18 +197,18 @@ type pass struct {
 }
 
 // newInvariantTable chooses the kernels of all layers.
-func newInvariantTable(ctx context.Context, side *ask.Contender, list []layer) (*invariantTable, error) {
+func newInvariantTable(ctx context.Context, side *ask.Contender, list []hf.Layer) (*invariantTable, error) {
 	d := side.Describe()
 	t := &invariantTable{Format: vllmFormat, VLLM: vllmVersion, Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName,
 		Model: d.Model, Kernel: side.Kernel, Timing: d.Timing, DType: gemm.BF16.String(), GroupM: group}
 	for _, l := range list {
-		same := func(one tableLayer) bool { return one.N == l.n && one.K == l.k }
+		same := func(one tableLayer) bool { return one.N == l.N && one.K == l.K }
 		if i := slices.IndexFunc(t.Layers, same); i >= 0 {
 			known := &t.Layers[i]
-			known.Names, known.Count, known.most = append(known.Names, l.name), known.Count+l.count, max(known.most, l.most)
+			known.Names, known.Count, known.most = append(known.Names, l.Name), known.Count+l.Count, max(known.most, l.Most)
 			continue
 		}
-		t.Layers = append(t.Layers, tableLayer{Names: []string{l.name}, Count: l.count, N: l.n, K: l.k, most: l.most})
+		t.Layers = append(t.Layers, tableLayer{Names: []string{l.Name}, Count: l.Count, N: l.N, K: l.K, most: l.Most})
 	}
 	var g ask.Group
 	errs := make([]error, len(t.Layers))

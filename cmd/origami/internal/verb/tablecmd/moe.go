@@ -22,6 +22,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/formats/hf"
 )
 
 // tokenSizes are the numbers of tokens that a table has a kernel for, as vLLM's have. For others, the servers take the
@@ -72,7 +73,7 @@ func (o *moeOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	e, layers, err := c.experts(name, o.tp)
+	e, layers, err := expertsOf(c, name, o.tp)
 	if err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func (o *moeOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	t.For, t.TP, t.Load, t.Layers = c.label(o.tp), o.tp, o.load, layers
+	t.For, t.TP, t.Load, t.Layers = c.Label(o.tp), o.tp, o.load, layers
 	if o.output != "" {
 		if err := o.install(t); err != nil {
 			return err
@@ -101,12 +102,12 @@ func (o *moeOptions) run(ctx context.Context, name string) error {
 	return o.write(side.Contender, t)
 }
 
-func readConfig(ctx context.Context, name string) (*modelConfig, error) {
+func readConfig(ctx context.Context, name string) (*hf.Config, error) {
 	text, err := session.ReadText(ctx, name, limit.Text, "give the config.json of a model")
 	if err != nil {
 		return nil, err
 	}
-	return decode(name, text)
+	return hf.Decode(name, text)
 }
 
 // expertTable is a table of kernels for the fused_moe kernel of vLLM and SGLang.

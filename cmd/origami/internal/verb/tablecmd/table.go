@@ -5,7 +5,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/core/diag"
 )
 
 // options are what the commands that write tables have in common.
@@ -21,11 +20,6 @@ func (o *options) register(cmd *cobra.Command, part, what string) {
 	flags.SortFlags = false
 	flags.IntVar(&o.tp, "tp", 1, "`N` GPUs divide each "+part+" among them (tensor parallel)")
 	flags.StringVarP(&o.output, "output", "o", "", "write the "+what+" to this `FOLDER`")
-}
-
-// notPositive refuses a --tp.
-func notPositive(tp int) error {
-	return diag.Inputf("--tp %d is not positive", tp).Do("give a whole number of at least 1")
 }
 
 // New returns the command with its subcommands.

@@ -1,4 +1,4 @@
-package tablecmd
+package hf
 
 import (
 	"fmt"
@@ -31,21 +31,21 @@ func TestLayers(t *testing.T) {
 		{"llama", `{"model_type":"llama","hidden_size":4096,"intermediate_size":11008,"num_attention_heads":32,
 			"num_hidden_layers":32,"vocab_size":32000}`, 1, "12288x4096 4096x4096 22016x4096 4096x11008 32000x4096"},
 	} {
-		m, err := decode("config.json", []byte(c.config))
+		m, err := Decode("config.json", []byte(c.config))
 		if err == nil {
-			err = m.complete("config.json")
+			err = m.Complete("config.json")
 		}
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		list, err := m.layers(c.tp)
+		list, err := m.Products(c.tp)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		var got []string
 		for _, l := range list {
-			got = append(got, fmt.Sprintf("%dx%d", l.n, l.k))
+			got = append(got, fmt.Sprintf("%dx%d", l.N, l.K))
 		}
 		if !slices.Equal(got, strings.Fields(c.want)) {
 			t.Errorf("%s on %d: %v, want %s", c.name, c.tp, got, c.want)
@@ -69,9 +69,9 @@ func TestConfigsOfNoModel(t *testing.T) {
 		{`{"model_type"`, `{"moe_layer_freq":-2,"model_type"`, "moe_layer_freq is -2"},
 		{`n_routed_experts":256`, `n_routed_experts":-256`, "n_routed_experts is -256"},
 	} {
-		m, err := decode("config.json", []byte(strings.Replace(latent, c.from, c.to, 1)))
+		m, err := Decode("config.json", []byte(strings.Replace(latent, c.from, c.to, 1)))
 		if err == nil {
-			err = m.complete("config.json")
+			err = m.Complete("config.json")
 		}
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.to, err, c.want)

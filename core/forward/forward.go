@@ -1,0 +1,76 @@
+// Package forward has what the passes of a language model through a GPU are made of: products, whose times a model of a
+// kernel family predicts, and the operators between them, whose times a plugin has.
+package forward
+
+import (
+	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/unit"
+)
+
+// Pass is what a GPU and those that share a model with it compute at once.
+type Pass struct {
+	// Sequences get a token more each, with a context of so many tokens.
+	Sequences, Context int
+	// Prompt is the length of a prompt that is read, in each group of GPUs, 0 for none.
+	Prompt int
+}
+
+// Tokens is how many rows the products have.
+func (p Pass) Tokens() int { return p.Sequences + p.Prompt }
+
+// Product is a product of a pass on one GPU.
+type Product struct {
+	Name    string
+	Problem gemm.Problem
+	Count   int
+}
+
+// Part is the time of all operators of a kind in a pass.
+type Part struct {
+	Name    string
+	Seconds unit.Seconds
+	// Sigma is the standard deviation of the log of its time on a device that it was not fitted to.
+	Sigma float64
+}
+
+// The names of parts. Products are those of all layers. Between is what is between the kernels of a layer: norms,
+// rotations, conversions. Host is what a server does between two steps.
+const (
+	Products  = "products"
+	Attention = "attention"
+	Experts   = "experts"
+	Links     = "links"
+	Between   = "between"
+	Host      = "host"
+)
+
+// Memory is what a model takes of the memory of a GPU.
+type Memory struct {
+	Weights unit.Bytes
+	// Token is what a sequence keeps of each token, Sequence what it keeps besides.
+	Token, Sequence unit.Bytes
+	// Capacity is the memory that a server uses, 0 if it is unknown.
+	Capacity unit.Bytes
+}
+
+// Cache is what one sequence of so many tokens keeps.
+func (m *Memory) Cache(tokens int) unit.Bytes { return m.Token*unit.Bytes(tokens) + m.Sequence }
+
+// Plan is a language model as GPUs share it, in a server.
+type Plan interface {
+	// Products are the products of a pass on a device.
+	Products(*arch.Description, Pass) []Product
+	// Parts are the operators of a pass on a device, besides Products.
+	Parts(*arch.Description, Pass) ([]Part, error)
+	// Spread is the standard deviation of the log of a step's time ÷ the mean one of its parts.
+	Spread() float64
+	Memory(*arch.Description) Memory
+	GPUs() int
+	// Groups is how many prompts a pass reads at once: one in each group of GPUs that has its own sequences.
+	Groups() int
+	// Unchecked says what of the answer for a device rests on nothing that was measured.
+	Unchecked(*arch.Description) []string
+	// Others are the same model shared or stored in another way, by what changes.
+	Others(*arch.Description) map[string]Plan
+}

@@ -64,7 +64,7 @@ func (e *emitter) consume() {
 	m.before = e.MovB32(e.B32(), m.remote)
 	e.eachTile("consume", func(t tile) {
 		if e.levels() > 0 {
-			m.tree(t)
+			e.addLeaves(t, m.sums, func(leaf tile, _ ptx.Operand) { m.loop(leaf) })
 		} else {
 			m.loop(t)
 		}

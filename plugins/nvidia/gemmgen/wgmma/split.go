@@ -30,7 +30,9 @@ func (e *emitter) reduce(t tile, sums [][]ptx.Operand, done ptx.Operand) {
 	base := e.Pointer("partials") // the lane's part of the first block
 	e.MadWideU32(base, warp, ptx.Int(block/warps), base)
 	e.MadWideU32(base, lane, ptx.Int(16), base)
-	e.AddS64(base, base, ptx.Int(e.s.stacks()))
+	if e.levels() > 0 {
+		e.AddS64(base, base, ptx.Int(e.s.stacks()))
+	}
 	mine, from, next := e.At(p.mine, block, base), e.At(p.first, block, base), e.At(p.next, block, base)
 	e.eachFour(sums, func(v []ptx.Operand, at int) { e.Store(ptx.Global(mine, at), v) })
 	e.FenceAcqRelGpu()
@@ -69,7 +71,9 @@ func (e *emitter) reduce(t tile, sums [][]ptx.Operand, done ptx.Operand) {
 }
 
 // eachFour calls f for each four sums of a lane, with their place in the warp's part of a block.
-func (e *emitter) eachFour(sums [][]ptx.Operand, f func(v []ptx.Operand, at int)) { e.eachFourOf(32, sums, f) }
+func (e *emitter) eachFour(sums [][]ptx.Operand, f func(v []ptx.Operand, at int)) {
+	e.eachFourOf(32, sums, f)
+}
 
 // eachFourOf is eachFour for so many threads with a part.
 func (e *emitter) eachFourOf(threads int, sums [][]ptx.Operand, f func(v []ptx.Operand, at int)) {

@@ -33,6 +33,8 @@ USUAL = {"m": 4096, "n": 4096, "k": 4096, "dtype": "bf16", "trans_b": True, "can
 MOST_M = 1 << 24
 # The sizes M that the order of sums of an invariant layer is chosen for, all of the same weight.
 ORDERED = [1 << i for i in range(14)]
+# Leaves of K are multiples of this, and have this block_k. So many CTAs may share them.
+LEAF_BLOCK, SPLITS = 64, (1, 2, 4, 8)
 # The alternatives of a kernel are looked for among so many.
 ALTERNATIVES = 32
 # The most launches that a layer keeps, of some kilobytes each.
@@ -46,7 +48,7 @@ PENDING = "the kernel is not compiled yet"
 @dataclasses.dataclass(frozen=True, slots=True)
 class Key:
     """A product without its M, and the device. The names are those of lib.Model.select; leading dimensions are 0 for
-    dense rows."""
+    dense rows. An invariant product with leaves has the tree of so many over K, whatever N and K are."""
 
     device: int
     n: int
@@ -63,6 +65,7 @@ class Key:
     adds: bool = False
     invariant: bool = False
     promote: bool = False
+    leaves: int = 0
 
     def problem(self, m):
         return lib._problem(m, self.n, self.k, self.dtype, self.trans_a, self.trans_b, self.batch, self.out_dtype,
@@ -72,6 +75,7 @@ class Key:
         parts = [f"{self.batch} x" if self.batch > 1 else "", f"n={self.n} k={self.k} {self.dtype}", self.epilogue,
                  "adding" if self.adds else "", "A by columns" if self.trans_a else "",
                  "" if self.trans_b else "B by rows", "one order" if self.invariant else "",
+                 f"{self.leaves} leaves" if self.leaves else "",
                  "promoted sums" if self.promote else ""]
         return ", ".join(filter(None, parts))
 
@@ -142,6 +146,11 @@ class Device:
     def ordered(self, key):
         """The model of the kernels that add up in one order for all M, and for every layer of the same N, K and type."""
         with self._lock:
+            if key.leaves:
+                order = ("block_k", str(LEAF_BLOCK)), ("split_k", SPLITS[:key.leaves.bit_length()]), ("tree", str(key.leaves))
+                if order not in self._ordered:
+                    self._ordered[order] = self._one_order(order)
+                return self._ordered[order]
             name = key.n, key.k, key.dtype, key.promote
             if name not in self._orders:
                 promoting = (("promote", "1"),) if key.promote else ()
@@ -155,7 +164,8 @@ class Device:
             return self._ordered[order]
 
     def _one_order(self, order):
-        space = {axis: [int(v)] if v.isdigit() and axis in NUMBERS else [v] for axis, v in order}
+        space = {axis: list(v) if isinstance(v, tuple) else [int(v)] if v.isdigit() and axis in NUMBERS else [v]
+                 for axis, v in order}
         return self.own.sibling(self._family, invariant=True, **({"space": space} if space else {}))
 
 

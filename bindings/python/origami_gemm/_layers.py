@@ -190,8 +190,11 @@ class Span:
         return self
 
 
-def octave(m):
-    """The sizes between the powers of two around M, for which a call compiles kernels."""
+def octave(m, turned=False):
+    """The sizes between the powers of two around M, for which a call compiles kernels. Of a turned A, M is the distance of its
+    rows: only some M can be read, and this one alone is asked for, as a layer's gradient has one."""
+    if turned:
+        return m, m
     return 1 << (m.bit_length() - 1), (1 << m.bit_length()) - 1
 
 
@@ -213,7 +216,7 @@ class Layer:
         if self.key.invariant and not self.device.why:
             with self._first:
                 if self._span(m) is None:
-                    self.prepare(*octave(m))
+                    self.prepare(*octave(m, self.key.trans_a))
         return self._find(m)
 
     def _find(self, m):
@@ -222,7 +225,7 @@ class Layer:
         with self._lock:
             span = self._span(m)
             if span is None:
-                around = octave(m)
+                around = octave(m, self.key.trans_a)
                 if around not in self._asked:
                     self._asked.add(around)
                     worker.ask(self, *around)

@@ -11,6 +11,7 @@ import unittest
 from unittest import mock
 
 from origami_gemm import exact
+from tests import fakecuda
 
 try:
     import torch
@@ -224,6 +225,39 @@ class Ranks(unittest.TestCase):
     def test_a_tree_needs_a_power_of_two(self):
         with self.assertRaisesRegex(ValueError, "power of two"):
             og.tree_sum([torch.ones(1)] * 3)
+
+
+class Launches(unittest.TestCase):
+    """The road of tensors on a GPU, with tensors of the CPU in their place: the driver computes nothing."""
+
+    def test_kernels_of_trees(self):
+        out, calls = fakecuda.run(self, """
+import torch, origami_gemm.torch as og
+from origami_gemm.torch import _ops
+_ops.stream_of = lambda device: 77
+half = lambda *shape: torch.ones(shape, dtype=torch.bfloat16)
+x, w = half(700, 1024).requires_grad_(), half(512, 1024).requires_grad_()
+grad = og.WeightGrad(w, 64, batch=704)
+og.linear(x, w, invariant=True, leaves=(8, 4), tokens_per_block=64).sum().backward()
+og.linear(x[:640], w, invariant=True, leaves=(4, 8), grad=grad).sum().backward()
+_ops._ops.ordered_mm(x.detach()[:1], w.detach().t(), 2, torch.float32)
+print(tuple(w.grad.shape), tuple(grad.finish().shape))
+for wrong in (lambda: og.linear(half(8, 1000), half(64, 1000), invariant=True, leaves=8),):
+    try:
+        wrong()
+    except og.NotInvariant as e:
+        print(e)
+for row in og.explain():
+    if row.calls: print(row.layer, "|", row.why, "|", row.kernel)
+""")
+        lines = out.splitlines()
+        self.assertEqual(lines[0], "(512, 1024) (512, 1024)")
+        self.assertIn("K = 1000 has no 8 leaves of whole blocks of 64", lines[1])
+        for leaves in (1, 2, 4, 8):
+            of = [line for line in lines[2:] if f"one order, {leaves} leaves" in line]
+            self.assertTrue(of and all("x64 w" in line and (f"tree={leaves}" in line) == (leaves > 1) for line in of), out)
+        # 700 rows are 10 leaves of 64, in subtrees of 8 and 2, and one of 60
+        self.assertEqual(sum(c.startswith("launch ") for c in calls), 2 + 3 + 2 + 2 + 1)
 
 
 class Records(unittest.TestCase):

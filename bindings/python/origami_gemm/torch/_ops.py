@@ -424,6 +424,7 @@ def subtrees(first, leaves):
 def _trees(grad, x, tokens, first, out=None):
     """gradᵀ · x as subtrees of a binary tree over leaves of so many rows, of which the first has a number: triples of the first
     leaf, the leaves and their sum in fp32. Neighbours that are siblings are added. A last leaf of fewer rows is one, too."""
+    grad, x = _readable(grad), _readable(x)  # by rows, of which leaves have any number
     trees, (whole, rest) = [], divmod(grad.shape[0], tokens)
     for at, size in (*subtrees(first, whole), *(((first + whole, 1),) if rest else ())):
         low = (at - first) * tokens

@@ -1,11 +1,12 @@
 """Exact training on one H200: bits, speed, a step of two layers, and the contract tests of RL-Kernel.
 
-    python3 run.py bits SEED | speed | step | contract | summary        results go to $OUT
+    python3 run.py bits SEED | speed | trees NAME | step | contract | summary        results go to $OUT
 
 bits      random M, rows, micro-batches and ranks (simulated on one GPU) against one whole product, eager and compiled. Two
           processes, with seeds of their own, have the same digests of the whole products.
 speed     the products of Qwen3-8B's layers, forward and both gradients, beside cuBLAS: medians of CUDA graphs whose weights do
           not fit into the L2
+trees     times by the number of leaves, under a name of the build
 step      a training step of two layers of Qwen3-8B, plain, with PyTorch's deterministic algorithms, and in one order"""
 
 import json
@@ -212,6 +213,24 @@ def speed():
             torch.cuda.empty_cache()
 
 
+def trees(name):
+    """Prices of trees by leaves, for a build of the library."""
+    rows = []
+    for n, k, m in ((4096, 4096, 4096), (4096, 12288, 4096), (4096, 24576, 4096), (4096, 12288, 8192), (4096, 12288, 1024),
+                    (1536, 8960, 2048), (4096, 12288, 256), (4096, 4096, 16)):
+        copies = max(2, min(8, math.ceil(200e6 / (2 * (n * k + m * (n + k))))))
+        pairs = [(half(m, k), half(n, k)) for _ in range(copies)]
+        ways = {"cublas": [lambda x=x, w=w: torch.mm(x, w.t()) for x, w in pairs]}
+        for leaves in (0, 1, 2, 4, 8):
+            if k % (64 * max(1, leaves)) == 0:
+                ways[str(leaves)] = [lambda x=x, w=w, leaves=leaves: OPS.ordered_mm(x, w.t(), leaves) for x, w in pairs]
+        us = timed(ways, copies)
+        rows.append({"n": n, "k": k, "m": m, "us": us})
+        print(name, n, k, m, {w: f"{t:.1f} ({us['cublas'] / t:.3f})" for w, t in us.items()}, flush=True)
+        save(f"trees-{name}", {"rows": rows, "kernels": kernels()})
+        torch.cuda.empty_cache()
+
+
 class Layer(torch.nn.Module):
     """A decoder layer of Qwen3-8B without biases."""
 
@@ -350,4 +369,4 @@ def summary():
 
 if __name__ == "__main__":
     part = sys.argv[1]
-    bits(int(sys.argv[2])) if part == "bits" else globals()[part]()
+    bits(int(sys.argv[2])) if part == "bits" else globals()[part](*sys.argv[2:])

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Exact training on one H200, and on two: bash run.sh [all|bits|speed|step|contract|two]
+# Exact training on one H200, and on two: bash run.sh [all|bits|speed|trees|step|contract|two]. trees compares the builds in
+# libs/.
 # Beside it in one folder: run.py, two.py, the wheel of `make wheel WHEELS=linux_amd64` (or site/ with the package and
 # liborigami.so in it), and, for `contract`, rl-kernel/ with RL-Kernel's tests/test_det_gemm.py and
 # rl_engine/kernels/gtest/tolerance_contract.json, and the wheels of pytest. Results go to $OUT as they come. SECONDS_MOST is
@@ -16,7 +17,8 @@ else
 fi
 run() { echo "== [$SECONDS s] $*"; timeout 460 python3 "$HERE/$1" "${@:2}" || echo "FAILED $*"; }
 case $PART in
-all) run run.py bits 1; run run.py bits 2; run run.py speed; run run.py step; run run.py contract ;;
+all) run run.py contract; run run.py bits 1; run run.py speed; run run.py step; run run.py bits 2 ;;
+trees) for lib in "$HERE"/libs/*.so; do ORIGAMI_LIB=$lib run run.py trees "$(basename "$lib" .so)"; done ;;
 bits) run run.py bits 1; run run.py bits 2 ;;
 two) run two.py ;;
 *) run run.py "$PART" ;;

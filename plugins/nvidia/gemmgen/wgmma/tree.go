@@ -53,6 +53,23 @@ func (e *emitter) addLeaves(t tile, sums [][]ptx.Operand, multiply func(leaf til
 	e.Place(whole)
 }
 
+// lead is how many blocks along K a warpgroup is ahead of the next one. While it puts the sums of a leaf aside, the next one
+// has the tensor cores for itself, and the other way round.
+const lead = 2
+
+// fallBehind makes a warpgroup wait behind the first copies for as long as those before it multiply so many blocks.
+func (m *multiplier) fallBehind() {
+	m.Comment("so that not all warpgroups put sums aside at the same time")
+	m.wait(m.full, ptx.Int(0))
+	const widest = 2 // columns per cycle and 64 rows by 16 indices: the rate of the tensor cores
+	block := m.g.tiles * m.g.columns / widest * m.s.Config.BlockK * m.s.DType.Bytes() / stepBytes
+	clock := func() ptx.Operand { return m.CvtU32U64(m.B32(), m.MovU64(m.B64(), ptx.Clock64)) }
+	start, again := clock(), m.Label("behind")
+	m.Place(again)
+	passed := m.Sub(clock(), start)
+	m.If(m.SetpLtU32(m.Pred(), passed, m.Mul(m.consumer, ptx.Int(lead*block)))).Bra(again)
+}
+
 // addInTree adds the sums of the splits, whose blocks begin at from, in a binary tree.
 func (e *emitter) addInTree(sums [][]ptx.Operand, from ptx.Operand, block int) {
 	parts := make([][]ptx.Operand, e.s.Config.SplitK)

@@ -160,6 +160,22 @@ class Gradients(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "give 1, 2, 4 or 8"):
             og.linear(x, w, invariant=True, leaves=3)
 
+    def test_the_mode(self):
+        """PyTorch's linear, eager and compiled, has the trees that the mode has."""
+        from origami_gemm.torch import _invariant
+        self.addCleanup(og.disable_batch_invariant)
+        x, w, g = halves(192, 512, seed=11), halves(128, 512, seed=12), halves(192, 128, seed=13)
+        want = tree(x, w.t(), 8), tree(g, w, 2), _ops._ops.ordered_weight_grad(g, x, 64)
+        with mock.patch.object(_invariant, "DEVICE", "CPU"):
+            og.enable_batch_invariant(leaves=(8, 2), tokens_per_block=64)
+            for run in (torch.nn.functional.linear, torch.compile(lambda x, w: torch.nn.functional.linear(x, w))):
+                a, b = x.clone().requires_grad_(), w.clone().requires_grad_()
+                y = run(a, b)
+                y.backward(g)
+                for name, got, wanted in zip(("y", "dx", "dw"), (y, a.grad, b.grad), want):
+                    self.assertTrue(torch.equal(got, wanted.to(HALF)), name)
+            og.disable_batch_invariant()
+
     def test_a_module(self):
         model = torch.nn.Sequential(torch.nn.Linear(64, 128, bias=False), torch.nn.Linear(128, 64, bias=False)).to(HALF)
         x, grads = halves(256, 64, seed=10), []

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Exact training on one H200, and on two: bash run.sh [all|bits|speed|trees|step|contract|two]. trees compares the builds in
 # libs/.
-# Beside it in one folder: run.py, two.py, the wheel of `make wheel WHEELS=linux_amd64` (or site/ with the package and
-# liborigami.so in it), and, for `contract`, rl-kernel/ with RL-Kernel's tests/test_det_gemm.py and
+# In a checkout it needs `make lib`. Elsewhere, beside it in one folder: run.py, two.py, the wheel of `make wheel
+# WHEELS=linux_amd64` (or site/ with the package and liborigami.so in it), and, for `contract`, rl-kernel/ with RL-Kernel's tests/test_det_gemm.py and
 # rl_engine/kernels/gtest/tolerance_contract.json, and the wheels of pytest. Results go to $OUT as they come. SECONDS_MOST is
 # what each part may take.
 export LD_LIBRARY_PATH=/usr/local/nvidia/lib64:/usr/local/cuda/lib64:$LD_LIBRARY_PATH
@@ -11,6 +11,8 @@ HERE=$(cd "$(dirname "$0")" && pwd); mkdir -p "$OUT"; PART=${1:-all}
 exec > >(tee -a "$OUT/$PART.txt") 2>&1
 if [ -d "$HERE/site" ]; then
 	export PYTHONPATH=$HERE/site:$HERE
+elif ! ls "$HERE"/*.whl > /dev/null 2>&1; then
+	export PYTHONPATH=$HERE/../../bindings/python
 else
 	[ -d /tmp/exact-site ] || python3 -m pip install -q --no-index --no-deps --no-compile --target /tmp/exact-site "$HERE"/*.whl
 	export PYTHONPATH=/tmp/exact-site:$HERE

@@ -20,7 +20,7 @@ def difference(first: list[dict], second: list[dict]) -> str | None:
             one, other, tensor = ("second", "first", b) if a is None else ("first", "second", a)
             return f"tensor {number}, {tensor['what']} of {tensor['name']}, is in the {one} run only: the {other} has {number - 1}"
         if (a["name"], a["what"]) != (b["name"], b["what"]):
-            return f"tensor {number} is the {a['what']} of {a['name']} in the first run, and the {b['what']} of {b['name']} in the second"
+            return f"tensor {number} is first the {a['what']} of {a['name']}, and then the {b['what']} of {b['name']}"
         for part in ("shape", "dtype"):
             if a[part] != b[part]:
                 return f"tensor {number}, {a['what']} of {a['name']}: the {part} is {a[part]} and {b[part]}"
@@ -29,7 +29,7 @@ def difference(first: list[dict], second: list[dict]) -> str | None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser("python -m origami_gemm.exact", description="Names the first tensor that differs between two runs.")
+    parser = argparse.ArgumentParser("python -m origami_gemm.exact", description="Names the first tensor that differs.")
     parser.add_argument("first", type=pathlib.Path)
     parser.add_argument("second", type=pathlib.Path)
     given = parser.parse_args(arguments)

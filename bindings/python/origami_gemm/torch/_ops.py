@@ -134,8 +134,8 @@ def product(a, b, bias=None, activation="", add=None, alpha=1.0, beta=0.0, out=N
             scales=None, promote=False, into=None, turned=False, leaves=0):
     """activation(alpha a b + beta add + bias) + last on our kernel, or None where PyTorch's own operator has to run. a and
     b, or bᵀ if that is turned, are matrices or batches of them; what is added has the shape of the result. invariant asks
-    for the order of sums that all M have, leaves for a tree of so many, promote for sums of fp8 in fp32. scales are those of rows and columns, and their
-    steps. The result is into, which is dense and begins at a multiple of 16 bytes, or new."""
+    for the order of sums that all M have, leaves for a tree of so many, promote for sums of fp8 in fp32. scales are those of
+    rows and columns, and their steps. The result is into, which is dense and begins at a multiple of 16 bytes, or new."""
     dtype, device, pa, pb = a.dtype, a.get_device(), a.data_ptr(), b.data_ptr()
     out = out or dtype
     call = (a.shape, b.shape, a.stride(), b.stride(), dtype, b.dtype, out, device, b.get_device(), (pa | pb) & 15,
@@ -365,7 +365,7 @@ def _fake_scaled_mm(a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fast_
     return a.new_empty((a.shape[0], b.shape[1]), dtype=out_dtype or torch.bfloat16)
 
 
-def _fake_linear(x, weight, bias=None, activation="", residual=None):
+def _fake_linear(x, weight, bias=None, activation="", residual=None, *order):
     if activation not in ACTIVATIONS:
         raise ValueError(_no_activation(activation))
     if activation.endswith("_gated") and weight.shape[0] % 2:
@@ -486,7 +486,7 @@ def _ordered_addmm(add, a, b, *, beta=1, alpha=1):
     return _ordered(a, b, add=add, alpha=_single(alpha), beta=_single(beta))
 
 
-def _ordered_linear(x, weight, bias=None, activation="", residual=None, leaves=0, leaves_back=0, tokens=0, sums=None, rows=None):
+def _ordered_linear(x, weight, bias=None, activation="", residual=None, leaves=0, *order):
     lines, columns = x.reshape(-1, x.shape[-1]), columns_of(weight.shape[0], activation)
     if _trivial(lines, weight.t()):
         y = _ordered_mm(lines, weight.t()) if bias is None else _ordered_addmm(bias, lines, weight.t())
@@ -521,8 +521,7 @@ for _name, _fake in (("mm", _mm), ("bmm", _bmm), ("linear", _fake_linear), ("add
     torch.library.register_fake(f"origami_gemm::{_name}", _fake, lib=_library)
 for _name, _fake in (
         ("mm", lambda a, b, leaves=0, out_dtype=None: _mm(a, b).to(out_dtype or a.dtype)), ("bmm", _bmm), ("addmm", _addmm),
-        ("linear", lambda x, weight, bias=None, activation="", residual=None, *order: _fake_linear(x, weight, bias, activation, residual)),
-        ("scaled_mm", _fake_scaled_mm), ("add_grad", lambda *arguments: None),
+        ("linear", _fake_linear), ("scaled_mm", _fake_scaled_mm), ("add_grad", lambda *arguments: None),
         ("weight_grad", lambda grad, x, tokens=0, out_dtype=None: grad.new_empty((grad.shape[1], x.shape[1]),
                                                                                dtype=out_dtype or grad.dtype))):
     torch.library.register_fake(f"origami_gemm::ordered_{_name}", _fake, lib=_library)

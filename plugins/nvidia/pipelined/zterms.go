@@ -45,7 +45,7 @@ type kernelInputs struct {
 	asyncB           float64 // async_b
 	transposedCopies float64 // transposed_copies
 	storeBytes       float64 // store_bytes
-	leaves           float64 // leaves
+	apart            float64 // apart
 	reduceLaunches   float64 // reduce_launches
 	familySlots      float64 // family_slots
 	familyLatency    float64 // family_latency
@@ -338,7 +338,7 @@ type kernelTerms struct {
 	wraps            float64 // wraps
 	asyncA           float64 // async_a
 	asyncB           float64 // async_b
-	leaves           float64 // leaves
+	apart            float64 // apart
 	tileBytes        float64 // tile_bytes
 	part15           float64 // block_n * element_bytes / line_bytes
 	part16           float64 // ceil(block_n * element_bytes / line_bytes)
@@ -641,7 +641,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.wraps = in.wraps
 	k.asyncA = in.asyncA
 	k.asyncB = in.asyncB
-	k.leaves = in.leaves
+	k.apart = in.apart
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
 	x61 := in.blockN * in.elementBytes / d.lineBytes
@@ -814,9 +814,9 @@ type splitTerms struct {
 	splitK   float64 // split_k
 	handover float64 // handover
 	part2    float64 // when(0 < handover, 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth) + output_cost / split_k, output_cost)
-	part3    float64 // max(leaves / split_k, 1) - 1
+	part3    float64 // max(apart / split_k, 1) - 1
 	part4    float64 // when(0 < handover, when(0 < resident, resident_arrival, arrival_latency), 0)
-	part1    float64 // ctas_per_sm * block_m * block_n * when(0 < handover, 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth) + output_cost / split_k, output_cost) + ctas_per_sm * block_m * block_n * (max(leaves / split_k, 1) - 1) * 2 * accumulator_bytes / partial_bandwidth + ctas_per_sm * tensor_copy + when(0 < handover, when(0 < resident, resident_arrival, arrival_latency), 0) + resident * resident_turn
+	part1    float64 // ctas_per_sm * block_m * block_n * when(0 < handover, 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth) + output_cost / split_k, output_cost) + ctas_per_sm * block_m * block_n * (max(apart / split_k, 1) - 1) * 2 * accumulator_bytes / partial_bandwidth + ctas_per_sm * tensor_copy + when(0 < handover, when(0 < resident, resident_arrival, arrival_latency), 0) + resident * resident_turn
 	part6    float64 // split_k * (when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes))
 	part5    float64 // split_k * accumulator_bytes + output_bytes
 }
@@ -835,7 +835,7 @@ func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTe
 		x1 = k.outputCost
 	}
 	c.part2 = x1
-	x2 := max(k.leaves/in.splitK, 1) - 1
+	x2 := max(k.apart/in.splitK, 1) - 1
 	c.part3 = x2
 	var x3 float64
 	if handover > 0 {
@@ -1782,7 +1782,7 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 	dst[33] = k.asyncB
 	dst[34] = in.transposedCopies
 	dst[35] = in.storeBytes
-	dst[36] = k.leaves
+	dst[36] = k.apart
 	dst[37] = in.reduceLaunches
 	dst[38] = in.familySlots
 	dst[39] = in.familyLatency

@@ -112,6 +112,7 @@ func TestReduce(t *testing.T) {
 		{"64x16x64,warps=8,stages=2,split=4,tree=4", 64 * 2, 16 * 2, 64 * 12, 1, 4},
 		{"16x64x64,warps=8,stages=2,split=2,cluster_n=2,tree=8", 16 * 3, 64 * 3, 64 * 16, 1, 8},
 		{"128x32x64,warps=12,stages=2,tree=8", 128 * 3, 32 * 2, 64 * 24, 1, 4},
+		{"64x256x64,warps=8,stages=2,tree=8", 64 * 3, 256, 64 * 8, 1, 2},
 	} {
 		t.Run(fmt.Sprintf("%s of %dx%dx%d", c.config, c.m, c.n, c.k), func(t *testing.T) {
 			p := gemm.New(c.m, c.n, c.k)

@@ -62,9 +62,6 @@ func (e *emitter) consume() {
 	m := e.newMultiplier()
 	tiles := e.newTiles()
 	m.before = e.MovB32(e.B32(), m.remote)
-	if e.levels() > 0 && e.g.consumers > 1 && lead > 0 {
-		m.fallBehind()
-	}
 	e.eachTile("consume", func(t tile) {
 		if e.levels() > 0 {
 			e.addLeaves(t, m.sums, func(leaf tile, _ ptx.Operand) { m.loop(leaf) })

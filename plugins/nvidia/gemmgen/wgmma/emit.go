@@ -85,7 +85,7 @@ func (e *emitter) params() {
 	}
 	if e.levels() > 0 {
 		e.Params(ptx.U32, "blocks_per_leaf")
-		if !e.splits() {
+		if !e.splits() && e.s.stacks(e.g) > 0 {
 			e.Params(ptx.U64, "partials")
 		}
 	}

@@ -46,7 +46,7 @@ func (s Spec) complete(
 		return nil, diag.Inputf("K = %d has no %d leaves of whole blocks of %d", p.K, leaves, s.Config.BlockK).
 			Do("give fewer leaves")
 	}
-	if s.levels() > 0 {
+	if s.stacks(g) > 0 {
 		if call.Partials == 0 {
 			return nil, diag.Inputf("a tree needs a workspace").Do("allocate what Workspace says")
 		}

@@ -25,6 +25,7 @@ func TestParts(t *testing.T) {
 		"64x16x64,warps=8,stages=2,stream_k=1,cluster_n=2", "16x64x64,warps=8,stages=2,split=2,cluster_n=2",
 		"64x16x64,warps=8,stages=4,split=2,cluster=2x2", "64x16x64,warps=8,stages=2,split=4,tree=4",
 		"16x64x64,warps=8,stages=2,split=2,cluster_n=2,tree=8", "128x32x64,warps=12,stages=2,tree=8",
+		"64x256x64,warps=8,stages=2,tree=8",
 	} {
 		s := spec(t, config, "kk", gemm.FP16, gemm.FP32)
 		s.TilesC = false

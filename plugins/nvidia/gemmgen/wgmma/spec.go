@@ -119,6 +119,10 @@ type geometry struct {
 	// parts are the registers for the products of a block along K, which are added to the sums in fp32. It is 0 where the
 	// tensor cores add them.
 	parts int
+	// held is how many levels of the tree over the leaves of K wait in registers.
+	held int
+	// registers are those of a thread that multiplies, all of them.
+	registers int
 	// blockC is the columns of C that a tile has, tilesC how many of the tiles are left of a warpgroup that multiplies Cᵀ:
 	// a gate and what it is multiplied with lie blockC apart. loads is how many elements of R or C a thread loads before
 	// it adds one.
@@ -257,6 +261,8 @@ func (s *Spec) layout() (g geometry, reason arch.Reason, detail string) {
 	if split, several := registerSplits[g.consumers]; several {
 		registers = split.consumer
 	}
+	g.registers = registers
+	g.held = min(s.levels(), g.holds(registers))
 	g.loads = min(max(registers-g.sums-otherRegisters-activationRegisters, leastLoads), mostLoads)
 	g.threads = 32 * c.NumWarps
 	g.clusterM, g.clusterN = Cluster(s.Config)
@@ -381,7 +387,7 @@ func (s *Spec) Resources() (r Resources, reason arch.Reason, detail string) {
 		return r, reason, detail
 	}
 	r = Resources{
-		Threads: g.threads, Registers: min(g.sums+g.parts+otherRegisters, target.RegistersPerThread),
+		Threads: g.threads, Registers: min(g.sums*(1+g.held)+g.parts+otherRegisters, target.RegistersPerThread),
 		SharedMemory: unit.Bytes(g.sharedBytes),
 		Consumers:    g.consumers, Tiles: g.tiles,
 	}
@@ -413,7 +419,7 @@ func (s *Spec) Check(limits gemmgen.Limits) (reason arch.Reason, detail string) 
 			"a multiplication of 64x%d needs %d registers per thread, of %d threads each has %d",
 			g.columns, need, g.threads, limits.Registers(g.threads))
 	}
-	if need := g.sums + g.parts + other; need > available {
+	if need := g.sums*(1+g.held) + g.parts + other; need > available && g.held == 0 {
 		return arch.ReasonRegisters, fmt.Sprintf(
 			"%d tiles of 64x%d per warpgroup need about %d registers per thread, %d available",
 			g.tiles, g.columns, need, available)

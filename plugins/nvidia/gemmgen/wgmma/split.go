@@ -30,8 +30,8 @@ func (e *emitter) reduce(t tile, sums [][]ptx.Operand, done ptx.Operand) {
 	base := e.Pointer("partials") // the lane's part of the first block
 	e.MadWideU32(base, warp, ptx.Int(block/warps), base)
 	e.MadWideU32(base, lane, ptx.Int(16), base)
-	if e.levels() > 0 {
-		e.AddS64(base, base, ptx.Int(e.s.stacks()))
+	if stacks := e.s.stacks(e.g); stacks > 0 {
+		e.AddS64(base, base, ptx.Int(stacks))
 	}
 	mine, from, next := e.At(p.mine, block, base), e.At(p.first, block, base), e.At(p.next, block, base)
 	e.eachFour(sums, func(v []ptx.Operand, at int) { e.Store(ptx.Global(mine, at), v) })

@@ -38,8 +38,9 @@ func newShares(tiles, blocks, clusters int) shares {
 // the stacks of the CTAs.
 func (s Spec) Workspace(p gemm.Problem) (partials, counters unit.Bytes) {
 	if !Streams(s.Config) {
+		g, _, _ := s.layout()
 		partials, counters = gemmgen.Workspace(p, s.Config)
-		return partials + unit.Bytes(s.stacks()), counters
+		return partials + unit.Bytes(s.stacks(g)), counters
 	}
 	return unit.Bytes(2 * mostCTAs * s.Config.BlockM * s.Config.BlockN * 4),
 		unit.Bytes(2 * mostCTAs * s.Config.NumWarps * 4)

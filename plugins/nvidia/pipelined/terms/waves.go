@@ -124,7 +124,7 @@ var waveTerms = []model.Term{
 				* when(handover > 0,
 					2 * accumulator_bytes / when(resident > 0, partial_bandwidth, epilogue_bandwidth) + output_cost / split_k,
 					output_cost)
-			+ wave_ctas * block_m * block_n * (max(leaves / split_k, 1) - 1) * 2 * accumulator_bytes / partial_bandwidth
+			+ wave_ctas * block_m * block_n * (max(apart / split_k, 1) - 1) * 2 * accumulator_bytes / partial_bandwidth
 			+ wave_ctas * tensor_copy
 			+ when(handover > 0, when(resident > 0, resident_arrival, arrival_latency), 0) + resident * resident_turn`,
 		"output; sums that are handed over are written and, by the last CTA of the tile, read, as are those of leaves that wait "+

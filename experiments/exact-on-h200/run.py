@@ -1,14 +1,15 @@
 """Exact training on one H200: bits, speed, a step of two layers, and the contract tests of RL-Kernel.
 
-    python3 run.py bits SEED | speed | trees NAME | step | contract | summary        results go to $OUT
+    python3 run.py bits SEED | speed | trees | step | contract | summary        results go to $OUT
 
 bits      random M, rows, micro-batches and ranks (simulated on one GPU) against one whole product, eager and compiled. Two
           processes, with seeds of their own, have the same digests of the whole products.
 speed     the products of Qwen3-8B's layers, forward and both gradients, beside cuBLAS: medians of CUDA graphs whose weights do
           not fit into the L2
-trees     times by the number of leaves, under a name of the build
+trees     times by the number of leaves
 step      a training step of two layers of Qwen3-8B, plain, with PyTorch's deterministic algorithms, and in one order"""
 
+import concurrent.futures
 import json
 import math
 import os
@@ -69,7 +70,7 @@ def split(blocks):
 
 
 def bits(seed):
-    limit, rows = most(150 if seed == 1 else 90), []
+    limit, rows = most(170 if seed == 1 else 130), []
     for number, (n, k) in enumerate(SHAPES, 1):
         torch.manual_seed(n * 131 + k)
         random.seed(seed)
@@ -88,12 +89,23 @@ def bits(seed):
         row["wrong"] = not torch.allclose(y[:256].float(), reference, atol=3e-2, rtol=2e-2)
         row["wrong_dw"] = not torch.allclose(dw.float(), dy.float().t() @ x.float(), atol=1.0, rtol=2e-2)
         row["wrong_dx"] = not torch.allclose(dx[:256].float(), dy[:256].float() @ w.float(), atol=3e-1, rtol=2e-2)
-        grad, octaves = og.WeightGrad(w, BLOCK, batch=ROWS), random.sample(range(12), 5)  # each octave compiles kernels
+        grad = og.WeightGrad(w, BLOCK, batch=ROWS)
+        sizes = [min(ROWS, int(2 ** random.uniform(0, 12.01))) for _ in range(24)]  # each has kernels of its own
+        over = {t: [sizes[i] for i in range(4)] for t in (2, 4, 8)}
+        with concurrent.futures.ThreadPoolExecutor(14) as pool:
+            jobs = [pool.submit(OPS.ordered_mm, x[:m], w.t(), leaves) for m in sizes]
+            jobs += [pool.submit(OPS.ordered_mm, dy[:m], w, back) for m in sizes]
+            for t, of in over.items():
+                jobs += [pool.submit(over_ranks, x[:m], w, leaves, t) for m in of if t <= leaves]
+                jobs += [pool.submit(over_ranks, dy[:m], w.t(), back, t) for m in of if t <= back]
+            for job in jobs:
+                job.result()
+        torch.cuda.synchronize()
+        row["compiled"] = round(time.time() - begin, 1)
         for draw in range(500):
             if time.time() - START > limit * number / len(SHAPES):
                 break
-            octave = random.choice(octaves)
-            m = random.randint(1 << octave, (2 << octave) - 1)
+            m = random.choice(sizes)
             at = random.randint(0, ROWS - m)
             try:
                 part = x[at:at + m].clone().requires_grad_()
@@ -112,7 +124,10 @@ def bits(seed):
                         OPS.ordered_add_grad(grad.sums, grad.rows, dy[rows_of], x[rows_of], BLOCK)
                     first += blocks * BLOCK
                 count("weight's gradient in micro-batches", torch.equal(grad.finish(torch.bfloat16), dw))
-                if octave not in octaves[:2]:
+                if draw % 3 == 0:
+                    m = random.choice(over[2])
+                    at = random.randint(0, ROWS - m)
+                elif m not in over[2]:
                     continue
                 ranks = random.choice([t for t in (2, 4, 8) if t <= leaves])
                 count(f"forward over {ranks} ranks", torch.equal(over_ranks(x[at:at + m], w, leaves, ranks), y[at:at + m]))
@@ -128,7 +143,7 @@ def bits(seed):
         rows.append(row)
         torch._dynamo.reset()
         save(f"bits-{seed}", {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows})
-        print(n, k, row["draws"], row["different"], row["wrong"], row["wrong_dx"], row["wrong_dw"], row["errors"][:1],
+        print(n, k, row["compiled"], row["draws"], row["different"], row["wrong"], row["wrong_dx"], row["wrong_dw"], row["errors"][:1],
               f"{time.time() - begin:.0f} s", flush=True)
 
 
@@ -198,7 +213,7 @@ def kernels():
 
 
 def speed():
-    rows, limit = [], most(180)
+    rows, limit = [], most(110)
     for m in sorted(SIZES, key=lambda m: (m not in (16, 1024, 8192), m)):
         for name, (n, k) in QWEN.items():
             if time.time() - START > limit:
@@ -213,8 +228,8 @@ def speed():
             torch.cuda.empty_cache()
 
 
-def trees(name):
-    """Prices of trees by leaves, for a build of the library."""
+def trees():
+    """Prices of trees by leaves."""
     rows = []
     for n, k, m in ((4096, 4096, 4096), (4096, 12288, 4096), (4096, 24576, 4096), (4096, 12288, 8192), (4096, 12288, 1024),
                     (1536, 8960, 2048), (4096, 12288, 256), (4096, 4096, 16)):
@@ -226,8 +241,8 @@ def trees(name):
                 ways[str(leaves)] = [lambda x=x, w=w, leaves=leaves: OPS.ordered_mm(x, w.t(), leaves) for x, w in pairs]
         us = timed(ways, copies)
         rows.append({"n": n, "k": k, "m": m, "us": us})
-        print(name, n, k, m, {w: f"{t:.1f} ({us['cublas'] / t:.3f})" for w, t in us.items()}, flush=True)
-        save(f"trees-{name}", {"rows": rows, "kernels": kernels()})
+        print(n, k, m, {w: f"{t:.1f} ({us['cublas'] / t:.3f})" for w, t in us.items()}, flush=True)
+        save("trees", {"rows": rows, "kernels": kernels()})
         torch.cuda.empty_cache()
 
 
@@ -246,7 +261,8 @@ class Layer(torch.nn.Module):
         b, t, _ = x.shape
         q, k, v = self.qkv(self.before(x)).split([self.heads * self.head, self.groups * self.head, self.groups * self.head], -1)
         q, k, v = (z.view(b, t, -1, self.head).transpose(1, 2) for z in (q, k, v))
-        y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION):
+            y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
         x = x + self.o(y.transpose(1, 2).reshape(b, t, -1))
         gate, up = self.gate_up(self.behind(x)).chunk(2, -1)
         return x + self.down(torch.nn.functional.silu(gate) * up)
@@ -261,7 +277,7 @@ def step():
         for compiled in (False, True):
             name = f"{way}{' compiled' if compiled else ''}"
             try:
-                torch.use_deterministic_algorithms(deterministic, warn_only=True)
+                torch.use_deterministic_algorithms(deterministic)
                 torch.manual_seed(2)
                 model = torch.nn.Sequential(Layer(), Layer()).to("cuda", torch.bfloat16)
                 training = None if leaves is None else og.exact(model, sequence, sequence, sequence * batch, leaves)
@@ -329,7 +345,7 @@ def contract():
 
         def pytest_runtest_logreport(self, report):
             if report.when == "call" or report.outcome != "passed":
-                self.rows[report.nodeid.split("::", 1)[1]] = [report.outcome, str(report.longrepr)[-500:] if report.failed else ""]
+                self.rows[report.nodeid] = [report.outcome, str(report.longrepr)[-500:] if report.failed else ""]
 
     results = Results()
     code = pytest.main(["-q", "-rf", "-p", "no:cacheprovider", *map(str, sorted(folder.glob("test_*.py")))], plugins=[results])
@@ -364,11 +380,13 @@ def summary():
                 print(f"    beside one order: {geomean(prices):.3f} of the time, at most {max(prices):.3f}")
     for name, way in (read("step") or {"ways": {}})["ways"].items():
         print("step,", name, {k: v for k, v in way.items() if k not in ("all", "digests")})
+    for row in (read("trees") or {"rows": []})["rows"]:
+        print("leaves:", row["n"], row["k"], row["m"], {w: round(t / row["us"]["0"], 3) for w, t in row["us"].items()})
     print("contract:", (read("contract") or {}).get("count"))
 
 
 if __name__ == "__main__":
     part = sys.argv[1]
-    if part in ("speed", "trees", "step"):
+    if part != "contract":
         _layers.octave = lambda m, turned=False: (m, m)  # kernels of the sizes that are measured, and no others
     bits(int(sys.argv[2])) if part == "bits" else globals()[part](*sys.argv[2:])

@@ -1,6 +1,5 @@
 #!/bin/bash
-# Exact training on one H200, and on two: bash run.sh [all|bits|speed|trees|step|contract|two]. trees compares the builds in
-# libs/.
+# Exact training on one H200, and on two: bash run.sh [all|bits|speed|trees|step|contract|two]
 # In a checkout it needs `make lib`. Elsewhere, beside it in one folder: run.py, two.py, the wheel of `make wheel
 # WHEELS=linux_amd64` (or site/ with the package and liborigami.so in it), and, for `contract`, rl-kernel/ with RL-Kernel's tests/test_det_gemm.py and
 # rl_engine/kernels/gtest/tolerance_contract.json, and the wheels of pytest. Results go to $OUT as they come. SECONDS_MOST is
@@ -19,8 +18,7 @@ else
 fi
 run() { echo "== [$SECONDS s] $*"; timeout 460 python3 "$HERE/$1" "${@:2}" || echo "FAILED $*"; }
 case $PART in
-all) run run.py contract; run run.py bits 1; run run.py speed; run run.py step; run run.py bits 2 ;;
-trees) for lib in "$HERE"/libs/*.so; do ORIGAMI_LIB=$lib run run.py trees "$(basename "$lib" .so)"; done ;;
+all) run run.py contract; run run.py trees; run run.py bits 1; run run.py speed; run run.py step; run run.py bits 2 ;;
 bits) run run.py bits 1; run run.py bits 2 ;;
 two) run two.py ;;
 *) run run.py "$PART" ;;

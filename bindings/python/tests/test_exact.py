@@ -49,12 +49,13 @@ def of_blocks(leaves):
     return og.tree_sum(leaves[:size]) + of_blocks(leaves[size:]) if leaves[size:] else og.tree_sum(leaves)
 
 
-def product(a, b, bias=None, activation="", leaves=0, out=None, invariant=False, last=None, **_):
+def product(a, b, bias=None, activation="", leaves=0, out=None, invariant=False, last=None, into=None, **_):
     """In the place of a kernel."""
     assert invariant and a.shape[1] % (64 * leaves if leaves > 1 else 1) == 0
     y = tree(a, b, leaves or 1)
     y = _ops.ACTIVATIONS[activation](y if bias is None else y + bias.float())
-    return (y if last is None else y + last.float()).to(out or a.dtype)
+    y = (y if last is None else y + last.float()).to(out or a.dtype)
+    return y if into is None else into.copy_(y)
 
 
 def kernels():

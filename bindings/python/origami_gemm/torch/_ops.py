@@ -421,15 +421,20 @@ def subtrees(first, leaves):
         first += size
 
 
-def _trees(grad, x, tokens, first, out=None):
+def _trees(grad, x, tokens, first, out=None, into=None):
     """gradᵀ · x as subtrees of a binary tree over leaves of so many rows, of which the first has a number: triples of the first
-    leaf, the leaves and their sum in fp32. Neighbours that are siblings are added. A last leaf of fewer rows is one, too."""
+    leaf, the leaves and their sum in fp32. Neighbours that are siblings are added. A last leaf of fewer rows is one, too. into
+    has the place of a subtree's sum, by its size."""
     grad, x = _readable(grad), _readable(x)  # by rows, of which leaves have any number
     trees, (whole, rest) = [], divmod(grad.shape[0], tokens)
     for at, size in (*subtrees(first, whole), *(((first + whole, 1),) if rest else ())):
         low = (at - first) * tokens
         a, b, kind = grad[low:low + size * tokens].t(), x[low:low + size * tokens], out or torch.float32
-        total = (a.float() * b.float()).to(kind) if len(b) == 1 else _ordered(a, b, leaves=size, out=kind)
+        if len(b) == 1:
+            total = (a.float() * b.float()).to(kind)
+        else:
+            place = into(at, size) if into and size == whole else None
+            total = _ordered(a, b, leaves=size, out=kind, **({} if place is None else {"into": place}))
         trees.append((at, size, total))
         while len(trees) > 1 and trees[-1][1] == trees[-2][1] and trees[-2][0] % (2 * trees[-1][1]) == 0:
             (_, size, right), (at, _, left) = trees.pop(), trees.pop()
@@ -458,14 +463,19 @@ def _ordered_add_grad(sums, rows, grad, x, tokens):
     done, lowest = rows.tolist()
     if done % tokens or grad.shape[0] % (tokens << lowest):
         raise ValueError(f"{grad.shape[0]} rows behind {done} are no multiple of {tokens << lowest}, what divides each micro-batch")
-    for at, size, total in _trees(grad, x, tokens, done // tokens):
+    def into(at, size):
+        level = size.bit_length() - 1 - lowest
+        return sums[level] if level < len(sums) and not at // size & 1 else None
+
+    for at, size, total in _trees(grad, x, tokens, done // tokens, into=into):
         level, number = size.bit_length() - 1, at // size
         while number & 1:
             total = sums[level - lowest] + total
             level, number = level + 1, number >> 1
         if level - lowest >= len(sums):
             raise ValueError(f"the step has more rows than {tokens << lowest + len(sums) - 1}; give batch more")
-        sums[level - lowest].copy_(total)
+        if total.data_ptr() != sums[level - lowest].data_ptr():
+            sums[level - lowest].copy_(total)
     rows[0] += grad.shape[0]
 
 

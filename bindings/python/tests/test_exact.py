@@ -192,25 +192,29 @@ class Gradients(unittest.TestCase):
         self.assertIs(type(model[0]), torch.nn.Linear)
 
 
-def rank(number, ranks, port, out):
-    """A rank: row- and column-parallel layers, and a sum in a tree of every size."""
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+def rank(number, file, out):
+    """A rank of 8: groups of 2, 4 and 8 have row- and column-parallel layers, and sums in a tree of every size."""
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", rank=number, world_size=ranks)
-    sums = []
-    for size in (1, 7, 1000, 70001):
-        parts = [torch.randn(size, generator=torch.Generator().manual_seed(s)) for s in range(ranks)]
-        sums.append(torch.equal(og.tree_all_reduce(parts[number].view(-1, 1)).view(-1), og.tree_sum(parts)))
-        sums.append(torch.equal(og.tree_all_reduce(parts[number], dtype=HALF), og.tree_sum(parts).to(HALF)))
-    with kernels():
-        x, up, down = halves(48, 512, seed=1), halves(512, 512, seed=2) / 16, halves(64, 512, seed=3) / 16
-        mine = slice(number * 512 // ranks, (number + 1) * 512 // ranks)
-        x.requires_grad_()
-        up, down = up[mine].clone().requires_grad_(), down[:, mine].clone().requires_grad_()
-        h = og.parallel_linear(x, up, rows=False, leaves=8, tokens_per_block=64)
-        y = og.parallel_linear(torch.relu(h), down, rows=True, leaves=(8, 1), tokens_per_block=64)
-        y.float().square().sum().backward()
-    torch.save([sums, y.detach(), x.grad, up.grad, down.grad], f"{out}/{number}")
+    dist.init_process_group("gloo", init_method=f"file://{file}", rank=number, world_size=8)
+    for ranks in (2, 4, 8):
+        group = dist.new_group(range(ranks))
+        if number >= ranks:
+            continue
+        sums = []
+        for size in (1, 7, 1000, 70001):
+            parts = [torch.randn(size, generator=torch.Generator().manual_seed(s)) for s in range(ranks)]
+            sums.append(torch.equal(og.tree_all_reduce(parts[number].view(-1, 1), group).view(-1), og.tree_sum(parts)))
+            sums.append(torch.equal(og.tree_all_reduce(parts[number], group, HALF), og.tree_sum(parts).to(HALF)))
+        with kernels():
+            x, up, down = halves(48, 512, seed=1), halves(512, 512, seed=2) / 16, halves(64, 512, seed=3) / 16
+            mine = slice(number * 512 // ranks, (number + 1) * 512 // ranks)
+            x.requires_grad_()
+            up, down = up[mine].clone().requires_grad_(), down[:, mine].clone().requires_grad_()
+            h = og.parallel_linear(x, up, rows=False, leaves=8, tokens_per_block=64, group=group)
+            y = og.parallel_linear(torch.relu(h), down, rows=True, leaves=(8, 1), tokens_per_block=64, group=group)
+            y.float().square().sum().backward()
+        torch.save([sums, y.detach(), x.grad, up.grad, down.grad], f"{out}/{ranks}-{number}")
+    dist.barrier()
     dist.destroy_process_group()
 
 
@@ -223,17 +227,17 @@ class Ranks(unittest.TestCase):
             h = og.linear(x, up, invariant=True, leaves=8, tokens_per_block=64)
             y = og.linear(torch.relu(h), down, invariant=True, leaves=(8, 1), tokens_per_block=64)
             y.float().square().sum().backward()
-        for ranks in (2, 4, 8):
-            with tempfile.TemporaryDirectory() as out:
-                spawn = multiprocessing.get_context("fork")
-                processes = [spawn.Process(target=rank, args=(i, ranks, 29500 + ranks, out)) for i in range(ranks)]
-                for p in processes:
-                    p.start()
-                for p in processes:
-                    p.join(100)
-                    self.assertEqual(p.exitcode, 0)
+        with tempfile.TemporaryDirectory() as out:
+            spawn = multiprocessing.get_context("spawn")
+            processes = [spawn.Process(target=rank, args=(i, f"{out}/meet", out)) for i in range(8)]
+            for p in processes:
+                p.start()
+            for p in processes:
+                p.join(600)
+                self.assertEqual(p.exitcode, 0)
+            for ranks in (2, 4, 8):
                 for i in range(ranks):
-                    sums, got, dx, dup, ddown = torch.load(f"{out}/{i}")
+                    sums, got, dx, dup, ddown = torch.load(f"{out}/{ranks}-{i}")
                     mine = slice(i * 512 // ranks, (i + 1) * 512 // ranks)
                     self.assertTrue(all(sums), (ranks, sums))
                     for name, a, b in (("y", got, y), ("dx", dx, x.grad), ("up", dup, up.grad[mine]), ("down", ddown, down.grad[:, mine])):

@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strconv"
@@ -218,6 +219,17 @@ type SumOrder struct {
 	// Same are the axes whose values determine the order: invariant configurations with the same values on them have the
 	// same.
 	Same []string
+	// Leaves is the axis, among Same, of how many parts of K are added in a tree, whose order is the same for each split_k
+	// that divides them. Empty if there is none.
+	Leaves string
+}
+
+// splits returns the values of split_k that keep the order of a tree of so many leaves.
+func splits(leaves int) (values []string) {
+	for n := 1; n <= leaves; n *= 2 {
+		values = append(values, strconv.Itoa(n))
+	}
+	return values
 }
 
 // Invariant narrows a space to the invariant configurations of its family, and returns the axes that determine the
@@ -232,7 +244,14 @@ func (d *Description) Invariant(s Space) (Space, []string, error) {
 		return s, nil, err
 	}
 	s.Axes = slices.Clone(s.Axes)
+	leaves := 1
+	if values := s.Axis(sums.Leaves); len(values) > 0 {
+		leaves, _ = strconv.Atoi(slices.MinFunc(values, func(a, b string) int { return cmp.Or(len(a)-len(b), cmp.Compare(a, b)) }))
+	}
 	for _, x := range sums.Values {
+		if x.Name == "split_k" && leaves > 1 {
+			x.Values = splits(leaves)
+		}
 		given := s.Texts(x.Name)
 		kept := slices.DeleteFunc(slices.Clone(given), func(v string) bool { return !slices.Contains(x.Values, v) })
 		switch {
@@ -281,6 +300,11 @@ func (o *SumOrder) Has(c *gemm.Config, declared []gemm.Axis) bool {
 			value = axis.Value(c.Axes)
 		} else {
 			value = strconv.Itoa(numbers[slices.IndexFunc(gemm.Fields(), func(f gemm.Field) bool { return f.Name == x.Name })])
+		}
+		if o.Leaves != "" && x.Name == "split_k" {
+			if leaves, err := gemm.FindAxis(declared, o.Leaves); err == nil {
+				x.Values = append(splits(leaves.Number(c.Axes)), x.Values...)
+			}
 		}
 		if !slices.Contains(x.Values, value) {
 			return false

@@ -96,6 +96,31 @@ func TestUnknownOfAFamily(t *testing.T) {
 
 // A space is narrowed to invariant configurations. What contradicts them is refused, and so is a family that does not
 // say which they are.
+// TestInvariantTrees: a split of K that divides the leaves of a tree keeps its order, and no other does.
+func TestInvariantTrees(t *testing.T) {
+	axes := []gemm.Axis{{Name: "tree", Type: gemm.Integer, Values: []string{"1", "2", "4", "8"}, Default: "1"}}
+	sums := SumOrder{Same: []string{"tree"}, Values: []AxisValues{{"split_k", []string{"1"}}}, Leaves: "tree"}
+	d := Description{Kernels: []string{"k"}, Families: []Family{{Name: "k", Axes: axes, Sums: sums}}}
+	for text, want := range map[string][]int{"8": {1, 2, 4, 8}, "4": {1, 2, 4}, "1": {1}, "2,8": {1, 2}, "": {1}} {
+		space := Space{SplitK: []int{1, 2, 3, 4, 6, 8, 16}}
+		if text != "" {
+			space.Axes = []AxisValues{{"tree", strings.Split(text, ",")}}
+		}
+		if s, _, err := d.Invariant(space); err != nil || !slices.Equal(s.SplitK, want) {
+			t.Errorf("tree of %s: split_k of %v, want %v, %v", text, s.SplitK, want, err)
+		}
+	}
+	for text, invariant := range map[string]bool{
+		"64x32x16,w4,s2,k4,tree=8": true, "64x32x16,w4,s2,k8,tree=8": true, "64x32x16,w4,s2,tree=4": true,
+		"64x32x16,w4,s2,k4,tree=2": false, "64x32x16,w4,s2,k3,tree=8": false, "64x32x16,w4,s2,k2": false,
+	} {
+		c, err := gemm.ParseConfig(text, gemm.Config{SplitK: 1}, axes...)
+		if err != nil || sums.Has(&c, axes) != invariant {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func TestInvariant(t *testing.T) {
 	axes := []gemm.Axis{{Name: "skew", Type: gemm.Integer, Values: []string{"0", "1"}, Default: "1"}}
 	d := Description{Kernels: []string{"silent", "ordered"}, Families: []Family{{Name: "silent"}, {Name: "ordered",

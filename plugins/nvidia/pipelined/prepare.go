@@ -60,6 +60,7 @@ func (m *Model) prepare(
 	if loop.StoreBytes > 0 {
 		in[0].storeBytes = float64(loop.StoreBytes)
 	}
+	in[0].apart = max(loop.Apart, 1)
 	in[0].reduceLaunches = float64(f.Reduction(*p, *c).Launches)
 	in[0].familySlots, in[0].familyLatency = f.slots, f.latency+loop.Latency
 	if t, ok := f.timed.Find(operands, c); ok {

@@ -45,6 +45,7 @@ type kernelInputs struct {
 	asyncB           float64 // async_b
 	transposedCopies float64 // transposed_copies
 	storeBytes       float64 // store_bytes
+	apart            float64 // apart
 	reduceLaunches   float64 // reduce_launches
 	familySlots      float64 // family_slots
 	familyLatency    float64 // family_latency
@@ -340,6 +341,7 @@ type kernelTerms struct {
 	wraps            float64 // wraps
 	asyncA           float64 // async_a
 	asyncB           float64 // async_b
+	apart            float64 // apart
 	tileBytes        float64 // tile_bytes
 	part15           float64 // block_n * element_bytes / line_bytes
 	part16           float64 // ceil(block_n * element_bytes / line_bytes)
@@ -646,6 +648,7 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.wraps = in.wraps
 	k.asyncA = in.asyncA
 	k.asyncB = in.asyncB
+	k.apart = in.apart
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
 	x64 := float64(in.blockN * in.elementBytes)
@@ -825,10 +828,11 @@ type splitTerms struct {
 	splitK   float64 // split_k
 	handover float64 // handover
 	part2    float64 // when(0 < handover, 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth) + output_cost / split_k, output_cost)
-	part3    float64 // when(0 < handover, when(0 < resident, resident_arrival, arrival_latency), 0)
-	part1    float64 // ctas_per_sm * block_m * block_n * when(0 < handover, 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth) + output_cost / split_k, output_cost) + ctas_per_sm * tensor_copy + when(0 < handover, when(0 < resident, resident_arrival, arrival_latency), 0) + resident * resident_turn
-	part5    float64 // split_k * (when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes))
-	part4    float64 // split_k * accumulator_bytes + output_bytes
+	part3    float64 // max(apart / split_k, 1) - 1
+	part4    float64 // when(0 < handover, when(0 < resident, resident_arrival, arrival_latency), 0)
+	part1    float64 // ctas_per_sm * block_m * block_n * when(0 < handover, 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth) + output_cost / split_k, output_cost) + ctas_per_sm * block_m * block_n * (max(apart / split_k, 1) - 1) * 2 * accumulator_bytes / partial_bandwidth + ctas_per_sm * tensor_copy + when(0 < handover, when(0 < resident, resident_arrival, arrival_latency), 0) + resident * resident_turn
+	part6    float64 // split_k * (when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes))
+	part5    float64 // split_k * accumulator_bytes + output_bytes
 }
 
 func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTerms) {
@@ -845,14 +849,16 @@ func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTe
 		x1 = k.outputCost
 	}
 	c.part2 = x1
-	var x2 float64
-	if handover > 0 {
-		x2 = k.part31
-	}
+	x2 := max(k.apart/in.splitK, 1) - 1
 	c.part3 = x2
-	c.part1 = float64(v.part4*x1) + v.part5 + x2 + k.part32
-	c.part5 = float64(in.splitK * k.part37)
-	c.part4 = float64(in.splitK*d.accumulatorBytes) + k.outputBytes
+	var x3 float64
+	if handover > 0 {
+		x3 = k.part31
+	}
+	c.part4 = x3
+	c.part1 = float64(v.part4*x1) + float64(v.part4*x2)*2*d.accumulatorBytes/d.partialBandwidth + v.part5 + x3 + k.part32
+	c.part6 = float64(in.splitK * k.part37)
+	c.part5 = float64(in.splitK*d.accumulatorBytes) + k.outputBytes
 }
 
 // gridTerms holds the values of a stage.
@@ -1187,28 +1193,29 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		x37 := min(steps, k.stepsAhead)
 		x38 := max(steps-k.stepsAhead, 0)
 		tailLoop = float64(x37*tailFirstStep) + float64(x38*tailStep)
-		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + float64(tailCtas*k.tensorCopy) + c.part3 + k.part32
+		x39 := float64(tailCtas * k.blockM * k.blockN)
+		tailEpilogue = float64(x39*c.part2) + float64(x39*c.part3)*2*d.accumulatorBytes/d.partialBandwidth + float64(tailCtas*k.tensorCopy) + c.part4 + k.part32
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
-			x39 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x39*min(1, (tailCtas-1)/k.part33))
+			x40 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x40*min(1, (tailCtas-1)/k.part33))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x40 := max(steps-k.stepsAhead, 0)
-		x41 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x40*x41, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
+		x41 := max(steps-k.stepsAhead, 0)
+		x42 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x41*x42, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part7*(float64(fullWaves*fullFill)+tailFill))
 	loop := float64(fullWaves*fullLoop) + tailLoop
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var allWaves float64
 	if g.passCounts > 0 {
-		x42 := fill + loop + epilogue
-		x43 := (float64(fullWaves*fullTimed) + tailTimed) / x42
-		allWaves = float64(x42 * math.Sqrt(math.Sqrt(x43*math.Sqrt(x43))))
+		x43 := fill + loop + epilogue
+		x44 := (float64(fullWaves*fullTimed) + tailTimed) / x43
+		allWaves = float64(x43 * math.Sqrt(math.Sqrt(x44*math.Sqrt(x44))))
 	} else {
 		allWaves = fill + loop + epilogue
 	}
@@ -1220,9 +1227,9 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	var reduction float64
 	if c.splitK > 1 {
 		if c.handover > 0 {
-			reduction = c.part5
+			reduction = c.part6
 		} else {
-			reduction = k.part38 + s.part7*c.part4/d.reduceBandwidth
+			reduction = k.part38 + s.part7*c.part5/d.reduceBandwidth
 		}
 	}
 	var handed float64
@@ -1233,24 +1240,24 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	}
 	var unbeaten float64
 	if s.vendor > 0 {
-		var x45 float64
+		var x46 float64
 		if power > 0 {
-			x45 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+			x46 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
 		} else {
-			x45 = allWaves
+			x46 = allWaves
 		}
-		x44 := s.launch + max(max(x45, dramFloor), g.computeFloor) + reduction + handed
-		x46 := fourth(x44)
-		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(float64(x46*x46)+s.part9))) - x44
+		x45 := s.launch + max(max(x46, dramFloor), g.computeFloor) + reduction + handed
+		x47 := fourth(x45)
+		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(float64(x47*x47)+s.part9))) - x45
 	}
-	var x48 float64
+	var x49 float64
 	if power > 0 {
-		x48 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+		x49 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
 	} else {
-		x48 = allWaves
+		x49 = allWaves
 	}
-	x47 := s.launch + max(max(x48, dramFloor), g.computeFloor) + reduction + handed
-	total := x47 + unbeaten
+	x48 := s.launch + max(max(x49, dramFloor), g.computeFloor) + reduction + handed
+	total := x48 + unbeaten
 	t.steps = steps
 	t.ctasOfSm = ctasOfSm
 	t.fullWaves = fullWaves
@@ -1340,13 +1347,14 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	}
 	var tailEpilogue float64
 	if tailCtas > 0 {
-		tailEpilogue = float64(tailCtas*k.blockM*k.blockN*c.part2) + float64(tailCtas*k.tensorCopy) + c.part3 + k.part32
+		x11 := float64(tailCtas * k.blockM * k.blockN)
+		tailEpilogue = float64(x11*c.part2) + float64(x11*c.part3)*2*d.accumulatorBytes/d.partialBandwidth + float64(tailCtas*k.tensorCopy) + c.part4 + k.part32
 	}
 	var tailPaced float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
-			x11 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x11*min(1, (tailCtas-1)/k.part33))
+			x12 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x12*min(1, (tailCtas-1)/k.part33))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1360,36 +1368,36 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	var reduction float64
 	if c.splitK > 1 {
 		if c.handover > 0 {
-			reduction = c.part5
+			reduction = c.part6
 		} else {
-			reduction = k.part38 + s.part7*c.part4/d.reduceBandwidth
+			reduction = k.part38 + s.part7*c.part5/d.reduceBandwidth
 		}
 	}
-	var x12 float64
+	var x13 float64
 	if g.passCounts > 0 {
-		var x15 float64
+		var x16 float64
 		if tailCtas > 0 {
-			x15 = 1
+			x16 = 1
 		}
-		x14 := fullWaves + x15
-		x16 := float64(ctas * steps)
-		x13 := g.part13 + epilogue + max(max(steps*max(ctasOfSm*v.part8, x14*v.part9), max(steps-k.stepsAhead, 0)*(x14*g.part14)), max(x16*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x16*g.stepBytes, dramBytes)*d.part18))
-		var x18 float64
+		x15 := fullWaves + x16
+		x17 := float64(ctas * steps)
+		x14 := g.part13 + epilogue + max(max(steps*max(ctasOfSm*v.part8, x15*v.part9), max(steps-k.stepsAhead, 0)*(x15*g.part14)), max(x17*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x17*g.stepBytes, dramBytes)*d.part18))
+		var x19 float64
 		if tailCtas > 0 {
-			x18 = k.timedFixed + tailPaced
+			x19 = k.timedFixed + tailPaced
 		}
-		x17 := (float64(fullWaves*(k.timedFixed+fullPaced)) + x18) / x13
-		x12 = float64(x13 * math.Sqrt(math.Sqrt(x17*math.Sqrt(x17))))
+		x18 := (float64(fullWaves*(k.timedFixed+fullPaced)) + x19) / x14
+		x13 = float64(x14 * math.Sqrt(math.Sqrt(x18*math.Sqrt(x18))))
 	} else {
-		var x20 float64
+		var x21 float64
 		if tailCtas > 0 {
-			x20 = 1
+			x21 = 1
 		}
-		x19 := fullWaves + x20
-		x21 := float64(ctas * steps)
-		x12 = g.part13 + epilogue + max(max(steps*max(ctasOfSm*v.part8, x19*v.part9), max(steps-k.stepsAhead, 0)*(x19*g.part14)), max(x21*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x21*g.stepBytes, dramBytes)*d.part18))
+		x20 := fullWaves + x21
+		x22 := float64(ctas * steps)
+		x13 = g.part13 + epilogue + max(max(steps*max(ctasOfSm*v.part8, x20*v.part9), max(steps-k.stepsAhead, 0)*(x20*g.part14)), max(x22*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x22*g.stepBytes, dramBytes)*d.part18))
 	}
-	return s.launch + max(max(x12, power), dramFloor) + reduction
+	return s.launch + max(max(x13, power), dramFloor) + reduction
 }
 
 // columns writes all terms to dst.
@@ -1678,19 +1686,20 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 		x62 := min(t.steps, k.stepsAhead)
 		x63 := max(t.steps-k.stepsAhead, 0)
 		tailLoop = float64(x62*tailFirstStep) + float64(x63*tailStep)
-		tailEpilogue = float64(t.tailCtas*k.blockM*k.blockN*c.part2) + float64(t.tailCtas*k.tensorCopy) + c.part3 + k.part32
+		x64 := float64(t.tailCtas * k.blockM * k.blockN)
+		tailEpilogue = float64(x64*c.part2) + float64(x64*c.part3)*2*d.accumulatorBytes/d.partialBandwidth + float64(t.tailCtas*k.tensorCopy) + c.part4 + k.part32
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
-			x64 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x64*min(1, (t.tailCtas-1)/k.part33))
+			x65 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x65*min(1, (t.tailCtas-1)/k.part33))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x65 := max(t.steps-k.stepsAhead, 0)
-		x66 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x65*x66, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
+		x66 := max(t.steps-k.stepsAhead, 0)
+		x67 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x66*x67, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
 	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part7*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
@@ -1702,9 +1711,9 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 	var reduction float64
 	if c.splitK > 1 {
 		if c.handover > 0 {
-			reduction = c.part5
+			reduction = c.part6
 		} else {
-			reduction = k.part38 + s.part7*c.part4/d.reduceBandwidth
+			reduction = k.part38 + s.part7*c.part5/d.reduceBandwidth
 		}
 	}
 	var handed float64
@@ -1716,51 +1725,51 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 	dramTotal := dramBytes + g.part12 + float64(t.steps*d.part12*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
 	var partialBytes float64
 	if c.splitK > 1 {
-		var x67 float64
+		var x68 float64
 		if c.handover > 0 {
-			x67 = float64(ctas / c.splitK * k.blockM * k.blockN)
+			x68 = float64(ctas / c.splitK * k.blockM * k.blockN)
 		} else {
-			x67 = s.part7
+			x68 = s.part7
 		}
-		partialBytes = float64(d.part13 * c.splitK * x67)
+		partialBytes = float64(d.part13 * c.splitK * x68)
 	}
-	var x68 float64
-	if k.resident > 0 {
-		x68 = g.stepBytes + float64((k.sharersA-1)*sharedA) + float64((k.sharers-1)*sharedB)
-	} else {
-		x68 = k.tileBytes
-	}
-	requested := float64(x36*(x68+v.spillTraffic)) + partialBytes + g.part12
-	l2Total := float64(x36*(g.part7/coalescing+v.spillTraffic)) + partialBytes + g.part12
 	var x69 float64
+	if k.resident > 0 {
+		x69 = g.stepBytes + float64((k.sharersA-1)*sharedA) + float64((k.sharers-1)*sharedB)
+	} else {
+		x69 = k.tileBytes
+	}
+	requested := float64(x36*(x69+v.spillTraffic)) + partialBytes + g.part12
+	l2Total := float64(x36*(g.part7/coalescing+v.spillTraffic)) + partialBytes + g.part12
+	var x70 float64
 	if in.fma > 0 {
-		x69 = float64(fmaLoads * d.sharedWidth)
+		x70 = float64(fmaLoads * d.sharedWidth)
 	} else {
 		if in.wgmma > 0 {
-			x70 := k.blockK / in.instructionK
-			x69 = float64(k.blockM / in.wgmmaM * (k.blockN / in.wgmmaN) * x70 * (in.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
+			x71 := k.blockK / in.instructionK
+			x70 = float64(k.blockM / in.wgmmaM * (k.blockN / in.wgmmaN) * x71 * (in.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
 		} else {
-			x72 := max(k.blockM/in.warpsM, d.mmaM)
-			x73 := max(k.blockN/in.warpsN, d.mmaN)
-			x71 := x72 + x73
-			x74 := k.blockK / in.warpsK
-			x69 = float64(in.numWarps * x71 * x74 * k.elementBytes)
+			x73 := max(k.blockM/in.warpsM, d.mmaM)
+			x74 := max(k.blockN/in.warpsN, d.mmaN)
+			x72 := x73 + x74
+			x75 := k.blockK / in.warpsK
+			x70 = float64(in.numWarps * x72 * x75 * k.elementBytes)
 		}
 	}
-	sharedTotal := float64(x36 * x69)
-	var x76 float64
+	sharedTotal := float64(x36 * x70)
+	var x77 float64
 	if t.power > 0 {
-		x76 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
+		x77 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
 	} else {
-		x76 = t.allWaves
+		x77 = t.allWaves
 	}
-	x75 := max(max(x76, t.dramFloor), g.computeFloor)
-	limits := x75 - t.allWaves
+	x76 := max(max(x77, t.dramFloor), g.computeFloor)
+	limits := x76 - t.allWaves
 	var unbeaten float64
 	if s.vendor > 0 {
-		x77 := s.launch + x75 + reduction + handed
-		x78 := fourth(x77)
-		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(float64(x78*x78)+s.part9))) - x77
+		x78 := s.launch + x76 + reduction + handed
+		x79 := fourth(x78)
+		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(float64(x79*x79)+s.part9))) - x78
 	}
 	dst[0] = k.threads
 	dst[1] = k.resident
@@ -1798,146 +1807,147 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 	dst[33] = k.asyncB
 	dst[34] = in.transposedCopies
 	dst[35] = in.storeBytes
-	dst[36] = in.reduceLaunches
-	dst[37] = in.familySlots
-	dst[38] = in.familyLatency
-	dst[39] = k.tensorStep
-	dst[40] = k.tileBytes
-	dst[41] = columns
-	dst[42] = fmaLoads
-	dst[43] = sharedStep
-	dst[44] = convertStep
-	dst[45] = k.outputCost
-	dst[46] = k.tensorCopy
-	dst[47] = c.handover
-	dst[48] = issueStep
-	dst[49] = k.tileLines
-	dst[50] = copyStep
-	dst[51] = v.spillTraffic
-	dst[52] = v.spillStep
-	dst[53] = streamed
-	dst[54] = v.onChip
-	dst[55] = instructionStep
-	dst[56] = k.readStep
-	dst[57] = issueWait
-	dst[58] = sharing
-	dst[59] = k.chainStep
-	dst[60] = s.groupTiles
-	dst[61] = gridM
-	dst[62] = gridN
-	dst[63] = ctas
-	dst[64] = sharedA
-	dst[65] = sharedB
-	dst[66] = g.stepBytes
-	dst[67] = s.misalignedA
-	dst[68] = s.misalignedB
-	dst[69] = offsetA
-	dst[70] = offsetB
-	dst[71] = engineA
-	dst[72] = k.engineB
-	dst[73] = engineBytes
-	dst[74] = t.steps
-	dst[75] = splitLines
-	dst[76] = brokenLines
-	dst[77] = lines
-	dst[78] = lineStep
-	dst[79] = copyLatency
-	dst[80] = turnStep
-	dst[81] = missedBytes
-	dst[82] = group
-	dst[83] = k.sms
-	dst[84] = waves
-	dst[85] = sharedTiles
-	dst[86] = part
-	dst[87] = t.ctasOfSm
-	dst[88] = active
-	dst[89] = t.fullWaves
-	dst[90] = t.tailCtas
-	dst[91] = k.timed
-	dst[92] = g.passCounts
-	dst[93] = in.timedCtas
-	dst[94] = in.one2048
-	dst[95] = in.one6144
-	dst[96] = in.chip2048
-	dst[97] = in.chip6144
-	dst[98] = in.fullChip2048
-	dst[99] = in.fullChip6144
-	dst[100] = k.timedFixed
-	dst[101] = k.onePace
-	dst[102] = k.oneLongPace
-	dst[103] = oneLoop
-	dst[104] = k.chipPace
-	dst[105] = k.chipLongPace
-	dst[106] = chipLoop
-	dst[107] = k.fullChipPace
-	dst[108] = k.fullChipLongPace
-	dst[109] = fullChipLoop
-	dst[110] = sweeps
-	dst[111] = rowGroups
-	dst[112] = g.missA
-	dst[113] = g.missB
-	dst[114] = dramBytes
-	dst[115] = dramShare
-	dst[116] = l2Hit
-	dst[117] = g.repeated
-	dst[118] = v.hidden
-	dst[119] = d.dramLatency
-	dst[120] = g.idleLatency
-	dst[121] = d.dramQueue
-	dst[122] = k.l2Queue
-	dst[123] = coalescing
-	dst[124] = t.l2Step
-	dst[125] = dramStep
-	dst[126] = t.repeatStep
-	dst[127] = t.spillL2Step
-	dst[128] = busy
-	dst[129] = fullSpillMiss
-	dst[130] = t.fullSpillDramStep
-	dst[131] = fullBusy
-	dst[132] = fullThroughput
-	dst[133] = fullLatency
-	dst[134] = fullAlone
-	dst[135] = fullStep
-	dst[136] = fullFirstStep
-	dst[137] = fullFill
-	dst[138] = fullLoop
-	dst[139] = fullEpilogue
-	dst[140] = fullPaced
-	dst[141] = fullTimed
-	dst[142] = tailSpillMiss
-	dst[143] = t.tailSpillDramStep
-	dst[144] = tailBusy
-	dst[145] = tailThroughput
-	dst[146] = tailLatency
-	dst[147] = tailAlone
-	dst[148] = tailStep
-	dst[149] = tailFirstStep
-	dst[150] = tailFill
-	dst[151] = tailLoop
-	dst[152] = tailEpilogue
-	dst[153] = tailPaced
-	dst[154] = tailTimed
-	dst[155] = s.evicted
-	dst[156] = s.launch
-	dst[157] = fill
-	dst[158] = loop
-	dst[159] = epilogue
-	dst[160] = t.allWaves
-	dst[161] = pass
-	dst[162] = t.power
-	dst[163] = t.dramFloor
-	dst[164] = g.computeFloor
-	dst[165] = reduction
-	dst[166] = handed
-	dst[167] = dramTotal
-	dst[168] = partialBytes
-	dst[169] = requested
-	dst[170] = l2Total
-	dst[171] = sharedTotal
-	dst[172] = limits
-	dst[173] = s.vendor
-	dst[174] = unbeaten
-	dst[175] = t.total
+	dst[36] = k.apart
+	dst[37] = in.reduceLaunches
+	dst[38] = in.familySlots
+	dst[39] = in.familyLatency
+	dst[40] = k.tensorStep
+	dst[41] = k.tileBytes
+	dst[42] = columns
+	dst[43] = fmaLoads
+	dst[44] = sharedStep
+	dst[45] = convertStep
+	dst[46] = k.outputCost
+	dst[47] = k.tensorCopy
+	dst[48] = c.handover
+	dst[49] = issueStep
+	dst[50] = k.tileLines
+	dst[51] = copyStep
+	dst[52] = v.spillTraffic
+	dst[53] = v.spillStep
+	dst[54] = streamed
+	dst[55] = v.onChip
+	dst[56] = instructionStep
+	dst[57] = k.readStep
+	dst[58] = issueWait
+	dst[59] = sharing
+	dst[60] = k.chainStep
+	dst[61] = s.groupTiles
+	dst[62] = gridM
+	dst[63] = gridN
+	dst[64] = ctas
+	dst[65] = sharedA
+	dst[66] = sharedB
+	dst[67] = g.stepBytes
+	dst[68] = s.misalignedA
+	dst[69] = s.misalignedB
+	dst[70] = offsetA
+	dst[71] = offsetB
+	dst[72] = engineA
+	dst[73] = k.engineB
+	dst[74] = engineBytes
+	dst[75] = t.steps
+	dst[76] = splitLines
+	dst[77] = brokenLines
+	dst[78] = lines
+	dst[79] = lineStep
+	dst[80] = copyLatency
+	dst[81] = turnStep
+	dst[82] = missedBytes
+	dst[83] = group
+	dst[84] = k.sms
+	dst[85] = waves
+	dst[86] = sharedTiles
+	dst[87] = part
+	dst[88] = t.ctasOfSm
+	dst[89] = active
+	dst[90] = t.fullWaves
+	dst[91] = t.tailCtas
+	dst[92] = k.timed
+	dst[93] = g.passCounts
+	dst[94] = in.timedCtas
+	dst[95] = in.one2048
+	dst[96] = in.one6144
+	dst[97] = in.chip2048
+	dst[98] = in.chip6144
+	dst[99] = in.fullChip2048
+	dst[100] = in.fullChip6144
+	dst[101] = k.timedFixed
+	dst[102] = k.onePace
+	dst[103] = k.oneLongPace
+	dst[104] = oneLoop
+	dst[105] = k.chipPace
+	dst[106] = k.chipLongPace
+	dst[107] = chipLoop
+	dst[108] = k.fullChipPace
+	dst[109] = k.fullChipLongPace
+	dst[110] = fullChipLoop
+	dst[111] = sweeps
+	dst[112] = rowGroups
+	dst[113] = g.missA
+	dst[114] = g.missB
+	dst[115] = dramBytes
+	dst[116] = dramShare
+	dst[117] = l2Hit
+	dst[118] = g.repeated
+	dst[119] = v.hidden
+	dst[120] = d.dramLatency
+	dst[121] = g.idleLatency
+	dst[122] = d.dramQueue
+	dst[123] = k.l2Queue
+	dst[124] = coalescing
+	dst[125] = t.l2Step
+	dst[126] = dramStep
+	dst[127] = t.repeatStep
+	dst[128] = t.spillL2Step
+	dst[129] = busy
+	dst[130] = fullSpillMiss
+	dst[131] = t.fullSpillDramStep
+	dst[132] = fullBusy
+	dst[133] = fullThroughput
+	dst[134] = fullLatency
+	dst[135] = fullAlone
+	dst[136] = fullStep
+	dst[137] = fullFirstStep
+	dst[138] = fullFill
+	dst[139] = fullLoop
+	dst[140] = fullEpilogue
+	dst[141] = fullPaced
+	dst[142] = fullTimed
+	dst[143] = tailSpillMiss
+	dst[144] = t.tailSpillDramStep
+	dst[145] = tailBusy
+	dst[146] = tailThroughput
+	dst[147] = tailLatency
+	dst[148] = tailAlone
+	dst[149] = tailStep
+	dst[150] = tailFirstStep
+	dst[151] = tailFill
+	dst[152] = tailLoop
+	dst[153] = tailEpilogue
+	dst[154] = tailPaced
+	dst[155] = tailTimed
+	dst[156] = s.evicted
+	dst[157] = s.launch
+	dst[158] = fill
+	dst[159] = loop
+	dst[160] = epilogue
+	dst[161] = t.allWaves
+	dst[162] = pass
+	dst[163] = t.power
+	dst[164] = t.dramFloor
+	dst[165] = g.computeFloor
+	dst[166] = reduction
+	dst[167] = handed
+	dst[168] = dramTotal
+	dst[169] = partialBytes
+	dst[170] = requested
+	dst[171] = l2Total
+	dst[172] = sharedTotal
+	dst[173] = limits
+	dst[174] = s.vendor
+	dst[175] = unbeaten
+	dst[176] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

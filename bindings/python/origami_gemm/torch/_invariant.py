@@ -8,6 +8,7 @@ import warnings
 
 import torch
 
+from origami_gemm import _layers
 from origami_gemm.torch import _ops, _scaled
 
 aten = torch.ops.aten
@@ -19,7 +20,7 @@ ORDERED = {aten.mm.default: "ordered_mm", aten.bmm.default: "ordered_bmm", aten.
 class Mode:
     """The operators that are replaced, and the settings of torch.compile that were there before."""
 
-    def __init__(self, strict):
+    def __init__(self, strict, leaves, tokens):
         self.strict, self.inductor = strict, {}
         self.library = torch.library.Library("aten", "IMPL")
         with warnings.catch_warnings():
@@ -29,7 +30,7 @@ class Mode:
             self.library.impl("_scaled_mm", scaled_mm(strict), DEVICE)
             # PyTorch may compute linear without mm and addmm. Ours calls them, and has their gradients.
             for key in (DEVICE, "Autograd" + DEVICE):
-                self.library.impl("linear", linear, key)
+                self.library.impl("linear", linear_of(strict, leaves, tokens), key)
         self.compile()
 
     def compile(self):
@@ -55,6 +56,20 @@ def linear(x, weight, bias=None):
     rows = x.reshape(-1, x.shape[-1])
     y = aten.mm.default(rows, weight.t()) if bias is None else aten.addmm.default(bias, rows, weight.t())
     return y.view(*x.shape[:-1], weight.shape[0])
+
+
+def linear_of(strict, leaves, tokens):
+    """linear() in an order that its caller chose."""
+    both = _ops.pair(leaves)
+    if not tokens and both == (0, 0):
+        return linear
+
+    def ordered_linear(x, weight, bias=None):
+        if not strict and x.dtype not in (torch.float16, torch.bfloat16):
+            return linear(x, weight, bias)
+        fits = [of if size % (of * _layers.LEAF_BLOCK) == 0 else 1 for of, size in zip(both, reversed(weight.shape))]
+        return _ops._ops.ordered_linear(x, weight, bias, "", None, *fits, tokens)
+    return ordered_linear
 
 
 def lenient(name, one):
@@ -125,13 +140,14 @@ def ordered(node, strict):
 _mode: Mode | None = None
 
 
-def enable_batch_invariant(*, strict: bool = True) -> None:
+def enable_batch_invariant(*, strict: bool = True, leaves: int | tuple[int, int] = 0, tokens_per_block: int = 0) -> None:
     """Makes mm, addmm, bmm, linear and _scaled_mm on a Hopper GPU, eager and under torch.compile, compute each row to the same bits
     whatever rows are beside it. What no kernel computes so, as fp32, is a NotInvariant error; without strict, PyTorch's own
-    operator runs and explain() says why. Graphs of torch.compile and of CUDA from before keep what they have."""
+    operator runs and explain() says why. leaves and tokens_per_block are for linear, as in og.linear(); a layer whose sizes do not
+    have so many leaves has one. Graphs of torch.compile and of CUDA from before keep what they have."""
     global _mode
     disable_batch_invariant()
-    _mode = Mode(strict)
+    _mode = Mode(strict, leaves, tokens_per_block)
 
 
 def disable_batch_invariant() -> None:

@@ -93,7 +93,7 @@ class NotInvariant(RuntimeError):
                    f"{why}")
 
 
-def key_of(a, b, bias, activation, adds, out, last=False, invariant=False, scaled=False, promote=False):
+def key_of(a, b, bias, activation, adds, out, last=False, invariant=False, scaled=False, promote=False, leaves=0):
     """The layer and the M of a product, or the reason why no kernel computes it."""
     name, wanted = DTYPES.get(a.dtype), DTYPES.get(out)
     if name is None or name == "fp32" or b.dtype != a.dtype or wanted is None or wanted.startswith("fp8"):
@@ -105,6 +105,8 @@ def key_of(a, b, bias, activation, adds, out, last=False, invariant=False, scale
     m, k, n = *a.shape[-2:], b.shape[-1]
     if a.numel() == 0 or b.numel() == 0:
         return "a matrix is empty"
+    if leaves > 1 and k % (leaves * _layers.LEAF_BLOCK):
+        return f"K = {k} has no {leaves} leaves of whole blocks of {_layers.LEAF_BLOCK}"
     (trans_a, lda), (trans_b, ldb) = _rows(a), _rows(b)
     if lda is None or ldb is None:
         return "the strides are not of rows or columns without overlaps"
@@ -120,7 +122,7 @@ def key_of(a, b, bias, activation, adds, out, last=False, invariant=False, scale
     batch = a.shape[0] if a.dim() == 3 else 1
     device = max(0, a.get_device())
     return Key(device, n, k, name, wanted, trans_a, trans_b, batch, lda, ldb, (*align, 16), epilogue, adds,
-               invariant, promote), m
+               invariant, promote, leaves), m
 
 
 def _text(dtype):
@@ -131,18 +133,18 @@ NO_SCALES = 0, 0, 0, 0
 
 
 def product(a, b, bias=None, activation="", add=None, alpha=1.0, beta=0.0, out=None, last=None, invariant=False,
-            scales=None, promote=False, into=None, turned=False):
+            scales=None, promote=False, into=None, turned=False, leaves=0):
     """activation(alpha a b + beta add + bias) + last on our kernel, or None where PyTorch's own operator has to run. a and
     b, or bᵀ if that is turned, are matrices or batches of them; what is added has the shape of the result. invariant asks
-    for the order of sums that all M have, promote for sums of fp8 in fp32. scales are those of rows and columns, and their
-    steps. The result is into, which is dense and begins at a multiple of 16 bytes, or new."""
+    for the order of sums that all M have, leaves for a tree of so many, promote for sums of fp8 in fp32. scales are those of
+    rows and columns, and their steps. The result is into, which is dense and begins at a multiple of 16 bytes, or new."""
     dtype, device, pa, pb = a.dtype, a.get_device(), a.data_ptr(), b.data_ptr()
     out = out or dtype
     call = (a.shape, b.shape, a.stride(), b.stride(), dtype, b.dtype, out, device, b.get_device(), (pa | pb) & 15,
-            activation, add is not None, last is not None, invariant, promote, scales is None, turned,
+            activation, add is not None, last is not None, invariant, promote, scales is None, turned, leaves,
             bias is None or (bias.dtype, bias.shape, bias.stride(), bias.get_device()))
     plan, shape = _calls.get(call) or _plan(call, a, b.t() if turned else b, bias, activation, add is not None, out,
-                                            last is not None, invariant, scales is not None, promote)
+                                            last is not None, invariant, scales is not None, promote, leaves)
     if type(plan) is str:
         _refuse(plan)
         if invariant:
@@ -161,8 +163,10 @@ def product(a, b, bias=None, activation="", add=None, alpha=1.0, beta=0.0, out=N
     counters = partials = 0
     if plan.counters:
         zeros = _counters(a, device, stream, plan.counters)
-        room = torch.empty(max(1, plan.partials), dtype=torch.uint8, device=a.device)
-        counters, partials = zeros.data_ptr(), room.data_ptr()
+        counters = zeros.data_ptr()
+    if plan.partials:
+        room = torch.empty(plan.partials, dtype=torch.uint8, device=a.device)
+        partials = room.data_ptr()
     try:
         plan.launch(pa, pb, c.data_ptr(), stream, 0 if bias is None else bias.data_ptr(), counters, partials, alpha, beta,
                     0 if r is None else r.data_ptr(), scales or NO_SCALES)
@@ -206,11 +210,15 @@ _library = torch.library.Library("origami_gemm", "DEF")
 _library.define("mm(Tensor self, Tensor mat2) -> Tensor")
 _library.define("bmm(Tensor self, Tensor mat2) -> Tensor")
 _library.define("linear(Tensor input, Tensor weight, Tensor? bias=None, str activation='', Tensor? residual=None) -> Tensor")
-# The same in an order of sums that does not depend on M.
-_library.define("ordered_mm(Tensor self, Tensor mat2) -> Tensor")
+# The same in an order of sums that does not depend on M. leaves is the tree over K, leaves_back that of the gradient of the
+# input over N, tokens the rows of a leaf of the gradient of the weight; 0 is no tree. What has no rows of its own, the
+# gradients of a step, goes to sums.
+_library.define("ordered_mm(Tensor self, Tensor mat2, int leaves=0, ScalarType? out_dtype=None) -> Tensor")
+_library.define("ordered_weight_grad(Tensor grad, Tensor input, int tokens=0, ScalarType? out_dtype=None) -> Tensor")
+_library.define("ordered_add_grad(Tensor(a!) sums, Tensor(b!) rows, Tensor grad, Tensor input, int tokens) -> ()")
 _library.define("ordered_bmm(Tensor self, Tensor mat2) -> Tensor")
-_library.define("ordered_linear(Tensor input, Tensor weight, Tensor? bias=None, str activation='', Tensor? residual=None) "
-                "-> Tensor")
+_library.define("ordered_linear(Tensor input, Tensor weight, Tensor? bias=None, str activation='', Tensor? residual=None, "
+                "int leaves=0, int leaves_back=0, int tokens=0, Tensor? sums=None, Tensor? rows=None) -> Tensor")
 _library.define("ordered_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
 _library.define(
     "ordered_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, ScalarType? out_dtype=None, "
@@ -359,7 +367,7 @@ def _fake_scaled_mm(a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fast_
     return a.new_empty((a.shape[0], b.shape[1]), dtype=out_dtype or torch.bfloat16)
 
 
-def _fake_linear(x, weight, bias=None, activation="", residual=None):
+def _fake_linear(x, weight, bias=None, activation="", residual=None, *order):
     if activation not in ACTIVATIONS:
         raise ValueError(_no_activation(activation))
     if activation.endswith("_gated") and weight.shape[0] % 2:
@@ -395,10 +403,82 @@ def _ordered(a, b, bias=None, activation="", **options):
     return product(_readable(a), _readable(b), bias, activation, invariant=True, **options)
 
 
-def _ordered_mm(a, b):
+def _ordered_mm(a, b, leaves=0, out_dtype=None):
     if a.dim() != 2 or b.dim() != 2 or _trivial(a, b):
-        return _aten.mm.out(a, b, out=a.new_empty((a.shape[0], b.shape[-1])))
-    return _ordered(a, b)
+        c = _aten.mm.out(a, b, out=a.new_empty((a.shape[0], b.shape[-1])))
+        return c if out_dtype is None else c.to(out_dtype)
+    return _ordered(a, b, leaves=leaves, out=out_dtype)
+
+
+# The most leaves that a kernel adds up. More are added in fp32 by PyTorch, in the same tree.
+MOST_LEAVES = 8
+
+
+def subtrees(first, leaves):
+    """The largest subtrees that cover leaves from a number on, as pairs of their first leaf and their leaves."""
+    end = first + leaves
+    while first < end:
+        size = min(first & -first or MOST_LEAVES, MOST_LEAVES, 1 << (end - first).bit_length() - 1)
+        yield first, size
+        first += size
+
+
+def _trees(grad, x, tokens, first, out=None, into=None):
+    """gradᵀ · x as subtrees of a binary tree over leaves of so many rows, of which the first has a number: triples of the first
+    leaf, the leaves and their sum in fp32. Neighbours that are siblings are added. A last leaf of fewer rows is one, too. into
+    has the place of a subtree's sum, by its size."""
+    grad, x = _readable(grad), _readable(x)  # by rows, of which leaves have any number
+    trees, (whole, rest) = [], divmod(grad.shape[0], tokens)
+    for at, size in (*subtrees(first, whole), *(((first + whole, 1),) if rest else ())):
+        low = (at - first) * tokens
+        a, b, kind = grad[low:low + size * tokens].t(), x[low:low + size * tokens], out or torch.float32
+        if len(b) == 1:
+            total = (a.float() * b.float()).to(kind)
+        else:
+            place = into(at, size) if into and size == whole else None
+            total = _ordered(a, b, leaves=size, out=kind, **({} if place is None else {"into": place}))
+        trees.append((at, size, total))
+        while len(trees) > 1 and trees[-1][1] == trees[-2][1] and trees[-2][0] % (2 * trees[-1][1]) == 0:
+            (_, size, right), (at, _, left) = trees.pop(), trees.pop()
+            trees.append((at, 2 * size, left.add_(right)))
+    return trees
+
+
+def _ordered_weight_grad(grad, x, tokens=0, out_dtype=None):
+    """gradᵀ · x. Leaves of so many rows, the last may have fewer, are added in a binary tree in fp32, and what has no sibling
+    in the end from the right. Without tokens there is one leaf."""
+    out, rows = out_dtype or grad.dtype, grad.shape[0]
+    if rows == 0:
+        return grad.new_zeros((grad.shape[1], x.shape[1]), dtype=out)
+    tokens = tokens or rows
+    alone = rows <= tokens or rows <= MOST_LEAVES * tokens and rows % tokens == 0 and (rows // tokens).bit_count() == 1
+    trees = _trees(grad, x, tokens, 0, out if alone else None)
+    total = trees.pop()[2]
+    while trees:
+        total = trees.pop()[2].add_(total)
+    return total.to(out)
+
+
+def _ordered_add_grad(sums, rows, grad, x, tokens):
+    """Adds the leaves of more rows of a step to its sums. sums[i] is what waits on level lowest + i for its sibling, if that digit
+    of the number of leaves is set; rows has the rows so far, and lowest."""
+    done, lowest = rows.tolist()
+    if done % tokens or grad.shape[0] % (tokens << lowest):
+        raise ValueError(f"{grad.shape[0]} rows behind {done} are no multiple of {tokens << lowest}, what divides each micro-batch")
+    def into(at, size):
+        level = size.bit_length() - 1 - lowest
+        return sums[level] if level < len(sums) and not at // size & 1 else None
+
+    for at, size, total in _trees(grad, x, tokens, done // tokens, into=into):
+        level, number = size.bit_length() - 1, at // size
+        while number & 1:
+            total = sums[level - lowest] + total
+            level, number = level + 1, number >> 1
+        if level - lowest >= len(sums):
+            raise ValueError(f"the step has more rows than {tokens << lowest + len(sums) - 1}; give batch more")
+        if total.data_ptr() != sums[level - lowest].data_ptr():
+            sums[level - lowest].copy_(total)
+    rows[0] += grad.shape[0]
 
 
 def _ordered_bmm(a, b):
@@ -418,15 +498,15 @@ def _ordered_addmm(add, a, b, *, beta=1, alpha=1):
     return _ordered(a, b, add=add, alpha=_single(alpha), beta=_single(beta))
 
 
-def _ordered_linear(x, weight, bias=None, activation="", residual=None):
-    rows, columns = x.reshape(-1, x.shape[-1]), columns_of(weight.shape[0], activation)
-    if _trivial(rows, weight.t()):
-        y = _ordered_mm(rows, weight.t()) if bias is None else _ordered_addmm(bias, rows, weight.t())
+def _ordered_linear(x, weight, bias=None, activation="", residual=None, leaves=0, *order):
+    lines, columns = x.reshape(-1, x.shape[-1]), columns_of(weight.shape[0], activation)
+    if _trivial(lines, weight.t()):
+        y = _ordered_mm(lines, weight.t()) if bias is None else _ordered_addmm(bias, lines, weight.t())
         y = ACTIVATIONS[activation](y).view(*x.shape[:-1], columns)
         return y if residual is None else y + _as(residual, y)
     if residual is not None:
         residual = _as(residual, x.new_empty((*x.shape[:-1], columns))).reshape(-1, columns)
-    y = _ordered(rows, weight.t(), bias, activation, last=residual)
+    y = _ordered(lines, weight.t(), bias, activation, last=residual, leaves=leaves)
     return y.view(*x.shape[:-1], columns)
 
 
@@ -442,7 +522,7 @@ def _ordered_scaled_mm(a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fa
 
 
 for _name, _one in (("mm", _ordered_mm), ("bmm", _ordered_bmm), ("linear", _no_view(_ordered_linear)), ("addmm", _ordered_addmm),
-                    ("scaled_mm", _ordered_scaled_mm)):
+                    ("scaled_mm", _ordered_scaled_mm), ("weight_grad", _ordered_weight_grad), ("add_grad", _ordered_add_grad)):
     for _key in ("CPU", "CUDA"):  # on the CPU it says that there is no kernel
         _library.impl("ordered_" + _name, _one, _key)
 for _name, _own, _cuda_one in (("mm", _mm, _mm_cuda), ("bmm", _bmm, _bmm_cuda), ("linear", _no_view(_linear), _no_view(_linear_cuda)),
@@ -450,12 +530,18 @@ for _name, _own, _cuda_one in (("mm", _mm, _mm_cuda), ("bmm", _bmm, _bmm_cuda), 
     _library.impl(_name, _own, "CPU")
     _library.impl(_name, _cuda_one, "CUDA")
 for _name, _fake in (("mm", _mm), ("bmm", _bmm), ("linear", _fake_linear), ("addmm", _addmm), ("scaled_mm", _fake_scaled_mm)):
-    for _order in ("", "ordered_"):
-        torch.library.register_fake(f"origami_gemm::{_order}{_name}", _fake, lib=_library)
+    torch.library.register_fake(f"origami_gemm::{_name}", _fake, lib=_library)
+for _name, _fake in (
+        ("mm", lambda a, b, leaves=0, out_dtype=None: _mm(a, b).to(out_dtype or a.dtype)), ("bmm", _bmm), ("addmm", _addmm),
+        ("linear", _fake_linear), ("scaled_mm", _fake_scaled_mm), ("add_grad", lambda *arguments: None),
+        ("weight_grad", lambda grad, x, tokens=0, out_dtype=None: grad.new_empty((grad.shape[1], x.shape[1]),
+                                                                               dtype=out_dtype or grad.dtype))):
+    torch.library.register_fake(f"origami_gemm::ordered_{_name}", _fake, lib=_library)
 _ops = torch.ops.origami_gemm
 
 
-# Gradients are those of PyTorch's own operators. scaled_mm has none, as in PyTorch.
+# Gradients are those of PyTorch's own operators, and in one order those of a product in one order. scaled_mm has none, as in
+# PyTorch.
 
 def _save(ctx, inputs, output):
     ctx.save_for_backward(*(x for x in inputs if isinstance(x, Tensor)))
@@ -470,25 +556,46 @@ def _product_backward(multiply):
     return backward
 
 
+def _ordered_mm_backward(ctx, grad):
+    grad, (a, b) = grad.to(ctx.saved_tensors[0].dtype), ctx.saved_tensors
+    need_a, need_b = ctx.needs_input_grad[:2]
+    return (_ops.ordered_mm(grad, b.t()) if need_a else None,
+            _ops.ordered_weight_grad(a, grad) if need_b else None, None, None)
+
+
 def _save_linear(ctx, inputs, output):
-    x, weight, bias, ctx.activation, _ = inputs
+    x, weight, bias, ctx.activation, _, *ctx.order = inputs
     ctx.has_bias = bias is not None
     ctx.save_for_backward(x, weight, *((bias,) if ctx.has_bias else ()))
 
 
-def _linear_backward(ctx, grad):
-    x, weight, *rest = ctx.saved_tensors
-    last = grad if any(ctx.needs_input_grad[4:]) else None
-    if ctx.activation:  # the function linear() keeps what this computes again
-        with torch.enable_grad():
-            before = _ops.linear(x.detach(), weight.detach(), *(b.detach() for b in rest)).requires_grad_()
-            after = ACTIVATIONS[ctx.activation](before)
-        grad, = torch.autograd.grad(after, before, grad)
-    flat, rows = grad.reshape(-1, grad.shape[-1]), x.reshape(-1, x.shape[-1])
-    need = ctx.needs_input_grad
-    return (_ops.mm(flat, weight).view(x.shape) if need[0] else None,
-            _ops.mm(flat.t(), rows) if need[1] else None,
-            flat.sum(0) if ctx.has_bias and need[2] else None, None, last)
+def _linear_backward(ordered):
+    def backward(ctx, grad):
+        x, weight, *rest = ctx.saved_tensors
+        last = grad if any(ctx.needs_input_grad[4:5]) else None
+        if ctx.activation:  # the function linear() keeps what this computes again
+            again, order = (_ops.ordered_linear, (None, ctx.order[0])) if ordered else (_ops.linear, ())
+            with torch.enable_grad():
+                before = again(x.detach(), weight.detach(), rest[0].detach() if rest else None, "", *order).requires_grad_()
+                after = ACTIVATIONS[ctx.activation](before)
+            grad, = torch.autograd.grad(after, before, grad)
+        flat, rows = grad.reshape(-1, grad.shape[-1]), x.reshape(-1, x.shape[-1])
+        need = ctx.needs_input_grad
+        if not ordered:
+            return (_ops.mm(flat, weight).view(x.shape) if need[0] else None,
+                    _ops.mm(flat.t(), rows) if need[1] else None,
+                    flat.sum(0) if ctx.has_bias and need[2] else None, None, last)
+        _, leaves_back, tokens, sums, seen = ctx.order
+        of_weight = of_bias = None
+        if need[1] and sums is not None:
+            _ops.ordered_add_grad(sums, seen, flat, rows, tokens)
+        elif need[1]:
+            of_weight = _ops.ordered_weight_grad(flat, rows, tokens)
+        if ctx.has_bias and need[2]:  # the sum of the rows is a product with ones, eight as a kernel reads no fewer
+            of_bias = _ops.ordered_weight_grad(flat, flat.new_ones((flat.shape[0], 8)), tokens)[:, 0]
+        return (_ops.ordered_mm(flat, weight, leaves_back).view(x.shape) if need[0] else None, of_weight, of_bias, None, last,
+                *[None] * len(ctx.order))
+    return backward
 
 
 def _save_addmm(ctx, inputs, keyword_only_inputs, output):
@@ -497,18 +604,22 @@ def _save_addmm(ctx, inputs, keyword_only_inputs, output):
     ctx.save_for_backward(a, b)
 
 
-def _addmm_backward(ctx, grad):
-    a, b = ctx.saved_tensors
-    need = ctx.needs_input_grad
-    return ((grad * ctx.beta).sum_to_size(ctx.shape) if need[0] else None,
-            _ops.mm(grad, b.t()) * ctx.alpha if need[1] else None,
-            _ops.mm(a.t(), grad) * ctx.alpha if need[2] else None)
+def _addmm_backward(multiply):
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        need = ctx.needs_input_grad
+        return ((grad * ctx.beta).sum_to_size(ctx.shape) if need[0] else None,
+                multiply(grad, b.t()) * ctx.alpha if need[1] else None,
+                multiply(a.t(), grad) * ctx.alpha if need[2] else None)
+    return backward
 
 
-for _name, _backward, _setup in (("mm", _product_backward(_ops.mm), _save), ("bmm", _product_backward(_ops.bmm), _save),
-                                 ("linear", _linear_backward, _save_linear), ("addmm", _addmm_backward, _save_addmm)):
-    for _order in ("", "ordered_"):  # gradients are in any order
-        torch.library.register_autograd(f"origami_gemm::{_order}{_name}", _backward, setup_context=_setup, lib=_library)
+for _name, _backward, _setup in (
+        ("mm", _product_backward(_ops.mm), _save), ("bmm", _product_backward(_ops.bmm), _save),
+        ("linear", _linear_backward(False), _save_linear), ("addmm", _addmm_backward(_ops.mm), _save_addmm),
+        ("ordered_mm", _ordered_mm_backward, _save), ("ordered_bmm", _product_backward(_ops.ordered_bmm), _save),
+        ("ordered_linear", _linear_backward(True), _save_linear), ("ordered_addmm", _addmm_backward(_ops.ordered_mm), _save_addmm)):
+    torch.library.register_autograd(f"origami_gemm::{_name}", _backward, setup_context=_setup, lib=_library)
 
 
 # The functions. They do what autocast does for PyTorch's own operators. An operator that is Python costs some
@@ -549,6 +660,14 @@ def _no_activation(activation):
     return f"activation is {activation!r}; give None or one of {', '.join(list(ACTIVATIONS)[1:])}"
 
 
+def pair(leaves):
+    """The leaves of K and those of N for the gradient of the input."""
+    both = leaves if isinstance(leaves, tuple) else (leaves, leaves)
+    if len(both) != 2 or any(n not in (0, 1, 2, 4, 8) for n in both):
+        raise ValueError(f"leaves is {leaves!r}; give 1, 2, 4 or 8, or two of them")
+    return both
+
+
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """torch.mm."""
     return _call(_ops.mm.default, _mm_cuda, input, mat2)
@@ -560,21 +679,29 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str | None = None,
-           residual: Tensor | None = None, *, invariant: bool = False) -> Tensor:
+           residual: Tensor | None = None, *, invariant: bool = False, leaves: int | tuple[int, int] = 0,
+           tokens_per_block: int = 0, grad=None) -> Tensor:
     """torch.nn.functional.linear, and an activation of what it returns: "relu", "relu2" (its square), "gelu",
-    "gelu_tanh" (the approximation), "quick_gelu" or "silu". With "gelu_gated", "gelu_tanh_gated" or "silu_gated" the weight is that of two layers, one above the other:
+    "gelu_tanh" (the approximation), "quick_gelu" or "silu". With "gelu_gated", "gelu_tanh_gated" or "silu_gated" the
+    weight is that of two layers, one above the other:
     the activation of what the first returns is multiplied with what the second returns. The residual is added last; it has
     the shape and the type of the output. The kernel rounds once, behind all of it.
 
     With invariant, a row of the output has the same bits whatever rows are beside it: all M have one order of sums. What no
-    kernel of that order computes is an error then, as on another GPU, and the first call of a size compiles its kernel."""
+    kernel of that order computes is an error then, as on another GPU, and the first call of a size compiles its kernel. So
+    have the gradients, in orders of their own. leaves is a tree of 2, 4 or 8 equal parts of K, and of N for the gradient of the
+    input, or a pair with one for each: the same bits as the sum in a tree of ranks that have a part each. The gradient of the
+    weight adds blocks of tokens_per_block rows in a tree; with grad, a WeightGrad, it goes there."""
     activation = activation or ""
     if activation not in ACTIVATIONS:
         raise ValueError(_no_activation(activation))
     if activation.endswith("_gated") and weight.shape[0] % 2:
         raise ValueError(f"{activation} needs an even number of columns, and the weight has {weight.shape[0]} rows")
     if invariant:
-        return _ops.ordered_linear(*_cast(input, weight, bias), activation, *_cast(residual))
+        order = (*pair(leaves), tokens_per_block) if grad is None else (*pair(leaves), grad.tokens_per_block, grad.sums, grad.rows)
+        return _ops.ordered_linear(*_cast(input, weight, bias), activation, *_cast(residual), *order)
+    if leaves or tokens_per_block or grad is not None:
+        raise ValueError("leaves, tokens_per_block and grad are orders of sums; give invariant=True too")
     if activation and torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (input, weight, bias)):
         y = ACTIVATIONS[activation](_call(_ops.linear.default, _linear_cuda, input, weight, bias))
         return y if residual is None else y + _as(residual, y)

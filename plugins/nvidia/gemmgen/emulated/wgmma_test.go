@@ -109,6 +109,10 @@ func TestReduce(t *testing.T) {
 		{"64x16x64,warps=8,stages=2,stream_k=1,cluster_n=2", 64 * 3, 16 * 3, 64 * 7, 1, 6},
 		{"64x16x64,warps=8,stages=4,split=2,cluster=2x2", 64 * 3, 16 * 3, 64 * 7, 1, 8},
 		{"16x64x64,warps=8,stages=2,split=2,cluster_n=2", 16 * 3, 64 * 3, 64 * 7, 1, 8},
+		{"64x16x64,warps=8,stages=2,split=4,tree=4", 64 * 2, 16 * 2, 64 * 12, 1, 4},
+		{"16x64x64,warps=8,stages=2,split=2,cluster_n=2,tree=8", 16 * 3, 64 * 3, 64 * 16, 1, 8},
+		{"128x32x64,warps=12,stages=2,tree=8", 128 * 3, 32 * 2, 64 * 24, 1, 4},
+		{"64x256x64,warps=8,stages=2,tree=8", 64 * 3, 256, 64 * 8, 1, 2},
 	} {
 		t.Run(fmt.Sprintf("%s of %dx%dx%d", c.config, c.m, c.n, c.k), func(t *testing.T) {
 			p := gemm.New(c.m, c.n, c.k)
@@ -140,12 +144,27 @@ func TestReduce(t *testing.T) {
 					t.Fatal("another order of arrival gives other sums")
 				}
 				before = out
+				if leaves := wgmma.Leaves(config); leaves > 1 {
+					if got, want := math.Float32frombits(binary.LittleEndian.Uint32(out[12:])), treeOf(0, leaves, c.k/leaves); got != want {
+						t.Fatalf("the tree has %v, want %v", got, want)
+					}
+				}
 				if slices.ContainsFunc(memory[addressCounters], func(b byte) bool { return b != 0 }) {
 					t.Fatal("a counter is not zero")
 				}
 			}
 		})
 	}
+}
+
+// treeOf is the sum of leaves in a binary tree, in a plain recursion: the upper half is added to the lower. A leaf has what
+// the part reduce gives a block whose first index is that of the leaf.
+func treeOf(first, leaves, width int) float32 {
+	if leaves == 1 {
+		return float32(first*width+1) * float32(0.1)
+	}
+	half := leaves / 2
+	return treeOf(first, half, width) + treeOf(first+half, half, width)
 }
 
 // reduced checks what the lanes wrote of the tiles that are there, and counts these.

@@ -63,7 +63,11 @@ func (e *emitter) consume() {
 	tiles := e.newTiles()
 	m.before = e.MovB32(e.B32(), m.remote)
 	e.eachTile("consume", func(t tile) {
-		m.loop(t)
+		if e.levels() > 0 {
+			e.addLeaves(t, m.sums, func(leaf tile, _ ptx.Operand) { m.loop(leaf) })
+		} else {
+			m.loop(t)
+		}
 		done := e.Label("tile_stored")
 		if e.g.cluster > 1 {
 			e.If(t.outside).Bra(done)

@@ -83,6 +83,12 @@ func (e *emitter) params() {
 		e.Params(ptx.U32, "blocks_per_split", "per_split", "splits")
 		e.Params(ptx.U64, "partials", "counters")
 	}
+	if e.levels() > 0 {
+		e.Params(ptx.U32, "blocks_per_leaf")
+		if !e.splits() && e.s.stacks(e.g) > 0 {
+			e.Params(ptx.U64, "partials")
+		}
+	}
 	if e.streams() {
 		// The first whole tiles are not shared. The others have shared blocks along K in all, each cluster share of them.
 		e.Params(ptx.U32, "whole", "share", "shared")

@@ -37,6 +37,8 @@ var (
 	streams    = []string{"0", "1"}
 	skews      = []string{"0", "1"}
 	promotions = []string{"0", "1"}
+	// The values of AxisTree.
+	trees = []string{"1", "2", "4", "8"}
 )
 
 const (
@@ -76,6 +78,10 @@ const AxisSkew = "skew"
 // accumulation.
 const AxisPromote = "promote"
 
+// AxisTree is the name of the axis for the leaves of K: equal parts, each of which is summed in the order of K, and whose
+// sums are added in a binary tree. split_k is how many CTAs share the leaves of a tile, and does not change a bit.
+const AxisTree = "tree"
+
 // Axes implements gemmgen.Family.
 func (Family) Axes() []gemm.Axis {
 	return []gemm.Axis{{
@@ -93,6 +99,9 @@ func (Family) Axes() []gemm.Axis {
 	}, {
 		Name: AxisPromote, Type: gemm.Integer, Values: promotions, Default: "0",
 		Doc: "1: sums of fp8 are added in fp32 after each block along K; 0: in the tensor cores, with fewer bits",
+	}, {
+		Name: AxisTree, Type: gemm.Integer, Values: trees, Default: "1", Unit: "leaf",
+		Doc: "equal parts of K, multiples of block_k, whose sums are added in a binary tree; split_k CTAs share them",
 	}}
 }
 
@@ -125,7 +134,8 @@ func (Family) Program(
 // The sums of an element stay in the accumulators of one wgmma after another, each of which adds 32 bytes along K.
 // Nothing else adds to them, or what is promoted: the sums of each 128 products of fp8. The order of the blocks along K
 // is that in which the producer copies them (alongK), so what could change it with M is
-//   - a split of K, and tiles that CTAs share along K: the parts are added up, and where they end depends on the grid;
+//   - a split of K, and tiles that CTAs share along K: the parts are added up, and where they end depends on the grid. With
+//     a tree, a split is some of its leaves, and the parts are added as the tree says;
 //   - a skew: where a tile begins depends on its place, and whether there is one on the number of rows of tiles.
 //
 // With neither, each element is the sum of the blocks in the order of K, whatever the tile, the warps, the stages and
@@ -139,6 +149,6 @@ func (Family) Sums() arch.SumOrder {
 			{Name: "split_k", Values: []string{"1"}}, {Name: AxisStreamK, Values: streams[:1]},
 			{Name: AxisSkew, Values: skews[:1]},
 		},
-		Same: []string{"block_k", AxisPromote},
+		Same: []string{"block_k", AxisPromote, AxisTree}, Leaves: AxisTree,
 	}
 }

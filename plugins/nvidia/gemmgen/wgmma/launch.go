@@ -41,6 +41,17 @@ func (s Spec) complete(
 	if s.Processors > 0 {
 		resident = max(1, min(tiles, Resident(s.Processors, g.cluster)))
 	}
+	leaves := Leaves(s.Config)
+	if p.K%(leaves*s.Config.BlockK) != 0 && leaves > 1 {
+		return nil, diag.Inputf("K = %d has no %d leaves of whole blocks of %d", p.K, leaves, s.Config.BlockK).
+			Do("give fewer leaves")
+	}
+	if s.stacks(g) > 0 {
+		if call.Partials == 0 {
+			return nil, diag.Inputf("a tree needs a workspace").Do("allocate what Workspace says")
+		}
+		resident = min(resident, mostCTAs/g.cluster)
+	}
 	streams := Streams(s.Config)
 	var shared shares
 	if streams {
@@ -61,7 +72,7 @@ func (s Spec) complete(
 	values := map[string]uint64{}
 	for name, v := range map[string]int{
 		"k_blocks": blocks, "blocks_per_split": blocksPerSplit, "per_split": perSplit, "splits": splits,
-		"whole": shared.whole, "share": shared.share, "shared": shared.shared,
+		"blocks_per_leaf": blocks / leaves, "whole": shared.whole, "share": shared.share, "shared": shared.shared,
 		"tiles_m": rows, "tiles_n": columns, "tiles": tiles, "group_m": (t.GroupM + g.clusterM - 1) / g.clusterM,
 	} {
 		values[name] = uint64(v)

@@ -23,7 +23,9 @@ func TestParts(t *testing.T) {
 		"192x32x64,warps=16,stages=2,stream_k=1", "64x16x64,warps=8,stages=2,split=3",
 		"128x16x64,warps=8,stages=2,split=4,cluster=2", "64x16x64,warps=8,stages=2,split=3,cluster_n=2",
 		"64x16x64,warps=8,stages=2,stream_k=1,cluster_n=2", "16x64x64,warps=8,stages=2,split=2,cluster_n=2",
-		"64x16x64,warps=8,stages=4,split=2,cluster=2x2",
+		"64x16x64,warps=8,stages=4,split=2,cluster=2x2", "64x16x64,warps=8,stages=2,split=4,tree=4",
+		"16x64x64,warps=8,stages=2,split=2,cluster_n=2,tree=8", "128x32x64,warps=12,stages=2,tree=8",
+		"64x256x64,warps=8,stages=2,tree=8",
 	} {
 		s := spec(t, config, "kk", gemm.FP16, gemm.FP32)
 		s.TilesC = false
@@ -74,6 +76,9 @@ func reducer(t *testing.T, s Spec) *ptx.Kernel {
 	e.Params(ptx.U32, "k_blocks", "tiles_m", "tiles_n", "tiles", "group_m", "m", "n", "last_m", "last_n",
 		"blocks_per_split", "per_split", "splits", "whole", "share", "shared")
 	e.Params(ptx.U64, "partials", "counters")
+	if e.levels() > 0 {
+		e.Params(ptx.U32, "blocks_per_leaf")
+	}
 	e.ranks()
 	tid := e.Special(ptx.TidX)
 	e.thread, e.consumer = e.And(tid, warpgroup-1), e.Shr(tid, 7)
@@ -81,28 +86,42 @@ func reducer(t *testing.T, s Spec) *ptx.Kernel {
 	for i := range sums {
 		sums[i] = e.Regs(g.columns/2, e.F32)
 	}
-	e.eachTile("reduce", func(tile tile) {
-		done, count, times, odd := e.Label("done"), e.F32(), e.B32(), e.F32()
-		e.CvtF32S32(count, tile.blocks)
-		e.MulLoS32(times, tile.blocks, tid)
-		first := e.F32()
-		e.CvtF32S32(first, times)
-		e.CvtF32S32(odd, e.Add(tile.k0, ptx.Int(1)))
-		e.MulF32(odd, odd, ptx.Float(0.1))
-		for _, of := range sums {
-			for i, v := range of {
-				e.MovF32(v, []ptx.Operand{count, first, odd, odd}[i%4])
+	e.eachTile("reduce", func(t tile) {
+		done := e.Label("done")
+		multiply := func(leaf tile, number ptx.Operand) {
+			count, times, odd := e.F32(), e.B32(), e.F32()
+			e.CvtF32S32(count, leaf.blocks)
+			e.MulLoS32(times, leaf.blocks, tid)
+			first := e.F32()
+			e.CvtF32S32(first, times)
+			at := e.Add(t.k0, ptx.Int(1))
+			if e.levels() > 0 {
+				e.MadLoS32(at, number, e.Mul(leaf.blocks, ptx.Int(s.Config.BlockK)), at)
+			}
+			e.CvtF32S32(odd, at)
+			e.MulF32(odd, odd, ptx.Float(0.1))
+			for _, of := range sums {
+				for i, v := range of {
+					e.MovF32(v, []ptx.Operand{count, first, odd, odd}[i%4])
+				}
 			}
 		}
-		if g.cluster > 1 {
-			e.If(tile.outside).Bra(done)
+		if e.levels() > 0 {
+			e.addLeaves(t, sums, multiply)
+		} else {
+			multiply(t, ptx.Operand{})
 		}
-		e.reduce(tile, sums, done)
+		if g.cluster > 1 {
+			e.If(t.outside).Bra(done)
+		}
+		if e.splits() || e.streams() {
+			e.reduce(t, sums, done)
+		}
 		// A lane's place: its tile by row, column and matrix, then its thread.
 		at, to, n := e.B32(), e.B64(), e.F32()
-		e.MadLoS32(at, tile.batch, e.Param32("tiles_m"), tile.row)
+		e.MadLoS32(at, t.batch, e.Param32("tiles_m"), t.row)
 		e.MadLoS32(at, at, ptx.Int(g.clusterM), e.rankM)
-		e.MadLoS32(at, at, e.Param32("tiles_n"), tile.column)
+		e.MadLoS32(at, at, e.Param32("tiles_n"), t.column)
 		e.MadLoS32(at, at, ptx.Int(g.clusterN), e.rankN)
 		e.MadLoS32(at, at, ptx.Int(warpgroup*g.consumers), tid)
 		e.CvtaToGlobalU64(to, e.Param64("out"))

@@ -32,8 +32,8 @@ type Spec struct {
 	PairsC bool
 	// Epilogue is what is done to C before it is stored.
 	Epilogue gemm.Epilogue
-	// Config is the configuration. GroupM and AxisSkew do not change the text, and of SplitK only whether it is above one
-	// does.
+	// Config is the configuration. GroupM and AxisSkew do not change the text, and of SplitK without a tree only whether it
+	// is above one does.
 	Config gemm.Config
 	// Processors is the number of SMs, 0 if unknown. It does not change the text.
 	Processors int
@@ -91,7 +91,9 @@ func (s Spec) Key() any { return s.key() }
 // key returns the specification without what the text does not depend on.
 func (s Spec) key() Spec {
 	s.Config.GroupM, s.Config.Kernel, s.Processors = 0, Name, 0
-	s.Config.SplitK = min(s.Config.SplitK, 2)
+	if Leaves(s.Config) == 1 {
+		s.Config.SplitK = min(s.Config.SplitK, 2)
+	}
 	if !Skewed(s.Config) {
 		s.Config.Axes, _ = s.Config.Axes.With(AxisSkew, "") // it only becomes shorter
 	}
@@ -117,6 +119,10 @@ type geometry struct {
 	// parts are the registers for the products of a block along K, which are added to the sums in fp32. It is 0 where the
 	// tensor cores add them.
 	parts int
+	// held is how many levels of the tree over the leaves of K wait in registers.
+	held int
+	// registers are those of a thread that multiplies, all of them.
+	registers int
 	// blockC is the columns of C that a tile has, tilesC how many of the tiles are left of a warpgroup that multiplies Cᵀ:
 	// a gate and what it is multiplied with lie blockC apart. loads is how many elements of R or C a thread loads before
 	// it adds one.
@@ -203,7 +209,7 @@ func Cluster(c gemm.Config) (alongM, alongN int) {
 				alongN, _ = strconv.Atoi(value)
 			}
 		case name == AxisStreamK && slices.Contains(streams, value), name == AxisSkew && slices.Contains(skews, value),
-			name == AxisPromote && slices.Contains(promotions, value):
+			name == AxisPromote && slices.Contains(promotions, value), name == AxisTree && slices.Contains(trees, value):
 		default:
 			return 0, 0
 		}
@@ -220,7 +226,14 @@ func Streams(c gemm.Config) bool {
 // Skewed reports whether tiles in a single row or column begin at different places along K.
 func Skewed(c gemm.Config) bool {
 	value, given := c.Axes.Get(AxisSkew)
-	return !given || value == skews[1]
+	return (!given || value == skews[1]) && Leaves(c) == 1
+}
+
+// Leaves returns in how many equal parts K is summed before these sums are added in a binary tree.
+func Leaves(c gemm.Config) int {
+	value, _ := c.Axes.Get(AxisTree)
+	n, _ := strconv.Atoi(value)
+	return max(n, 1)
 }
 
 // Promotes reports whether the sums of fp8 are added in fp32 after each block along K.
@@ -248,6 +261,8 @@ func (s *Spec) layout() (g geometry, reason arch.Reason, detail string) {
 	if split, several := registerSplits[g.consumers]; several {
 		registers = split.consumer
 	}
+	g.registers = registers
+	g.held = min(s.levels(), g.holds(registers))
 	g.loads = min(max(registers-g.sums-otherRegisters-activationRegisters, leastLoads), mostLoads)
 	g.threads = 32 * c.NumWarps
 	g.clusterM, g.clusterN = Cluster(s.Config)
@@ -317,14 +332,17 @@ func (s *Spec) belongs() (reason arch.Reason, detail string) {
 	case c.NumStages < leastStages || c.NumStages > mostStages:
 		return gemmgen.ReasonStages, fmt.Sprintf("%d stages: the family has %d to %d", c.NumStages, leastStages, mostStages)
 	case alongM == 0:
-		return arch.ReasonModelRule, fmt.Sprintf("the family has the axes %s, of %s, or %s, of 1, 2 or 4, and %s, %s and "+
-			"%s, of 0 or 1: not %s", AxisCluster, strings.Join(clusters, ", "), AxisClusterN, AxisStreamK, AxisSkew,
-			AxisPromote, c.Axes)
+		return arch.ReasonModelRule, fmt.Sprintf("the family has the axes %s, of %s, or %s, of 1, 2 or 4, %s, of %s, and "+
+			"%s, %s and %s, of 0 or 1: not %s", AxisCluster, strings.Join(clusters, ", "), AxisClusterN, AxisTree,
+			strings.Join(trees, ", "), AxisStreamK, AxisSkew, AxisPromote, c.Axes)
 	case alongM*alongN > 2 && c.NumStages < leastStagesOfCluster:
 		return gemmgen.ReasonStages, fmt.Sprintf("%d stages: a cluster of %dx%d CTAs has at least %d", c.NumStages, alongM,
 			alongN, leastStagesOfCluster)
 	case Streams(s.Config) && c.SplitK > 1:
 		return arch.ReasonModelRule, "stream_k splits K by itself: split_k has to be 1"
+	case Leaves(*c) > 1 && (Streams(*c) || Leaves(*c)%max(c.SplitK, 1) != 0):
+		return arch.ReasonModelRule, fmt.Sprintf("%d CTAs cannot share %d leaves of K: split_k divides %s, and stream_k is 0",
+			c.SplitK, Leaves(*c), AxisTree)
 	case s.BMajor == gemm.MajorK && c.BlockN%(alongM*swizzleRows) != 0:
 		return arch.ReasonModelRule, fmt.Sprintf("block_n %d is no multiple of %d, which a cluster of %d along M needs "+
 			"where B is contiguous along K", c.BlockN, alongM*swizzleRows, alongM)
@@ -369,7 +387,7 @@ func (s *Spec) Resources() (r Resources, reason arch.Reason, detail string) {
 		return r, reason, detail
 	}
 	r = Resources{
-		Threads: g.threads, Registers: min(g.sums+g.parts+otherRegisters, target.RegistersPerThread),
+		Threads: g.threads, Registers: min(g.sums*(1+g.held)+g.parts+otherRegisters, target.RegistersPerThread),
 		SharedMemory: unit.Bytes(g.sharedBytes),
 		Consumers:    g.consumers, Tiles: g.tiles,
 	}
@@ -401,7 +419,7 @@ func (s *Spec) Check(limits gemmgen.Limits) (reason arch.Reason, detail string) 
 			"a multiplication of 64x%d needs %d registers per thread, of %d threads each has %d",
 			g.columns, need, g.threads, limits.Registers(g.threads))
 	}
-	if need := g.sums + g.parts + other; need > available {
+	if need := g.sums*(1+g.held) + g.parts + other; need > available && g.held == 0 {
 		return arch.ReasonRegisters, fmt.Sprintf(
 			"%d tiles of 64x%d per warpgroup need about %d registers per thread, %d available",
 			g.tiles, g.columns, need, available)
@@ -436,6 +454,9 @@ func (s Spec) name() string {
 	}
 	if Promotes(c) {
 		name += "_promote"
+	}
+	if Leaves(c) > 1 {
+		name += fmt.Sprintf("_tree%dx%d", c.SplitK, Leaves(c)/c.SplitK)
 	}
 	return name + gemmgen.EpilogueSuffix(s.Epilogue)
 }

@@ -30,6 +30,9 @@ func (e *emitter) reduce(t tile, sums [][]ptx.Operand, done ptx.Operand) {
 	base := e.Pointer("partials") // the lane's part of the first block
 	e.MadWideU32(base, warp, ptx.Int(block/warps), base)
 	e.MadWideU32(base, lane, ptx.Int(16), base)
+	if stacks := e.s.stacks(e.g); stacks > 0 {
+		e.AddS64(base, base, ptx.Int(stacks))
+	}
 	mine, from, next := e.At(p.mine, block, base), e.At(p.first, block, base), e.At(p.next, block, base)
 	e.eachFour(sums, func(v []ptx.Operand, at int) { e.Store(ptx.Global(mine, at), v) })
 	e.FenceAcqRelGpu()
@@ -46,6 +49,10 @@ func (e *emitter) reduce(t tile, sums [][]ptx.Operand, done ptx.Operand) {
 	e.FenceAcqRelGpu()
 	e.BarWarpSync(ptx.Int(-1)) // a shuffle does not order memory: what lane 0 saw, the others must see
 
+	if e.s.Config.SplitK > 1 && Leaves(e.s.Config) > 1 {
+		e.addInTree(sums, from, block)
+		return
+	}
 	e.Sums.Clear(sums)
 	v := e.Regs(4, e.F32)
 	e.RepeatApart("add_part", p.count, func() {
@@ -65,11 +72,16 @@ func (e *emitter) reduce(t tile, sums [][]ptx.Operand, done ptx.Operand) {
 
 // eachFour calls f for each four sums of a lane, with their place in the warp's part of a block.
 func (e *emitter) eachFour(sums [][]ptx.Operand, f func(v []ptx.Operand, at int)) {
+	e.eachFourOf(32, sums, f)
+}
+
+// eachFourOf is eachFour for so many threads with a part.
+func (e *emitter) eachFourOf(threads int, sums [][]ptx.Operand, f func(v []ptx.Operand, at int)) {
 	at := 0
 	for _, tile := range sums {
 		for i := 0; i < len(tile); i += 4 {
 			f(tile[i:i+4], at)
-			at += 32 * 16
+			at += threads * 16
 		}
 	}
 }

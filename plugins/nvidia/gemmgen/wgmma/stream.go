@@ -34,10 +34,13 @@ func newShares(tiles, blocks, clusters int) shares {
 }
 
 // Workspace returns the device memory that a call needs beside its matrices. Where CTAs share tiles along K it is a
-// block of fp32 sums for each of two parts per CTA, and a counter per shared tile and warp.
+// block of fp32 sums for each of two parts per CTA, and a counter per shared tile and warp. With a tree, it begins with
+// the stacks of the CTAs.
 func (s Spec) Workspace(p gemm.Problem) (partials, counters unit.Bytes) {
 	if !Streams(s.Config) {
-		return gemmgen.Workspace(p, s.Config)
+		g, _, _ := s.layout()
+		partials, counters = gemmgen.Workspace(p, s.Config)
+		return partials + unit.Bytes(s.stacks(g)), counters
 	}
 	return unit.Bytes(2 * mostCTAs * s.Config.BlockM * s.Config.BlockN * 4),
 		unit.Bytes(2 * mostCTAs * s.Config.NumWarps * 4)

@@ -142,7 +142,7 @@ func (Family) Loop(_ *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop 
 		Latency:    wait,
 		StoreBytes: store,
 		WGMMA:      true, Columns: generator.Columns(c), Multiplies: o.DType, WarpsM: 1, WarpsN: 1, WarpsK: 1,
-		Sharers: alongM, SharersA: alongN, Streams: generator.Streams(c),
+		Sharers: alongM, SharersA: alongN, Streams: generator.Streams(c), Apart: spec(o, c).Apart(),
 	}
 }
 

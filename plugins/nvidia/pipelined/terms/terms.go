@@ -106,6 +106,9 @@ var kernelTerms = []model.Term{
 	input("transposed_copies", one, OfKernel, fromFamily,
 		"copies of all warps in a K step that transpose an operand element by element"),
 	input("store_bytes", bytes, OfKernel, fromFamily, "of the output that a thread stores at a time"),
+	input("apart", one, OfKernel, fromFamily,
+		"sums of parts of K that wait in memory until they are added in a tree, and one more, of all CTAs of a tile").
+		If("apart > 1"),
 	input("reduce_launches", one, OfKernel, fromFamily,
 		"launches that add up the sums of a split K; 0 if the last CTA of a tile does"),
 	input("family_slots", one, OfKernel, fromFamily,

@@ -1,0 +1,392 @@
+"""Exact training on one H200: bits, speed, a step of two layers, and the contract tests of RL-Kernel.
+
+    python3 run.py bits SEED | speed | trees | step | contract | summary        results go to $OUT
+
+bits      random M, rows, micro-batches and ranks (simulated on one GPU) against one whole product, eager and compiled. Two
+          processes, with seeds of their own, have the same digests of the whole products.
+speed     the products of Qwen3-8B's layers, forward and both gradients, beside cuBLAS: medians of CUDA graphs whose weights do
+          not fit into the L2
+trees     times by the number of leaves
+step      a training step of two layers of Qwen3-8B, plain, with PyTorch's deterministic algorithms, and in one order"""
+
+import concurrent.futures
+import json
+import math
+import os
+import pathlib
+import random
+import statistics
+import sys
+import time
+
+import torch
+
+import origami_gemm.torch as og
+from origami_gemm import _layers
+from origami_gemm.torch._exact import digest
+
+OUT = pathlib.Path(os.environ.get("OUT", "."))
+HERE = pathlib.Path(__file__).resolve().parent
+START = time.time()
+OPS = torch.ops.origami_gemm
+SHAPES = [(6144, 4096), (4096, 4096), (24576, 4096), (4096, 12288), (1536, 8960), (8960, 1536), (2048, 2048)]
+ROWS, BLOCK = 4096, 256
+QWEN = {"qkv": (6144, 4096), "o": (4096, 4096), "gate_up": (24576, 4096), "down": (4096, 12288)}
+SIZES = (16, 64, 256, 1024, 2048, 4096, 8192)
+
+
+def most(default):
+    return float(os.environ.get("SECONDS_MOST", default))
+
+
+def save(name, result):
+    result["seconds"] = round(time.time() - START, 1)
+    (OUT / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
+
+
+def leaves_of(k):
+    """The most leaves of whole blocks."""
+    return next(n for n in (8, 4, 2, 1) if k % (64 * n) == 0)
+
+
+def half(*shape):
+    return torch.randn(shape, device="cuda", dtype=torch.bfloat16)
+
+
+def over_ranks(a, w, leaves, ranks):
+    """a · wᵀ of so many ranks that have a part of K each."""
+    k = a.shape[1] // ranks
+    parts = [OPS.ordered_mm(a[:, i * k:(i + 1) * k], w[:, i * k:(i + 1) * k].t(), leaves // ranks, torch.float32) for i in range(ranks)]
+    return og.tree_sum(parts).bfloat16()
+
+
+def split(blocks):
+    """Micro-batches of a random number of blocks."""
+    parts = []
+    while blocks:
+        parts.append(random.randint(1, min(blocks, 7)))
+        blocks -= parts[-1]
+    return parts
+
+
+def bits(seed):
+    limit, rows = most(170 if seed == 1 else 130), []
+    for number, (n, k) in enumerate(SHAPES, 1):
+        torch.manual_seed(n * 131 + k)
+        random.seed(seed)
+        leaves, back, begin = leaves_of(k), leaves_of(n), time.time()
+        x, w, dy = half(ROWS, k), half(n, k) / math.sqrt(k), half(ROWS, n)
+        layer = lambda x, w, grad=None: og.linear(x, w, invariant=True, leaves=(leaves, back), tokens_per_block=BLOCK, grad=grad)
+        compiled = torch.compile(layer, dynamic=True)
+        a, v = x.clone().requires_grad_(), w.clone().requires_grad_()
+        y = layer(a, v)
+        y.backward(dy)
+        y, dx, dw = y.detach(), a.grad, v.grad
+        row = {"n": n, "k": k, "leaves": [leaves, back], "process": seed, "draws": 0, "different": {}, "errors": [],
+               "digests": [digest(t) for t in (y, dx, dw)]}
+        count = lambda what, same: row["different"].update({what: row["different"].get(what, 0) + (0 if same else 1)})
+        reference = x[:256].float() @ w.float().t()
+        row["wrong"] = not torch.allclose(y[:256].float(), reference, atol=3e-2, rtol=2e-2)
+        row["wrong_dw"] = not torch.allclose(dw.float(), dy.float().t() @ x.float(), atol=1.0, rtol=2e-2)
+        row["wrong_dx"] = not torch.allclose(dx[:256].float(), dy[:256].float() @ w.float(), atol=3e-1, rtol=2e-2)
+        grad = og.WeightGrad(w, BLOCK, batch=ROWS)
+        sizes = [min(ROWS, int(2 ** random.uniform(0, 12.01))) for _ in range(24)]  # each has kernels of its own
+        over = {t: [sizes[i] for i in range(4)] for t in (2, 4, 8)}
+        with concurrent.futures.ThreadPoolExecutor(14) as pool:
+            jobs = [pool.submit(OPS.ordered_mm, x[:m], w.t(), leaves) for m in sizes]
+            jobs += [pool.submit(OPS.ordered_mm, dy[:m], w, back) for m in sizes]
+            for t, of in over.items():
+                jobs += [pool.submit(over_ranks, x[:m], w, leaves, t) for m in of if t <= leaves]
+                jobs += [pool.submit(over_ranks, dy[:m], w.t(), back, t) for m in of if t <= back]
+            for job in jobs:
+                job.result()
+        torch.cuda.synchronize()
+        row["compiled"] = round(time.time() - begin, 1)
+        for draw in range(500):
+            if time.time() - START > limit * number / len(SHAPES):
+                break
+            m = random.choice(sizes)
+            at = random.randint(0, ROWS - m)
+            try:
+                part = x[at:at + m].clone().requires_grad_()
+                run = compiled if draw % 2 and draw > 20 else layer
+                got = run(part, w)
+                got.backward(dy[at:at + m])
+                kind = "compiled" if run is compiled else "eager"
+                count(f"forward {kind}", torch.equal(got, y[at:at + m]))
+                count(f"input's gradient {kind}", torch.equal(part.grad, dx[at:at + m]))
+                first, v = 0, w.detach().requires_grad_()
+                for blocks in split(ROWS // BLOCK):
+                    rows_of = slice(first, first + blocks * BLOCK)
+                    if draw % 8 == 0:
+                        run(x[rows_of], v, grad).backward(dy[rows_of])
+                    else:
+                        OPS.ordered_add_grad(grad.sums, grad.rows, dy[rows_of], x[rows_of], BLOCK)
+                    first += blocks * BLOCK
+                count("weight's gradient in micro-batches", torch.equal(grad.finish(torch.bfloat16), dw))
+                if draw % 3 == 0:
+                    m = random.choice(over[2])
+                    at = random.randint(0, ROWS - m)
+                elif m not in over[2]:
+                    continue
+                ranks = random.choice([t for t in (2, 4, 8) if t <= leaves])
+                count(f"forward over {ranks} ranks", torch.equal(over_ranks(x[at:at + m], w, leaves, ranks), y[at:at + m]))
+                ranks = random.choice([t for t in (2, 4, 8) if t <= back])
+                count(f"input's gradient over {ranks} ranks", torch.equal(over_ranks(dy[at:at + m], w.t(), back, ranks), dx[at:at + m]))
+            except Exception as e:
+                row["errors"].append(f"draw {draw}, M = {m}: {type(e).__name__}: {e}"[:400])
+                grad.rows[0] = 0
+                if len(row["errors"]) > 3:
+                    break
+            finally:
+                row["draws"] += 1
+        rows.append(row)
+        torch._dynamo.reset()
+        save(f"bits-{seed}", {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows})
+        print(n, k, row["compiled"], row["draws"], row["different"], row["wrong"], row["wrong_dx"], row["wrong_dw"], row["errors"][:1],
+              f"{time.time() - begin:.0f} s", flush=True)
+
+
+def graph(launches):
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for launch in launches:
+            launch()
+    torch.cuda.current_stream().wait_stream(side)
+    torch.cuda.synchronize()
+    g = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(g):
+        for launch in launches:
+            launch()
+    return g
+
+
+def timed(ways, count):
+    """Microseconds of a launch of each way, which take turns."""
+    graphs, times = {}, {who: [] for who in ways}
+    for who, launches in ways.items():
+        try:
+            graphs[who] = graph(launches)
+        except Exception as e:
+            print(f"{who}: {type(e).__name__}: {e}"[:300], flush=True)
+            del times[who]
+    for turn in range(9):
+        for who, g in graphs.items():
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            begin.record()
+            g.replay()
+            end.record()
+            end.synchronize()
+            if turn > 1:
+                times[who].append(begin.elapsed_time(end) * 1e3 / count)
+    return {who: statistics.median(of) for who, of in times.items()}
+
+
+def products(n, k, m, copies):
+    """The three products of a layer, each as ways of which each has a launch for each copy of the operands."""
+    xs, ws, gs = ([half(*shape) for _ in range(copies)] for shape in ((m, k), (n, k), (m, n)))
+    ordered = lambda a, b, leaves: lambda: OPS.ordered_mm(a, b, leaves)
+    plain = lambda a, b: lambda: torch.mm(a, b)
+    weight = lambda g, x, tokens: lambda: OPS.ordered_weight_grad(g, x, tokens)
+    triples = list(zip(xs, ws, gs))
+    yield "forward", {"cublas": [plain(x, w.t()) for x, w, _ in triples],
+                      "one order": [ordered(x, w.t(), 0) for x, w, _ in triples],
+                      "one leaf": [ordered(x, w.t(), 1) for x, w, _ in triples],
+                      "two leaves": [ordered(x, w.t(), 2) for x, w, _ in triples],
+                      "tree": [ordered(x, w.t(), leaves_of(k)) for x, w, _ in triples]}
+    yield "input", {"cublas": [plain(g, w) for _, w, g in triples],
+                    "one order": [ordered(g, w, 0) for _, w, g in triples],
+                    "one leaf": [ordered(g, w, 1) for _, w, g in triples],
+                    "two leaves": [ordered(g, w, 2) for _, w, g in triples],
+                    "tree": [ordered(g, w, leaves_of(n)) for _, w, g in triples]}
+    ways = {"cublas": [plain(g.t(), x) for x, _, g in triples], "one order": [weight(g, x, 0) for x, _, g in triples]}
+    for tokens in (1024, 2048, 4096):
+        if m > tokens:
+            ways[f"blocks of {tokens}"] = [weight(g, x, tokens) for x, _, g in triples]
+    yield "weight", ways
+
+
+def kernels():
+    """Which kernels the layers have, by layer."""
+    return {row.layer: row.kernel for row in og.explain() if row.kernel and row.calls}
+
+
+def speed():
+    rows, limit = [], most(110)
+    for m in sorted(SIZES, key=lambda m: (m not in (16, 1024, 8192), m)):
+        for name, (n, k) in QWEN.items():
+            if time.time() - START > limit:
+                print("out of time before", name, m)
+                continue
+            copies = max(2, min(16, math.ceil(200e6 / (2 * (n * k + m * (n + k))))))
+            for what, ways in products(n, k, m, copies):
+                us = timed(ways, copies)
+                rows.append({"layer": name, "n": n, "k": k, "m": m, "product": what, "us": {w: round(t, 2) for w, t in us.items()}})
+                print(name, m, what, {w: f"{t:.1f} ({us['cublas'] / t:.3f})" for w, t in us.items()}, flush=True)
+            save("speed", {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows, "kernels": kernels()})
+            torch.cuda.empty_cache()
+
+
+def trees():
+    """Prices of trees by leaves."""
+    rows = []
+    for n, k, m in ((4096, 4096, 4096), (4096, 12288, 4096), (4096, 24576, 4096), (4096, 12288, 8192), (4096, 12288, 1024),
+                    (1536, 8960, 2048), (4096, 12288, 256), (4096, 4096, 16)):
+        copies = max(2, min(8, math.ceil(200e6 / (2 * (n * k + m * (n + k))))))
+        pairs = [(half(m, k), half(n, k)) for _ in range(copies)]
+        ways = {"cublas": [lambda x=x, w=w: torch.mm(x, w.t()) for x, w in pairs]}
+        for leaves in (0, 1, 2, 4, 8):
+            if k % (64 * max(1, leaves)) == 0:
+                ways[str(leaves)] = [lambda x=x, w=w, leaves=leaves: OPS.ordered_mm(x, w.t(), leaves) for x, w in pairs]
+        us = timed(ways, copies)
+        rows.append({"n": n, "k": k, "m": m, "us": us})
+        print(n, k, m, {w: f"{t:.1f} ({us['cublas'] / t:.3f})" for w, t in us.items()}, flush=True)
+        save("trees", {"rows": rows, "kernels": kernels()})
+        torch.cuda.empty_cache()
+
+
+class Layer(torch.nn.Module):
+    """A decoder layer of Qwen3-8B without biases."""
+
+    def __init__(self, hidden=4096, heads=32, groups=8, head=128, wide=12288):
+        super().__init__()
+        make = lambda i, o: torch.nn.Linear(i, o, bias=False)
+        self.heads, self.groups, self.head = heads, groups, head
+        self.qkv, self.o = make(hidden, (heads + 2 * groups) * head), make(heads * head, hidden)
+        self.gate_up, self.down = make(hidden, 2 * wide), make(wide, hidden)
+        self.before, self.behind = torch.nn.RMSNorm(hidden), torch.nn.RMSNorm(hidden)
+
+    def forward(self, x):
+        b, t, _ = x.shape
+        q, k, v = self.qkv(self.before(x)).split([self.heads * self.head, self.groups * self.head, self.groups * self.head], -1)
+        q, k, v = (z.view(b, t, -1, self.head).transpose(1, 2) for z in (q, k, v))
+        with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION):
+            y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        x = x + self.o(y.transpose(1, 2).reshape(b, t, -1))
+        gate, up = self.gate_up(self.behind(x)).chunk(2, -1)
+        return x + self.down(torch.nn.functional.silu(gate) * up)
+
+
+def step():
+    """Times of a training step, and whether two runs, in one micro-batch and in two, agree."""
+    result, sequence, batch = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "ways": {}}, 2048, 4
+    torch.manual_seed(1)
+    x, target = half(batch, sequence, 4096), half(batch, sequence, 4096)
+    for way, deterministic, leaves in (("plain", False, None), ("deterministic", True, None), ("one order", True, 0), ("tree", True, (8, 8))):
+        for compiled in (False, True):
+            name = f"{way}{' compiled' if compiled else ''}"
+            try:
+                torch.use_deterministic_algorithms(deterministic)
+                torch.manual_seed(2)
+                model = torch.nn.Sequential(Layer(), Layer()).to("cuda", torch.bfloat16)
+                training = None if leaves is None else og.exact(model, sequence, sequence, sequence * batch, leaves)
+                optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+                run = torch.compile(model) if compiled else model
+
+                def one(micro):
+                    for part, wanted in zip(x.split(micro), target.split(micro)):
+                        ((run(part).float() - wanted.float()).square().sum() / target.numel()).backward()
+                    if training:
+                        training.finish()
+
+                digests = []
+                for micro in (batch, 1, batch):
+                    one(micro)
+                    digests.append([digest(model[0].qkv.weight.grad), digest(model[1].down.weight.grad)])
+                    optimizer.zero_grad()
+                times = []
+                for i in range(8):
+                    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                    begin.record()
+                    one(batch)
+                    optimizer.step()
+                    optimizer.zero_grad()
+                    end.record()
+                    end.synchronize()
+                    times.append(begin.elapsed_time(end))
+                result["ways"][name] = {"ms": statistics.median(times[2:]), "all": times, "again_equal": digests[0] == digests[2],
+                                        "micro_batches_equal": digests[0] == digests[1], "digests": digests[0]}
+                del model, training, optimizer
+            except Exception as e:
+                result["ways"][name] = {"error": f"{type(e).__name__}: {e}"[:600]}
+            torch._dynamo.reset()
+            torch.cuda.empty_cache()
+            print(name, result["ways"][name], flush=True)
+            save("step", result)
+    torch.use_deterministic_algorithms(False)
+
+
+def contract():
+    """RL-Kernel's own tests of its deterministic GEMM, with ours in its place."""
+    import types
+
+    from origami_gemm.torch import rl_kernel
+    folder = HERE / "rl-kernel"
+    for path in sorted(folder.glob("*.whl")):
+        sys.path.insert(0, str(path))
+    import pytest
+    sys.modules["triton"] = None  # its other backend is not what is tested
+    native = types.SimpleNamespace(**{name: getattr(rl_kernel, name) for name in dir(rl_kernel) if name.startswith("det_gemm")})
+    parts = {"rl_engine.kernels.ops.base": {"_C": native, "_EXT_AVAILABLE": True},
+             "rl_engine.kernels.ops.cuda.matmul": {"deterministic_gemm": rl_kernel.deterministic_gemm, "DetGemmOp": rl_kernel.DetGemmOp},
+             "rl_engine.backends.cuda.gemm": {"deterministic_gemm": rl_kernel.deterministic_gemm, "DetGemmOp": rl_kernel.DetGemmOp},
+             "rl_engine.kernels.gtest.tolerance": {"load_contract": lambda: json.loads((folder / "tolerance_contract.json").read_text())}}
+    for name, values in parts.items():
+        path = name.split(".")
+        for i in range(1, len(path) + 1):
+            module = sys.modules.setdefault(".".join(path[:i]), types.ModuleType(".".join(path[:i])))
+            module.__path__ = []
+        vars(module).update(values)
+
+    class Results:
+        def __init__(self):
+            self.rows = {}
+
+        def pytest_runtest_logreport(self, report):
+            if report.when == "call" or report.outcome != "passed":
+                self.rows[report.nodeid] = [report.outcome, str(report.longrepr)[-500:] if report.failed else ""]
+
+    results = Results()
+    code = pytest.main(["-q", "-rf", "-p", "no:cacheprovider", *map(str, sorted(folder.glob("test_*.py")))], plugins=[results])
+    count = {kind: sum(r[0] == kind for r in results.rows.values()) for kind in ("passed", "failed", "skipped")}
+    print(count, code)
+    save("contract", {"count": count, "tests": results.rows})
+
+
+def geomean(values):
+    values = list(values)
+    return math.exp(statistics.fmean(map(math.log, values))) if values else math.nan
+
+
+def summary():
+    read = lambda name: json.loads((OUT / f"{name}.json").read_text()) if (OUT / f"{name}.json").exists() else None
+    one, two = read("bits-1"), read("bits-2")
+    for result in filter(None, (one, two)):
+        rows = result["rows"]
+        print("bits:", sum(r["draws"] for r in rows), "draws of", len(rows), "shapes, different:",
+              {w: sum(r["different"].get(w, 0) for r in rows) for r in rows for w in r["different"]}, "errors:", sum(len(r["errors"]) for r in rows),
+              "wrong:", [(r["n"], r["k"]) for r in rows if r["wrong"] or r["wrong_dx"] or r["wrong_dw"]])
+    if one and two:
+        print("both processes agree:", all(a["digests"] == b["digests"] for a, b in zip(one["rows"], two["rows"])))
+    rows = (read("speed") or {"rows": []})["rows"]
+    for what in ("forward", "input", "weight"):
+        of = [r for r in rows if r["product"] == what]
+        for who in dict.fromkeys(w for r in of for w in r["us"] if w != "cublas"):
+            ratios = [(r["us"]["cublas"] / r["us"][who], r["layer"], r["m"]) for r in of if who in r["us"]]
+            print(f"{what}, {who}: {geomean(r[0] for r in ratios):.3f} of cuBLAS, worst {min(ratios)}, {len(ratios)} sizes")
+            prices = [r["us"][who] / r["us"]["one order"] for r in of if who in r["us"] and "one order" in r["us"]]
+            if prices and who != "one order":
+                print(f"    beside one order: {geomean(prices):.3f} of the time, at most {max(prices):.3f}")
+    for name, way in (read("step") or {"ways": {}})["ways"].items():
+        print("step,", name, {k: v for k, v in way.items() if k not in ("all", "digests")})
+    for row in (read("trees") or {"rows": []})["rows"]:
+        print("leaves:", row["n"], row["k"], row["m"], {w: round(t / row["us"]["0"], 3) for w, t in row["us"].items()})
+    print("contract:", (read("contract") or {}).get("count"))
+
+
+if __name__ == "__main__":
+    part = sys.argv[1]
+    if part != "contract":
+        _layers.octave = lambda m, turned=False: (m, m)  # kernels of the sizes that are measured, and no others
+    bits(int(sys.argv[2])) if part == "bits" else globals()[part](*sys.argv[2:])

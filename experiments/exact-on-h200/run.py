@@ -92,7 +92,7 @@ def bits(seed):
         grad = og.WeightGrad(w, BLOCK, batch=ROWS)
         sizes = [min(ROWS, int(2 ** random.uniform(0, 12.01))) for _ in range(24)]  # each has kernels of its own
         over = {t: [sizes[i] for i in range(4)] for t in (2, 4, 8)}
-        with concurrent.futures.ThreadPoolExecutor(14) as pool:
+        with concurrent.futures.ThreadPoolExecutor(14, initializer=torch.cuda.set_device, initargs=(0,)) as pool:
             jobs = [pool.submit(OPS.ordered_mm, x[:m], w.t(), leaves) for m in sizes]
             jobs += [pool.submit(OPS.ordered_mm, dy[:m], w, back) for m in sizes]
             for t, of in over.items():

@@ -146,34 +146,6 @@ func TestBandsOfAList(t *testing.T) {
 	}
 }
 
-// BenchmarkTables answers tables as servers of language models keep them, with one block_k: for the 384
-// configurations that they are tuned over, for all tiles without a split of K, and for the whole space.
-func BenchmarkTables(b *testing.B) {
-	triton := openH200(b, "triton")
-	one := []int{1}
-	for _, x := range []struct {
-		name  string
-		space arch.Space
-	}{
-		{"384", arch.Space{Kernel: "triton", SplitK: one, BlockM: []int{16, 32, 64, 128}, BlockN: []int{32, 64, 128, 256},
-			BlockK: []int{64, 128, 256}}},
-		{"unsplit", arch.Space{Kernel: "triton", SplitK: one}},
-		{"all", arch.Space{Kernel: "triton"}},
-	} {
-		b.Run(x.name, func(b *testing.B) {
-			i := 0
-			for b.Loop() {
-				p := layer(1, 1024+64*(i%500), 1024+128*(i%37))
-				i++
-				if _, err := ask.BandsOf(b.Context(), triton, x.space, p,
-					ask.Range{List: served, Same: []string{"block_k"}}, nil); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 // TestInvariantBands: bands of invariant kernels have one order of sums, and their prices are against all kernels.
 func TestInvariantBands(t *testing.T) {
 	for _, kernel := range []string{"wgmma", "triton", "mma"} {

@@ -17,6 +17,10 @@ var declared = []gemm.Axis{
 	{Name: "vector", Unit: "elements", Doc: "width of a load", Type: gemm.Integer, Default: "4"},
 }
 
+var plain = gemm.Config{
+	BlockM: 128, BlockN: 256, BlockK: 64, GroupM: 8, NumWarps: 8, NumStages: 3, SplitK: 1, Kernel: "triton",
+}
+
 func with(t *testing.T, c gemm.Config, pairs ...string) gemm.Config {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {

@@ -127,10 +127,3 @@ func TestGroupsAllocateNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
-
-func BenchmarkTilesOfGroups(b *testing.B) {
-	p := grouped(b, slices.Repeat([]int{64, 200, 0, 17}, 64)...)
-	for b.Loop() {
-		p.Groups.Tiles(128)
-	}
-}

@@ -113,68 +113,12 @@ func TestCallerGivesUp(t *testing.T) {
 	}
 }
 
-// A killed plugin restarts with everything that the host has sent before: the handle and the configuration lists.
-func TestKilledPluginCarriesOn(t *testing.T) {
-	h := hostOf(t, host.Options{}, "good")
-	a := open(t, h, arch.OpenRequest{Arch: "good"})
-	local, err := fake.Provider{Name: "good"}.Open(t.Context(), arch.OpenRequest{Arch: "good"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		compare(t, local, a)
-		if killed := killAll(t, "good"); killed != 1 {
-			t.Fatalf("killed %d processes, want 1", killed)
-		}
-	}
-	compare(t, local, a)
-}
-
 func TestPluginReplacedBehindARestart(t *testing.T) {
 	h := hostOf(t, host.Options{}, "drift")
 	a := open(t, h, arch.OpenRequest{Arch: "drift"})
 	killAll(t, "drift")
 	err := calls["Terms"](t.Context(), a)
 	wantFault(t, err, "drift", host.FaultNonsense, "differently after a restart")
-}
-
-func TestOnePluginDiesWhileAnotherAnswers(t *testing.T) {
-	h := hostOf(t, host.Options{}, "good", "bad", "panic.Estimate")
-	good, bad := open(t, h, arch.OpenRequest{Arch: "good"}), open(t, h, arch.OpenRequest{Arch: "bad"})
-	broken := open(t, h, arch.OpenRequest{Arch: "panic.Estimate"})
-	want, err := rank(t.Context(), good)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			got, err := rank(t.Context(), good)
-			if err != nil || !reflect.DeepEqual(got, want) {
-				t.Errorf("got %+v, %v", got, err)
-				return
-			}
-		}
-	})
-	for range 3 {
-		killAll(t, "bad")
-		if _, err := rank(t.Context(), bad); err != nil {
-			t.Error(err)
-		}
-		_, err := rank(t.Context(), broken)
-		wantFault(t, err, "panic.Estimate", host.FaultDied)
-	}
-	close(stop)
-	wg.Wait()
-	if n := starts(t, "good"); n != 1 {
-		t.Errorf("the good plugin was started %d times", n)
-	}
 }
 
 // Both directions take messages above 4 MiB, the default limit of gRPC.

@@ -7,7 +7,6 @@ import (
 	osexec "os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -221,40 +220,6 @@ func TestPythonExceptions(t *testing.T) {
 	}
 }
 
-// A kernel is closed after its last use. Compiling continues in the meantime.
-func TestPythonReleaseDuringMeasurement(t *testing.T) {
-	x := toy(t, host.Options{})
-	k, err := x.Compile(t.Context(), 0, gemm.New(64, 64, 64), toyConfig(toySlow))
-	if err != nil {
-		t.Fatal(err)
-	}
-	measured := make(chan error, 1)
-	go func() {
-		measured <- k.Measure(t.Context(), exec.MeasureOptions{}, func(exec.Sample) bool { return false })
-	}()
-	time.Sleep(200 * time.Millisecond) // it takes a second
-	var wg sync.WaitGroup
-	for range 20 {
-		wg.Go(func() {
-			if _, err := x.Compile(t.Context(), 0, gemm.New(64, 64, 64), toyConfig(toyWell)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if err := k.Close(); err != nil {
-		t.Error(err)
-	}
-	select {
-	case err := <-measured:
-		t.Errorf("20 kernels took longer to compile than a measurement of a second, which ended with %v", err)
-	default:
-	}
-	if err := <-measured; err != nil {
-		t.Errorf("the measurement: %v", err)
-	}
-}
-
 // readmeExample is the plugin in sdk/python/README.md.
 func readmeExample(t testing.TB) string {
 	t.Helper()
@@ -265,52 +230,6 @@ func readmeExample(t testing.TB) string {
 	_, code, _ := strings.Cut(string(text), "```python\n")
 	code, _, _ = strings.Cut(code, "```")
 	return code
-}
-
-func TestPythonReadme(t *testing.T) {
-	x, err := pythonHost(t, pythonPlugin(t, "sleepy", readmeExample(t)), host.Options{}).Executor(t.Context(), "sleepy")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = x.Close() }()
-	devices, err := x.Devices(t.Context())
-	if err != nil || len(devices) != 1 || devices[0].Name != "Pillow" {
-		t.Errorf("%+v, %v", devices, err)
-	}
-	p, c := gemm.New(3000, 64, 64), toyConfig(3)
-	c.Kernel = "triton"
-	k, err := x.Compile(t.Context(), 0, p, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n, err := k.Check(t.Context()); err != nil || !n.OK() {
-		t.Errorf("%+v, %v", n, err)
-	}
-	err = k.Measure(t.Context(), exec.MeasureOptions{Warmup: 1}, func(s exec.Sample) bool {
-		if s.Time < 3e-3 {
-			t.Errorf("3 ms of sleep took %v", s.Time)
-		}
-		return false
-	})
-	if err != nil {
-		t.Error(err)
-	}
-	c.SplitK = 2
-	if _, err := x.Compile(t.Context(), 0, p, c); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(),
-		"use split 1") {
-		t.Errorf("%v", err)
-	}
-}
-
-func TestPythonWithoutDevice(t *testing.T) {
-	t.Setenv("CUDA_VISIBLE_DEVICES", "none")
-	x := toy(t, host.Options{})
-	for range 2 { // a failure is not kept
-		if _, err := x.Devices(t.Context()); diag.KindOf(err) != diag.Device || !strings.Contains(err.Error(),
-			"no toys; buy some") {
-			t.Errorf("%v", err)
-		}
-	}
 }
 
 func TestPythonPluginThatCannotImport(t *testing.T) {

@@ -53,24 +53,6 @@ func TestReaderIsInterrupted(t *testing.T) {
 	}
 }
 
-func TestOpenFile(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "f")
-	if _, err := OpenFile(t.Context(), name); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("no file: %v", err)
-	}
-	if err := os.WriteFile(name, []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := OpenFile(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := io.ReadAll(f)
-	if string(got) != "text" || err != nil || f.Close() != nil {
-		t.Errorf("got %q, %v", got, err)
-	}
-}
-
 // A full disk leaves the file that was there, and no part of the new one. The limit is on the size of files, and for a
 // whole process, so that one is this test again.
 func TestReplaceOnFullDisk(t *testing.T) {
@@ -102,20 +84,6 @@ func TestReplaceOnFullDisk(t *testing.T) {
 	err := Replace(file, []byte(strings.Repeat("new ", 100)))
 	if !errors.Is(err, syscall.EFBIG) || !strings.Contains(err.Error(), "logic.json: it cannot be written: ") {
 		t.Errorf("%v", err)
-	}
-}
-
-// A device is written to, and stays what it is.
-func TestReplaceDevice(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "device")
-	if err := os.Symlink(os.DevNull, file); err != nil {
-		t.Skip(err)
-	}
-	if err := errors.Join(Writable(file), Replace(file, []byte("text"))); err != nil {
-		t.Fatal(err)
-	}
-	if info, err := os.Stat(file); err != nil || info.Mode().IsRegular() {
-		t.Errorf("it is %v now, %v", info.Mode(), err)
 	}
 }
 

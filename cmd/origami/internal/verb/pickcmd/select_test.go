@@ -2,88 +2,17 @@ package pickcmd
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-
-	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/fakearch"
 )
-
-// Flags become options, without anything being run.
-func TestSelectFlags(t *testing.T) {
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-	a := &session.Factory{Streams: iostreams.Plain(strings.NewReader(""), nil, nil),
-		Getenv: func(string) string { return "" }}
-	root := &cobra.Command{
-		Use: "origami", PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.Configure(cmd) },
-	}
-	config.Register(root.PersistentFlags())
-	got := &SelectOptions{Factory: a}
-	cmd := &cobra.Command{Use: "select", RunE: func(*cobra.Command, []string) error { return nil }}
-	got.register(cmd.Flags())
-	root.AddCommand(cmd)
-	root.SetArgs(strings.Fields("--arch toy1 --device big select -m 1 -n 2 --k 3 --batch 4 --trans-a --dtype bf16 " +
-		"--kernel fancy --option a=b --option c=d,e --json"))
-	if err := root.Execute(); err != nil {
-		t.Fatal(err)
-	}
-	if strings.Join(got.Factory.PluginOptions, " ") != "a=b c=d,e" {
-		t.Errorf("options %q", got.Factory.PluginOptions)
-	}
-	problem, err := got.Query.One(a.Settings.DType)
-	want := gemm.Problem{M: 1, N: 2, K: 3, Batch: 4, AMajor: gemm.MajorM, BMajor: gemm.MajorN, DType: gemm.BF16}
-	if err != nil || problem != want {
-		t.Errorf("problem %+v, %v", problem, err)
-	}
-	if s := a.Settings; s.Kernel != "fancy" || s.Format != "json" || s.Arch[0] != "toy1" || s.Device != "big" {
-		t.Errorf("settings %+v", s)
-	}
-}
-
-// Terminal and pipe get the card without being asked, and colour only where it is welcome.
-func TestFormatOfEveryStream(t *testing.T) {
-	for _, tc := range []struct {
-		terminal, colour bool
-		want             string
-	}{
-		{true, false, "pick        64x64x64 "},
-		{true, true, "pick        \x1b[1m\x1b[32m64x64x64 "},
-		{false, false, "pick        64x64x64 "},
-	} {
-		var out bytes.Buffer
-		streams := iostreams.Plain(strings.NewReader(""), &out, nil)
-		streams.Terminal, streams.Colour = tc.terminal, tc.colour
-		o := &SelectOptions{Factory: &session.Factory{
-			Streams: streams,
-			Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) {
-				return session.InProcess{Providers: fakearch.Providers()}, nil
-			},
-			Settings: config.Settings{Arch: []string{"toy1"}, DType: "fp16"},
-		}}
-		if err := question.Decode([]byte(`{"m":256,"n":256,"k":256}`), &o.Query.Product); err != nil {
-			t.Fatal(err)
-		}
-		if err := o.answer(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := streams.Flush(); err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(out.String(), tc.want) {
-			t.Errorf("terminal %v: %q lacks %q", tc.terminal, out.String(), tc.want)
-		}
-	}
-}
 
 // A row is answered while those behind it are still being written, in each format of rows. An interrupt and a reader
 // that goes away end the command where it waits for the next row, and what was written stays.

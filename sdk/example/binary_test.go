@@ -92,25 +92,6 @@ func fitting(tb testing.TB, a arch.Architecture, problems, sets int) ([]map[stri
 	return values, sample
 }
 
-// A fit sees the same times from a plugin binary as in process.
-func TestFittingAsPluginBinary(t *testing.T) {
-	remote := plugin(t).(fit.Tunable)
-	provider, err := example.Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
-	local, err := provider.Open(t.Context(), arch.OpenRequest{Arch: "example"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	values, sample := fitting(t, local, 10, 20)
-	want, err1 := local.(fit.Tunable).EstimateWith(t.Context(), values, sample)
-	got, err2 := remote.EstimateWith(t.Context(), values, sample)
-	if err1 != nil || err2 != nil || len(want) != len(values) || !reflect.DeepEqual(got, want) {
-		t.Errorf("got %v, %v\nwant %v, %v", got, err2, want, err1)
-	}
-}
-
 // BenchmarkFitting predicts 40 problems of 18 kernels under 40 sets of values: the derivatives of one step of a fit.
 func BenchmarkFitting(b *testing.B) {
 	remote := plugin(b).(fit.Tunable)
@@ -146,25 +127,4 @@ func BenchmarkFitting(b *testing.B) {
 			}
 		}
 	})
-}
-
-// BenchmarkPlugin selects from 1,000 candidates in the process of the plugin.
-func BenchmarkPlugin(b *testing.B) {
-	a := plugin(b)
-	axis := func(n int) []int {
-		values := make([]int, n)
-		for i := range values {
-			values[i] = 8 * (i + 1)
-		}
-		return values
-	}
-	space := arch.Space{BlockM: axis(10), BlockN: axis(10), BlockK: axis(10)}
-	request := selector.Request{Problems: make([]gemm.Problem, 1), Space: space, Top: 1}
-	for i := 0; b.Loop(); i++ {
-		request.Problems[0] = gemm.New(64+i%4096, 4096, 4096)
-		results, err := selector.Rank(b.Context(), a, request)
-		if err != nil || results[0].Feasible != 1000 {
-			b.Fatal(results, err)
-		}
-	}
 }

@@ -19,26 +19,31 @@ import (
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
-// alive lists the processes of a plugin mode that have the test's directory for temporary files.
-func alive(t testing.TB, mode string) []int {
+// processes lists the processes that have the test's directory for temporary files and such arguments.
+func processes(t testing.TB, are func(args []string) bool) (pids []int) {
 	t.Helper()
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	if dirs == nil {
 		t.Skip("needs /proc")
 	}
-	var pids []int
 	for _, dir := range dirs {
 		cmdline, _ := os.ReadFile(dir + "/cmdline")
 		environ, _ := os.ReadFile(dir + "/environ")
-		args := strings.Split(string(cmdline), "\x00")
-		is := len(args) > 2 && args[1] == asPlugin && args[2] == mode || filepath.Base(args[0]) == host.Prefix+mode
 		ours := slices.Contains(strings.Split(string(environ), "\x00"), "TMPDIR="+os.TempDir())
-		if is && ours && lives(filepath.Base(dir)) {
+		if ours && are(strings.Split(string(cmdline), "\x00")) && lives(filepath.Base(dir)) {
 			pid, _ := strconv.Atoi(filepath.Base(dir))
 			pids = append(pids, pid)
 		}
 	}
 	return pids
+}
+
+// alive lists the processes of a plugin mode.
+func alive(t testing.TB, mode string) []int {
+	t.Helper()
+	return processes(t, func(args []string) bool {
+		return len(args) > 2 && args[1] == asPlugin && args[2] == mode || filepath.Base(args[0]) == host.Prefix+mode
+	})
 }
 
 func noneAlive(t *testing.T, mode string) {

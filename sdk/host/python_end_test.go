@@ -63,6 +63,7 @@ func TestPythonPluginEndsWithItsInput(t *testing.T) {
 }
 
 func TestPythonPluginDiesWithTheHost(t *testing.T) {
+	t.Setenv("TMPDIR", shortDir(t))
 	path := pythonPlugin(t, "toy", toySource(t))
 	lock := filepath.Join(t.TempDir(), "lock")
 	if _, err := host.Trust(t.Context(), lock, path); err != nil {
@@ -94,21 +95,8 @@ func TestPythonPluginDiesWithTheHost(t *testing.T) {
 	}
 }
 
-// running lists the processes that run a script and are not zombies.
-func running(t testing.TB, script string) []string {
+// running lists the processes that run a script.
+func running(t testing.TB, script string) []int {
 	t.Helper()
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	if dirs == nil {
-		t.Skip("needs /proc")
-	}
-	var pids []string
-	for _, dir := range dirs {
-		cmdline, _ := os.ReadFile(dir + "/cmdline")
-		status, _ := os.ReadFile(dir + "/status")
-		if args := strings.Split(string(cmdline), "\x00"); len(args) > 1 && args[1] == script &&
-			!strings.Contains(string(status), "State:\tZ") {
-			pids = append(pids, filepath.Base(dir))
-		}
-	}
-	return pids
+	return processes(t, func(args []string) bool { return len(args) > 1 && args[1] == script })
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -52,19 +51,9 @@ func lenderOf(t testing.TB, mode string) string {
 }
 
 // lenders are the processes of lenders of a mode, each with a shell.
-func lenders(t testing.TB, mode string) (pids []int) {
+func lenders(t testing.TB, mode string) []int {
 	t.Helper()
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
-		text, _ := os.ReadFile(dir + "/cmdline")
-		environ, _ := os.ReadFile(dir + "/environ")
-		args := strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
-		if len(args) > 3 && args[1] == asLender && args[3] == mode && strings.Contains(string(environ), os.TempDir()) {
-			pid, _ := strconv.Atoi(filepath.Base(dir))
-			pids = append(pids, pid)
-		}
-	}
-	return pids
+	return processes(t, func(args []string) bool { return len(args) > 3 && args[1] == asLender && args[3] == mode })
 }
 
 // An executor at the other end of a command is as one of this machine: what ends it, on either side, is one error, and

@@ -92,9 +92,7 @@ func (g *grid) add(name string, cell func(i int, a *ask.Ranking, e *ask.Entry) s
 	for i := range g.r.Sides {
 		text := absent
 		if a, e := g.r.Best(i); a != nil {
-			if text = cell(i, a, e); text == "" {
-				text = absent
-			}
+			text = cmp.Or(cell(i, a, e), absent)
 		}
 		found = found || text != absent
 		cells = append(cells, text)

@@ -71,7 +71,7 @@ func TestInputs(t *testing.T) {
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "input\tbytes\tpeak MB\tseconds\texit\tstderr")
-	for i, h := range slices.Concat(tables, texts, oneLiners, logics, models, remote, pages, answers, streams, executors) {
+	for i, h := range slices.Concat(inputsOf(t), remote, pages, answers, streams, executors) {
 		t.Run(h.name, func(t *testing.T) {
 			if (h.slow || i%2 != 0) && os.Getenv("ORIGAMI_TEST_ALL") != "1" {
 				t.Skip("ORIGAMI_TEST_ALL=1 gives it")

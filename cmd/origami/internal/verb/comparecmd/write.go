@@ -343,7 +343,7 @@ func levelCell(l *ask.MemoryLevel) string {
 	return strings.Join(words, ", ")
 }
 
-// shareOf writes a share of something, and nothing for one that is unknown.
+// shareOf writes a share of something. An unknown share is empty.
 func shareOf(share float64, of string) string {
 	switch {
 	case share <= 0:

@@ -18,7 +18,7 @@ type ExplainOptions struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
 	question.Explained
-	// Diff is another configuration, to be set beside the one that is explained.
+	// Diff is a second configuration, to be set beside the explained one.
 	Diff string
 	// Terms asks a page for every number.
 	Terms bool

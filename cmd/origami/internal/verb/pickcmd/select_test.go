@@ -2,6 +2,7 @@ package pickcmd
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -13,6 +14,39 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/internal/testing/fakearch"
 )
+
+// Terminal and pipe get the card without being asked, and colour only where it is welcome.
+func TestFormatOfEveryStream(t *testing.T) {
+	for _, tc := range []struct {
+		terminal, colour bool
+		want             string
+	}{
+		{true, false, "pick        64x64x64 "},
+		{true, true, "pick        \x1b[1m\x1b[32m64x64x64 "},
+		{false, false, "pick        64x64x64 "},
+	} {
+		var out bytes.Buffer
+		streams := iostreams.Plain(strings.NewReader(""), &out, nil)
+		streams.Terminal, streams.Colour = tc.terminal, tc.colour
+		cmd := NewSelect(&session.Factory{
+			Streams: streams,
+			Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) {
+				return session.InProcess{Providers: fakearch.Providers()}, nil
+			},
+			Settings: config.Settings{Arch: []string{"toy1"}, DType: "fp16"},
+		})
+		cmd.SetArgs(strings.Fields("-m 256 --n 256 -k 256"))
+		if err := cmd.ExecuteContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := streams.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), tc.want) {
+			t.Errorf("terminal %v: %q lacks %q", tc.terminal, out.String(), tc.want)
+		}
+	}
+}
 
 // A row is answered while those behind it are still being written, in each format of rows. An interrupt and a reader
 // that goes away end the command where it waits for the next row, and what was written stays.

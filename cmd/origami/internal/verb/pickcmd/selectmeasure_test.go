@@ -223,3 +223,19 @@ func TestMeasureMistakes(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// The card says what was measured and what came of it.
+func TestMeasuredCard(t *testing.T) {
+	out, err := answers(t, 0.1, &exectest.Executor{Noise: 0.01}, "table", func(o *SelectOptions) {
+		o.Measure, o.Regret = "2", true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{" interval ", "\nunmeasured  expected regret ", "\nmeasured    ", "the choice\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q lacks %q", out, want)
+		}
+	}
+	t.Log(out)
+}

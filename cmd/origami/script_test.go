@@ -24,6 +24,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/serve"
 )
 
@@ -104,19 +105,11 @@ func TestScripts(t *testing.T) {
 // binary returns the path of an origami to run: this test binary under the name.
 func binary(t testing.TB) string {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	origami := filepath.Join(t.TempDir(), "origami")
 	if os.Link(self, origami) != nil { // another file system
-		content, err := os.ReadFile(self)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(origami, content, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		content := must.Get(os.ReadFile(self))(t)
+		must.Do(t, os.WriteFile(origami, content, 0o700))
 	}
 	return origami
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/example"
 	"github.com/origami-gemm/origami/sdk/host"
 )
@@ -31,29 +32,18 @@ func plugin(t testing.TB) arch.Architecture {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if _, err := host.Trust(t.Context(), lock, path); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(host.Trust(t.Context(), lock, path))(t)
 	h := host.New(host.Options{LockFile: lock})
 	t.Cleanup(func() { _ = h.Close() })
-	a, err := h.Open(t.Context(), arch.OpenRequest{Arch: "example"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(h.Open(t.Context(), arch.OpenRequest{Arch: "example"}))(t)
 	return a
 }
 
 // The example gives the same results from a plugin binary as in process.
 func TestAsPluginBinary(t *testing.T) {
 	remote := plugin(t)
-	provider, err := example.Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
-	local, err := provider.Open(t.Context(), arch.OpenRequest{Arch: "example"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	provider := must.Get(example.Provider())(t)
+	local := must.Get(provider.Open(t.Context(), arch.OpenRequest{Arch: "example"}))(t)
 	request := selector.Request{Problems: []gemm.Problem{
 		gemm.New(4096, 4096, 4096), gemm.New(1, 5, 77), gemm.New(16, 8192, 8192),
 	}}
@@ -83,10 +73,7 @@ func fitting(tb testing.TB, a arch.Architecture, problems, sets int) ([]map[stri
 	var sample []fit.Kernels
 	for i := range problems {
 		p := gemm.New(64*(1+i), 1024, 4096)
-		list, err := a.Candidates(tb.Context(), p, arch.Space{})
-		if err != nil {
-			tb.Fatal(err)
-		}
+		list := must.Get(a.Candidates(tb.Context(), p, arch.Space{}))(tb)
 		sample = append(sample, fit.Kernels{Problem: p, Configs: list.Configs})
 	}
 	return values, sample

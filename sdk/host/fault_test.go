@@ -18,6 +18,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/internal/testing/fake"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -125,17 +126,12 @@ func TestPluginReplacedBehindARestart(t *testing.T) {
 func TestLargeMessages(t *testing.T) {
 	h := hostOf(t, host.Options{}, "big")
 	a := open(t, h, arch.OpenRequest{Arch: "big"})
-	c, err := a.Candidates(t.Context(), problem, arch.Space{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(a.Candidates(t.Context(), problem, arch.Space{}))(t)
 	if len(c.Configs) < bigCount || len(c.Rejected) != bigCount {
 		t.Fatalf("%d candidates, %d rejected", len(c.Configs), len(c.Rejected))
 	}
 	est := make([]arch.Estimate, len(c.Configs))
-	if err := a.Estimate(t.Context(), est, problem, c.Configs); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Estimate(t.Context(), est, problem, c.Configs))
 	for i := range est {
 		if est[i] != est[i%len(configs)] {
 			t.Fatalf("estimate %d is not that of the same configuration at %d", i, i%len(configs))
@@ -188,10 +184,7 @@ func TestSlowStartIsWaitedFor(t *testing.T) {
 	// Each writes to its file and then sleeps, so that they slept at the same time if they did not write far apart.
 	var wrote [2]time.Time
 	for i, mode := range []string{"slow.1", "slow.2"} {
-		info, err := os.Stat(started(mode))
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must.Get(os.Stat(started(mode)))(t)
 		wrote[i] = info.ModTime()
 	}
 	if d := wrote[1].Sub(wrote[0]).Abs(); d >= slowStart {
@@ -206,13 +199,9 @@ func TestLogs(t *testing.T) {
 	var out syncBuffer
 	logger := hclog.New(&hclog.LoggerOptions{Name: "origami", Level: hclog.Debug, Output: &out})
 	h := hostOf(t, host.Options{Logger: logger}, "print.Terms", "badlog")
-	if err := calls["Terms"](t.Context(), open(t, h, arch.OpenRequest{Arch: "print.Terms"})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, calls["Terms"](t.Context(), open(t, h, arch.OpenRequest{Arch: "print.Terms"})))
 	open(t, h, arch.OpenRequest{Arch: "badlog"}) // malformed log lines do no harm
-	if err := h.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.Close())
 	for _, want := range []string{
 		"[WARN]  origami.print.Terms: to the log: call=Terms", "origami.print.Terms: to standard output",
 		"origami.print.Terms: to standard error",

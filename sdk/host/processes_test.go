@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -127,13 +128,8 @@ func startHost(t *testing.T, f folder, moment, tmp string) (*exec.Cmd, *bufio.Sc
 	t.Helper()
 	cmd := exec.Command(os.Args[0], asHost, string(f), moment)
 	cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() }) // if the test failed; otherwise it has ended
 	lines := bufio.NewScanner(out)
 	if moment != "" && (!lines.Scan() || lines.Text() != "ready") {
@@ -197,9 +193,7 @@ func TestEndOfTheHost(t *testing.T) {
 func endOutcome(t *testing.T, signal syscall.Signal, moment string) string {
 	f, tmp := folder(t.TempDir()), shortDir(t)
 	if at := map[string]string{"starting a plugin": "start", "during a call": "Terms"}[moment]; at != "" {
-		if err := f.arm(at, "hangs"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.arm(at, "hangs"))
 	}
 	cmd, lines := startHost(t, f, moment, tmp)
 	if len(f.lines(startsFile)) != 1 || !lives(f.lines(startsFile)[0]) {

@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/conformance"
 	"github.com/origami-gemm/origami/sdk/host"
 )
@@ -39,10 +40,7 @@ const (
 // pythonPlugin writes a plugin's file from a source with a main part, and returns its path.
 func pythonPlugin(t testing.TB, name, source string) string {
 	t.Helper()
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(filepath.Abs("../.."))(t)
 	python, err := osexec.LookPath("python3")
 	// The plugins set their paths themselves: a host does not pass on PYTHONPATH.
 	paths := []string{filepath.Join(root, "sdk/python"), filepath.Join(root, "bin/tools/python")}
@@ -62,18 +60,13 @@ func pythonPlugin(t testing.TB, name, source string) string {
 		t.Skipf("needs python3 with grpcio and protobuf (make python-test): %v", err)
 	}
 	path := filepath.Join(t.TempDir(), host.Prefix+name)
-	if err := os.WriteFile(path, []byte(lines+source), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(lines+source), 0o755))
 	return path
 }
 
 func toySource(t testing.TB) string {
 	t.Helper()
-	source, err := os.ReadFile("../python/tests/toy.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(os.ReadFile("../python/tests/toy.py"))(t)
 	return string(source)
 }
 
@@ -81,9 +74,7 @@ func toySource(t testing.TB) string {
 func pythonHost(t testing.TB, path string, o host.Options) *host.Host {
 	t.Helper()
 	o.Plugins, o.LockFile = []string{path}, filepath.Join(t.TempDir(), "plugins.lock")
-	if _, err := host.Trust(t.Context(), o.LockFile, path); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(host.Trust(t.Context(), o.LockFile, path))(t)
 	h := host.New(o)
 	t.Cleanup(func() { _ = h.Close() })
 	return h
@@ -92,10 +83,7 @@ func pythonHost(t testing.TB, path string, o host.Options) *host.Host {
 func toy(t testing.TB, o host.Options) exec.Executor {
 	t.Helper()
 	h := pythonHost(t, pythonPlugin(t, "toy", toySource(t)), o)
-	x, err := h.Executor(t.Context(), "toy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must.Get(h.Executor(t.Context(), "toy"))(t)
 	t.Cleanup(func() { _ = x.Close() })
 	return x
 }
@@ -110,10 +98,7 @@ func TestPythonExecutor(t *testing.T) {
 	x := toy(t, host.Options{Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Debug, Output: &log})})
 	ctx := t.Context()
 
-	devices, err := x.Devices(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	devices := must.Get(x.Devices(ctx))(t)
 	if d := devices[0]; len(devices) != 1 || d.Name != "Toy ™" || d.Arch != "toy1" ||
 		d.Attributes["clock"] != 1.5e9 || len(d.Attributes) != 2 ||
 		d.Kernels[0] != "toy" || d.Libraries[0] != "toylib" {
@@ -127,10 +112,7 @@ func TestPythonExecutor(t *testing.T) {
 		t.Errorf("%+v, %v", e, err)
 	}
 
-	k, err := x.Compile(ctx, 0, gemm.New(100, 50, 30), toyConfig(toyWell))
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(x.Compile(ctx, 0, gemm.New(100, 50, 30), toyConfig(toyWell)))(t)
 	if r := k.Resources(); r != (exec.Resources{Registers: 128, SpillBytes: 8, SharedMemory: 4096, CTAsPerSM: 2}) {
 		t.Errorf("%+v", r)
 	}
@@ -164,10 +146,7 @@ func TestPythonExecutor(t *testing.T) {
 // The toy and the README's example pass the conformance suite for executors.
 func TestPythonConformance(t *testing.T) {
 	for name, source := range map[string]string{"toy": toySource(t), "sleepy": readmeExample(t)} {
-		conn, err := pythonHost(t, pythonPlugin(t, name, source), host.Options{}).Connection(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(pythonHost(t, pythonPlugin(t, name, source), host.Options{}).Connection(t.Context(), name))(t)
 		conformance.Run(t.Context(), name, conn, conformance.ExecutorChecks(), conformance.Options{},
 			func(r conformance.Result) {
 				if r.Failed() || r.Skipped != "" && r.Name != "libraries" {
@@ -209,10 +188,7 @@ func TestPythonExceptions(t *testing.T) {
 				t.Errorf("%v (kind %v), want kind %v and %q", err, diag.KindOf(err), c.kind, c.says)
 			}
 			// After any failure the next call works, in the same process or a new one.
-			k, err = x.Compile(t.Context(), 0, p, toyConfig(toyWrong))
-			if err != nil {
-				t.Fatal(err)
-			}
+			k = must.Get(x.Compile(t.Context(), 0, p, toyConfig(toyWrong)))(t)
 			if n, err := k.Check(t.Context()); err != nil || n.OK() || n.Wrong != 7 {
 				t.Errorf("%+v, %v", n, err)
 			}
@@ -223,10 +199,7 @@ func TestPythonExceptions(t *testing.T) {
 // readmeExample is the plugin in sdk/python/README.md.
 func readmeExample(t testing.TB) string {
 	t.Helper()
-	text, err := os.ReadFile("../python/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../python/README.md"))(t)
 	_, code, _ := strings.Cut(string(text), "```python\n")
 	code, _, _ = strings.Cut(code, "```")
 	return code

@@ -13,6 +13,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -36,17 +37,10 @@ func lenderOf(t testing.TB, mode string) string {
 	t.Helper()
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", shortDir(t))
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	path, lock := filepath.Join(dir, host.Prefix+executorPrefix+mode), filepath.Join(dir, "lock")
-	if err := os.Symlink(self, path); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := host.Trust(t.Context(), lock, path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(self, path))
+	must.Get(host.Trust(t.Context(), lock, path))(t)
 	return fmt.Sprintf("%s %s %s %s", self, asLender, lock, mode)
 }
 

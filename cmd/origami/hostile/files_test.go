@@ -4,6 +4,7 @@ package hostile
 
 import (
 	"fmt"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"io"
 	"maps"
 	"os"
@@ -26,10 +27,7 @@ type files = map[string]func(io.Writer)
 // N bytes, and so does `% N`, with a number in it each time.
 func inputsOf(t *testing.T) (list []input) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/inputs.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile("testdata/inputs.txt"))(t)
 	all := strings.NewReplacer("$VALUES", manyValues(), "$COMMAS", strings.Repeat(",", 999)).Replace(string(data))
 	for line := range strings.SplitSeq(strings.TrimSpace(all), "\n") {
 		text, below := strings.CutPrefix(line, "\t")

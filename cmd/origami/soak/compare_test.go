@@ -3,6 +3,7 @@
 package soak
 
 import (
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,10 +20,7 @@ const (
 
 func parsed(t *testing.T, text string) records {
 	t.Helper()
-	r, err := parseRecords([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(parseRecords([]byte(text)))(t)
 	return r
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/viper"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func load(t *testing.T, file string, env map[string]string, args ...string) (Settings, error) {
@@ -21,18 +22,12 @@ func load(t *testing.T, file string, env map[string]string, args ...string) (Set
 	Register(flags)
 	flags.String("dtype", "", "")
 	flags.String("kernel", "", "")
-	if err := flags.Parse(args); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, flags.Parse(args))
 	home := t.TempDir()
 	if file != "" {
 		dir := filepath.Join(home, "origami")
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "settings.yaml"), []byte(file), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(dir, 0o755))
+		must.Do(t, os.WriteFile(filepath.Join(dir, "settings.yaml"), []byte(file), 0o600))
 	}
 	t.Setenv("XDG_CONFIG_HOME", home)
 	for name, value := range env {
@@ -81,10 +76,7 @@ func TestPrecedence(t *testing.T) {
 		{"--json=false is nothing", "format: csv", nil, []string{"--json=false"}, "format", "csv"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s, err := load(t, tc.file, tc.env, tc.args...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(load(t, tc.file, tc.env, tc.args...))(t)
 			got := valueOf(&s, tc.key)
 			switch tc.key {
 			case "arch":
@@ -197,13 +189,9 @@ func TestSettingsOfOthers(t *testing.T) {
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "settings.yaml")
-	if err := os.WriteFile(file, []byte("dtype: fp8\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("dtype: fp8\n"), 0o600))
 	for mode, want := range map[fs.FileMode]int{0o600: 0, 0o644: 0, 0o666: 1} {
-		if err := os.Chmod(file, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(file, mode))
 		t.Setenv("ORIGAMI_SETTINGS", "")
 		var s Settings
 		l := layers{viper.New(), pflag.NewFlagSet("", pflag.ContinueOnError), "", nil}
@@ -217,9 +205,7 @@ func TestSettingsOfOthers(t *testing.T) {
 
 func TestSettingsFlag(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mine.yaml")
-	if err := os.WriteFile(file, []byte("dtype: fp8\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("dtype: fp8\n"), 0o600))
 	for name, try := range map[string]func() (Settings, error){
 		"flag": func() (Settings, error) { return load(t, "dtype: bf16", nil, "--settings", file) },
 		"environment": func() (Settings, error) {

@@ -31,6 +31,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/fakearch"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/site/page"
 )
 
@@ -53,10 +54,7 @@ func serverOf(t testing.TB, p arch.Provider, o Options) *Server {
 	if o.TimeLimit == 0 {
 		o.TimeLimit = time.Minute
 	}
-	s, err := New(t.Context(), f, Served, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(t.Context(), f, Served, o))(t)
 	return s
 }
 
@@ -85,19 +83,11 @@ const shape256 = "m=256&n=256&k=256"
 // described asks for an answer and holds it against the description of its path.
 func described(t *testing.T, s *Server, path, query string) {
 	t.Helper()
-	text, err := jsonschema.UnmarshalJSON(get(s, "/openapi.json").Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(jsonschema.UnmarshalJSON(get(s, "/openapi.json").Body))(t)
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("api.json", text); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.AddResource("api.json", text))
 	at := "#/paths/~1api~1v1~1" + path + "/get/responses/200/content/application~1json/schema"
-	schema, err := c.Compile("api.json" + at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(c.Compile("api.json" + at))(t)
 	w := get(s, "/api/v1/"+path+query)
 	answer, err := jsonschema.UnmarshalJSON(w.Body)
 	if err != nil || w.Code != http.StatusOK {
@@ -151,10 +141,7 @@ func TestPartOfAnAnswer(t *testing.T) {
 // no flags and no commands. testdata/questions.txt has the code and the error of each question, or with … its beginning.
 func TestBadQuestions(t *testing.T) {
 	s := serverOf(t, fakearch.Toy{}, Options{Local: true})
-	questions, err := os.ReadFile("testdata/questions.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	questions := must.Get(os.ReadFile("testdata/questions.txt"))(t)
 	for line := range strings.Lines(string(questions)) {
 		question, want, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " => ")
 		code, target, _ := strings.Cut(question, " ")
@@ -341,9 +328,7 @@ func TestMarkup(t *testing.T) {
 		t.Errorf("%d answers", len(answers))
 	}
 	var out bytes.Buffer
-	if err := page.Write(&out, markup, map[string]string{markup: markup}, answers); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, page.Write(&out, markup, map[string]string{markup: markup}, answers))
 	text := out.String()
 	if ends, begins := strings.Count(text, "</script>"), strings.Count(text, "<script"); ends != begins ||
 		strings.Contains(text, "<img") {
@@ -478,15 +463,10 @@ func TestUnreadAnswers(t *testing.T) {
 	most := mostUnread / mostAnswer
 	var silent []net.Conn
 	for range max(cap(s.working), most) + 2 {
-		c, err := net.Dial("tcp", server.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(net.Dial("tcp", server.Listener.Addr().String()))(t)
 		defer c.Close()
 		silent = append(silent, c)
-		if _, err := io.WriteString(c, "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.WriteString(c, "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n"))(t)
 		for {
 			answers, bytes := unread()
 			if bytes > mostUnread {
@@ -498,19 +478,13 @@ func TestUnreadAnswers(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		// The oldest is cut off, so that a new one is answered.
-		r, err := http.Get(server.URL + "/api/v1/archs")
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.Get(server.URL + "/api/v1/archs"))(t)
 		if _ = r.Body.Close(); r.StatusCode != http.StatusOK {
 			t.Fatalf("%d clients do not read: %d", len(silent), r.StatusCode)
 		}
 	}
 	for i, c := range []net.Conn{silent[0], silent[len(silent)-1]} {
-		r, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.ReadResponse(bufio.NewReader(c), nil))(t)
 		n, err := io.Copy(io.Discard, r.Body)
 		if whole := err == nil && n == mostAnswer; whole != (i == 1) {
 			t.Errorf("client %d has %d bytes, %v", i, n, err)
@@ -555,10 +529,7 @@ func TestConcurrentQuestions(t *testing.T) {
 func TestServeEnds(t *testing.T) {
 	p := stuck{asked: make(chan struct{}, 1)}
 	s := serverOf(t, p, Options{Local: true})
-	l, err := net.Listen("tcp", "localhost:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "localhost:0"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ctx, l) }()

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"io"
 	"os"
 	"os/exec"
@@ -59,13 +60,8 @@ func TestReplaceOnFullDisk(t *testing.T) {
 	file := os.Getenv("REPLACE_TEST_FILE")
 	if file == "" {
 		file = filepath.Join(t.TempDir(), "logic.json")
-		if err := Replace(file, []byte("the old one")); err != nil {
-			t.Fatal(err)
-		}
-		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Replace(file, []byte("the old one")))
+		self := must.Get(os.Executable())(t)
 		cmd := exec.Command(self, "-test.run", "^TestReplaceOnFullDisk$")
 		cmd.Env = append(os.Environ(), "REPLACE_TEST_FILE="+file)
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -92,9 +88,7 @@ func TestReplace(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "f")
 	for _, text := range []string{"one", "another"} {
-		if err := Replace(name, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Replace(name, []byte(text)))
 		if got, err := os.ReadFile(name); string(got) != text || err != nil {
 			t.Errorf("%q, %v", got, err)
 		}
@@ -118,9 +112,7 @@ func TestReplace(t *testing.T) {
 func TestReplaceInStaysInItsFolder(t *testing.T) {
 	root := t.TempDir()
 	folder := filepath.Join(root, "a", "b")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(folder, 0o755))
 	for _, name := range []string{"x/../../../PWNED.json", "../PWNED.json", "/PWNED.json", "..", "", "a\nb", `x\y`} {
 		if err := ReplaceIn(folder, name, []byte("{}")); err == nil {
 			t.Errorf("%q is written", name)

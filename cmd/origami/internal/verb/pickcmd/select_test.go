@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/internal/testing/fakearch"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // Terminal and pipe get the card without being asked, and colour only where it is welcome.
@@ -36,12 +37,8 @@ func TestFormatOfEveryStream(t *testing.T) {
 			Settings: config.Settings{Arch: []string{"toy1"}, DType: "fp16"},
 		})
 		cmd.SetArgs(strings.Fields("-m 256 --n 256 -k 256"))
-		if err := cmd.ExecuteContext(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := streams.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.ExecuteContext(t.Context()))
+		must.Do(t, streams.Flush())
 		if !strings.Contains(out.String(), tc.want) {
 			t.Errorf("terminal %v: %q lacks %q", tc.terminal, out.String(), tc.want)
 		}
@@ -66,9 +63,7 @@ func TestRowsAsTheyCome(t *testing.T) {
 		for want, end := range endings {
 			keyboard, out, ended := typing(t, format)
 			for range 2 {
-				if _, err := io.WriteString(keyboard, "64,64,64\n"); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(io.WriteString(keyboard, "64,64,64\n"))(t)
 				for line := ""; !strings.HasPrefix(line, row); {
 					var err error
 					if line, err = out.ReadString('\n'); err != nil {
@@ -111,8 +106,6 @@ func typing(t *testing.T, format string) (keyboard io.WriteCloser, out selectAns
 		_ = to.CloseWithError(err)
 		ended <- err
 	}()
-	if _, err := io.WriteString(keyboard, "m,n,k\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(keyboard, "m,n,k\n"))(t)
 	return keyboard, selectAnswered{bufio.NewReader(from), from.CloseWithError, interrupt}, ended
 }

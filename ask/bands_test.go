@@ -11,21 +11,16 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia"
 )
 
 // openH200 opens a kernel family's model of the H200.
 func openH200(t testing.TB, kernel string) arch.Architecture {
 	t.Helper()
-	p, err := nvidia.Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(nvidia.Provider())(t)
 	target := models.Target{Arch: "sm90", Device: "h200", Kernel: kernel}
-	a, err := target.Open(t.Context(), models.Providers{p})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(target.Open(t.Context(), models.Providers{p}))(t)
 	return a
 }
 
@@ -44,10 +39,7 @@ func TestBands(t *testing.T) {
 	space := arch.Space{Kernel: "wgmma"}
 	for _, nk := range [][2]int{{4608, 3584}, {1000, 712}} {
 		const low, high = 3, 300
-		bands, err := ask.BandsOf(t.Context(), wgmma, space, layer(high, nk[0], nk[1]), ask.Range{Low: low}, library)
-		if err != nil {
-			t.Fatal(err)
-		}
+		bands := must.Get(ask.BandsOf(t.Context(), wgmma, space, layer(high, nk[0], nk[1]), ask.Range{Low: low}, library))(t)
 		next := low
 		for _, b := range bands.Bands {
 			if b.MLow != next || b.MHigh < b.MLow {
@@ -113,10 +105,7 @@ func margin(m, k int) float64 {
 // The library's result needs a pass of its own for an activation: a band that has one goes to the kernel that applies
 // it, where plain products of these sizes are the library's. On an H100 such layers took 0.69 of torch.compile's time.
 func TestBandsWithAnActivation(t *testing.T) {
-	p, err := nvidia.Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(nvidia.Provider())(t)
 	open := func(kernel string) arch.Architecture {
 		a, err := (&models.Target{Arch: "sm90", Device: "h100", Kernel: kernel}).Open(t.Context(), models.Providers{p})
 		if err != nil {
@@ -146,10 +135,7 @@ func TestBandsWithAnActivation(t *testing.T) {
 func TestBandsOfOneM(t *testing.T) {
 	wgmma := openH200(t, "wgmma")
 	p := layer(512, 4096, 4096)
-	bands, err := ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, ask.Range{Low: p.M}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bands := must.Get(ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, ask.Range{Low: p.M}, nil))(t)
 	pick, err := selector.RankOne(t.Context(), wgmma, p, selector.Request{Space: arch.Space{Kernel: "wgmma"}, Top: 1})
 	if err != nil {
 		t.Fatal(err)

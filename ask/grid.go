@@ -15,7 +15,7 @@ const MostCells = 1 << 14
 // Letters name the sizes in the order in which they are held.
 var Letters = [3]string{"M", "N", "K"}
 
-// Grid is the sizes of a map: two that vary, and one that does not; or scattered ones.
+// Grid is the sizes of a map: two vary and the third is fixed, or they are scattered.
 type Grid struct {
 	Sizes [3][]int
 	// Row and Column are the places of the two in Sizes.

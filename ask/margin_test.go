@@ -8,6 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia"
 )
 
@@ -15,14 +16,8 @@ import (
 // the time of what is taken, as measured, at the geometric mean and at worst, and the worst without margins
 // (docs/decisions/python-and-serving.md).
 func TestMarginsReplayed(t *testing.T) {
-	p, err := nvidia.Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
-	h100, err := p.Open(t.Context(), arch.OpenRequest{Arch: "sm90", Device: "h100"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(nvidia.Provider())(t)
+	h100 := must.Get(p.Open(t.Context(), arch.OpenRequest{Arch: "sm90", Device: "h100"}))(t)
 	for _, set := range []struct {
 		file                 string
 		products             int

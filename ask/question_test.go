@@ -7,21 +7,16 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/example"
 )
 
 // A question about two problems has an answer for each, from the space of the target alone.
 func TestRankings(t *testing.T) {
-	provider, err := example.Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
+	provider := must.Get(example.Provider())(t)
 	source := models.Providers{provider}
 	id := provider.Manifest().Archs[0].ID
-	a, err := (&models.Target{Arch: id}).Open(t.Context(), source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get((&models.Target{Arch: id}).Open(t.Context(), source))(t)
 	problems := []gemm.Problem{gemm.New(4096, 4096, 4096), gemm.New(64, 4096, 512)}
 	space := models.Space{{Name: "block_m", Values: []string{"64"}}}
 	answers, err := ask.Rankings(t.Context(), a, ask.Question{Problems: problems, Space: space, Top: 1})

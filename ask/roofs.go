@@ -17,12 +17,12 @@ type Roofline struct {
 	// PeakShare is the rate ÷ the peak for the operands.
 	PeakShare float64
 	// DRAM is in bytes per second: what the model says that the kernel moves, and otherwise at least the operands and the
-	// output once. DRAMPeak is that of the device, DRAMShare the quotient.
+	// output once. DRAMPeak is the device's bandwidth, DRAMShare the quotient.
 	DRAM, DRAMPeak, DRAMShare float64
 	// Intensity is operations by bytes that every kernel has to move. Ridge is the intensity at which the two roofs meet.
 	// RoofShare is the shortest time that the roofs allow ÷ the time. Operands that stay in a cache do not count for it.
 	Intensity, Ridge, RoofShare float64
-	// CTAs are those of the launch. Waves are CTAs ÷ those that run at once, which are CTAsPerUnit on every SM or CU.
+	// CTAs are the CTAs of the launch. Waves are CTAs ÷ the CTAs that run at once: CTAsPerUnit on every SM or CU.
 	CTAs, Waves, CTAsPerUnit float64
 	// Padding is the share of the tiles' operations that the problem does not have.
 	Padding float64

@@ -10,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // served are the sizes M of a table of configurations as servers of language models keep them.
@@ -18,10 +19,7 @@ var served = []int{1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 1536
 // fastest is the time of the fastest kernel of a space for one M, by a ranking of its own.
 func fastest(t *testing.T, a arch.Architecture, space arch.Space, p gemm.Problem) float64 {
 	t.Helper()
-	e, err := selector.RankOne(t.Context(), a, p, selector.Request{Space: space, Top: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(selector.RankOne(t.Context(), a, p, selector.Request{Space: space, Top: 1}))(t)
 	return float64(e[0].Estimate.Cycles.At(a.Describe().Clock))
 }
 
@@ -31,11 +29,8 @@ func TestSameOfAList(t *testing.T) {
 	splits := []int{1}
 	space := arch.Space{Kernel: "triton", SplitK: splits}
 	for _, nk := range [][2]int{{4096, 14336}, {1024, 4096}, {152064, 896}} {
-		got, err := ask.BandsOf(t.Context(), triton, space, layer(1, nk[0], nk[1]),
-			ask.Range{List: served, Same: []string{"block_k"}}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(ask.BandsOf(t.Context(), triton, space, layer(1, nk[0], nk[1]),
+			ask.Range{List: served, Same: []string{"block_k"}}, nil))(t)
 		mean := map[int]float64{}
 		for _, k := range []int{16, 32, 64, 128, 256, 512} {
 			of := arch.Space{Kernel: "triton", SplitK: splits, BlockK: []int{k}}
@@ -146,52 +141,15 @@ func TestBandsOfAList(t *testing.T) {
 	}
 }
 
-// BenchmarkTables answers tables as servers of language models keep them, with one block_k: for the 384
-// configurations that they are tuned over, for all tiles without a split of K, and for the whole space.
-func BenchmarkTables(b *testing.B) {
-	triton := openH200(b, "triton")
-	one := []int{1}
-	for _, x := range []struct {
-		name  string
-		space arch.Space
-	}{
-		{"384", arch.Space{Kernel: "triton", SplitK: one, BlockM: []int{16, 32, 64, 128}, BlockN: []int{32, 64, 128, 256},
-			BlockK: []int{64, 128, 256}}},
-		{"unsplit", arch.Space{Kernel: "triton", SplitK: one}},
-		{"all", arch.Space{Kernel: "triton"}},
-	} {
-		b.Run(x.name, func(b *testing.B) {
-			i := 0
-			for b.Loop() {
-				p := layer(1, 1024+64*(i%500), 1024+128*(i%37))
-				i++
-				if _, err := ask.BandsOf(b.Context(), triton, x.space, p,
-					ask.Range{List: served, Same: []string{"block_k"}}, nil); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 // TestInvariantBands: bands of invariant kernels have one order of sums, and their prices are against all kernels.
 func TestInvariantBands(t *testing.T) {
 	for _, kernel := range []string{"wgmma", "triton", "mma"} {
 		a := openH200(t, kernel)
 		d, all := a.Describe(), arch.Space{Kernel: kernel}
-		space, order, err := d.Invariant(all)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sums, err := d.SumsOf(kernel)
-		if err != nil {
-			t.Fatal(err)
-		}
+		space, order := must.Two(d.Invariant(all))(t)
+		sums := must.Get(d.SumsOf(kernel))(t)
 		r := ask.Range{List: served}.Ordered(ask.Kernels{Model: a, Space: all}, order)
-		got, err := ask.BandsOf(t.Context(), a, space, layer(1, 4096, 4096), r, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(ask.BandsOf(t.Context(), a, space, layer(1, 4096, 4096), r, nil))(t)
 		mean := 0.0
 		for i, b := range got.Bands {
 			p := layer(served[i], 4096, 4096)

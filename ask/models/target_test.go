@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // A comma ends a target or a number, and which one is clear from the part behind it.
@@ -47,10 +48,7 @@ func TestSettings(t *testing.T) {
 		{"one", "map[scheme:row] map[clock:{1 } units:{2 }]"},
 		{"one:releas=early", "--arch one:releas=early: releas has no value"},
 	} {
-		targets, err := Parse([]string{c.words}, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		targets := must.Get(Parse([]string{c.words}, ""))(t)
 		target := &targets[0]
 		target.Options = map[string]string{"scheme": "row"}
 		target.Overrides = Overrides{"clock": {Value: 1}, "units": {Value: 2}}

@@ -165,7 +165,7 @@ type member struct {
 	at         int
 }
 
-// object reads the next object. Behind one that is wrong it goes on with the next line, unless the text is an array.
+// object reads the next object. Behind a wrong object it goes on with the next line, unless the text is an array.
 func (f *jsonRows) object(brief bool) (members []member, bad, err error) {
 	if !f.dec.More() {
 		if rest := bytes.TrimSpace(f.text[f.from+int(f.dec.InputOffset()):]); !f.array && len(rest) > 0 {
@@ -207,7 +207,7 @@ func (f *jsonRows) end() error {
 func (f *jsonRows) notJSON(err error, brief bool) error {
 	at := min(f.from+int(f.dec.InputOffset()), len(f.text))
 	at += len(f.text[at:]) - len(bytes.TrimLeft(f.text[at:], ", \t\r\n"))
-	// The offset of a decoder's error is not that of the letter which is wrong.
+	// The offset of a decoder's error is not where the wrong letter is.
 	rest := f.text[at:]
 	if f.lines {
 		rest, _, _ = bytes.Cut(rest, []byte("\n"))

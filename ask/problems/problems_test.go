@@ -12,6 +12,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 var base = gemm.New(0, 0, 0)
@@ -64,10 +65,7 @@ func TestReadCSV(t *testing.T) {
 // A command that passes labels through gets them in the order of the file. What looks like a column of the problem is
 // still taken for a mistake, and so is a file without a header.
 func TestReadCSVLabels(t *testing.T) {
-	file, err := Open("p.csv", strings.NewReader("layer,m,n,id,k\nqkv,1,2,7,3\n"), 0, base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(Open("p.csv", strings.NewReader("layer,m,n,id,k\nqkv,1,2,7,3\n"), 0, base))(t)
 	p, bad, err := file.next(false)
 	if err != nil || bad != nil || p.M != 1 || p.K != 3 || !slices.Equal(p.Labels, []string{"qkv", "7"}) {
 		t.Errorf("got %+v, %v, %v", p, bad, err)
@@ -113,14 +111,8 @@ func TestProblemRanges(t *testing.T) {
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	fromCSV, err := Open("p.csv", strings.NewReader("m,n,k\n16:16:16:100,7,\"64,128\"\n"), 0, base)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fromJSON, err := Open("p.json", strings.NewReader(`{"m":"16:16:16:100","n":7,"k":[64,128]}`), 0, base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fromCSV := must.Get(Open("p.csv", strings.NewReader("m,n,k\n16:16:16:100,7,\"64,128\"\n"), 0, base))(t)
+	fromJSON := must.Get(Open("p.json", strings.NewReader(`{"m":"16:16:16:100","n":7,"k":[64,128]}`), 0, base))(t)
 	for _, m := range []int{16, 32, 64} {
 		for _, k := range []int{64, 128} {
 			for _, f := range []*File{file, fromCSV, fromJSON} {
@@ -152,10 +144,7 @@ func TestReadJSONBadRows(t *testing.T) {
 } {"m": 7, "n": 8, "k": 9}
 {"m": 4, "n": 5, "k": 6, "name": {"of": ["b", 1]}}
 `
-	good, bad, err := readCSV("p.csv", strings.NewReader(file), base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	good, bad := must.Two(readCSV("p.csv", strings.NewReader(file), base))(t)
 	if len(good) != 2 || good[1].Where != "p.csv:8" || good[1].Labels[0] != `{"of":["b",1]}` {
 		t.Errorf("good rows: %+v", good)
 	}
@@ -203,10 +192,7 @@ x,2,3,fp16,0
 9000000000,9000000000,9000000000,fp16,0
 4,5,6,bf16,1
 `
-	good, bad, err := readCSV("p.csv", strings.NewReader(file), base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	good, bad := must.Two(readCSV("p.csv", strings.NewReader(file), base))(t)
 	if len(good) != 2 || good[1].M != 4 || good[1].Where != "p.csv:13" {
 		t.Errorf("good rows: %+v", good)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // A process that uses the library for every kind of problem holds what it needs for a few: some 100 MB.
@@ -47,9 +48,7 @@ func TestListsShareTheirRoom(t *testing.T) {
 	for i := range 40 {
 		request := fmt.Sprintf(`{"ask":"select","arch":"sm89","m":512,"n":512,"k":512,"candidates":[%s`+
 			`{"block_m":64,"block_n":64,"block_k":32,"num_warps":4,"num_stages":3,"group_m":%d}]}`, blanks, i+1)
-		if _, err := answer(t.Context(), []byte(request)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(answer(t.Context(), []byte(request)))(t)
 	}
 	runtime.GC()
 	runtime.GC()

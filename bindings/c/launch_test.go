@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // launcher is the program testdata/launch.c over a driver without a GPU.
@@ -19,9 +20,7 @@ type launcher struct{ folder, log string }
 func buildLauncher(t *testing.T, folder string) launcher {
 	t.Helper()
 	compiler := compilerName()
-	if err := os.MkdirAll(filepath.Join(folder, "driver"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(folder, "driver"), 0o755))
 	run(t, exec.Command(compiler, "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-Wl,-soname,libcuda.so.1",
 		"-o", filepath.Join(folder, "driver", "libcuda.so.1"), "testdata/fakecuda.c"))
 	run(t, exec.Command(compiler, "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-I.",

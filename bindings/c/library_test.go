@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // build builds the library and the command line once for the tests that compare them, and returns the folder. Without
@@ -94,19 +95,13 @@ func sameAsCommandLine(t *testing.T, folder string) {
 	single.DType, single.Out = gemm.FP32, 0
 	blocks.DType, blocks.Out = gemm.FP8, gemm.BF16
 	blocks.SetTrans(false, true)
-	groups, err := gemm.NewGroups(120, 33, 0, 512)
-	if err != nil {
-		t.Fatal(err)
-	}
+	groups := must.Get(gemm.NewGroups(120, 33, 0, 512))(t)
 	grouped.SetGroups(groups)
 	experts := grouped
 	experts.DType, experts.Out = gemm.BF16, gemm.BF16
 	experts.SetTrans(false, true)
 	problems = append(problems, padded, single, blocks, grouped, experts)
-	all, err := providers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(providers())(t)
 	for _, provider := range all {
 		for i, a := range provider.Manifest().Archs {
 			for j, kernel := range a.Kernels {
@@ -114,10 +109,7 @@ func sameAsCommandLine(t *testing.T, folder string) {
 					continue
 				}
 				t.Run(a.ID+" "+kernel, func(t *testing.T) {
-					opened, err := provider.Open(t.Context(), arch.OpenRequest{Arch: a.ID, Kernel: kernel})
-					if err != nil {
-						t.Fatal(err)
-					}
+					opened := must.Get(provider.Open(t.Context(), arch.OpenRequest{Arch: a.ID, Kernel: kernel}))(t)
 					request := selector.Request{Space: arch.Space{Kernel: kernel}, Top: 1}
 					asked := slices.DeleteFunc(slices.Clone(problems), func(p gemm.Problem) bool {
 						_, err := selector.RankOne(t.Context(), opened, p, request)
@@ -140,14 +132,9 @@ func sameAnswers(t *testing.T, folder, id, kernel string, problems []gemm.Proble
 	for i := range problems {
 		records[i] = problems[i].Record()
 	}
-	list, err := json.Marshal(records)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(json.Marshal(records))(t)
 	file := filepath.Join(folder, "problems.json")
-	if err := os.WriteFile(file, list, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, list, 0o600))
 	cli := exec.Command(filepath.Join(folder, "origami"), "select", "--regret", "--in-process", "--arch", id, "--kernel",
 		kernel, "--problems", file, "--json")
 	want := answers(t, run(t, cli))
@@ -174,16 +161,12 @@ func sameAnswers(t *testing.T, folder, id, kernel string, problems []gemm.Proble
 func answers(t *testing.T, text []byte) (all []map[string]any) {
 	t.Helper()
 	if bytes.HasPrefix(text, []byte("[")) {
-		if err := json.Unmarshal(text, &all); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(text, &all))
 		return all
 	}
 	for d := json.NewDecoder(bytes.NewReader(text)); d.More(); {
 		var one map[string]any
-		if err := d.Decode(&one); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Decode(&one))
 		all = append(all, one)
 	}
 	return all

@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/release"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // asked returns the JSON of an answer, and the error without one.
@@ -24,10 +25,7 @@ func asked(t *testing.T, request string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := ask.Encode(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(ask.Encode(v))(t)
 	return strings.TrimSpace(string(text)), nil
 }
 
@@ -233,9 +231,7 @@ func TestMeasuredHere(t *testing.T) {
 	settings := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", settings)
 	folder := filepath.Join(settings, "origami", "devices")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(folder, 0o700))
 	file := fmt.Sprintf(`arch: sm80
 device: a10x
 name: NVIDIA A10X
@@ -247,14 +243,9 @@ checked: [{version: %s, model: library, rung: spec, uncertainty: {kernel: librar
     layouts: [{dtype: fp16, out_dtype: fp16, trans_a: false, trans_b: false}], m: [1, 8192], n: [1, 8192],
     k: [1, 8192], batch: [1, 1], flops: [1, 1.0e+12]}}}]
 `, numbers(t), release.Version)
-	if err := os.WriteFile(filepath.Join(folder, "nvidia-a10x.yaml"), []byte(file), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(folder, "nvidia-a10x.yaml"), []byte(file), 0o600))
 	for _, device := range []string{`"arch":"sm80","live":{"name":"NVIDIA A10X"}`, `"arch":"a10x"`} {
-		text, err := asked(t, `{"ask":"select","kernel":"library","m":1024,"n":2048,"k":4096,`+device+`}`)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(asked(t, `{"ask":"select","kernel":"library","m":1024,"n":2048,"k":4096,`+device+`}`))(t)
 		var a struct {
 			Evidence  string
 			Predicted struct {
@@ -262,9 +253,7 @@ checked: [{version: %s, model: library, rung: spec, uncertainty: {kernel: librar
 				Interval [2]float64 `json:"interval_seconds"`
 			}
 		}
-		if err := json.Unmarshal([]byte(text), &a); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(text), &a))
 		if high := a.Predicted.Interval[1] / a.Predicted.Seconds; a.Evidence != "checked" || math.Abs(high-3) > 1e-9 {
 			t.Errorf("%s: %s, up to %v times the predicted time", device, a.Evidence, high)
 		}
@@ -274,14 +263,8 @@ checked: [{version: %s, model: library, rung: spec, uncertainty: {kernel: librar
 // numbers are the hardware numbers of the A100 without microbenchmarks, as a device file writes them.
 func numbers(t *testing.T) string {
 	t.Helper()
-	text, err := configs.FS.ReadFile("sm80-a100-sxm4-80gb.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sheet, err := hw.DecodeSheet("a100", text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(configs.FS.ReadFile("sm80-a100-sxm4-80gb.yaml"))(t)
+	sheet := must.Get(hw.DecodeSheet("a100", text))(t)
 	var words []string
 	for name, n := range sheet.Derived {
 		words = append(words, fmt.Sprintf("%s: {value: %v, unit: %q, source: a100, method: assumed, date: 2026-11-28}", name,

@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,9 +45,7 @@ func (u *user) provider(archID string, args ...string) string {
 	}
 	for line := range strings.Lines(stdout) {
 		var l struct{ Arch, Plugin string }
-		if err := json.Unmarshal([]byte(line), &l); err != nil {
-			u.Fatal(err)
-		}
+		must.Do(u, json.Unmarshal([]byte(line), &l))
 		if l.Arch == archID {
 			return l.Plugin
 		}
@@ -83,16 +82,12 @@ func TestPipesInThePlaceOfFiles(t *testing.T) {
 		t.Fatalf("cached: %v, %v", descriptions, err)
 	}
 	pipe := func(path string, _ os.FileMode) error { return syscall.Mkfifo(path, 0o600) }
-	if err := remake(descriptions[0], pipe); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, remake(descriptions[0], pipe))
 	if p := u.listed("mine"); p.State != "ok" {
 		t.Errorf("a pipe in the cache: got %+v", p)
 	}
 	settings := filepath.Join(u.home, ".config", "origami", "settings.yaml")
-	if err := pipe(settings, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, pipe(settings, 0))
 	if _, stderr, code := u.run(builtinSelect...); code != 2 || !strings.Contains(stderr, settings) ||
 		!strings.Contains(stderr, "not a regular file") {
 		t.Errorf("settings: exit code %d, %q", code, stderr)

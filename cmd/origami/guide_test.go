@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,10 +14,7 @@ import (
 func TestPluginAuthorsGuide(t *testing.T) {
 	t.Parallel()
 	const guide = "../../docs/plugin-authors.md"
-	text, err := os.ReadFile(guide)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(guide))(t)
 	w := newWalk(t)
 	home := w.dir
 	w.dir = checkoutRoot(t)
@@ -60,15 +58,10 @@ func TestPluginAuthorsGuide(t *testing.T) {
 		case len(words) >= 2:
 			file, content := filepath.Join(w.dir, words[1]), strings.Join(body, "")
 			if len(words) == 3 && words[2] == "append" {
-				before, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
+				before := must.Get(os.ReadFile(file))(t)
 				content = string(before) + content
 			}
-			if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(file, []byte(content), 0o644))
 		default:
 			t.Fatalf("%s: a block of kind %q would not be tested", guide, info)
 		}

@@ -33,6 +33,7 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/internal/testing/exectest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
@@ -240,9 +241,7 @@ func sizesFile(t *testing.T, name string, sizes, kernels int) {
 			fmt.Fprintf(&b, "    - exact: [%d, %d, %d]\n", s[0], s[1], s[2])
 		}
 	}
-	if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte(b.String()), 0o600))
 }
 
 // number is the number in an environment variable.
@@ -272,10 +271,7 @@ func TestManyGPUs(t *testing.T) {
 	work := t.TempDir()
 	file, log := filepath.Join(work, "sizes.yaml"), filepath.Join(work, "records", dataset.Log)
 	sizesFile(t, file, number("SIZES", 10000), number("KERNELS", 20))
-	sweep, err := filepath.Abs(slides)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sweep := must.Get(filepath.Abs(slides))(t)
 	t.Setenv("SLIDES", sweep)
 	programs := filepath.Dir(binary(t))
 	as := func(name string, args ...string) *osexec.Cmd {
@@ -288,9 +284,7 @@ func TestManyGPUs(t *testing.T) {
 	socket := filepath.Join(work, "socket")
 	lenders := as("replay-many", socket)
 	_ = as("pass") // it is linked now
-	if err := lenders.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, lenders.Start())
 	defer func() {
 		_ = lenders.Process.Kill()
 		_ = lenders.Wait()
@@ -325,9 +319,7 @@ func TestManyGPUs(t *testing.T) {
 		}
 		head.Env = append(os.Environ(), "CPUPROFILE="+profile)
 		before, begun, first := max(0, size(log)), time.Now(), time.Duration(0)
-		if err := head.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, head.Start())
 		ended := make(chan error, 1)
 		go func() { ended <- head.Wait() }()
 		var err error
@@ -347,10 +339,7 @@ func TestManyGPUs(t *testing.T) {
 			}
 		}
 		took := time.Since(begun)
-		text, e := os.ReadFile(log)
-		if e != nil {
-			t.Fatal(e)
-		}
+		text := must.Get(os.ReadFile(log))(t)
 		checks := bytes.Count(text[before:], []byte(`"phase":"check"`))
 		lines := bytes.Count(text[before:], []byte("\n"))
 		cpu := head.ProcessState.UserTime() + head.ProcessState.SystemTime()
@@ -365,10 +354,7 @@ func TestManyGPUs(t *testing.T) {
 		}
 		kill = 0
 	}
-	d, err := dataset.Read("records", os.DirFS(filepath.Dir(log)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(dataset.Read("records", os.DirFS(filepath.Dir(log))))(t)
 	gpus := map[string]bool{}
 	for _, m := range d.All() {
 		gpus[m.GPU] = true

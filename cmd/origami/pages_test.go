@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -69,9 +70,7 @@ func printed(t *testing.T, folder, path, line, shown string) string {
 	if name, ok := strings.CutPrefix(line, "cat "); ok {
 		name = strings.Trim(name, "'")
 		text := strings.TrimSuffix(shown, "\n") + "\n"
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 		return text
 	}
 	// The README runs the command from the sources. The binary is built from them.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"math"
 	"os"
 	osexec "os/exec"
@@ -27,10 +28,7 @@ func newWalk(t *testing.T) *walk {
 	if _, err := osexec.LookPath("go"); err != nil {
 		t.Skip("needs the go command")
 	}
-	out, err := osexec.Command("go", "env", "GOMODCACHE", "GOCACHE", "GOROOT").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(osexec.Command("go", "env", "GOMODCACHE", "GOCACHE", "GOROOT").Output())(t)
 	known := strings.Split(strings.TrimSpace(string(out)), "\n")
 	home := t.TempDir()
 	path := filepath.Dir(binary(t)) + string(os.PathListSeparator) + filepath.Join(known[2],
@@ -63,10 +61,7 @@ func (w *walk) try(line string) (string, error) {
 // checkoutRoot is the folder of this checkout.
 func checkoutRoot(t *testing.T) string {
 	t.Helper()
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(filepath.Abs("../.."))(t)
 	return root
 }
 
@@ -85,9 +80,7 @@ func TestNewPlugin(t *testing.T) {
 	}
 	// The name is not a package name, and the path needs quoting.
 	w.dir = filepath.Join(w.dir, "my work")
-	if err := os.Mkdir(w.dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(w.dir, 0o755))
 	out := w.run("origami plugin new --json gfx-new --sdk " + checkoutRoot(t))
 	if err := json.Unmarshal([]byte(out), &made); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -126,9 +119,7 @@ func TestNewPlugin(t *testing.T) {
 	fitNewPlugin(t, w)
 
 	// A changed plugin does not run before it is trusted again. A deleted plugin is reported and can be distrusted.
-	if err := os.WriteFile(filepath.Join(w.dir, "origami-plugin-gfx-new"), []byte("another"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(w.dir, "origami-plugin-gfx-new"), []byte("another"), 0o755))
 	if out, err := w.try("origami --arch gfx-new select -m 1 -n 1 -k 1"); err == nil ||
 		!strings.Contains(out, "trust it again if you changed the plugin") {
 		t.Errorf("%v: %s", err, out)
@@ -183,10 +174,8 @@ func fitNewPlugin(t *testing.T, w *walk) {
 	if !strings.Contains(out, "fitted to sweep (") {
 		t.Errorf("%s", out)
 	}
-	if err := os.WriteFile(filepath.Join(w.dir, "sizes.yaml"), []byte("problems:\n  - dtype: fp16\n    sets:\n"+
-		"      - {name: two, sizes: [{exact: [1024, 1024, 1024]}, {exact: [4096, 64, 16384]}]}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(w.dir, "sizes.yaml"), []byte("problems:\n  - dtype: fp16\n    sets:\n"+
+		"      - {name: two, sizes: [{exact: [1024, 1024, 1024]}, {exact: [4096, 64, 16384]}]}\n"), 0o644))
 	out = w.run("origami --device-file mine.yaml tune sizes.yaml --executor gfx-new-simulator --records tuned --json")
 	if !strings.Contains(out, `"sizes":2,`) {
 		t.Errorf("%s", out)

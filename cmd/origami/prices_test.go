@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"math/rand/v2"
 	"os"
 	osexec "os/exec"
@@ -109,17 +110,12 @@ func processor() string {
 // writeBetween replaces the text between the comments <!-- name --> and <!-- /name --> of a page.
 func writeBetween(tb testing.TB, page, name, text string) {
 	tb.Helper()
-	have, err := os.ReadFile(page)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	have := must.Get(os.ReadFile(page))(tb)
 	first, last := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
 	before, rest, found := strings.Cut(string(have), first)
 	_, behind, ended := strings.Cut(rest, last)
 	if !found || !ended {
 		tb.Fatalf("%s has no %s", page, first)
 	}
-	if err := os.WriteFile(page, []byte(before+first+text+last+behind), 0o644); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, os.WriteFile(page, []byte(before+first+text+last+behind), 0o644))
 }

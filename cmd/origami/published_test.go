@@ -21,6 +21,7 @@ import (
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 var writeScores = flag.Bool("scores", false, "write the floors of the scores on published times, and docs/published.md")
@@ -89,15 +90,11 @@ const floorsFile = "testdata/published_floors.csv"
 func TestPublishedScores(t *testing.T) {
 	var got publishedScore
 	text := command(t, nil, "--in-process", "eval", "--published", "--model", "refined", "--json")
-	if err := json.Unmarshal([]byte(text), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(text), &got))
 	// Times that are left out must not correct predictions either.
 	var alone publishedScore
 	text = command(t, nil, "--in-process", "eval", "--published", "--model", "refined", "--option", "nearby=none", "--json")
-	if err := json.Unmarshal([]byte(text), &alone); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(text), &alone))
 	got.LeftOut = alone.LeftOut
 	scores := map[string]float64{"pairs within": got.AllPairs.Within, "pairs winner": got.AllPairs.Winner}
 	order := []string{"pairs within", "pairs winner"}
@@ -112,9 +109,7 @@ func TestPublishedScores(t *testing.T) {
 		for _, name := range order {
 			text += fmt.Sprintf("%s,%.3f\n", name, math.Max(0, scores[name]-margin))
 		}
-		if err := os.WriteFile(floorsFile, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(floorsFile, []byte(text), 0o644))
 	}
 	floors := csvtest.Named(t, floorsFile)
 	for _, row := range floors {
@@ -191,9 +186,7 @@ func TestTrustInDocs(t *testing.T) {
 	var rows []trusted
 	for line := range strings.Lines(command(t, nil, "--in-process", "trust", "--json")) {
 		var row trusted
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &row))
 		if row.Evidence == arch.EvidenceChecked && !strings.HasSuffix(row.From, "which costs the same)") {
 			rows = append(rows, row)
 		}
@@ -296,10 +289,7 @@ func inDocs(t *testing.T, got *publishedScore) {
 func shown(t *testing.T, path, begin, end, text string) {
 	t.Helper()
 	begin, end = begin+"\n\n", "\n"+end
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile(path))(t)
 	before, rest, ok := strings.Cut(string(page), begin)
 	found, after, closed := strings.Cut(rest, end)
 	switch {
@@ -307,9 +297,7 @@ func shown(t *testing.T, path, begin, end, text string) {
 		t.Fatalf("%s has no place for the scores", path)
 	case found == text:
 	case *writeScores:
-		if err := os.WriteFile(path, []byte(before+begin+text+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(before+begin+text+end+after), 0o644))
 	default:
 		t.Errorf("%s shows other scores; run `make checked`", path)
 	}
@@ -335,9 +323,7 @@ func TestPublishedSides(t *testing.T) {
 		"refined", "--each", "--json")
 	for line := range strings.Lines(text) {
 		var one eachTime
-		if err := json.Unmarshal([]byte(line), &one); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &one))
 		times = append(times, one)
 	}
 	var b strings.Builder
@@ -358,9 +344,7 @@ func TestPublishedSides(t *testing.T) {
 func current(t *testing.T, path, text string) {
 	t.Helper()
 	if *writeScores {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	if file, err := os.ReadFile(path); err != nil || string(file) != text {
 		t.Errorf("%s has other numbers (%v); run `make checked`", path, err)
@@ -431,26 +415,15 @@ func TestCheckedIsCurrent(t *testing.T) {
 		all := map[string]arch.UncertaintyRecord{}
 		for one := range strings.Lines(text) {
 			var l line
-			if err := json.Unmarshal([]byte(one), &l); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(one), &l))
 			all[fmt.Sprint(l.Device, l.DTypes, l.Scheme)] = l.Uncertainty
 		}
 		return all
 	}
-	file, err := os.Open("../../plugins/library/checked/checked.jsonl.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open("../../plugins/library/checked/checked.jsonl.gz"))(t)
 	defer file.Close()
-	z, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(gzip.NewReader(file))(t)
+	text := must.Get(io.ReadAll(z))(t)
 	shipped := read(string(text))
 	// Those of fp32, which have one release each, stand for all: finding the intervals of all takes minutes.
 	found := read(command(t, nil, "--in-process", "eval", "--published", "--model", "refined", "--dtype", "fp32",

@@ -13,18 +13,18 @@ import (
 	osexec "os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/builtins"
 	"github.com/origami-gemm/origami/cmd/origami/internal/cli"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/serve"
 )
 
@@ -105,21 +105,27 @@ func TestScripts(t *testing.T) {
 // binary returns the path of an origami to run: this test binary under the name.
 func binary(t testing.TB) string {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	origami := filepath.Join(t.TempDir(), "origami")
 	if os.Link(self, origami) != nil { // another file system
-		content, err := os.ReadFile(self)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(origami, content, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		content := must.Get(os.ReadFile(self))(t)
+		must.Do(t, os.WriteFile(origami, content, 0o700))
 	}
 	return origami
+}
+
+// command runs a command line in this process.
+func command(t *testing.T, stdin io.Reader, args ...string) (stdout string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code := cli.Main(cli.System{
+		Args: args, Streams: iostreams.Plain(stdin, &out, &errs), Connect: builtins.Connect,
+		Getenv: func(string) string { return "" },
+	})
+	if code != 0 || errs.Len() > 0 {
+		t.Fatalf("origami %s: exit code %d, %s", strings.Join(args, " "), code, errs.String())
+	}
+	return out.String()
 }
 
 // BenchmarkColdStart is a whole command from the start of its process to its exit: with a plugin process, with two in
@@ -138,40 +144,5 @@ func BenchmarkColdStart(b *testing.B) {
 				}
 			}
 		})
-	}
-}
-
-// A signal ends a long answer and its plugin promptly, with one line and exit code 143.
-func TestInterrupt(t *testing.T) {
-	origami := binary(t)
-	problems := "m,n,k\n" + strings.Repeat("4096,4096,4096\n", 20000)
-	cmd := osexec.Command(origami, "--arch", "sm89", "rank", "--problems", "-", "--all", "--format", "csv")
-	cmd.Stdin = strings.NewReader(problems)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	// After the first bytes the plugin runs and most of the answer is still to come.
-	if _, err := io.ReadFull(stdout, make([]byte, 1)); err != nil {
-		t.Fatal(err, stderr.String())
-	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	start := time.Now()
-	if _, err := io.Copy(io.Discard, stdout); err != nil { // ends when no process, the plugin included, holds the pipe
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != 143 || stderr.String() != "origami: interrupted\n" {
-		t.Errorf("exit code %d, %q", code, stderr.String())
-	}
-	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("it took %s to end", took)
 	}
 }

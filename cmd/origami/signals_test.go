@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"golang.org/x/sys/unix"
 )
 
@@ -167,10 +168,7 @@ func prepare(t *testing.T, origami string) (dir string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	content, err := os.ReadFile(origami)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(origami))(t)
 	type entry struct {
 		SHA256 string `json:"sha256"`
 		Path   string `json:"path"`
@@ -186,11 +184,8 @@ func prepare(t *testing.T, origami string) (dir string) {
 		delete(lock["plugins"], "undescribed")
 	}
 	text, _ := json.Marshal(lock)
-	err = errors.Join(err, os.WriteFile(filepath.Join(dir, "lock.json"), text, 0o600),
-		syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, os.WriteFile(filepath.Join(dir, "lock.json"), text, 0o600),
+		syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600)))
 	return dir
 }
 
@@ -203,18 +198,12 @@ func start(t *testing.T, origami string, c *interrupted) *running {
 	r.cmd.Stderr = &r.stderr
 	stdin, in, err1 := os.Pipe()
 	out, stdout, err2 := os.Pipe()
-	if err := errors.Join(err1, err2); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err1, err2))
 	t.Cleanup(func() { _, _ = in.Close(), out.Close() })
 	r.stdin, r.stdout, r.cmd.Stdin, r.cmd.Stdout = in, out, stdin, stdout
-	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.cmd.Start())
 	_, _ = stdin.Close(), stdout.Close()
-	if _, err := in.WriteString(c.stdin); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(in.WriteString(c.stdin))(t)
 	return r
 }
 

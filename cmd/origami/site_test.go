@@ -19,6 +19,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/builtins"
 	"github.com/origami-gemm/origami/cmd/origami/internal/cli"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // site is the folder that `make site` wrote. `make site-test` names it.
@@ -36,15 +37,10 @@ func asked(t *testing.T, folder string, paths ...string) (bodies []string) {
 	t.Helper()
 	args := []string{filepath.Join("..", "..", "site", "ask.mjs"), filepath.Join(filepath.Dir(folder), "origami.wasm"),
 		filepath.Join(folder, "wasm_exec.js")}
-	out, err := exec.CommandContext(t.Context(), "node", append(args, paths...)...).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(exec.CommandContext(t.Context(), "node", append(args, paths...)...).Output())(t)
 	for line := range bytes.Lines(out) {
 		var a struct{ Body string }
-		if err := json.Unmarshal(line, &a); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(line, &a))
 		bodies = append(bodies, a.Body)
 	}
 	if len(bodies) != len(paths) {
@@ -90,10 +86,7 @@ func TestSiteAnswersAsTheCommand(t *testing.T) {
 // What a reader loads before the first answer of their own stays small. A method that is reached by its name, as
 // templates and interfaces do, brings others along.
 func TestSiteIsSmall(t *testing.T) {
-	info, err := os.Stat(filepath.Join(site(t), "origami.wasm.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(os.Stat(filepath.Join(site(t), "origami.wasm.gz")))(t)
 	if info.Size() > 4_900_000 { // with the page, the answers on it and openapi.json it is 5 MB
 		t.Errorf("the module has %d bytes", info.Size())
 	}
@@ -144,10 +137,7 @@ func newBrowser(t *testing.T, driver string) *browser {
 	}}}, &started)
 	b.session += "/session/" + started.SessionID
 	t.Cleanup(func() {
-		r, err := http.NewRequest(http.MethodDelete, b.session, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.NewRequest(http.MethodDelete, b.session, nil))(t)
 		if reply, err := http.DefaultClient.Do(r); err == nil {
 			_ = reply.Body.Close()
 		}
@@ -158,14 +148,8 @@ func newBrowser(t *testing.T, driver string) *browser {
 // do sends a command of WebDriver, and decodes its value.
 func (b *browser) do(command string, body, value any) {
 	b.t.Helper()
-	text, err := json.Marshal(body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	r, err := http.Post(b.session+command, "application/json", bytes.NewReader(text))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(body))(b.t)
+	r := must.Get(http.Post(b.session+command, "application/json", bytes.NewReader(text)))(b.t)
 	defer func() { _ = r.Body.Close() }()
 	var reply struct{ Value json.RawMessage }
 	if err := json.NewDecoder(r.Body).Decode(&reply); err != nil || r.StatusCode != http.StatusOK {
@@ -227,9 +211,7 @@ func (b *browser) shot(name string) {
 	var reply struct{ Data []byte }
 	b.do("/goog/cdp/execute", map[string]any{"cmd": "Page.captureScreenshot",
 		"params": map[string]any{"captureBeyondViewport": false}}, &reply)
-	if err := os.WriteFile(filepath.Join(folder, name+".png"), reply.Data, 0o600); err != nil {
-		b.t.Fatal(err)
-	}
+	must.Do(b.t, os.WriteFile(filepath.Join(folder, name+".png"), reply.Data, 0o600))
 }
 
 const (
@@ -241,10 +223,7 @@ const (
 // wider than the window, and axe finds no serious fault.
 func TestSiteInBrowser(t *testing.T) {
 	folder := site(t)
-	axe, err := os.ReadFile(os.Getenv("ORIGAMI_AXE"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	axe := must.Get(os.ReadFile(os.Getenv("ORIGAMI_AXE")))(t)
 	// Under a folder, as Pages has it.
 	server := httptest.NewServer(http.StripPrefix("/origami", http.FileServer(http.Dir(folder))))
 	t.Cleanup(server.Close)

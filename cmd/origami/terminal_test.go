@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"golang.org/x/sys/unix"
 )
 
@@ -82,9 +83,7 @@ func (term *terminal) start(t *testing.T, cmd *osexec.Cmd, env ...string) {
 	cmd.Env = append(cmd.Env, "GORACE=atexit_sleep_ms=0", "LC_ALL=C", "TERM=xterm")
 	cmd.Env = append(cmd.Env, env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 2}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	_ = term.tty.Close() // so that the screen has an end
 	kill := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 	t.Cleanup(func() { kill.Stop() })
@@ -93,9 +92,7 @@ func (term *terminal) start(t *testing.T, cmd *osexec.Cmd, env ...string) {
 // until reads the screen until a text is there, and to its end if the text is empty.
 func (term *terminal) until(t *testing.T, text string) string {
 	t.Helper()
-	if err := term.keyboard.SetReadDeadline(time.Now().Add(2 * time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, term.keyboard.SetReadDeadline(time.Now().Add(2*time.Minute)))
 	var all []byte
 	for piece := make([]byte, 1<<12); text == "" || !bytes.Contains(all, []byte(text)); {
 		n, err := term.keyboard.Read(piece)
@@ -118,9 +115,7 @@ func TestColours(t *testing.T) {
 	const one = "compare -m 4096 -n 4096 -k 4096 --arch "
 	const escape, best = "\x1b", "\x1b[1m\x1b[32m"
 	problems := filepath.Join(t.TempDir(), "problems.csv")
-	if err := os.WriteFile(problems, []byte("m,n,k,dtype\n4096,4096,4096,\n4096,4096,4096,fp32\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(problems, []byte("m,n,k,dtype\n4096,4096,4096,\n4096,4096,4096,fp32\n"), 0o600))
 	cases := map[string]struct {
 		args, env string
 		piped     bool   // the standard output is a pipe
@@ -185,18 +180,14 @@ func TestInterruptLeavesTheTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = typed.Close() })
-	if _, err := typed.WriteString("m,n,k\n64,64,64\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(typed.WriteString("m,n,k\n64,64,64\n"))(t)
 	cmd := osexec.Command(binary(t), "--in-process", "--arch", "sm89", "select", "--problems", "-")
 	cmd.Stdin = problems
 	term.start(t, cmd)
 	_ = problems.Close()
 
 	screen := term.until(t, ": selecting")
-	if _, err := term.keyboard.WriteString("\x03"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(term.keyboard.WriteString("\x03"))(t)
 	screen += term.until(t, "")
 	var exit *osexec.ExitError
 	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 130 {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -64,9 +65,7 @@ func (u *user) run(args ...string) (stdout, stderr string, code int) {
 func (u *user) plugin(name, script string) string {
 	u.Helper()
 	path := filepath.Join(u.home, "origami-plugin-"+name)
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700); err != nil {
-		u.Fatal(err)
-	}
+	must.Do(u, os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700))
 	return path
 }
 
@@ -84,31 +83,21 @@ func (u *user) lockFile() string { return filepath.Join(u.home, ".config", "orig
 // enter enters a plugin in the lock file. Unlike trust it runs nothing.
 func (u *user) enter(path string) {
 	u.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		u.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(path))(u)
 	lock := map[string]map[string]map[string]string{"plugins": {}}
 	if text, err := os.ReadFile(u.lockFile()); err == nil {
-		if err := json.Unmarshal(text, &lock); err != nil {
-			u.Fatal(err)
-		}
+		must.Do(u, json.Unmarshal(text, &lock))
 	}
 	lock["plugins"][strings.TrimPrefix(filepath.Base(path), "origami-plugin-")] = map[string]string{
 		"path": path, "sha256": fmt.Sprintf("%x", sha256.Sum256(content))}
-	text, err := json.Marshal(lock)
-	if err != nil {
-		u.Fatal(err)
-	}
+	text := must.Get(json.Marshal(lock))(u)
 	u.write(u.lockFile(), string(text))
 }
 
 // write writes a file, and the folders above it.
 func (u *user) write(path, text string) {
 	u.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-		u.Fatal(err)
-	}
+	must.Do(u, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 }
 
 // listedPlugin is a line of plugin ls --json.
@@ -125,9 +114,7 @@ func (u *user) list(args ...string) (plugins []listedPlugin, stderr string) {
 	}
 	for line := range strings.Lines(stdout) {
 		var p listedPlugin
-		if err := json.Unmarshal([]byte(line), &p); err != nil {
-			u.Fatal(err)
-		}
+		must.Do(u, json.Unmarshal([]byte(line), &p))
 		plugins = append(plugins, p)
 	}
 	return plugins, stderr
@@ -184,9 +171,7 @@ func TestHangingPlugin(t *testing.T) {
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
 		_ = os.Remove(ran)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Start())
 		var pid []byte
 		for !strings.HasSuffix(string(pid), "\n") && ctx.Err() == nil {
 			time.Sleep(20 * time.Millisecond)
@@ -224,9 +209,7 @@ func TestUntrustedFilesAreNotHashed(t *testing.T) {
 	folder := filepath.Join(u.home, "plugins")
 	large := filepath.Join(folder, "origami-plugin-large")
 	u.write(large, "")
-	if err := errors.Join(os.Truncate(large, 64<<20), os.Chmod(large, 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Truncate(large, 64<<20), os.Chmod(large, 0o700)))
 	u.env = []string{"ORIGAMI_PLUGIN_PATH=" + folder}
 	if p := u.listed("large"); p.State != "skipped" || !strings.Contains(p.Reason, "it is not in the lock file") ||
 		p.SHA256 != "" {
@@ -242,10 +225,7 @@ func TestRefusedLockFile(t *testing.T) {
 	u := newUser(t)
 	path := u.plugin("mine", describing("mine", "mine"))
 	u.enter(path)
-	good, err := os.ReadFile(u.lockFile())
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := must.Get(os.ReadFile(u.lockFile()))(t)
 	entry := string(good[len(`{"plugins":{`) : len(good)-2])
 	for name, test := range map[string]struct {
 		text, says string
@@ -270,17 +250,13 @@ func TestRefusedLockFile(t *testing.T) {
 			if name == "another user's" && os.Geteuid() != 0 {
 				t.Skip("only root can give a file away")
 			}
-			if err := os.RemoveAll(u.lockFile()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.RemoveAll(u.lockFile()))
 			if test.text == "" {
 				test.text = string(good)
 			}
 			u.write(u.lockFile(), test.text)
 			if test.spoil != nil {
-				if err := test.spoil(u.lockFile()); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, test.spoil(u.lockFile()))
 			}
 			plugins, stderr := u.list()
 			if !strings.Contains(stderr, u.lockFile()) || !strings.Contains(stderr, strings.ReplaceAll(test.says, `"`, `\"`)) {
@@ -326,9 +302,7 @@ func TestWhoMayReplaceALink(t *testing.T) {
 		{filepath.Join(open, "lock"), u.lockFile()}, {filepath.Join(open, "origami-plugin-mine"), binary},
 		{filepath.Join(u.home, "to-open"), open},
 	} {
-		if err := os.Symlink(link.to, link.at); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(link.to, link.at))
 	}
 	for what, env := range map[string][]string{
 		"lock file": {"ORIGAMI_LOCK_FILE=" + filepath.Join(open, "lock")},
@@ -356,24 +330,18 @@ func TestOtherUsersFiles(t *testing.T) {
 	const nobody = 65534
 	u := newUser(t)
 	sticky := filepath.Join(u.home, "sticky")
-	if err := errors.Join(os.Mkdir(sticky, 0o700), os.Chmod(sticky, 0o777|os.ModeSticky)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Mkdir(sticky, 0o700), os.Chmod(sticky, 0o777|os.ModeSticky)))
 	ran := filepath.Join(u.home, "ran")
 	binary := u.plugin("mine", "touch "+ran+"\n"+describing("mine", "mine"))
 	u.enter(binary)
 	link := filepath.Join(sticky, "lock")
-	if err := errors.Join(os.Symlink(u.lockFile(), link), os.Lchown(link, nobody, -1)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Symlink(u.lockFile(), link), os.Lchown(link, nobody, -1)))
 	u.env = []string{"ORIGAMI_LOCK_FILE=" + link}
 	if _, stderr, _ := u.run("arch", "ls"); !strings.Contains(stderr, "the link "+link+" belongs to user 65534") {
 		t.Errorf("another user's link: stderr is %q", stderr)
 	}
 	u.env = nil
-	if err := os.Chown(binary, nobody, -1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chown(binary, nobody, -1))
 	if p := u.listed("mine"); p.State != "skipped" || !strings.Contains(p.Reason, "it belongs to user 65534") {
 		t.Errorf("another user's binary: got %+v", p)
 	}
@@ -384,9 +352,7 @@ func TestOtherUsersFiles(t *testing.T) {
 		t.Error("another user's file decided what runs")
 	}
 	// A folder of another user causes a warning.
-	if err := errors.Join(os.Chown(binary, 0, -1), os.Chown(u.home, nobody, -1)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Chown(binary, 0, -1), os.Chown(u.home, nobody, -1)))
 	if plugins, stderr := u.list(); plugins[len(plugins)-1].State != "ok" ||
 		!strings.Contains(stderr, "user 65534 may replace "+binary) {
 		t.Errorf("another user's folder: %+v, %q", plugins[len(plugins)-1], stderr)

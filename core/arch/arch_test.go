@@ -5,15 +5,13 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func TestEnumerate(t *testing.T) {
 	defaults := Space{Kernel: "triton", BlockM: []int{16, 32}, BlockN: []int{64}, BlockK: []int{16, 32},
 		NumWarps: []int{4}, NumStages: []int{2}, SplitK: []int{1}}
-	got, err := Space{NumWarps: []int{4, 8}}.Enumerate(defaults)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Space{NumWarps: []int{4, 8}}.Enumerate(defaults))(t)
 	var want []gemm.Config
 	for _, m := range []int{16, 32} {
 		for _, k := range []int{16, 32} {

@@ -91,7 +91,7 @@ type checkedSize struct {
 }
 
 // distance counts how a problem and a split of K lie outside. kind is 0 if it is the kind of problem that was checked.
-// Another type counts more than another storage, so that the least distance is that of the most similar problems.
+// Another type counts more than another storage, so that the most similar problems have the least distance.
 func (c *Checked) distance(p *gemm.Problem, split int) (kind, size int) {
 	if !slices.Contains(c.Layouts, LayoutOf(p)) {
 		kind++

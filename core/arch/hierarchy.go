@@ -18,7 +18,7 @@ type MemoryHierarchy interface {
 // Reached.
 type Level struct {
 	Name string // "L2", "MALL", "DRAM", "HBM"
-	// Capacity is that of one partition. It is zero for the last level, which holds everything.
+	// Capacity is the capacity of one partition. It is zero for the last level, which holds everything.
 	Capacity unit.Bytes
 	// Latency is the time of an access to this level; zero if it is unknown.
 	Latency unit.Cycles
@@ -41,7 +41,7 @@ type Level struct {
 // where no number states the quantity.
 type LevelNames struct {
 	Capacity, Latency, Partitions, Bandwidth, DataSheet string
-	// C0, C1 and C2 are those of Bandwidth.
+	// C0, C1 and C2 are the coefficients of Bandwidth.
 	C0, C1, C2 string
 }
 

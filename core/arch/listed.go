@@ -29,7 +29,7 @@ func (l *listed) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (Ma
 	return l.Architecture.Mapping(ctx, p, c)
 }
 
-// WithSpace returns an architecture whose candidates are those of a space, whatever it is asked for.
+// WithSpace returns an architecture that always lists the candidates of one space.
 func WithSpace(a Architecture, s Space) Architecture { return &spaced{a, s} }
 
 // spaced has no Rank method either.

@@ -35,8 +35,8 @@ type ArchEntry struct {
 	// Classes are the classes of Models, nil if no model has one: other names for them in requests.
 	Classes []ModelClass `json:"model_classes,omitempty"`
 	// Kernels are the kernel families, the default first: the family that answers where a user names none. It has
-	// configurations that a user can set and reaches the matrix units; without such a family, it is that of the vendor's
-	// library. Not every model predicts all of them.
+	// configurations that a user can set and reaches the matrix units; without such a family, it is the vendor's library.
+	// Not every model predicts all of them.
 	Kernels []string `json:"kernels"`
 	// Fitted are the models whose constants can be fitted to measurements (core/fit.Tunable).
 	Fitted []string `json:"-"`

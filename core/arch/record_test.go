@@ -8,6 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // What a command writes for a model to ship is what the model reads.
@@ -22,14 +23,9 @@ func TestUncertaintyRecord(t *testing.T) {
 	u.Checked = arch.Checked{DataSet: "eights", Sizes: 1, Times: 3}
 	u.Checked.Add(&p, 4)
 	for name, want := range map[string]arch.Uncertainty{"full": u, "empty": {Kernel: "tiled"}} {
-		text, err := json.Marshal(want.Record())
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(want.Record()))(t)
 		var r arch.UncertaintyRecord
-		if err := json.Unmarshal(text, &r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(text, &r))
 		if got, err := r.Uncertainty(); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}

@@ -15,7 +15,7 @@ import (
 type Scope struct {
 	// Uncertainty applies to this problem. It is nil, and there is no interval, for a model that states none.
 	Uncertainty *Uncertainty
-	// Evidence is that of Uncertainty, EvidenceUnchecked without one.
+	// Evidence is the grade of Uncertainty, EvidenceUnchecked without one.
 	Evidence Evidence
 	// Wide: only the sizes are outside. The interval is WideInterval.
 	Wide bool

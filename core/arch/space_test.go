@@ -8,6 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // Named axes are enumerated after the numbers, in the order of their declaration, the last one fastest; what neither
@@ -24,10 +25,7 @@ func TestEnumerateNamedAxes(t *testing.T) {
 		Axes: []AxisValues{{"cluster", []string{"1", "2"}}, {"schedule", []string{"simple", "ping"}}},
 	}
 	list := func(s Space) string {
-		configs, err := s.Enumerate(defaults, declared...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		configs := must.Get(s.Enumerate(defaults, declared...))(t)
 		var out []string
 		for i := range configs {
 			if err := configs[i].Validate(declared...); err != nil {
@@ -126,9 +124,7 @@ func TestInvariant(t *testing.T) {
 	d := Description{Kernels: []string{"silent", "ordered"}, Families: []Family{{Name: "silent"}, {Name: "ordered",
 		Axes: axes, Sums: SumOrder{Same: []string{"block_k"}, Values: []AxisValues{{Name: "split_k", Values: []string{"1"}},
 			{Name: "skew", Values: []string{"0"}}, {Name: "block_m", Values: []string{"64", "128"}}}}}}}
-	if err := d.CheckFamilies(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.CheckFamilies())
 	s, same, err := d.Invariant(Space{Kernel: "ordered", BlockM: []int{32, 64, 256}, NumWarps: []int{4}})
 	want := Space{Kernel: "ordered", BlockM: []int{64}, NumWarps: []int{4}, SplitK: []int{1},
 		Axes: []AxisValues{{Name: "skew", Values: []string{"0"}}}}

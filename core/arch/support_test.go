@@ -7,6 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func TestSupports(t *testing.T) {
@@ -58,10 +59,7 @@ func TestSupports(t *testing.T) {
 
 // A model that does not declare groups would answer for another problem.
 func TestGroupsAreDeclared(t *testing.T) {
-	groups, err := gemm.NewGroups(100, 28)
-	if err != nil {
-		t.Fatal(err)
-	}
+	groups := must.Get(gemm.NewGroups(100, 28))(t)
 	p := gemm.New(128, 64, 64)
 	p.SetGroups(groups)
 	d := arch.Description{Arch: "sm90", Model: "refined", Kernels: []string{"mma", "triton"}}

@@ -88,8 +88,8 @@ func (u *Uncertainty) Interval(b Bound, predicted unit.Seconds) (low, high unit.
 	return 0, 0, false
 }
 
-// WideInterval returns the interval of a predicted time for sizes outside of those that were checked: that of the
-// widest range, times Widening. It returns false if that is unknown.
+// WideInterval returns the interval of a predicted time for sizes that were not checked: the interval of the widest
+// range, times Widening. It returns false without a Widening.
 func (u *Uncertainty) WideInterval(predicted unit.Seconds) (low, high unit.Seconds, ok bool) {
 	if len(u.Ranges) == 0 || u.Widening < 1 {
 		return 0, 0, false

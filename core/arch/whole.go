@@ -10,9 +10,9 @@ import (
 
 // Whole returns an architecture that also answers for problems with nested indices, a beta other than 0 or an epilogue,
 // of which models know nothing. It asks about the matrices (gemm.Problem.Flat) and adds the Besides. The terms are
-// those of the matrices. If no problem is such, it returns a itself.
+// the matrices' terms. If no problem is such, it returns a itself.
 //
-// The families that have kernels for nested indices are those that say so in their description.
+// A family with kernels for nested indices says so in its description.
 func Whole(a Architecture, problems ...gemm.Problem) Architecture {
 	if _, is := a.(*whole); is { // it adds the Besides already
 		return a
@@ -85,7 +85,7 @@ type Besides struct {
 	//
 	//	Σ bytes·(sectors ÷ dense − 1) ÷ bandwidth of the L2
 	//
-	// with the bytes that all tiles read of A and B, and those of C.
+	// with the bytes of A and B that all tiles read, and the bytes of C.
 	Lines unit.Cycles
 	// Gaps is for the sectors that DRAM delivers with gaps in them: min(span, elements · sector) − elements, in bytes of
 	// each tensor, ÷ bandwidth of DRAM.

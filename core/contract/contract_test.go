@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/contract"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // The four problem types of AMD's slides on Tensile, and the types in Tensile's tests of 2017.
@@ -92,19 +93,10 @@ func TestMistakesPointAtTheIndex(t *testing.T) {
 
 func shape(t testing.TB, text string, sizes string, strides ...contract.Strides) *contract.Shape {
 	t.Helper()
-	c, err := contract.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := contract.ParseSizes(sizes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(contract.Parse(text))(t)
+	n := must.Get(contract.ParseSizes(sizes))(t)
 	strides = append(strides, nil, nil, nil)
-	s, err := c.Shape(n, strides[0], strides[1], strides[2])
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(c.Shape(n, strides[0], strides[1], strides[2]))(t)
 	return s
 }
 
@@ -129,10 +121,7 @@ func TestDiagonals(t *testing.T) {
 }
 
 func TestMistakesInShapes(t *testing.T) {
-	c, err := contract.Parse("ik,kj->ij")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(contract.Parse("ik,kj->ij"))(t)
 	sizes := contract.Sizes{'i': 4, 'j': 5, 'k': 6}
 	try := func(n contract.Sizes, a, b, result contract.Strides) error {
 		_, err := c.Shape(n, a, b, result)
@@ -228,18 +217,12 @@ func TestPlansHaveTheOperations(t *testing.T) {
 
 func randomShape(t *testing.T, random *rand.Rand, text string) *contract.Shape {
 	t.Helper()
-	c, err := contract.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(contract.Parse(text))(t)
 	sizes := contract.Sizes{}
 	for _, letter := range []byte(c.Letters()) {
 		sizes[letter] = 1 + random.IntN(4)
 	}
-	s, err := c.Shape(sizes, nil, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(c.Shape(sizes, nil, nil, nil))(t)
 	return s
 }
 
@@ -374,10 +357,7 @@ func FuzzParse(f *testing.F) {
 		for _, x := range []byte(c.Letters()) {
 			sizes[x] = 2
 		}
-		s, err := c.Shape(sizes, nil, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(c.Shape(sizes, nil, nil, nil))(t)
 		plans, err := s.Plans(gemm.Types{In: gemm.FP16, Out: gemm.FP16}, true)
 		if err != nil || len(plans) == 0 {
 			t.Errorf("%q has no plan: %v", text, err)

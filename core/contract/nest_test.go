@@ -7,23 +7,18 @@ import (
 
 	"github.com/origami-gemm/origami/core/contract"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // Every type is one problem with a nest, whose dimensions have the operations of the contraction.
 func TestNested(t *testing.T) {
 	for _, x := range types {
-		c, err := contract.Parse(x.name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(contract.Parse(x.name))(t)
 		sizes := contract.Sizes{}
 		for i, letter := range []byte(c.Letters()) {
 			sizes[letter] = i + 2
 		}
-		s, err := c.Shape(sizes, nil, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(c.Shape(sizes, nil, nil, nil))(t)
 		for _, in := range []gemm.DType{gemm.FP16, gemm.FP32, gemm.INT8} {
 			p, err := s.Nested(gemm.Types{In: in, Out: in.Output()})
 			if err != nil {
@@ -56,10 +51,7 @@ func TestParseStrides(t *testing.T) {
 		{einsum, "a=1,x,2", `a stride of A is "x"`}, {einsum, "a=1,-1,2", `a stride of A is "-1"`},
 		{einsum, "a=1,2", "A has 3 indices and 2 strides"},
 	} {
-		c, err := contract.Parse(x.text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(contract.Parse(x.text))(t)
 		strides, err := contract.ParseStrides(c, x.text, x.word)
 		got := fmt.Sprint(strides[gemm.A])
 		if err != nil {
@@ -69,10 +61,7 @@ func TestParseStrides(t *testing.T) {
 			t.Errorf("%s %s: %s, want %s", x.text, x.word, got, x.want)
 		}
 	}
-	c, err := contract.Parse(einsum)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(contract.Parse(einsum))(t)
 	if _, err := contract.ParseStrides(c, einsum, "a=1,2,3", "a=1,2,3"); err == nil ||
 		!strings.Contains(err.Error(), "A has strides twice") {
 		t.Error(err)

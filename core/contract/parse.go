@@ -130,7 +130,7 @@ func ParseSizes(words ...string) (Sizes, error) {
 }
 
 // ParseStrides reads "a=4096,64,1": the strides of a tensor, in the order in which the text of a contraction writes its
-// indices. It returns those of A, B and C, nil for a tensor without gaps.
+// indices. It returns the strides of A, B and C, nil for a tensor without gaps.
 func ParseStrides(c Contraction, text string, words ...string) (strides [3]Strides, err error) {
 	const form = "write it as in a=4096,64,1"
 	for _, word := range words {

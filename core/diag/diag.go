@@ -99,7 +99,7 @@ func (e *Error) Bounded() *Error {
 
 // Line returns the text of any error as Error.Error does: on one line, printable and bounded.
 func Line(err error) string {
-	if e, ok := err.(*Error); ok { //nolint:errorlint // one that is wrapped says more than the one within
+	if e, ok := err.(*Error); ok { //nolint:errorlint // a wrapping error says more than the error within
 		return e.Error()
 	}
 	return (&Error{What: err.Error()}).Error()

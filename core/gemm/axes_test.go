@@ -9,6 +9,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 var declared = []gemm.Axis{
@@ -17,12 +18,14 @@ var declared = []gemm.Axis{
 	{Name: "vector", Unit: "elements", Doc: "width of a load", Type: gemm.Integer, Default: "4"},
 }
 
+var plain = gemm.Config{
+	BlockM: 128, BlockN: 256, BlockK: 64, GroupM: 8, NumWarps: 8, NumStages: 3, SplitK: 1, Kernel: "triton",
+}
+
 func with(t *testing.T, c gemm.Config, pairs ...string) gemm.Config {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
-		if err := c.SetAxis(declared, pairs[i], pairs[i+1]); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.SetAxis(declared, pairs[i], pairs[i+1]))
 	}
 	return c
 }
@@ -95,14 +98,8 @@ func TestFieldsAreComplete(t *testing.T) {
 
 func TestMistakesInAxes(t *testing.T) {
 	named := with(t, plain, "cluster", "2x1")
-	explicit, err := gemm.NewAxes(gemm.AxisValue{Name: "cluster", Value: "1x1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := gemm.NewAxes(gemm.AxisValue{Name: "cluster", Value: "8x8"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	explicit := must.Get(gemm.NewAxes(gemm.AxisValue{Name: "cluster", Value: "1x1"}))(t)
+	other := must.Get(gemm.NewAxes(gemm.AxisValue{Name: "cluster", Value: "8x8"}))(t)
 	parse := func(s string, axes ...gemm.Axis) error {
 		_, err := gemm.ParseConfig("1x1x1,"+s, gemm.Config{}, axes...)
 		return err

@@ -80,7 +80,7 @@ func (a Activation) Single() Activation {
 	return a
 }
 
-// Of returns the activation of x in float64, of a gated one that of the gate x.
+// Of returns the activation of x in float64. Of a gated activation x is the gate.
 func (a Activation) Of(x float64) float64 {
 	switch a.Single() {
 	case ReLU:

@@ -102,7 +102,7 @@ func (c *Config) ValidateKnown() error {
 }
 
 func (c *Config) inRange() bool {
-	// Less one, a number in range has no bits above those of MaxConfigNumber − 1, and a number below 1 has them all.
+	// Less one, a number in range has no bit that MaxConfigNumber − 1 lacks, and a number below 1 has all bits.
 	return uint(c.BlockM-1)|uint(c.BlockN-1)|uint(c.BlockK-1)|
 		uint(c.NumWarps-1)|uint(c.NumStages-1)|uint(c.SplitK-1) < MaxConfigNumber && uint(c.GroupM) <= MaxConfigNumber
 }

@@ -9,13 +9,12 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func TestNewIsValidAndRowMajor(t *testing.T) {
 	p := gemm.New(2048, 1024, 512)
-	if err := p.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Validate())
 	if p.TransA() || p.TransB() || p.Batch != 1 || p.DType != gemm.FP16 {
 		t.Errorf("%+v", p)
 	}

@@ -133,7 +133,7 @@ func (p Problem) Matrices(o Operand) int {
 // SetGroups sets the groups, and M to their rows.
 func (p *Problem) SetGroups(g Groups) { p.Groups, p.M = g, g.Rows() }
 
-// Products returns how many matrices a problem multiplies, and the rows of each: those of a batch, or the groups that
+// Products returns how many matrices a problem multiplies, and the rows of each: of a batch, or the groups that
 // are not empty, which have as many rows on average.
 func (p Problem) Products() (count int, rows float64) {
 	if p.Groups == (Groups{}) {

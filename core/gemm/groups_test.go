@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func grouped(t interface{ Fatal(args ...any) }, rows ...int) gemm.Problem {
@@ -23,9 +24,7 @@ func grouped(t interface{ Fatal(args ...any) }, rows ...int) gemm.Problem {
 
 func TestGroupsOfAProblem(t *testing.T) {
 	p := grouped(t, 120, 33, 0, 512)
-	if err := p.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Validate())
 	if got := p.String(); got != "665x256x512 fp16 groups 120,33,0,512" {
 		t.Errorf("%q", got)
 	}
@@ -125,12 +124,5 @@ func TestGroupsAllocateNothing(t *testing.T) {
 		}
 	}); n > 0 {
 		t.Errorf("%v allocations", n)
-	}
-}
-
-func BenchmarkTilesOfGroups(b *testing.B) {
-	p := grouped(b, slices.Repeat([]int{64, 200, 0, 17}, 64)...)
-	for b.Loop() {
-		p.Groups.Tiles(128)
 	}
 }

@@ -3,6 +3,7 @@ package gemm
 import (
 	"flag"
 	"fmt"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,10 +34,7 @@ func TestListsOfTypes(t *testing.T) {
 		})},
 	} {
 		path := filepath.Join("../..", list.file)
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(path))(t)
 		before, rest, began := strings.Cut(string(text), list.begin)
 		got, after, ended := strings.Cut(rest, list.end)
 		if !began || !ended {
@@ -44,9 +42,7 @@ func TestListsOfTypes(t *testing.T) {
 			continue
 		}
 		if *update {
-			if err := os.WriteFile(path, []byte(before+list.begin+list.want+list.end+after), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, []byte(before+list.begin+list.want+list.end+after), 0o666))
 			continue
 		}
 		for line := range strings.Lines(list.want) {

@@ -98,7 +98,7 @@ func ParseNest(text string) (Nest, error) {
 	return NewNest(indices...)
 }
 
-// parseIndices reads the indices of a nest, up to one that is wrong or one too many.
+// parseIndices reads the indices of a nest, up to a wrong index or one too many.
 func parseIndices(text string) (indices []NestIndex, wrong string) {
 	for word := range strings.SplitSeq(text, ",") {
 		cells := strings.Split(word, ":")

@@ -2,6 +2,7 @@ package gemm
 
 import (
 	"encoding/json"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"slices"
 	"strings"
 	"testing"
@@ -10,10 +11,7 @@ import (
 // nested is a convolution of 3 × 2 elements with 2 × 2 weights.
 func nested(t testing.TB) Problem {
 	t.Helper()
-	n, err := ParseNest("m3:1:0:4,m2:5:0:12,n4:0:4:1,k2:1:1:0,k2:5:2:0,b2:30:0:24")
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(ParseNest("m3:1:0:4,m2:5:0:12,n4:0:4:1,k2:1:1:0,k2:5:2:0,b2:30:0:24"))(t)
 	p := New(6, 4, 4)
 	p.Batch, p.Nest, p.Alpha, p.Beta = 2, n, 0.5, -1
 	return p
@@ -21,9 +19,7 @@ func nested(t testing.TB) Problem {
 
 func TestNests(t *testing.T) {
 	p := nested(t)
-	if err := p.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Validate())
 	if got := p.Nest.Offsets(DimM, A); !slices.Equal(got, []int{0, 1, 2, 5, 6, 7}) {
 		t.Error(got)
 	}
@@ -36,14 +32,9 @@ func TestNests(t *testing.T) {
 	if p.Nest.Span(A) != 2+5+1+5+30+1 || p.Nest.Span(B) != 12+1+2+1 || p.Nest.Span(C) != 8+12+3+24+1 {
 		t.Error(p.Nest.Span(A), p.Nest.Span(B), p.Nest.Span(C))
 	}
-	text, err := json.Marshal(p.Record())
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(p.Record()))(t)
 	var r Record
-	if err := json.Unmarshal(text, &r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &r))
 	if back, err := r.Problem(); err != nil || back != p {
 		t.Errorf("%s comes back as %s, %v", p, back, err)
 	}

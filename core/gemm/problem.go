@@ -139,8 +139,8 @@ func (p *Problem) SetLD(o Operand, elements int) { *p.ld(o) = elements }
 
 func (p *Problem) ld(o Operand) *int { return [...]*int{&p.LDA, &p.LDB, &p.LDC}[o] }
 
-// Stride returns the elements from one matrix of the batch to the next, or from the B of a group to that of the next:
-// they follow each other without a gap beyond that of a leading dimension.
+// Stride returns the elements from one matrix of the batch to the next, or from one group's B to the next group's:
+// they follow each other without a gap, except what a leading dimension leaves.
 func (p Problem) Stride(o Operand) int {
 	rows, _ := p.Rows(o)
 	return rows * p.LD(o)

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // People type the names of PyTorch, Triton, CUDA and papers, in any case.
@@ -200,9 +201,7 @@ func TestRecords(t *testing.T) {
 		{`{"m":8,"n":8,"k":8,"batch":1,"dtype":"fp16","groups":[9,-1]}`, "group 1 has -1 rows"},
 	} {
 		var r gemm.Record
-		if err := json.Unmarshal([]byte(c.text), &r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(c.text), &r))
 		if _, err := r.Problem(); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", c.text, err, c.says)
 		}

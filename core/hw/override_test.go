@@ -7,19 +7,17 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func TestParseOverrides(t *testing.T) {
-	o, err := hw.ParseOverrides("hw.json", []byte(`{
+	o := must.Get(hw.ParseOverrides("hw.json", []byte(`{
 		"sm89": {"l2_perf_ratio": {"value": 1896, "unit": "B/cycle"}, "mma_latency": 33},
 		"sm90@h200": {"clock": {"value": 1.5, "unit": "GHz"}},
 		"gfx942": {},
 		"hbm_latency_penalty": 623,
 		"clock": {"value": 1800, "unit": "MHz"}
-	}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}`)))(t)
 	for key, want := range map[string]map[string]hw.OverrideValue{
 		"sm89":      {"l2_perf_ratio": {Value: 1896, Unit: "B/cycle"}, "mma_latency": {Value: 33}},
 		"sm90@h200": {"clock": {Value: 1.5, Unit: "GHz"}},
@@ -43,12 +41,9 @@ func TestParseOverrides(t *testing.T) {
 
 // A more specific override replaces a less specific one: architecture, then device, then bare.
 func TestOverridesFor(t *testing.T) {
-	o, err := hw.ParseOverrides("hw.json", []byte(`{
+	o := must.Get(hw.ParseOverrides("hw.json", []byte(`{
 		"sm90": {"a": 1, "b": 1, "c": 1}, "sm90@h200": {"b": 2, "c": 2}, "sm90@h100": {"a": 9}, "sm89": {"a": 8}, "c": 3
-	}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}`)))(t)
 	h200 := map[string]hw.OverrideValue{"a": {Value: 1}, "b": {Value: 2}, "c": {Value: 3}}
 	if got := o.For("sm90", "h200"); !maps.Equal(got, h200) {
 		t.Errorf("sm90@h200: %v", got)

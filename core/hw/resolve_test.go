@@ -8,6 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 var specs = []hw.Spec{
@@ -48,10 +49,7 @@ func bandwidthPerCycle(name string, known hw.Set) (hw.Number, bool) {
 
 func resolve(t *testing.T, s *hw.Sheet, overrides map[string]hw.OverrideValue) hw.Set {
 	t.Helper()
-	set, err := hw.Resolve(specs, s, bandwidthPerCycle, overrides)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(hw.Resolve(specs, s, bandwidthPerCycle, overrides))(t)
 	return set
 }
 

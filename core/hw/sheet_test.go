@@ -7,6 +7,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 const goodSheet = `arch: sm89
@@ -26,10 +27,7 @@ atoms:
 
 func decode(t *testing.T, yaml string) *hw.Sheet {
 	t.Helper()
-	s, err := hw.DecodeSheet("sm89.yaml", []byte(yaml))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(hw.DecodeSheet("sm89.yaml", []byte(yaml)))(t)
 	return s
 }
 
@@ -194,10 +192,7 @@ func TestFittedSection(t *testing.T) {
 		len(f.Problems) != 1 || f.Problems[0].N != 128 || !f.Problems[0].TransB() {
 		t.Fatalf("%+v", f)
 	}
-	text, err := hw.EncodeSheet(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(hw.EncodeSheet(s))(t)
 	if again := decode(t, string(text)); !reflect.DeepEqual(again.Fitted, f) {
 		t.Errorf("%+v became %+v", f, again.Fitted)
 	}

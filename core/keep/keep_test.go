@@ -2,6 +2,7 @@ package keep
 
 import (
 	"errors"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -70,9 +71,7 @@ func TestMap(t *testing.T) {
 		t.Errorf("a failure was kept: %d calls", calls)
 	}
 	for i := range 10 * mostSlots {
-		if _, err := m.Get(i, func() (*int, int, error) { return &i, Budget / 16, nil }); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(m.Get(i, func() (*int, int, error) { return &i, Budget / 16, nil }))(t)
 	}
 	if len(m.slots) > mostSlots {
 		t.Errorf("%d keys are held", len(m.slots))

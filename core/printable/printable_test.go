@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/origami-gemm/origami/core/printable"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func TestLine(t *testing.T) {
@@ -82,18 +83,13 @@ func FuzzPrintable(f *testing.F) {
 		if cell := printable.Cell(text); cell != line && cell != "'"+line || printable.Cell(cell) != cell {
 			t.Fatalf("%q as a cell: %q", text, cell)
 		}
-		encoded, err := json.Marshal(map[string]string{text: text})
-		if err != nil {
-			t.Fatal(err)
-		}
+		encoded := must.Get(json.Marshal(map[string]string{text: text}))(t)
 		shown := printable.JSON(encoded)
 		if got := printable.Line(string(shown)); got != string(shown) {
 			t.Fatalf("%q: %q", text, shown)
 		}
 		var want, got any
-		if err := json.Unmarshal(encoded, &want); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(encoded, &want))
 		if err := json.Unmarshal(shown, &got); err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("%q: %q, %v", text, shown, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -25,9 +26,7 @@ func TestImageCopiesWhatItIsGiven(t *testing.T) {
 			Extra      []string `yaml:"extra_files"`
 		} `yaml:"dockers_v2"`
 	}
-	if err := yaml.Unmarshal(read(t, ".goreleaser.yaml"), &config); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(read(t, ".goreleaser.yaml"), &config))
 	if len(config.Builds) != 1 || len(config.Dockers) != 1 {
 		t.Fatalf("%d programs and %d images, want one of each", len(config.Builds), len(config.Dockers))
 	}
@@ -57,9 +56,6 @@ func TestImageCopiesWhatItIsGiven(t *testing.T) {
 
 func read(t *testing.T, name string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../..", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join("../..", name)))(t)
 	return text
 }

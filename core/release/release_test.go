@@ -1,6 +1,7 @@
 package release
 
 import (
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,10 +18,7 @@ func TestEveryPartHasTheVersion(t *testing.T) {
 		{"sdk/python/pyproject.toml", `(?m)^version = "(.*)"$`, python(Version)},
 		{"docs/install.md", `(?m)^Version (\S+) \(`, Version},
 	} {
-		text, err := os.ReadFile(filepath.Join("../..", part.file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join("../..", part.file)))(t)
 		found := regexp.MustCompile(part.pattern).FindSubmatch(text)
 		if found == nil {
 			t.Errorf("%s names no version: nothing fits %s", part.file, part.pattern)
@@ -33,10 +31,7 @@ func TestEveryPartHasTheVersion(t *testing.T) {
 
 // A release has a section in the changelog, and the versions between releases do not.
 func TestChangelogHasTheRelease(t *testing.T) {
-	text, err := os.ReadFile("../../CHANGELOG.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../CHANGELOG.md"))(t)
 	number, dev := strings.CutSuffix(Version, "-dev")
 	if has := strings.Contains(string(text), "\n## ["+number+"]"); has == dev {
 		t.Errorf("version %s, and the changelog has a section of %s: %v", Version, number, has)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -45,8 +46,8 @@ func Unmarshal(text []byte, v any) error {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return ErrTrailing
 	}
-	s := scanner{text: text}
-	return s.value(shapeOf(reflect.TypeOf(v)))
+	c := checker{Scanner{Text: string(text)}}
+	return c.value(shapeOf(reflect.TypeOf(v)))
 }
 
 // Foreign reads a JSON text of another program into v as json.Unmarshal does: its other keys do not matter. An object
@@ -55,8 +56,8 @@ func Foreign(text []byte, v any) error {
 	if err := json.Unmarshal(text, v); err != nil {
 		return err
 	}
-	s := scanner{text: text}
-	return s.value(nil)
+	c := checker{Scanner{Text: string(text)}}
+	return c.value(nil)
 }
 
 // shape has the keys of a type. It is nil for a value whose keys are not known: an interface,
@@ -132,86 +133,44 @@ func (s *shape) spelled(key string) string {
 	return key
 }
 
-// scanner walks over a text that is known to be valid JSON, and over the shape of what it was read into.
-type scanner struct {
-	text []byte
-	at   int
-}
+// checker walks over a text that is known to be valid JSON, and over the shape of what it was read into.
+type checker struct{ Scanner }
 
-// next skips white space and returns the byte after it.
-func (s *scanner) next() byte {
-	for {
-		switch c := s.text[s.at]; c {
-		case ' ', '\t', '\r', '\n':
-			s.at++
-		default:
-			return c
-		}
-	}
-}
-
-func (s *scanner) value(of *shape) error {
-	switch s.next() {
+func (c *checker) value(of *shape) error {
+	switch c.Next() {
 	case '{':
-		return s.object(of)
+		return c.object(of)
 	case '[':
-		return s.array(of)
-	case '"':
-		s.str()
-	default: // a number or a word
-		for s.at < len(s.text) {
-			switch s.text[s.at] {
-			case ' ', '\t', '\r', '\n', ',', ']', '}':
-				return nil
-			}
-			s.at++
+		var elem *shape
+		if of != nil {
+			elem = of.elem
 		}
+		return c.Each('[', ']', func(int) error { return c.value(elem) })
+	case '"':
+		_, _, err := c.Quoted()
+		return err
 	}
+	c.Bare()
 	return nil
 }
 
-// str returns the string that begins here, still quoted.
-func (s *scanner) str() []byte {
-	begin := s.at
-	for s.at++; s.text[s.at] != '"'; s.at++ {
-		if s.text[s.at] == '\\' {
-			s.at++
-		}
-	}
-	s.at++
-	return s.text[begin:s.at]
-}
-
-func (s *scanner) array(of *shape) error {
-	var elem *shape
-	if of != nil {
-		elem = of.elem
-	}
-	s.at++
-	for s.next() != ']' {
-		if s.text[s.at] == ',' {
-			s.at++
+func (c *checker) object(of *shape) error {
+	var seen keys // on the stack: a closure for Each would need memory for each object
+	c.At++
+	for c.Next() != '}' {
+		if c.Text[c.At] == ',' {
+			c.At++
 			continue
 		}
-		if err := s.value(elem); err != nil {
+		key, _, err := c.Quoted()
+		if err != nil {
 			return err
 		}
-	}
-	s.at++
-	return nil
-}
-
-func (s *scanner) object(of *shape) error {
-	var seen keys
-	s.at++
-	for s.next() != '}' {
-		if s.text[s.at] == ',' {
-			s.at++
-			continue
+		if !utf8.ValidString(key) {
+			key = string([]rune(key)) // as encoding/json reads it
 		}
-		key := unquote(s.str())
 		if !seen.add(key) {
-			return &KeyError{Path: string(key)}
+			return &KeyError{Path: key}
 		}
 		var inner *shape
 		switch {
@@ -219,19 +178,19 @@ func (s *scanner) object(of *shape) error {
 		case of.keys == nil:
 			inner = of.elem
 		default:
-			i, known := of.keys[string(key)]
+			i, known := of.keys[key]
 			if !known {
-				return &KeyError{Path: string(key), Want: of.spelled(string(key))}
+				return &KeyError{Path: key, Want: of.spelled(key)}
 			}
 			inner = of.fields[i]
 		}
-		s.next()
-		s.at++ // the colon
-		if err := s.value(inner); err != nil {
-			return within(string(key), err)
+		c.Next()
+		c.At++ // the colon
+		if err := c.value(inner); err != nil {
+			return within(key, err)
 		}
 	}
-	s.at++
+	c.At++
 	return nil
 }
 
@@ -248,41 +207,29 @@ func within(key string, err error) error {
 	return &outer
 }
 
-func unquote(quoted []byte) []byte {
-	key := quoted[1 : len(quoted)-1]
-	if bytes.IndexByte(key, '\\') < 0 && utf8.Valid(key) {
-		return key
-	}
-	var text string
-	_ = json.Unmarshal(quoted, &text) // it is valid
-	return []byte(text)
-}
-
 // keys are the keys of an object that were seen. A few are faster compared one by one.
 type keys struct {
-	few  [32][]byte
+	few  [32]string
 	n    int
 	many map[string]struct{}
 }
 
 // add adds a key and reports whether it is new.
-func (k *keys) add(key []byte) bool {
-	for _, other := range k.few[:k.n] {
-		if bytes.Equal(other, key) {
-			return false
-		}
+func (k *keys) add(key string) bool {
+	if slices.Contains(k.few[:k.n], key) {
+		return false
 	}
 	if k.n < len(k.few) {
 		k.few[k.n] = key
 		k.n++
 		return true
 	}
-	if _, twice := k.many[string(key)]; twice {
+	if _, twice := k.many[key]; twice {
 		return false
 	}
 	if k.many == nil {
 		k.many = map[string]struct{}{}
 	}
-	k.many[string(key)] = struct{}{}
+	k.many[key] = struct{}{}
 	return true
 }

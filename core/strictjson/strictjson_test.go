@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/strictjson"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 type inner struct {
@@ -35,9 +36,7 @@ func TestUnmarshal(t *testing.T) {
 	var v outer
 	const good = ` { "status" : "a\"}", "inner":{"size":1} , "list":[ {"size":2},{"size":3}],"named":{"a":{"size":4},` +
 		`"A":{"size":5}},"any":{"b":[1,{"b":null}],"B":true},"raw":{"x":1,"X":2},"Plain":true,"deep":{"size":-6.0e0}} `
-	if err := strictjson.Unmarshal([]byte(strings.Replace(good, "-6.0e0", "-6", 1)), &v); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, strictjson.Unmarshal([]byte(strings.Replace(good, "-6.0e0", "-6", 1)), &v))
 	want := outer{
 		embedded: embedded{inner{-6}}, Status: `a"}`, Inner: &inner{1}, List: []inner{{2}, {3}},
 		Named: map[string]inner{"a": {4}, "A": {5}}, Plain: true, Raw: json.RawMessage(`{"x":1,"X":2}`),
@@ -99,10 +98,7 @@ func FuzzUnmarshal(f *testing.F) {
 		if err := json.Unmarshal(text, &lax); err != nil || !reflect.DeepEqual(strict, lax) {
 			t.Fatalf("%s: %+v, and encoding/json reads %+v (%v)", text, strict, lax, err)
 		}
-		again, err := json.Marshal(strict)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must.Get(json.Marshal(strict))(t)
 		if err := strictjson.Unmarshal(again, &strict); err != nil {
 			t.Fatalf("%s becomes %s: %v", text, again, err)
 		}

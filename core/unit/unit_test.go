@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func TestSI(t *testing.T) {
@@ -59,10 +60,7 @@ func TestSIKeepsThreeDigits(t *testing.T) {
 			if digits := len(strings.ReplaceAll(number, ".", "")); digits != 3 {
 				t.Fatalf("SI(%v) = %q has %d digits", v, text, digits)
 			}
-			got, err := strconv.ParseFloat(number, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(strconv.ParseFloat(number, 64))(t)
 			s, ok := scale[name[0]]
 			if name[0] == 'u' {
 				s, ok = 1e-6, true

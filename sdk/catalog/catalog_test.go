@@ -10,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/catalog"
 )
 
@@ -81,18 +82,12 @@ func TestSourcesOfUsedParametersAreUsed(t *testing.T) {
 		def.Models[0].Open = func(catalog.Selection) (arch.Architecture, error) {
 			return &described{description: arch.Description{Unused: test.byModel}}, nil
 		}
-		c, err := catalog.New(def)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(catalog.New(def))(t)
 		r := arch.OpenRequest{Arch: "x1"}
 		if test.override != "" {
 			r.Overrides = map[string]hw.OverrideValue{test.override: {Value: 5}}
 		}
-		a, err := c.Open(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(c.Open(t.Context(), r))(t)
 		if got := a.Describe().Unused; !slices.Equal(got, test.want) {
 			t.Errorf("override %q, a model without %v: %v are unused, want %v", test.override,
 				test.byModel, got, test.want)
@@ -109,9 +104,7 @@ func TestOverrideToTheSameValue(t *testing.T) {
 	}
 	for value, changed := range map[float64]bool{4: false, 5: true} {
 		r := arch.OpenRequest{Arch: "x1", Overrides: map[string]hw.OverrideValue{"units": {Value: value}}}
-		if _, err := c.Open(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Open(t.Context(), r))(t)
 		p, _ := opened.Params.Lookup("units")
 		if (p.Tier == hw.Override) != changed || slices.Contains(opened.Changed, "units") != changed {
 			t.Errorf("units = %v: %+v, %v changed", value, p, opened.Changed)
@@ -122,14 +115,11 @@ func TestOverrideToTheSameValue(t *testing.T) {
 func TestCatalog(t *testing.T) {
 	ctx := context.Background()
 	var opened catalog.Selection
-	c, err := catalog.New(definition(fstest.MapFS{
+	c := must.Get(catalog.New(definition(fstest.MapFS{
 		"a.yaml": file("arch: x1\ndevice: small\naliases: [little]", "Ours"),
 		"b.yaml": file("arch: x1\ndevice: big\ndefault: true", "Ours"),
 		"c.yaml": file("arch: y1\ndevice: other\ndefault: true", "Theirs"),
-	}, &opened))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, &opened)))(t)
 	m := c.Manifest()
 	if len(m.Archs) != 1 || m.Archs[0].ID != "x1" || len(m.Archs[0].Devices) != 2 || m.Archs[0].Devices[0].ID != "big" {
 		t.Fatalf("manifest %+v", m)
@@ -214,10 +204,7 @@ func TestModelsByKernelFamily(t *testing.T) {
 			return opens(&opened)(s)
 		}
 	}
-	c, err := catalog.New(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(catalog.New(d))(t)
 	m := c.Manifest()
 	if a := m.Archs[0]; !slices.Equal(a.Models, []string{"refined", "reference"}) ||
 		!slices.Equal(a.Kernels, []string{"triton", "mma", "library"}) || len(m.Options) != 2 {
@@ -357,18 +344,14 @@ func TestLiveDevices(t *testing.T) {
 
 	// A known product: equal values keep their source, different ones come from the driver, measured ones stay.
 	// Attributes that the plugin does not know are ignored.
-	if err := open(live("A GPU", map[string]float64{"units": 4, "speed": 5, "colour": 1})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, open(live("A GPU", map[string]float64{"units": 4, "speed": 5, "colour": 1})))
 	if p := param("units"); opened.Sheet.Device != "big" || p.Value != 4 || p.Source != "data sheet" || p.Live() {
 		t.Errorf("%+v of %s", p, opened.Sheet.Device)
 	}
 	if p := param("speed"); p.Value != 8 || p.Tier != hw.Calibrated {
 		t.Errorf("%+v", p)
 	}
-	if err := open(live("A GPU", map[string]float64{"units": 3})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, open(live("A GPU", map[string]float64{"units": 3})))
 	if p := param("units"); p.Value != 3 || p.Tier != hw.Derived || p.Source != hw.LiveSource ||
 		p.Method != hw.Driver ||
 		!p.Live() {
@@ -381,9 +364,7 @@ func TestLiveDevices(t *testing.T) {
 		t.Errorf("no Scale: %v", err)
 	}
 	def.Scale = scaleSpeed
-	if err := open(live("Another GPU", map[string]float64{"units": 2})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, open(live("Another GPU", map[string]float64{"units": 2})))
 	if h := opened.Sheet.Header; h.Device != arch.LiveID || h.Arch != "x1" || h.Name != "Another GPU" ||
 		h.Vendor != "Ours" {
 		t.Errorf("header %+v", h)

@@ -10,7 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 )
 
-// models returns those of an architecture.
+// models returns the models of an architecture.
 func (c *Catalog) models(arch string) []Model {
 	if c.def.Archs == nil {
 		return c.def.Models

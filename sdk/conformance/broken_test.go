@@ -25,6 +25,7 @@ import (
 	"github.com/origami-gemm/origami/core/ladder"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/fake"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/example"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
@@ -186,10 +187,7 @@ func forge(change func(method string, req, resp proto.Message, err error) error)
 func failing(t *testing.T, service *wire.Service, checks []Check, o Options,
 	forge ...grpc.UnaryServerInterceptor) (names []string, findings string, skipped []string) {
 	t.Helper()
-	conn, stop, err := connect(service, forge...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn, stop := must.Two(connect(service, forge...))(t)
 	defer stop()
 	var all []string
 	Run(t.Context(), "broken", conn, checks, o, func(r Result) {
@@ -283,14 +281,9 @@ func TestSoundArchitecture(t *testing.T) {
 		t.Errorf("the checks %v fail, %v are skipped: %s", names, skipped, text)
 	}
 	// A changed total is found.
-	content, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(os.ReadFile(golden))(t)
 	changed := strings.Replace(string(content), `"cycles":`, `"cycles":1`, 1)
-	if err := os.WriteFile(golden, []byte(changed), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(golden, []byte(changed), 0o600))
 	if names, text, _ := failing(t, wire.ArchService(&rejecting), ArchitectureChecks(), o); !slices.Equal(names,
 		[]string{"golden"}) ||
 		!strings.Contains(text, "golden.jsonl:1: example@abstract roofline, 2048x2048x2048 fp16: "+
@@ -397,10 +390,7 @@ func TestHangs(t *testing.T) {
 
 // When the context ends, the remaining checks fail with its error and return.
 func TestRunEndsWithItsContext(t *testing.T) {
-	conn, stop, err := connect(wire.ArchService(sound))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn, stop := must.Two(connect(wire.ArchService(sound)))(t)
 	defer stop()
 	ctx, cancel := context.WithCancel(t.Context())
 	seen := 0

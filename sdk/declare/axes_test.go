@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/declare"
 )
 
@@ -38,10 +39,7 @@ func TestNamedAxes(t *testing.T) {
 	}
 	p := gemm.New(4096, 4096, 4096)
 	count := func(s arch.Space) map[string]int {
-		list, err := a.Candidates(t.Context(), p, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Get(a.Candidates(t.Context(), p, s))(t)
 		n := map[string]int{"all": len(list.Configs) + len(list.Rejected), "rejected": len(list.Rejected)}
 		for _, c := range list.Configs {
 			n[c.Axes.String()]++
@@ -63,14 +61,10 @@ func TestNamedAxes(t *testing.T) {
 	c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 4, NumStages: 2, SplitK: 1, Kernel: "tiled"}
 	named := c
 	for _, set := range [][2]string{{"cluster", "4"}, {"schedule", "overlapped"}} {
-		if err := named.SetAxis(axes, set[0], set[1]); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, named.SetAxis(axes, set[0], set[1]))
 	}
 	rows := make([]float64, 2*len(d.Terms))
-	if err := a.Terms(t.Context(), rows, p, []gemm.Config{c, named}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Terms(t.Context(), rows, p, []gemm.Config{c, named}))
 	total := len(d.Terms) - 1
 	if got, want := rows[len(d.Terms)+total], rows[total]/4+1; got != want {
 		t.Errorf("the total is %v, want %v", got, want)

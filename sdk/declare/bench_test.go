@@ -7,15 +7,13 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/declare"
 )
 
 func TestManyAtOnce(t *testing.T) {
 	a := open(t, arch.OpenRequest{}, full())
-	list, err := a.Candidates(t.Context(), gemm.New(1, 1, 1), arch.Space{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(a.Candidates(t.Context(), gemm.New(1, 1, 1), arch.Space{}))(t)
 	estimate := func(n int) []arch.Estimate {
 		est := make([]arch.Estimate, len(list.Configs))
 		if err := a.Estimate(t.Context(), est, gemm.New(64*n, 1000, 1000), list.Configs); err != nil {
@@ -58,9 +56,7 @@ func TestEstimateAllocatesNothing(t *testing.T) {
 	a, configs := thousand(t)
 	est := make([]arch.Estimate, len(configs))
 	if n := testing.AllocsPerRun(20, func() {
-		if err := a.Estimate(t.Context(), est, gemm.New(4096, 4096, 4096), configs); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Estimate(t.Context(), est, gemm.New(4096, 4096, 4096), configs))
 	}); n > 1 {
 		t.Errorf("%v allocations for %d configurations", n, len(configs))
 	}

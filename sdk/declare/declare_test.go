@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/catalog"
 	"github.com/origami-gemm/origami/sdk/conformance"
 	"github.com/origami-gemm/origami/sdk/declare"
@@ -145,23 +146,14 @@ func simple() declare.Model {
 
 func open(t testing.TB, r arch.OpenRequest, models ...declare.Model) arch.Architecture {
 	t.Helper()
-	p, err := declare.Provider(definition(), models...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(declare.Provider(definition(), models...))(t)
 	r.Arch = "chip"
-	a, err := p.Open(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(p.Open(t.Context(), r))(t)
 	return a
 }
 
 func TestConformance(t *testing.T) {
-	p, err := declare.Provider(definition(), full(), simple())
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(declare.Provider(definition(), full(), simple()))(t)
 	conformance.Architecture(t, p, conformance.Options{Untimed: true})
 }
 
@@ -220,10 +212,7 @@ func TestUnusedParameters(t *testing.T) {
 // A rule that does not depend on sizes removes a candidate. Others reject it in an estimate. The first rule counts.
 func TestRules(t *testing.T) {
 	a := open(t, arch.OpenRequest{}, full())
-	list, err := a.Candidates(t.Context(), gemm.New(1, 1, 1), arch.Space{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(a.Candidates(t.Context(), gemm.New(1, 1, 1), arch.Space{}))(t)
 	if len(list.Configs)+len(list.Rejected) != 4*4*2*2*2 || len(list.Rejected) == 0 {
 		t.Errorf("%d and %d", len(list.Configs), len(list.Rejected))
 	}
@@ -241,9 +230,7 @@ func TestRules(t *testing.T) {
 	}
 	p := gemm.New(100, 4096, 4096)
 	est := make([]arch.Estimate, len(list.Configs))
-	if err := a.Estimate(t.Context(), est, p, list.Configs); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Estimate(t.Context(), est, p, list.Configs))
 	for i, c := range list.Configs {
 		waste := c.BlockM > 64 && c.BlockM >= 200
 		if (est[i].Reject == "waste") != waste || !waste && (est[i].Reject != "" || est[i].Cycles <= 0) {
@@ -274,17 +261,10 @@ func TestAnswersAreTheFormulas(t *testing.T) {
 		gemm.New(1, 1, 1), gemm.New(512, 512, 64), gemm.New(4096, 4097, 4095),
 		{M: 300, N: 200, K: 100, Batch: 3, AMajor: gemm.MajorM, BMajor: gemm.MajorK, DType: gemm.INT8},
 	} {
-		list, err := a.Candidates(t.Context(), p, arch.Space{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Get(a.Candidates(t.Context(), p, arch.Space{}))(t)
 		rows, est := make([]float64, len(list.Configs)*len(d.Terms)), make([]arch.Estimate, len(list.Configs))
-		if err := a.Terms(t.Context(), rows, p, list.Configs); err != nil {
-			t.Fatal(err)
-		}
-		if err := a.Estimate(t.Context(), est, p, list.Configs); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Terms(t.Context(), rows, p, list.Configs))
+		must.Do(t, a.Estimate(t.Context(), est, p, list.Configs))
 		for i, c := range list.Configs {
 			row := rows[i*len(d.Terms):][:len(d.Terms)]
 			values := formula.Values(d, p, c, row)

@@ -7,15 +7,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/durable"
 )
 
 func content(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
 	return string(text)
 }
 
@@ -44,9 +42,7 @@ func TestReplace(t *testing.T) {
 	}
 	// A killed process leaves a file, which is removed, and others are not.
 	for _, name := range []string{".file.json-123", ".file.jsonl-123", "file.json-123"} {
-		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, name), nil, 0o600))
 	}
 	if err := durable.Sweep(folder, "file.json"); err != nil {
 		t.Error(err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // If a plugin's file is replaced between the check of its hash and its start, the checked file runs.
@@ -20,36 +21,19 @@ func TestWhatWasHashedIsWhatRuns(t *testing.T) {
 		t.Skip("elsewhere a program is started by its path")
 	}
 	path := filepath.Join(t.TempDir(), Prefix+"good") // the test binary is a plugin under this name
-	program, err := os.ReadFile(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, program, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	file, err := openBinary(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := file.hash(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(os.ReadFile(os.Args[0]))(t)
+	must.Do(t, os.WriteFile(path, program, 0o700))
+	file := must.Get(openBinary(path))(t)
+	must.Do(t, file.hash(t.Context()))
 	defer func() { _ = file.Close() }()
 
 	other := filepath.Join(t.TempDir(), "other")
-	if err := os.WriteFile(other, []byte("#!/bin/sh\necho replaced\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(other, path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(other, []byte("#!/bin/sh\necho replaced\n"), 0o700))
+	must.Do(t, os.Rename(other, path))
 	cmd := osexec.Command(path, "describe")
 	cmd.Env = os.Environ()
 	var text []byte
-	p, err := start(cmd, file, nil, &output{level: hclog.Off}, func(r io.Reader) { text, _ = io.ReadAll(r) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(start(cmd, file, nil, &output{level: hclog.Off}, func(r io.Reader) { text, _ = io.ReadAll(r) }))(t)
 	<-p.exited
 	if !strings.Contains(string(text), `"good"`) {
 		t.Errorf("it printed %q", text)
@@ -72,13 +56,8 @@ func (c *untilAsked) Err() error {
 // Hashing a large file ends with its context, and not with the file.
 func TestHashingEndsWithItsContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), Prefix+"large")
-	if err := errors.Join(os.WriteFile(path, nil, 0o700), os.Truncate(path, 1<<30)); err != nil {
-		t.Fatal(err)
-	}
-	file, err := openBinary(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.WriteFile(path, nil, 0o700), os.Truncate(path, 1<<30)))
+	file := must.Get(openBinary(path))(t)
 	defer func() { _ = file.Close() }()
 	if err := file.hash(&untilAsked{t.Context(), 2}); !errors.Is(err, context.Canceled) || file.sum != nil {
 		t.Errorf("got %v, %x", err, file.sum)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -19,9 +20,7 @@ echo '{"info":{"name":"counted","version":"` + version + `"},"protocols":[2],
 "manifest":{"name":"counted","version":"` + version + `","archs":[
 {"id":"counted","vendor":"none","models":["m"],"kernels":["k"],"devices":[{"id":"d","name":"d"}]}]}}'
 `
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o700))
 }
 
 // A trusted plugin is started once to describe itself, and not again while its binary is the same.
@@ -52,9 +51,7 @@ func TestPluginsAreAskedOnce(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatalf("kept: %v, %v", files, err)
 	}
-	if err := os.WriteFile(files[0], []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(files[0], []byte("{"), 0o600))
 	look("1.0.0", 2)
 
 	// The entry is not used for a changed binary, and that binary is not run.
@@ -79,14 +76,9 @@ func TestPluginsAreAskedOnce(t *testing.T) {
 	}
 
 	// The file is hashed before it runs: a different file of the same size and time does not run.
-	before, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(os.Stat(path))(t)
 	write("1.0.2")
-	if err := os.Chtimes(path, before.ModTime(), before.ModTime()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(path, before.ModTime(), before.ModTime()))
 	h := newHost(t, host.Options{Plugins: []string{path}, LockFile: lock, DescribeCache: cache})
 	var failure *host.PluginError
 	if _, err := h.Open(t.Context(), arch.OpenRequest{Arch: "counted"}); !errors.As(err, &failure) ||

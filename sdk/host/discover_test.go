@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/internal/testing/fake"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
@@ -20,43 +21,24 @@ import (
 func install(t *testing.T, dir, mode string) string {
 	t.Helper()
 	path := filepath.Join(dir, host.Prefix+mode)
-	in, err := os.Open(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(os.Open(os.Args[0]))(t)
 	defer func() { _ = in.Close() }()
-	out, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o700)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o700))(t)
+	must.Get(io.Copy(out, in))(t)
+	must.Do(t, out.Close())
 	return path
 }
 
 func trust(t *testing.T, lock, path string) {
 	t.Helper()
-	if _, err := host.Trust(t.Context(), lock, path); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(host.Trust(t.Context(), lock, path))(t)
 }
 
 func tamper(t *testing.T, path string) {
 	t.Helper()
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Write([]byte{0}); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0))(t)
+	must.Get(f.Write([]byte{0}))(t)
+	must.Do(t, f.Close())
 }
 
 func info(t *testing.T, h *host.Host, name string) host.PluginInfo {
@@ -97,9 +79,7 @@ func TestOnlyTrustedPluginsAreRun(t *testing.T) {
 	refused(host.Skipped, "it is not in the lock file")
 	for _, lock := range []string{"{", `{"plugins":{"outside":{"sha256":"abc"}}}`, `{"plugin":{}}`} {
 		bad := filepath.Join(t.TempDir(), "lock")
-		if err := os.WriteFile(bad, []byte(lock), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(bad, []byte(lock), 0o600))
 		options.LockFile = bad
 		refused(host.Skipped, "lock file cannot be used")
 	}
@@ -167,9 +147,7 @@ func TestExternalPluginsThatFail(t *testing.T) {
 		t.Errorf("missing: got %+v", p)
 	}
 	script := filepath.Join(dir, "origami-plugin-plain")
-	if err := os.WriteFile(script, []byte("no program"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(script, []byte("no program"), 0o600))
 	h := newHost(t, host.Options{SearchPath: []string{dir}})
 	if len(pluginsOf(t, h)) != 0 {
 		t.Errorf("a file that is not executable was found: %+v", pluginsOf(t, h))
@@ -206,10 +184,7 @@ func TestPrecedence(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	var archs []string
-	manifests, err := h.Manifests(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	manifests := must.Get(h.Manifests(t.Context()))(t)
 	for _, m := range manifests {
 		for _, a := range m.Archs {
 			archs = append(archs, m.Name+":"+a.ID)
@@ -294,15 +269,10 @@ func TestTrustKeepsOthers(t *testing.T) {
 	dir := t.TempDir()
 	lock := filepath.Join(dir, "lock")
 	for _, name := range []string{"origami-plugin-b", "origami-plugin-a", "own-name"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600))
 		trust(t, lock, filepath.Join(dir, name))
 	}
-	text, err := os.ReadFile(lock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(lock))(t)
 	for _, want := range []string{`"a": {`, `"b": {`, `"own-name": {`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the lock file lacks %s:\n%s", want, text)

@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/fake"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -98,18 +99,11 @@ func executorsOf(t testing.TB, o host.Options, modes ...string) *host.Host {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", shortDir(t))
 	o.LockFile = filepath.Join(dir, "lock")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	for _, mode := range modes {
 		path := filepath.Join(dir, host.Prefix+executorPrefix+mode)
-		if err := os.Symlink(self, path); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := host.Trust(t.Context(), o.LockFile, path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(self, path))
+		must.Get(host.Trust(t.Context(), o.LockFile, path))(t)
 		o.Plugins = append(o.Plugins, path)
 	}
 	return newHost(t, o)
@@ -117,10 +111,7 @@ func executorsOf(t testing.TB, o host.Options, modes ...string) *host.Host {
 
 func executorOf(t testing.TB, h *host.Host, mode string) exec.Executor {
 	t.Helper()
-	x, err := h.Executor(t.Context(), executorPrefix+mode)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must.Get(h.Executor(t.Context(), executorPrefix+mode))(t)
 	return x
 }
 
@@ -143,10 +134,7 @@ func samples(ctx context.Context, k exec.Kernel, n int) (s []exec.Sample, err er
 // works makes every call of an executor.
 func works(t *testing.T, x exec.Executor) {
 	t.Helper()
-	k, err := x.Compile(t.Context(), 0, problem, goodConfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(x.Compile(t.Context(), 0, problem, goodConfig))(t)
 	if _, err := k.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -161,10 +149,7 @@ func works(t *testing.T, x exec.Executor) {
 // An executor behind a plugin gives the same answers as the same one in this process.
 func TestExecutorIsEqualToInProcess(t *testing.T) {
 	h := executorsOf(t, host.Options{}, "fine")
-	local, err := fake.ExecutorProvider{}.Open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	local := must.Get(fake.ExecutorProvider{}.Open(t.Context()))(t)
 	remote := executorOf(t, h, "fine")
 	want, _ := local.Devices(t.Context())
 	got, err := remote.Devices(t.Context())
@@ -285,10 +270,7 @@ func TestKernelsEndWithTheProcess(t *testing.T) {
 
 func kernelOf(t *testing.T, x exec.Executor) exec.Kernel {
 	t.Helper()
-	k, err := x.Compile(t.Context(), 0, problem, goodConfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(x.Compile(t.Context(), 0, problem, goodConfig))(t)
 	return k
 }
 
@@ -330,10 +312,7 @@ func TestExecutorCallerGivesUp(t *testing.T) {
 		t.Run(call, func(t *testing.T) {
 			mode := executorPrefix + "hang." + call
 			x := executorOf(t, h, "hang."+call)
-			old, err := x.Compile(t.Context(), 0, problem, goodConfig)
-			if err != nil {
-				t.Fatal(err)
-			}
+			old := must.Get(x.Compile(t.Context(), 0, problem, goodConfig))(t)
 			before := starts(t, mode)
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()

@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/fake"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -21,10 +22,7 @@ func TestWhichExecutor(t *testing.T) {
 	pluginsOf(t, h) // which asks each to describe itself
 	for name, want := range map[string]string{"": "x-fine.1", "x-fine.1": "x-fine.1", "x-fine.2": "x-fine.2"} {
 		before := starts(t, want)
-		x, err := h.Executor(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := must.Get(h.Executor(t.Context(), name))(t)
 		works(t, x)
 		if n := starts(t, want) - before; n != 1 {
 			t.Errorf("%q: %s was started %d times", name, want, n)
@@ -83,10 +81,7 @@ func TestExecutorClose(t *testing.T) {
 	const mode = executorPrefix + "hang.Check"
 	h := executorsOf(t, host.Options{}, "hang.Check")
 	one, other := executorOf(t, h, "hang.Check"), executorOf(t, h, "hang.Check")
-	k, err := one.Compile(t.Context(), 0, problem, goodConfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(one.Compile(t.Context(), 0, problem, goodConfig))(t)
 	for range 2 {
 		if err := one.Close(); err != nil {
 			t.Error(err)
@@ -133,10 +128,7 @@ func TestOwnExecutor(t *testing.T) {
 	works(t, shared)
 	var own [2]exec.Executor
 	for i := range own {
-		x, err := h.OwnExecutor(t.Context(), executorPrefix+name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := must.Get(h.OwnExecutor(t.Context(), executorPrefix+name))(t)
 		own[i] = x
 	}
 	if n := len(alive(t, mode)); n != 3 {
@@ -170,10 +162,7 @@ func TestConcurrentExecutorCallsOverCrashes(t *testing.T) {
 	h := executorsOf(t, host.Options{}, "panic.Check", "lost.Check")
 	for _, name := range []string{"panic.Check", "lost.Check"} {
 		x := executorOf(t, h, name)
-		local, err := fake.ExecutorProvider{}.Open(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		local := must.Get(fake.ExecutorProvider{}.Open(t.Context()))(t)
 		var wg sync.WaitGroup
 		for g := range 4 {
 			wg.Go(func() {

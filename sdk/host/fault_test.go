@@ -18,6 +18,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/internal/testing/fake"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -113,23 +114,6 @@ func TestCallerGivesUp(t *testing.T) {
 	}
 }
 
-// A killed plugin restarts with everything that the host has sent before: the handle and the configuration lists.
-func TestKilledPluginCarriesOn(t *testing.T) {
-	h := hostOf(t, host.Options{}, "good")
-	a := open(t, h, arch.OpenRequest{Arch: "good"})
-	local, err := fake.Provider{Name: "good"}.Open(t.Context(), arch.OpenRequest{Arch: "good"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		compare(t, local, a)
-		if killed := killAll(t, "good"); killed != 1 {
-			t.Fatalf("killed %d processes, want 1", killed)
-		}
-	}
-	compare(t, local, a)
-}
-
 func TestPluginReplacedBehindARestart(t *testing.T) {
 	h := hostOf(t, host.Options{}, "drift")
 	a := open(t, h, arch.OpenRequest{Arch: "drift"})
@@ -138,60 +122,16 @@ func TestPluginReplacedBehindARestart(t *testing.T) {
 	wantFault(t, err, "drift", host.FaultNonsense, "differently after a restart")
 }
 
-func TestOnePluginDiesWhileAnotherAnswers(t *testing.T) {
-	h := hostOf(t, host.Options{}, "good", "bad", "panic.Estimate")
-	good, bad := open(t, h, arch.OpenRequest{Arch: "good"}), open(t, h, arch.OpenRequest{Arch: "bad"})
-	broken := open(t, h, arch.OpenRequest{Arch: "panic.Estimate"})
-	want, err := rank(t.Context(), good)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			got, err := rank(t.Context(), good)
-			if err != nil || !reflect.DeepEqual(got, want) {
-				t.Errorf("got %+v, %v", got, err)
-				return
-			}
-		}
-	})
-	for range 3 {
-		killAll(t, "bad")
-		if _, err := rank(t.Context(), bad); err != nil {
-			t.Error(err)
-		}
-		_, err := rank(t.Context(), broken)
-		wantFault(t, err, "panic.Estimate", host.FaultDied)
-	}
-	close(stop)
-	wg.Wait()
-	if n := starts(t, "good"); n != 1 {
-		t.Errorf("the good plugin was started %d times", n)
-	}
-}
-
 // Both directions take messages above 4 MiB, the default limit of gRPC.
 func TestLargeMessages(t *testing.T) {
 	h := hostOf(t, host.Options{}, "big")
 	a := open(t, h, arch.OpenRequest{Arch: "big"})
-	c, err := a.Candidates(t.Context(), problem, arch.Space{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(a.Candidates(t.Context(), problem, arch.Space{}))(t)
 	if len(c.Configs) < bigCount || len(c.Rejected) != bigCount {
 		t.Fatalf("%d candidates, %d rejected", len(c.Configs), len(c.Rejected))
 	}
 	est := make([]arch.Estimate, len(c.Configs))
-	if err := a.Estimate(t.Context(), est, problem, c.Configs); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Estimate(t.Context(), est, problem, c.Configs))
 	for i := range est {
 		if est[i] != est[i%len(configs)] {
 			t.Fatalf("estimate %d is not that of the same configuration at %d", i, i%len(configs))
@@ -244,10 +184,7 @@ func TestSlowStartIsWaitedFor(t *testing.T) {
 	// Each writes to its file and then sleeps, so that they slept at the same time if they did not write far apart.
 	var wrote [2]time.Time
 	for i, mode := range []string{"slow.1", "slow.2"} {
-		info, err := os.Stat(started(mode))
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must.Get(os.Stat(started(mode)))(t)
 		wrote[i] = info.ModTime()
 	}
 	if d := wrote[1].Sub(wrote[0]).Abs(); d >= slowStart {
@@ -262,13 +199,9 @@ func TestLogs(t *testing.T) {
 	var out syncBuffer
 	logger := hclog.New(&hclog.LoggerOptions{Name: "origami", Level: hclog.Debug, Output: &out})
 	h := hostOf(t, host.Options{Logger: logger}, "print.Terms", "badlog")
-	if err := calls["Terms"](t.Context(), open(t, h, arch.OpenRequest{Arch: "print.Terms"})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, calls["Terms"](t.Context(), open(t, h, arch.OpenRequest{Arch: "print.Terms"})))
 	open(t, h, arch.OpenRequest{Arch: "badlog"}) // malformed log lines do no harm
-	if err := h.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.Close())
 	for _, want := range []string{
 		"[WARN]  origami.print.Terms: to the log: call=Terms", "origami.print.Terms: to standard output",
 		"origami.print.Terms: to standard error",

@@ -18,6 +18,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/internal/testing/fake"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -42,10 +43,7 @@ func verifyList(t *testing.T, heading string, columns, rows []string, cell func(
 	for _, cells := range distinct {
 		fmt.Fprintf(&b, "- \"%s\" → %s\n", strings.Join(named[cells], `", "`), cells)
 	}
-	text, err := os.ReadFile(matrixFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(matrixFile))(t)
 	before, after, ok := strings.Cut(string(text), "\n## "+heading+"\n")
 	start := strings.Index(after, "\n- ")
 	if !ok || start < 0 {
@@ -69,10 +67,8 @@ func verifyList(t *testing.T, heading string, columns, rows []string, cell func(
 		}
 		return
 	}
-	if err := os.WriteFile(matrixFile, []byte(before+"\n## "+heading+"\n"+after[:start]+b.String()+after[end:]),
-		0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(matrixFile, []byte(before+"\n## "+heading+"\n"+after[:start]+b.String()+after[end:]),
+		0o644))
 }
 
 // inWords writes the cells of a row: what most cells have, and then what others have, with the names of their columns.
@@ -165,18 +161,13 @@ func (f folder) bench(t *testing.T, plugin string, o host.Options) *bench {
 	if plugin == forger {
 		o.Builtins = []host.Builtin{b.builtin()}
 	} else {
-		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
+		self := must.Get(os.Executable())(t)
 		path := b.file(host.Prefix + plugin)
 		o.LockFile = b.file("lock")
 		if err := os.Symlink(self, path); err != nil && !errors.Is(err, os.ErrExist) {
 			t.Fatal(err)
 		}
-		if _, err := host.Trust(t.Context(), o.LockFile, path); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(host.Trust(t.Context(), o.LockFile, path))(t)
 		o.Plugins = []string{path}
 	}
 	b.host = host.New(o)

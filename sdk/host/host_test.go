@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/internal/testing/fake"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -34,19 +35,13 @@ func newHost(t testing.TB, o host.Options) *host.Host {
 
 func pluginsOf(t testing.TB, h *host.Host) []host.PluginInfo {
 	t.Helper()
-	all, err := h.Plugins(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(h.Plugins(t.Context()))(t)
 	return all
 }
 
 func open(t testing.TB, h *host.Host, r arch.OpenRequest) arch.Architecture {
 	t.Helper()
-	a, err := h.Open(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(h.Open(t.Context(), r))(t)
 	return a
 }
 
@@ -60,16 +55,10 @@ func TestPluginIsBitEqualToInProcess(t *testing.T) {
 			Overrides: map[string]hw.OverrideValue{"noise": {Value: 0.1, Unit: "1"}, "bandwidth": {Value: 7}}},
 		{Arch: "fake", DeviceFile: []byte("arch: fake\ndevice: mine\nname: Mine\nvendor: none\n")},
 	} {
-		local, err := fake.Provider{}.Open(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		local := must.Get(fake.Provider{}.Open(t.Context(), r))(t)
 		compare(t, local, open(t, h, r))
 	}
-	o, err := h.Optional(t.Context(), "fake")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(h.Optional(t.Context(), "fake"))(t)
 	want, _ := fake.Provider{}.Ladder(t.Context())
 	rungs, err := o.Ladder(t.Context())
 	sameError(t, "Ladder", nil, err)

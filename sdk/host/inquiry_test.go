@@ -16,6 +16,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -41,12 +42,8 @@ echo >> %s.asked
 sleep %f
 echo '{"info":{"name":%q,"version":"1"},"protocols":[2],%s}'
 `, path, takes.Seconds(), name, what)
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-		a.Fatal(err)
-	}
-	if _, err := host.Trust(a.Context(), a.lock(), path); err != nil {
-		a.Fatal(err)
-	}
+	must.Do(a, os.WriteFile(path, []byte(text), 0o700))
+	must.Get(host.Trust(a.Context(), a.lock(), path))(a)
 	return path
 }
 
@@ -227,9 +224,7 @@ func TestAskingEndsWithItsContext(t *testing.T) {
 			t.Errorf("%s of a closed host: %v", name, err)
 		}
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(path))
 }
 
 // An edit of the lock file that waits for its turn can be given up.

@@ -18,6 +18,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -77,12 +78,8 @@ func TestSweep(t *testing.T) {
 	inUse := keep[0]
 	write := func(path, text string) {
 		path = filepath.Join(tmp, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	for path, text := range map[string]string{"origami-run7/file": "", "origami-run8/plugin-dir1/file": "text",
 		"origami-runs/plugin-dir1/plugin1": "", "origami-run/plugin-dir1/plugin1": ""} {
@@ -90,9 +87,7 @@ func TestSweep(t *testing.T) {
 		keep = append(keep, filepath.Join(tmp, strings.SplitN(path, "/", 2)[0]))
 	}
 	write("origami-run10/plugin-dir1/plugin1", "")
-	if err := syscall.Mkfifo(filepath.Join(tmp, "origami-run11"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(filepath.Join(tmp, "origami-run11"), 0o600))
 	keep = append(keep, filepath.Join(tmp, "origami-run11"))
 	// The named pipe must not block it.
 	sweeper := newHost(t, host.Options{Self: "/nonexistent", Builtins: []host.Builtin{builtin("good")}})
@@ -116,13 +111,8 @@ func TestSelectionsOverKills(t *testing.T) {
 	leavesNothing(t)
 	b := newBench(t, forger, host.Options{})
 	defer b.close(t)
-	if err := b.open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	want, err := rank(t.Context(), b.architecture)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.open(t.Context()))
+	want := must.Get(rank(t.Context(), b.architecture))(t)
 	const selections, kills = 100, 15
 	stop := make(chan struct{})
 	var right, faults sync.Map
@@ -184,17 +174,12 @@ func TestCloseWhileCallsRun(t *testing.T) {
 	leavesNothing(t)
 	for range 5 {
 		b := newBench(t, forger, host.Options{})
-		if err := b.open(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, b.open(t.Context()))
 		request := selector.Request{Problems: make([]gemm.Problem, 64), Top: 3}
 		for i := range request.Problems {
 			request.Problems[i] = problem
 		}
-		want, err := selector.Rank(t.Context(), b.architecture, request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(selector.Rank(t.Context(), b.architecture, request))(t)
 		var wg sync.WaitGroup
 		for range 20 {
 			wg.Go(func() {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,15 +23,11 @@ func TestFaultOfALockFile(t *testing.T) {
 func TestBundled(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"cuda", "mine"} {
-		if err := os.WriteFile(filepath.Join(folder, Prefix+name), nil, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, Prefix+name), nil, 0o755))
 	}
 	lock := filepath.Join(folder, "lock.json")
 	mine := `{"plugins":{"mine":{"sha256":"` + strings.Repeat("ab", 32) + `"}}}`
-	if err := os.WriteFile(lock, []byte(mine), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(lock, []byte(mine), 0o600))
 	h := New(Options{
 		Self: filepath.Join(folder, "origami"), LockFile: lock,
 		Bundled: map[string]string{"cuda": "12", "mine": "34", "missing": "56"},

@@ -18,6 +18,7 @@ import (
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -218,9 +219,7 @@ func (c *column) outcomes(t *testing.T) []string {
 		if b == nil {
 			b = newBench(t, c.plugin(), o)
 			benches[which] = b
-			if err := b.open(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, b.open(t.Context()))
 			var err error
 			if want, err = c.do(t.Context(), b); err != nil { // another test checks this answer
 				t.Fatal(err)
@@ -249,9 +248,7 @@ func (c *column) freshOutcome(t *testing.T, f forgery) string {
 
 // outcome is one cell.
 func (c *column) outcome(t *testing.T, b *bench, f forgery, want any) string {
-	if err := b.arm(c.call, f.name); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.arm(c.call, f.name))
 	before := b.lines(startsFile)
 	begin := time.Now()
 	got, err := c.do(t.Context(), b)

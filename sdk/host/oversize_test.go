@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
@@ -59,9 +60,7 @@ func TestCostlyAnswersAreRefused(t *testing.T) {
 	b := newBench(t, forger, host.Options{})
 	defer b.close(t)
 	for name, c := range costly {
-		if err := os.WriteFile(b.file(costlyFile), []byte(name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(b.file(costlyFile), []byte(name), 0o600))
 		var err error
 		begin := time.Now()
 		size := used(func() {
@@ -123,13 +122,9 @@ func TestStreamsAreBounded(t *testing.T) {
 	leavesNothing(t)
 	b := newBench(t, forger, host.Options{})
 	defer b.close(t)
-	if err := os.WriteFile(b.file(floodFile), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(b.file(floodFile), nil, 0o600))
 	size := used(func() {
-		if err := b.open(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, b.open(t.Context()))
 		if !eventually(func() bool { return len(b.lines(floodedFile)) > 0 }) {
 			t.Error("the flood did not end")
 		}
@@ -151,9 +146,7 @@ func TestStreamsAreBounded(t *testing.T) {
 func TestCompressionIsRefused(t *testing.T) {
 	b := newBench(t, forger, host.Options{})
 	defer b.close(t)
-	if err := os.WriteFile(b.file(compressFile), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(b.file(compressFile), nil, 0o600))
 	wantFault(t, b.open(t.Context()), forger, host.FaultStart, "gzip")
 }
 

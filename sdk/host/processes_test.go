@@ -16,29 +16,35 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
-// alive lists the processes of a plugin mode that have the test's directory for temporary files.
-func alive(t testing.TB, mode string) []int {
+// processes lists the processes that have the test's directory for temporary files and such arguments.
+func processes(t testing.TB, are func(args []string) bool) (pids []int) {
 	t.Helper()
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	if dirs == nil {
 		t.Skip("needs /proc")
 	}
-	var pids []int
 	for _, dir := range dirs {
 		cmdline, _ := os.ReadFile(dir + "/cmdline")
 		environ, _ := os.ReadFile(dir + "/environ")
-		args := strings.Split(string(cmdline), "\x00")
-		is := len(args) > 2 && args[1] == asPlugin && args[2] == mode || filepath.Base(args[0]) == host.Prefix+mode
 		ours := slices.Contains(strings.Split(string(environ), "\x00"), "TMPDIR="+os.TempDir())
-		if is && ours && lives(filepath.Base(dir)) {
+		if ours && are(strings.Split(string(cmdline), "\x00")) && lives(filepath.Base(dir)) {
 			pid, _ := strconv.Atoi(filepath.Base(dir))
 			pids = append(pids, pid)
 		}
 	}
 	return pids
+}
+
+// alive lists the processes of a plugin mode.
+func alive(t testing.TB, mode string) []int {
+	t.Helper()
+	return processes(t, func(args []string) bool {
+		return len(args) > 2 && args[1] == asPlugin && args[2] == mode || filepath.Base(args[0]) == host.Prefix+mode
+	})
 }
 
 func noneAlive(t *testing.T, mode string) {
@@ -122,13 +128,8 @@ func startHost(t *testing.T, f folder, moment, tmp string) (*exec.Cmd, *bufio.Sc
 	t.Helper()
 	cmd := exec.Command(os.Args[0], asHost, string(f), moment)
 	cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() }) // if the test failed; otherwise it has ended
 	lines := bufio.NewScanner(out)
 	if moment != "" && (!lines.Scan() || lines.Text() != "ready") {
@@ -192,9 +193,7 @@ func TestEndOfTheHost(t *testing.T) {
 func endOutcome(t *testing.T, signal syscall.Signal, moment string) string {
 	f, tmp := folder(t.TempDir()), shortDir(t)
 	if at := map[string]string{"starting a plugin": "start", "during a call": "Terms"}[moment]; at != "" {
-		if err := f.arm(at, "hangs"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.arm(at, "hangs"))
 	}
 	cmd, lines := startHost(t, f, moment, tmp)
 	if len(f.lines(startsFile)) != 1 || !lives(f.lines(startsFile)[0]) {

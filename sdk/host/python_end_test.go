@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -31,17 +32,9 @@ func TestPythonPluginEndsWithItsInput(t *testing.T) {
 	path := pythonPlugin(t, "toy", toySource(t))
 	cmd := osexec.Command(path)
 	cmd.Env = append(os.Environ(), "ORIGAMI_PLUGIN=6d9b3c5e1f8247a0b4e2c7d15a90f863", "ORIGAMI_PLUGIN_WATCH=stdin")
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdin := must.Get(cmd.StdinPipe())(t)
+	stdout := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	line := make([]byte, 512)
 	n, _ := stdout.Read(line)
 	if parts := strings.Split(string(line[:n]), "|"); len(parts) != 5 || parts[0] != "1" || parts[1] != "2" ||
@@ -63,19 +56,13 @@ func TestPythonPluginEndsWithItsInput(t *testing.T) {
 }
 
 func TestPythonPluginDiesWithTheHost(t *testing.T) {
+	t.Setenv("TMPDIR", shortDir(t))
 	path := pythonPlugin(t, "toy", toySource(t))
 	lock := filepath.Join(t.TempDir(), "lock")
-	if _, err := host.Trust(t.Context(), lock, path); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(host.Trust(t.Context(), lock, path))(t)
 	cmd := osexec.Command(os.Args[0], asPythonHost, path, lock)
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdout := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	line := make([]byte, 512)
 	n, _ := stdout.Read(line)
 	if got := string(line[:n]); got != "ready <nil>\n" {
@@ -94,21 +81,8 @@ func TestPythonPluginDiesWithTheHost(t *testing.T) {
 	}
 }
 
-// running lists the processes that run a script and are not zombies.
-func running(t testing.TB, script string) []string {
+// running lists the processes that run a script.
+func running(t testing.TB, script string) []int {
 	t.Helper()
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	if dirs == nil {
-		t.Skip("needs /proc")
-	}
-	var pids []string
-	for _, dir := range dirs {
-		cmdline, _ := os.ReadFile(dir + "/cmdline")
-		status, _ := os.ReadFile(dir + "/status")
-		if args := strings.Split(string(cmdline), "\x00"); len(args) > 1 && args[1] == script &&
-			!strings.Contains(string(status), "State:\tZ") {
-			pids = append(pids, filepath.Base(dir))
-		}
-	}
-	return pids
+	return processes(t, func(args []string) bool { return len(args) > 1 && args[1] == script })
 }

@@ -7,7 +7,6 @@ import (
 	osexec "os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/conformance"
 	"github.com/origami-gemm/origami/sdk/host"
 )
@@ -40,10 +40,7 @@ const (
 // pythonPlugin writes a plugin's file from a source with a main part, and returns its path.
 func pythonPlugin(t testing.TB, name, source string) string {
 	t.Helper()
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(filepath.Abs("../.."))(t)
 	python, err := osexec.LookPath("python3")
 	// The plugins set their paths themselves: a host does not pass on PYTHONPATH.
 	paths := []string{filepath.Join(root, "sdk/python"), filepath.Join(root, "bin/tools/python")}
@@ -63,18 +60,13 @@ func pythonPlugin(t testing.TB, name, source string) string {
 		t.Skipf("needs python3 with grpcio and protobuf (make python-test): %v", err)
 	}
 	path := filepath.Join(t.TempDir(), host.Prefix+name)
-	if err := os.WriteFile(path, []byte(lines+source), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(lines+source), 0o755))
 	return path
 }
 
 func toySource(t testing.TB) string {
 	t.Helper()
-	source, err := os.ReadFile("../python/tests/toy.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(os.ReadFile("../python/tests/toy.py"))(t)
 	return string(source)
 }
 
@@ -82,9 +74,7 @@ func toySource(t testing.TB) string {
 func pythonHost(t testing.TB, path string, o host.Options) *host.Host {
 	t.Helper()
 	o.Plugins, o.LockFile = []string{path}, filepath.Join(t.TempDir(), "plugins.lock")
-	if _, err := host.Trust(t.Context(), o.LockFile, path); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(host.Trust(t.Context(), o.LockFile, path))(t)
 	h := host.New(o)
 	t.Cleanup(func() { _ = h.Close() })
 	return h
@@ -93,10 +83,7 @@ func pythonHost(t testing.TB, path string, o host.Options) *host.Host {
 func toy(t testing.TB, o host.Options) exec.Executor {
 	t.Helper()
 	h := pythonHost(t, pythonPlugin(t, "toy", toySource(t)), o)
-	x, err := h.Executor(t.Context(), "toy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must.Get(h.Executor(t.Context(), "toy"))(t)
 	t.Cleanup(func() { _ = x.Close() })
 	return x
 }
@@ -111,10 +98,7 @@ func TestPythonExecutor(t *testing.T) {
 	x := toy(t, host.Options{Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Debug, Output: &log})})
 	ctx := t.Context()
 
-	devices, err := x.Devices(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	devices := must.Get(x.Devices(ctx))(t)
 	if d := devices[0]; len(devices) != 1 || d.Name != "Toy ™" || d.Arch != "toy1" ||
 		d.Attributes["clock"] != 1.5e9 || len(d.Attributes) != 2 ||
 		d.Kernels[0] != "toy" || d.Libraries[0] != "toylib" {
@@ -128,10 +112,7 @@ func TestPythonExecutor(t *testing.T) {
 		t.Errorf("%+v, %v", e, err)
 	}
 
-	k, err := x.Compile(ctx, 0, gemm.New(100, 50, 30), toyConfig(toyWell))
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(x.Compile(ctx, 0, gemm.New(100, 50, 30), toyConfig(toyWell)))(t)
 	if r := k.Resources(); r != (exec.Resources{Registers: 128, SpillBytes: 8, SharedMemory: 4096, CTAsPerSM: 2}) {
 		t.Errorf("%+v", r)
 	}
@@ -165,10 +146,7 @@ func TestPythonExecutor(t *testing.T) {
 // The toy and the README's example pass the conformance suite for executors.
 func TestPythonConformance(t *testing.T) {
 	for name, source := range map[string]string{"toy": toySource(t), "sleepy": readmeExample(t)} {
-		conn, err := pythonHost(t, pythonPlugin(t, name, source), host.Options{}).Connection(t.Context(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(pythonHost(t, pythonPlugin(t, name, source), host.Options{}).Connection(t.Context(), name))(t)
 		conformance.Run(t.Context(), name, conn, conformance.ExecutorChecks(), conformance.Options{},
 			func(r conformance.Result) {
 				if r.Failed() || r.Skipped != "" && r.Name != "libraries" {
@@ -210,10 +188,7 @@ func TestPythonExceptions(t *testing.T) {
 				t.Errorf("%v (kind %v), want kind %v and %q", err, diag.KindOf(err), c.kind, c.says)
 			}
 			// After any failure the next call works, in the same process or a new one.
-			k, err = x.Compile(t.Context(), 0, p, toyConfig(toyWrong))
-			if err != nil {
-				t.Fatal(err)
-			}
+			k = must.Get(x.Compile(t.Context(), 0, p, toyConfig(toyWrong)))(t)
 			if n, err := k.Check(t.Context()); err != nil || n.OK() || n.Wrong != 7 {
 				t.Errorf("%+v, %v", n, err)
 			}
@@ -221,96 +196,13 @@ func TestPythonExceptions(t *testing.T) {
 	}
 }
 
-// A kernel is closed after its last use. Compiling continues in the meantime.
-func TestPythonReleaseDuringMeasurement(t *testing.T) {
-	x := toy(t, host.Options{})
-	k, err := x.Compile(t.Context(), 0, gemm.New(64, 64, 64), toyConfig(toySlow))
-	if err != nil {
-		t.Fatal(err)
-	}
-	measured := make(chan error, 1)
-	go func() {
-		measured <- k.Measure(t.Context(), exec.MeasureOptions{}, func(exec.Sample) bool { return false })
-	}()
-	time.Sleep(200 * time.Millisecond) // it takes a second
-	var wg sync.WaitGroup
-	for range 20 {
-		wg.Go(func() {
-			if _, err := x.Compile(t.Context(), 0, gemm.New(64, 64, 64), toyConfig(toyWell)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if err := k.Close(); err != nil {
-		t.Error(err)
-	}
-	select {
-	case err := <-measured:
-		t.Errorf("20 kernels took longer to compile than a measurement of a second, which ended with %v", err)
-	default:
-	}
-	if err := <-measured; err != nil {
-		t.Errorf("the measurement: %v", err)
-	}
-}
-
 // readmeExample is the plugin in sdk/python/README.md.
 func readmeExample(t testing.TB) string {
 	t.Helper()
-	text, err := os.ReadFile("../python/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../python/README.md"))(t)
 	_, code, _ := strings.Cut(string(text), "```python\n")
 	code, _, _ = strings.Cut(code, "```")
 	return code
-}
-
-func TestPythonReadme(t *testing.T) {
-	x, err := pythonHost(t, pythonPlugin(t, "sleepy", readmeExample(t)), host.Options{}).Executor(t.Context(), "sleepy")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = x.Close() }()
-	devices, err := x.Devices(t.Context())
-	if err != nil || len(devices) != 1 || devices[0].Name != "Pillow" {
-		t.Errorf("%+v, %v", devices, err)
-	}
-	p, c := gemm.New(3000, 64, 64), toyConfig(3)
-	c.Kernel = "triton"
-	k, err := x.Compile(t.Context(), 0, p, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n, err := k.Check(t.Context()); err != nil || !n.OK() {
-		t.Errorf("%+v, %v", n, err)
-	}
-	err = k.Measure(t.Context(), exec.MeasureOptions{Warmup: 1}, func(s exec.Sample) bool {
-		if s.Time < 3e-3 {
-			t.Errorf("3 ms of sleep took %v", s.Time)
-		}
-		return false
-	})
-	if err != nil {
-		t.Error(err)
-	}
-	c.SplitK = 2
-	if _, err := x.Compile(t.Context(), 0, p, c); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(),
-		"use split 1") {
-		t.Errorf("%v", err)
-	}
-}
-
-func TestPythonWithoutDevice(t *testing.T) {
-	t.Setenv("CUDA_VISIBLE_DEVICES", "none")
-	x := toy(t, host.Options{})
-	for range 2 { // a failure is not kept
-		if _, err := x.Devices(t.Context()); diag.KindOf(err) != diag.Device || !strings.Contains(err.Error(),
-			"no toys; buy some") {
-			t.Errorf("%v", err)
-		}
-	}
 }
 
 func TestPythonPluginThatCannotImport(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -37,34 +37,17 @@ func lenderOf(t testing.TB, mode string) string {
 	t.Helper()
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", shortDir(t))
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	path, lock := filepath.Join(dir, host.Prefix+executorPrefix+mode), filepath.Join(dir, "lock")
-	if err := os.Symlink(self, path); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := host.Trust(t.Context(), lock, path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(self, path))
+	must.Get(host.Trust(t.Context(), lock, path))(t)
 	return fmt.Sprintf("%s %s %s %s", self, asLender, lock, mode)
 }
 
 // lenders are the processes of lenders of a mode, each with a shell.
-func lenders(t testing.TB, mode string) (pids []int) {
+func lenders(t testing.TB, mode string) []int {
 	t.Helper()
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
-		text, _ := os.ReadFile(dir + "/cmdline")
-		environ, _ := os.ReadFile(dir + "/environ")
-		args := strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
-		if len(args) > 3 && args[1] == asLender && args[3] == mode && strings.Contains(string(environ), os.TempDir()) {
-			pid, _ := strconv.Atoi(filepath.Base(dir))
-			pids = append(pids, pid)
-		}
-	}
-	return pids
+	return processes(t, func(args []string) bool { return len(args) > 3 && args[1] == asLender && args[3] == mode })
 }
 
 // An executor at the other end of a command is as one of this machine: what ends it, on either side, is one error, and

@@ -28,6 +28,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 	"github.com/origami-gemm/origami/sdk/wire"
@@ -42,20 +43,11 @@ func TestPluginAnswersItsHostOnly(t *testing.T) {
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Cmd: osexec.Command(os.Args[0], asPlugin, "good"),
 		AutoMTLS: true, Logger: hclog.NewNullLogger()})
 	defer client.Kill()
-	address, err := client.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := must.Get(client.Start())(t)
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"},
 		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
 	foreign := tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 	for name, c := range map[string]credentials.TransportCredentials{
 		"no TLS":         insecure.NewCredentials(),
@@ -63,10 +55,7 @@ func TestPluginAnswersItsHostOnly(t *testing.T) {
 		"another certificate": credentials.NewTLS(&tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12,
 			Certificates: []tls.Certificate{foreign}}),
 	} {
-		conn, err := grpc.NewClient("unix:"+address.String(), grpc.WithTransportCredentials(c))
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(grpc.NewClient("unix:"+address.String(), grpc.WithTransportCredentials(c)))(t)
 		resp, err := pb.NewBaseServiceClient(conn).Info(t.Context(), &pb.Json{})
 		if status.Code(err) != codes.Unavailable {
 			t.Errorf("%s: got %v, %v", name, resp, err)
@@ -74,14 +63,8 @@ func TestPluginAnswersItsHostOnly(t *testing.T) {
 		_ = conn.Close()
 	}
 	// The host that started it gets one.
-	protocol, err := client.Client()
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := protocol.Dispense(wire.PluginName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	protocol := must.Get(client.Client())(t)
+	conn := must.Get(protocol.Dispense(wire.PluginName))(t)
 	if info, err := wire.NewClient("good", conn.(grpc.ClientConnInterface)).Info(t.Context()); err != nil ||
 		info.Name != "good" {
 		t.Errorf("got %+v, %v", info, err)
@@ -155,10 +138,7 @@ func TestSecretsStayHere(t *testing.T) {
 			_ = os.Remove(file)
 			open(t, h, arch.OpenRequest{Arch: "environment"})
 		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(t)
 		if strings.Contains(string(text), "a-secret") || strings.Contains(string(text), "PRIVATE KEY") ||
 			!strings.Contains(string(text), "CUDA_VISIBLE_DEVICES=3\n") ||
 			!strings.Contains(string(text), "TRITON_CACHE_DIR=/cache\n") ||
@@ -203,9 +183,7 @@ func TestWhatOthersMayWrite(t *testing.T) {
 	path := install(t, dir, "outside")
 	chmod := func(path string, mode fs.FileMode) {
 		t.Helper()
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(path, mode))
 	}
 	chmod(path, 0o707)
 	if _, err := host.Trust(t.Context(), lock, path); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(),
@@ -245,9 +223,7 @@ func TestLinksAndPipes(t *testing.T) {
 	dir, searched := t.TempDir(), t.TempDir()
 	lock := filepath.Join(dir, "lock")
 	link := filepath.Join(searched, host.Prefix+"outside")
-	if err := os.Symlink(install(t, dir, "outside"), link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(install(t, dir, "outside"), link))
 	trust(t, lock, link)
 	options := host.Options{SearchPath: []string{searched}, LockFile: lock}
 	h := newHost(t, options)
@@ -257,9 +233,7 @@ func TestLinksAndPipes(t *testing.T) {
 	other := install(t, dir, "other")
 	tamper(t, other)
 	_ = os.Remove(link)
-	if err := os.Symlink(other, link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(other, link))
 	_, err := h.Open(t.Context(), arch.OpenRequest{Arch: "outside"})
 	wantFault(t, err, "outside", host.FaultUntrusted, "has changed")
 	if p := info(t, newHost(t, options), "outside"); p.State != host.Skipped || !strings.Contains(p.Reason, "SHA-256") {
@@ -267,9 +241,7 @@ func TestLinksAndPipes(t *testing.T) {
 	}
 
 	pipe := filepath.Join(dir, host.Prefix+"pipe")
-	if err := syscall.Mkfifo(pipe, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(pipe, 0o700))
 	if p := info(t, newHost(t, host.Options{Plugins: []string{pipe}, LockFile: lock}), "pipe"); p.State != host.Error ||
 		!strings.Contains(p.Reason, "not a regular file") {
 		t.Errorf("got %+v", p)
@@ -296,9 +268,7 @@ func TestScripts(t *testing.T) {
 			"describe failed (exit status 7): called as describe from " + filepath.Join(dir, host.Prefix+"args")},
 	} {
 		path := filepath.Join(dir, host.Prefix+name)
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+test.script+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte("#!/bin/sh\n"+test.script+"\n"), 0o700))
 		trust(t, lock, path)
 		if p := info(t, newHost(t, host.Options{LockFile: lock}), name); p.State != test.state ||
 			!strings.Contains(p.Reason, test.reason) {
@@ -309,13 +279,9 @@ func TestScripts(t *testing.T) {
 
 func TestLockFileIsBounded(t *testing.T) {
 	lock := filepath.Join(t.TempDir(), "lock")
-	if err := os.WriteFile(lock, []byte(strings.Repeat(" ", 2<<20)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(lock, []byte(strings.Repeat(" ", 2<<20)), 0o600))
 	path := filepath.Join(t.TempDir(), host.Prefix+"any")
-	if err := os.WriteFile(path, nil, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, nil, 0o700))
 	if p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock}),
 		"any"); p.State != host.Skipped ||
 		!strings.Contains(p.Reason, lock+": it is larger than 1 MiB") {

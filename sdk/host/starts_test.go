@@ -17,6 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/internal/testing/fake"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/serve"
 	"github.com/origami-gemm/origami/sdk/wire"
@@ -217,9 +218,7 @@ func startOutcome(t *testing.T, phase string, f forgery) string {
 	}
 	b := newBench(t, forgerExternal, o)
 	defer b.close(t)
-	if err := b.arm(phase, f.name); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.arm(phase, f.name))
 	begin := time.Now()
 	listed := pluginsOf(t, b.host)[0]
 	outcome, message := "answer", listed.Reason

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -21,9 +22,7 @@ func TestTrustedPluginsAreFound(t *testing.T) {
 	path := install(t, dir, "outside")
 	t.Chdir(dir)
 	// A relative path is stored as an absolute one.
-	if _, err := host.Trust(t.Context(), lock, "origami-plugin-outside"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(host.Trust(t.Context(), lock, "origami-plugin-outside"))(t)
 	t.Chdir(searched)
 	options := host.Options{SearchPath: []string{searched}, LockFile: lock}
 	if p := info(t, newHost(t, options), "outside"); p.State != host.OK || p.Path != path || p.Named ||
@@ -48,16 +47,12 @@ func TestTrustedPluginsAreFound(t *testing.T) {
 	options.Plugins = nil
 
 	// A binary that is moved into the search path stays trusted, and its old path is not reported.
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(path))
 	if all := pluginsOf(t, newHost(t, options)); len(all) != 1 || all[0].Path != second || all[0].State != host.OK {
 		t.Errorf("moved: got %+v", all)
 	}
 	// A missing binary is listed with the fix.
-	if err := os.Remove(second); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(second))
 	if p := info(t, newHost(t, options), "outside"); p.State != host.Skipped || p.Path != path ||
 		!strings.Contains(p.Reason, "its file is missing; trust it at its new path, or distrust it") {
 		t.Errorf("gone: got %+v", p)
@@ -85,10 +80,7 @@ func TestTrustIsOfContent(t *testing.T) {
 	lock := filepath.Join(dir, "lock")
 	path := install(t, dir, "outside")
 	trust(t, lock, path)
-	text, err := os.ReadFile(lock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(lock))(t)
 	tamper(t, path)
 	if p := info(t, newHost(t, host.Options{LockFile: lock}), "outside"); p.State != host.Skipped ||
 		!strings.Contains(p.Reason, "SHA-256 is not the one in the lock file") {
@@ -102,9 +94,7 @@ func TestTrustIsOfContent(t *testing.T) {
 	if pathless == string(text) {
 		t.Fatalf("no path in %s", text)
 	}
-	if err := os.WriteFile(lock, []byte(pathless), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(lock, []byte(pathless), 0o600))
 	install(t, dir, "outside")
 	if all := pluginsOf(t, newHost(t, host.Options{LockFile: lock})); len(all) != 0 {
 		t.Errorf("got %+v", all)
@@ -115,9 +105,7 @@ func TestTrustIsOfContent(t *testing.T) {
 	}
 
 	for _, bad := range []string{"origami-plugin-outside", "/somewhere/origami-plugin-inside"} {
-		if err := os.WriteFile(lock, []byte(strings.Replace(string(text), path, bad, 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(lock, []byte(strings.Replace(string(text), path, bad, 1)), 0o600))
 		if p := info(t, newHost(t, host.Options{LockFile: lock, SearchPath: []string{dir}}),
 			"outside"); p.State != host.Skipped || !strings.Contains(p.Reason, "the path of outside") {
 			t.Errorf("%s: got %+v", bad, p)
@@ -132,9 +120,7 @@ func TestTrustTakesTurns(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 16 {
 		path := filepath.Join(dir, host.Prefix+"p"+strconv.Itoa(i))
-		if err := os.WriteFile(path, []byte(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(path), 0o700))
 		wg.Go(func() {
 			if _, err := host.Trust(t.Context(), lock, path); err != nil {
 				t.Error(err)
@@ -142,10 +128,7 @@ func TestTrustTakesTurns(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	text, err := os.ReadFile(lock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(lock))(t)
 	if n := strings.Count(string(text), "sha256"); n != 16 {
 		t.Errorf("%d of 16 are in the lock file:\n%s", n, text)
 	}

@@ -31,7 +31,7 @@ type Model struct {
 }
 
 // Stage is a moment at which the model computes what it knows by then into a struct. The parameters of its method
-// compute are the structs of inputs that it reads, then those of earlier stages.
+// compute are the structs of inputs that it reads, then the structs of earlier stages.
 type Stage struct {
 	Var, Type string // the variable and the type of the struct
 	Knows     gogen.Deps

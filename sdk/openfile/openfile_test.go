@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/openfile"
 )
 
@@ -20,21 +21,12 @@ import (
 func TestRegular(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir) // the path of a socket must be short
-	if err := os.WriteFile("file", []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo("pipe", 0o600); err != nil {
-		t.Fatal(err)
-	}
-	socket, err := net.Listen("unix", "socket")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("file", []byte("text"), 0o600))
+	must.Do(t, syscall.Mkfifo("pipe", 0o600))
+	socket := must.Get(net.Listen("unix", "socket"))(t)
 	defer func() { _ = socket.Close() }()
 	for link, to := range map[string]string{"link": "file", "to-pipe": "pipe", "loop": "loop", "to-nothing": "nothing"} {
-		if err := os.Symlink(to, link); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(to, link))
 	}
 	for path, want := range map[string]error{
 		"file": nil, "link": nil, filepath.Join(dir, "file"): nil,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/internal/testing/fake"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/serve"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
@@ -54,10 +55,7 @@ func role(name string, args ...string) *osexec.Cmd {
 func TestDescribeNeedsNoHandshake(t *testing.T) {
 	cmd := role("plugin", "describe")
 	cmd.Env = append(cmd.Env, wire.Handshake.MagicCookieKey+"=")
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(cmd.Output())(t)
 	d, err := wire.ParseDescribe(out)
 	if err != nil || d.Info.Name != "fake" || d.Info.Version != "0.3.1" ||
 		len(d.Protocols) != 1 || d.Protocols[0] != wire.ProtocolVersion {
@@ -76,10 +74,7 @@ type noDevice struct{ fake.ExecutorProvider }
 func (noDevice) Open(context.Context) (exec.Executor, error) { panic("opened") }
 
 func TestDescribeNeedsNoDevice(t *testing.T) {
-	out, err := role("executor", "describe").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(role("executor", "describe").Output())(t)
 	d, err := wire.ParseDescribe(out)
 	want := (noDevice{}).Manifest()
 	if err != nil || d.Executor == nil || *d.Executor != want ||
@@ -108,17 +103,9 @@ func TestRunByHand(t *testing.T) {
 func TestEndsWhenStandardInputCloses(t *testing.T) {
 	cmd := role("plugin")
 	cmd.Env = append(cmd.Env, wire.EnvWatch+"=stdin")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(cmd.StdinPipe())(t)
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.HasPrefix(line, "1|2|unix|") {
 		t.Fatalf("handshake %q, %v", line, err)
 	}
@@ -143,13 +130,8 @@ func TestEndsWhenStandardInputCloses(t *testing.T) {
 
 func TestEndsWithAForeignHost(t *testing.T) {
 	cmd := role("foreign host")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	line, _ := bufio.NewReader(out).ReadString('\n')
 	pid, err := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil {

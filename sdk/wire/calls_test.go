@@ -18,6 +18,7 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/internal/testing/fake"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/example"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
@@ -26,18 +27,13 @@ import (
 func TestListsTravelOnce(t *testing.T) {
 	p := connect(t)
 	a := p.open(t)
-	c, err := a.Candidates(t.Context(), problem, arch.Space{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(a.Candidates(t.Context(), problem, arch.Space{}))(t)
 	estimate := func(cfgs []gemm.Config) (carried []bool) {
 		t.Helper()
 		p.mu.Lock()
 		p.requests = nil
 		p.mu.Unlock()
-		if err := a.Estimate(t.Context(), make([]arch.Estimate, len(cfgs)), problem, cfgs); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Estimate(t.Context(), make([]arch.Estimate, len(cfgs)), problem, cfgs))
 		for _, r := range p.requests {
 			carried = append(carried, r.(*pb.EstimateRequest).Configs.Configs != nil)
 		}
@@ -62,10 +58,8 @@ func TestListsTravelOnce(t *testing.T) {
 	// Another client fills the server's cache.
 	b := p.open(t)
 	for i := range configsKept {
-		if err := b.Estimate(t.Context(), make([]arch.Estimate, 1), problem,
-			[]gemm.Config{{BlockM: i, Kernel: "one"}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, b.Estimate(t.Context(), make([]arch.Estimate, 1), problem,
+			[]gemm.Config{{BlockM: i, Kernel: "one"}}))
 	}
 	want(estimate(c.Configs), false, true)
 	want(estimate(c.Configs), false)
@@ -75,14 +69,9 @@ func TestListsTravelOnce(t *testing.T) {
 func TestForgottenHandlesAreReopened(t *testing.T) {
 	p := connect(t)
 	a := p.open(t)
-	m, err := a.Mapping(t.Context(), problem, gemm.Config{Kernel: "one"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(a.Mapping(t.Context(), problem, gemm.Config{Kernel: "one"}))(t)
 	for range 2 {
-		if err := a.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Close(t.Context()))
 	}
 	again, err := a.Mapping(t.Context(), problem, gemm.Config{Kernel: "one"})
 	if err != nil || again != m {
@@ -150,10 +139,7 @@ func TestRanksHere(t *testing.T) {
 	}
 	asked := 0
 	lacking := noRank{without.conn, &asked}
-	a, err := NewClient("lacking", lacking).Open(t.Context(), arch.OpenRequest{Arch: "fake"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(NewClient("lacking", lacking).Open(t.Context(), arch.OpenRequest{Arch: "fake"}))(t)
 	for range 2 {
 		got, err := selector.Rank(t.Context(), a, request)
 		if err != nil || !a.RanksHere() || asked != 1 {
@@ -276,18 +262,12 @@ type inProcess struct{ arch.Architecture }
 
 // A host may open more architectures than a plugin holds models of, and then ask them all.
 func TestMoreArchitecturesThanModels(t *testing.T) {
-	provider, err := example.Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
+	provider := must.Get(example.Provider())(t)
 	s := &archServer{provider: provider}
 	handles := make([][]byte, 4*openKept)
 	for i := range handles {
-		r, err := s.Open(t.Context(), OpenMessage(arch.OpenRequest{Arch: "example",
-			Overrides: map[string]hw.OverrideValue{"units": {Value: float64(i + 1)}}}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(s.Open(t.Context(), OpenMessage(arch.OpenRequest{Arch: "example",
+			Overrides: map[string]hw.OverrideValue{"units": {Value: float64(i + 1)}}})))(t)
 		handles[i] = r.Handle
 	}
 	for i, handle := range handles {

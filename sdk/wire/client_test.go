@@ -19,6 +19,7 @@ import (
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/fake"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
@@ -56,14 +57,11 @@ func connectTo(t *testing.T, service *Service) *pair {
 	listener := bufconn.Listen(1 << 20)
 	var served sync.WaitGroup
 	served.Go(func() { _ = server.Serve(listener) })
-	conn, err := grpc.NewClient("passthrough:memory", append(DialOptions(),
+	conn := must.Get(grpc.NewClient("passthrough:memory", append(DialOptions(),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			return listener.DialContext(ctx)
-		}))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+		}))...))(t)
 	t.Cleanup(func() {
 		_ = conn.Close()
 		server.Stop()
@@ -75,10 +73,7 @@ func connectTo(t *testing.T, service *Service) *pair {
 
 func (p *pair) open(t *testing.T) *Architecture {
 	t.Helper()
-	a, err := p.client.Open(t.Context(), arch.OpenRequest{Arch: "fake"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(p.client.Open(t.Context(), arch.OpenRequest{Arch: "fake"}))(t)
 	return a
 }
 

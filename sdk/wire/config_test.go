@@ -11,6 +11,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
@@ -44,10 +45,7 @@ func TestHashOfAList(t *testing.T) {
 func TestColumnsOfNamedAxes(t *testing.T) {
 	p := connect(t)
 	a := p.open(t)
-	list, err := a.Candidates(t.Context(), problem, arch.Space{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(a.Candidates(t.Context(), problem, arch.Space{}))(t)
 	q := toConfigs(list.Configs)
 	if len(q.Axes) != 2 {
 		t.Fatalf("%d columns of named axes, want cluster and vector", len(q.Axes))

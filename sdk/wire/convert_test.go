@@ -20,6 +20,7 @@ import (
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/fake"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
@@ -46,10 +47,7 @@ func checkName(t *testing.T, value fmt.Stringer, name string) {
 // Every field of an open architecture and a manifest survives the way there and back. That every field of the messages
 // is in use is checked too, so that a new field cannot be forgotten in either direction.
 func TestDescriptionsSurvive(t *testing.T) {
-	a, err := fake.Provider{}.Open(t.Context(), arch.OpenRequest{Arch: "fake"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(fake.Provider{}.Open(t.Context(), arch.OpenRequest{Arch: "fake"}))(t)
 	described := *a.Describe()
 	described.ModelClass, described.Timing = arch.ClassRefined, "events"
 	described.Families = slices.Clone(described.Families)
@@ -144,10 +142,7 @@ func same[T any](t interface{ Errorf(string, ...any) }, want, got T, err error) 
 
 // Random values come back bit for bit through serialised messages.
 func TestRandomValuesSurvive(t *testing.T) {
-	a, err := fake.Provider{}.Open(t.Context(), arch.OpenRequest{Arch: "fake"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(fake.Provider{}.Open(t.Context(), arch.OpenRequest{Arch: "fake"}))(t)
 	axes := a.Describe().Axes("two")
 	a.Describe().Kernels = []string{"", "triton", "two", "drei"}
 	number, size := rapid.Int(), rapid.IntRange(1, gemm.MaxConfigNumber)

@@ -16,6 +16,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
@@ -126,9 +127,7 @@ func TestLargestAnswers(t *testing.T) {
 	config := gemm.Config{BlockM: 256, BlockN: 256, BlockK: 128, GroupM: 8, NumWarps: 16, NumStages: 4, SplitK: 8,
 		Kernel: "triton"}
 	axis := gemm.Axis{Name: "cluster", Type: gemm.Enumeration, Values: []string{"1x1", "2x1"}, Default: "1x1"}
-	if err := axis.Set(&config, "2x1"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, axis.Set(&config, "2x1"))
 	rejected, usable := &arch.Candidates{}, &arch.Candidates{}
 	ranking := selector.Result{Feasible: arch.MaxSpace}
 	for i := range arch.MaxSpace {
@@ -144,10 +143,7 @@ func TestLargestAnswers(t *testing.T) {
 		"ranking":   &pb.RankResponse{Rankings: []*pb.Ranking{toRanking(&ranking)}},
 		"estimates": toEstimates(make([]arch.Estimate, configsPerCall)),
 	} {
-		data, err := proto.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(proto.Marshal(m))(t)
 		reckoned, err := cost(data, m, MaxAnswerMemory)
 		if err != nil || len(data) > MaxAnswer {
 			t.Errorf("%s: %v, %v", name, limit.Size(len(data)), err)
@@ -161,10 +157,7 @@ func TestLargestAnswers(t *testing.T) {
 func FuzzCost(f *testing.F) {
 	for kind, m := range answers {
 		fill(m.ProtoReflect(), 3)
-		data, err := proto.Marshal(m)
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := must.Get(proto.Marshal(m))(f)
 		f.Add(uint8(kind), uint16(0), data)
 		f.Add(uint8(kind), uint16(999), record(1, record(1)...))
 	}

@@ -11,14 +11,12 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/fake"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
 func TestExecutorDescriptionsSurvive(t *testing.T) {
-	x, err := fake.ExecutorProvider{}.Open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must.Get(fake.ExecutorProvider{}.Open(t.Context()))(t)
 	d, _ := x.Devices(t.Context())
 	survives(t, d, nil)
 	e, _ := x.Environment(t.Context(), 1)

@@ -19,6 +19,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/fake"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
@@ -35,10 +36,7 @@ func connectExecutor(t *testing.T) *pair {
 
 func compile(t *testing.T, x *Executor) exec.Kernel {
 	t.Helper()
-	k, err := x.Compile(t.Context(), 0, problem, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(x.Compile(t.Context(), 0, problem, config))(t)
 	return k
 }
 
@@ -358,14 +356,8 @@ func (p providerWithout) Open(ctx context.Context) (exec.Executor, error) {
 // on either side, and an executor that runs no programs says so.
 func TestRunPrograms(t *testing.T) {
 	x := connectExecutor(t).client.Executor()
-	local, err := fake.ExecutorProvider{}.Open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := local.(exec.Runner).Run(t.Context(), 0, program, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	local := must.Get(fake.ExecutorProvider{}.Open(t.Context()))(t)
+	want := must.Get(local.(exec.Runner).Run(t.Context(), 0, program, 3))(t)
 	got, err := x.Run(t.Context(), 0, program, 3)
 	same(t, want, got, err)
 	for what, change := range map[string]func(p *exec.Program){

@@ -22,6 +22,7 @@ import (
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/fake"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/example"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
@@ -90,19 +91,11 @@ func arePositive(values ...float64) error {
 
 func messages(f testing.TB) []message {
 	ctx := f.Context()
-	a, err := fake.Provider{}.Open(ctx, arch.OpenRequest{Arch: "fake"})
-	if err != nil {
-		f.Fatal(err)
-	}
+	a := must.Get(fake.Provider{}.Open(ctx, arch.OpenRequest{Arch: "fake"}))(f)
 	p := gemm.New(1000, 2000, 3000)
 	p.Out, p.LDA, p.AlignC = gemm.FP32, 3008, 4
-	list, err := a.Candidates(ctx, p, arch.Space{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	if err := a.Describe().Families[0].Axes[0].Set(&list.Configs[1], "2x1"); err != nil {
-		f.Fatal(err)
-	}
+	list := must.Get(a.Candidates(ctx, p, arch.Space{}))(f)
+	must.Do(f, a.Describe().Families[0].Axes[0].Set(&list.Configs[1], "2x1"))
 	list.Configs[1].Kernel = "two"
 	few := &arch.Candidates{Configs: list.Configs[:2], Rejected: []arch.Rejection{{Config: list.Configs[2], Position: 1,
 		Reason: arch.ReasonWarps, Detail: "why"}}}
@@ -260,10 +253,7 @@ func messages(f testing.TB) []message {
 func FuzzMessages(f *testing.F) {
 	all := messages(f)
 	for kind, m := range all {
-		data, err := proto.Marshal(m.seed)
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := must.Get(proto.Marshal(m.seed))(f)
 		if out, err := m.read(data); err != nil || (out != nil) != m.goesOn {
 			f.Fatalf("the seed of %s: %v, %v", m.name, out, err)
 		}
@@ -297,15 +287,9 @@ func FuzzMessages(f *testing.F) {
 // open architecture.
 func FuzzServer(f *testing.F) {
 	ctx := f.Context()
-	provider, err := example.Provider()
-	if err != nil {
-		f.Fatal(err)
-	}
+	provider := must.Get(example.Provider())(f)
 	s := &archServer{provider: provider}
-	opened, err := s.Open(ctx, OpenMessage(arch.OpenRequest{Arch: "example"}))
-	if err != nil {
-		f.Fatal(err)
-	}
+	opened := must.Get(s.Open(ctx, OpenMessage(arch.OpenRequest{Arch: "example"})))(f)
 	p := toProblem(gemm.New(64, 64, 64))
 	configs := []gemm.Config{{BlockM: 64, BlockN: 64, BlockK: 32, NumWarps: 1, NumStages: 1, SplitK: 1, Kernel: "tiled"}}
 	hash := hashConfigs(configs)
@@ -319,10 +303,7 @@ func FuzzServer(f *testing.F) {
 		toJSON(&exec.Device{Name: "GPU", Arch: "fake"}), toJSON(&measured{Device: exec.Device{Name: "GPU", Arch: "fake"}}),
 	}
 	for kind, seed := range seeds {
-		data, err := proto.Marshal(seed)
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := must.Get(proto.Marshal(seed))(f)
 		f.Add(uint8(kind), data)
 	}
 	f.Fuzz(func(t *testing.T, kind uint8, data []byte) {

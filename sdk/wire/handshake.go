@@ -24,7 +24,7 @@ import (
 // in the handshake, before the first call, and they must be equal.
 const ProtocolVersion = 2
 
-// Environment variables that the host sets for a plugin beside those of go-plugin.
+// Environment variables that the host sets for a plugin, beside go-plugin's own.
 const (
 	// EnvWatch is "stdin" when the plugin's standard input is a pipe that the host holds open for as long as it lives.
 	// If EnvHostCertificate is set too, its first line is the key of that certificate (see ReadIdentity).

@@ -15,6 +15,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/origami-gemm/origami/core/strictjson"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
@@ -39,11 +40,11 @@ func marshal[T any](v *T) []byte {
 // unmarshal reads a value and checks it. Unknown keys, keys that come twice, null, text behind the value, and what the
 // tables refuse are errors with their place, and so is a value that takes more memory than most.
 func unmarshal[T any](text []byte, most int, checks ...func(*T) error) (v T, err error) {
-	r := &reader{text: string(text), left: most - len(text)}
+	r := &reader{strictjson.Scanner{Text: string(text)}, most - len(text)}
 	switch err = r.value(planOf(reflect.TypeFor[T]()), reflect.ValueOf(&v).Elem(), amount); {
 	case err != nil && !IsOversize(err):
 		err = errors.New(strings.TrimLeft(err.Error(), ".: "))
-	case err == nil && (r.next() != 0 || !utf8.Valid(text)):
+	case err == nil && (r.Next() != 0 || !utf8.Valid(text)):
 		err = errors.New("there is more behind the JSON, or it is not UTF-8")
 	}
 	for _, check := range checks {
@@ -212,81 +213,24 @@ func appendQuoted(b []byte, s string) []byte {
 
 // reader reads a text. The path to what is wrong is put together on the way back: ".terms[3].kind: it is missing".
 type reader struct {
-	text string
-	at   int
+	strictjson.Scanner
 	left int // of the memory that the value may take
 }
 
 func (r *reader) charge(bytes int) error {
 	if r.left -= bytes; r.left < 0 {
-		return &OversizeError{fmt.Sprintf("JSON of %d bytes that takes too much memory", len(r.text))}
+		return &OversizeError{fmt.Sprintf("JSON of %d bytes that takes too much memory", len(r.Text))}
 	}
 	return nil
 }
 
-// next skips white space and returns the byte behind it, 0 at the end.
-func (r *reader) next() byte {
-	for ; r.at < len(r.text); r.at++ {
-		switch c := r.text[r.at]; c {
-		case ' ', '\t', '\r', '\n':
-		default:
-			return c
-		}
-	}
-	return 0
-}
-
-// odd is the error about what comes next.
-func (r *reader) odd(want string) error {
-	return fmt.Errorf(": it is no %s: %.10q", want, r.text[min(r.at, len(r.text)):])
-}
-
-// each reads the elements between two brackets.
-func (r *reader) each(begin, end byte, element func(i int) error) error {
-	if r.next() != begin {
-		return r.odd(map[byte]string{'{': "object", '[': "list"}[begin])
-	}
-	r.at++
-	for i := 0; r.next() != end; i++ {
-		if i > 0 && r.next() != ',' {
-			return r.odd("comma")
-		} else if i > 0 {
-			r.at++
-		}
-		if err := element(i); err != nil {
-			return err
-		}
-	}
-	r.at++
-	return nil
-}
-
-// quoted reads a text.
+// quoted reads a text. One with escapes takes memory of its own.
 func (r *reader) quoted() (string, error) {
-	if r.next() != '"' {
-		return "", r.odd("text")
+	s, escaped, err := r.Quoted()
+	if err == nil && escaped {
+		err = r.charge(textSize + len(s))
 	}
-	begin, escaped := r.at, false
-	for r.at++; r.at < len(r.text) && r.text[r.at] >= ' '; r.at++ {
-		switch r.text[r.at] {
-		case '\\':
-			escaped = true
-			r.at++
-		case '"':
-			if r.at++; escaped {
-				return r.unescaped(r.text[begin:r.at])
-			}
-			return r.text[begin+1 : r.at-1], nil
-		}
-	}
-	return "", r.odd("end of a text")
-}
-
-func (r *reader) unescaped(quoted string) (s string, err error) {
-	if json.Unmarshal([]byte(quoted), &s) != nil {
-		return "", errors.New(": it has an unknown escape")
-	}
-	return s, r.charge(textSize + len(s))
+	return s, err
 }
 
 // value reads a value into v. A rule holds for what it consists of.
@@ -320,7 +264,7 @@ func (r *reader) value(p *plan, v reflect.Value, is rule) error {
 		v.Set(reflect.New(v.Type().Elem()))
 		return r.value(p.elem, v.Elem(), is)
 	case reflect.Slice:
-		return r.each('[', ']', func(i int) error {
+		return r.Each('[', ']', func(i int) error {
 			if err := r.charge(growth * p.elem.size); err != nil {
 				return err
 			}
@@ -334,7 +278,7 @@ func (r *reader) value(p *plan, v reflect.Value, is rule) error {
 			return nil
 		})
 	case reflect.Map:
-		return r.each('{', '}', func(int) error { return r.entry(p, v, is) })
+		return r.Each('{', '}', func(int) error { return r.entry(p, v, is) })
 	case reflect.Struct:
 		return r.object(p, v)
 	default:
@@ -368,16 +312,16 @@ func (r *reader) entry(p *plan, v reflect.Value, is rule) error {
 // key reads a key and its colon.
 func (r *reader) key() (string, error) {
 	key, err := r.quoted()
-	if err == nil && r.next() != ':' {
-		err = r.odd("colon")
+	if err == nil && r.Next() != ':' {
+		err = r.Odd("colon")
 	}
-	r.at++
+	r.At++
 	return key, err
 }
 
 func (r *reader) object(p *plan, v reflect.Value) error {
 	var seen uint64
-	err := r.each('{', '}', func(int) error {
+	err := r.Each('{', '}', func(int) error {
 		key, err := r.key()
 		if err != nil {
 			return err
@@ -414,12 +358,7 @@ func (r *reader) object(p *plan, v reflect.Value) error {
 
 // bare reads a number or a word.
 func (r *reader) bare(p *plan, v reflect.Value, is rule) (err error) {
-	r.next()
-	text := r.text[r.at:]
-	if end := strings.IndexAny(text, ",]} \t\r\n"); end >= 0 {
-		text = text[:end]
-	}
-	r.at += len(text)
+	text := r.Bare()
 	switch p.kind {
 	case reflect.Bool:
 		if v.SetBool(text == "true"); text == "true" || text == "false" {
@@ -444,19 +383,10 @@ func (r *reader) bare(p *plan, v reflect.Value, is rule) (err error) {
 			v.SetFloat(x)
 		}
 	}
-	if err != nil || !isNumber(text) {
+	if err != nil || !strictjson.IsNumber(text) {
 		return fmt.Errorf(": it is %.40q", text)
 	}
 	return nil
-}
-
-// isNumber reports whether what package strconv takes for a number is one in JSON.
-func isNumber(s string) bool {
-	s = strings.TrimPrefix(s, "-")
-	digit := func(i int) bool { return i < len(s) && s[i] >= '0' && s[i] <= '9' }
-	point := strings.IndexByte(s, '.')
-	return digit(0) && (s[0] != '0' || len(s) == 1 || s[1] == '.' || s[1] == 'e' || s[1] == 'E') &&
-		(point < 0 || digit(point+1))
 }
 
 // standIn is how a type is written and read as another one.

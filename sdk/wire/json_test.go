@@ -12,14 +12,12 @@ import (
 	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/internal/testing/fake"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // The answers in docs/plugin-protocol.md are taken, and have every key that must be there.
 func TestAnswersOfTheDocumentation(t *testing.T) {
-	page, err := os.ReadFile("../../docs/plugin-protocol.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../docs/plugin-protocol.md"))(t)
 	block := regexp.MustCompile("(?s)```json\n(.*?)```").FindSubmatch(page)
 	var answers map[string]json.RawMessage
 	if block == nil || json.Unmarshal(block[1], &answers) != nil {
@@ -119,10 +117,7 @@ func TestKeysDiffer(t *testing.T) {
 
 // What is taken is JSON, and is the same when it is written and read again.
 func FuzzJSON(f *testing.F) {
-	a, err := fake.Provider{}.Open(f.Context(), arch.OpenRequest{Arch: "fake"})
-	if err != nil {
-		f.Fatal(err)
-	}
+	a := must.Get(fake.Provider{}.Open(f.Context(), arch.OpenRequest{Arch: "fake"}))(f)
 	f.Add(marshal(&opening{*a.Describe(), a.Hierarchy().Levels()}))
 	for _, seed := range []string{`{"description":{"arch":"\u0041","clock_hz":-1.5E+3}}`, ` [ ] `,
 		`{"levels":[{"name":"a"},]}`, `{"\u001b":1}`,

@@ -19,6 +19,7 @@ import (
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/fake"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
@@ -129,9 +130,7 @@ func TestDescriptionsOfSomethingElse(t *testing.T) {
 	request := arch.OpenRequest{Arch: "fake", Device: "large", Model: "hashed", Rung: arch.RungCompiled,
 		Options:   map[string]string{"salt": "2"},
 		Overrides: map[string]hw.OverrideValue{"noise": {Value: 0.25}}}
-	if _, err := p.client.Open(t.Context(), request); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.client.Open(t.Context(), request))(t)
 	for says, forge := range map[string]func(*arch.Description){
 		`the architecture "sm90"`:                      func(d *arch.Description) { d.Arch = "sm90" },
 		`the device "small", where "large"`:            func(d *arch.Description) { d.Device = "small" },
@@ -183,10 +182,7 @@ func TestDiagnosticsAreBounded(t *testing.T) {
 		{Kind: pb.Diagnostic_KIND_INPUT, What: long, Where: long, Fix: long, Code: long, Subject: long},
 		{Kind: pb.Diagnostic_KIND_INPUT}, {Kind: pb.Diagnostic_KIND_PLUGIN, What: " \n"},
 	} {
-		failed, err := status.New(codes.Internal, "").WithDetails(protoadapt.MessageV1Of(q))
-		if err != nil {
-			t.Fatal(err)
-		}
+		failed := must.Get(status.New(codes.Internal, "").WithDetails(protoadapt.MessageV1Of(q)))(t)
 		p := connect(t)
 		a := p.open(t)
 		p.forge = func(m proto.Message) {
@@ -194,10 +190,7 @@ func TestDiagnosticsAreBounded(t *testing.T) {
 				m.Rankings[0] = &pb.Ranking{Error: q}
 			}
 		}
-		results, err := a.Rank(t.Context(), selector.Request{Problems: []gemm.Problem{problem}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		results := must.Get(a.Rank(t.Context(), selector.Request{Problems: []gemm.Problem{problem}}))(t)
 		for call, err := range map[string]error{
 			"a call": p.client.fault(t.Context(), "Rank", failed.Err()), "one problem": results[0].Err,
 		} {

@@ -17,6 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/fake"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
@@ -25,10 +26,7 @@ func sampleOf(t *testing.T, a arch.Architecture, problems int) (sample []fit.Ker
 	t.Helper()
 	for i := range problems {
 		p := gemm.New(64+i, 64, 64)
-		list, err := a.Candidates(t.Context(), p, arch.Space{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Get(a.Candidates(t.Context(), p, arch.Space{}))(t)
 		sample = append(sample, fit.Kernels{Problem: p, Configs: list.Configs})
 		kernels += len(list.Configs)
 	}
@@ -38,10 +36,7 @@ func sampleOf(t *testing.T, a arch.Architecture, problems int) (sample []fit.Ker
 // A model gives the same times under other values here and in a plugin, whatever the sets have. One call carries many
 // sets and all problems, and the kernels travel once.
 func TestOtherValuesAreBitEqual(t *testing.T) {
-	local, err := fake.Provider{}.Open(t.Context(), arch.OpenRequest{Arch: "fake"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	local := must.Get(fake.Provider{}.Open(t.Context(), arch.OpenRequest{Arch: "fake"}))(t)
 	p := connect(t)
 	remote := p.open(t)
 	sample, kernels := sampleOf(t, remote, 20)
@@ -49,10 +44,7 @@ func TestOtherValuesAreBitEqual(t *testing.T) {
 	for i := range 60 {
 		values = append(values, map[string]float64{"e": 1 + float64(i)/17})
 	}
-	want, err := local.(fit.Tunable).EstimateWith(t.Context(), values, sample)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(local.(fit.Tunable).EstimateWith(t.Context(), values, sample))(t)
 	p.requests = nil
 	got, err := remote.EstimateWith(t.Context(), values, sample)
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -89,9 +81,7 @@ func TestOtherValuesAsked(t *testing.T) {
 	p := connect(t)
 	a := p.open(t)
 	sample, kernels := sampleOf(t, a, 2)
-	if _, err := a.EstimateWith(t.Context(), []map[string]float64{{"e": 2}}, sample); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(a.EstimateWith(t.Context(), []map[string]float64{{"e": 2}}, sample))(t)
 	sent := p.requests[len(p.requests)-1].(*pb.EstimateWithRequest)
 	for what, change := range map[string]func(*pb.EstimateWithRequest){
 		"counts":              func(q *pb.EstimateWithRequest) { q.Counts = q.Counts[:1] },
@@ -116,10 +106,7 @@ func TestOtherValuesAsked(t *testing.T) {
 func TestPlansAndLaddersAreEqual(t *testing.T) {
 	p := connect(t)
 	d := exec.Device{Name: "GPU", Arch: "fake", Attributes: map[string]float64{"units": 3}}
-	local, err := fake.Provider{}.Calibration(t.Context(), d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	local := must.Get(fake.Provider{}.Calibration(t.Context(), d))(t)
 	remote, err := p.client.Calibration(t.Context(), d)
 	if err != nil || !reflect.DeepEqual(remote.Probes, local.Probes) {
 		t.Fatalf("%+v, %v", remote, err)

@@ -4,24 +4,19 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
 func groupsOf(t *testing.T, rows ...int) gemm.Groups {
 	t.Helper()
-	g, err := gemm.NewGroups(rows...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(gemm.NewGroups(rows...))(t)
 	return g
 }
 
 func nestOf(t *testing.T) gemm.Nest {
 	t.Helper()
-	n, err := gemm.ParseNest("m4096:1:0:1,k4096:4096:1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(gemm.ParseNest("m4096:1:0:1,k4096:4096:1:0"))(t)
 	return n
 }
 

@@ -33,7 +33,7 @@ const (
 	skip     rule = "skip"     // the field is not in the JSON
 )
 
-// mostNumber bounds the magnitude of every number, leastNumber that of an amount that is not zero. They lie far outside
+// mostNumber bounds the magnitude of every number, leastNumber every amount that is not zero. They lie far outside
 // of any quantity, and what the host computes from amounts between them, as a rate from cycles and a clock, is neither
 // infinite nor zero.
 const (
@@ -67,7 +67,7 @@ func (is rule) admitsText(s string) error {
 	return nil
 }
 
-// rules are those of fields that have another than their type.
+// rules are the rules of fields, where the rule of the field's type does not hold.
 var rules = map[reflect.Type]string{
 	reflect.TypeFor[arch.Description](): "Arch:required Device:required Model:id Models:id Kernels:id Clock:positive " +
 		"Conversion:skip",
@@ -102,7 +102,7 @@ var rules = map[reflect.Type]string{
 	reflect.TypeFor[ladder.Time]():      "Rung:required Rate:positive",
 }
 
-// words are the words of enumerations, by number, and those of texts. A number without a word is no value.
+// words are the words of enumerations, by number, and what texts may be. A number without a word is no value.
 var words = map[reflect.Type][]string{
 	reflect.TypeFor[arch.Bound]():        spelled(arch.BoundUnknown, arch.Bound(arch.NumBounds-1)),
 	reflect.TypeFor[arch.Dim]():          spelled(arch.DimM, arch.DimNone),

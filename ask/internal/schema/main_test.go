@@ -7,15 +7,13 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // What describes the answers is what the structs say.
 func TestDescriptionsFollowTheStructs(t *testing.T) {
 	const root = "../../.."
-	files, err := Files(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(Files(root))(t)
 	for name, want := range files {
 		got, err := os.ReadFile(filepath.Join(root, name))
 		if name == "ask/schemas.json.gz" {

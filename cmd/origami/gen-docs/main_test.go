@@ -10,14 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/origami-gemm/origami/core/release"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // The committed pages are those that gen-docs writes.
 func TestCommittedDocsAreUpToDate(t *testing.T) {
 	fresh := t.TempDir()
-	if err := write(fresh); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, write(fresh))
 	const committed = "../../../docs"
 	if diff := cmp.Diff(read(t, committed), read(t, fresh)); diff != "" {
 		t.Errorf("run `make generate`:\n%s", diff)
@@ -26,16 +25,10 @@ func TestCommittedDocsAreUpToDate(t *testing.T) {
 
 func read(t *testing.T, docs string) map[string]string {
 	t.Helper()
-	pages, err := filepath.Glob(filepath.Join(docs, "reference", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := must.Get(filepath.Glob(filepath.Join(docs, "reference", "*.md")))(t)
 	content := map[string]string{}
 	for _, page := range append(pages, filepath.Join(docs, "exit-codes.md"), filepath.Join(docs, "conformance.md")) {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(page))(t)
 		content[filepath.Base(page)] = string(text)
 	}
 	return content
@@ -45,9 +38,7 @@ func read(t *testing.T, docs string) map[string]string {
 func TestManPages(t *testing.T) {
 	first, second := t.TempDir(), t.TempDir()
 	for _, folder := range []string{first, second} {
-		if err := writeManPages(root(), folder, time.Unix(1700000000, 0).UTC()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, writeManPages(root(), folder, time.Unix(1700000000, 0).UTC()))
 	}
 	pages, err := os.ReadDir(first)
 	if err != nil || len(pages) != len(commands(root())) {
@@ -75,9 +66,7 @@ func TestManPages(t *testing.T) {
 // The scripts ask the program for completions, by its hidden command.
 func TestCompletions(t *testing.T) {
 	folder := t.TempDir()
-	if err := writeCompletions(root(), folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, writeCompletions(root(), folder))
 	for _, name := range []string{"origami.bash", "_origami", "origami.fish", "origami.ps1"} {
 		if !strings.Contains(content(t, folder, name), "__complete") {
 			t.Errorf("%s does not ask origami", name)
@@ -87,9 +76,6 @@ func TestCompletions(t *testing.T) {
 
 func content(t *testing.T, folder, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(folder, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(folder, name)))(t)
 	return string(text)
 }

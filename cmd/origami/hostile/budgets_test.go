@@ -24,6 +24,7 @@ import (
 
 	params "github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/core/keep"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // Beside its memory, each question and each row of a file has a budget of time on a CPU. A process that is no longer
@@ -89,18 +90,13 @@ type server struct {
 func serveMeasured(t *testing.T, bin string) *server {
 	t.Helper()
 	dir := shortTempDir(t)
-	messages, err := os.Create(filepath.Join(dir, "stderr"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	messages := must.Get(os.Create(filepath.Join(dir, "stderr")))(t)
 	defer messages.Close()
 	cmd := osexec.Command(filepath.Join(bin, "origami"), "serve", "--listen", "127.0.0.1:0", "--rate", "100000",
 		"--time-limit", "110s")
 	cmd.Env = []string{"HOME=" + dir, "TMPDIR=" + dir, "PATH=" + os.Getenv("PATH")}
 	cmd.Stderr = messages
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"io"
 	"io/fs"
 	"os"
@@ -71,7 +72,7 @@ func TestInputs(t *testing.T) {
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "input\tbytes\tpeak MB\tseconds\texit\tstderr")
-	for i, h := range slices.Concat(tables, texts, oneLiners, logics, models, remote, pages, answers, streams, executors) {
+	for i, h := range slices.Concat(inputsOf(t), remote, pages, answers, streams, executors) {
 		t.Run(h.name, func(t *testing.T) {
 			if (h.slow || i%2 != 0) && os.Getenv("ORIGAMI_TEST_ALL") != "1" {
 				t.Skip("ORIGAMI_TEST_ALL=1 gives it")
@@ -127,38 +128,23 @@ func (h *input) run(t *testing.T, bin, dir string) (m measured, stderr string) {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(dir, path)
 		}
-		in, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := must.Get(os.Open(path))(t)
 		defer in.Close()
 		cmd.Stdin = in
 	}
-	out, err := os.Create(filepath.Join(dir, "stderr"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(os.Create(filepath.Join(dir, "stderr")))(t)
 	defer out.Close()
 	cmd.Stderr = out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	if len(h.questions) > 0 {
 		askAll(t, out.Name(), h.questions)
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(report)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Wait())
+	text := must.Get(os.ReadFile(report))(t)
+	must.Do(t, json.Unmarshal(text, &m))
 	messages := make([]byte, 2*mostErrors)
 	n, err := out.ReadAt(messages, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -173,7 +159,7 @@ func (h *input) makeFiles(t *testing.T, dir string) (size int64) {
 	for name, content := range h.files {
 		write(t, filepath.Join(dir, name), content)
 	}
-	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			info, failed := d.Info()
 			if err = failed; err == nil {
@@ -181,19 +167,14 @@ func (h *input) makeFiles(t *testing.T, dir string) (size int64) {
 			}
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return size
 }
 
 // write makes a file without holding it in memory: a process inherits the peak of the process that starts it.
 func write(t *testing.T, path string, content func(io.Writer)) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		t.Fatal(err)
@@ -205,9 +186,7 @@ func write(t *testing.T, path string, content func(io.Writer)) {
 	} else {
 		content(file)
 	}
-	if err := errors.Join(err, file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, file.Close()))
 }
 
 // repeated writes a text, then another one so often that it has at least size bytes, then the last one.

@@ -24,6 +24,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/internal/testing/exectest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/example"
 	"github.com/origami-gemm/origami/sdk/serve"
 	"github.com/origami-gemm/origami/sdk/wire"
@@ -213,10 +214,7 @@ func floodStderr(text string) func() {
 // build returns a folder with the command and the plugins, which are trusted. All tests share it.
 func build(t *testing.T) string {
 	t.Helper()
-	bin, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := must.Get(built())(t)
 	return bin
 }
 

@@ -60,11 +60,11 @@ func disturbances() []disturbance {
 			s.stopFor(ctx, s.children(s.command.Process.Pid, s.origami), "model", 400*time.Millisecond, random)
 		}},
 		{"executor cannot start", 3, cannotStart},
-		{"executor is replaced", 2, replaced},
-		{"executor is replaced and trusted", 1, replacedForGood},
-		{"executor is removed", 2, removed},
-		{"executor is not executable", 1, notExecutable},
-		{"executor is distrusted", 1, distrusted},
+		{"executor is replaced", 2, hinders("executor replaced", installOther, install)},
+		{"executor is replaced and trusted", 1, hinders("executor replaced, then trusted", installOtherForGood, trustAgain)},
+		{"executor is removed", 2, hinders("executor removed", remove, install)},
+		{"executor is not executable", 1, hinders("executor not executable", chmod(0o600), chmod(0o700))},
+		{"executor is distrusted", 1, hinders("executor distrusted", distrust, trustAgain)},
 		{"no temporary folder", 2, withoutTemporary},
 		{"no descriptors", 1, withoutDescriptors},
 		{"no memory", 1, withoutMemory},
@@ -137,60 +137,51 @@ func (s *sweep) hindered(ctx context.Context, what string, random *rand.Rand) {
 	pause(ctx, time.Duration(100+random.IntN(500))*time.Millisecond)
 }
 
-func cannotStart(s *sweep, ctx context.Context, random *rand.Rand) {
-	s.trusting.Lock()
-	defer s.trusting.Unlock()
-	how := []string{"die", "hang", "garbage"}[random.IntN(3)]
-	path := s.path("bin", hindrance)
-	defer func() { _ = os.Remove(path) }()
-	if err := os.WriteFile(path, []byte(how), 0o600); err != nil {
-		s.tally.violate("%s: %v", s.place, err)
+// hinders is what keeps the executor from starting for a while, and how that is undone.
+func hinders(what string, do, undo func(*sweep, context.Context) error) func(*sweep, context.Context, *rand.Rand) {
+	return func(s *sweep, ctx context.Context, random *rand.Rand) {
+		s.trusting.Lock()
+		defer s.trusting.Unlock()
+		s.must(do(s, ctx))
+		s.hindered(ctx, what, random)
+		s.must(undo(s, ctx))
 	}
-	s.hindered(ctx, "executor cannot start: "+how, random)
 }
 
-func replaced(s *sweep, ctx context.Context, random *rand.Rand) {
-	s.trusting.Lock()
-	defer s.trusting.Unlock()
-	s.must(s.install(other(s.variant)))
-	s.hindered(ctx, "executor replaced", random)
-	s.must(s.install(s.variant))
+func cannotStart(s *sweep, ctx context.Context, random *rand.Rand) {
+	how, path := []string{"die", "hang", "garbage"}[random.IntN(3)], s.path("bin", hindrance)
+	hinders("executor cannot start: "+how, func(*sweep, context.Context) error {
+		return os.WriteFile(path, []byte(how), 0o600)
+	}, func(*sweep, context.Context) error { return os.Remove(path) })(s, ctx, random)
 }
 
-func replacedForGood(s *sweep, ctx context.Context, random *rand.Rand) {
-	s.trusting.Lock()
-	defer s.trusting.Unlock()
+// install puts the present variant in its place again.
+func install(s *sweep, _ context.Context) error { return s.install(s.variant) }
+
+func installOther(s *sweep, _ context.Context) error { return s.install(other(s.variant)) }
+
+func installOtherForGood(s *sweep, ctx context.Context) error {
 	s.variant = other(s.variant)
-	s.must(s.install(s.variant))
-	s.hindered(ctx, "executor replaced, then trusted", random)
+	return install(s, ctx)
+}
+
+func remove(s *sweep, _ context.Context) error { return os.Remove(s.plugin()) }
+
+func chmod(mode os.FileMode) func(*sweep, context.Context) error {
+	return func(s *sweep, _ context.Context) error { return os.Chmod(s.plugin(), mode) }
+}
+
+func trustAgain(s *sweep, ctx context.Context) error {
 	s.trust(ctx)
+	return nil
 }
 
-func removed(s *sweep, ctx context.Context, random *rand.Rand) {
-	s.trusting.Lock()
-	defer s.trusting.Unlock()
-	s.must(os.Remove(s.plugin()))
-	s.hindered(ctx, "executor removed", random)
-	s.must(s.install(s.variant))
-}
-
-func notExecutable(s *sweep, ctx context.Context, random *rand.Rand) {
-	s.trusting.Lock()
-	defer s.trusting.Unlock()
-	s.must(os.Chmod(s.plugin(), 0o600))
-	s.hindered(ctx, "executor not executable", random)
-	s.must(os.Chmod(s.plugin(), 0o700))
-}
-
-func distrusted(s *sweep, ctx context.Context, random *rand.Rand) {
-	s.trusting.Lock()
-	defer s.trusting.Unlock()
+func distrust(s *sweep, ctx context.Context) error {
 	r := s.world.command(ctx, "plugin", "distrust", pluginName).run()
 	if now, err := s.isTrusted(pluginName, s.plugin()); r.code != 0 || now || err != nil {
 		s.tally.violate("%s: lock file: distrust ends with %v, and it is trusted: %v, %v", s.place, r, now, err)
 	}
-	s.hindered(ctx, "executor distrusted", random)
-	s.trust(ctx)
+	return nil
 }
 
 // trust trusts the executor as it is now.

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/serve"
 )
 
@@ -47,9 +48,7 @@ func TestSoak(t *testing.T) {
 	}
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(ctx, o))
 }
 
 type options struct {

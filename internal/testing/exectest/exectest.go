@@ -40,7 +40,7 @@ type Executor struct {
 	// Noise is the relative standard deviation of the time of a run. Seed is the seed of the noise.
 	Noise float64
 	Seed  uint64
-	// Time, if set, replaces the fake time of a configuration, unless it is 0, and LibraryTime those of libraries.
+	// Time, if set, replaces the fake time of a configuration, unless it is 0, and LibraryTime the time of a library.
 	Time        func(gemm.Problem, gemm.Config) unit.Seconds
 	LibraryTime func(gemm.Problem) unit.Seconds
 	// Fate and LibraryFate, if set, choose the outcome. Otherwise every outcome is Fine.

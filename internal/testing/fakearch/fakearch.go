@@ -23,7 +23,7 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// Providers returns the working provider and the one that fails.
+// Providers returns a provider that works and one that fails.
 func Providers() []arch.Provider { return []arch.Provider{Toy{}, Broken{}} }
 
 // Toy provides toy1 and toy2.
@@ -160,7 +160,7 @@ var fancy = []gemm.Axis{
 	{Name: "unroll", Unit: "steps", Doc: "K steps per round of the loop", Type: gemm.Integer, Default: "1"},
 }
 
-// axes are those of a kernel family.
+// axes are the named axes of a kernel family.
 func axes(kernel string) []gemm.Axis {
 	if kernel == "fancy" {
 		return fancy

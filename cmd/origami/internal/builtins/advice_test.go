@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/timing"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // advised is a question, the rules that it has advice of, and a part of the first text.
@@ -46,41 +47,21 @@ func questions() []advised {
 // The time that an advice promises is the answer to the changed question.
 func TestAdvice(t *testing.T) {
 	ctx := t.Context()
-	conn, err := Connect(ctx, config.Settings{InProcess: true}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(Connect(ctx, config.Settings{InProcess: true}, nil))(t)
 	for _, c := range questions() {
 		target := models.Target{Arch: c.device, Timing: timing.Model}
-		found, err := models.Find(ctx, conn, &target)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := found.Open(ctx, conn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		side, err := ask.NewContender(conn, &found, a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := side.Explain(ctx, c.problem, "", c.config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := side.Advise(ctx, e.Ranking, &e.Entry, nil); err != nil {
-			t.Fatal(err)
-		}
+		found := must.Get(models.Find(ctx, conn, &target))(t)
+		a := must.Get(found.Open(ctx, conn))(t)
+		side := must.Get(ask.NewContender(conn, &found, a))(t)
+		e := must.Get(side.Explain(ctx, c.problem, "", c.config))(t)
+		must.Do(t, side.Advise(ctx, e.Ranking, &e.Entry, nil))
 		var rules []string
 		for i, o := range e.Advice {
 			rules = append(rules, o.Rule)
 			if o.Gain < 1.1 || i > 0 && o.Gain > e.Advice[i-1].Gain {
 				t.Errorf("%s %s: a gain of %g", c.device, &c.problem, o.Gain)
 			}
-			p, err := o.Problem.Problem()
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(o.Problem.Problem())(t)
 			changed := models.Target{Arch: c.device, Kernel: o.Kernel, Timing: timing.Model}
 			if changed.Model = "refined"; o.Kernel == "library" {
 				changed.Model = "library"
@@ -92,14 +73,8 @@ func TestAdvice(t *testing.T) {
 				}
 				continue
 			}
-			a, err := changed.Open(ctx, conn)
-			if err != nil {
-				t.Fatal(err)
-			}
-			answers, err := ask.Rankings(ctx, a, ask.Question{Problems: []gemm.Problem{p}, Kernel: o.Kernel, Top: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := must.Get(changed.Open(ctx, conn))(t)
+			answers := must.Get(ask.Rankings(ctx, a, ask.Question{Problems: []gemm.Problem{p}, Kernel: o.Kernel, Top: 1}))(t)
 			one := &answers[0]
 			if one.Err != nil || math.Abs(float64(one.Seconds(&one.Entries[0]))/o.Seconds-1) > 1e-9 {
 				t.Errorf("%s %s: %q promises %g s, %v", c.device, &c.problem, o.Do, o.Seconds, one.Err)

@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/timing"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 )
 
@@ -39,10 +40,7 @@ var slower = map[string]string{
 // recorded or published, none is ahead of the library.
 func TestFamiliesAgree(t *testing.T) {
 	ctx := t.Context()
-	conn, err := Connect(ctx, config.Settings{InProcess: true}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(Connect(ctx, config.Settings{InProcess: true}, nil))(t)
 	sizes := [][3]int{
 		{1, 4096, 4096}, {16, 14336, 4096}, {64, 6144, 2048}, {256, 4096, 4096}, {512, 14336, 4096}, {1024, 4096, 14336},
 		{2048, 6144, 2048}, {4096, 4096, 4096}, {8192, 4096, 4096}, {256, 256, 256}, {1024, 1024, 1024}, {8192, 8192, 8192},
@@ -65,10 +63,7 @@ func TestFamiliesAgree(t *testing.T) {
 		{16, 16384, 16384},
 	}...), gemm.FP16)
 	eight := append(amd, problems(sizes, gemm.FP8)...)
-	manifests, err := conn.Manifests(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	manifests := must.Get(conn.Manifests(ctx))(t)
 	compared := 0
 	for _, m := range manifests {
 		for _, a := range m.Archs {
@@ -80,10 +75,7 @@ func TestFamiliesAgree(t *testing.T) {
 				if err != nil {
 					continue // its only family is the library
 				}
-				library, err := open("library")
-				if err != nil {
-					t.Fatal(err)
-				}
+				library := must.Get(open("library"))(t)
 				grid := grid
 				switch {
 				case a.ID == "gfx942" || a.ID == "gfx950":
@@ -116,11 +108,8 @@ func TestFamiliesAgree(t *testing.T) {
 // times returns the time of the fastest kernel of a family for each problem, in the timing model.
 func times(t *testing.T, a arch.Architecture, family string, grid []gemm.Problem) (seconds []float64) {
 	t.Helper()
-	r, err := selector.Rank(t.Context(), timing.In(a, timing.Model),
-		selector.Request{Problems: grid, Space: arch.Space{Kernel: family}, Top: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(selector.Rank(t.Context(), timing.In(a, timing.Model),
+		selector.Request{Problems: grid, Space: arch.Space{Kernel: family}, Top: 1}))(t)
 	for i := range r {
 		if r[i].Err != nil {
 			t.Fatal(r[i].Err)
@@ -134,10 +123,7 @@ func times(t *testing.T, a arch.Architecture, family string, grid []gemm.Problem
 // configure. The library has a test of its own. Cards of other generations than Hopper with another bandwidth of DRAM
 // are left out: what lines take to leave their L2 was not measured, and up to 5 % of a small time depends on it.
 func TestBetterCardsAreNeverSlowerInAnyFamily(t *testing.T) {
-	conn, err := Connect(t.Context(), config.Settings{InProcess: true}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(Connect(t.Context(), config.Settings{InProcess: true}, nil))(t)
 	rng, grid := rand.New(rand.NewPCG(7, 8)), []gemm.Problem{}
 	for range 40 {
 		size := func(most float64) int { return 8 * int(math.Exp(rng.Float64()*math.Log(most))) }
@@ -152,10 +138,7 @@ func TestBetterCardsAreNeverSlowerInAnyFamily(t *testing.T) {
 	} {
 		open := func(name string) arch.Architecture {
 			id, device, _ := strings.Cut(name, "@")
-			a, err := conn.Open(t.Context(), arch.OpenRequest{Arch: id, Device: device, Model: "pipelined"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := must.Get(conn.Open(t.Context(), arch.OpenRequest{Arch: id, Device: device, Model: "pipelined"}))(t)
 			return a
 		}
 		better, other := open(pair[0]), open(pair[1])

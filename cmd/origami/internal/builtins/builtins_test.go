@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // TestMain makes this binary serve the built-in plugins, as origami does when it starts itself.
@@ -29,25 +30,16 @@ func TestMain(m *testing.M) {
 // Every architecture and device of every built-in plugin answers through its process as it does in this one.
 func TestPluginsAnswerAsInProcess(t *testing.T) {
 	ctx := context.Background()
-	processes, err := Connect(ctx, config.Settings{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	processes := must.Get(Connect(ctx, config.Settings{}, nil))(t)
 	defer func() {
 		if err := processes.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
-	inProcess, err := Connect(ctx, config.Settings{InProcess: true}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	inProcess := must.Get(Connect(ctx, config.Settings{InProcess: true}, nil))(t)
 	request := selector.Request{Problems: []gemm.Problem{gemm.New(1, 1, 1), gemm.New(100, 3000, 777),
 		gemm.New(8192, 8192, 8192), gemm.New(65536, 16, 128)}}
-	manifests, err := processes.Manifests(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	manifests := must.Get(processes.Manifests(ctx))(t)
 	for _, m := range manifests {
 		for _, a := range m.Archs {
 			for i, d := range a.Devices {
@@ -55,14 +47,8 @@ func TestPluginsAnswerAsInProcess(t *testing.T) {
 					continue // they differ in numbers alone
 				}
 				r := arch.OpenRequest{Arch: a.ID, Device: d.ID}
-				far, err := processes.Open(ctx, r)
-				if err != nil {
-					t.Fatal(err)
-				}
-				near, err := inProcess.Open(ctx, r)
-				if err != nil {
-					t.Fatal(err)
-				}
+				far := must.Get(processes.Open(ctx, r))(t)
+				near := must.Get(inProcess.Open(ctx, r))(t)
 				request := request
 				if d := near.Describe(); d.SupportsTypes(d.Kernels[0], &request.Problems[0]) != nil { // no fp16
 					request.Problems = slices.Clone(request.Problems)
@@ -70,14 +56,8 @@ func TestPluginsAnswerAsInProcess(t *testing.T) {
 						request.Problems[i].DType, request.Problems[i].Out = gemm.FP32, 0
 					}
 				}
-				got, farLists, err := selector.RankListed(ctx, far, request)
-				if err != nil {
-					t.Fatal(err)
-				}
-				want, nearLists, err := selector.RankListed(ctx, near, request)
-				if err != nil {
-					t.Fatal(err)
-				}
+				got, farLists := must.Two(selector.RankListed(ctx, far, request))(t)
+				want, nearLists := must.Two(selector.RankListed(ctx, near, request))(t)
 				for i := range want {
 					if !slices.Equal(got[i].Entries, want[i].Entries) || got[i].Feasible != want[i].Feasible ||
 						len(want[i].Entries) == 0 {

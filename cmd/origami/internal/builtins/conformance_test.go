@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/origami-gemm/origami/internal/testing/must"
 	shipped "github.com/origami-gemm/origami/plugins/builtins"
 	"github.com/origami-gemm/origami/sdk/conformance"
 )
@@ -17,10 +18,7 @@ var update = flag.Bool("update", false, "rewrite the rankings in testdata")
 func TestConformance(t *testing.T) {
 	for _, b := range shipped.Plugins {
 		t.Run(b.Name, func(t *testing.T) {
-			p, err := b.Provider()
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(b.Provider())(t)
 			conformance.Architecture(t, p, conformance.Options{Golden: filepath.Join("testdata", b.Name+".jsonl"),
 				UpdateGolden: *update,
 				Short:        !*update && os.Getenv("ORIGAMI_TEST_ALL") != "1"})

@@ -165,13 +165,13 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 		picturecmd.NewMap(f),
 		picturecmd.NewRoofline(f), laddercmd.New(f), reportcmd.New(f), server.Command(f, served.Endpoints()),
 		measurecmd.NewBench(f),
-		measurecmd.NewTune(f), measurecmd.NewLend(f), evalcmd.New(f), pickcmd.NewExport(f, sys.Export),
+		measurecmd.NewTune(f), evalcmd.New(f), pickcmd.NewExport(f, sys.Export),
 		tablecmd.New(f),
 	}
 	look := []*cobra.Command{
 		catalogcmd.NewArch(f), catalogcmd.NewTrust(f), calibratecmd.NewHere(f), calibratecmd.NewCalibrate(f),
 		calibratecmd.NewFit(f),
-		logiccmd.New(f), recordscmd.New(f), plugincmd.New(f, sys.Plugins), newConfig(f), newVersion(f, sys.Protocol),
+		logiccmd.New(f), recordscmd.New(f), measurecmd.NewLend(f), plugincmd.New(f, sys.Plugins), newConfig(f), newVersion(f, sys.Protocol),
 	}
 	for _, c := range ask {
 		c.GroupID = groupAsk

@@ -94,7 +94,7 @@ type flagGroup struct {
 }
 
 // flagGroups sorts the flags of a command: its own flags, the flags that choose a model, and, from both, the flags that
-// few people need (session.Rare).
+// few people need (question.Field.Rare).
 func flagGroups(cmd *cobra.Command) []flagGroup {
 	groups := []flagGroup{{Title: "Flags"}, {Title: "Architecture and model"}, {Title: "Rarely needed", Rare: true}}
 	for i := range groups {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func TestHints(t *testing.T) {
@@ -44,7 +45,7 @@ func TestErrorsBelowNameNoFlags(t *testing.T) {
 	words := regexp.MustCompile("(^|[ (`\"])--[a-z]|`origami |`make |\\bmake (cuda|triton|lib)\\b")
 	found := 0
 	for _, root := range []string{"core", "sdk", "plugins", "bindings/c"} {
-		err := filepath.WalkDir(filepath.Join("../../../..", root), func(path string, d fs.DirEntry, err error) error {
+		must.Do(t, filepath.WalkDir(filepath.Join("../../../..", root), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
@@ -64,10 +65,7 @@ func TestErrorsBelowNameNoFlags(t *testing.T) {
 				return true
 			})
 			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	if found < 100 {
 		t.Errorf("only %d texts were found", found)

@@ -28,6 +28,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/exectest"
 	"github.com/origami-gemm/origami/internal/testing/fakearch"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -242,9 +243,7 @@ func unsafe(text string, colour, tabs bool) string {
 // No text of a plugin, a data set, a file or a command line reaches the output as it is, in any command and format.
 func TestForeignTextIsPrintable(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.Mkdir("report", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir("report", 0o700))
 	for name, text := range map[string]string{
 		"two.csv" + evilPath: "m,n,k\n64,64,64\n256,128,512\n", "one.csv": "m,n,k\n64,64,64\n",
 		"bad.csv" + evilPath: "m,n,k\n64," + evil + ",64\n64,64\x1b,64\n", "header.csv": "m,n,\"k\u202e\x1b\"\n1,1,1\n",
@@ -253,9 +252,7 @@ func TestForeignTextIsPrintable(t *testing.T) {
 		"hw.json":    `{"units":9,"` + "x\u202e\u009b" + `":2}`, "config.json": evil,
 		"settings.yaml": "arch\u202e: [\n",
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	commands, with := hostileCommands(), func(words []string, more ...string) []string {
 		return append(slices.Clone(words), more...)
@@ -291,10 +288,7 @@ func TestForeignTextIsPrintable(t *testing.T) {
 		t.Errorf("evil text was written %d times only", escaped)
 	}
 	for _, name := range reports(t) {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		if bad := unsafe(string(text), false, true); bad != "" {
 			t.Errorf("%s: %s", name, bad)
 		}
@@ -384,9 +378,7 @@ func TestForeignTextInJSON(t *testing.T) {
 // What is foreign in the progress of a sweep, and in the warnings above it, does not move the cursor.
 func TestProgressIsPrintable(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("one.csv", []byte("m,n,k\n64,64,64\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("one.csv", []byte("m,n,k\n64,64,64\n"), 0o600))
 	var out, errs bytes.Buffer
 	streams := iostreams.Plain(strings.NewReader(""), &out, &errs)
 	streams.ErrTerminal = true

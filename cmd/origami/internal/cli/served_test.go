@@ -39,7 +39,7 @@ func TestShortHelp(t *testing.T) {
 			}
 		})
 		if count > 25 {
-			t.Errorf("the help of %s has %d flags; mark those that few people need with session.Rare", cmd.Name(), count)
+			t.Errorf("the help of %s has %d flags; mark those that few people need with rare:\"yes\"", cmd.Name(), count)
 		}
 	}
 }

@@ -8,12 +8,12 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func load(t *testing.T, file string, env map[string]string, args ...string) (Settings, error) {
@@ -22,18 +22,12 @@ func load(t *testing.T, file string, env map[string]string, args ...string) (Set
 	Register(flags)
 	flags.String("dtype", "", "")
 	flags.String("kernel", "", "")
-	if err := flags.Parse(args); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, flags.Parse(args))
 	home := t.TempDir()
 	if file != "" {
 		dir := filepath.Join(home, "origami")
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "settings.yaml"), []byte(file), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(dir, 0o755))
+		must.Do(t, os.WriteFile(filepath.Join(dir, "settings.yaml"), []byte(file), 0o600))
 	}
 	t.Setenv("XDG_CONFIG_HOME", home)
 	for name, value := range env {
@@ -50,59 +44,47 @@ func TestPrecedence(t *testing.T) {
 		file string
 		env  env
 		args []string
-		get  func(Settings) any
-		want any
+		key  string
+		want string
 	}{
-		{"default", "", nil, nil, func(s Settings) any { return s.DType }, "fp16"},
-		{"default duration", "", nil, nil, func(s Settings) any { return s.Timeout }, 30 * time.Second},
-		{"file over default", "dtype: bf16", nil, nil, func(s Settings) any { return s.DType }, "bf16"},
-		{"environment over file", "dtype: bf16", env{"ORIGAMI_DTYPE": "fp8"}, nil,
-			func(s Settings) any { return s.DType },
-			"fp8"},
-		{"flag over environment", "dtype: bf16", env{"ORIGAMI_DTYPE": "fp8"}, []string{"--dtype", "int8"},
-			func(s Settings) any { return s.DType }, "int8"},
-		{"empty environment does not count", "dtype: bf16", env{"ORIGAMI_DTYPE": ""}, nil,
-			func(s Settings) any { return s.DType }, "bf16"},
-		{"unset flag does not beat environment", "", env{"ORIGAMI_IN_PROCESS": "true"}, nil,
-			func(s Settings) any { return s.InProcess }, true},
+		{"default", "", nil, nil, "dtype", "fp16"},
+		{"default duration", "", nil, nil, "timeout", "30s"},
+		{"file over default", "dtype: bf16", nil, nil, "dtype", "bf16"},
+		{"environment over file", "dtype: bf16", env{"ORIGAMI_DTYPE": "fp8"}, nil, "dtype", "fp8"},
+		{"flag over environment", "dtype: bf16", env{"ORIGAMI_DTYPE": "fp8"}, []string{"--dtype", "int8"}, "dtype", "int8"},
+		{"empty environment does not count", "dtype: bf16", env{"ORIGAMI_DTYPE": ""}, nil, "dtype", "bf16"},
+		{"unset flag does not beat environment", "", env{"ORIGAMI_IN_PROCESS": "true"}, nil, "in_process", "true"},
 		{"flag turns off what the file turns on", "in_process: true", nil, []string{"--in-process=false"},
-			func(s Settings) any { return s.InProcess }, false},
-		{"file duration", "timeout: 5s", nil, nil, func(s Settings) any { return s.Timeout }, 5 * time.Second},
-		{"flag duration", "timeout: 5s", nil, []string{"--timeout", "1m"}, func(s Settings) any { return s.Timeout },
-			time.Minute},
-		{"file list", "arch: [sm89, gfx942]", nil, nil, func(s Settings) any { return strings.Join(s.Arch, " ") },
-			"sm89 gfx942"},
-		{"environment list", "arch: [sm89]", env{"ORIGAMI_ARCH": "sm90@h200,gfx942"}, nil,
-			func(s Settings) any { return strings.Join(s.Arch, " ") }, "sm90@h200 gfx942"},
-		{"flag list", "arch: [sm89]", env{"ORIGAMI_ARCH": "sm90"}, []string{"--arch", "a", "--arch", "b,c"},
-			func(s Settings) any { return strings.Join(s.Arch, " ") }, "a b,c"},
-		{"the file's case is kept", "arch: [SM_89a]", nil, nil, func(s Settings) any { return s.Arch[0] }, "SM_89a"},
-		{"a device beside its architecture", "arch: [sm90]\ndevice: h200", nil, nil,
-			func(s Settings) any { return s.Arch[0] + "@" + s.Device }, "sm90@h200"},
+			"in_process", "false"},
+		{"file duration", "timeout: 5s", nil, nil, "timeout", "5s"},
+		{"flag duration", "timeout: 5s", nil, []string{"--timeout", "1m"}, "timeout", "1m0s"},
+		{"file list", "arch: [sm89, gfx942]", nil, nil, "arch", "sm89 gfx942"},
+		{"environment list", "arch: [sm89]", env{"ORIGAMI_ARCH": "sm90@h200,gfx942"}, nil, "arch", "sm90@h200 gfx942"},
+		{"flag list", "arch: [sm89]", env{"ORIGAMI_ARCH": "sm90"}, []string{"--arch", "a", "--arch", "b,c"}, "arch", "a b,c"},
+		{"the file's case is kept", "arch: [SM_89a]", nil, nil, "arch", "SM_89a"},
+		{"a device beside its architecture", "arch: [sm90]\ndevice: h200", nil, nil, "arch@device", "sm90@h200"},
 		{"an architecture leaves a lower device behind", "arch: [sm90]\ndevice: h200", nil, []string{"--arch", "sm89"},
-			func(s Settings) any { return s.Arch[0] + "@" + s.Device }, "sm89@"},
+			"arch@device", "sm89@"},
 		{"so does one of the environment", "arch: [sm90]\ndevice: h200", env{"ORIGAMI_ARCH": "sm89"}, nil,
-			func(s Settings) any { return s.Arch[0] + "@" + s.Device }, "sm89@"},
+			"arch@device", "sm89@"},
 		{"a device alone is for the architecture below", "arch: [sm90]", nil, []string{"--device", "h200"},
-			func(s Settings) any { return s.Arch[0] + "@" + s.Device }, "sm90@h200"},
-		{"both names of hw_params", "", env{"TRITONBLAS_HW_PARAMS": "b.json"}, nil,
-			func(s Settings) any { return s.HWParams }, "b.json"},
-		{"ours first", "", env{"ORIGAMI_HW_PARAMS": "a.json", "TRITONBLAS_HW_PARAMS": "b.json"}, nil,
-			func(s Settings) any { return s.HWParams }, "a.json"},
-		{"flag hw_params", "", env{"ORIGAMI_HW_PARAMS": "a.json"}, []string{"--hw-params", "c.json"},
-			func(s Settings) any { return s.HWParams }, "c.json"},
-		{"--json is --format json", "format: csv", nil, []string{"--json"},
-			func(s Settings) any { return s.Format }, "json"},
-		{"--json=false is nothing", "format: csv", nil, []string{"--json=false"},
-			func(s Settings) any { return s.Format },
-			"csv"},
+			"arch@device", "sm90@h200"},
+		{"both names of hw_params", "", env{"TRITONBLAS_HW_PARAMS": "b.json"}, nil, "hw_params", "b.json"},
+		{"ours first", "", env{"ORIGAMI_HW_PARAMS": "a.json", "TRITONBLAS_HW_PARAMS": "b.json"}, nil, "hw_params", "a.json"},
+		{"flag hw_params", "", env{"ORIGAMI_HW_PARAMS": "a.json"}, []string{"--hw-params", "c.json"}, "hw_params", "c.json"},
+		{"--json is --format json", "format: csv", nil, []string{"--json"}, "format", "json"},
+		{"--json=false is nothing", "format: csv", nil, []string{"--json=false"}, "format", "csv"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s, err := load(t, tc.file, tc.env, tc.args...)
-			if err != nil {
-				t.Fatal(err)
+			s := must.Get(load(t, tc.file, tc.env, tc.args...))(t)
+			got := valueOf(&s, tc.key)
+			switch tc.key {
+			case "arch":
+				got = strings.Join(s.Arch, " ")
+			case "arch@device":
+				got = s.Arch[0] + "@" + s.Device
 			}
-			if got := tc.get(s); got != tc.want {
+			if got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
@@ -207,13 +189,9 @@ func TestSettingsOfOthers(t *testing.T) {
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "settings.yaml")
-	if err := os.WriteFile(file, []byte("dtype: fp8\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("dtype: fp8\n"), 0o600))
 	for mode, want := range map[fs.FileMode]int{0o600: 0, 0o644: 0, 0o666: 1} {
-		if err := os.Chmod(file, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(file, mode))
 		t.Setenv("ORIGAMI_SETTINGS", "")
 		var s Settings
 		l := layers{viper.New(), pflag.NewFlagSet("", pflag.ContinueOnError), "", nil}
@@ -227,9 +205,7 @@ func TestSettingsOfOthers(t *testing.T) {
 
 func TestSettingsFlag(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mine.yaml")
-	if err := os.WriteFile(file, []byte("dtype: fp8\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("dtype: fp8\n"), 0o600))
 	for name, try := range map[string]func() (Settings, error){
 		"flag": func() (Settings, error) { return load(t, "dtype: bf16", nil, "--settings", file) },
 		"environment": func() (Settings, error) {

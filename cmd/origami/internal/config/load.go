@@ -201,7 +201,7 @@ var others = regexp.MustCompile(`^(SETTINGS|PLUGIN(_WATCH|_LOG_LEVEL)?|LIB|INDUC
 	`(TEST|REQUIRE)_.*|PTXAS|AMD_LOGIC|SITE|AXE|SHOTS|MANY_GPUS|ROWS|MERGE|UNREAD|WHEELS|INDEX|VERSION|` +
 	`(.*_)?(SERVICE_(HOST|PORT.*)|PORT(_.*)?))$`)
 
-// checkVariables refuses a variable that begins as those of origami and is none of them: it is misspelt.
+// checkVariables refuses an unknown variable that begins like origami's: it is misspelt.
 func checkVariables(environment []string) error {
 	var known []string
 	for _, key := range keys() {

@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // What is written in pieces is as printable as what is written at once, and origami's own styles pass in colour only.
@@ -32,9 +33,7 @@ func TestWriter(t *testing.T) {
 				}
 				rest = rest[n:]
 			}
-			if err := s.Flush(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Flush())
 			if out.String() != want {
 				t.Fatalf("colour %v in pieces of %d: %q, want %q", colour, size, out.String(), want)
 			}
@@ -50,9 +49,7 @@ func TestPrintf(t *testing.T) {
 	s.Colour = true
 	s.Printf("%s|%s|%v|%v|%5.1f|%-4d|%s\n", "a\nb", named("\x1b[1m"), errors.New("\u202e"),
 		diag.Inputf("x").At("y\x1b"), 1.25, 7, s.Bold("c\x1b[0m"))
-	if err := s.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Flush())
 	if want := "a\\nb|\\x1b[1m|\\u202e|y\\x1b: x|  1.2|7   |\x1b[1mc\\x1b[0m\x1b[0m\n"; out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}

@@ -21,7 +21,7 @@ type screen struct {
 	partial, shown, closed bool
 }
 
-// defaultWidth is that of a terminal that does not tell.
+// defaultWidth is the width of a terminal that does not tell its own.
 const defaultWidth = 80
 
 // clearLine goes to the begin of the line and clears it.

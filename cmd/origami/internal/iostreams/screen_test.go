@@ -2,6 +2,7 @@ package iostreams
 
 import (
 	"bytes"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"strings"
 	"testing"
 )
@@ -17,9 +18,7 @@ func TestStatusStaysBelow(t *testing.T) {
 	s.Warn("w")
 	s.SetStatus("half\n\x1b[2J") // foreign text stays on its line
 	s.Printf("row\n")
-	if err := s.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Flush())
 	s.CloseStatus()
 	s.SetStatus("late")
 	const want = clearLine + "0123456789a" + clearLine + "origami: warning: w\n" + clearLine + "0123456789a" +
@@ -35,14 +34,10 @@ func TestStatusWaitsForTheLine(t *testing.T) {
 	s := Plain(strings.NewReader(""), &terminal, &terminal)
 	s.out.to = above{s.screen, &terminal}
 	s.Printf("the first half,")
-	if err := s.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Flush())
 	s.SetStatus("bar")
 	s.Printf(" the second\n")
-	if err := s.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Flush())
 	if got, want := terminal.String(), "the first half, the second\n"+clearLine+"bar"; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

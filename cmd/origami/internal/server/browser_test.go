@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/internal/testing/fakearch"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/site/page"
 )
 
@@ -89,9 +90,7 @@ func browse(t *testing.T, address string) (saw seen) {
 	if found == nil {
 		t.Fatalf("the probe did not end: %.3000s", messages.String())
 	}
-	if err := json.Unmarshal([]byte(html.UnescapeString(string(found[1]))), &saw); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(html.UnescapeString(string(found[1]))), &saw))
 	for _, fault := range saw.Faults {
 		t.Error(fault)
 	}
@@ -125,16 +124,12 @@ func opened(t *testing.T, question, steps string) seen {
 func file(t *testing.T, answers []page.Answer, steps string) seen {
 	t.Helper()
 	var text bytes.Buffer
-	if err := page.Write(&text, markup, map[string]string{"small": "Acme Small " + markup}, answers); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, page.Write(&text, markup, map[string]string{"small": "Acme Small " + markup}, answers))
 	// The policy of a file lets no other script run: the probe is not the page's.
 	name := filepath.Join(t.TempDir(), "page.html")
 	unlocked := regexp.MustCompile(`<meta http-equiv[^>]*>`).ReplaceAll(text.Bytes(), nil)
 	unlocked = append(unlocked, "<script>"+strings.Replace(probe, "STEPS", steps, 1)+"</script>"...)
-	if err := os.WriteFile(name, unlocked, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, unlocked, 0o600))
 	return browse(t, "file://"+name)
 }
 
@@ -210,9 +205,6 @@ func TestFileInBrowser(t *testing.T) {
 
 func encoded(t *testing.T, text string) []byte {
 	t.Helper()
-	b, err := json.Marshal(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(json.Marshal(text))(t)
 	return b
 }

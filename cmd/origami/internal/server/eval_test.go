@@ -10,15 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia"
 )
 
 // The scores of shipped measurements are as the description says, and end with the time limit.
 func TestEvalIsDescribed(t *testing.T) {
-	p, err := nvidia.Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(nvidia.Provider())(t)
 	s := serverOf(t, p, Options{})
 	described(t, s, "eval", "?arch=h200")
 	const published = "?arch=h20&published=true&kernel=triton&model=refined"

@@ -12,7 +12,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -29,6 +31,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/fakearch"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/site/page"
 )
 
@@ -51,10 +54,7 @@ func serverOf(t testing.TB, p arch.Provider, o Options) *Server {
 	if o.TimeLimit == 0 {
 		o.TimeLimit = time.Minute
 	}
-	s, err := New(t.Context(), f, Served, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(t.Context(), f, Served, o))(t)
 	return s
 }
 
@@ -83,19 +83,11 @@ const shape256 = "m=256&n=256&k=256"
 // described asks for an answer and holds it against the description of its path.
 func described(t *testing.T, s *Server, path, query string) {
 	t.Helper()
-	text, err := jsonschema.UnmarshalJSON(get(s, "/openapi.json").Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(jsonschema.UnmarshalJSON(get(s, "/openapi.json").Body))(t)
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("api.json", text); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.AddResource("api.json", text))
 	at := "#/paths/~1api~1v1~1" + path + "/get/responses/200/content/application~1json/schema"
-	schema, err := c.Compile("api.json" + at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := must.Get(c.Compile("api.json" + at))(t)
 	w := get(s, "/api/v1/"+path+query)
 	answer, err := jsonschema.UnmarshalJSON(w.Body)
 	if err != nil || w.Code != http.StatusOK {
@@ -145,66 +137,28 @@ func TestPartOfAnAnswer(t *testing.T) {
 	}
 }
 
-// An error is in the words of the question: parameters and paths, no flags and no commands.
-func TestErrorsAreInTheClientsWords(t *testing.T) {
-	s := serverOf(t, fakearch.Toy{}, Options{})
-	for _, q := range [][2]string{
-		{"eval?arch=toy1", "no measurements of plain on toy1@small are shipped; use what is shipped: "},
-		{"select?arch=tiy1&" + shape256,
-			`arch=tiy1: unknown architecture "tiy1"; did you mean toy1, toy2? ` +
-				"api/v1/archs lists the devices"},
-		{"select?" + shape256, "no architecture is given; add arch, as in arch=toy1; api/v1/archs lists them"},
-		{"select?arch=toy1", "m and n and k are missing; give all three sizes, as in m=4096&n=4096&k=4096"},
-		{"select?arch=toy1,toy2&" + shape256,
-			"arch: 2 architectures are given, and this command answers for one; leave one, or use api/v1/compare"},
-		{"select?arch=toy1&model=x&" + shape256, `model: toy1 has no model "x"; use one of `},
-		{"select?arch=toy1&kernel=x&" + shape256,
-			`kernel: no model of toy1 predicts the kernel family "x"; use one of `},
-		{"select?arch=toy1&rung=x&" + shape256,
-			`unknown rung "x"; use one of spec, calibrated, compiled, characterized`},
-		{"compare?arch=toy1,toy2&device=big&" + shape256,
-			`device: it is not clear which arch the device "big" belongs to; ` +
-				"write it behind its architecture, as in arch=toy1@big"},
-		{"select?arch=toy1&groups=1,2&" + shape256,
-			"m and groups contradict each other; leave m out: it is the rows of all groups"},
-		{"select?arch=toy1&alpha=0&" + shape256, "alpha: an alpha of 0 leaves nothing to multiply; "},
-		{"select?arch=toy1&trans_a=x&" + shape256, `trans_a "x" is neither true nor false; see openapi.json`},
-		{"select?arch=toy1:x=1&" + shape256, `arch=toy1:x=1: toy1 has no parameter "x"; `},
-		{"select?arch=toy1&m=1&n=1&k=1", "no configuration of toy1@small fits 1x1x1 fp16 (rejected: "},
-		{"rank?arch=toy1&top=x&" + shape256, `top "x" is not a whole number; see openapi.json`},
-		{"rank?arch=toy1&top=99999999999999999999&" + shape256,
-			`top "99999999999999999999" is too large; see openapi.json`},
-		{"rank?arch=toy1&top=0&" + shape256, "top 0 is not positive; give a whole number of at least 1"},
-		{"compare?arch=toy1,toy1@big&m=16,64&n=1&k=1",
-			"m 16,64 is more than one size; give one; select answers for a range or a list"},
-		{"explain?arch=toy1&config=zz&" + shape256, `config: config "zz" does not start with a tile; `},
-		{"compare?arch=toy1&" + shape256,
-			"arch: compare needs at least two architectures, and one is given; add another, as in arch=toy1,h200"},
-		{"compare?arch=toy1,toy1&" + shape256, "arch: toy1@small is given twice, which compares it with itself; "},
-		{"compare?arch=toy1,toy2&same_model=true&model=refined&" + shape256,
-			"same_model and model contradict each other; leave one of them out"},
-		{"compare?arch=toy1,toy2&watts=x=3&" + shape256,
-			`watts=x=3: no architecture of the comparison is called "x"; use toy1, toy2`},
-		{"roofline?arch=toy1&config=64x64x64", "config: a configuration is placed for a problem; add m, n and k"},
-		{"map?arch=toy1",
-			"m and n and k are missing; give all three, two of them as ranges, as in m=256:4096&n=256:4096&k=4096"},
-		{"map?arch=toy1&m=1:4&n=1:4&k=1:4",
-			"m, n and k all vary; give one of them a single size, as in k=4096"},
-		{"archs?x=1", `there is no parameter "x"; leave it out: there are none`},
-	} {
-		target, want := q[0], q[1]
-		answer := get(s, "/api/v1/"+target)
+// What is wrong with a question is said as the command line says it, in the words of the question: parameters and paths,
+// no flags and no commands. testdata/questions.txt has the code and the error of each question, or with … its beginning.
+func TestBadQuestions(t *testing.T) {
+	s := serverOf(t, fakearch.Toy{}, Options{Local: true})
+	questions := must.Get(os.ReadFile("testdata/questions.txt"))(t)
+	for line := range strings.Lines(string(questions)) {
+		question, want, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " => ")
+		code, target, _ := strings.Cut(question, " ")
+		target = strings.NewReplacer("$SHAPE", shape256, "$LONG", strings.Repeat("y", 1<<13)).Replace(target)
+		answer := get(s, "http://localhost"+target)
 		e := failure(t, answer)
 		got := (&diag.Error{What: e.What, Where: e.Where, Fix: e.Fix}).Error()
-		if !strings.HasPrefix(got, want) || strings.HasSuffix(want, " ") == (got == want) {
-			t.Errorf("%s:\n got %s\nwant %s", target, got, want)
+		begin, more := strings.CutSuffix(want, "…")
+		if !strings.HasPrefix(got, begin) || more == (got == begin) || strconv.Itoa(answer.Code) != code {
+			t.Errorf("%s:\n got %d %s\nwant %s %s", target, answer.Code, got, code, want)
 		}
 		if flags.MatchString(got) || strings.Contains(got, "`origami") {
 			t.Errorf("%s: the words of the command line: %s", target, got)
 		}
 	}
 	// What only a part of the answer lacks says it in the same words.
-	answer := get(s, "/api/v1/compare?arch=toy1,toy2&kernel=x&"+shape256).Body.String()
+	answer := get(s, "http://localhost/api/v1/compare?arch=toy1,toy2&kernel=x&"+shape256).Body.String()
 	if !strings.Contains(answer, `"where":"kernel"`) || flags.MatchString(answer) {
 		t.Error(answer)
 	}
@@ -212,6 +166,19 @@ func TestErrorsAreInTheClientsWords(t *testing.T) {
 	paths, _ := json.Marshal(s.openAPI()["paths"])
 	if found := flags.Find(paths); found != nil {
 		t.Errorf("the description has %s", found)
+	}
+	for _, r := range []*http.Request{
+		httptest.NewRequest(http.MethodPost, "http://localhost/api/v1/select", strings.NewReader("x")),
+		httptest.NewRequest(http.MethodGet, "http://rebound.example/healthz", nil),
+	} {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		if w.Code/100 != 4 {
+			t.Errorf("%s %s: %d", r.Method, r.URL, w.Code)
+		}
+	}
+	if w := get(s, "http://127.0.0.1:1/healthz"); w.Code != http.StatusOK || w.Body.String() != "ok\n" {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
 
@@ -230,60 +197,6 @@ func TestFaultThatIsSaid(t *testing.T) {
 				t.Fatalf("%s: %s", target, got)
 			}
 		}
-	}
-}
-
-// What is wrong with a question is said as the command line says it.
-func TestBadQuestions(t *testing.T) {
-	s := serverOf(t, fakearch.Toy{}, Options{Local: true})
-	for target, want := range map[string]struct {
-		code int
-		what string
-	}{
-		"/api/v1/select?arch=toy9&" + shape256:                     {400, `unknown architecture "toy9"`},
-		"/api/v1/select?arch=toy1&m=x&n=1&k=1":                     {400, `m "x" is not a whole number`},
-		"/api/v1/select?arch=toy1&m=0&n=1&k=1":                     {400, `m "0" is zero`},
-		"/api/v1/select?arch=toy1&m=256":                           {400, "n and k are missing"},
-		"/api/v1/select?arch=toy1&m=1&m=2&n=1&k=1":                 {400, "m is given twice"},
-		"/api/v1/select?arch=toy1,toy2&" + shape256:                {400, "2 architectures are given"},
-		"/api/v1/select?arch=toy1&problems=/etc/passwd":            {400, `"/etc/passwd" is no row of sizes`},
-		"/api/v1/select?arch=toy1&candidates=/etc/passwd":          {400, `there is no parameter "candidates"`},
-		"/api/v1/select?measure=auto&executor=cuda":                {400, `there is no parameter`},
-		"/api/v1/map?arch=toy1&from=/etc/passwd":                   {400, `there is no parameter "from"`},
-		"/api/v1/map?arch=toy1&m=1:1:16384&n=1:1:16384&k=1":        {400, "the map has more than 16384 sizes"},
-		"/api/v1/map?arch=toy1&m=1:1:99999&n=1&k=1":                {400, "a range has more than 16384 values"},
-		"/api/v1/map?arch=toy1&m=64&n=64":                          {400, "k is missing"},
-		"/api/v1/map?arch=auto&m=64&n=64&k=64":                     {400, "the GPU of this machine is not asked for others"},
-		"/api/v1/roofline?arch=toy1&records=/etc":                  {400, `there is no parameter "records"`},
-		"/api/v1/roofline?arch=toy1&measured=true":                 {400, "no measurements of plain on toy1@small"},
-		"/api/v1/eval?arch=toy1":                                   {400, "no measurements of plain on toy1@small"},
-		"/api/v1/eval?arch=toy1&times=/etc/passwd":                 {400, `there is no parameter "times"`},
-		"/api/v1/eval?arch=toy1&times=x":                           {400, `there is no parameter "times"`},
-		"/api/v1/rank?arch=toy1&top=-1&" + shape256:                {400, "top -1 is not positive"},
-		"/api/v1/select?arch=toy1@auto&" + shape256:                {400, "the GPU of this machine is not asked for others"},
-		"/api/v1/select?arch=toy1&device=AUTO:1&" + shape256:       {400, "the GPU of this machine is not asked for others"},
-		"/api/v1/compare?arch=toy1,%20auto&" + shape256:            {400, "the GPU of this machine is not asked for others"},
-		"/api/v1/select?arch=toy1&x=" + strings.Repeat("y", 1<<13): {414, "the question has more than 4096 bytes"},
-		"/api/v1/nothing":                                          {404, "there is nothing at /api/v1/nothing"},
-		"/assets/../go.mod":                                        {404, "there is nothing at"},
-	} {
-		w := get(s, "http://localhost"+target)
-		if w.Code != want.code || !strings.Contains(failure(t, w).What, want.what) {
-			t.Errorf("%s: %d %s", target, w.Code, w.Body)
-		}
-	}
-	for _, r := range []*http.Request{
-		httptest.NewRequest(http.MethodPost, "http://localhost/api/v1/select", strings.NewReader("x")),
-		httptest.NewRequest(http.MethodGet, "http://rebound.example/healthz", nil),
-	} {
-		w := httptest.NewRecorder()
-		s.ServeHTTP(w, r)
-		if w.Code/100 != 4 {
-			t.Errorf("%s %s: %d", r.Method, r.URL, w.Code)
-		}
-	}
-	if w := get(s, "http://127.0.0.1:1/healthz"); w.Code != http.StatusOK || w.Body.String() != "ok\n" {
-		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
 
@@ -415,9 +328,7 @@ func TestMarkup(t *testing.T) {
 		t.Errorf("%d answers", len(answers))
 	}
 	var out bytes.Buffer
-	if err := page.Write(&out, markup, map[string]string{markup: markup}, answers); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, page.Write(&out, markup, map[string]string{markup: markup}, answers))
 	text := out.String()
 	if ends, begins := strings.Count(text, "</script>"), strings.Count(text, "<script"); ends != begins ||
 		strings.Contains(text, "<img") {
@@ -552,15 +463,10 @@ func TestUnreadAnswers(t *testing.T) {
 	most := mostUnread / mostAnswer
 	var silent []net.Conn
 	for range max(cap(s.working), most) + 2 {
-		c, err := net.Dial("tcp", server.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(net.Dial("tcp", server.Listener.Addr().String()))(t)
 		defer c.Close()
 		silent = append(silent, c)
-		if _, err := io.WriteString(c, "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.WriteString(c, "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n"))(t)
 		for {
 			answers, bytes := unread()
 			if bytes > mostUnread {
@@ -572,19 +478,13 @@ func TestUnreadAnswers(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		// The oldest is cut off, so that a new one is answered.
-		r, err := http.Get(server.URL + "/api/v1/archs")
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.Get(server.URL + "/api/v1/archs"))(t)
 		if _ = r.Body.Close(); r.StatusCode != http.StatusOK {
 			t.Fatalf("%d clients do not read: %d", len(silent), r.StatusCode)
 		}
 	}
 	for i, c := range []net.Conn{silent[0], silent[len(silent)-1]} {
-		r, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.ReadResponse(bufio.NewReader(c), nil))(t)
 		n, err := io.Copy(io.Discard, r.Body)
 		if whole := err == nil && n == mostAnswer; whole != (i == 1) {
 			t.Errorf("client %d has %d bytes, %v", i, n, err)
@@ -629,10 +529,7 @@ func TestConcurrentQuestions(t *testing.T) {
 func TestServeEnds(t *testing.T) {
 	p := stuck{asked: make(chan struct{}, 1)}
 	s := serverOf(t, p, Options{Local: true})
-	l, err := net.Listen("tcp", "localhost:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "localhost:0"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ctx, l) }()

@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/fakearch"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // interruptedArch is interrupted while it predicts its second problem.
@@ -45,10 +46,7 @@ func TestInterruptIsNoRowsError(t *testing.T) {
 		Streams: iostreams.Plain(strings.NewReader(file), nil, &stderr), Settings: config.Settings{DType: "fp16"},
 	}
 	flags := ProblemFlags{Problems: "-"}
-	problems, err := flags.Read(t.Context(), f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := must.Get(flags.Read(t.Context(), f))(t)
 	problems.Failures.ctx = ctx
 	cancelling := &interruptedArch{Architecture: toy, cancel: cancel}
 	contender := &ask.Contender{Model: cancelling}

@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/internal/testing/fakearch"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // recorder is the toy, and keeps the request to open it.
@@ -32,23 +33,12 @@ func (r recorder) Open(ctx context.Context, q arch.OpenRequest) (arch.Architectu
 func TestKernelFilesReachTheModel(t *testing.T) {
 	dir := t.TempDir()
 	kernels, times := filepath.Join(dir, "kernels.csv"), filepath.Join(dir, "times.csv.gz")
-	if err := os.WriteFile(kernels, []byte("registers"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.Create(times)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(kernels, []byte("registers"), 0o600))
+	file := must.Get(os.Create(times))(t)
 	z := gzip.NewWriter(file)
-	if _, err := z.Write([]byte("cycles")); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(z.Write([]byte("cycles")))(t)
+	must.Do(t, z.Close())
+	must.Do(t, file.Close())
 
 	var got arch.OpenRequest
 	f := &session.Factory{
@@ -59,9 +49,7 @@ func TestKernelFilesReachTheModel(t *testing.T) {
 		Settings: config.Settings{Arch: []string{"toy1"}, Rung: "calibrated", CompiledFile: kernels,
 			CharacterizationFile: times},
 	}
-	if _, err := f.Architecture(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.Architecture(t.Context()))(t)
 	if got.Rung != arch.RungCalibrated || string(got.Compiled) != "registers" ||
 		string(got.Characterization) != "cycles" {
 		t.Errorf("%+v", got)

@@ -36,14 +36,7 @@ func mark(flags *pflag.FlagSet, flag, key string) {
 	_ = flags.SetAnnotation(flag, key, []string{"yes"})
 }
 
-// Rare marks flags that few people need. The help of a command lists them only with --help --all.
-func Rare(flags *pflag.FlagSet, names ...string) {
-	for _, name := range names {
-		mark(flags, name, config.RareKey)
-	}
-}
-
-// IsRare reports whether few people need a flag.
+// IsRare reports whether few people need a flag. The help of a command lists it only with --help --all.
 func IsRare(f *pflag.Flag) bool { return f.Annotations[config.RareKey] != nil }
 
 // Files marks flags whose values name files, folders or programs.

@@ -178,7 +178,7 @@ func Writable(file string) error {
 	return unwritable(file, err)
 }
 
-// irreplaceable reports whether a name is that of a device or a pipe.
+// irreplaceable reports whether a file is a device or a pipe.
 func irreplaceable(file string) bool {
 	info, err := os.Stat(file)
 	return err == nil && !info.Mode().IsRegular() && !info.IsDir()

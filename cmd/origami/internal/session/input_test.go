@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"io"
 	"os"
 	"os/exec"
@@ -53,37 +54,14 @@ func TestReaderIsInterrupted(t *testing.T) {
 	}
 }
 
-func TestOpenFile(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "f")
-	if _, err := OpenFile(t.Context(), name); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("no file: %v", err)
-	}
-	if err := os.WriteFile(name, []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := OpenFile(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := io.ReadAll(f)
-	if string(got) != "text" || err != nil || f.Close() != nil {
-		t.Errorf("got %q, %v", got, err)
-	}
-}
-
 // A full disk leaves the file that was there, and no part of the new one. The limit is on the size of files, and for a
 // whole process, so that one is this test again.
 func TestReplaceOnFullDisk(t *testing.T) {
 	file := os.Getenv("REPLACE_TEST_FILE")
 	if file == "" {
 		file = filepath.Join(t.TempDir(), "logic.json")
-		if err := Replace(file, []byte("the old one")); err != nil {
-			t.Fatal(err)
-		}
-		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Replace(file, []byte("the old one")))
+		self := must.Get(os.Executable())(t)
 		cmd := exec.Command(self, "-test.run", "^TestReplaceOnFullDisk$")
 		cmd.Env = append(os.Environ(), "REPLACE_TEST_FILE="+file)
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -105,28 +83,12 @@ func TestReplaceOnFullDisk(t *testing.T) {
 	}
 }
 
-// A device is written to, and stays what it is.
-func TestReplaceDevice(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "device")
-	if err := os.Symlink(os.DevNull, file); err != nil {
-		t.Skip(err)
-	}
-	if err := errors.Join(Writable(file), Replace(file, []byte("text"))); err != nil {
-		t.Fatal(err)
-	}
-	if info, err := os.Stat(file); err != nil || info.Mode().IsRegular() {
-		t.Errorf("it is %v now, %v", info.Mode(), err)
-	}
-}
-
 // A file that a flag names is replaced whole, and a device is written to.
 func TestReplace(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "f")
 	for _, text := range []string{"one", "another"} {
-		if err := Replace(name, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Replace(name, []byte(text)))
 		if got, err := os.ReadFile(name); string(got) != text || err != nil {
 			t.Errorf("%q, %v", got, err)
 		}
@@ -150,9 +112,7 @@ func TestReplace(t *testing.T) {
 func TestReplaceInStaysInItsFolder(t *testing.T) {
 	root := t.TempDir()
 	folder := filepath.Join(root, "a", "b")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(folder, 0o755))
 	for _, name := range []string{"x/../../../PWNED.json", "../PWNED.json", "/PWNED.json", "..", "", "a\nb", `x\y`} {
 		if err := ReplaceIn(folder, name, []byte("{}")); err == nil {
 			t.Errorf("%q is written", name)

@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/internal/testing/fakearch"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // gpuHost is a Host with an executor that finds devices, or fails.
@@ -84,10 +85,7 @@ func TestTargetsOfThisMachine(t *testing.T) {
 	}
 
 	// The request keeps the driver's numbers. It names a device of the catalogue, and leaves another one unnamed.
-	targets, err := targetsOf(t, h, []string{"auto:0", "auto:1"}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	targets := must.Get(targetsOf(t, h, []string{"auto:0", "auto:1"}, ""))(t)
 	if r := targets[0].OpenRequest; r.Arch != "toy1" || r.Device != "" || r.Live.Name != "Acme Prototype" ||
 		r.Live.Attributes["units"] != 3 {
 		t.Errorf("request %+v of %+v", r, r.Live)

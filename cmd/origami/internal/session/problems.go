@@ -12,7 +12,6 @@ import (
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/gemm"
 )
 
 // ProblemFlags are the flags that describe problems, and which configurations to consider. The type of the operands and
@@ -58,11 +57,6 @@ func (f *ProblemFlags) RegisterProblems(flags *pflag.FlagSet) {
 
 // Asks reports whether the flags ask about a problem, or about a file of them.
 func (f *ProblemFlags) Asks() bool { return f.Problems != "" || f.Contract != "" || f.Sized() != "" }
-
-// One returns the problem that the flags of a command without --problems describe.
-func (f *ProblemFlags) One(dtype string) (gemm.Problem, error) {
-	return f.Asked.One(dtype)
-}
 
 // Problems are the problems that a command line asks about: the problem of its flags, or the rows of a file, which are
 // read as they are asked for.

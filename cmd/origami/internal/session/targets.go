@@ -345,8 +345,8 @@ func checkOptions(options map[string]string, targets []models.Found) error {
 	return nil
 }
 
-// declared returns the options of a target: those of --option that its plugin declares, and its own, which win. It is
-// nil if there are none.
+// declared returns the options of a target: its own, which win, and the words of --option that its plugin declares. It
+// is nil if there are none.
 func declared(f *models.Found, options map[string]string) map[string]string {
 	all := maps.Clone(f.OpenRequest.Options)
 	for key, value := range options {

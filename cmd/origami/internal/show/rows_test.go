@@ -10,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 type part struct {
@@ -46,9 +47,7 @@ func written(t *testing.T, f table.Format, all []row) string {
 	err := show.Write(s, f, all, show.Key[row]("name"), show.Key[row]("predicted.seconds", "time"),
 		show.Key[row]("share").Or("unknown"), show.Text("upper", func(r *row) string { return strings.ToUpper(r.Name) }),
 		show.Key[row]("yes").If(false))
-	if err := cmpErr(err, s.Flush()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmpErr(err, s.Flush()))
 	return out.String()
 }
 
@@ -104,9 +103,7 @@ func TestLike(t *testing.T) {
 	s := iostreams.Plain(strings.NewReader(""), &out, &out)
 	seconds := 1.5
 	rows := []outer{{Inner: Inner{7}}, {Seconds: &seconds, Part: &part{Seconds: 2}}}
-	if err := cmpErr(show.Write(s, table.CSV, rows), s.Flush()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmpErr(show.Write(s, table.CSV, rows), s.Flush()))
 	const want = "seconds,predicted.seconds,predicted.interval_seconds.low,predicted.interval_seconds.high\n" +
 		",,,\n1.5,2,,\n"
 	if out.String() != want {

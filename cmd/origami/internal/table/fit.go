@@ -168,7 +168,7 @@ func (g *Grid) wins(row []string, column int) bool {
 	return false
 }
 
-// defaultWidth is the width of what is not a terminal, and leastColumn that of a column that is worth reading.
+// defaultWidth is the width of a line outside of terminals, leastColumn the width of a column that is worth reading.
 const (
 	defaultWidth = 120
 	leastColumn  = 22

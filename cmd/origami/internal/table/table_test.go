@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // A table is plain text: aligned, without trailing blanks, with escape sequences only if colour is wanted.
@@ -22,9 +23,7 @@ func TestGrid(t *testing.T) {
 		s := iostreams.Plain(strings.NewReader(""), &out, &out)
 		s.Colour = tc.colour
 		WriteTable(s, []string{"name", "time", "note"}, rows)
-		if err := s.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Flush())
 		if out.String() != tc.want {
 			t.Errorf("colour %v: got\n%q, want\n%q", tc.colour, out.String(), tc.want)
 		}

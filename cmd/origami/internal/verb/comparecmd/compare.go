@@ -13,7 +13,6 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/ask/problems"
-	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -32,8 +31,6 @@ const Short = "Put several architectures side by side for one problem or many"
 type Options struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
-	// search says which configurations to consider, nil for what Query says.
-	search *question.Search
 	// SameModel asks for one model that all sides have.
 	SameModel bool
 	// Terms asks for every term.
@@ -168,16 +165,12 @@ func open(ctx context.Context, o *Options) (sides []ask.Contender, common string
 			return nil, "", err
 		}
 	}
-	search := o.search
-	if search == nil {
-		search = &o.Query.Search
-	}
-	search.Reach(targets, o.Query.Invariant)
+	o.Query.Search.Reach(targets, o.Query.Invariant)
 	sides = make([]ask.Contender, len(targets))
 	var group ask.Group
 	for i := range targets {
 		group.Go(func() {
-			one, err := f.OpenSide(ctx, &targets[i], search, o.Query.Invariant)
+			one, err := f.OpenSide(ctx, &targets[i], &o.Query.Search, o.Query.Invariant)
 			one.Found, one.Err = targets[i], err
 			sides[i] = one
 		})

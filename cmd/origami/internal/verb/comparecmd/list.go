@@ -1,6 +1,7 @@
 package comparecmd
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -100,7 +101,7 @@ func (c *comparison) table(ratios bool) (header []string, rows [][]string) {
 			}
 			row = append(row, cell)
 			if i > 0 && ratios {
-				row = append(row, orAbsent(ratioCell(r.Ratio(i))))
+				row = append(row, cmp.Or(ratioCell(r.Ratio(i)), absent))
 			}
 		}
 		rows = append(rows, row)
@@ -126,7 +127,7 @@ func (c *comparison) standings() (header []string, rows [][]string) {
 	cells := func(of *ask.Standing, name string, cell func(*ask.SideStanding) string) {
 		row := []string{name}
 		for i := range of.Sides {
-			row = append(row, orAbsent(cell(&of.Sides[i])))
+			row = append(row, cmp.Or(cell(&of.Sides[i]), absent))
 		}
 		rows = append(rows, row)
 	}
@@ -179,13 +180,6 @@ func comparedOf(s *ask.Standing) string {
 		return strconv.Itoa(s.Compared)
 	}
 	return fmt.Sprintf("%d of %d", s.Compared, s.Problems)
-}
-
-func orAbsent(text string) string {
-	if text == "" {
-		return absent
-	}
-	return text
 }
 
 // allNotes are the notes of all problems, each once.

@@ -92,9 +92,7 @@ func (g *grid) add(name string, cell func(i int, a *ask.Ranking, e *ask.Entry) s
 	for i := range g.r.Sides {
 		text := absent
 		if a, e := g.r.Best(i); a != nil {
-			if text = cell(i, a, e); text == "" {
-				text = absent
-			}
+			text = cmp.Or(cell(i, a, e), absent)
 		}
 		found = found || text != absent
 		cells = append(cells, text)
@@ -345,7 +343,7 @@ func levelCell(l *ask.MemoryLevel) string {
 	return strings.Join(words, ", ")
 }
 
-// shareOf writes a share of something, and nothing for one that is unknown.
+// shareOf writes a share of something. An unknown share is empty.
 func shareOf(share float64, of string) string {
 	switch {
 	case share <= 0:

@@ -18,7 +18,7 @@ type ExplainOptions struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
 	question.Explained
-	// Diff is another configuration, to be set beside the one that is explained.
+	// Diff is a second configuration, to be set beside the explained one.
 	Diff string
 	// Terms asks a page for every number.
 	Terms bool
@@ -43,31 +43,19 @@ func NewExplain(f *session.Factory) *cobra.Command {
 		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Explain(cmd.Context(), o) },
 	}
-	o.register(cmd.Flags())
-	return cmd
-}
-
-// register adds the flags.
-func (o *ExplainOptions) register(flags *pflag.FlagSet) {
+	flags := cmd.Flags()
 	o.Query.Register(flags, false)
 	session.Register(flags, &o.Query.Contraction)
 	session.Register(flags, &o.Explained)
 	flags.StringVar(&o.Diff, "diff", "", "set this `CONFIG` beside the explained one")
 	flags.BoolVar(&o.Terms, "terms", false, "show every number in a page, with formula, unit and source")
+	return cmd
 }
 
 // ExplainAsk adds the flags of the question, and returns what answers it.
 func ExplainAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
 	q := &question.Explain{}
-	session.Register(flags, q)
-	return func(ctx context.Context) (any, error) {
-		side, err := f.Side(ctx, &q.Search, false)
-		if err != nil {
-			return nil, err
-		}
-		q.Kernel = f.Settings.Kernel
-		return q.Answer(ctx, &side, f.Settings.DType)
-	}
+	return answered(f, flags, q, &q.Asked, new(bool))
 }
 
 // Explain answers.

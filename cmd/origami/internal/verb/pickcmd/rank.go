@@ -45,30 +45,18 @@ func NewRank(f *session.Factory) *cobra.Command {
 		Annotations: map[string]string{config.PastesKey: "yes"},
 		RunE:        func(cmd *cobra.Command, _ []string) error { return Rank(cmd.Context(), o) },
 	}
-	o.register(cmd.Flags())
-	return cmd
-}
-
-// register adds the flags.
-func (o *RankOptions) register(flags *pflag.FlagSet) {
+	flags := cmd.Flags()
 	o.Query.Register(flags, true)
 	session.Register(flags, &o.Query.Contraction)
 	session.Register(flags, &o.Query.Orders)
 	session.Register(flags, &o.Ranking, "top", "all", "include_rejected")
+	return cmd
 }
 
 // RankAsk adds the flags of the question, and returns what answers it.
 func RankAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
 	q := &question.Rank{}
-	session.Register(flags, q)
-	return func(ctx context.Context) (any, error) {
-		side, err := f.Side(ctx, &q.Search, q.Invariant)
-		if err != nil {
-			return nil, err
-		}
-		q.Kernel = f.Settings.Kernel
-		return q.Answer(ctx, &side, f.Settings.DType)
-	}
+	return answered(f, flags, q, &q.Asked, &q.Invariant)
 }
 
 // Rank answers.

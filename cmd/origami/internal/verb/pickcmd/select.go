@@ -66,12 +66,7 @@ func NewSelect(f *session.Factory) *cobra.Command {
 			return o.answer(cmd.Context())
 		},
 	}
-	o.register(cmd.Flags())
-	return cmd
-}
-
-// register adds the flags.
-func (o *SelectOptions) register(flags *pflag.FlagSet) {
+	flags := cmd.Flags()
 	o.Query.Register(flags, true)
 	session.Register(flags, &o.Query.Contraction)
 	session.Register(flags, &o.Query.Orders)
@@ -83,18 +78,26 @@ func (o *SelectOptions) register(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Executor, "executor", "",
 		"executor plugin to measure with, by `NAME`, as in cuda; the first one otherwise")
 	session.Files(flags, "measure", "logic", "executor")
+	return cmd
 }
 
 // SelectAsk adds the flags of the question, and returns what answers it.
 func SelectAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
 	q := &question.Select{}
+	return answered(f, flags, q, &q.Asked, &q.Invariant)
+}
+
+// answered adds the flags of a question, and returns what answers it.
+func answered(f *session.Factory, flags *pflag.FlagSet, q interface {
+	Answer(context.Context, *ask.Contender, string) (any, error)
+}, asked *question.Asked, invariant *bool) func(context.Context) (any, error) {
 	session.Register(flags, q)
 	return func(ctx context.Context) (any, error) {
-		side, err := f.Side(ctx, &q.Search, q.Invariant)
+		side, err := f.Side(ctx, &asked.Search, *invariant)
 		if err != nil {
 			return nil, err
 		}
-		q.Kernel = f.Settings.Kernel
+		asked.Kernel = f.Settings.Kernel
 		return q.Answer(ctx, &side, f.Settings.DType)
 	}
 }

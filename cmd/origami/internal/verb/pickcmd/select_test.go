@@ -9,46 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-
-	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/fakearch"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
-
-// Flags become options, without anything being run.
-func TestSelectFlags(t *testing.T) {
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-	a := &session.Factory{Streams: iostreams.Plain(strings.NewReader(""), nil, nil),
-		Getenv: func(string) string { return "" }}
-	root := &cobra.Command{
-		Use: "origami", PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.Configure(cmd) },
-	}
-	config.Register(root.PersistentFlags())
-	got := &SelectOptions{Factory: a}
-	cmd := &cobra.Command{Use: "select", RunE: func(*cobra.Command, []string) error { return nil }}
-	got.register(cmd.Flags())
-	root.AddCommand(cmd)
-	root.SetArgs(strings.Fields("--arch toy1 --device big select -m 1 -n 2 --k 3 --batch 4 --trans-a --dtype bf16 " +
-		"--kernel fancy --option a=b --option c=d,e --json"))
-	if err := root.Execute(); err != nil {
-		t.Fatal(err)
-	}
-	if strings.Join(got.Factory.PluginOptions, " ") != "a=b c=d,e" {
-		t.Errorf("options %q", got.Factory.PluginOptions)
-	}
-	problem, err := got.Query.One(a.Settings.DType)
-	want := gemm.Problem{M: 1, N: 2, K: 3, Batch: 4, AMajor: gemm.MajorM, BMajor: gemm.MajorN, DType: gemm.BF16}
-	if err != nil || problem != want {
-		t.Errorf("problem %+v, %v", problem, err)
-	}
-	if s := a.Settings; s.Kernel != "fancy" || s.Format != "json" || s.Arch[0] != "toy1" || s.Device != "big" {
-		t.Errorf("settings %+v", s)
-	}
-}
 
 // Terminal and pipe get the card without being asked, and colour only where it is welcome.
 func TestFormatOfEveryStream(t *testing.T) {
@@ -63,22 +29,16 @@ func TestFormatOfEveryStream(t *testing.T) {
 		var out bytes.Buffer
 		streams := iostreams.Plain(strings.NewReader(""), &out, nil)
 		streams.Terminal, streams.Colour = tc.terminal, tc.colour
-		o := &SelectOptions{Factory: &session.Factory{
+		cmd := NewSelect(&session.Factory{
 			Streams: streams,
 			Connect: func(context.Context, config.Settings, func(string)) (session.Host, error) {
 				return session.InProcess{Providers: fakearch.Providers()}, nil
 			},
 			Settings: config.Settings{Arch: []string{"toy1"}, DType: "fp16"},
-		}}
-		if err := question.Decode([]byte(`{"m":256,"n":256,"k":256}`), &o.Query.Product); err != nil {
-			t.Fatal(err)
-		}
-		if err := o.answer(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := streams.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		})
+		cmd.SetArgs(strings.Fields("-m 256 --n 256 -k 256"))
+		must.Do(t, cmd.ExecuteContext(t.Context()))
+		must.Do(t, streams.Flush())
 		if !strings.Contains(out.String(), tc.want) {
 			t.Errorf("terminal %v: %q lacks %q", tc.terminal, out.String(), tc.want)
 		}
@@ -103,9 +63,7 @@ func TestRowsAsTheyCome(t *testing.T) {
 		for want, end := range endings {
 			keyboard, out, ended := typing(t, format)
 			for range 2 {
-				if _, err := io.WriteString(keyboard, "64,64,64\n"); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(io.WriteString(keyboard, "64,64,64\n"))(t)
 				for line := ""; !strings.HasPrefix(line, row); {
 					var err error
 					if line, err = out.ReadString('\n'); err != nil {
@@ -148,8 +106,6 @@ func typing(t *testing.T, format string) (keyboard io.WriteCloser, out selectAns
 		_ = to.CloseWithError(err)
 		ended <- err
 	}()
-	if _, err := io.WriteString(keyboard, "m,n,k\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(keyboard, "m,n,k\n"))(t)
 	return keyboard, selectAnswered{bufio.NewReader(from), from.CloseWithError, interrupt}, ended
 }

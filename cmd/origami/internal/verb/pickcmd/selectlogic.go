@@ -239,7 +239,7 @@ func (r *foreign) speed() string {
 	return digits.SixDigits(float64(r.Speed))
 }
 
-// rowwise reports whether the answers are rows, whose columns differ from those of kernels with a prediction.
+// rowwise reports whether the answers are rows. Kernels with a prediction have other columns.
 func (w *foreignWriter) rowwise() bool {
 	return w.format == table.CSV || w.format == table.TSV || w.format == table.Table && w.many
 }

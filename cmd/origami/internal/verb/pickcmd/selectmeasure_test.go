@@ -19,6 +19,7 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/exectest"
 	"github.com/origami-gemm/origami/internal/testing/fakearch"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // doubter is the toy, with a model that states its uncertainty.
@@ -68,14 +69,10 @@ func answers(t *testing.T, spread float64, x *exectest.Executor, format string, 
 		},
 		Settings: config.Settings{Arch: []string{"toy1"}, DType: "fp16", Format: format},
 	}}
-	if err := question.Decode([]byte(`{"m":256,"n":256,"k":256}`), &o.Query.Product); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, question.Decode([]byte(`{"m":256,"n":256,"k":256}`), &o.Query.Product))
 	set(o)
 	err := o.answer(t.Context())
-	if flushed := o.Factory.Streams.Flush(); flushed != nil {
-		t.Fatal(flushed)
-	}
+	must.Do(t, o.Factory.Streams.Flush())
 	return out.String(), err
 }
 
@@ -103,10 +100,7 @@ type reply struct {
 
 func askOne(t *testing.T, spread float64, x *exectest.Executor, set func(*SelectOptions)) reply {
 	t.Helper()
-	out, err := answers(t, spread, x, "json", set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(answers(t, spread, x, "json", set))(t)
 	var r reply
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err, out)
@@ -226,12 +220,9 @@ func TestMeasureMistakes(t *testing.T) {
 
 // The card says what was measured and what came of it.
 func TestMeasuredCard(t *testing.T) {
-	out, err := answers(t, 0.1, &exectest.Executor{Noise: 0.01}, "table", func(o *SelectOptions) {
+	out := must.Get(answers(t, 0.1, &exectest.Executor{Noise: 0.01}, "table", func(o *SelectOptions) {
 		o.Measure, o.Regret = "2", true
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	for _, want := range []string{" interval ", "\nunmeasured  expected regret ", "\nmeasured    ", "the choice\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q lacks %q", out, want)

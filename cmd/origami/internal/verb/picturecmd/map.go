@@ -255,7 +255,7 @@ func (o *MapOptions) predict(ctx context.Context, a arch.Architecture, base gemm
 	return nil
 }
 
-// problems are those of the grid, or of a file.
+// problems are the sizes of the grid, or the problems of a file.
 func (o *MapOptions) problems(ctx context.Context, base gemm.Problem, out *outcome) ([]gemm.Problem, error) {
 	if out.Grid != nil {
 		return out.Problems(base)

@@ -3,6 +3,7 @@ package plugincmd
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,10 +81,7 @@ type created struct {
 }
 
 func runNew(ctx context.Context, f *session.Factory, o *newOptions) error {
-	c := created{Name: o.name, Dir: o.dir, Module: o.module}
-	if c.Dir == "" {
-		c.Dir = host.Prefix + c.Name
-	}
+	c := created{Name: o.name, Dir: cmp.Or(o.dir, host.Prefix+o.name), Module: o.module}
 	switch {
 	case o.python && c.Module != "":
 		return diag.Inputf("an executor in Python is no Go module").At("--module").Do("leave it or --python out")
@@ -132,11 +130,7 @@ func runNew(ctx context.Context, f *session.Factory, o *newOptions) error {
 	if f.Format() == table.JSON {
 		return table.JSONLine(f.Streams, c)
 	}
-	on := c.SDK
-	if c.Version != "" {
-		on = c.Version
-	}
-	f.Streams.Printf("plugin %s is in %s, on the origami %s; next:\n", c.Name, c.Dir, on)
+	f.Streams.Printf("plugin %s is in %s, on the origami %s; next:\n", c.Name, c.Dir, cmp.Or(c.Version, c.SDK))
 	for _, step := range c.Next {
 		f.Streams.Printf("  %s\n", step)
 	}

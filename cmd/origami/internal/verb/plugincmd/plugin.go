@@ -78,7 +78,7 @@ func New(f *session.Factory, actions Actions) *cobra.Command {
 		Short:  "Serve a built-in plugin",
 		Long:   "Serve a built-in plugin to the process that started this one. origami calls this command itself.",
 		Hidden: true,
-		// The settings are those of the process that started this one.
+		// The process that started this one has the settings.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		Args:              session.OneArgument("NAME", "the built-in plugin"),
 		RunE:              func(_ *cobra.Command, args []string) error { return actions.Serve(args[0]) },

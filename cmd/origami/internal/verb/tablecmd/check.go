@@ -253,7 +253,7 @@ func (o *checkOptions) run(ctx context.Context, name string, config []string) er
 }
 
 // add appends the line of the last kernel but one of a list. Kernels of the second product alone (down) are compared
-// with those of the same BLOCK_SIZE_M, which the table of the first product sets.
+// with kernels of the same BLOCK_SIZE_M, which the table of the first product sets.
 func (t *tableCheck) add(m int, c *choices, down bool) error {
 	own, best, time := len(c.configs)-2, c.best, c.time
 	if down {

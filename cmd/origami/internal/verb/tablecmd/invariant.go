@@ -166,7 +166,7 @@ type tableLayer struct {
 	Kernels    []kernel `json:"kernels"`           // the kernels, in the order of M
 	Gain       float64  `json:"gain" unit:"ratio"` // the geometric mean of the gains for all M
 
-	seconds, fixedSeconds []float64 // by size, without those of more than the most rows
+	seconds, fixedSeconds []float64 // by size, up to the most rows of the layer
 	most                  int
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/timing"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // product is M×N×K.
@@ -53,11 +54,8 @@ func worth(t *testing.T, times map[product]map[gemm.Config]float64) (gains, shar
 	t.Helper()
 	a := open(t, "sm90", "h100", timing.Model)
 	name, value, _ := strings.Cut(flatten, "=")
-	fit, err := a.Candidates(t.Context(), linear(1, 4096, 4096), arch.Space{Kernel: family, SplitK: []int{1},
-		Axes: []arch.AxisValues{{Name: name, Values: []string{value}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fit := must.Get(a.Candidates(t.Context(), linear(1, 4096, 4096), arch.Space{Kernel: family, SplitK: []int{1},
+		Axes: []arch.AxisValues{{Name: name, Values: []string{value}}}}))(t)
 	var shapes []product
 	for p := range times {
 		if p.m == 1 {
@@ -70,11 +68,8 @@ func worth(t *testing.T, times map[product]map[gemm.Config]float64) (gains, shar
 			c.Kernel, c.Axes, c.GroupM = "", gemm.Axes{}, group
 			return times[p][c] == 0
 		})
-		bands, err := ask.BandsOf(t.Context(), arch.WithCandidates(a, configs), arch.Space{Kernel: family},
-			linear(1, p.n, p.k), ask.Range{List: rows, Same: []string{"block_k"}}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		bands := must.Get(ask.BandsOf(t.Context(), arch.WithCandidates(a, configs), arch.Space{Kernel: family},
+			linear(1, p.n, p.k), ask.Range{List: rows, Same: []string{"block_k"}}, nil))(t)
 		best, depth := bestOf(times, p)
 		for i, m := range rows {
 			p.m = m
@@ -118,10 +113,7 @@ func bestOf(times map[product]map[gemm.Config]float64, p product) (best []float6
 // measured reads the times of the kernel of vLLM's order of sums.
 func measured(t *testing.T, name string) map[product]map[gemm.Config]float64 {
 	t.Helper()
-	set, err := dataset.Read(name, os.DirFS("../../../../../plugins/nvidia/data/h100-persistent/"+name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(dataset.Read(name, os.DirFS("../../../../../plugins/nvidia/data/h100-persistent/"+name)))(t)
 	times := map[product]map[gemm.Config]float64{}
 	for _, p := range set.Problems() {
 		of := map[gemm.Config]float64{}

@@ -16,6 +16,7 @@ import (
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia"
 )
 
@@ -95,9 +96,7 @@ func TestPublishedWinners(t *testing.T) {
 			}
 			p := linear(w.m, w.n, w.k)
 			configs[place], configs[own] = flattened(t, a, fixed), flattened(t, a, w.config)
-			if err := a.Estimate(t.Context(), estimates, p, configs); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, a.Estimate(t.Context(), estimates, p, configs))
 			if reason := estimates[own].Reject; reason != "" {
 				t.Errorf("%s: %s, the fastest for %s, is refused: %s", a.Describe().ID(), &w.config, p, reason)
 				continue
@@ -151,9 +150,7 @@ func TestPublishedLatency(t *testing.T) {
 		for i := range configs {
 			configs[i] = flattened(t, a, configs[i])
 		}
-		if err := a.Estimate(t.Context(), estimates, linear(rows, l.n, l.k), configs); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Estimate(t.Context(), estimates, linear(rows, l.n, l.k), configs))
 		for i := range estimates {
 			seconds[i] += float64(l.count) * float64(estimates[i].Cycles.At(a.Describe().Clock))
 		}
@@ -172,28 +169,17 @@ func flattened(t *testing.T, a arch.Architecture, c gemm.Config) gemm.Config {
 	t.Helper()
 	c.Kernel = family
 	name, value, _ := strings.Cut(flatten, "=")
-	if err := c.SetAxis(a.Describe().Axes(family), name, value); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.SetAxis(a.Describe().Axes(family), name, value))
 	return c
 }
 
 // open opens the family of a device that the table is made with.
 func open(t *testing.T, id, device string, of timing.Timing) arch.Architecture {
 	t.Helper()
-	p, err := nvidia.Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(nvidia.Provider())(t)
 	target := models.Target{Arch: id, Device: device, Timing: of}
-	found, err := models.Find(t.Context(), models.Providers{p}, &target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(models.Find(t.Context(), models.Providers{p}, &target))(t)
 	found.OpenRequest.Kernel = family
-	a, err := found.Open(t.Context(), models.Providers{p})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(found.Open(t.Context(), models.Providers{p}))(t)
 	return a
 }

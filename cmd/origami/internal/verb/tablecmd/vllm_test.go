@@ -3,6 +3,7 @@ package tablecmd
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,9 +25,7 @@ func TestVLLMReadsTable(t *testing.T) {
 			{M: 8192, BlockM: 128, BlockN: 256, NumWarps: 8, NumStages: 3},
 		}}}}
 	folder := t.TempDir()
-	if err := made.install(folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, made.install(folder))
 	const form = `{"BLOCK_SIZE_M": %d, "BLOCK_SIZE_N": %d, "BLOCK_SIZE_K": 128, "GROUP_SIZE_M": 8, "num_warps": %d, ` +
 		`"num_stages": %d}`
 	small, large := fmt.Sprintf(form, 16, 64, 4, 5), fmt.Sprintf(form, 128, 256, 8, 3)
@@ -47,9 +46,7 @@ func TestVLLMReadsTable(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			vllm := t.TempDir()
-			if err := os.CopyFS(vllm, os.DirFS("testdata/vllm-0.33.0")); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.CopyFS(vllm, os.DirFS("testdata/vllm-0.33.0")))
 			if c.rename != "" {
 				rename(t, filepath.Join(vllm, "vllm/model_executor/determinism/batch_invariant_configs.py"), c.rename)
 			}
@@ -67,9 +64,7 @@ func TestVLLMReadsTable(t *testing.T) {
 				Config   json.RawMessage
 				Compiled bool
 			}
-			if err := json.Unmarshal(text, &got); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(text, &got))
 			for i, want := range c.want {
 				// vLLM's entry of one shape has BLOCK_SIZE_K 128 and the same tile as ours for few rows.
 				if string(got[i].Config) != want || got[i].Compiled != (want == "null") {

@@ -1,0 +1,30 @@
+// Package must ends a test at an error that it does not expect.
+package must
+
+import "testing"
+
+// Do ends the test if there is an error.
+func Do(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Get gives the value of a call, or ends the test at its error: v := must.Get(call())(t).
+func Get[V any](v V, err error) func(testing.TB) V {
+	return func(t testing.TB) V {
+		t.Helper()
+		Do(t, err)
+		return v
+	}
+}
+
+// Two is Get for calls with two values.
+func Two[V, W any](v V, w W, err error) func(testing.TB) (V, W) {
+	return func(t testing.TB) (V, W) {
+		t.Helper()
+		Do(t, err)
+		return v, w
+	}
+}

@@ -137,7 +137,7 @@ var unmodelled = strings.Fields("fp64 float64 f64 double complex complex64 compl
 func (t DType) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // affixes are what libraries write around the name of a type: torch.bfloat16, c10::Half, CUDA_R_16BF, f16_r.
-var affixes = regexp.MustCompile(`^(torch\.|c10::|(cuda_|hip_)?r_)|_r$`)
+var affixes = regexp.MustCompile(`^(torch\.|c10::|([a-z]+_)?r_)|_r$`)
 
 // withScales are names for a type and how many elements have a scale, which a problem does not say.
 var withScales = map[string]string{"mxfp8": "32", "mxfp6": "32", "mxfp4": "32", "nvfp4": "16"}

@@ -180,6 +180,7 @@ func TestArrows(t *testing.T) {
 		"tritonblas":             {"gpu", "kernel", "tritonblas"},
 		"pipelined":              {"gpu", "kernel", "pipelined"},
 		"fusedmoe":               {"gpu", "fusedmoe"},
+		"pin":                    {"gpu", "pin"},
 		"sgemm":                  {"gpu", "kernel", "kernel/sgemm", "gemmgen/sgemm", "sgemm"},
 		"data":                   {},
 		"ptx":                    {"gpu/target", "ptx"},
@@ -188,7 +189,7 @@ func TestArrows(t *testing.T) {
 		"cuda":                   {"gpu/target", "ptx", "gemmgen"},
 		"cmd":                    {".", "cuda"},
 		"internal/nvtest":        {"."},
-		"internal/gen":           {"pipelined", "sgemm", "tritonblas", "fusedmoe"},
+		"internal/gen":           {"pipelined", "sgemm", "tritonblas", "fusedmoe", "pin"},
 		"kernel/ (a family)":     {"gpu", "kernel", "gemmgen"},
 		"pipelined/ (a helper)":  {"gpu", "kernel", "pipelined"},
 		"sgemm/ (a helper)":      {"gpu", "sgemm"},
@@ -202,7 +203,7 @@ func TestArrows(t *testing.T) {
 			continue
 		case under(row, "kernel") && row != "kernel":
 			row = "kernel/ (a family)"
-		case under(row, "pipelined", "sgemm", "tritonblas", "fusedmoe") && strings.Contains(row, "/"):
+		case under(row, "pipelined", "sgemm", "tritonblas", "fusedmoe", "pin") && strings.Contains(row, "/"):
 			row, _, _ = strings.Cut(row, "/")
 			row += "/ (a helper)"
 		case under(row, "ptx", "gemmgen", "cmd"):

@@ -87,11 +87,11 @@ func TestCharacterizationRefuses(t *testing.T) {
 		rung arch.Rung
 		want string
 	}{
-		"empty":             {"", "", "no header"},
-		"another table":     {"bm,bn\n1,2\n", "", "no column bk"},
+		"empty":             {"", "", "cannot be read"},
+		"another table":     {"bm,bn\n1,2\n", "", "column bk is missing"},
 		"no kernels":        {header, "", "no kernels"},
 		"cut off":           {header + "128,256,64,3", "", "the characterization"},
-		"not a number":      {header + "128,256,64,3,8,0,1,x,60,28,71,28,71\n", "", `line 2: one_2048 is "x"`},
+		"not a number":      {header + "128,256,64,3,8,0,1,x,60,28,71,28,71\n", "", `:2:20: one_2048 is "x"`},
 		"a negative time":   {header + "128,256,64,3,8,0,1,24,-60,28,71,28,71\n", "", `one_6144 is "-60"`},
 		"infinite":          {header + "128,256,64,3,8,0,1,24,60,28,+Inf,28,71\n", "", `chip_6144 is "+Inf"`},
 		"half a block":      {header + "128,25.5,64,3,8,0,1,24,60,28,71,28,71\n", "", `bn is "25.5"`},

@@ -13,7 +13,6 @@ import (
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
-	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/example"
 	"github.com/origami-gemm/origami/sdk/host"
 )
@@ -32,18 +31,29 @@ func plugin(t testing.TB) arch.Architecture {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	must.Get(host.Trust(t.Context(), lock, path))(t)
+	if _, err := host.Trust(t.Context(), lock, path); err != nil {
+		t.Fatal(err)
+	}
 	h := host.New(host.Options{LockFile: lock})
 	t.Cleanup(func() { _ = h.Close() })
-	a := must.Get(h.Open(t.Context(), arch.OpenRequest{Arch: "example"}))(t)
+	a, err := h.Open(t.Context(), arch.OpenRequest{Arch: "example"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return a
 }
 
 // The example gives the same results from a plugin binary as in process.
 func TestAsPluginBinary(t *testing.T) {
 	remote := plugin(t)
-	provider := must.Get(example.Provider())(t)
-	local := must.Get(provider.Open(t.Context(), arch.OpenRequest{Arch: "example"}))(t)
+	provider, err := example.Provider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	local, err := provider.Open(t.Context(), arch.OpenRequest{Arch: "example"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	request := selector.Request{Problems: []gemm.Problem{
 		gemm.New(4096, 4096, 4096), gemm.New(1, 5, 77), gemm.New(16, 8192, 8192),
 	}}
@@ -73,10 +83,32 @@ func fitting(tb testing.TB, a arch.Architecture, problems, sets int) ([]map[stri
 	var sample []fit.Kernels
 	for i := range problems {
 		p := gemm.New(64*(1+i), 1024, 4096)
-		list := must.Get(a.Candidates(tb.Context(), p, arch.Space{}))(tb)
+		list, err := a.Candidates(tb.Context(), p, arch.Space{})
+		if err != nil {
+			tb.Fatal(err)
+		}
 		sample = append(sample, fit.Kernels{Problem: p, Configs: list.Configs})
 	}
 	return values, sample
+}
+
+// A fit sees the same times from a plugin binary as in process.
+func TestFittingAsPluginBinary(t *testing.T) {
+	remote := plugin(t).(fit.Tunable)
+	provider, err := example.Provider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	local, err := provider.Open(t.Context(), arch.OpenRequest{Arch: "example"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, sample := fitting(t, local, 10, 20)
+	want, err1 := local.(fit.Tunable).EstimateWith(t.Context(), values, sample)
+	got, err2 := remote.EstimateWith(t.Context(), values, sample)
+	if err1 != nil || err2 != nil || len(want) != len(values) || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, %v\nwant %v, %v", got, err2, want, err1)
+	}
 }
 
 // BenchmarkFitting predicts 40 problems of 18 kernels under 40 sets of values: the derivatives of one step of a fit.
@@ -114,4 +146,25 @@ func BenchmarkFitting(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkPlugin selects from 1,000 candidates in the process of the plugin.
+func BenchmarkPlugin(b *testing.B) {
+	a := plugin(b)
+	axis := func(n int) []int {
+		values := make([]int, n)
+		for i := range values {
+			values[i] = 8 * (i + 1)
+		}
+		return values
+	}
+	space := arch.Space{BlockM: axis(10), BlockN: axis(10), BlockK: axis(10)}
+	request := selector.Request{Problems: make([]gemm.Problem, 1), Space: space, Top: 1}
+	for i := 0; b.Loop(); i++ {
+		request.Problems[0] = gemm.New(64+i%4096, 4096, 4096)
+		results, err := selector.Rank(b.Context(), a, request)
+		if err != nil || results[0].Feasible != 1000 {
+			b.Fatal(results, err)
+		}
+	}
 }

@@ -6,14 +6,19 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/example"
 )
 
 // The expected values are computed by hand from the formulas of the model.
 func TestRoofline(t *testing.T) {
-	provider := must.Get(example.Provider())(t)
-	a := must.Get(provider.Open(t.Context(), arch.OpenRequest{Arch: "example", Device: "abstract"}))(t)
+	provider, err := example.Provider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := provider.Open(t.Context(), arch.OpenRequest{Arch: "example", Device: "abstract"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		p    gemm.Problem
 		c    gemm.Config
@@ -38,7 +43,9 @@ func TestRoofline(t *testing.T) {
 	} {
 		terms := a.Describe().Terms
 		row := make([]float64, len(terms))
-		must.Do(t, a.Terms(t.Context(), row, test.p, []gemm.Config{test.c}))
+		if err := a.Terms(t.Context(), row, test.p, []gemm.Config{test.c}); err != nil {
+			t.Fatal(err)
+		}
 		for name, want := range test.want {
 			i := slices.IndexFunc(terms, func(term arch.Term) bool { return term.Name == name })
 			if i < 0 || row[i] != want {

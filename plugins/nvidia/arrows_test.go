@@ -195,6 +195,7 @@ func TestArrows(t *testing.T) {
 		"sgemm/ (a helper)":      {"gpu", "sgemm"},
 		"tritonblas/ (a helper)": {"gpu", "tritonblas"},
 		"fusedmoe/ (a helper)":   {},
+		"pin/ (a helper)":        {},
 	}
 	for _, s := range sources(t) {
 		row := path.Dir(s.path)

@@ -141,7 +141,7 @@ func New(name string, c *hf.Config, l Layout) (*Plan, error) {
 	p.EP, p.DP = max(1, l.EP), max(1, l.DP)
 	i := slices.IndexFunc(data().servers.Servers, func(s Server) bool { return s.Name == l.Server })
 	if i < 0 {
-		return nil, diag.Inputf("the server %q is not known", l.Server).At("--server").
+		return nil, diag.Inputf("the server %q is not known", l.Server).At("server").
 			Do("use one of %s", strings.Join(Servers(), ", "))
 	}
 	p.server = data().servers.Servers[i]
@@ -152,28 +152,28 @@ func New(name string, c *hf.Config, l Layout) (*Plan, error) {
 	p.Weights = cmp.Or(l.Weights, stored)
 	p.blocks = p.Weights == stored && c.Quantization != nil && len(c.Quantization.Block) > 0
 	if !slices.Contains(Formats(), p.Weights) {
-		return nil, diag.Inputf("weights of %q are not known", p.Weights).At("--weights").
+		return nil, diag.Inputf("weights of %q are not known", p.Weights).At("weights").
 			Do("use one of %s", strings.Join(Formats(), ", "))
 	}
 	if p.Cache = cmp.Or(l.Cache, bf16); l.Cache == "" && (p.Weights == fp8 || p.Weights == nvfp4 || p.Weights == mxfp4) {
 		p.Cache = fp8
 	}
 	if p.Cache != bf16 && p.Cache != fp8 {
-		return nil, diag.Inputf("K and V in %q are not known", p.Cache).At("--cache").Do("use bf16 or fp8")
+		return nil, diag.Inputf("K and V in %q are not known", p.Cache).At("cache").Do("use bf16 or fp8")
 	}
 	switch n := c.Routed(); {
 	case n == 0 && (p.Weights == mxfp4 || p.Weights == int4):
 		return nil, diag.Inputf("no model predicts products of 16 bits by weights of 4").At("%s", name).
-			Do("ask with --weights bf16, fp8 or nvfp4")
+			Do("ask for weights of bf16, fp8 or nvfp4")
 	case n > 0 && c.TopK > n:
 		return nil, diag.Inputf("num_experts_per_tok is %d of %d experts", c.TopK, n).At("%s", name).
 			Do("give the config.json that the model has")
 	case p.EP > 1 && (n%p.EP != 0 || l.TP%p.EP != 0):
-		return nil, diag.Inputf("%d GPUs do not divide %d experts and %d GPUs", p.EP, n, l.TP).At("--ep").
+		return nil, diag.Inputf("%d GPUs do not divide %d experts and %d GPUs", p.EP, n, l.TP).At("ep").
 			Do("give a number that divides both, or none")
 	}
 	if l.TP > 0 && l.TP%p.DP != 0 {
-		return nil, diag.Inputf("%d groups do not divide %d GPUs", p.DP, l.TP).At("--dp").
+		return nil, diag.Inputf("%d groups do not divide %d GPUs", p.DP, l.TP).At("dp").
 			Do("give a number that divides them")
 	}
 	p.products, err = c.Products(l.TP / p.DP)
@@ -197,7 +197,7 @@ func stored(name string, c *hf.Config) (string, error) {
 		}
 	}
 	return "", diag.Inputf("weights that are quantized by %s are not known", strings.TrimSpace(of)).At("%s", name).
-		Do("say what they are: --weights %s", strings.Join(Formats(), ", "))
+		Do("say what they are: weights of %s", strings.Join(Formats(), ", "))
 }
 
 // GPUs implements forward.Plan.
@@ -267,7 +267,7 @@ func machineOf(d *arch.Description) (machine, error) {
 	}
 	if m.dram <= 0 || m.rate <= 0 {
 		return m, diag.Inputf("the model %s of %s has no bandwidth of DRAM, or no rate of 16 bits", d.Model, d.ID()).
-			Do("leave --model out, or use another device")
+			Do("use its default model, or another device")
 	}
 	m.node = nodeOf(d)
 	return m, nil
@@ -307,7 +307,7 @@ func (p *Plan) Parts(d *arch.Description, pass forward.Pass) ([]forward.Part, er
 			most = m.GPUs
 		}
 		return nil, diag.Inputf("%d GPUs share the model, and a node of %s is taken to have %d", p.TP, d.ID(), most).
-			At("--tp").Do("give at most %d: links between nodes are not modelled", most)
+			At("tp").Do("give at most %d: links between nodes are not modelled", most)
 	}
 	all := pass.Tokens()
 	pass = p.inGroup(pass)

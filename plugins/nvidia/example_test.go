@@ -35,5 +35,5 @@ func Example() {
 	fmt.Printf("%.0f cycles, bound by %s\n", float64(pick.Estimate.Cycles), pick.Estimate.Bound)
 	// Output:
 	// 128x128x64 w4 s2 g8
-	// 314133 cycles, bound by compute
+	// 314399 cycles, bound by compute
 }

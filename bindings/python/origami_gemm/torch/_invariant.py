@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import pathlib
 import warnings
@@ -22,6 +23,8 @@ class Mode:
 
     def __init__(self, strict, leaves, tokens):
         self.strict, self.inductor = strict, {}
+        both = _ops.pair(leaves)
+        trees = Trees(strict, both, tokens) if tokens or both != (0, 0) else None
         self.library = torch.library.Library("aten", "IMPL")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that a kernel is replaced, which is what is wanted
@@ -30,15 +33,19 @@ class Mode:
             self.library.impl("_scaled_mm", scaled_mm(strict), DEVICE)
             # PyTorch may compute linear without mm and addmm. Ours calls them, and has their gradients.
             for key in (DEVICE, "Autograd" + DEVICE):
-                self.library.impl("linear", linear_of(strict, leaves, tokens), key)
-        self.compile()
+                self.library.impl("linear", trees.linear if trees else linear, key)
+        self.compile(trees)
 
-    def compile(self):
+    def compile(self, trees):
         """Puts the same into the graphs of torch.compile, and takes out what depends on M there: padding, and sums in
         place of products of one row."""
         from torch._inductor import config
         wanted = {"shape_padding": False, "coordinate_descent_tuning": False,
                   "post_grad_custom_pre_pass": pass_of(config.post_grad_custom_pre_pass, self.strict)}
+        if trees is not None:
+            wanted["pre_grad_custom_pass"] = Linears(config.pre_grad_custom_pass, trees)
+            if hasattr(config, "pre_grad_pass_timing"):  # before the cache is asked
+                wanted["pre_grad_pass_timing"] = "early"
         for name, value in wanted.items():
             self.inductor[name] = getattr(config, name)
             setattr(config, name, value)
@@ -58,18 +65,46 @@ def linear(x, weight, bias=None):
     return y.view(*x.shape[:-1], weight.shape[0])
 
 
-def linear_of(strict, leaves, tokens):
-    """linear() in an order that its caller chose."""
-    both = _ops.pair(leaves)
-    if not tokens and both == (0, 0):
-        return linear
+@dataclasses.dataclass
+class Trees:
+    """The order that a caller chose for linear() and its gradients."""
 
-    def ordered_linear(x, weight, bias=None):
-        if not strict and x.dtype not in (torch.float16, torch.bfloat16):
-            return linear(x, weight, bias)
-        fits = [of if size % (of * _layers.LEAF_BLOCK) == 0 else 1 for of, size in zip(both, reversed(weight.shape))]
-        return _ops._ops.ordered_linear(x, weight, bias, "", None, *fits, tokens)
-    return ordered_linear
+    strict: bool
+    leaves: tuple[int, int]
+    tokens: int
+
+    def of(self, dtype, weight):
+        """The arguments of ordered_linear behind the bias, None where no kernel has that order."""
+        if not self.strict and dtype not in (torch.float16, torch.bfloat16):
+            return None
+        fits = [of if size % (of * _layers.LEAF_BLOCK) == 0 else 1 for of, size in zip(self.leaves, reversed(weight.shape))]
+        return ("", None, *fits, self.tokens)
+
+    def linear(self, x, weight, bias=None):
+        more = self.of(x.dtype, weight)
+        return linear(x, weight, bias) if more is None else _ops._ops.ordered_linear(x, weight, bias, *more)
+
+
+@dataclasses.dataclass
+class Linears:
+    """A pass on graphs before gradients, behind the one that is there: some versions of PyTorch take linear() apart there
+    before a device's operators are asked. What it has is part of the key of Inductor's cache."""
+
+    before: object
+    trees: Trees
+
+    def __call__(self, graph):
+        for one in self.before if isinstance(self.before, (list, tuple)) else filter(None, [self.before]):
+            one(graph)
+        for node in graph.nodes:
+            if node.op != "call_function" or node.target is not torch.nn.functional.linear:
+                continue
+            given = dict(zip(("input", "weight", "bias"), node.args)) | node.kwargs
+            x, weight = (given[name].meta.get("example_value") for name in ("input", "weight"))
+            more = None if x is None or weight is None else self.trees.of(x.dtype, weight)
+            if more is not None:
+                node.target, node.kwargs = _ops._ops.ordered_linear.default, {}
+                node.args = (given["input"], given["weight"], given.get("bias"), *more)
 
 
 def lenient(name, one):

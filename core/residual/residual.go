@@ -97,10 +97,10 @@ func (s *Series) Add(rows []Row) {
 	s.Times, s.groups = len(rows), nil
 	for i, r := range rows {
 		if i == 0 || r.N != rows[i-1].N || r.K != rows[i-1].K {
-			s.groups = append(s.groups, group{n: math.Log(float64(r.N)), k: math.Log(float64(r.K))})
+			s.groups = append(s.groups, group{n: log(r.N), k: log(r.K)})
 		}
 		g := &s.groups[len(s.groups)-1]
-		g.times = append(g.times, time{math.Log(float64(r.M)), r.Residual})
+		g.times = append(g.times, time{log(r.M), r.Residual})
 	}
 }
 
@@ -161,7 +161,7 @@ func (n *nearest) add(h hit) {
 func At(all []*Series, p *Problem) Found {
 	var own, others nearest
 	own.of, others.of = ofTiming, ofOthers
-	m, n, k := math.Log(float64(p.M)), math.Log(float64(p.N)), math.Log(float64(p.K))
+	m, n, k := log(p.M), log(p.N), log(p.K)
 	of, several := "", false
 	for _, s := range all {
 		if s.Source == p.Source || s.Timing != p.Timing && s.Times < leastOther {
@@ -188,8 +188,18 @@ func At(all []*Series, p *Problem) Found {
 		asked = oneOfSources
 	}
 	found.solve(hits, p, asked)
+	found.Nearest, found.Residual, found.Spread = alike(found.Nearest), alike(found.Residual), alike(found.Spread)
 	return found
 }
+
+// alike rounds what platforms compute with other last bits: logarithms and exponentials, and sums of fused products. They
+// choose the same times then, and answer the same.
+func alike(x float64) float64 { return math.Round(x*(1<<30)) / (1 << 30) }
+
+// Share is what a residual adds to a time ÷ the time: exp(residual) − 1.
+func Share(residual float64) float64 { return alike(math.Expm1(residual)) }
+
+func log(size int) float64 { return alike(math.Log(float64(size))) }
 
 // near adds the nearest times of a series.
 func (s *Series) near(to *nearest, p *Problem, m, n, k float64) {
@@ -200,7 +210,7 @@ func (s *Series) near(to *nearest, p *Problem, m, n, k float64) {
 		if p.Within > 0 && dn < within && dk < within {
 			continue
 		}
-		across := dn*dn + dk*dk
+		across := float64(dn*dn) + float64(dk*dk)
 		if far := to.farthest(); across >= far*far {
 			continue
 		}
@@ -212,7 +222,8 @@ func (s *Series) near(to *nearest, p *Problem, m, n, k float64) {
 		})
 		use := func(j int) bool {
 			t := g.times[j]
-			d := math.Sqrt(across + (t.m-m)*(t.m-m))
+			dm := t.m - m
+			d := math.Sqrt(across + float64(dm*dm))
 			if d >= to.farthest() {
 				return false
 			}
@@ -257,7 +268,7 @@ func (f *Found) solve(hits []hit, p *Problem, asked float64) {
 		for j := range i + 1 {
 			b := &hits[j]
 			m, n, k := a.time.m-b.time.m, a.of.n-b.of.n, a.of.k-b.of.k
-			sum := covariance(math.Sqrt(m*m+n*n+k*k)) * relation(a.series, b.series)
+			sum := covariance(math.Sqrt(float64(m*m)+float64(n*n)+float64(k*k))) * relation(a.series, b.series)
 			if i == j {
 				sum += noise + few/float64(a.series.Times)
 			}

@@ -202,7 +202,7 @@ func (e *evaluation) compute() {
 	}
 	if e.near.Times > 0 {
 		floor := max(e.q.computeFloor, e.q.dramFloor)
-		e.t.nearby = max(e.t.total*math.Expm1(e.near.Residual), floor-e.t.total)
+		e.t.nearby = max(e.t.total*residual.Share(e.near.Residual), floor-e.t.total)
 		e.t.total += e.t.nearby
 	}
 }

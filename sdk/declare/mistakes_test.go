@@ -213,7 +213,7 @@ func TestDevicesThatCannotBeOpened(t *testing.T) {
 			m.Terms[3].Formula = "peak_int8"
 		}),
 		`the device has no atoms`:                  file(withoutAtoms),
-		`one.yaml: atoms[0]: unknown dtype "xf32"`: file(strings.Replace(device, "type: fp16", "type: xf32", 1)),
+		`one.yaml: atoms[0]: unknown dtype "fp33"`: file(strings.Replace(device, "type: fp16", "type: fp33", 1)),
 	} {
 		def, m := definition(), full()
 		change(&def, &m)

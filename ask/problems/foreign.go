@@ -29,8 +29,8 @@ type foreignRows struct {
 	at   int
 }
 
-// openForeign reads the text of another program, through gzip if it is compressed. rows is nil if it is none, and rest
-// is then what there is to read.
+// openForeign reads the text of another program, through gzip if it is compressed. For any other text, rows is nil, and
+// rest reads that text from its beginning.
 func openForeign(name string, r io.Reader) (rows rows, rest io.Reader, err error) {
 	in := bufio.NewReader(r)
 	if magic, _ := in.Peek(2); string(magic) == "\x1f\x8b" {

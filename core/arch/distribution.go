@@ -22,7 +22,7 @@ func (d Distribution) Over(factor float64) Distribution {
 }
 
 // Distribution returns what is known of the time behind an estimate, and false if the model states no error. Its ends
-// are those that the error of the model gives, or those of times measured near the problem where these are nearer:
+// follow from the model's error. Times measured near the problem narrow them to
 //
 //	predicted · exp(∓ z · spread), with z the quantile of the normal distribution for the level
 //

@@ -162,7 +162,7 @@ type Compiled struct {
 	Config gemm.Config
 	// EvenK means that block_k divides K, so that the kernel needs no mask along K.
 	EvenK bool
-	// Built: the kernel compiled and fits the device. Resources are those of a built kernel.
+	// Built: the kernel compiled and fits the device. Only then it has Resources.
 	Built     bool
 	Resources exec.Resources
 }

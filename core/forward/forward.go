@@ -34,8 +34,8 @@ type Part struct {
 	Sigma float64
 }
 
-// The names of parts. Products are those of all layers. Between is what is between the kernels of a layer: norms,
-// rotations, conversions. Host is what a server does between two steps.
+// The names of parts. Products is the products of all layers. Between is the norms, rotations and conversions between a
+// layer's other kernels. Host is the server's work between two steps.
 const (
 	Products  = "products"
 	Attention = "attention"

@@ -31,8 +31,8 @@ const (
 	variance                 = nearVariance + wideVariance
 	nu                       = 8
 
-	// How residuals of two series go together: those of another layout or type of the same source and timing, of another
-	// source in the same timing, and of another timing. Two sources of a device share little: leaving out one source
+	// The correlation of the residuals of two series: in another layout or type of one source and timing, in another
+	// source of one timing, and in another timing. Two sources of a device share little: leaving out one source
 	// at a time, errors are least between 0 and 0.2 for the last, and flat.
 	otherLayout, otherSource, otherTiming = 0.6, 0.3, 0.1
 	// Who asks for a timing asks for the harness of its only source, or for one of several.
@@ -109,8 +109,8 @@ type Problem struct {
 	M, N, K        int
 	Timing, Layout string
 
-	// WithoutSame leaves out the times of the problem itself, Within those whose N and K are both within a factor, and
-	// Source those of a source: to find how good the others are.
+	// These leave times out, to score the others: WithoutSame the problem's own, Within all times with N and K both within
+	// this factor, and Source all times of this source.
 	WithoutSame bool
 	Within      float64
 	Source      string

@@ -45,8 +45,8 @@ INTEGER = {
 }
 COMPARE = {"eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
            "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b}
-# instructions per element beside those of the special-function unit, and those there: how PTX's instructions are
-# made of the device's (cuobjdump -sass of one-line kernels)
+# Instructions per element: of the ordinary units, and of the special-function unit. Source: the device's instructions for
+# each of PTX's (cuobjdump -sass of one-line kernels).
 COST = {"addf": (1, 0), "subf": (1, 0), "mulf": (1, 0), "maxnumf": (1, 0), "minnumf": (1, 0), "maximumf": (1, 0),
         "minimumf": (1, 0), "negf": (.5, 0), "absf": (.5, 0), "cmpf": (1, 0), "divf": (8, 1), "precise_divf": (14, 1),
         "exp2": (3, 1), "exp": (4, 1), "log2": (5, 1), "log": (6, 1), "sqrt": (5, 1), "precise_sqrt": (10, 1),

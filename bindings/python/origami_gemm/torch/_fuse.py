@@ -62,6 +62,17 @@ def _name(weight, bias):
     return tuple(weight.shape), weight.dtype, weight.device, bias
 
 
+def run(passes, graph):
+    """Runs what Inductor has as a custom pass: None, one pass or several."""
+    for one in passes if isinstance(passes, (list, tuple)) else filter(None, [passes]):
+        one(graph)
+
+
+def operands(node):
+    """The input, weight and bias of a node that is PyTorch's linear(), by name."""
+    return dict(zip(("input", "weight", "bias"), node.args)) | node.kwargs
+
+
 class Pass:
     """Puts the activation behind a layer into its kernel where that is there and faster, and torch.nn.functional.linear in
     place of a layer without a kernel, so that torch.compile does with it what it does with all others. before is the pass
@@ -71,8 +82,7 @@ class Pass:
         self.before, self.timing = before, timing
 
     def __call__(self, graph):
-        for one in self.before if isinstance(self.before, (list, tuple)) else filter(None, [self.before]):
-            one(graph)
+        run(self.before, graph)
         for node in list(graph.nodes):
             if node.op == "call_function" and node.target in (_ops._ops.linear.default, _ops._ops.linear):
                 lower(graph, node)
@@ -99,7 +109,7 @@ def lower(graph, node):
 
 def fuse(graph, node):
     """Puts the activation behind PyTorch's own linear() into a kernel of ours where that is predicted to be faster."""
-    given = dict(zip(("input", "weight", "bias"), node.args)) | node.kwargs
+    given = operands(node)
     x, weight, bias = operands = [given.get(name) for name in ("input", "weight", "bias")]
     values = [None if one is None else one.meta.get("example_value") for one in operands]
     y = node.meta.get("example_value")

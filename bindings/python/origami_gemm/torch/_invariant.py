@@ -10,7 +10,7 @@ import warnings
 import torch
 
 from origami_gemm import _layers
-from origami_gemm.torch import _ops, _scaled
+from origami_gemm.torch import _fuse, _ops, _scaled
 
 aten = torch.ops.aten
 # Where the operators are replaced.
@@ -94,12 +94,11 @@ class Linears:
     trees: Trees
 
     def __call__(self, graph):
-        for one in self.before if isinstance(self.before, (list, tuple)) else filter(None, [self.before]):
-            one(graph)
+        _fuse.run(self.before, graph)
         for node in graph.nodes:
             if node.op != "call_function" or node.target is not torch.nn.functional.linear:
                 continue
-            given = dict(zip(("input", "weight", "bias"), node.args)) | node.kwargs
+            given = _fuse.operands(node)
             x, weight = (given[name].meta.get("example_value") for name in ("input", "weight"))
             more = None if x is None or weight is None else self.trees.of(x.dtype, weight)
             if more is not None:

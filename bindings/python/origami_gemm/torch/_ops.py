@@ -210,9 +210,9 @@ _library = torch.library.Library("origami_gemm", "DEF")
 _library.define("mm(Tensor self, Tensor mat2) -> Tensor")
 _library.define("bmm(Tensor self, Tensor mat2) -> Tensor")
 _library.define("linear(Tensor input, Tensor weight, Tensor? bias=None, str activation='', Tensor? residual=None) -> Tensor")
-# The same in an order of sums that does not depend on M. leaves is the tree over K, leaves_back that of the gradient of the
-# input over N, tokens the rows of a leaf of the gradient of the weight; 0 is no tree. What has no rows of its own, the
-# gradients of a step, goes to sums.
+# The same in an order of sums that does not depend on M. leaves counts the leaves of the tree over K, leaves_back of the tree
+# over N that the input's gradient has, and tokens the rows of a leaf of the weight's gradient. 0 is no tree.
+# ordered_add_grad adds the weight's gradient to sums, which hold the whole step.
 _library.define("ordered_mm(Tensor self, Tensor mat2, int leaves=0, ScalarType? out_dtype=None) -> Tensor")
 _library.define("ordered_weight_grad(Tensor grad, Tensor input, int tokens=0, ScalarType? out_dtype=None) -> Tensor")
 _library.define("ordered_add_grad(Tensor(a!) sums, Tensor(b!) rows, Tensor grad, Tensor input, int tokens) -> ()")
@@ -540,8 +540,8 @@ for _name, _fake in (
 _ops = torch.ops.origami_gemm
 
 
-# Gradients are those of PyTorch's own operators, and in one order those of a product in one order. scaled_mm has none, as in
-# PyTorch.
+# PyTorch's own operators compute the gradients, and products in one order have gradients in one order. scaled_mm has none, as
+# in PyTorch.
 
 def _save(ctx, inputs, output):
     ctx.save_for_backward(*(x for x in inputs if isinstance(x, Tensor)))

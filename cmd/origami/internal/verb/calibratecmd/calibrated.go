@@ -254,7 +254,7 @@ func (r *outcome) overrides(inUse *arch.Description) map[string]hw.Number {
 	return out
 }
 
-// sheet returns the device file: the measured numbers, and below them those of the GPU without measurements.
+// sheet returns the device file: the measured numbers, and below them the GPU's numbers that were not measured.
 func (r *outcome) sheet(inUse *arch.Description) *hw.Sheet {
 	device := r.records.Device
 	day := ""

@@ -178,8 +178,7 @@ func (a *Steps) pass(ctx context.Context, plan forward.Plan, p forward.Pass) ([]
 	return append([]forward.Part{all}, parts...), err
 }
 
-// Of answers without advice. The parts err together, since one device or generation is behind all of them: their
-// standard deviations add up.
+// Of answers without advice. The parts err together, as their device or generation does: standard deviations add up.
 func (a *Steps) Of(ctx context.Context, q StepQuestion) (*Step, error) {
 	for _, n := range []int{q.Batch, q.Context, q.New} {
 		if n < 1 || n > 1<<20 {

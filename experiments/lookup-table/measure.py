@@ -2,7 +2,7 @@
 origami_gemm.inductor.pin() wrote, in processes without origami. Time of the first call with empty caches and with full
 ones, time of a step, error.
 
-    python3 measure.py RESULT.json [--layers 8] [--turns 3]
+    python3 experiments/run.py lookup-table [--layers 8] [--turns 3]
 
 Needs an NVIDIA GPU, PyTorch 2.10 or later, and liborigami (`make lib`). Each number is of a process of its own; the ways
 take turns. A step is the median of 30 replays of a CUDA graph, by device events. The error is ‖y − y₀‖ ÷ ‖y₀‖, where y₀
@@ -51,6 +51,7 @@ def one(way, folder, layers, fill):
     """A process: prints what it measured. With fill, the enabled way writes the file of the pinned one."""
     if way == "enabled":
         sys.path.insert(0, str(CHECKOUT / "bindings" / "python"))
+    import bench
     import torch
 
     if way == "enabled":
@@ -72,19 +73,8 @@ def one(way, folder, layers, fill):
         y = compiled(x)
         torch.cuda.synchronize()
         first = time.perf_counter() - begin
-        for _ in range(3):
-            compiled(x)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            compiled(x)
-        times = []
-        for _ in range(30):
-            events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
-            events[0].record()
-            graph.replay()
-            events[1].record()
-            torch.cuda.synchronize()
-            times.append(events[0].elapsed_time(events[1]) / 1e3)
+        step = bench.graph([lambda: compiled(x)])
+        times = [bench.seconds(step.replay) for _ in range(30)]
         wide = net.float()(x.float())
         net.to(torch.bfloat16)
         out[name] = {"first_call": first, "step": statistics.median(times),
@@ -97,7 +87,7 @@ def one(way, folder, layers, fill):
         assert not any(name.startswith("origami") for name in sys.modules)
     import triton
 
-    print(json.dumps({**out, "gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "triton": triton.__version__}))
+    print(json.dumps({**out, **bench.about(), "triton": triton.__version__}))
 
 
 def main():

@@ -4,25 +4,18 @@ what they launch. Without torch or liborigami the tests skip."""
 import copy
 import dataclasses
 import gc
-import os
 import unittest
 from unittest import mock
 
-from tests import fakecuda
+from tests import fakecuda, needs
 
-try:
-    import torch
+needs.all_of("torch", required=("ORIGAMI_REQUIRE_TORCH",))
 
-    import origami_gemm.torch as og
-    from origami_gemm.errors import Error
-    from origami_gemm.lib import load
-    from origami_gemm.torch import _ops
+import torch  # noqa: E402
 
-    load()
-except (ImportError, RuntimeError) as e:
-    if os.environ.get("ORIGAMI_REQUIRE_TORCH") == "1":
-        raise
-    raise unittest.SkipTest(str(e))
+import origami_gemm.torch as og  # noqa: E402
+from origami_gemm.errors import Error  # noqa: E402
+from origami_gemm.torch import _ops  # noqa: E402
 
 OPS = torch.ops.origami_gemm
 F = torch.nn.functional
@@ -747,26 +740,6 @@ class Shortcut(unittest.TestCase):
             torch.func.vmap(lambda x: (seen.append(alone(plain)), x)[1])(torch.zeros(2))
             torch.compile(lambda x: (seen.append(_ops._alone((x,))), x)[1], backend="eager")(torch.zeros(2))
             self.assertEqual(seen, [False, False])
-
-
-class Verified(unittest.TestCase):
-    def test_ratios_are_kept(self):
-        import pathlib
-        import tempfile
-
-        from origami_gemm._kept import Kept
-        with tempfile.TemporaryDirectory() as folder:
-            kept = Kept(pathlib.Path(folder, "new"))
-            self.assertIsNone(kept.get("a"))
-            kept.put("a", 0.9)
-            kept.put("b", 1.1)
-            self.assertEqual((kept.get("a"), kept.get("b")), (0.9, 1.1))
-            for damaged in ("", "[1]", '{"a": "x"}', "{"):
-                pathlib.Path(folder, "new", "verified.json").write_text(damaged)
-                self.assertIsNone(kept.get("a"))
-            kept.put("a", 0.5)
-            self.assertEqual(kept.get("a"), 0.5)
-            Kept(pathlib.Path(folder, "new", "verified.json", "below")).put("a", 1.0)  # no folder: nothing is kept
 
 
 if __name__ == "__main__":

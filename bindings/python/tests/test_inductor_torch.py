@@ -611,11 +611,13 @@ class Generated(Lowered):
             oi.enable(kernels=True, aten=False)
 
     def test_activations(self):
-        """Behind linear(), without gradients, where one kernel for both is predicted to be faster."""
-        def graph(requires_grad, dtype=torch.bfloat16):
+        """Behind linear(), without gradients, where one kernel for both is predicted to be faster, and what reads the
+        activation does not compute it for nothing."""
+        def graph(requires_grad, dtype=torch.bfloat16, summed=False):
             def model(x, w, bias):
                 y = torch.nn.functional.gelu(torch.nn.functional.linear(x, w, bias))
-                return torch.nn.functional.silu(torch.nn.functional.linear(y, w.t())) + y.sum()
+                z = torch.nn.functional.silu(torch.nn.functional.linear(y, w.t()))
+                return z + y.sum() if summed else z
 
             with FakeTensorMode():
                 x, w, bias = (torch.empty(s, dtype=dtype, device="cuda") for s in ((2, 8, 4096), (6144, 4096), (6144,)))
@@ -638,6 +640,7 @@ class Generated(Lowered):
             self.assertEqual(graph(False), ["gelu", "silu"])
             self.assertEqual(graph(True), [])
             self.assertEqual(graph(False, torch.float32), [])
+            self.assertEqual(graph(False, summed=True), [])
         self.assertIsNone(config.pre_grad_custom_pass)
 
 

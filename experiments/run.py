@@ -40,8 +40,6 @@ EXPERIMENTS = {
     "layers-on-h100": ("H100, torch", 'SEED=${SEED:-128} python3 $HERE/measure.py "$@"'),
     "logic-on-h200": ("nothing", f"""origami logic eval --folds 5 --arch sm90@h200 --records {DATA}/grids/slides/h200
         origami logic eval --folds 5 --arch sm90@h200"""),
-    "logic-classifiers": ("numpy 2.4.6, scikit-learn 1.9.1", "python3 $ROOT/experiments/logic-on-h200/compare.py origami"),
-    "lookup-table": ("H100, torch 2.11", 'python3 $HERE/measure.py $OUT/result.json --layers 4 --turns 1 "$@"'),
     "many-gpus-simulated": ("Go, an hour", "make many-gpus"),
     "mma-on-h200": ("nothing", "origami --arch sm90@h200 --model reference bench --kernel mma"),
     "mma-peak": ("H200", "make cuda-test && bin/cuda.test -test.run xxx -test.bench OfPeak -test.benchtime 150x"),
@@ -93,6 +91,8 @@ EXPERIMENTS = {
 # The last commit with the programs below. Nothing that ships rests on another run of them.
 COMMIT = "8911d3c7"
 IN_GIT = {
+    "lookup-table": ("H100, torch 2.11", 'python3 $HERE/measure.py $OUT/result.json --layers 4 --turns 1 "$@"'),
+    "logic-classifiers": ("numpy 2.4.6, scikit-learn 1.9.1", "python3 $ROOT/experiments/logic-on-h200/compare.py origami"),
     "advice-on-h100": ("H100, torch", 'python3 $HERE/measure.py origami $OUT/result.jsonl "$@"'),
     "epilogues-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
     "experts-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),

@@ -86,13 +86,12 @@ EXPERIMENTS = {
         python3 $HERE/measure.py $OUT/tables/*.json"""),
     "wgmma-on-h200": ("nothing", f"""
         origami bench --arch sm90@h200 --kernel wgmma --records {DATA}/h200-wgmma/both/wgmma-builtin-test
-        origami bench --arch sm90@h200 --kernel wgmma --records {DATA}/h200-wgmma/random/wgmma-test"""),}
+        origami bench --arch sm90@h200 --kernel wgmma --records {DATA}/h200-wgmma/random/wgmma-test"""),
+}
 
 # The last commit with the programs below. Nothing that ships rests on another run of them.
 COMMIT = "8911d3c7"
 IN_GIT = {
-    "lookup-table": ("H100, torch 2.11", 'python3 $HERE/measure.py $OUT/result.json --layers 4 --turns 1 "$@"'),
-    "logic-classifiers": ("numpy 2.4.6, scikit-learn 1.9.1", "python3 $ROOT/experiments/logic-on-h200/compare.py origami"),
     "advice-on-h100": ("H100, torch", 'python3 $HERE/measure.py origami $OUT/result.jsonl "$@"'),
     "epilogues-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
     "experts-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
@@ -100,6 +99,8 @@ IN_GIT = {
     "inductor-on-h200": ("H200, torch", """python3 $HERE/measure.py all --out $OUT/result.json "$@"
         python3 $HERE/table.py $OUT/result.json"""),
     "layers-held": ("H100, torch", "python3 $ROOT/experiments/layers-on-h100/held.py"),
+    "logic-classifiers": ("numpy 2.4.6, scikit-learn 1.9.1", "python3 $ROOT/experiments/logic-on-h200/compare.py origami"),
+    "lookup-table": ("H100, torch 2.11", 'python3 $HERE/measure.py $OUT/result.json --layers 4 --turns 1 "$@"'),
     "persistent-inductor": ("H100, torch 2.11", """
         python3 $ROOT/experiments/persistent-on-h100/inductor.py $OUT/inductor.json "$@"
         python3 $ROOT/experiments/persistent-on-h100/orders.py $OUT/inductor.json"""),
@@ -109,7 +110,8 @@ IN_GIT = {
     "torch-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
     "triton-pick-on-h200": ("H200, torch, triton", 'python3 $HERE/bench_triton.py run $OUT/result.json "$@"'),
     "two-gpus": ("two H100s, torch", 'python3 $HERE/tune.py "$@"'),
-    "wgmma-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),}
+    "wgmma-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
+}
 
 
 def checkout(folder):

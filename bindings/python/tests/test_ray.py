@@ -31,7 +31,7 @@ TIMES, FOLDER, PACE = {times!r}, {folder!r}, {pace}
 
 
 def setUpModule():
-    missing = [name for name in ("ray", "grpc", "cryptography") if not importlib.util.find_spec(name)]
+    missing = [name for name in ("ray", "grpc") if not importlib.util.find_spec(name)]
     if not missing and not ORIGAMI.exists():
         missing = [str(ORIGAMI)]
     if missing and os.environ.get("ORIGAMI_REQUIRE_RAY") != "1":

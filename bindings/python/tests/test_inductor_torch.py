@@ -464,7 +464,7 @@ class Cublas(Lowered):
         return len(triton), len(aten)
 
     FAST = ((2048, 1024),), ((1024, 12288), torch.bfloat16, True)  # cuBLAS is predicted to take 0.83 of the pick's time
-    SLOW = ((16, 4096),), ((4096, 4096), torch.bfloat16, True)  # and 1.12 here
+    SLOW = ((16, 4096),), ((4096, 4096), torch.bfloat16, True)  # and 1.14 here
 
     def test_taken_alone_where_it_is_clearly_faster(self):
         self.assertEqual(self.chosen(torch.mm, *self.FAST), (0, 1))
@@ -479,7 +479,7 @@ class Cublas(Lowered):
         self.assertEqual(self.chosen(torch.mm, *self.SLOW), (1, 1))
         row, = oi.report()
         self.assertFalse(row.cublas_alone)
-        self.assertRegex(str(row), r" and 1 more, timed; predicted 10.5 µs .*, dram bound; cuBLAS 11.8 µs; the next")
+        self.assertRegex(str(row), r" and 1 more, timed; predicted 10.5 µs .*, dram bound; cuBLAS 12 µs; the next")
 
     def test_timed_beside_several(self):
         for top in (4, "auto"):
@@ -506,7 +506,7 @@ class Cublas(Lowered):
         self.assertAlmostEqual(self.cublas(self.model, known), 133e-6, delta=5e-6)
         along_m = known | {"trans_a": True}
         self.assertEqual(self.cublas(self.model, along_m), self.cublas(self.model, known))
-        for other in (known | {"k": 4097}, known | {"n": 6145}, along_m | {"m": 2047}, known | {"dtype": "fp32"},
+        for other in (known | {"k": 4097}, known | {"n": 6145}, along_m | {"m": 2047}, known | {"dtype": "fp32", "out_dtype": "fp32"},
                       known | {"align": (2, 16, 16)}, known | {"dtype": "fp8_e5m2"}, known | {"batch": 4}):
             self.assertIsNone(self.cublas(self.model, other), other)
         self.assertLess(self.cublas(Model("sm90", "h100"), known), 150e-6)
@@ -713,7 +713,7 @@ class Pinned(Lowered):
         self.assertEqual(len(keys), 2)
 
     def test_what_has_no_table(self):
-        for problems, why in ((None, "nothing was compiled"), ([dict(m=512, n=4096, k=4097)], "aten=False"),
+        for problems, why in ((None, "no product was compiled"), ([dict(m=512, n=4096, k=4097)], "aten=False"),
                               ([dict(m=16, n=4096, k=4096, dtype="fp8")], "has scales"), ([dict(m=1, n=1, k=1, lda=2)], "has 'lda'")):
             with self.assertRaisesRegex(oi.Error, why):
                 oi.pin(self.folder / "none.py", problems, model=self.model)

@@ -24,20 +24,19 @@ HERE = pathlib.Path(__file__).parent
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
 
 
-PLAIN = {"m": 2, "n": 3, "k": 4, "batch": 1, "a_major": "MAJOR_K", "b_major": "MAJOR_N", "element_type": "ELEMENT_TYPE_BF16"}
-
-
 def problem(**change):
-    return _wire.message("Problem")(**PLAIN | change)
-
-
-def configs(**change):
-    numbers = dict(zip(_wire._COLUMNS, ([128], [64], [32], [8], [4], [3], [1])))
-    return _wire.message("Configs")(**numbers | {"kernels": ["toy"]} | change)
-
-
-def run(*arguments):
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=ENVIRONMENT)
+    return _wire.message("Problem")(
+        **{
+            "m": 2,
+            "n": 3,
+            "k": 4,
+            "batch": 1,
+            "a_major": "MAJOR_K",
+            "b_major": "MAJOR_N",
+            "element_type": "ELEMENT_TYPE_BF16",
+        }
+        | change
+    )
 
 
 class Conversions(unittest.TestCase):
@@ -105,22 +104,32 @@ class Conversions(unittest.TestCase):
                 _wire.from_problem(problem(**change))
 
     def test_config(self):
-        both = {"kernels": ["other", "triton"]}
-        c = _wire.from_config(configs(**both, kernel=[1]))
+        columns = dict(
+            block_m=[128],
+            block_n=[64],
+            block_k=[32],
+            group_m=[8],
+            num_warps=[4],
+            num_stages=[3],
+            split_k=[1],
+            kernels=["other", "triton"],
+        )
+        c = _wire.from_config(_wire.message("Configs")(**columns, kernel=[1]))
         self.assertEqual(c, Config("triton", 128, 64, 32, 8, 4, 3, 1))
         self.assertEqual(str(c), "128x64x32 w4 s3 g8")
-        self.assertEqual(_wire.from_config(configs(**both)).kernel, "other")
+        self.assertEqual(_wire.from_config(_wire.message("Configs")(**columns)).kernel, "other")
         self.assertEqual(str(Config("cublas")), "cublas")
         for change in ({"block_m": [0]}, {"split_k": [-1]}, {"num_stages": [4097]}, {"group_m": [-1]}):
             with self.assertRaisesRegex(InputError, "outside 1 to 4096"):
-                _wire.from_config(configs(**change))
-        self.assertEqual(_wire.from_config(configs(group_m=[0])).group_m, 0)
+                _wire.from_config(_wire.message("Configs")(**columns | change))
+        self.assertEqual(_wire.from_config(_wire.message("Configs")(**columns | {"group_m": [0]})).group_m, 0)
         for change in ({"kernel": [2]}, {"kernels": []}, {"block_m": []}, {"block_m": [1, 2]}, {"kernel": [0, 1]}):
             with self.assertRaisesRegex(InputError, "malformed request"):
-                _wire.from_config(configs(**both | change))
+                _wire.from_config(_wire.message("Configs")(**columns | change))
 
     def test_named_axes(self):
-        q = configs()
+        numbers = dict.fromkeys(_wire._COLUMNS, [2])
+        q = _wire.message("Configs")(kernels=["new"], **numbers)
         self.assertEqual(_wire.from_config(q).axes, ())
         q.axes.add(name="vector", values=["8"], index=[1])
         q.axes.add(name="cluster", values=["2x1", "4x1"], index=[2])
@@ -128,17 +137,22 @@ class Conversions(unittest.TestCase):
         c = _wire.from_config(q)
         self.assertEqual(c.axes, (("cluster", "4x1"), ("vector", "8")))
         self.assertEqual((c.axis("cluster", "1x1"), c.axis("schedule", "simple")), ("4x1", "simple"))
-        self.assertEqual(str(c), "128x64x32 w4 s3 g8 cluster=4x1 vector=8")
+        self.assertEqual(str(c), "2x2x2 w2 s2 g2 k2 cluster=4x1 vector=8")
         for column in ({"index": []}, {"index": [2]}, {"index": [1, 1]}):
-            bad = configs()
+            bad = _wire.message("Configs")(kernels=["new"], **numbers)
             bad.axes.add(name="cluster", values=["2x1"], **column)
             with self.assertRaises(InputError):
                 _wire.from_config(bad)
 
     def test_executors_get_only_what_they_heed(self):
-        config, axes = configs(), configs()
+        config = _wire.message("Configs")(kernels=["new"], **dict.fromkeys(_wire._COLUMNS, [2]))
+        axes = _wire.message("Configs")()
+        axes.CopyFrom(config)
         axes.axes.add(name="cluster", values=["2x1"], index=[1])
-        plain, e5m2, padded = problem(), problem(element_type="ELEMENT_TYPE_FP8_E5M2"), problem(lda=16)
+        numbers = {"m": 8, "n": 8, "k": 8, "batch": 1, "a_major": "MAJOR_K", "b_major": "MAJOR_N"}
+        plain = _wire.message("Problem")(element_type="ELEMENT_TYPE_FP16", **numbers)
+        e5m2 = _wire.message("Problem")(element_type="ELEMENT_TYPE_FP8_E5M2", **numbers)
+        padded = _wire.message("Problem")(element_type="ELEMENT_TYPE_FP16", lda=16, **numbers)
 
         class Reached(Exception):
             pass
@@ -155,15 +169,15 @@ class Conversions(unittest.TestCase):
             request = _wire.message("CompileRequest")(problem=problem, config=config)
             _serve.ExecutorService(provider).compile(request, None)
 
-        for p, c, knows in (
+        for problem, c, knows in (
             (plain, config, {}), (plain, axes, {"named_axes": True}), (padded, config, {"whole_problems": True}),
             (e5m2, config, {"whole_problems": True}),
         ):
             with self.assertRaises(Reached):
-                compile(p, c, **knows)
-        for p, c, heeds in ((plain, axes, "named axes"), (padded, config, "leading"), (e5m2, config, "fp8_e5m2")):
+                compile(problem, c, **knows)
+        for problem, c, heeds in ((plain, axes, "named axes"), (padded, config, "leading"), (e5m2, config, "fp8_e5m2")):
             with self.assertRaisesRegex(InputError, heeds):
-                compile(p, c)
+                compile(problem, c)
 
     def test_measure(self):
         request = _wire.message("MeasureRequest")
@@ -206,8 +220,19 @@ class Service(unittest.TestCase):
         self.addCleanup(self.patch.stop)
 
     def compile(self, stages=2):
-        request = _wire.message("CompileRequest")(problem=problem(), config=configs(num_stages=[stages]))
-        return self.service.compile(request, self.context).kernel
+        config = _wire.message("Configs")(
+            block_m=[64],
+            block_n=[64],
+            block_k=[64],
+            group_m=[8],
+            num_warps=[4],
+            num_stages=[stages],
+            split_k=[1],
+            kernels=["toy"],
+        )
+        return self.service.compile(
+            _wire.message("CompileRequest")(problem=problem(), config=config), self.context
+        ).kernel
 
     def release(self, number):
         self.service.release(_wire.message("ReleaseRequest")(kernel=number), self.context)
@@ -263,11 +288,20 @@ class Service(unittest.TestCase):
 
 class Process(unittest.TestCase):
     def test_describe(self):
-        who = {"name": "toy", "version": "1.2.3"}
-        self.assertEqual(json.loads(run(HERE / "toy.py", "describe").stdout), {"info": who, "protocols": [2], "executor": who})
+        out = subprocess.run(
+            [sys.executable, HERE / "toy.py", "describe"], capture_output=True, text=True, env=ENVIRONMENT, check=True
+        )
+        self.assertEqual(
+            json.loads(out.stdout),
+            {
+                "info": {"name": "toy", "version": "1.2.3"},
+                "protocols": [2],
+                "executor": {"name": "toy", "version": "1.2.3"},
+            },
+        )
 
     def test_by_hand(self):
-        out = run(HERE / "toy.py")
+        out = subprocess.run([sys.executable, HERE / "toy.py"], capture_output=True, text=True, env=ENVIRONMENT)
         self.assertEqual((out.returncode, out.stdout), (2, ""))
         self.assertIn("this is the plugin toy 1.2.3 of origami", out.stderr)
 
@@ -303,13 +337,22 @@ class Connection(unittest.TestCase):
     """A plugin's process, met by a client of gRPC."""
 
     def start(self, **environment):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        folder = folder.name
-        environment = ENVIRONMENT | {_serve.COOKIE[0]: _serve.COOKIE[1], "PLUGIN_UNIX_SOCKET_DIR": folder,
-                                     _serve.ENV_WATCH: "stdin"} | environment
-        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        process = subprocess.Popen([sys.executable, HERE / "toy.py"], **pipes, text=True, env=environment)
+        folder = (
+            self.enterContext(tempfile.TemporaryDirectory()) if hasattr(self, "enterContext") else tempfile.mkdtemp()
+        )
+        environment = (
+            ENVIRONMENT
+            | {_serve.COOKIE[0]: _serve.COOKIE[1], "PLUGIN_UNIX_SOCKET_DIR": folder, _serve.ENV_WATCH: "stdin"}
+            | environment
+        )
+        process = subprocess.Popen(
+            [sys.executable, HERE / "toy.py"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
         self.addCleanup(process.__exit__, None, None, None)
         self.addCleanup(process.kill)
         line = process.stdout.readline().strip().split("|")

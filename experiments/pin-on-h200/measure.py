@@ -82,14 +82,9 @@ def base(tuner):
 def caught(function, act, launched):
     """Calls a function; act(tuner, args, kwargs) stands before the first launch of each autotuned kernel."""
     from cases import KNOWN
-    from triton.runtime.autotuner import Autotuner
+    from origami_gemm.pin._launch import replaced
 
-    classes, todo, seen = [], [Autotuner], set()
-    while todo:
-        one = todo.pop()
-        todo += one.__subclasses__()
-        if "run" in one.__dict__:
-            classes.append((one, one.run))
+    seen = set()
 
     def run(self, *args, **kwargs):
         name = base(self).__name__
@@ -106,13 +101,8 @@ def caught(function, act, launched):
             config.pre_hook({**dict(zip(self.arg_names, args)), **kwargs, **config.all_kwargs()})
         return self.fn.run(*args, **kwargs, **config.all_kwargs())
 
-    for one, _ in classes:
-        one.run = run
-    try:
+    with replaced(run):
         function()
-    finally:
-        for one, own in classes:
-            one.run = own
 
 
 def pick(tuner, args, kwargs):

@@ -73,9 +73,8 @@ class Launches(list):
 
 
 @contextlib.contextmanager
-def everywhere(arch=None, trips=None, launched=True):
-    """Pins all autotuned kernels that are launched in a block, those of other packages too. With launched false nothing
-    is launched, so that the block needs no GPU, and outputs are not written. It gives a Launches."""
+def replaced(run):
+    """Has all autotuned kernels run so, in a block."""
     from triton.runtime.autotuner import Autotuner
 
     classes, all_of = [], [Autotuner]
@@ -84,6 +83,18 @@ def everywhere(arch=None, trips=None, launched=True):
         all_of += one.__subclasses__()
         if "run" in one.__dict__:
             classes.append((one, one.run))
+            one.run = run
+    try:
+        yield
+    finally:
+        for one, own in classes:
+            one.run = own
+
+
+@contextlib.contextmanager
+def everywhere(arch=None, trips=None, launched=True):
+    """Pins all autotuned kernels that are launched in a block, those of other packages too. With launched false nothing
+    is launched, so that the block needs no GPU, and outputs are not written. It gives a Launches."""
     out = Launches()
 
     def run(self, *args, **kwargs):
@@ -92,10 +103,5 @@ def everywhere(arch=None, trips=None, launched=True):
             out.append((self, {**dict(zip(self.arg_names, args)), **kwargs}, kwargs.get("grid"), choice))
         return launch(self, args, kwargs, arch, trips) if launched else None
 
-    for one, _ in classes:
-        one.run = run
-    try:
+    with replaced(run):
         yield out
-    finally:
-        for one, own in classes:
-            one.run = own

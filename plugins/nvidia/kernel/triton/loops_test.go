@@ -12,7 +12,7 @@ import (
 )
 
 // A family says of each kernel whether ptxas serialises its wgmma instructions, as the assembled loops show: in the
-// files that plugins/triton/tools/gather_loops.py wrote, they wait more than once per K step. It cannot be seen of a
+// files that plugins/triton/tools/gather.py wrote, they wait more than once per K step. It cannot be seen of a
 // loop with a single instruction. Of 8-bit integers, Triton waits for all instructions once, in front of the copies.
 func TestSerial(t *testing.T) {
 	for _, test := range []struct {

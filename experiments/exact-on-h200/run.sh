@@ -17,9 +17,10 @@ else
 	export PYTHONPATH=/tmp/exact-site:$HERE
 fi
 run() { echo "== [$SECONDS s] $*"; timeout 460 python3 "$HERE/$1" "${@:2}" || echo "FAILED $*"; }
+bits() { run run.py bits 1 & run run.py bits 2; wait; }
 case $PART in
-all) run run.py contract; run run.py trees; run run.py bits 1; run run.py speed; run run.py step; run run.py bits 2 ;;
-bits) run run.py bits 1; run run.py bits 2 ;;
+all) run run.py contract; run run.py trees; run run.py speed; run run.py step; bits ;;
+bits) bits ;;
 two) run two.py ;;
 *) run run.py "$PART" ;;
 esac

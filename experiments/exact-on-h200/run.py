@@ -284,22 +284,59 @@ def speed():
             torch.cuda.empty_cache()
 
 
+def layer_of(a, b, leaves):
+    key, m = _ops.key_of(a, b, None, "", False, a.dtype, False, True, False, False, leaves)
+    return _layers.registry.layer(key), m
+
+
+def named(pick):
+    return f"{pick.block_m}x{pick.block_n}x{pick.block_k} w{pick.num_warps} s{pick.num_stages} split={pick.split_k} {pick.axes}"
+
+
 def trees():
-    """Prices of trees by leaves."""
-    rows = []
-    for n, k, m in ((4096, 4096, 4096), (4096, 12288, 4096), (4096, 24576, 4096), (4096, 12288, 8192), (4096, 12288, 1024),
-                    (1536, 8960, 2048), (4096, 12288, 256), (4096, 4096, 16)):
-        copies = max(2, min(8, math.ceil(200e6 / (2 * (n * k + m * (n + k))))))
-        pairs = [(half(m, k), half(n, k)) for _ in range(copies)]
-        ways = {"cublas": [lambda x=x, w=w: torch.mm(x, w.t()) for x, w in pairs]}
-        for leaves in (0, 1, 2, 4, 8):
-            if k % (64 * max(1, leaves)) == 0:
-                ways[str(leaves)] = [lambda x=x, w=w, leaves=leaves: OPS.ordered_mm(x, w.t(), leaves) for x, w in pairs]
-        us = timed(ways, copies)
-        rows.append({"n": n, "k": k, "m": m, "us": us})
-        print(n, k, m, {w: f"{t:.1f} ({us['cublas'] / t:.3f})" for w, t in us.items()}, flush=True)
-        save("trees", {"rows": rows, "kernels": kernels()})
+    """Prices of trees by leaves, and how fast the model's first kernels of a tree are."""
+    rows, picks, limit = [], [], most(150)
+
+    def done():
+        save("trees", {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows, "picks": picks})
         torch.cuda.empty_cache()
+
+    for m in (4096, 1024, 8192, 256, 2048):
+        for name, (n, k) in QWEN.items():
+            if time.time() - START > 0.7 * limit:
+                continue
+            copies = max(2, min(8, math.ceil(200e6 / (2 * (n * k + m * (n + k))))))
+            for what, wide in (("forward", k), ("input", n)):
+                pairs = [(half(m, wide), half(n, k).t() if what == "forward" else half(n, k)) for _ in range(copies)]
+                ways = {"cublas": [lambda a=a, b=b: torch.mm(a, b) for a, b in pairs]}
+                for leaves in (0, 2, 4, 8):
+                    ways[str(leaves)] = [lambda a=a, b=b, leaves=leaves: OPS.ordered_mm(a, b, leaves) for a, b in pairs]
+                us = timed(ways, copies)
+                of = {leaves: layer_of(*pairs[0], leaves) for leaves in (0, 2, 4, 8)}
+                rows.append({"layer": name, "n": n, "k": k, "m": m, "product": what, "us": {w: round(t, 2) for w, t in us.items()},
+                             "kernels": {leaves: named(layer.plan(m).pick) for leaves, (layer, m) in of.items()}})
+                print(name, m, what, {w: f"{t:.1f} ({t / us['0']:.3f})" for w, t in us.items()}, rows[-1]["kernels"], flush=True)
+            done()
+    for n, k, m, leaves in ((4096, 4096, 4096, 2), (4096, 4096, 4096, 8), (6144, 4096, 4096, 2), (4096, 12288, 4096, 8), (6144, 4096, 1024, 8),
+                            (4096, 12288, 8192, 2), (4096, 12288, 4096, 4)):
+        if time.time() - START > limit:
+            break
+        pairs = [(half(m, k), half(n, k).t()) for _ in range(2)]
+        layer, _ = layer_of(*pairs[0], leaves)
+        OPS.ordered_mm(*pairs[0], leaves)
+        ways = {}
+        for pick in layer._model()._ranked(layer.key.problem(m), 200):
+            if len(ways) < 12 and (pick.num_stages, pick.axes) not in {(p.num_stages, p.axes) for p, _ in ways.values()
+                                                                     if (p.block_m, p.block_n) == (pick.block_m, pick.block_n)}:
+                ways[named(pick)] = pick, pick.seconds
+        us = {}
+        for way, (pick, seconds) in ways.items():
+            _ops._calls.clear()
+            layer.plans[m] = layer._load(m, pick)
+            us[way] = [round(seconds * 1e6, 1), round(timed({"": [lambda a=a, b=b: OPS.ordered_mm(a, b, leaves) for a, b in pairs]}, 2)[""], 1)]
+        picks.append({"n": n, "k": k, "m": m, "leaves": leaves, "predicted and measured us": us})
+        print(picks[-1], flush=True)
+        done()
 
 
 class Layer(torch.nn.Module):
@@ -436,8 +473,13 @@ def summary():
                 print(f"    beside one order: {geomean(prices):.3f} of the time, at most {max(prices):.3f}")
     for name, way in (read("step") or {"ways": {}})["ways"].items():
         print("step,", name, {k: v for k, v in way.items() if k not in ("all", "digests")})
-    for row in (read("trees") or {"rows": []})["rows"]:
-        print("leaves:", row["n"], row["k"], row["m"], {w: round(t / row["us"]["0"], 3) for w, t in row["us"].items()})
+    rows = (read("trees") or {"rows": []})["rows"]
+    for what in ("forward", "input"):
+        for leaves in ("2", "4", "8"):
+            for low, high in ((1, 8192), (8193, 1 << 20)):  # by the length of the sums
+                prices = [r["us"][leaves] / r["us"]["0"] for r in rows if r["product"] == what and low <= (r["k"] if what == "forward" else r["n"]) <= high]
+                if prices:
+                    print(f"{what}, {leaves} leaves, sums of {low} to {high}: {geomean(prices):.3f} of one order's time, at most {max(prices):.3f}")
     print("contract:", (read("contract") or {}).get("count"))
 
 

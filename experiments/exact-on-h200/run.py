@@ -71,7 +71,7 @@ def split(blocks):
     return parts
 
 
-DRAWS, ANCHORS = 1000, 8
+DRAWS, ANCHORS = 1000, 16
 
 
 def few_kernels():

@@ -28,8 +28,9 @@ class WeightGrad:
         if tokens_per_block < 1 or rest or leaves.bit_count() != 1:
             raise ValueError(f"micro_batch is {micro_batch}; give {tokens_per_block}, tokens_per_block, times a power of two")
         levels = max(1, -(-(batch or micro_batch) // micro_batch)).bit_length()
-        self.tokens_per_block = tokens_per_block
-        self.sums = torch.zeros((levels, *weight.shape), dtype=torch.float32, device=weight.device)
+        self.tokens_per_block, self.shape = tokens_per_block, weight.shape
+        shape = weight.shape if weight.dim() > 1 else (len(weight), _ops.COLUMNS)
+        self.sums = torch.zeros((levels, *shape), dtype=torch.float32, device=weight.device)
         self.rows = torch.tensor([0, leaves.bit_length() - 1])
 
     def finish(self, dtype: torch.dtype | None = None) -> Tensor:
@@ -42,6 +43,7 @@ class WeightGrad:
         for left in waiting[1:]:
             total = left + total
         self.rows[0] = 0
+        total = total if len(self.shape) > 1 else total[:, 0]
         return total.to(dtype or torch.float32, copy=True)
 
 
@@ -52,35 +54,51 @@ class Exact(torch.nn.Linear):
         return _ops.linear(input, self.weight, self.bias, invariant=True, leaves=self.origami_leaves, grad=self.origami_grad)
 
 
+class ExactNorm(torch.nn.RMSNorm):
+    """A torch.nn.RMSNorm whose weight's gradient adds rows in one order. Each row's is rounded to the weight's type before."""
+
+    def forward(self, input):
+        grad = self.origami_grad
+        return _ops._ops.ordered_rms_norm(input, self.weight, self.eps, grad.tokens_per_block, grad.sums, grad.rows)
+
+
+EXACT = {torch.nn.Linear: Exact, torch.nn.RMSNorm: ExactNorm}
+
+
 class Training:
     """What exact() returns."""
 
     def __init__(self, layers):
         self.layers = layers
 
-    def finish(self) -> None:
-        """Sets the gradients of the weights, after the last micro-batch of a step."""
+    def finish(self, group: dist.ProcessGroup | None = None) -> None:
+        """Sets the gradients of the weights, after the last micro-batch of a step. A group's ranks, a power of two, have equal
+        parts of the step, and get the gradients of all of it, in a tree."""
         for one in self.layers:
-            one.weight.grad = one.origami_grad.finish(one.weight.dtype)
+            if group is None:
+                one.weight.grad = one.origami_grad.finish(one.weight.dtype)
+            else:
+                one.weight.grad = tree_all_reduce(one.origami_grad.finish(), group, one.weight.dtype)
 
     def restore(self) -> None:
         """Undoes exact()."""
         for one in self.layers:
-            one.__class__ = torch.nn.Linear
+            one.__class__ = one.__class__.__base__
             del one.origami_grad, one.origami_leaves
 
 
 def exact(module: torch.nn.Module, tokens_per_block: int, micro_batch: int | None = None, batch: int | None = None,
           leaves: int | tuple[int, int] = 0) -> Training:
     """Makes each torch.nn.Linear of a module call linear(..., invariant=True), with a WeightGrad for its weight and the
-    leaves. A bias has no gradient over micro-batches: it must not ask for one."""
-    layers = [one for one in module.modules() if type(one) is torch.nn.Linear]
+    leaves, and gives the weight of each torch.nn.RMSNorm of one dimension a WeightGrad too. A bias has no gradient over
+    micro-batches: it must not ask for one."""
+    layers = [one for one in module.modules() if type(one) in EXACT and one.weight is not None and one.weight.dim() == 2 - (type(one) is torch.nn.RMSNorm)]
     for one in layers:
-        if one.bias is not None and one.bias.requires_grad and (batch or 0) > (micro_batch or tokens_per_block):
+        if getattr(one, "bias", None) is not None and one.bias.requires_grad and (batch or 0) > (micro_batch or tokens_per_block):
             raise ValueError("a bias asks for a gradient, which has no order over micro-batches; give one micro-batch, or no bias")
         _ops.pair(leaves)
         one.origami_leaves, one.origami_grad = leaves, WeightGrad(one.weight, tokens_per_block, micro_batch, batch)
-        one.__class__ = Exact
+        one.__class__ = EXACT[type(one)]
     return Training(layers)
 
 

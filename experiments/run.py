@@ -26,7 +26,7 @@ EXPERIMENTS = {
         for t in fp16 tf32; do origami --arch sm90@h200 logic eval --records deepbench-$t/h200-nn \\
             --records deepbench-$t/h200-nt --records deepbench-$t/h200-tn; done"""),
     "epilogues-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
-    "exact-on-h200": ("H200, torch", 'bash $HERE/run.sh "${@:-all}"'),
+    "exact-on-h200": ("H200, torch", 'bash $HERE/run.sh "$@"'),
     "experts-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
     "fit-on-h200": ("nothing", f"""
         origami --device-file $HERE/h200-blank.yaml fit --records {DATA}/h200-triton --output $OUT/fitted.yaml

@@ -295,7 +295,7 @@ def named(pick):
 
 def trees():
     """Prices of trees by leaves, and how fast the model's first kernels of a tree are."""
-    rows, picks, limit = [], [], most(150)
+    rows, picks, limit = [], [], most(120)
 
     def done():
         save("trees", {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows, "picks": picks})
@@ -342,8 +342,9 @@ def trees():
 class Layer(torch.nn.Module):
     """A decoder layer of Qwen3-8B without biases."""
 
-    def __init__(self, hidden=4096, heads=32, groups=8, head=128, wide=12288):
+    def __init__(self, by_sequence, hidden=4096, heads=32, groups=8, head=128, wide=12288):
         super().__init__()
+        self.by_sequence = by_sequence
         make = lambda i, o: torch.nn.Linear(i, o, bias=False)
         self.heads, self.groups, self.head = heads, groups, head
         self.qkv, self.o = make(hidden, (heads + 2 * groups) * head), make(heads * head, hidden)
@@ -355,24 +356,28 @@ class Layer(torch.nn.Module):
         q, k, v = self.qkv(self.before(x)).split([self.heads * self.head, self.groups * self.head, self.groups * self.head], -1)
         q, k, v = (z.view(b, t, -1, self.head).transpose(1, 2) for z in (q, k, v))
         with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION):
-            y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+            y = torch.cat([torch.nn.functional.scaled_dot_product_attention(*one, is_causal=True, enable_gqa=True)
+                           for one in (zip(*(z.split(1) for z in (q, k, v))) if self.by_sequence else [(q, k, v)])])
         x = x + self.o(y.transpose(1, 2).reshape(b, t, -1))
         gate, up = self.gate_up(self.behind(x)).chunk(2, -1)
         return x + self.down(torch.nn.functional.silu(gate) * up)
 
 
 def step():
-    """Times of a training step, and whether two runs, in one micro-batch and in two, agree."""
+    """Times of a training step, and whether two runs, in one micro-batch and in four, agree. The gradient of flash attention has
+    an order that depends on the sequences of a launch: so the last two ways have one launch for each."""
     result, sequence, batch = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "ways": {}}, 2048, 4
     torch.manual_seed(1)
     x, target = half(batch, sequence, 4096), half(batch, sequence, 4096)
-    for way, deterministic, leaves in (("plain", False, None), ("deterministic", True, None), ("one order", True, 0), ("tree", True, (8, 8))):
+    for way, deterministic, leaves, by_sequence in (
+            ("plain", False, None, False), ("deterministic", True, None, False), ("one order, one attention", True, 0, False),
+            ("one order", True, 0, True), ("tree", True, (2, 2), True)):
         for compiled in (False, True):
             name = f"{way}{' compiled' if compiled else ''}"
             try:
                 torch.use_deterministic_algorithms(deterministic)
                 torch.manual_seed(2)
-                model = torch.nn.Sequential(Layer(), Layer()).to("cuda", torch.bfloat16)
+                model = torch.nn.Sequential(Layer(by_sequence), Layer(by_sequence)).to("cuda", torch.bfloat16)
                 training = None if leaves is None else og.exact(model, sequence, sequence, sequence * batch, leaves)
                 optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
                 run = torch.compile(model) if compiled else model
@@ -386,7 +391,7 @@ def step():
                 digests = []
                 for micro in (batch, 1, batch):
                     one(micro)
-                    digests.append([digest(model[0].qkv.weight.grad), digest(model[1].down.weight.grad)])
+                    digests.append({of: digest(p.grad) for of, p in model.named_parameters()})
                     optimizer.zero_grad()
                 times = []
                 for i in range(8):
@@ -398,14 +403,15 @@ def step():
                     end.record()
                     end.synchronize()
                     times.append(begin.elapsed_time(end))
-                result["ways"][name] = {"ms": statistics.median(times[2:]), "all": times, "again_equal": digests[0] == digests[2],
-                                        "micro_batches_equal": digests[0] == digests[1], "digests": digests[0]}
+                others = lambda run: [of for of, one in digests[0].items() if one != digests[run][of]]
+                result["ways"][name] = {"ms": statistics.median(times[2:]), "all": times, "again_other": others(2),
+                                        "micro_batches_other": others(1), "digests": digests[0]}
                 del model, training, optimizer
             except Exception as e:
                 result["ways"][name] = {"error": f"{type(e).__name__}: {e}"[:600]}
             torch._dynamo.reset()
             torch.cuda.empty_cache()
-            print(name, result["ways"][name], flush=True)
+            print(name, {of: v for of, v in result["ways"][name].items() if of != "digests"}, flush=True)
             save("step", result)
     torch.use_deterministic_algorithms(False)
 

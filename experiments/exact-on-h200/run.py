@@ -122,8 +122,8 @@ def bits(seed):
     _layers._compiler = concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1)
     with concurrent.futures.ThreadPoolExecutor(32) as pool:
         shapes = [Shape(n, k, sizes, pool) for n, k in sorted(SHAPES, key=lambda s: s[0] * s[1])]
-        for number, shape in enumerate(shapes, 1):
-            rows.append(of_shape(shape, seed, sizes, START + limit * (number + 2) / (len(shapes) + 2)))
+        for shape in shapes:
+            rows.append(of_shape(shape, seed, sizes, START + limit))
             save(f"bits-{seed}", {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows})
         pool.shutdown(cancel_futures=True)
 

@@ -4,9 +4,9 @@
 
 bits      random M, rows, micro-batches and ranks (simulated on one GPU) against one whole product, eager and compiled, 1,000
           draws of each layer. Two processes, with seeds of their own, have the same digests of the whole products.
-speed     the products of Qwen3-8B's layers, forward and both gradients, beside cuBLAS: medians of CUDA graphs whose weights do
-          not fit into the L2
-trees     times by the number of leaves
+speed     the products of Qwen3-8B's layers, forward and both gradients, beside cuBLAS, in one order and in trees: medians of
+          CUDA graphs whose weights do not fit into the L2
+trees     the model's first kernels of trees
 step      a training step of two layers of Qwen3-8B, plain, with PyTorch's deterministic algorithms, and in one order"""
 
 import concurrent.futures
@@ -246,16 +246,9 @@ def products(n, k, m, copies):
     plain = lambda a, b: lambda: torch.mm(a, b)
     weight = lambda g, x, tokens: lambda: OPS.ordered_weight_grad(g, x, tokens)
     triples = list(zip(xs, ws, gs))
-    yield "forward", {"cublas": [plain(x, w.t()) for x, w, _ in triples],
-                      "one order": [ordered(x, w.t(), 0) for x, w, _ in triples],
-                      "one leaf": [ordered(x, w.t(), 1) for x, w, _ in triples],
-                      "two leaves": [ordered(x, w.t(), 2) for x, w, _ in triples],
-                      "tree": [ordered(x, w.t(), leaves_of(k)) for x, w, _ in triples]}
-    yield "input", {"cublas": [plain(g, w) for _, w, g in triples],
-                    "one order": [ordered(g, w, 0) for _, w, g in triples],
-                    "one leaf": [ordered(g, w, 1) for _, w, g in triples],
-                    "two leaves": [ordered(g, w, 2) for _, w, g in triples],
-                    "tree": [ordered(g, w, leaves_of(n)) for _, w, g in triples]}
+    for what, pairs in (("forward", [(x, w.t()) for x, w, _ in triples]), ("input", [(g, w) for _, w, g in triples])):
+        yield what, {"cublas": [plain(a, b) for a, b in pairs], "one order": [ordered(a, b, 0) for a, b in pairs],
+                     **{f"{leaves} leaves": [ordered(a, b, leaves) for a, b in pairs] for leaves in (2, 4, 8)}}
     ways = {"cublas": [plain(g.t(), x) for x, _, g in triples], "one order": [weight(g, x, 0) for x, _, g in triples]}
     for tokens in (1024, 2048, 4096):
         if m > tokens:
@@ -284,45 +277,20 @@ def speed():
             torch.cuda.empty_cache()
 
 
-def layer_of(a, b, leaves):
-    key, m = _ops.key_of(a, b, None, "", False, a.dtype, False, True, False, False, leaves)
-    return _layers.registry.layer(key), m
-
-
 def named(pick):
     return f"{pick.block_m}x{pick.block_n}x{pick.block_k} w{pick.num_warps} s{pick.num_stages} split={pick.split_k} {pick.axes}"
 
 
 def trees():
-    """Prices of trees by leaves, and how fast the model's first kernels of a tree are."""
-    rows, picks, limit = [], [], most(120)
-
-    def done():
-        save("trees", {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows, "picks": picks})
-        torch.cuda.empty_cache()
-
-    for m in (4096, 1024, 8192, 256, 2048):
-        for name, (n, k) in QWEN.items():
-            if time.time() - START > 0.7 * limit:
-                continue
-            copies = max(2, min(8, math.ceil(200e6 / (2 * (n * k + m * (n + k))))))
-            for what, wide in (("forward", k), ("input", n)):
-                pairs = [(half(m, wide), half(n, k).t() if what == "forward" else half(n, k)) for _ in range(copies)]
-                ways = {"cublas": [lambda a=a, b=b: torch.mm(a, b) for a, b in pairs]}
-                for leaves in (0, 2, 4, 8):
-                    ways[str(leaves)] = [lambda a=a, b=b, leaves=leaves: OPS.ordered_mm(a, b, leaves) for a, b in pairs]
-                us = timed(ways, copies)
-                of = {leaves: layer_of(*pairs[0], leaves) for leaves in (0, 2, 4, 8)}
-                rows.append({"layer": name, "n": n, "k": k, "m": m, "product": what, "us": {w: round(t, 2) for w, t in us.items()},
-                             "kernels": {leaves: named(layer.plan(m).pick) for leaves, (layer, m) in of.items()}})
-                print(name, m, what, {w: f"{t:.1f} ({t / us['0']:.3f})" for w, t in us.items()}, rows[-1]["kernels"], flush=True)
-            done()
+    """How fast the model's first kernels of a tree are beside each other."""
+    picks, limit = [], most(120)
     for n, k, m, leaves in ((4096, 4096, 4096, 2), (4096, 4096, 4096, 8), (6144, 4096, 4096, 2), (4096, 12288, 4096, 8), (6144, 4096, 1024, 8),
                             (4096, 12288, 8192, 2), (4096, 12288, 4096, 4)):
         if time.time() - START > limit:
             break
         pairs = [(half(m, k), half(n, k).t()) for _ in range(2)]
-        layer, _ = layer_of(*pairs[0], leaves)
+        key, _ = _ops.key_of(*pairs[0], None, "", False, torch.bfloat16, False, True, False, False, leaves)
+        layer = _layers.registry.layer(key)
         OPS.ordered_mm(*pairs[0], leaves)
         ways = {}
         for pick in layer._model()._ranked(layer.key.problem(m), 200):
@@ -336,7 +304,8 @@ def trees():
             us[way] = [round(seconds * 1e6, 1), round(timed({"": [lambda a=a, b=b: OPS.ordered_mm(a, b, leaves) for a, b in pairs]}, 2)[""], 1)]
         picks.append({"n": n, "k": k, "m": m, "leaves": leaves, "predicted and measured us": us})
         print(picks[-1], flush=True)
-        done()
+        save("trees", {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "picks": picks})
+        torch.cuda.empty_cache()
 
 
 class Layer(torch.nn.Module):
@@ -479,13 +448,6 @@ def summary():
                 print(f"    beside one order: {geomean(prices):.3f} of the time, at most {max(prices):.3f}")
     for name, way in (read("step") or {"ways": {}})["ways"].items():
         print("step,", name, {k: v for k, v in way.items() if k not in ("all", "digests")})
-    rows = (read("trees") or {"rows": []})["rows"]
-    for what in ("forward", "input"):
-        for leaves in ("2", "4", "8"):
-            for low, high in ((1, 8192), (8193, 1 << 20)):  # by the length of the sums
-                prices = [r["us"][leaves] / r["us"]["0"] for r in rows if r["product"] == what and low <= (r["k"] if what == "forward" else r["n"]) <= high]
-                if prices:
-                    print(f"{what}, {leaves} leaves, sums of {low} to {high}: {geomean(prices):.3f} of one order's time, at most {max(prices):.3f}")
     print("contract:", (read("contract") or {}).get("count"))
 
 

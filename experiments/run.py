@@ -25,7 +25,7 @@ EXPERIMENTS = {
     "deepbench-on-h200": ("nothing", f"""cd {DATA}/grids
         for t in fp16 tf32; do origami --arch sm90@h200 logic eval --records deepbench-$t/h200-nn \\
             --records deepbench-$t/h200-nt --records deepbench-$t/h200-tn; done"""),
-    "exact-on-h200": ("H200, torch", 'bash $HERE/run.sh "${@:-all}"'),
+    "exact-on-h200": ("H200, torch", 'bash $HERE/run.sh "$@"'),
     "fit-on-h200": ("nothing", f"""
         origami --device-file $HERE/h200-blank.yaml fit --records {DATA}/h200-triton --output $OUT/fitted.yaml
         origami --device-file $OUT/fitted.yaml eval --times {DATA}/h200-triton-other

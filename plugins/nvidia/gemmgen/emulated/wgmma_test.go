@@ -113,6 +113,7 @@ func TestReduce(t *testing.T) {
 		{"16x64x64,warps=8,stages=2,split=2,cluster_n=2,tree=8", 16 * 3, 64 * 3, 64 * 16, 1, 8},
 		{"128x32x64,warps=12,stages=2,tree=8", 128 * 3, 32 * 2, 64 * 24, 1, 4},
 		{"64x256x64,warps=8,stages=2,tree=8", 64 * 3, 256, 64 * 8, 1, 2},
+		{"64x256x64,warps=8,stages=4,tree=8", 64 * 3, 256, 64 * 8, 1, 2},
 	} {
 		t.Run(fmt.Sprintf("%s of %dx%dx%d", c.config, c.m, c.n, c.k), func(t *testing.T) {
 			p := gemm.New(c.m, c.n, c.k)
@@ -134,7 +135,7 @@ func TestReduce(t *testing.T) {
 				out := make([]byte, room*threads*20)
 				memory[addressOut] = out
 				if err := Run(Launch{Text: text, Params: pack(text, values), Grid: [3]int{l.GridX, 1, 1},
-					Threads: threads, Backwards: backwards}, memory); err != nil {
+					Threads: threads, Shared: int(limits.SharedMemory), Backwards: backwards}, memory); err != nil {
 					t.Fatal(err)
 				}
 				if got := reduced(t, out, threads, c.k/64); got != tiles {

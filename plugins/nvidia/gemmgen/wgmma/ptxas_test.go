@@ -118,13 +118,15 @@ func TestAssemble(t *testing.T) {
 }
 
 // TestAssembleTrees: kernels whose K is a tree, in a CTA or in several, do not spill, but for the largest tile of one
-// warpgroup behind its loop, where it reads the parts of eight splits.
+// warpgroup behind its loop, where it reads the parts of eight splits, and values of the epilogue of the largest tile with eight
+// leaves, which are read again once a tile.
 func TestAssembleTrees(t *testing.T) {
 	bin := gentest.Ptxas(t)
 	for i, config := range []string{
 		"128x256x64,warps=12,stages=4,cluster=2,tree=8", "256x128x64,warps=12,stages=4,tree=2",
 		"64x256x64,warps=8,stages=5,split=8,tree=8", "128x192x64,warps=12,stages=4,split=2,tree=8",
 		"24x64x64,warps=8,stages=8,split=4,tree=8", "104x192x64,warps=16,stages=5,tree=4",
+		"128x256x64,warps=12,stages=3,tree=2", "128x128x64,warps=12,stages=4,cluster=2,tree=8",
 	} {
 		s := spec(t, config, []string{"kk", "kn", "mn"}[i%3], gemm.BF16, []gemm.DType{gemm.BF16, gemm.FP32}[i%2])
 		if reason, detail := s.Check(hopper); reason != "" {
@@ -134,7 +136,7 @@ func TestAssembleTrees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if registers, spills, err := gentest.Assemble(t, bin, k.Text, hopper.Target); err != nil || spills > []int{0, 0, 184, 0, 0, 0}[i] {
+		if registers, spills, err := gentest.Assemble(t, bin, k.Text, hopper.Target); err != nil || spills > []int{16, 0, 184, 0, 0, 0, 0, 0}[i] {
 			t.Errorf("%s: %d registers, %d bytes of spills, %v", s.name(), registers, spills, err)
 		}
 	}

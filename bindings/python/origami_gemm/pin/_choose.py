@@ -243,6 +243,8 @@ def decided(function, args, made, where, trips, jobs, library):
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, ZeroDivisionError, OverflowError) as e:
             unread = f"{type(e).__name__}: {e}"
             continue
+        if not one["looped"]:
+            described["trips"] = 1.0  # spilled once, not in each trip
         assumed |= set(said)
         kernels.append((entry, described))
     runnable = [c for c in candidates if not c["error"]]

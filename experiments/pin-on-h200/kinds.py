@@ -1,4 +1,4 @@
-"""Public functions of other kinds than scans: reductions and norms, elementwise, permutation, GEMM-like, attention, and
+"""Public functions of other kinds than scans: reductions and norms, elementwise, permutation, GEMM-like, and
 Mamba's chunks; flag-gems 5.0.2, mamba, attorch and TransformerEngine (get.sh kinds). Nothing of these kernels was fitted."""
 
 import importlib
@@ -156,7 +156,7 @@ def cases(torch, device):
         map_ = torch.cat([torch.gather(row, 1, order.long()), order, torch.full((n, 1), k, dtype=torch.int32, device=device)], 1).contiguous()
         y = R(n * k, d)
         return lambda: (te.permute_with_mask_map(x, map_, probs, None, None, n, experts, n * k, d, None),
-                        te.unpermute_with_mask_map(y, map_, None, None, n, experts, d))
+                        te.unpermute_with_mask_map(y, map_, None, None, None, n, experts, d))
 
     # GEMM-like
     @op("gems.mv", [(4096, 4096), (28672, 4096), (2048, 16384)])
@@ -185,13 +185,7 @@ def cases(torch, device):
         x, w, b = R(n, c, s, s), R(o, c, 3, 3), R(o)
         return lambda: gems("conv2d")(x, w, b, padding=1)
 
-    # attention, and chunks of a state space model
-    @op("gems.attention backward", [(4, 16, 2048, 128), (16, 8, 1024, 64), (1, 32, 4096, 128)])
-    def _(b, h, n, d):
-        q, k, v, o, do = (R(b, h, n, d) for _ in range(5))
-        m = R(b, h, n, dtype=torch.float32)
-        return lambda: f("flag_gems.ops.attention", "scaled_dot_product_attention_backward")(do, q, k, v, o, m, None, 0.0, True)
-
+    # chunks of a state space model
     @op("mamba.ssd", [(4, 4096, 24, 64, 1, 128), (1, 16384, 64, 64, 8, 128), (8, 2048, 32, 64, 1, 64)])
     def _(b, t, h, d, g, n):
         x, B, C = R(b, t, h, d, grad=True), R(b, t, g, n, grad=True, scale=.1), R(b, t, g, n, grad=True, scale=.1)

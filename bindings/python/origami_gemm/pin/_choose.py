@@ -242,6 +242,8 @@ def compiled(function, args, made, where, trips, jobs):
                     parsed[one["ttgir"]] = ttgir.parse(one["ttgir"], one["names"])
                 described = work.describe(parsed[one["ttgir"]], numbers(meta), grid, one["registers"], one["spills"],
                                           one["shared"], trips)
+                if not one["looped"]:
+                    described[0]["trips"] = 1.0  # spilled once, not in each trip
             except UNREAD as e:
                 described = f"{type(e).__name__}: {e}"
         yield entry, one, described

@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 )
@@ -24,10 +25,7 @@ func TestAiterTimes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := provider.Open(t.Context(), arch.OpenRequest{Arch: "gfx950", Kernel: kernel.Name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(provider.Open(t.Context(), arch.OpenRequest{Arch: "gfx950", Kernel: kernel.Name}))(t)
 	s := selector.New(a, arch.Space{})
 	classes := []int{1, 8, 16, 32, 64, 256, math.MaxInt} // of the smaller of M and N
 	logs := make([][]float64, len(classes))
@@ -45,9 +43,7 @@ func TestAiterTimes(t *testing.T) {
 			p.Out = gemm.FP32
 		}
 		var result selector.Result
-		if err := s.Select(t.Context(), p, &result); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Select(t.Context(), p, &result))
 		seconds := float64(result.Entries[0].Estimate.Cycles) / float64(a.Describe().Clock)
 		class, _ := slices.BinarySearch(classes, min(p.M, p.N))
 		logs[class] = append(logs[class], math.Log(seconds*1e6/number(line[4])))

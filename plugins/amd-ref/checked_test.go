@@ -17,6 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile/terms"
@@ -48,25 +49,14 @@ type checkedDevice struct {
 // rows are the sizes of every source.
 func (d checkedDevice) rows(t *testing.T) (sources [][]checkedRow) {
 	t.Helper()
-	rows, err := readRecorded("data")
-	if err != nil {
-		t.Fatal(err)
-	}
-	provider, err := amdref.Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(readRecorded("data"))(t)
+	provider := must.Get(amdref.Provider())(t)
 	request := (&recorded{Arch: d.arch, CUs: d.cus}).Request()
-	a, err := provider.Open(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(provider.Open(t.Context(), request))(t)
 	s, clock := selector.New(a, arch.Space{}), float64(a.Describe().Clock)
 	add := func(list []checkedRow, p *gemm.Problem, seconds float64) []checkedRow {
 		var result selector.Result
-		if err := s.Select(t.Context(), *p, &result); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Select(t.Context(), *p, &result))
 		e := result.Entries[0]
 		predicted := float64(e.Estimate.Cycles) / clock
 		return append(list, checkedRow{p, e.Config, predicted, seconds / predicted})
@@ -240,14 +230,9 @@ func TestChecked(t *testing.T) {
 		fmt.Fprintf(&b, "},\nDivisor: %s, Split: %s,\nM: %s,\nN: %s,\nK: %s,\nFlops: %s,\n},\n", ends(c.Divisor),
 			ends(c.Split), ends(c.M), ends(c.N), ends(c.K), ends(c.Flops))
 	}
-	want, err := format.Source([]byte(b.String() + "}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(format.Source([]byte(b.String() + "}\n")))(t)
 	if *update {
-		if err := os.WriteFile(file, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, want, 0o644))
 	}
 	if have, err := os.ReadFile(file); err != nil || string(have) != string(want) {
 		t.Errorf("%s is not what the speeds say; run go test -run TestChecked ./plugins/amd-ref -update (%v)", file, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 )
@@ -63,17 +64,13 @@ type student struct {
 
 func (s *student) chooseOwn(t *testing.T, p gemm.Problem) gemm.Config {
 	var result selector.Result
-	if err := s.own.Select(t.Context(), p, &result); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.own.Select(t.Context(), p, &result))
 	return result.Entries[0].Config
 }
 
 func (s *student) chooseLibrary(t *testing.T, p gemm.Problem) gemm.Config {
 	s.estimates = slices.Grow(s.estimates[:0], len(s.kernels))[:len(s.kernels)]
-	if err := s.model.Estimate(t.Context(), s.estimates, p, s.kernels); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.model.Estimate(t.Context(), s.estimates, p, s.kernels))
 	best := -1
 	for i, e := range s.estimates {
 		if e.Reject == "" && (best < 0 || e.Cycles < s.estimates[best].Cycles) {
@@ -94,10 +91,7 @@ func newStudent(t *testing.T, provider arch.Provider, model string, r *recorded,
 	if model != "refined" {
 		request.Model, request.Kernel, request.Options = model, "", nil
 	}
-	a, err := provider.Open(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(provider.Open(t.Context(), request))(t)
 	var space arch.Space
 	if model == "refined" {
 		streamK := "0"
@@ -131,14 +125,8 @@ func kernelsOf(rows []recorded) map[string][]gemm.Config {
 // choices scores models on one row in so many of those that count, by class, model and the kernels to choose from.
 func choices(t *testing.T, every int, counts func(*recorded) bool) map[string]*agreement {
 	t.Helper()
-	rows, err := readRecorded("data")
-	if err != nil {
-		t.Fatal(err)
-	}
-	provider, err := amdref.Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(readRecorded("data"))(t)
+	provider := must.Get(amdref.Provider())(t)
 	kernels, students, scores, seen := kernelsOf(rows), map[string]*student{}, map[string]*agreement{}, map[string]int{}
 	for i := range rows {
 		r := &rows[i]

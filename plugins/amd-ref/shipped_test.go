@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/fit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile/terms"
 )
 
@@ -127,14 +128,8 @@ func TestAblation(t *testing.T) {
 			values[name] = v
 			without.fixed = append(slices.Clone(without.fixed), name)
 		}
-		m, err := e.with(values)
-		if err != nil {
-			t.Fatal(err)
-		}
-		loss, err := e.sample.Loss(t.Context(), m, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(e.with(values))(t)
+		loss := must.Get(e.sample.Loss(t.Context(), m, nil))(t)
 		anew := e.fit(t, &without, fit.Options{Steps: 12, Start: values}, "")
 		fmt.Printf("| %s | %.2f | %.2f |\n", off.doc, loss, anew.Loss)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 	"github.com/origami-gemm/origami/plugins/library/published"
@@ -35,10 +36,7 @@ func readCells(t *testing.T, name string, cellOf func(get func(column string) st
 	for _, line := range lines[1:] {
 		c := cellOf(func(column string) string { return line[slices.Index(lines[0], column)] })
 		size := func(column string) int {
-			v, err := strconv.Atoi(line[slices.Index(lines[0], column)])
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must.Get(strconv.Atoi(line[slices.Index(lines[0], column)]))(t)
 			return v
 		}
 		c.problem.M, c.problem.N, c.problem.K = size("m"), size("n"), size("k")
@@ -86,10 +84,7 @@ func rocblas(t *testing.T, device string, dtype gemm.DType) (cells []cell) {
 		if time.Source.ID != "rocblas" || time.Device != device || time.DType != dtype.String() || time.Doubt != "" {
 			continue
 		}
-		p, err := time.Problem()
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(time.Problem())(t)
 		cells = append(cells, cell{problem: p, gflops: flops(p) / float64(time.Median) / 1e9})
 	}
 	return cells
@@ -103,14 +98,8 @@ func longSlides(t *testing.T) []cell {
 
 func openVega(t *testing.T) arch.Architecture {
 	t.Helper()
-	provider, err := amdref.Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := provider.Open(t.Context(), arch.OpenRequest{Arch: "gfx900", Kernel: kernel.Name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	provider := must.Get(amdref.Provider())(t)
+	a := must.Get(provider.Open(t.Context(), arch.OpenRequest{Arch: "gfx900", Kernel: kernel.Name}))(t)
 	return a
 }
 
@@ -126,9 +115,7 @@ func TestVegaSpeeds(t *testing.T) {
 				continue
 			}
 			var result selector.Result
-			if err := s.Select(t.Context(), c.problem, &result); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Select(t.Context(), c.problem, &result))
 			seconds := float64(result.Entries[0].Estimate.Cycles) / float64(a.Describe().Clock)
 			flops := 2 * float64(c.problem.M) * float64(c.problem.N) * float64(c.problem.K)
 			e := math.Abs(flops/seconds/1e9/c.gflops - 1)
@@ -176,9 +163,7 @@ func TestSlideWinners(t *testing.T) {
 	cells := slides(t)
 	winners := make([]string, len(cells))
 	for i, c := range cells {
-		if err := a.Estimate(t.Context(), estimates, c.problem, kernels); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Estimate(t.Context(), estimates, c.problem, kernels))
 		best := -1
 		for j, e := range estimates {
 			if e.Reject == "" && (best < 0 || e.Cycles < estimates[best].Cycles) {

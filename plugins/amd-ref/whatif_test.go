@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 	"github.com/origami-gemm/origami/plugins/library"
 )
@@ -23,10 +24,7 @@ type whatIf struct {
 
 func whatIfs(t *testing.T) (list []whatIf) {
 	t.Helper()
-	p, err := Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Provider())(t)
 	for _, a := range p.Manifest().Archs {
 		for _, d := range a.Devices {
 			for _, k := range a.Kernels {
@@ -56,10 +54,7 @@ func whatIfs(t *testing.T) (list []whatIf) {
 // open returns the model with overrides of parameters.
 func (w whatIf) open(t *testing.T, overrides map[string]float64) arch.Architecture {
 	t.Helper()
-	p, err := Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Provider())(t)
 	r := w.OpenRequest
 	r.Overrides = map[string]hw.OverrideValue{}
 	for name, v := range overrides {

@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/wgmma"
 )
@@ -41,19 +42,12 @@ func TestBoundAgreesWithRoofs(t *testing.T) {
 			dram := float64(memory[len(memory)-1].Rate())
 			for range 3 {
 				p := nvtest.RandomProblem(rng)
-				list, err := a.Candidates(t.Context(), p, arch.Space{Kernel: d.kernel})
-				if err != nil {
-					t.Fatal(err)
-				}
+				list := must.Get(a.Candidates(t.Context(), p, arch.Space{Kernel: d.kernel}))(t)
 				for range 20 {
 					c := list.Configs[rng.IntN(len(list.Configs))]
 					estimate, row := make([]arch.Estimate, 1), make([]float64, len(desc.Terms))
-					if err := a.Estimate(t.Context(), estimate, p, []gemm.Config{c}); err != nil {
-						t.Fatal(err)
-					}
-					if err := a.Terms(t.Context(), row, p, []gemm.Config{c}); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, a.Estimate(t.Context(), estimate, p, []gemm.Config{c}))
+					must.Do(t, a.Terms(t.Context(), row, p, []gemm.Config{c}))
 					bound, cycles := estimate[0].Bound, float64(estimate[0].Cycles)
 					seen[bound]++
 					seconds := cycles / float64(desc.Clock)

@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia"
 )
@@ -99,10 +100,7 @@ func heldByOthers(
 func kernels(t *testing.T, a arch.Architecture, set string) []score.Evaluation {
 	t.Helper()
 	s := score.SubsetOf(readSet(t, set))
-	all, err := s.Rows(t.Context(), a, s.Problems...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(s.Rows(t.Context(), a, s.Problems...))(t)
 	if strings.HasSuffix(set, "-published") {
 		all = slices.DeleteFunc(all, func(s score.Row) bool { return s.Measured < leastPublished })
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
@@ -28,15 +29,10 @@ func TestTermsThatDoNotEnterTheTotal(t *testing.T) {
 		for range 60 {
 			p := nvtest.RandomProblem(rng)
 			p.DType = gemm.FP16
-			list, err := a.Candidates(t.Context(), p, arch.Space{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			list := must.Get(a.Candidates(t.Context(), p, arch.Space{}))(t)
 			c := list.Configs[rng.IntN(len(list.Configs))]
 			row := make([]float64, len(d.Terms))
-			if err := a.Terms(t.Context(), row, p, []gemm.Config{c}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, a.Terms(t.Context(), row, p, []gemm.Config{c}))
 			values := formula.Values(d, p, c, row)
 			entering := formula.Entering(d, values)
 			for i, term := range d.Terms {
@@ -69,9 +65,7 @@ func TestTermsEnterWhereTheyCount(t *testing.T) {
 		a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200", Rung: rung})
 		d := a.Describe()
 		row := make([]float64, len(d.Terms))
-		if err := a.Terms(t.Context(), row, p, []gemm.Config{c}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Terms(t.Context(), row, p, []gemm.Config{c}))
 		want := map[string]bool{
 			"chip_pace": timed, "one_2048": timed, "ctas": true, "waves": true, "l2_hit": true,
 			"spill_step": false, "tail_loop": false, // 512 CTAs are 4 on the busiest of 132 SMs, one at a time

@@ -25,6 +25,7 @@ import (
 	"github.com/origami-gemm/origami/core/tune"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/exectest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
@@ -124,10 +125,7 @@ func (c crew) Wait(ctx context.Context) (results []tune.Measured, err error) {
 // replayedPlan are sizes of a data set with the candidates that have a time.
 func replayedPlan(t *testing.T, a arch.Architecture, d *dataset.Dataset, list []gemm.Problem) []tune.Size {
 	file := &tune.File{Types: []tune.Type{{Problem: list[0], Sets: []tune.Set{{Sizes: list}}}}}
-	plan, err := tune.NewPlan(t.Context(), a, d.Kernel, file, 0, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(tune.NewPlan(t.Context(), a, d.Kernel, file, 0, 1))(t)
 	for i := range plan.Sizes {
 		size := &plan.Sizes[i]
 		var there []tune.Candidate
@@ -175,9 +173,7 @@ func TestTuneBudget(t *testing.T) {
 					m, _ := d.Candidate(sizes[task.Size].Problem, sizes[task.Size].Candidates[task.Candidate].Config)
 					return m.Median, true
 				})
-				if err := x.Run(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, x.Run(t.Context()))
 				regret[[2]int{i, j}] += regretOf(d, x) / 5
 			}
 		}
@@ -214,9 +210,7 @@ func TestSameWinner(t *testing.T) {
 				all[task.Size] = append(all[task.Size], m)
 				return m.Median, true
 			})}
-		if err := x.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, x.Run(t.Context()))
 		for s, p := range x.Picks {
 			tied = append(tied, nil)
 			at := slices.IndexFunc(all[s], func(m dataset.Measurement) bool {
@@ -304,15 +298,11 @@ func tunedBy(
 		f.GPUs = append(f.GPUs, &measure.GPU{Name: strconv.Itoa(i), Sweep: &measure.Sweep{Arch: a, Executor: replayed(d),
 			Ahead: 1}})
 	}
-	if err := f.Begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Begin(t.Context()))
 	x := &tune.Tuner{Prior: tune.PriorOf(a.Describe()), Sizes: plan, Regret: 0.01, Batch: 8 * gpus, Unordered: true}
 	x.Executor = crew{f, x, map[measure.Job]tune.Task{}}
 	begun := time.Now()
-	if err := x.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, x.Run(t.Context()))
 	took := time.Since(begun)
 	f.Close()
 	return took, x
@@ -343,14 +333,10 @@ func TestEverythingWithSeveral(t *testing.T) {
 					Ahead: 16}})
 			}
 			begun := time.Now()
-			if err := f.Begin(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, f.Begin(t.Context()))
 			x := &tune.Tuner{Prior: tune.PriorOf(a.Describe()), Sizes: plan, Batch: 8 * gpus, Unordered: true}
 			x.Executor = crew{f, x, map[measure.Job]tune.Task{}}
-			if err := x.Everything(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, x.Everything(t.Context()))
 			took := time.Since(begun)
 			f.Close()
 			prepared := 0

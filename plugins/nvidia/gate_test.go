@@ -20,6 +20,7 @@ import (
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
@@ -58,10 +59,7 @@ const gateFolds = 5
 // readSet reads a data set of the folder data.
 func readSet(t testing.TB, set string) *dataset.Dataset {
 	t.Helper()
-	d, err := dataset.Read(set, os.DirFS("data/"+set))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(dataset.Read(set, os.DirFS("data/"+set)))(t)
 	return d
 }
 
@@ -152,9 +150,7 @@ func pickOfMeasured(t *testing.T, a arch.Architecture, p gemm.Problem, measured 
 		cfgs[i] = measured[i].Config
 	}
 	times := make([]arch.Estimate, len(cfgs))
-	if err := a.Estimate(t.Context(), times, p, cfgs); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Estimate(t.Context(), times, p, cfgs))
 	best, fastest := 0, measured[0].Median
 	var ratios []float64
 	for i := range times {
@@ -221,9 +217,7 @@ func TestRecordedScores(t *testing.T) {
 
 	const path = "../../experiments/refined-on-h200/scores.csv"
 	if *writeScores {
-		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(b.String()), 0o644))
 	}
 	if text, err := os.ReadFile(path); err != nil || string(text) != b.String() {
 		t.Errorf("%s has other scores (%v); run `make scores`:\n%s", path, err, b.String())

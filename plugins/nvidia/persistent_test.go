@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 )
@@ -128,9 +129,7 @@ func timesOf(
 		configs[i] = sweep[i].Config
 	}
 	estimates := make([]arch.Estimate, len(configs))
-	if err := a.Estimate(t.Context(), estimates, p, configs); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Estimate(t.Context(), estimates, p, configs))
 	for i := range sweep {
 		if sweep[i].Library == "" && estimates[i].Reject == "" && wanted(configs[i]) {
 			size = append(size, candidate{

@@ -16,6 +16,7 @@ import (
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
@@ -34,10 +35,7 @@ func TestPublishedTimes(t *testing.T) {
 		if !s.OnePerProblem() {
 			t.Fatalf("%s has several kernels of a problem", f.folder)
 		}
-		all, err := s.Rows(t.Context(), nvtest.Open(t, arch.OpenRequest{Arch: f.arch}), s.Problems...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must.Get(s.Rows(t.Context(), nvtest.Open(t, arch.OpenRequest{Arch: f.arch}), s.Problems...))(t)
 		counts := func(s *score.Row) bool { return s.Measured >= leastPublished }
 		spills := func(s *score.Row) bool { return counts(s) && s.Resources.SpillBytes > 0 }
 		for _, g := range []struct {
@@ -63,10 +61,7 @@ func TestPublishedTimes(t *testing.T) {
 func TestPublishedBests(t *testing.T) {
 	lines := csvtest.Read(t, "../../experiments/reference-on-h200/published.csv")
 	column := func(line []string, name string) float64 {
-		v, err := strconv.ParseFloat(line[slices.Index(lines[0], name)], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(strconv.ParseFloat(line[slices.Index(lines[0], name)], 64))(t)
 		return v
 	}
 	opened := map[string]arch.Architecture{}
@@ -85,9 +80,7 @@ func TestPublishedBests(t *testing.T) {
 			BlockK: []int{16, 32, 64, 128, 256, 512}, NumWarps: []int{8}, NumStages: []int{2}, SplitK: []int{1},
 		}
 		var r selector.Result
-		if err := selector.New(opened[id], space).Select(t.Context(), p, &r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, selector.New(opened[id], space).Select(t.Context(), p, &r))
 		seconds := float64(r.Entries[0].Estimate.Cycles) / float64(opened[id].Describe().Clock)
 		of[id] = append(of[id], float64(p.Flops())/seconds/1e12/column(line, "best_tflops"))
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/keep"
 	"github.com/origami-gemm/origami/core/timing"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
@@ -316,10 +317,7 @@ func TestSharedListsAreEqual(t *testing.T) {
 			if err != nil {
 				return nil, nil // not every number can be half
 			}
-			c, err := a.Candidates(t.Context(), gemm.New(4096, 4096, 4096), space)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(a.Candidates(t.Context(), gemm.New(4096, 4096, 4096), space))(t)
 			return c, a.Describe()
 		}
 		base, d := list(nil)

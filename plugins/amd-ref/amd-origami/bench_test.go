@@ -10,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // tritonBLASSizes are the 23 problem sizes in the report on tritonBLAS's NVIDIA port, with the layout that tritonBLAS
@@ -96,10 +97,7 @@ func BenchmarkEstimate150(b *testing.B) {
 // tritonBLASList returns the 150 fp16 configurations in order, including those that do not fit.
 func tritonBLASList(t testing.TB, a *architecture) []gemm.Config {
 	t.Helper()
-	list, err := a.Candidates(context.Background(), tritonBLASSizes()[0], arch.Space{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(a.Candidates(context.Background(), tritonBLASSizes()[0], arch.Space{}))(t)
 	configs := slices.Clone(list.Configs)
 	for _, r := range list.Rejected {
 		configs = slices.Insert(configs, r.Position, r.Config)

@@ -17,6 +17,7 @@ import (
 	"github.com/origami-gemm/origami/configs"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/amd-ref/amd-origami/terms"
 	amd "github.com/origami-gemm/origami/plugins/amd-ref/device"
 	"github.com/origami-gemm/origami/sdk/catalog"
@@ -36,10 +37,7 @@ var goldenFiles sync.Map // name → func() (*table, error)
 func golden(t testing.TB, name string) *table {
 	t.Helper()
 	load, _ := goldenFiles.LoadOrStore(name, sync.OnceValues(func() (*table, error) { return readTable(name) }))
-	tab, err := load.(func() (*table, error))()
-	if err != nil {
-		t.Fatal(err)
-	}
+	tab := must.Get(load.(func() (*table, error))())(t)
 	return tab
 }
 
@@ -94,18 +92,12 @@ func (r record) text(column string) string {
 }
 
 func (r record) number(column string) float64 {
-	v, err := strconv.ParseFloat(r.text(column), 64)
-	if err != nil {
-		r.Fatal(err)
-	}
+	v := must.Get(strconv.ParseFloat(r.text(column), 64))(r)
 	return v
 }
 
 func (r record) int(column string) int {
-	v, err := strconv.Atoi(r.text(column))
-	if err != nil {
-		r.Fatal(err)
-	}
+	v := must.Get(strconv.Atoi(r.text(column)))(r)
 	return v
 }
 
@@ -133,25 +125,19 @@ func (r record) problem(dtype string) gemm.Problem {
 // open opens an architecture with options given as "key=value".
 func open(t testing.TB, archID string, opts ...string) *architecture {
 	t.Helper()
-	p, err := catalog.New(catalog.Definition{
+	p := must.Get(catalog.New(catalog.Definition{
 		Name: "amd-ref", Version: "test", Files: configs.FS, Vendor: "AMD",
 		Archs: map[string][]catalog.Model{
 			"gfx900": {Model}, "gfx906": {Model}, "gfx908": {Model}, "gfx90a": {Model}, "gfx942": {Model}, "gfx950": {Model},
 		},
 		Specs: amd.Specs, Derive: nil, Scale: amd.Scale,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	r := arch.OpenRequest{Arch: archID, Model: Name, Options: map[string]string{}}
 	for _, o := range opts {
 		key, value, _ := strings.Cut(o, "=")
 		r.Options[key] = value
 	}
-	a, err := p.Open(context.Background(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(p.Open(context.Background(), r))(t)
 	return a.(*architecture)
 }
 
@@ -208,10 +194,7 @@ func TestGoldenCandidates(t *testing.T) {
 		mi := r.text("MI_M") + "x" + r.text("MI_N") + "x" + r.text("MI_K")
 		a := opened.open(t, r.text("arch"), "mi="+mi, "occ="+r.text("occupancy"), "grid="+r.text("grid_mode"))
 		p := r.problem(r.text("dtype"))
-		list, err := a.Candidates(ctx, p, arch.Space{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Get(a.Candidates(ctx, p, arch.Space{}))(t)
 		configs := list.Configs
 		for _, rejection := range list.Rejected {
 			configs = append(
@@ -222,13 +205,9 @@ func TestGoldenCandidates(t *testing.T) {
 			t.Fatalf("%d candidates, want 150", len(configs))
 		}
 		values := make([]float64, len(configs)*len(a.Description.Terms))
-		if err := a.Terms(ctx, values, p, configs); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Terms(ctx, values, p, configs))
 		estimates := make([]arch.Estimate, len(configs))
-		if err := a.Estimate(ctx, estimates, p, configs); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Estimate(ctx, estimates, p, configs))
 		for i, c := range configs {
 			r.line = first + i
 			if c.BlockM != r.int("MT_M") || c.BlockN != r.int("MT_N") || c.BlockK != r.int("MT_K") {
@@ -349,16 +328,10 @@ func TestGoldenMapping(t *testing.T) {
 			workgroups: r.count("grid"),
 			hintA:      r.int("cache_hint_a"), hintB: r.int("cache_hint_b"),
 		}
-		jan, err := in.jan(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		jan := must.Get(in.jan(context.Background()))(t)
 		r.want("jan_xcc", f(jan.xcc))
 		r.want("jan_wgm", float64(jan.wgm))
-		feb, err := in.feb(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		feb := must.Get(in.feb(context.Background()))(t)
 		r.want("feb_chunk", f(feb.chunk))
 		r.want("feb_xcc", f(feb.xcc))
 		r.want("feb_wgm", float64(feb.wgm))

@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // Each formula yields the value of its column, from the preceding columns of the row, the parameters and the constants.
@@ -40,23 +41,18 @@ func TestFormulas(t *testing.T) {
 	} {
 		a := open(t, c.arch, c.opts...)
 		d := a.Describe()
-		list, err := a.Candidates(ctx, c.p, arch.Space{
+		list := must.Get(a.Candidates(ctx, c.p, arch.Space{
 			BlockM: []int{16, 64, 256},
 			BlockN: []int{32, 96},
 			BlockK: []int{16, 32, 80, 512},
 			SplitK: []int{1, 3},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		configs := list.Configs
 		for _, r := range list.Rejected {
 			configs = append(configs, r.Config)
 		}
 		values := make([]float64, len(configs)*len(d.Terms))
-		if err := a.Terms(ctx, values, c.p, configs); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Terms(ctx, values, c.p, configs))
 		for i, cfg := range configs {
 			row := values[i*len(d.Terms) : (i+1)*len(d.Terms)]
 			withoutTerms := *d

@@ -14,6 +14,7 @@ import (
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
@@ -21,15 +22,9 @@ import (
 
 func open(t testing.TB, r arch.OpenRequest) *tensile.Model {
 	t.Helper()
-	provider, err := amdref.Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
+	provider := must.Get(amdref.Provider())(t)
 	r.Kernel = kernel.Name
-	a, err := provider.Open(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(provider.Open(t.Context(), r))(t)
 	return a.(*tensile.Model)
 }
 
@@ -53,10 +48,7 @@ func randomProblem(rng *rand.Rand, d *arch.Description) gemm.Problem {
 // some returns configurations of the family for a problem.
 func some(t *testing.T, rng *rand.Rand, m *tensile.Model, p gemm.Problem, n int) []gemm.Config {
 	t.Helper()
-	list, err := m.Candidates(t.Context(), p, arch.Space{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(m.Candidates(t.Context(), p, arch.Space{}))(t)
 	out := make([]gemm.Config, n)
 	for i := range out {
 		out[i] = list.Configs[rng.IntN(len(list.Configs))]
@@ -85,12 +77,8 @@ func checkFormulas(t *testing.T, m *tensile.Model, p gemm.Problem, c gemm.Config
 	t.Helper()
 	d := m.Describe()
 	row, estimate := make([]float64, len(d.Terms)), make([]arch.Estimate, 1)
-	if err := m.Terms(t.Context(), row, p, []gemm.Config{c}); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Estimate(t.Context(), estimate, p, []gemm.Config{c}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Terms(t.Context(), row, p, []gemm.Config{c}))
+	must.Do(t, m.Estimate(t.Context(), estimate, p, []gemm.Config{c}))
 	bare := *d
 	bare.Terms = nil
 	values := formula.Values(&bare, p, c, nil)
@@ -124,9 +112,7 @@ func TestNoFasterThanTheDevice(t *testing.T) {
 			p := randomProblem(rng, d)
 			cfgs := some(t, rng, m, p, 20)
 			estimates := make([]arch.Estimate, len(cfgs))
-			if err := m.Estimate(t.Context(), estimates, p, cfgs); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, m.Estimate(t.Context(), estimates, p, cfgs))
 			sides := float64(p.M)*float64(p.K) + float64(p.K)*float64(p.N)
 			bytes := float64(p.Batch) * (sides*float64(p.DType.Bytes()) +
 				float64(p.M)*float64(p.N)*float64(p.Output().Bytes()))
@@ -161,9 +147,7 @@ func TestMonotone(t *testing.T) {
 					q, last := p, 0.0
 					for range 8 {
 						var e [1]arch.Estimate
-						if err := m.Estimate(t.Context(), e[:], q, []gemm.Config{c}); err != nil {
-							t.Fatal(err)
-						}
+						must.Do(t, m.Estimate(t.Context(), e[:], q, []gemm.Config{c}))
 						if float64(e[0].Cycles) < last*(1-1e-12) {
 							t.Errorf("%s %s %s: %v cycles, %v before %s grew", name, q, c, e[0].Cycles, last, dim)
 						}
@@ -194,10 +178,7 @@ func TestWhatDoesNotFitIsRefused(t *testing.T) {
 			BlockM: []int{test.m}, BlockN: []int{test.n}, BlockK: []int{test.k}, NumWarps: []int{4}, SplitK: []int{1},
 			Axes: []arch.AxisValues{{Name: "stream_k", Values: []string{"0"}}},
 		}
-		list, err := m.Candidates(t.Context(), p, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Get(m.Candidates(t.Context(), p, s))(t)
 		if test.reason == "" {
 			if len(list.Configs) != 1 {
 				t.Errorf("%dx%dx%d is refused: %+v", test.m, test.n, test.k, list.Rejected)
@@ -220,9 +201,7 @@ func TestPowerIsShared(t *testing.T) {
 		p := gemm.New(8192, 8192, 8192)
 		c := gemm.Config{BlockM: 256, BlockN: 256, BlockK: 32, NumWarps: 4, NumStages: 1, SplitK: 1, GroupM: 8}
 		var e [1]arch.Estimate
-		if err := m.Estimate(t.Context(), e[:], p, []gemm.Config{c}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Estimate(t.Context(), e[:], p, []gemm.Config{c}))
 		d := m.Describe()
 		return 2 * 8192 * 8192 * 8192 / (float64(e[0].Cycles) / float64(d.Clock)) / float64(d.PeakFor(gemm.FP16))
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 var update = flag.Bool("update", false,
@@ -18,10 +19,7 @@ var update = flag.Bool("update", false,
 
 func read(t *testing.T, name string, files fs.FS) *dataset.Dataset {
 	t.Helper()
-	d, err := dataset.Read(name, files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(dataset.Read(name, files))(t)
 	return d
 }
 
@@ -44,10 +42,7 @@ func TestTritonExecutorAgreesWithTheSweep(t *testing.T) {
 			t.Errorf("%s: only %d configurations in common", p, len(ratios))
 			continue
 		}
-		tau, err := stats.TauB(before, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tau := must.Get(stats.TauB(before, now))(t)
 		slices.Sort(ratios)
 		fmt.Fprintf(&table, "%d,%d,%d,%d,%.3f,%.3f,%.3f,%.3f,%.3f\n", p.M, p.N, p.K, len(ratios),
 			stats.Quantile(ratios, 0.05), stats.Quantile(ratios, 0.5), stats.Quantile(ratios, 0.95),
@@ -55,15 +50,10 @@ func TestTritonExecutorAgreesWithTheSweep(t *testing.T) {
 	}
 	const file = "../../../experiments/triton-on-h200/agreement.csv"
 	if *update {
-		if err := os.WriteFile(file, table.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, table.Bytes(), 0o600))
 		t.Fatal("written; run again without -update")
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(file))(t)
 	if !bytes.Equal(want, table.Bytes()) {
 		t.Errorf("%s is not what the records give; run with -update\n%s", file, table.Bytes())
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // The table of the experiment with groups says what the records give.
@@ -50,9 +51,7 @@ func TestGroupedTable(t *testing.T) {
 	}
 	table := strings.Join(append(lines, last, ""), "\n")
 	if *update {
-		if err := os.WriteFile(file, []byte(table), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(table), 0o600))
 	}
 	if text, err := os.ReadFile(file); err != nil || string(text) != table {
 		t.Errorf("%s is not what the records give (%v); run with -update:\n%s", file, err, table)

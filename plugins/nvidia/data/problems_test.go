@@ -17,6 +17,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // Problems lists the problems of every data set that a number of a model may have been fitted to: of all but the grids
@@ -59,14 +60,9 @@ func TestProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	want.WriteString("}\n")
-	text, err := format.Source(want.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(format.Source(want.Bytes()))(t)
 	if *update {
-		if err := os.WriteFile("zproblems.go", text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile("zproblems.go", text, 0o644))
 		return
 	}
 	if have, err := os.ReadFile("zproblems.go"); err != nil || !bytes.Equal(have, text) {

@@ -18,6 +18,7 @@ import (
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia/fusedmoe"
 )
@@ -41,10 +42,7 @@ func linear(t *testing.T, dtype gemm.DType, n, k int, rows ...int) gemm.Problem 
 	p := gemm.New(1, n, k)
 	p.DType, p.Out = dtype, gemm.BF16
 	p.SetTrans(false, true)
-	groups, err := gemm.NewGroups(rows...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	groups := must.Get(gemm.NewGroups(rows...))(t)
 	p.SetGroups(groups)
 	return p.Canonical()
 }
@@ -65,9 +63,7 @@ func (e *experts) estimate(
 			}
 		}
 		estimates := make([]arch.Estimate, len(configs))
-		if err := a.Estimate(t.Context(), estimates, p, configs); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Estimate(t.Context(), estimates, p, configs))
 		for i, one := range estimates {
 			times[part] = append(times[part], float64(one.Cycles.At(a.Describe().Clock)))
 			if one.Reject != "" {
@@ -80,9 +76,7 @@ func (e *experts) estimate(
 
 func setTopK(t *testing.T, a arch.Architecture, c *gemm.Config, topK int) {
 	t.Helper()
-	if err := c.SetAxis(a.Describe().Axes(c.Kernel), "top_k", strconv.Itoa(topK)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.SetAxis(a.Describe().Axes(c.Kernel), "top_k", strconv.Itoa(topK)))
 }
 
 // terms returns a term of a product, and others.
@@ -90,9 +84,7 @@ func terms(t *testing.T, a arch.Architecture, p gemm.Problem, configs []gemm.Con
 	t.Helper()
 	d := a.Describe()
 	rows, out := make([]float64, len(d.Terms)*len(configs)), make([][]float64, len(configs))
-	if err := a.Terms(t.Context(), rows, p, configs); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Terms(t.Context(), rows, p, configs))
 	for i := range configs {
 		for _, name := range names {
 			at := slices.IndexFunc(d.Terms, func(x arch.Term) bool { return x.Name == name })
@@ -175,10 +167,7 @@ func balanced(count, rows int) []int {
 
 func typed(t *testing.T, text string) gemm.DType {
 	t.Helper()
-	d, err := gemm.ParseDType(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(gemm.ParseDType(text))(t)
 	return d
 }
 
@@ -253,10 +242,7 @@ func predictLayers(t *testing.T) (list []layerTime) {
 
 func micros(t *testing.T, cell string) float64 {
 	t.Helper()
-	v, err := strconv.ParseFloat(cell, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(strconv.ParseFloat(cell, 64))(t)
 	return v * 1e-6
 }
 
@@ -449,11 +435,8 @@ var gains = map[string][2]float64{
 // tuned are the configurations that vLLM's tuner searches, with the group of vLLM's kernel without a table.
 func tuned(t *testing.T, a arch.Architecture, e *experts, rows []int, tokens int) []gemm.Config {
 	t.Helper()
-	list, err := a.Candidates(t.Context(), linear(t, e.dtype, 2*e.inter, e.hidden, rows...),
-		arch.Space{Kernel: e.family()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(a.Candidates(t.Context(), linear(t, e.dtype, 2*e.inter, e.hidden, rows...),
+		arch.Space{Kernel: e.family()}))(t)
 	configs := slices.Clone(list.Configs)
 	for i := range configs {
 		if configs[i].GroupM = 1; tokens/e.count > 128 {
@@ -599,10 +582,7 @@ func predicted(t *testing.T, a arch.Architecture, group []measuredExpert) (run [
 	rows := routed(e.count, e.topK, group[0].tokens)
 	for part, p := range []gemm.Problem{linear(t, e.dtype, 2*e.inter, e.hidden, rows...),
 		linear(t, e.dtype, e.hidden, e.inter, rows...)} {
-		times, err := a.(fit.Tunable).EstimateWith(t.Context(), values, []fit.Kernels{{Problem: p, Configs: configs}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		times := must.Get(a.(fit.Tunable).EstimateWith(t.Context(), values, []fit.Kernels{{Problem: p, Configs: configs}}))(t)
 		products := terms(t, a, p, configs, "product")
 		for i := range group {
 			m := &group[i]
@@ -807,9 +787,7 @@ func TestMeasuredBlocks(t *testing.T) {
 	var chosen, without, levels []float64
 	for p, list := range configs {
 		estimates := make([]arch.Estimate, len(list))
-		if err := a.Estimate(t.Context(), estimates, linear(t, gemm.FP8, p.n, p.k, p.m), list); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Estimate(t.Context(), estimates, linear(t, gemm.FP8, p.n, p.k, p.m), list))
 		predicted := make([]float64, len(list))
 		for i := range estimates {
 			if predicted[i] = float64(estimates[i].Cycles.At(a.Describe().Clock)); estimates[i].Reject != "" {
@@ -851,10 +829,7 @@ func TestAfterAProductWithoutGroups(t *testing.T) {
 	plain := gemm.New(64, 4096, 2048)
 	plain.DType, plain.Out = gemm.BF16, gemm.BF16
 	plain.SetTrans(false, true)
-	groups, err := gemm.NewGroups(120, 33, 0, 512)
-	if err != nil {
-		t.Fatal(err)
-	}
+	groups := must.Get(gemm.NewGroups(120, 33, 0, 512))(t)
 	grouped := plain
 	grouped.SetGroups(groups)
 	s, result := selector.New(a, arch.Space{Kernel: fusedmoe.Family}), selector.Result{}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func problem(m, n, k, batch int, transA, transB bool) gemm.Problem {
@@ -82,10 +83,7 @@ func TestNewCall(t *testing.T) {
 }
 
 func TestGroupsAreRefused(t *testing.T) {
-	groups, err := gemm.NewGroups(100, 28)
-	if err != nil {
-		t.Fatal(err)
-	}
+	groups := must.Get(gemm.NewGroups(100, 28))(t)
 	p := problem(1, 64, 64, 1, false, false)
 	p.SetGroups(groups)
 	_, refused := NewCall(p).Tile(gemm.Config{BlockM: 64, BlockN: 64, BlockK: 32, SplitK: 1})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
@@ -17,10 +18,7 @@ func TestStart(t *testing.T) {
 	b.Params(ptx.U32, "m", "own")
 	b.Ret()
 	cfg := gemm.Config{BlockM: 32, BlockN: 64, BlockK: 16, SplitK: 2}
-	k, err := Assemble(b, target.Target{CC: 80}, cfg, Kernel{Key: "key", Threads: 128, SharedMemory: 48})
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(Assemble(b, target.Target{CC: 80}, cfg, Kernel{Key: "key", Threads: 128, SharedMemory: 48}))(t)
 	p := problem(100, 100, 100, 3, false, false)
 	start := func(change func(*Call), key any, refused *diag.Error) (Launch, error) {
 		call := NewCall(p)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/contract"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func floats(v []float64) []byte {
@@ -23,22 +24,10 @@ func TestHostReferenceAgreesWithContractions(t *testing.T) {
 		{"Cijkl_Aonijml_Bonjmkl", "i=5,j=3,k=4,l=2,m=3,n=2,o=2"}, {"Cijk_Ainlkm_Bmjlkn", "i=3,j=4,k=2,l=3,m=2,n=5"},
 		{"bik,bkj->bij", "b=2,i=3,j=5,k=4"}, {"ik,jk->ji", "i=3,j=4,k=5"}, {"ab,ab->", "a=3,b=4"},
 	} {
-		c, err := contract.Parse(x.text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sizes, err := contract.ParseSizes(x.sizes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := c.Shape(sizes, nil, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan, err := s.Nested(gemm.Types{In: gemm.FP32, Out: gemm.FP32})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(contract.Parse(x.text))(t)
+		sizes := must.Get(contract.ParseSizes(x.sizes))(t)
+		s := must.Get(c.Shape(sizes, nil, nil, nil))(t)
+		plan := must.Get(s.Nested(gemm.Types{In: gemm.FP32, Out: gemm.FP32}))(t)
 		var v [3][]float64
 		for o := range v {
 			for i := range s.Len(gemm.Operand(o)) {

@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/gentest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
 
@@ -26,18 +27,12 @@ func verifiers(t *testing.T, to target.Target) map[string]string {
 			continue
 		}
 		for _, majors := range []string{"kn", "kk", "mn", "mk"} {
-			r, err := EmitReference(d, gemm.Major(majors[0]), gemm.Major(majors[1]), to)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(EmitReference(d, gemm.Major(majors[0]), gemm.Major(majors[1]), to))(t)
 			texts[r.Name] = r.Text
 		}
 	}
 	for _, d := range []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP32, gemm.INT32} {
-		c, err := EmitComparison(d, to)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(EmitComparison(d, to))(t)
 		texts[c.Name] = c.Text
 	}
 	return texts
@@ -92,18 +87,12 @@ func TestVerifyLaunch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := EmitComparison(gemm.FP32, sm90)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(EmitComparison(gemm.FP32, sm90))(t)
 	v := verification(200000, 300, 70, 3, 66667, 3)
 	if v.WantBytes() != 4*66667*300*3 {
 		t.Errorf("want has %v B", v.WantBytes())
 	}
-	l, err := r.Launch(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(r.Launch(v))(t)
 	if l.GridX != 2 || l.GridY != 65535 || l.GridZ != 3 || l.Threads != 256 || l.SharedMemory != 0 {
 		t.Errorf("launch %+v", l)
 	}
@@ -150,14 +139,8 @@ func TestVerifyLaunch(t *testing.T) {
 }
 
 func TestVerifyLaunchRefuses(t *testing.T) {
-	r, err := EmitReference(gemm.FP16, gemm.MajorM, gemm.MajorN, sm90)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := EmitComparison(gemm.FP16, sm90)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(EmitReference(gemm.FP16, gemm.MajorM, gemm.MajorN, sm90))(t)
+	c := must.Get(EmitComparison(gemm.FP16, sm90))(t)
 	for _, x := range []struct {
 		name, want string
 		change     func(*Verification)
@@ -175,9 +158,7 @@ func TestVerifyLaunchRefuses(t *testing.T) {
 	} {
 		v := verification(100, 60, 50, 2, 34, 3)
 		for _, launch := range []func(Verification) (Launch, error){r.Launch, c.Launch} {
-			if _, err := launch(v); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(launch(v))(t)
 		}
 		x.change(&v)
 		_, err := r.Launch(v)

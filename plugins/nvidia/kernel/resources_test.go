@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/internal/testing/gputest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
@@ -39,10 +40,7 @@ func compiledKernels(t testing.TB, files fs.FS, name string, family kernel.Famil
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(csv.NewReader(file).ReadAll())(t)
 	var out []compiledKernel
 	for _, row := range rows[1:] {
 		v := map[string]int{"target": target}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia"
 )
 
@@ -29,15 +30,10 @@ type launch struct {
 }
 
 func launches(t *testing.T) (list []launch) {
-	z, err := gzip.NewReader(bytes.NewReader(measuredTimes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(gzip.NewReader(bytes.NewReader(measuredTimes)))(t)
 	for d := json.NewDecoder(z); d.More(); {
 		var one launch
-		if err := d.Decode(&one); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Decode(&one))
 		for _, numbers := range one.Kernels {
 			values := map[string]float64{}
 			for i, name := range one.Names {
@@ -45,9 +41,7 @@ func launches(t *testing.T) (list []launch) {
 			}
 			text, _ := json.Marshal(values)
 			var k Kernel
-			if err := json.Unmarshal(text, &k); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(text, &k))
 			one.described = append(one.described, k)
 		}
 		list = append(list, one)
@@ -56,18 +50,9 @@ func launches(t *testing.T) (list []launch) {
 }
 
 func open(t *testing.T, id, device string) *Model {
-	p, err := nvidia.Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := p.Open(t.Context(), arch.OpenRequest{Arch: id, Device: device})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := New(a.Describe())
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(nvidia.Provider())(t)
+	a := must.Get(p.Open(t.Context(), arch.OpenRequest{Arch: id, Device: device}))(t)
+	m := must.Get(New(a.Describe()))(t)
 	return m
 }
 
@@ -79,10 +64,7 @@ func TestScore(t *testing.T) {
 	var inside, times, right, pairs float64
 	all := launches(t)
 	for _, l := range all {
-		a, err := m.Answer(l.described)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(m.Answer(l.described))(t)
 		best := slices.Min(l.US)
 		share := best / l.US[a.Pick]
 		logs, first, worst = logs+math.Log(share), first+math.Log(best/l.US[0]), min(worst, share)
@@ -121,19 +103,13 @@ func TestOrder(t *testing.T) {
 	m := open(t, "sm90", "h200")
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, l := range launches(t) {
-		a, err := m.Answer(l.described)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(m.Answer(l.described))(t)
 		order := r.Perm(len(l.described))
 		shuffled := make([]Kernel, len(order))
 		for to, from := range order {
 			shuffled[to] = l.described[from]
 		}
-		b, err := m.Answer(shuffled)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(m.Answer(shuffled))(t)
 		if shuffled[b.Pick] != l.described[a.Pick] {
 			t.Errorf("%s: %v, %v in another order", l.Case, l.IDs[a.Pick], l.IDs[order[b.Pick]])
 		}

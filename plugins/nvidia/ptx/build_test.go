@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
@@ -54,20 +55,12 @@ func scale() *ptx.Builder {
 }
 
 func TestGolden(t *testing.T) {
-	k, err := scale().Build(sm90)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(scale().Build(sm90))(t)
 	path := filepath.Join("testdata", "scale.sm_80.ptx")
 	if *update {
-		if err := os.WriteFile(path, []byte(k.Text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(k.Text), 0o644))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(path))(t)
 	if k.Text != string(want) {
 		t.Errorf("kernel text differs from %s (go test -update rewrites it):\n%s", path, k.Text)
 	}

@@ -7,18 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx/internal/inst"
 )
 
 func TestConstructorsAreGenerated(t *testing.T) {
-	want, err := inst.Constructors()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile("zinstructions.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(inst.Constructors())(t)
+	got := must.Get(os.ReadFile("zinstructions.go"))(t)
 	if !bytes.Equal(got, want) {
 		t.Error("zinstructions.go is not what the instruction table gives: run go generate ./plugins/nvidia/ptx")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/ladder"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/gputest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/sgemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	family "github.com/origami-gemm/origami/plugins/nvidia/kernel/sgemm"
@@ -43,19 +44,14 @@ func square(size int) gemm.Problem {
 func config(t testing.TB, text string) gemm.Config {
 	t.Helper()
 	base := gemm.Config{GroupM: 1, SplitK: 1, Kernel: Family}
-	c, err := gemm.ParseConfig(text, base, family.Family{}.Axes()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(gemm.ParseConfig(text, base, family.Family{}.Axes()...))(t)
 	return c
 }
 
 func values(t testing.TB, m *Model, p gemm.Problem, c gemm.Config) ladder.Values {
 	t.Helper()
 	row, v := make([]float64, len(terms.Terms)), ladder.Values{}
-	if err := m.Terms(t.Context(), row, p, []gemm.Config{c}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Terms(t.Context(), row, p, []gemm.Config{c}))
 	for i := range terms.Terms {
 		v[terms.Terms[i].Name] = row[i]
 	}
@@ -225,10 +221,7 @@ func TestOrderOnTheSeedsDevice(t *testing.T) {
 func TestA6000(t *testing.T) {
 	m := open(t, "sm86@a6000")
 	list := slices.DeleteFunc(entries(t, m, "sm86@a6000", 4096), func(e ladder.Entry) bool { return e.Predicted == 0 })
-	best, err := fastest(t, m, square(4096))
-	if err != nil {
-		t.Fatal(err)
-	}
+	best := must.Get(fastest(t, m, square(4096)))(t)
 	for _, at := range Ladder().Published { // the library's kernel is taken to be the best of the family
 		if at.Device == "sm86@a6000" && at.Rung == "library" {
 			list = append(list, ladder.Entry{Rung: ladder.Rung{Name: at.Rung}, Predicted: best,
@@ -378,10 +371,7 @@ func TestTensorCoresNeedWholeFragments(t *testing.T) {
 			NumStages: []int{1}, SplitK: []int{1}, Axes: []arch.AxisValues{{Name: "math", Values: []string{"wmma"}},
 				{Name: "staging", Values: []string{"none"}}, {Name: "thread_m", Values: []string{"8"}},
 				{Name: "lanes_m", Values: []string{"4"}}, {Name: "pad", Values: []string{"0"}}}}
-		list, err := m.Candidates(t.Context(), p, space)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Get(m.Candidates(t.Context(), p, space))(t)
 		if len(list.Configs)+len(list.Rejected) != 1 || len(list.Rejected) == 1 && list.Rejected[0].Reason != test.want {
 			t.Errorf("%s: %d candidates, rejected: %v; want %q", p, len(list.Configs), list.Rejected, test.want)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/ladder"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/sgemm"
 )
@@ -29,14 +30,8 @@ var measuredLadders = []struct {
 // recorded reads a ladder.
 func recorded(t testing.TB, name string) *dataset.Dataset {
 	t.Helper()
-	files, err := fs.Sub(data.FS, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := dataset.Read(name, files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(fs.Sub(data.FS, name))(t)
+	d := must.Get(dataset.Read(name, files))(t)
 	return d
 }
 

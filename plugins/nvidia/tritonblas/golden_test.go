@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
@@ -55,22 +56,15 @@ func TestGoldenCandidates(t *testing.T) {
 			width := len(a.Describe().Terms)
 			for first := 0; first < len(rows); first += 122 {
 				p := problem(t, rows[first])
-				candidates, err := a.Candidates(ctx, p, arch.Space{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				candidates := must.Get(a.Candidates(ctx, p, arch.Space{}))(t)
 				if len(candidates.Configs) != 122 || len(candidates.Rejected) != 28 {
 					t.Fatalf("%d candidates and %d rejected, want 122 and 28", len(candidates.Configs),
 						len(candidates.Rejected))
 				}
 				terms := make([]float64, 122*width)
-				if err := a.Terms(ctx, terms, p, candidates.Configs); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, a.Terms(ctx, terms, p, candidates.Configs))
 				estimates := make([]arch.Estimate, 122)
-				if err := a.Estimate(ctx, estimates, p, candidates.Configs); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, a.Estimate(ctx, estimates, p, candidates.Configs))
 				for i, c := range candidates.Configs {
 					row := rows[first+i]
 					if problem(t, row) != p || c.BlockM != integer(t, row, "BM") || c.BlockN != integer(t, row, "BN") ||
@@ -78,10 +72,7 @@ func TestGoldenCandidates(t *testing.T) {
 						t.Fatalf("row %d is %v, candidate %d is %s", first+i, row, i, c)
 					}
 					for _, name := range goldenTerms {
-						want, err := strconv.ParseFloat(row[name], 64)
-						if err != nil {
-							t.Fatal(err)
-						}
+						want := must.Get(strconv.ParseFloat(row[name], 64))(t)
 						j, ok := column[strings.ToLower(name)]
 						if !ok {
 							t.Fatalf("no term %s", strings.ToLower(name))
@@ -110,9 +101,7 @@ func TestGoldenPicks(t *testing.T) {
 			var result selector.Result
 			for _, row := range rows {
 				p := problem(t, row)
-				if err := s.Select(context.Background(), p, &result); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.Select(context.Background(), p, &result))
 				got := result.Entries[0]
 				want := [4]int{
 					integer(t, row, "doc_BM"), integer(t, row, "doc_BN"), integer(t, row, "doc_BK"),
@@ -122,10 +111,7 @@ func TestGoldenPicks(t *testing.T) {
 				if tile := [4]int{c.BlockM, c.BlockN, c.BlockK, c.GroupM}; tile != want {
 					t.Errorf("%s: picked %v, published %v", p, tile, want)
 				}
-				latency, err := strconv.ParseFloat(row["predicted_latency"], 64)
-				if err != nil {
-					t.Fatal(err)
-				}
+				latency := must.Get(strconv.ParseFloat(row["predicted_latency"], 64))(t)
 				if float64(got.Estimate.Cycles) != latency {
 					t.Errorf("%s: predicted %v, want %v", p, got.Estimate.Cycles, latency)
 				}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // TestStoreEpilogues compares gated activations, and R that is added last, with their definitions in float64: at edges
@@ -24,10 +25,7 @@ func TestStoreEpilogues(t *testing.T) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s %s %s", name, text, out), func(t *testing.T) {
-					e, err := gemm.ParseEpilogue(text)
-					if err != nil {
-						t.Fatal(err)
-					}
+					e := must.Get(gemm.ParseEpilogue(text))(t)
 					p := gemm.Problem{N: n, Epilogue: e}
 					config, columns, ldc := wgmmaConfig(t, name), p.Columns(), 300
 					half := config.BlockN * columns / n // a tile's columns of C
@@ -72,12 +70,10 @@ func TestStoreEpilogues(t *testing.T) {
 						"stride_c": stride, "m": m, "n": uint64(columns), "m0": uint64(m0), "n0": uint64(n0),
 						"alpha": uint64(math.Float32bits(alpha)), "scale_a": addressA, "scale_b": addressB, "step_a": 1,
 						"step_b": uint64(stepB)}
-					if err := Run(Launch{Text: program, Params: pack(program, values), Grid: [3]int{1, 1, 1},
+					must.Do(t, Run(Launch{Text: program, Params: pack(program, values), Grid: [3]int{1, 1, 1},
 						Threads: warpgroup * (config.NumWarps/4 - 1)},
 						Memory{addressC: c.bytes, addressR: r.bytes, addressBias: bias.bytes, addressA: scaleA.bytes,
-							addressB: scaleB.bytes}); err != nil {
-						t.Fatal(err)
-					}
+							addressB: scaleB.bytes}))
 					// x is A·B and the bias in a column of C, of a gate or what it is multiplied with.
 					x := func(row, column, second int) float64 {
 						inRow, inTile := row-m0, column-n0+second*half

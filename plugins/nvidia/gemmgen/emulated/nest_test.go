@@ -8,6 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/contract"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
@@ -58,21 +59,12 @@ func runNest(
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := contract.ParseSizes(sizes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.Shape(list, nil, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(contract.ParseSizes(sizes))(t)
+	s := must.Get(c.Shape(list, nil, nil, nil))(t)
 	if s, err = c.Shape(list, strided(s, gemm.A), strided(s, gemm.B), strided(s, gemm.C)); err != nil {
 		t.Fatal(err)
 	}
-	plan, err := s.Nested(types)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(s.Nested(types))(t)
 	p := plan.Problem
 	p.Alpha, p.Beta = alpha, beta
 	a, b, was := drawn(random, s.Len(gemm.A)), drawn(random, s.Len(gemm.B)), drawn(random, s.Len(gemm.C))
@@ -88,14 +80,8 @@ func runNest(
 	call.Partials, call.Counters = 4<<32, 5<<32
 	memory[4<<32], memory[5<<32] = make([]byte, int(partials)), make([]byte, int(counters))
 	program := ofMMA.program(t, call, types.Out, cfg)
-	k, err := program.Emit(target.Target{CC: 90})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := program.Launch(k, call)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(program.Emit(target.Target{CC: 90}))(t)
+	l := must.Get(program.Launch(k, call))(t)
 	start(t, k, &l, memory, false, nil)
 	s.Reference(float64(alpha), a, b, float64(beta), was)
 	for i, v := range inMemory(types.Out, was) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
@@ -60,14 +61,8 @@ func rowsOf(t *testing.T, config string, d gemm.DType, majors string, m, n, k in
 	partials, counters := gemmgen.Workspace(p, cfg)
 	call.Partials, call.Counters = 4<<32, 5<<32
 	s := ofMMA.program(t, call, gemm.FP32, cfg)
-	kernel, err := s.Emit(target.Target{CC: 90})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := s.Launch(kernel, call)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kernel := must.Get(s.Emit(target.Target{CC: 90}))(t)
+	l := must.Get(s.Launch(kernel, call))(t)
 	start(t, kernel, &l, Memory{a.Address: a.bytes, b.Address: b.bytes, c.Address: c.bytes,
 		4 << 32: make([]byte, int(partials)), 5 << 32: make([]byte, int(counters))}, false, nil)
 	return slices.Collect(slices.Chunk(c.bytes, 4*n))

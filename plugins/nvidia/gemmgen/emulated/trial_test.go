@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
@@ -20,10 +21,7 @@ type family struct {
 func configOf(t *testing.T, text string, f family) gemm.Config {
 	t.Helper()
 	base := gemm.Config{NumWarps: 4, NumStages: 2, GroupM: 2, SplitK: 1, Kernel: f.Name()}
-	c, err := gemm.ParseConfig(text, base, f.Axes()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(gemm.ParseConfig(text, base, f.Axes()...))(t)
 	return c
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
@@ -100,30 +101,16 @@ func productOf(random *rand.Rand, call gemmgen.Call, m Memory) []float64 {
 func runVerifiers(t *testing.T, v gemmgen.Verification, out gemm.DType, m Memory) gemmgen.Verdict {
 	t.Helper()
 	p := v.Call.Problem
-	r, err := gemmgen.EmitReference(p.DType, p.AMajor, p.BMajor, target.Target{CC: 90})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := gemmgen.EmitComparison(out, target.Target{CC: 90})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(gemmgen.EmitReference(p.DType, p.AMajor, p.BMajor, target.Target{CC: 90}))(t)
+	c := must.Get(gemmgen.EmitComparison(out, target.Target{CC: 90}))(t)
 	for _, k := range []struct {
 		text   string
 		launch func(gemmgen.Verification) (gemmgen.Launch, error)
 	}{{r.Text, r.Launch}, {c.Text, c.Launch}} {
-		l, err := k.launch(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := Run(Launch{Text: k.text, Params: l.Params, Grid: [3]int{l.GridX, l.GridY, l.GridZ},
-			Threads: l.Threads, Shared: int(l.SharedMemory)}, m); err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(k.launch(v))(t)
+		must.Do(t, Run(Launch{Text: k.text, Params: l.Params, Grid: [3]int{l.GridX, l.GridY, l.GridZ},
+			Threads: l.Threads, Shared: int(l.SharedMemory)}, m))
 	}
-	verdict, err := gemmgen.ParseVerdict(m[v.Verdict])
-	if err != nil {
-		t.Fatal(err)
-	}
+	verdict := must.Get(gemmgen.ParseVerdict(m[v.Verdict]))(t)
 	return verdict
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/gentest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 )
 
@@ -25,10 +26,7 @@ func TestLaunch(t *testing.T) {
 	call.A.Address, call.B.Address, call.C.Address = 1<<40, 1<<41, 1<<42
 	call.Partials, call.Counters = 1<<43, 1<<44
 	call.Alpha, call.Beta = 0.5, -2
-	l, err := s.Launch(k, call)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(s.Launch(k, call))(t)
 	if l.GridX != 4*3 || l.GridY != 4 || l.GridZ != 5 || l.Threads != 128 || l.SharedMemory != k.SharedMemory {
 		t.Errorf("launch %+v", l)
 	}
@@ -73,9 +71,7 @@ func TestLaunchRefuses(t *testing.T) {
 		k := emit(t, s)
 		call := gemmgen.NewCall(problem(64, 64, 64, 1, false, false))
 		call.Partials, call.Counters = 256, 256
-		if _, err := s.Launch(k, call); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Launch(k, call))(t)
 		c.change(&call, &s.Config)
 		_, err := s.Launch(k, call)
 		if err == nil || !strings.Contains(err.Error(), c.want) || diag.KindOf(err) != diag.Input {

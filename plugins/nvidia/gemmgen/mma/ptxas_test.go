@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/gentest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // TestAssemble assembles kernels of every kind for every target and compares registers and spills with what Check
@@ -41,16 +42,10 @@ func TestAssemble(t *testing.T) {
 				if reason != "" {
 					t.Fatalf("%s: %s", s.name(), reason)
 				}
-				k, err := s.Emit(to)
-				if err != nil {
-					t.Fatal(err)
-				}
+				k := must.Get(s.Emit(to))(t)
 				t.Run(fmt.Sprintf("%s/%s", s.name(), to), func(t *testing.T) {
 					t.Parallel()
-					registers, spills, err := gentest.Assemble(t, bin, k.Text, to)
-					if err != nil {
-						t.Fatal(err)
-					}
+					registers, spills := must.Two(gentest.Assemble(t, bin, k.Text, to))(t)
 					if spills > 0 || registers < r.Accumulators || registers*k.Threads > 1<<16 {
 						t.Errorf("%d registers, %d bytes of stack and spills; %d accumulators", registers, spills,
 							r.Accumulators)
@@ -63,10 +58,7 @@ func TestAssemble(t *testing.T) {
 		assembleType(t, bin, d)
 	}
 	t.Run("peak", func(t *testing.T) {
-		k, err := EmitPeak(gemm.FP16, sm(80))
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(EmitPeak(gemm.FP16, sm(80)))(t)
 		if registers, spills, err := gentest.Assemble(t, bin, k.Text, sm(80)); err != nil || spills > 0 ||
 			registers < 4*peakTilesM*peakTilesN {
 			t.Errorf("%d registers, %d bytes of spills: %v", registers, spills, err)
@@ -119,16 +111,10 @@ func assembleType(t *testing.T, bin string, d gemm.DType) {
 				t.Logf("%s: %s %s", s.name(), reason, detail)
 				continue
 			}
-			k, err := s.Emit(to)
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := must.Get(s.Emit(to))(t)
 			t.Run(fmt.Sprintf("%s/%s", s.name(), to), func(t *testing.T) {
 				t.Parallel()
-				registers, spills, err := gentest.Assemble(t, bin, k.Text, to)
-				if err != nil {
-					t.Fatal(err)
-				}
+				registers, spills := must.Two(gentest.Assemble(t, bin, k.Text, to))(t)
 				allowed := 0
 				if s.RaggedA {
 					allowed = 16 // a few words, in the largest kernels, for what is left of K

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 )
 
@@ -31,9 +32,7 @@ func turnOf(t *testing.T, rung string) (Spec, Turn) {
 
 // TestRungsBelong: every rung is a configuration that fits an SM of today, and no two are the same.
 func TestRungsBelong(t *testing.T) {
-	if err := gemm.CheckAxes(axes); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, gemm.CheckAxes(axes))
 	seen := map[gemm.Config]string{}
 	for _, r := range Rungs() {
 		if other, ok := seen[r.Config]; ok || r.Doc == "" {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
@@ -136,10 +137,7 @@ func reducer(t *testing.T, s Spec) *ptx.Kernel {
 		e.Place(done)
 	})
 	e.Ret()
-	k, err := e.Build(hopper.Target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(e.Build(hopper.Target))(t)
 	return k
 }
 
@@ -170,10 +168,7 @@ func orderer(t *testing.T, s Spec) *ptx.Kernel {
 		})
 	})
 	e.Ret()
-	k, err := e.Build(hopper.Target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(e.Build(hopper.Target))(t)
 	return k
 }
 
@@ -213,10 +208,7 @@ func walker(t *testing.T) *ptx.Kernel {
 	e.BraUni(loop)
 	e.Place(end)
 	e.Ret()
-	k, err := e.Build(hopper.Target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(e.Build(hopper.Target))(t)
 	return k
 }
 
@@ -266,9 +258,6 @@ func storer(t *testing.T, s Spec) *ptx.Kernel {
 		w.each(sums, w.single)
 	})
 	e.Ret()
-	k, err := e.Build(hopper.Target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(e.Build(hopper.Target))(t)
 	return k
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/gentest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 )
 
@@ -19,10 +20,7 @@ var hopper = gemmgen.Limits{
 // spec returns the specification of a configuration, as "128x256x64,warps=12,stages=4,cluster=2".
 func spec(t *testing.T, config, majors string, in, out gemm.DType) Spec {
 	t.Helper()
-	c, err := gemm.ParseConfig(config, gemm.Config{SplitK: 1}, Family{}.Axes()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(gemm.ParseConfig(config, gemm.Config{SplitK: 1}, Family{}.Axes()...))(t)
 	c.Kernel = Name
 	s := Spec{DType: in, Out: out, AMajor: gemm.MajorK, BMajor: gemm.MajorK, Addressable: true, PairsC: true, Config: c}
 	s.PairsC = Pairs(gemm.MaxVector, out, c)
@@ -90,14 +88,8 @@ func TestAssemble(t *testing.T) {
 			}
 			t.Run(s.name(), func(t *testing.T) {
 				t.Parallel()
-				k, err := s.Emit(hopper.Target)
-				if err != nil {
-					t.Fatal(err)
-				}
-				registers, spills, err := gentest.Assemble(t, bin, k.Text, hopper.Target)
-				if err != nil {
-					t.Fatal(err)
-				}
+				k := must.Get(s.Emit(hopper.Target))(t)
+				registers, spills := must.Two(gentest.Assemble(t, bin, k.Text, hopper.Target))(t)
 				// Consumers wait for registers that the producer gives up. They would wait for ever if there were fewer.
 				if split := registerSplits[s.Config.NumWarps/4-1]; split.start != 0 && registers != split.start {
 					t.Errorf("%d registers at the start, and the split wants %d", registers, split.start)
@@ -130,10 +122,7 @@ func TestAssembleTrees(t *testing.T) {
 		if reason, detail := s.Check(hopper); reason != "" {
 			t.Fatalf("%s: %s: %s", s.name(), reason, detail)
 		}
-		k, err := s.Emit(hopper.Target)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(s.Emit(hopper.Target))(t)
 		if registers, spills, err := gentest.Assemble(t, bin, k.Text, hopper.Target); err != nil || spills > []int{0, 0, 184, 0, 0, 0}[i] {
 			t.Errorf("%s: %d registers, %d bytes of spills, %v", s.name(), registers, spills, err)
 		}
@@ -162,14 +151,8 @@ func TestAssembleScaled(t *testing.T) {
 			built++
 			t.Run(s.name(), func(t *testing.T) {
 				t.Parallel()
-				k, err := s.Emit(hopper.Target)
-				if err != nil {
-					t.Fatal(err)
-				}
-				registers, spills, err := gentest.Assemble(t, bin, k.Text, hopper.Target)
-				if err != nil {
-					t.Fatal(err)
-				}
+				k := must.Get(s.Emit(hopper.Target))(t)
+				registers, spills := must.Two(gentest.Assemble(t, bin, k.Text, hopper.Target))(t)
 				allowed := 0
 				if g, _, _ := s.layout(); g.sums >= 128 {
 					allowed = 24 // behind the loop

@@ -7,6 +7,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/gentest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 )
 
@@ -32,10 +33,7 @@ func TestLaunchStream(t *testing.T) {
 		t.Error("tiles are shared without a workspace")
 	}
 	call.Partials, call.Counters = 1<<43, 1<<44
-	l, err := s.Launch(k, call)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(s.Launch(k, call))(t)
 	got := gentest.Params(k.Kernel, l.Params)
 	// 5 × 19 pairs of tiles on 66 clusters: a wave of 66, and 29 that are shared with it, as they are less than half.
 	if got["whole"] != 0 || got["shared"] != 95*85 || got["share"] != 123 || l.GridX != 132 {

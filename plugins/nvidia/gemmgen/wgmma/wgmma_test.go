@@ -14,6 +14,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/gentest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 )
 
@@ -21,10 +22,7 @@ var update = flag.Bool("update", false, "rewrite the golden kernels in testdata"
 
 func emit(t *testing.T, s Spec) *gemmgen.Kernel {
 	t.Helper()
-	k, err := s.Emit(hopper.Target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(s.Emit(hopper.Target))(t)
 	return k
 }
 
@@ -98,14 +96,9 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name+".sm_90a.ptx")
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile(path))(t)
 	if got != string(want) {
 		t.Errorf("%s changed; check it on a GPU, then go test ./plugins/nvidia/gemmgen/wgmma -update", name)
 	}
@@ -190,9 +183,7 @@ func TestLaunchRefuses(t *testing.T) {
 		s := spec(t, "64x64x64,warps=8,stages=3", "kn", gemm.FP16, gemm.FP16)
 		k := emit(t, s)
 		call := gemmgen.NewCall(problem(64, 64, 64, 1, false, false))
-		if _, err := s.Launch(k, call); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Launch(k, call))(t)
 		c.change(&call, &s.Config)
 		_, err := s.Launch(k, call)
 		if err == nil || !strings.Contains(err.Error(), c.want) || diag.KindOf(err) != diag.Input {
@@ -222,10 +213,7 @@ func TestLaunchSplits(t *testing.T) {
 		t.Errorf("workspace of %v and %v", partials, counters)
 	}
 	call.Partials, call.Counters = 1<<43, 1<<44
-	l, err := s.Launch(k, call)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(s.Launch(k, call))(t)
 	got := gentest.Params(k.Kernel, l.Params)
 	for name, want := range map[string]uint64{ // 10 blocks along K: five splits of two
 		"k_blocks": 10, "blocks_per_split": 2, "splits": 5, "per_split": 2 * 2 * 2, "tiles": 5 * 2 * 2 * 2,
@@ -242,10 +230,7 @@ func TestLaunchFP8(t *testing.T) {
 	s := spec(t, "64x128x128,warps=8,stages=3", "kk", gemm.FP8, gemm.BF16)
 	p := eightBits(false, true)
 	p.Out = gemm.BF16
-	l, err := s.Launch(emit(t, s), gemmgen.NewCall(p))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(s.Launch(emit(t, s), gemmgen.NewCall(p)))(t)
 	for i, want := range []gemmgen.TensorMap{
 		{DType: gemm.FP8, Strides: [2]uint64{512, 512}, Box: [3]uint32{128, 64, 1}},
 		{DType: gemm.FP8, Strides: [2]uint64{512, 512}, Box: [3]uint32{128, 128, 1}},
@@ -260,10 +245,7 @@ func TestLaunchFP8(t *testing.T) {
 // TestLaunchOfFewRows: boxes have no rows that lie outside of the matrices if one tile has all.
 func TestLaunchOfFewRows(t *testing.T) {
 	s := spec(t, "128x64x128,warps=12,stages=2", "kk", gemm.FP16, gemm.FP16)
-	l, err := s.Launch(emit(t, s), gemmgen.NewCall(problem(17, 40, 512, 1, false, true)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(s.Launch(emit(t, s), gemmgen.NewCall(problem(17, 40, 512, 1, false, true))))(t)
 	if a, b := l.Maps[0].Box, l.Maps[1].Box; a != [3]uint32{64, 17, 1} || b != [3]uint32{64, 40, 1} {
 		t.Errorf("boxes %v and %v", a, b)
 	}
@@ -341,10 +323,7 @@ func TestWhereTilesBegin(t *testing.T) {
 				p.Out, p.LDA, p.LDB, p.LDC = out, 512, 512, 512
 				call := gemmgen.NewCall(p.Canonical())
 				s := SpecFor(call, out, spec(t, "128x64x64,warps=8,stages=2", majors, gemm.FP16, out).Config)
-				l, err := s.Launch(emit(t, s), call)
-				if err != nil {
-					t.Fatal(err)
-				}
+				l := must.Get(s.Launch(emit(t, s), call))(t)
 				got := gentest.Params(emit(t, s).Kernel, l.Params)
 				m, n := int(got["last_m"]), int(got["last_n"])
 				if m+128 < p.M || n+64 < p.N || m > (p.M-1)/128*128 || n > (p.N-1)/64*64 {

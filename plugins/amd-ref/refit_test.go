@@ -212,8 +212,7 @@ func (e *experiment) fit(t *testing.T, g *generation, o fit.Options, without str
 		}
 	}
 	o.Start = start
-	found := must.Get(fit.Run(t.Context(), e.sample, e.with, quantities, o))(t)
-	return found
+	return must.Get(fit.Run(t.Context(), e.sample, e.with, quantities, o))(t)
 }
 
 // median returns the median of |log(predicted ÷ recorded)| of the rows that count.

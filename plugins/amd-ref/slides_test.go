@@ -36,8 +36,7 @@ func readCells(t *testing.T, name string, cellOf func(get func(column string) st
 	for _, line := range lines[1:] {
 		c := cellOf(func(column string) string { return line[slices.Index(lines[0], column)] })
 		size := func(column string) int {
-			v := must.Get(strconv.Atoi(line[slices.Index(lines[0], column)]))(t)
-			return v
+			return must.Get(strconv.Atoi(line[slices.Index(lines[0], column)]))(t)
 		}
 		c.problem.M, c.problem.N, c.problem.K = size("m"), size("n"), size("k")
 		cells = append(cells, c)
@@ -99,8 +98,7 @@ func longSlides(t *testing.T) []cell {
 func openVega(t *testing.T) arch.Architecture {
 	t.Helper()
 	provider := must.Get(amdref.Provider())(t)
-	a := must.Get(provider.Open(t.Context(), arch.OpenRequest{Arch: "gfx900", Kernel: kernel.Name}))(t)
-	return a
+	return must.Get(provider.Open(t.Context(), arch.OpenRequest{Arch: "gfx900", Kernel: kernel.Name}))(t)
 }
 
 // The speed of the model's pick is that of the tuned kernel, to 15 % at the median. No number was fitted to these

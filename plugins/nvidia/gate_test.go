@@ -59,8 +59,7 @@ const gateFolds = 5
 // readSet reads a data set of the folder data.
 func readSet(t testing.TB, set string) *dataset.Dataset {
 	t.Helper()
-	d := must.Get(dataset.Read(set, os.DirFS("data/"+set)))(t)
-	return d
+	return must.Get(dataset.Read(set, os.DirFS("data/"+set)))(t)
 }
 
 func sweep(t testing.TB) *score.Subset {

@@ -61,8 +61,7 @@ func TestPublishedTimes(t *testing.T) {
 func TestPublishedBests(t *testing.T) {
 	lines := csvtest.Read(t, "../../experiments/reference-on-h200/published.csv")
 	column := func(line []string, name string) float64 {
-		v := must.Get(strconv.ParseFloat(line[slices.Index(lines[0], name)], 64))(t)
-		return v
+		return must.Get(strconv.ParseFloat(line[slices.Index(lines[0], name)], 64))(t)
 	}
 	opened := map[string]arch.Architecture{}
 	of := map[string][]float64{} // best rate that is predicted ÷ measured

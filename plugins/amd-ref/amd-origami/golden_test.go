@@ -37,8 +37,7 @@ var goldenFiles sync.Map // name → func() (*table, error)
 func golden(t testing.TB, name string) *table {
 	t.Helper()
 	load, _ := goldenFiles.LoadOrStore(name, sync.OnceValues(func() (*table, error) { return readTable(name) }))
-	tab := must.Get(load.(func() (*table, error))())(t)
-	return tab
+	return must.Get(load.(func() (*table, error))())(t)
 }
 
 func readTable(name string) (*table, error) {
@@ -92,13 +91,11 @@ func (r record) text(column string) string {
 }
 
 func (r record) number(column string) float64 {
-	v := must.Get(strconv.ParseFloat(r.text(column), 64))(r)
-	return v
+	return must.Get(strconv.ParseFloat(r.text(column), 64))(r)
 }
 
 func (r record) int(column string) int {
-	v := must.Get(strconv.Atoi(r.text(column)))(r)
-	return v
+	return must.Get(strconv.Atoi(r.text(column)))(r)
 }
 
 func (r record) count(column string) uint64 { return uint64(r.int(column)) }

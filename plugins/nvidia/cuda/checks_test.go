@@ -14,6 +14,7 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 )
@@ -118,10 +119,7 @@ func TestLargeProblems(t *testing.T) {
 			{BlockM: 128, BlockN: 128, BlockK: 32, NumWarps: 8, NumStages: 3, GroupM: 8, SplitK: 1, Kernel: mma.Name},
 			{BlockM: 128, BlockN: 64, BlockK: 64, NumWarps: 8, NumStages: 3, GroupM: 8, SplitK: 8, Kernel: mma.Name},
 		} {
-			k, err := x.Compile(t.Context(), 0, p, c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := must.Get(x.Compile(t.Context(), 0, p, c))(t)
 			n, err := k.Check(t.Context())
 			if err != nil || !n.OK() {
 				t.Errorf("%s on %s: %+v, %v", c, p, n, err)
@@ -139,11 +137,8 @@ func TestTF32IsRounded(t *testing.T) {
 		p := gemm.New(200, 120, 64)
 		p.DType = gemm.TF32
 		p.SetTrans(layout[0], layout[1])
-		k, err := x.Compile(t.Context(), 0, p, config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = k.(*runnable).run(t.Context(), "checking", exec.InputNormal, func(o *operands, run func() error) error {
+		k := must.Get(x.Compile(t.Context(), 0, p, config))(t)
+		must.Do(t, k.(*runnable).run(t.Context(), "checking", exec.InputNormal, func(o *operands, run func() error) error {
 			if err := d.fillPool(gemm.FP32); err != nil {
 				return err
 			}
@@ -160,10 +155,7 @@ func TestTF32IsRounded(t *testing.T) {
 			d.operands.free()
 			d.operands = nil
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 }
 
@@ -198,14 +190,8 @@ func TestCheckNotices(t *testing.T) {
 	before := func(*operands) unit.Bytes { return fence - 2 }
 	nothing := func(*operands) error { return nil }
 	for _, p := range []gemm.Problem{gemm.New(300, 200, 100), gemm.New(4096, 4096, 4096), gemm.New(64, 8, 70000)} {
-		right, err := x.Compile(t.Context(), 0, p, config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		short, err := x.Compile(t.Context(), 0, p, config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		right := must.Get(x.Compile(t.Context(), 0, p, config))(t)
+		short := must.Get(x.Compile(t.Context(), 0, p, config))(t)
 		less := &lastProductLess{short.(*runnable).program, p}
 		for name, c := range map[string]struct {
 			fault              faulty

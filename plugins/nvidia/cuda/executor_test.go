@@ -16,6 +16,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 )
 
@@ -36,10 +37,7 @@ func openGPU(t testing.TB) (*executor, *device) {
 		}
 	})
 	local := x.(*executor)
-	d, err := local.device(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(local.device(0))(t)
 	return local, d
 }
 
@@ -142,10 +140,7 @@ func TestLibraries(t *testing.T) {
 		typed(gemm.INT8, gemm.INT32), typed(gemm.FP8, gemm.FP16), typed(gemm.FP8, gemm.FP32), padded,
 	} {
 		for _, name := range []string{libraryDefault, libraryBest} {
-			k, err := x.Library(t.Context(), 0, p, name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := must.Get(x.Library(t.Context(), 0, p, name))(t)
 			n, err := k.Check(t.Context())
 			if err != nil || !n.OK() {
 				t.Errorf("%s on %s: %+v, %v", name, p, n, err)
@@ -187,10 +182,7 @@ func TestRefuses(t *testing.T) {
 	if _, err := k.Check(t.Context()); diag.KindOf(err) != diag.Input || !strings.Contains(fmt.Sprint(err), "memory") {
 		t.Errorf("too large for the device: %v", err)
 	}
-	after, err := x.Compile(t.Context(), 0, gemm.New(64, 64, 64), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := must.Get(x.Compile(t.Context(), 0, gemm.New(64, 64, 64), config))(t)
 	if n, err := after.Check(t.Context()); err != nil || !n.OK() {
 		t.Errorf("the next problem after one that does not fit: %+v, %v", n, err)
 	}
@@ -211,13 +203,8 @@ func TestRefuses(t *testing.T) {
 // Kernels are compiled beside a measurement, neither waiting for the other for ever.
 func TestCompilesBesideMeasuring(t *testing.T) {
 	x, d := openGPU(t)
-	k, err := x.Compile(t.Context(), 0, gemm.New(512, 512, 512), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := k.Check(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(x.Compile(t.Context(), 0, gemm.New(512, 512, 512), config))(t)
+	must.Get(k.Check(t.Context()))(t)
 	for _, warm := range []bool{false, true} {
 		compiled := make(chan error, 1)
 		go func() {

@@ -17,6 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/serve"
@@ -100,22 +101,14 @@ func TestSurvivesKernels(t *testing.T) {
 	plugin := filepath.Join(t.TempDir(), host.Prefix+"faulty")
 	copyFile(t, plugin)
 	lock := filepath.Join(t.TempDir(), "plugins.lock")
-	if _, err := host.Trust(t.Context(), lock, plugin); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(host.Trust(t.Context(), lock, plugin))(t)
 	h := host.New(host.Options{Plugins: []string{plugin}, LockFile: lock, RunTimeout: 20 * time.Second})
 	t.Cleanup(func() { _ = h.Close() })
-	x, err := h.Executor(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must.Get(h.Executor(t.Context(), ""))(t)
 	p := gemm.New(512, 512, 512)
 	works := func() {
 		t.Helper()
-		k, err := x.Compile(t.Context(), 0, p, config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(x.Compile(t.Context(), 0, p, config))(t)
 		n, err := k.Check(t.Context())
 		if err != nil || !n.OK() {
 			t.Fatalf("%+v, %v", n, err)
@@ -145,23 +138,10 @@ func TestSurvivesKernels(t *testing.T) {
 
 func copyFile(t *testing.T, to string) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := os.Open(self)
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
+	in := must.Get(os.Open(self))(t)
 	defer func() { _ = in.Close() }()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o700)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o700))(t)
+	must.Get(io.Copy(out, in))(t)
+	must.Do(t, out.Close())
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/sgemm"
 )
 
@@ -119,10 +120,7 @@ func TestRandomSgemm(t *testing.T) {
 		checkEach(t, x, all)
 	})
 	t.Run("space", func(t *testing.T) {
-		space, err := sgemm.Family{}.Space().Enumerate(sgemm.Family{}.Space(), sgemm.Family{}.Axes()...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		space := must.Get(sgemm.Family{}.Space().Enumerate(sgemm.Family{}.Space(), sgemm.Family{}.Axes()...))(t)
 		checkDrawn(t, x, 30, func() drawn {
 			one := drawn{problem: draw(), config: space[random.IntN(len(space))]}
 			one.config.GroupM = 1 + random.IntN(8)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // Nests of random indices, and random alpha and beta of nests and of matrices, are computed right.
@@ -90,9 +91,7 @@ func randomNest(t *testing.T, random *rand.Rand, dtype gemm.DType) gemm.Problem 
 		t.Fatal(err)
 	}
 	for o := gemm.A; o <= gemm.C; o++ {
-		if err := p.SetAlign(o, p.Type(o).Bytes()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.SetAlign(o, p.Type(o).Bytes()))
 	}
 	return p.Canonical()
 }

@@ -19,8 +19,7 @@ var update = flag.Bool("update", false,
 
 func read(t *testing.T, name string, files fs.FS) *dataset.Dataset {
 	t.Helper()
-	d := must.Get(dataset.Read(name, files))(t)
-	return d
+	return must.Get(dataset.Read(name, files))(t)
 }
 
 // The same kernels on two machines of one kind, timed by two programs: the table in docs says how far they agree.

@@ -167,8 +167,7 @@ func balanced(count, rows int) []int {
 
 func typed(t *testing.T, text string) gemm.DType {
 	t.Helper()
-	d := must.Get(gemm.ParseDType(text))(t)
-	return d
+	return must.Get(gemm.ParseDType(text))(t)
 }
 
 // opened opens the model of devices such as sm90@h100, each once.

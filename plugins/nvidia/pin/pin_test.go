@@ -52,8 +52,7 @@ func launches(t *testing.T) (list []launch) {
 func open(t *testing.T, id, device string) *Model {
 	p := must.Get(nvidia.Provider())(t)
 	a := must.Get(p.Open(t.Context(), arch.OpenRequest{Arch: id, Device: device}))(t)
-	m := must.Get(New(a.Describe()))(t)
-	return m
+	return must.Get(New(a.Describe()))(t)
 }
 
 // The model reaches 0.96 of the best configuration's speed on the measured kernels, where the first of the list reaches

@@ -44,8 +44,7 @@ func square(size int) gemm.Problem {
 func config(t testing.TB, text string) gemm.Config {
 	t.Helper()
 	base := gemm.Config{GroupM: 1, SplitK: 1, Kernel: Family}
-	c := must.Get(gemm.ParseConfig(text, base, family.Family{}.Axes()...))(t)
-	return c
+	return must.Get(gemm.ParseConfig(text, base, family.Family{}.Axes()...))(t)
 }
 
 func values(t testing.TB, m *Model, p gemm.Problem, c gemm.Config) ladder.Values {

@@ -31,8 +31,7 @@ var measuredLadders = []struct {
 func recorded(t testing.TB, name string) *dataset.Dataset {
 	t.Helper()
 	files := must.Get(fs.Sub(data.FS, name))(t)
-	d := must.Get(dataset.Read(name, files))(t)
-	return d
+	return must.Get(dataset.Read(name, files))(t)
 }
 
 // onEach runs a test on each of the ladders.

@@ -21,8 +21,7 @@ type family struct {
 func configOf(t *testing.T, text string, f family) gemm.Config {
 	t.Helper()
 	base := gemm.Config{NumWarps: 4, NumStages: 2, GroupM: 2, SplitK: 1, Kernel: f.Name()}
-	c := must.Get(gemm.ParseConfig(text, base, f.Axes()...))(t)
-	return c
+	return must.Get(gemm.ParseConfig(text, base, f.Axes()...))(t)
 }
 
 // stored is a matrix in the memory of the emulator, every byte of it inside one region that ends with its last element.

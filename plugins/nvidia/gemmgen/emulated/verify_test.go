@@ -111,6 +111,5 @@ func runVerifiers(t *testing.T, v gemmgen.Verification, out gemm.DType, m Memory
 		must.Do(t, Run(Launch{Text: k.text, Params: l.Params, Grid: [3]int{l.GridX, l.GridY, l.GridZ},
 			Threads: l.Threads, Shared: int(l.SharedMemory)}, m))
 	}
-	verdict := must.Get(gemmgen.ParseVerdict(m[v.Verdict]))(t)
-	return verdict
+	return must.Get(gemmgen.ParseVerdict(m[v.Verdict]))(t)
 }

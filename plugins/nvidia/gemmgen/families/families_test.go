@@ -52,8 +52,7 @@ func offered(t *testing.T, f gemmgen.Family, p gemm.Problem, step int) []gemmgen
 
 func emit(t *testing.T, p gemmgen.Program, to target.Target) *gemmgen.Kernel {
 	t.Helper()
-	k := must.Get(p.Emit(to))(t)
-	return k
+	return must.Get(p.Emit(to))(t)
 }
 
 // TestNames: the executor finds families by name, so no two may share one.

@@ -43,8 +43,7 @@ func spec(t testing.TB, config, majors string, in, out gemm.DType, alignA, align
 
 func emit(t testing.TB, s Spec) *gemmgen.Kernel {
 	t.Helper()
-	k := must.Get(s.Emit(sm(80)))(t)
-	return k
+	return must.Get(s.Emit(sm(80)))(t)
 }
 
 // aligned is fp16 in and out, A and B row-major, everything aligned to 16 bytes.

@@ -22,8 +22,7 @@ var update = flag.Bool("update", false, "rewrite the golden kernels in testdata"
 
 func emit(t *testing.T, s Spec) *gemmgen.Kernel {
 	t.Helper()
-	k := must.Get(s.Emit(hopper.Target))(t)
-	return k
+	return must.Get(s.Emit(hopper.Target))(t)
 }
 
 // TestGolden compares kernels with the texts that were checked on an H200.

@@ -271,15 +271,3 @@ func TestShippedIntervals(t *testing.T) {
 		}
 	}
 }
-
-// Scoring 40 sizes × 856 configurations, without reading the measurements.
-func BenchmarkScore(b *testing.B) {
-	r := sweep(b)
-	a := nvtest.Open(b, arch.OpenRequest{Arch: "sm90", Device: "h200"})
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, _, err := score.Evaluate(b.Context(), a, r, r.Problems); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -223,31 +223,3 @@ func TestEstimateAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations, %v", n, err)
 	}
 }
-
-func BenchmarkEstimate(b *testing.B) {
-	m := open(b, arch.OpenRequest{Arch: "gfx942"})
-	p := gemm.New(4096, 4096, 4096)
-	list, err := m.Candidates(b.Context(), p, arch.Space{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	estimates := make([]arch.Estimate, len(list.Configs))
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := m.Estimate(b.Context(), estimates, p, list.Configs); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(estimates)), "ns/config")
-}
-
-func BenchmarkCandidates(b *testing.B) {
-	m := open(b, arch.OpenRequest{Arch: "gfx942"})
-	p := gemm.New(4096, 4096, 4096)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := m.Candidates(b.Context(), p, arch.Space{}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -381,12 +381,3 @@ func TestRegisterOverrides(t *testing.T) {
 		t.Errorf("1024 registers for 256 threads: %q, %s", reason, detail)
 	}
 }
-
-func BenchmarkTritonResources(b *testing.B) {
-	p, d := gemm.New(4096, 4096, 4096), devices(b)[90]
-	c := gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 3, SplitK: 1}
-	o := kernel.OperandsOf(&p)
-	for b.Loop() {
-		triton.Family{}.Resources(d, o, c, false)
-	}
-}

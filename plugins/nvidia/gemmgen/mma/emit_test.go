@@ -2,7 +2,6 @@ package mma
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -421,19 +420,5 @@ func TestPeak(t *testing.T) {
 	}
 	if _, err := EmitPeak(gemm.FP32, sm(90)); err == nil {
 		t.Error("fp32 has no such instruction")
-	}
-}
-
-func BenchmarkEmit(b *testing.B) {
-	for _, config := range []string{
-		"16x16x64,warps=4,stages=4", "128x128x32,warps=4,stages=4",
-		"128x256x64,warps=8,stages=3", "256x128x128,warps=8,stages=2,split=2",
-	} {
-		s := spec(b, config, "kn", gemm.FP16, gemm.FP16, 16, 16, 16)
-		b.Run(fmt.Sprint(s.Config), func(b *testing.B) {
-			for b.Loop() {
-				emit(b, s)
-			}
-		})
 	}
 }

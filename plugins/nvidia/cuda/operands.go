@@ -3,7 +3,6 @@
 package cuda
 
 import (
-	"math/rand/v2"
 	"unsafe"
 
 	"gorgonia.org/cu"
@@ -124,7 +123,7 @@ func (d *device) fillPool(t gemm.DType) error {
 	if d.poolType == t {
 		return nil
 	}
-	host := normals(t, poolElements)
+	host := normals(seedOperands, t, poolElements)
 	d.pool.free()
 	d.poolType = 0
 	var err error
@@ -212,7 +211,7 @@ func (o *operands) fillBias() (err error) {
 	if !o.problem.Epilogue.Bias {
 		return nil
 	}
-	o.biases = normals(o.problem.Output(), o.problem.N)
+	o.biases = normals(seedOperands, o.problem.Output(), o.problem.N)
 	size := unit.Bytes(len(o.biases))
 	if o.bias, err = allocate(o.startOfBias() + size + fence); err != nil {
 		return err
@@ -234,17 +233,7 @@ func (o *operands) fillC() error {
 	if o.problem.Beta == 0 {
 		return nil
 	}
-	t, random := o.problem.Output(), rand.New(rand.NewPCG(0x63, 1))
-	var host []byte
-	for range blockOfC {
-		bits := uint32(int32(random.IntN(255) - 127))
-		if t != gemm.INT32 {
-			bits = narrow(t, float32(random.NormFloat64()))
-		}
-		for i := range t.Bytes() {
-			host = append(host, byte(bits>>(8*i)))
-		}
-	}
+	host := normals(seedC, o.problem.Output(), blockOfC)
 	all := int64(o.bytes(gemm.C))
 	first := min(all, int64(len(host)))
 	if err := cu.MemcpyHtoD(cu.DevicePtr(o.first[gemm.C]), unsafe.Pointer(&host[0]), first); err != nil {

@@ -155,7 +155,7 @@ func (d *device) fill(to cu.DevicePtr, bytes unit.Bytes, t gemm.DType) error {
 		if d.scratch.numbers == nil {
 			d.scratch.numbers = map[gemm.DType][]byte{}
 		}
-		host = normals(t, scratchNumbers)
+		host = normals(seedOperands, t, scratchNumbers)
 		d.scratch.numbers[t] = host
 	}
 	done := min(int64(bytes), int64(len(host)))

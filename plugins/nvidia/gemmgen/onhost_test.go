@@ -106,3 +106,26 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 }
+
+// Bits gives the bits of each number back, and of what lies between two numbers those of the even one.
+func TestBits(t *testing.T) {
+	for _, d := range []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP8, gemm.FP8E5M2} {
+		for bits := range uint32(1) << d.Bits() {
+			v, next := Number(d, bits), Number(d, bits+1)
+			if math.IsNaN(v) {
+				continue
+			}
+			if got := Bits(d, v); got != bits {
+				t.Fatalf("%s: %g has the bits %#x, not %#x", d, v, got, bits)
+			}
+			if middle := (v + next) / 2; !math.IsNaN(middle) && !math.IsInf(middle, 0) && v*next >= 0 {
+				if got := Bits(d, middle); got != bits+bits&1 {
+					t.Fatalf("%s: %g between %g and %g has the bits %#x", d, middle, v, next, got)
+				}
+			}
+		}
+		if !math.IsNaN(Number(d, Bits(d, math.NaN()))) {
+			t.Errorf("%s: NaN is a number", d)
+		}
+	}
+}

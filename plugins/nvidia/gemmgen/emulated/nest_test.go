@@ -10,7 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
-	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 )
 
 // The problem types of AMD's slides on Tensile, those of Tensile's tests of 2017, and others that are hard to walk.
@@ -75,14 +75,7 @@ func runNest(
 	if plan.Swapped {
 		call.A.Address, call.B.Address = call.B.Address, call.A.Address
 	}
-	cfg := configOf(t, config, ofMMA)
-	partials, counters := gemmgen.Workspace(p, cfg)
-	call.Partials, call.Counters = 4<<32, 5<<32
-	memory[4<<32], memory[5<<32] = make([]byte, int(partials)), make([]byte, int(counters))
-	program := ofMMA.program(t, call, types.Out, cfg)
-	k := must.Get(program.Emit(target.Target{CC: 90}))(t)
-	l := must.Get(program.Launch(k, call))(t)
-	start(t, k, &l, memory, false, nil)
+	compute(t, mma.Family{}, call, types.Out, configOf(t, config, mma.Family{}), memory, how{cc: 90})
 	s.Reference(float64(alpha), a, b, float64(beta), was)
 	for i, v := range inMemory(types.Out, was) {
 		if got := memory[3<<32][i]; got != v {
@@ -102,15 +95,9 @@ func drawn(random *rand.Rand, n int) []float64 {
 
 // inMemory returns numbers as they lie in memory.
 func inMemory(d gemm.DType, v []float64) []byte {
-	element, out := ElementOf(d.String()), []byte{}
-	if d == gemm.TF32 {
-		element = "f32"
-	}
-	for _, x := range v {
-		bits := Narrow(element, x)
-		for i := range d.Bytes() {
-			out = append(out, byte(bits>>(8*i)))
-		}
+	out := make([]byte, len(v)*d.Bytes())
+	for i, x := range v {
+		put(out[i*d.Bytes():(i+1)*d.Bytes()], d, x)
 	}
 	return out
 }

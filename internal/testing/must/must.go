@@ -28,3 +28,11 @@ func Two[V, W any](v V, w W, err error) func(testing.TB) (V, W) {
 		return v, w
 	}
 }
+
+// Hold logs a figure that a test checks, as an error if it is not as it has to be.
+func Hold(t testing.TB, ok bool, format string, args ...any) {
+	t.Helper()
+	if t.Logf(format, args...); !ok {
+		t.Fail()
+	}
+}

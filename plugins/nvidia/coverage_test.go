@@ -46,21 +46,13 @@ func TestIntervalsOfUnseenProblems(t *testing.T) {
 				sizes++
 			}
 		}
-		t.Logf("%-9s the 90 %% intervals hold %.3f of %d times", set, float64(inSet)/float64(points), points)
-		// Seven sizes can have much in common.
-		if share := float64(inSet) / float64(points); points < 100 || share < 0.75 {
-			t.Errorf("%s: the 90 %% intervals hold %.3f of %d times", set, share, points)
-		}
+		share := float64(inSet) / float64(points) // seven sizes can have much in common
+		must.Hold(t, points >= 100 && share >= 0.75, "%s: the 90 %% intervals hold %.3f of %d times", set, share, points)
 		held, of = held+inSet, of+points
 	}
-	if share := float64(held) / float64(of); share < 0.85 {
-		t.Errorf("the 90 %% intervals hold %.3f of all times", share)
-	}
-	t.Logf("mean regret of %d picks: %.4f recorded, %.4f expected", sizes, recorded/float64(sizes),
-		expected/float64(sizes))
-	if ratio := expected / recorded; sizes < 100 || ratio < 2./3 || ratio > 2 {
-		t.Errorf("the expected regret of %d picks is %.2f of the recorded one", sizes, ratio)
-	}
+	must.Hold(t, float64(held) >= 0.85*float64(of), "the 90 %% intervals hold %.3f of all times", float64(held)/float64(of))
+	must.Hold(t, sizes >= 100 && expected >= recorded*2/3 && expected <= 2*recorded, "mean regret of %d picks: %.4f "+
+		"recorded, %.4f expected", sizes, recorded/float64(sizes), expected/float64(sizes))
 }
 
 // heldByOthers returns the share of kernels' times that lie in the intervals of a grade of evidence, without what

@@ -19,6 +19,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/internal/testing/archtest"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
@@ -114,10 +115,8 @@ func TestFloors(t *testing.T) {
 				s = score.SummariseEvaluations(rows, nil)
 				if row["set"] == "h200-triton" {
 					share := acrossFolds(rows)
-					t.Logf("intervals of %.0f %% hold %.4f of the times of other sizes", 100*score.Level, share)
-					if share < 0.85 || share > 0.95 {
-						t.Errorf("intervals of %.0f %% hold %.4f of the times of other sizes", 100*score.Level, share)
-					}
+					must.Hold(t, share >= 0.85 && share <= 0.95, "intervals of %.0f %% hold %.4f of the times of other sizes",
+						100*score.Level, share)
 				}
 			}
 			for name, got := range map[string]float64{
@@ -148,8 +147,7 @@ func pickOfMeasured(t *testing.T, a arch.Architecture, p gemm.Problem, measured 
 	for i := range measured {
 		cfgs[i] = measured[i].Config
 	}
-	times := make([]arch.Estimate, len(cfgs))
-	must.Do(t, a.Estimate(t.Context(), times, p, cfgs))
+	times := archtest.Estimates(t, a, p, cfgs...)
 	best, fastest := 0, measured[0].Median
 	var ratios []float64
 	for i := range times {

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
@@ -62,6 +64,37 @@ func Assemble(t *testing.T, ptxas, text string, to target.Target) (registers, st
 	registers, _ = strconv.Atoi(string(r[1]))
 	stack, _ = strconv.Atoi(string(s[1]))
 	return registers, stack, nil
+}
+
+// Golden compares a text with that of a file, which it writes first if told so.
+func Golden(t testing.TB, path, got string, update bool) {
+	t.Helper()
+	if update {
+		must.Do(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	if want := must.Get(os.ReadFile(path))(t); got != string(want) {
+		t.Errorf("%s changed; check it on a GPU, then go test -update:\n%s", path, got)
+	}
+}
+
+// Problem is an fp16 problem of a batch.
+func Problem(m, n, k, batch int, transA, transB bool) gemm.Problem {
+	p := gemm.New(m, n, k)
+	p.Batch = batch
+	p.SetTrans(transA, transB)
+	return p
+}
+
+// Want compares parameters of a launch, by name, and returns how many there are.
+func Want(t testing.TB, k *ptx.Kernel, buffer []byte, want map[string]uint64) int {
+	t.Helper()
+	got := Params(k, buffer)
+	for name, v := range want {
+		if got[name] != v {
+			t.Errorf("parameter %s of %s is %d, want %d", name, k.Name, got[name], v)
+		}
+	}
+	return len(got)
 }
 
 // Params reads the parameters of a launch by name.

@@ -17,6 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/internal/testing/archtest"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
@@ -59,19 +60,6 @@ func config(kernel string, v []int) gemm.Config {
 		NumStages: v[5], SplitK: 1}
 }
 
-// seconds are predicted times in s. A kernel that does not run takes forever.
-func seconds(t *testing.T, a arch.Architecture, p gemm.Problem, configs []gemm.Config) []float64 {
-	t.Helper()
-	estimates, times := make([]arch.Estimate, len(configs)), make([]float64, len(configs))
-	must.Do(t, a.Estimate(t.Context(), estimates, p, configs))
-	for i, one := range estimates {
-		if times[i] = float64(one.Cycles.At(a.Describe().Clock)); one.Reject != "" {
-			times[i] = math.Inf(1)
-		}
-	}
-	return times
-}
-
 // estimate predicts the times of both products in s. The first has the layer's other kernels with it.
 func (e *experts) estimate(
 	t *testing.T, a arch.Architecture, rows []int, configs []gemm.Config,
@@ -85,7 +73,7 @@ func (e *experts) estimate(
 				setTopK(t, a, &configs[i], e.topK)
 			}
 		}
-		times[part] = seconds(t, a, p, configs)
+		times[part] = archtest.Seconds(t, a, p, configs...)
 	}
 	return times
 }
@@ -756,7 +744,7 @@ func TestMeasuredBlocks(t *testing.T) {
 	}
 	var chosen, without, levels []float64
 	for p, list := range configs {
-		predicted := seconds(t, a, linear(t, gemm.FP8, p.n, p.k, p.m), list)
+		predicted := archtest.Seconds(t, a, linear(t, gemm.FP8, p.n, p.k, p.m), list...)
 		best := 0
 		for i := range list {
 			if list[i].GroupM == withoutTable.GroupM && predicted[i] < predicted[best] {

@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/ladder"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/archtest"
 	"github.com/origami-gemm/origami/internal/testing/gputest"
 	"github.com/origami-gemm/origami/internal/testing/must"
 	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/sgemm"
@@ -49,10 +50,9 @@ func config(t testing.TB, text string) gemm.Config {
 
 func values(t testing.TB, m *Model, p gemm.Problem, c gemm.Config) ladder.Values {
 	t.Helper()
-	row, v := make([]float64, len(terms.Terms)), ladder.Values{}
-	must.Do(t, m.Terms(t.Context(), row, p, []gemm.Config{c}))
-	for i := range terms.Terms {
-		v[terms.Terms[i].Name] = row[i]
+	v := ladder.Values{}
+	for i, value := range archtest.Terms(t, m, p, c) {
+		v[terms.Terms[i].Name] = value
 	}
 	return v
 }
@@ -220,7 +220,7 @@ func TestOrderOnTheSeedsDevice(t *testing.T) {
 func TestA6000(t *testing.T) {
 	m := open(t, "sm86@a6000")
 	list := slices.DeleteFunc(entries(t, m, "sm86@a6000", 4096), func(e ladder.Entry) bool { return e.Predicted == 0 })
-	best := must.Get(fastest(t, m, square(4096)))(t)
+	best := unit.Seconds(archtest.Fastest(t, m, square(4096), arch.Space{Kernel: Family}))
 	for _, at := range Ladder().Published { // the library's kernel is taken to be the best of the family
 		if at.Device == "sm86@a6000" && at.Rung == "library" {
 			list = append(list, ladder.Entry{Rung: ladder.Rung{Name: at.Rung}, Predicted: best,
@@ -242,25 +242,6 @@ func TestA6000(t *testing.T) {
 			}
 		}
 	}
-}
-
-func fastest(t testing.TB, m *Model, p gemm.Problem) (unit.Seconds, error) {
-	t.Helper()
-	list, err := m.Candidates(t.Context(), p, arch.Space{Kernel: Family})
-	if err != nil {
-		return 0, err
-	}
-	estimates := make([]arch.Estimate, len(list.Configs))
-	if err := m.Estimate(t.Context(), estimates, p, list.Configs); err != nil {
-		return 0, err
-	}
-	least := unit.Cycles(math.Inf(1))
-	for _, e := range estimates {
-		if e.Reject == "" {
-			least = min(least, e.Cycles)
-		}
-	}
-	return least.At(m.Describe().Clock), nil
 }
 
 // The gain of tiling on two devices that no number was fitted to.
@@ -362,9 +343,8 @@ func TestTensorCoresNeedWholeFragments(t *testing.T) {
 	} {
 		p := gemm.New(test.m, test.n, test.k)
 		p.DType, p.Out = gemm.FP32, gemm.FP32
-		var e [1]arch.Estimate
-		if err := m.Estimate(t.Context(), e[:], p, []gemm.Config{c}); err != nil || e[0].Reject != test.want {
-			t.Errorf("%s: %q, %v; want %q", p, e[0].Reject, err, test.want)
+		if e := archtest.Estimates(t, m, p, c); e[0].Reject != test.want {
+			t.Errorf("%s: %q, want %q", p, e[0].Reject, test.want)
 		}
 		space := arch.Space{Kernel: Family, BlockM: []int{16}, BlockN: []int{16}, BlockK: []int{16}, NumWarps: []int{1},
 			NumStages: []int{1}, SplitK: []int{1}, Axes: []arch.AxisValues{{Name: "math", Values: []string{"wmma"}},

@@ -11,10 +11,10 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/archtest"
 	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
@@ -55,39 +55,13 @@ func TestEstimateEqualsTerms(t *testing.T) {
 
 // Every formula of the schema computes the value beside it, from names that appear before it.
 func TestFormulasComputeTheirTerms(t *testing.T) {
-	ctx := context.Background()
 	a := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: "sm89"})
-	d := a.Describe()
 	for _, p := range []gemm.Problem{
 		gemm.New(2048, 2048, 2048), gemm.New(100, 3000, 777), gemm.New(400000, 16, 1024), gemm.New(65, 1, 13),
 	} {
 		for _, tile := range []string{"128x256x64", "16x16x512", "256x64x32"} {
 			c := must.Get(gemm.ParseConfig(tile, gemm.Config{NumWarps: 8, NumStages: 2, GroupM: 1, SplitK: 1}))(t)
-			row := make([]float64, len(d.Terms))
-			must.Do(t, a.Terms(ctx, row, p, []gemm.Config{c}))
-			withoutTerms := *d
-			withoutTerms.Terms = nil
-			values := formula.Values(&withoutTerms, p, c, nil)
-			shares := 0.0
-			for i, term := range d.Terms {
-				if term.Kind == arch.KindShare {
-					shares += row[i]
-				}
-				got := row[i]
-				if !formula.IsRule(term.Formula) {
-					var err error
-					if got, err = formula.Eval(term.Formula, values); err != nil {
-						t.Fatalf("%s: %v", term.Name, err)
-					}
-				}
-				values[term.Name] = row[i]
-				if math.Abs(got-row[i]) > 1e-12*math.Abs(row[i]) {
-					t.Errorf("%s %s: %s = %s gives %v, the model %v", p, tile, term.Name, term.Formula, got, row[i])
-				}
-			}
-			if total := row[nvtest.TotalColumn(a)]; math.Abs(shares-total) > 1e-9*total {
-				t.Errorf("%s %s: the shares add up to %v, the total is %v", p, tile, shares, total)
-			}
+			archtest.Formulas(t, a, p, c, 1e-12)
 		}
 	}
 }
@@ -97,8 +71,7 @@ func TestMemoryTermsOfTheWorkedExample(t *testing.T) {
 	a := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: "sm89"})
 	c := gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 2, SplitK: 1}
 	terms := a.Describe().Terms
-	row := make([]float64, len(terms))
-	must.Do(t, a.Terms(context.Background(), row, gemm.New(2048, 2048, 2048), []gemm.Config{c}))
+	row := archtest.Terms(t, a, gemm.New(2048, 2048, 2048), c)
 	want := map[string]float64{"l_mem": 3318.278481012658, "l2_hit": 0.9166666666666666, "l_dram": 2151.9822105570147}
 	for i := range terms {
 		if v, ok := want[terms[i].Name]; ok && row[i] != v {
@@ -216,12 +189,11 @@ func TestFootprintsAreShown(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	a := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: "sm89"})
 	d := a.Describe()
-	row := make([]float64, len(d.Terms))
 	for range 200 {
 		p := gemm.New(1+rng.IntN(9000), 1+rng.IntN(9000), 64)
 		c := gemm.Config{BlockM: 16 << rng.IntN(5), BlockN: 16 << rng.IntN(5), BlockK: 64, NumWarps: 8, NumStages: 2,
 			SplitK: 1}
-		must.Do(t, a.Terms(t.Context(), row, p, []gemm.Config{c}))
+		row := archtest.Terms(t, a, p, c)
 		gridM, gridN := (p.M+c.BlockM-1)/c.BlockM, (p.N+c.BlockN-1)/c.BlockN
 		best, least := 0, 0
 		for _, g := range []int{1, 2, 3, 4, 5, 6, 8, 16} {

@@ -2,8 +2,6 @@ package mma
 
 import (
 	"flag"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -12,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/gentest"
 	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
@@ -73,15 +72,7 @@ func TestGolden(t *testing.T) {
 		"kslices": spec(t, "16x16x32,warps=4,stages=2,split=3", "mk", gemm.BF16, gemm.FP32, 16, 16, 16),
 		"narrow":  spec(t, "16x32x16,warps=4,stages=2", "kn", gemm.FP16, gemm.BF16, 2, 4, 2),
 	} {
-		k := emit(t, s)
-		path := filepath.Join("testdata", name+".sm_80.ptx")
-		if *update {
-			must.Do(t, os.WriteFile(path, []byte(k.Text), 0o644))
-		}
-		want := must.Get(os.ReadFile(path))(t)
-		if k.Text != string(want) {
-			t.Errorf("%s differs from %s; go test -update rewrites it", s.name(), path)
-		}
+		gentest.Golden(t, "testdata/"+name+".sm_80.ptx", emit(t, s).Text, *update)
 	}
 }
 

@@ -49,7 +49,7 @@ type checkedDevice struct {
 // rows are the sizes of every source.
 func (d checkedDevice) rows(t *testing.T) (sources [][]checkedRow) {
 	t.Helper()
-	rows := must.Get(readRecorded("data"))(t)
+	rows := readRecorded(t)
 	provider := must.Get(amdref.Provider())(t)
 	request := (&recorded{Arch: d.arch, CUs: d.cus}).Request()
 	a := must.Get(provider.Open(t.Context(), request))(t)

@@ -125,7 +125,7 @@ func kernelsOf(rows []recorded) map[string][]gemm.Config {
 // choices scores models on one row in so many of those that count, by class, model and the kernels to choose from.
 func choices(t *testing.T, every int, counts func(*recorded) bool) map[string]*agreement {
 	t.Helper()
-	rows := must.Get(readRecorded("data"))(t)
+	rows := readRecorded(t)
 	provider := must.Get(amdref.Provider())(t)
 	kernels, students, scores, seen := kernelsOf(rows), map[string]*student{}, map[string]*agreement{}, map[string]int{}
 	for i := range rows {

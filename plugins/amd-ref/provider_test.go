@@ -11,7 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/internal/testing/must"
-	"github.com/origami-gemm/origami/plugins/amd-ref/amd-origami"
+	amdorigami "github.com/origami-gemm/origami/plugins/amd-ref/amd-origami"
 )
 
 func TestManifest(t *testing.T) {

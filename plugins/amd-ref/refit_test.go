@@ -131,7 +131,7 @@ func (e *experiment) with(values map[string]float64) (arch.Architecture, error) 
 // newExperiment takes one in so many of the rows.
 func newExperiment(t *testing.T, g *generation, every int) *experiment {
 	t.Helper()
-	all := must.Get(readRecorded("data"))(t)
+	all := readRecorded(t)
 	e := &experiment{models: map[string]*tensile.Model{}, kernels: map[string][]gemm.Config{}, sample: &fit.Sample{}}
 	for i := range all {
 		r := &all[i]

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -66,12 +65,11 @@ func TestPublishedBests(t *testing.T) {
 	opened := map[string]arch.Architecture{}
 	of := map[string][]float64{} // best rate that is predicted ÷ measured
 	for _, line := range csvtest.Named(t, "../../experiments/reference-on-h200/published.csv") {
-		column := func(name string) float64 { return must.Get(strconv.ParseFloat(line[name], 64))(t) }
 		id := line["arch"]
 		if opened[id] == nil {
 			opened[id] = nvtest.Open(t, arch.OpenRequest{Arch: id})
 		}
-		p := gemm.New(int(column("m")), int(column("n")), int(column("k")))
+		p := gemm.New(csvtest.Int(t, line, "m"), csvtest.Int(t, line, "n"), csvtest.Int(t, line, "k"))
 		if p.Flops() < 4e9 {
 			continue
 		}
@@ -80,7 +78,7 @@ func TestPublishedBests(t *testing.T) {
 			BlockK: []int{16, 32, 64, 128, 256, 512}, NumWarps: []int{8}, NumStages: []int{2}, SplitK: []int{1},
 		}
 		seconds := archtest.Fastest(t, opened[id], p, space)
-		of[id] = append(of[id], float64(p.Flops())/seconds/1e12/column("best_tflops"))
+		of[id] = append(of[id], float64(p.Flops())/seconds/1e12/csvtest.Float(t, line, "best_tflops"))
 	}
 	for id, ratios := range of {
 		errors := make([]float64, len(ratios))

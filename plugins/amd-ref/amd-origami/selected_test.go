@@ -18,7 +18,7 @@ func TestGoldenSelected(t *testing.T) {
 	ctx := context.Background()
 	opened := opener{}
 	var result selector.Result
-	golden(t, "amd_selected.csv").each(t, func(r record) {
+	each(t, "amd_selected.csv", func(r record) {
 		opts := []string{"occ=" + r.text("occupancy"), "grid=" + r.text("grid_mode")}
 		if r.text("set") == "mi" {
 			opts = append(opts, "mi=32x32x8")

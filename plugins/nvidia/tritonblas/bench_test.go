@@ -7,6 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
@@ -16,7 +17,7 @@ func BenchmarkSelect(b *testing.B) {
 	ctx := context.Background()
 	s := selector.New(nvtest.Open(b, arch.OpenRequest{Model: "reference", Arch: "sm89"}), arch.Space{})
 	var problems []gemm.Problem
-	for _, row := range readGolden(b, "sm89_selected.csv") {
+	for _, row := range csvtest.Named(b, "testdata/golden/"+"sm89_selected.csv") {
 		problems = append(problems, problem(b, row))
 	}
 	var result selector.Result

@@ -82,7 +82,7 @@ func peakRun(d *device, flops float64) (func() error, float64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	_, f, err := loadFunction(k.Text, k.Name)
+	f, err := loadFunction(k.Text, k.Name)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -97,5 +97,5 @@ func peakRun(d *device, flops float64) (func() error, float64, error) {
 	l := gemmgen.Launch{
 		GridX: ctas, GridY: 1, GridZ: 1, Threads: 32 * mma.PeakWarps, Params: gemmgen.Pack(k, values),
 	}
-	return func() error { return start(d.stream, f, l) }, float64(turns) * perTurn, nil
+	return func() error { return start(d.stream, f.function, l) }, float64(turns) * perTurn, nil
 }

@@ -5,7 +5,6 @@ package cuda
 import (
 	"fmt"
 	"math"
-	"unsafe"
 
 	"gorgonia.org/cu"
 
@@ -75,7 +74,7 @@ func (d *device) refer(o *operands) error {
 	}
 	want, err := allocate(o.verification(0).WantBytes())
 	if err != nil {
-		return tooLarge(err, p)
+		return doesNotFit(err, p.String())
 	}
 	if sample == p.M || !trusted {
 		o.reference = "float64"
@@ -119,7 +118,7 @@ func (d *device) trustBLAS(o *operands, want region, sample int) (string, error)
 	sampled.rows, sampled.rowStep = sample, spread(o.problem.M, sample)
 	exact, err := allocate(sampled.verification(0).WantBytes())
 	if err != nil {
-		return "", tooLarge(err, o.problem)
+		return "", doesNotFit(err, o.problem.String())
 	}
 	defer exact.free()
 	sampled.want = exact
@@ -172,10 +171,8 @@ func (d *device) compare(v gemmgen.Verification, out gemm.DType) (verdict gemmge
 	if err != nil {
 		return verdict, err
 	}
-	if d.checks.verdict.bytes == 0 {
-		if d.checks.verdict, err = allocate(gemmgen.VerdictBytes); err != nil {
-			return verdict, err
-		}
+	if err := d.checks.verdict.reserve(gemmgen.VerdictBytes); err != nil {
+		return verdict, err
 	}
 	v.Verdict = d.checks.verdict.address(0)
 	at, err := c.kernel.Launch(v)
@@ -183,7 +180,7 @@ func (d *device) compare(v gemmgen.Verification, out gemm.DType) (verdict gemmge
 		return verdict, err
 	}
 	bytes := gemmgen.NewVerdict()
-	if err := cu.MemcpyHtoD(d.checks.verdict.at, unsafe.Pointer(&bytes[0]), int64(len(bytes))); err != nil {
+	if err := upload(d.checks.verdict.at, bytes); err != nil {
 		return verdict, err
 	}
 	if err := start(d.stream, c.function, at); err != nil {
@@ -192,7 +189,7 @@ func (d *device) compare(v gemmgen.Verification, out gemm.DType) (verdict gemmge
 	if err := d.stream.Synchronize(); err != nil {
 		return verdict, err
 	}
-	if err := cu.MemcpyDtoH(unsafe.Pointer(&bytes[0]), d.checks.verdict.at, int64(len(bytes))); err != nil {
+	if err := download(bytes, d.checks.verdict.at); err != nil {
 		return verdict, err
 	}
 	return gemmgen.ParseVerdict(bytes)
@@ -210,7 +207,7 @@ func kept[Key comparable, K any](
 		return nil, err
 	}
 	c := &compiled[K]{kernel: kernel}
-	if c.module, c.function, err = loadFunction(text.Text, text.Name); err != nil {
+	if c.loaded, err = loadFunction(text.Text, text.Name); err != nil {
 		return nil, err
 	}
 	in[key] = c
@@ -220,10 +217,10 @@ func kept[Key comparable, K any](
 // free unloads the kernels.
 func (c *checks) free() {
 	for _, r := range c.references {
-		_ = r.module.Unload()
+		r.unload()
 	}
 	for _, r := range c.comparisons {
-		_ = r.module.Unload()
+		r.unload()
 	}
 	c.verdict.free()
 }

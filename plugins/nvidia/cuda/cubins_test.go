@@ -4,13 +4,14 @@ package cuda
 
 import (
 	"bytes"
-	"github.com/origami-gemm/origami/internal/testing/must"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // keeping opens what is kept below a folder, as a new process does.

@@ -187,7 +187,7 @@ func TestRefuses(t *testing.T) {
 		t.Errorf("the next problem after one that does not fit: %+v, %v", n, err)
 	}
 	err = d.do(func() error {
-		_, _, err := loadFunction(".version 7.0\n.target sm_80\nnonsense", "nonsense")
+		_, err := loadFunction(".version 7.0\n.target sm_80\nnonsense", "nonsense")
 		return err
 	})
 	if diag.KindOf(err) != diag.Input || !strings.Contains(fmt.Sprint(err), "line 3") {
@@ -213,7 +213,7 @@ func TestCompilesBesideMeasuring(t *testing.T) {
 				// A text that is new to the driver's cache.
 				text := strings.Replace(texts["astray"], "16;", fmt.Sprintf("%d;", 16+i), 1)
 				failed = errors.Join(failed,
-					d.do(func() error { _, _, err := loadFunction(text, "astray"); return err }))
+					d.do(func() error { _, err := loadFunction(text, "astray"); return err }))
 			}
 			compiled <- failed
 		}()

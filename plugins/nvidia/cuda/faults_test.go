@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"gorgonia.org/cu"
-
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -76,14 +74,14 @@ func (f faultyExecutor) Library(ctx context.Context, index int, p gemm.Problem, 
 		return nil, err
 	}
 	r := &raw{device: d}
-	err = d.do(func() (err error) { _, r.function, err = loadFunction(text, library); return err })
+	err = d.do(func() (err error) { r.loaded, err = loadFunction(text, library); return err })
 	return &runnable{device: d, problem: p, name: library, program: r}, err
 }
 
 // raw is a kernel without parameters.
 type raw struct {
-	device   *device
-	function cu.Function
+	loaded
+	device *device
 }
 
 func (r *raw) resources() exec.Resources { return exec.Resources{} }

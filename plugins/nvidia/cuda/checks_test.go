@@ -5,12 +5,10 @@ package cuda
 import (
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"gorgonia.org/cu"
 
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
@@ -28,19 +26,9 @@ func TestRandomConfigurations(t *testing.T) {
 	for _, dtype := range gemmgen.Checked() {
 		t.Run(dtype.String(), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(7, uint64(dtype)))
-			built, errors := 0, map[gemm.DType]float64{}
-			for i := 0; i < 100 || built < 25 && i < 1000; i++ {
-				p, c := randomProblem(random, dtype), randomConfig(random)
-				n, ok := checked(t, x, p, c)
-				if ok {
-					built++
-					errors[p.Output()] = max(errors[p.Output()], n.MaxError/max(n.Tolerance, 1e-9))
-				}
-			}
-			t.Logf("%d right, the largest error of each output type over the tolerance: %v", built, errors)
-			if built < 25 {
-				t.Errorf("only %d configurations could be built", built)
-			}
+			checkDrawn(t, x, 25, func() drawn {
+				return drawn{problem: randomProblem(random, dtype), config: randomConfig(random)}
+			})
 		})
 	}
 }
@@ -80,32 +68,6 @@ func randomConfig(random *rand.Rand) gemm.Config {
 		NumWarps: pick(space.NumWarps), NumStages: pick(space.NumStages),
 		GroupM: 1 + random.IntN(8), SplitK: pick([]int{1, 1, 1, 2, 3, 5}), Kernel: mma.Name,
 	}
-}
-
-// checked checks one kernel. It reports false if there is no such kernel.
-func checked(t *testing.T, x *executor, p gemm.Problem, c gemm.Config) (n exec.Numerics, ok bool) {
-	t.Helper()
-	k, err := x.Compile(t.Context(), 0, p, c)
-	if diag.KindOf(err) == diag.Input && strings.Contains(err.Error(), "cannot be built") {
-		return n, false
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := k.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	n, err = k.Check(t.Context())
-	if err != nil {
-		t.Fatalf("%s on %s: %v", c, p, err)
-	}
-	all := n.Checked == int64(p.M)*int64(p.N)*int64(p.Batch)
-	if !n.OK() || !all && !onHost(p) { // the host takes a sample of large ones
-		t.Errorf("%s on %s: %+v", c, p, n)
-	}
-	return n, true
 }
 
 // Large problems of every type are right, with and without splits, also where only a sample of the rows is compared.

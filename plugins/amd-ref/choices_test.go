@@ -4,6 +4,8 @@ package amdref_test
 
 import (
 	"flag"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/archtest"
 	"github.com/origami-gemm/origami/internal/testing/must"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
@@ -58,8 +61,7 @@ type student struct {
 	model arch.Architecture
 	own   *selector.Selector
 	// kernels are those that the library chose for some size of the data, as the model names them.
-	kernels   []gemm.Config
-	estimates []arch.Estimate
+	kernels []gemm.Config
 }
 
 func (s *student) chooseOwn(t *testing.T, p gemm.Problem) gemm.Config {
@@ -69,18 +71,18 @@ func (s *student) chooseOwn(t *testing.T, p gemm.Problem) gemm.Config {
 }
 
 func (s *student) chooseLibrary(t *testing.T, p gemm.Problem) gemm.Config {
-	s.estimates = slices.Grow(s.estimates[:0], len(s.kernels))[:len(s.kernels)]
-	must.Do(t, s.model.Estimate(t.Context(), s.estimates, p, s.kernels))
-	best := -1
-	for i, e := range s.estimates {
-		if e.Reject == "" && (best < 0 || e.Cycles < s.estimates[best].Cycles) {
-			best = i
-		}
+	return s.kernels[fastest(t, s.model, p, s.kernels)]
+}
+
+// fastest is the place of the kernel of a list that a model predicts to be the fastest.
+func fastest(t *testing.T, a arch.Architecture, p gemm.Problem, kernels []gemm.Config) int {
+	t.Helper()
+	times := archtest.Seconds(t, a, p, kernels...)
+	best := slices.Index(times, slices.Min(times))
+	if math.IsInf(times[best], 1) {
+		t.Fatalf("%s takes none of the kernels for %s", a.Describe().Model, p)
 	}
-	if best < 0 {
-		t.Fatalf("%s takes none of the library's kernels for %s", s.model.Describe().Model, p)
-	}
-	return s.kernels[best]
+	return best
 }
 
 // newStudent opens a model for the device of a row. Its own candidates are with stream-K, or all without, as the
@@ -179,12 +181,7 @@ func TestChoices(t *testing.T) {
 		return r.Problem.Batch == 1 && (r.Arch != "gfx942" || r.CUs == 304)
 	}
 	scores := choices(t, every, onFullChips)
-	keys := make([]string, 0, len(scores))
-	for key := range scores {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(scores)) {
 		a := scores[key]
 		t.Logf("| %s | %d | %.0f %% | %.0f %% | %d of %d, %d |", key, a.sizes, 100*share(a.same, a.sizes),
 			100*share(a.area, a.sizes), a.both, a.split, a.either)

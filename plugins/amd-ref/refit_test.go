@@ -16,7 +16,9 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/archtest"
 	"github.com/origami-gemm/origami/internal/testing/must"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
@@ -144,8 +146,7 @@ func newExperiment(t *testing.T, g *generation, every int) *experiment {
 		if list := e.kernels[r.Key()]; len(list) < maxKernels && !slices.Contains(list, c) {
 			e.kernels[r.Key()] = append(list, c)
 		}
-		var estimate [1]arch.Estimate
-		must.Do(t, m.Estimate(t.Context(), estimate[:], r.Problem, []gemm.Config{r.Config}))
+		estimate := archtest.Estimates(t, m, r.Problem, r.Config)
 		short := !r.Known && r.Seconds(float64(m.Describe().Clock)) < leastSeconds
 		if estimate[0].Reject == "" && !short && i%every == 0 {
 			e.rows = append(e.rows, *r)
@@ -227,11 +228,8 @@ func (e *experiment) median(t *testing.T, values map[string]float64, counts func
 		}
 		c := r.Config
 		c.Kernel = r.Key()
-		var estimate [1]arch.Estimate
-		must.Do(t, m.Estimate(t.Context(), estimate[:], r.Problem, []gemm.Config{c}))
 		recorded := r.Seconds(float64(e.models[r.Key()].Describe().Clock))
-		errors = append(errors, math.Abs(math.Log(float64(estimate[0].Cycles)/1e9/recorded)))
+		errors = append(errors, math.Abs(math.Log(archtest.Seconds(t, m, r.Problem, c)[0]/recorded)))
 	}
-	slices.Sort(errors)
-	return errors[len(errors)/2]
+	return stats.Median(errors)
 }

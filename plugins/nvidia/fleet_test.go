@@ -272,11 +272,9 @@ func TestTuneWithSeveral(t *testing.T) {
 	for _, gpus := range several {
 		// What more is measured, since less is known at a time, counts too.
 		share := seconds[1] / float64(gpus) / seconds[gpus]
-		t.Logf("%d GPUs: %d measurements in %.3g s, %.3f of ideal, regret %.3f %%", gpus, measured[gpus]/orders,
-			seconds[gpus]/float64(orders), share, 100*regrets[gpus])
-		if share < least[gpus] || regrets[gpus] > most*regrets[1] {
-			t.Errorf("%d GPUs: %.3f of ideal, regret %v, and %v alone", gpus, share, regrets[gpus], regrets[1])
-		}
+		must.Hold(t, share >= least[gpus] && regrets[gpus] <= most*regrets[1], "%d GPUs: %d measurements in %.3g s, %.3f of "+
+			"ideal, regret %.3f %%, and %.3f alone", gpus, measured[gpus]/orders, seconds[gpus]/float64(orders), share,
+			100*regrets[gpus], 100*regrets[1])
 	}
 }
 
@@ -347,11 +345,8 @@ func TestEverythingWithSeveral(t *testing.T) {
 				alone = took
 			}
 			share := alone.Seconds() / float64(gpus) / took.Seconds()
-			t.Logf("%d GPUs: %d measurements of %d sizes in %v, %.3f of ideal, %d times prepared", gpus, len(x.Log),
-				len(plan), took, share, prepared)
-			if share < 0.9 {
-				t.Errorf("%d GPUs: %v, and %v alone", gpus, took, alone)
-			}
+			must.Hold(t, share >= 0.9, "%d GPUs: %d measurements of %d sizes in %v, %.3f of ideal, %d times prepared", gpus,
+				len(x.Log), len(plan), took, share, prepared)
 		})
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 )
@@ -90,16 +90,13 @@ func TestDescribesTheDevice(t *testing.T) {
 func TestMeasures(t *testing.T) {
 	x, _ := openGPU(t)
 	median := func(p gemm.Problem, c gemm.Config, warm bool) float64 {
-		k, err := x.Compile(t.Context(), 0, p, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(x.Compile(t.Context(), 0, p, c))(t)
 		defer func() { _ = k.Close() }()
 		if n, err := k.Check(t.Context()); err != nil || !n.OK() {
 			t.Fatalf("%s on %s: %+v, %v", c, p, n, err)
 		}
 		var times []float64
-		err = k.Measure(t.Context(), exec.MeasureOptions{WarmL2: warm, Warmup: 1}, func(s exec.Sample) bool {
+		err := k.Measure(t.Context(), exec.MeasureOptions{WarmL2: warm, Warmup: 1}, func(s exec.Sample) bool {
 			if !(s.Time > 0) || math.IsInf(float64(s.Time), 0) {
 				t.Fatalf("a run took %v", s.Time)
 			}
@@ -109,15 +106,12 @@ func TestMeasures(t *testing.T) {
 		if err != nil || len(times) != 11 {
 			t.Fatalf("%d samples, %v", len(times), err)
 		}
-		slices.Sort(times)
-		return times[5]
+		return stats.Median(times)
 	}
 	small, large := gemm.New(512, 512, 512), gemm.New(4096, 4096, 4096)
 	cold, warm, longer := median(small, config, false), median(small, config, true), median(large, config, false)
-	t.Logf("512³ cold %.2f µs, warm %.2f µs; 4096³ cold %.1f µs", cold*1e6, warm*1e6, longer*1e6)
-	if warm >= cold || longer <= cold {
-		t.Errorf("512³ takes %v s with a cold L2 and %v s with a warm one, 4096³ %v s", cold, warm, longer)
-	}
+	must.Hold(t, warm < cold && longer > cold, "512³ cold %.2f µs, warm %.2f µs; 4096³ cold %.1f µs", cold*1e6, warm*1e6,
+		longer*1e6)
 }
 
 func TestLibraries(t *testing.T) {

@@ -4,7 +4,6 @@
 package kernel
 
 import (
-
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/model"

@@ -84,17 +84,10 @@ func TestScore(t *testing.T) {
 	}
 	n := float64(len(all))
 	mean, rule := math.Exp(logs/n), math.Exp(first/n)
-	t.Logf("%v launches: geomean %.4f, worst %.4f, first of the list %.4f; intervals hold %.4f; order right %.4f of %v",
-		n, mean, worst, rule, inside/times, right/pairs, pairs)
-	if n != 98 || mean < 0.96 || worst < 0.79 || rule > 0.6 {
-		t.Errorf("geomean %v, worst %v, first %v of %v launches", mean, worst, rule, n)
-	}
-	if held := inside / times; held < 0.95 { // 0.90 of others
-		t.Errorf("intervals hold %v", held)
-	}
-	if right/pairs < 0.95 {
-		t.Errorf("order right %v", right/pairs)
-	}
+	must.Hold(t, n == 98 && mean >= 0.96 && worst >= 0.79 && rule <= 0.6,
+		"%v launches: geomean %.4f, worst %.4f, first of the list %.4f", n, mean, worst, rule)
+	must.Hold(t, inside >= 0.95*times && right >= 0.95*pairs, // 0.90 of others
+		"intervals hold %.4f; order right %.4f of %v", inside/times, right/pairs, pairs)
 }
 
 // The pick does not depend on the order of the list, but among equal kernels.

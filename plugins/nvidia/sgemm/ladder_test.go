@@ -117,18 +117,8 @@ func TestIntensities(t *testing.T) {
 	}
 }
 
-// A warp reads a row of a tile without a conflict. Down a column, the degree of the conflicts is 32 if the rows have 32
-// words. If they have 33, there is none.
+// A warp reads a row of a tile without a conflict.
 func TestConflictsComeFromAddresses(t *testing.T) {
-	for stride, want := range map[int]float64{1: 1, 32: 32, 33: 1, 0: 1} {
-		a := generator.Access{Instruction: generator.LoadShared, Bytes: 4, Lanes: 32}
-		for lane := range a.Shared {
-			a.Shared[lane] = 4 * stride * lane
-		}
-		if got := a.Conflicts(); got != want {
-			t.Errorf("lanes %d words apart: degree %v, want %v", stride, got, want)
-		}
-	}
 	m := open(t, "sm86@rtx3060-laptop")
 	for _, name := range []string{generator.RungTiled, generator.RungPadded} {
 		if got := values(t, m, square(64), rung(t, name))["conflict_degree"]; got != 1 {

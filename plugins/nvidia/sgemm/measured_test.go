@@ -118,10 +118,8 @@ func TestMeasuredTimes(t *testing.T) {
 			}
 		}
 		deviation := math.Exp(math.Sqrt(squares / float64(all)))
-		t.Logf("%d of %d times within 1.3, standard deviation by a factor of %.3f", inside, all, deviation)
-		if all < 100 || inside < all*94/100 || deviation > 1.18 {
-			t.Errorf("%d of %d times within 1.3, standard deviation by a factor of %.3f", inside, all, deviation)
-		}
+		must.Hold(t, all >= 100 && inside >= all*94/100 && deviation <= 1.18,
+			"%d of %d times within 1.3, standard deviation by a factor of %.3f", inside, all, deviation)
 	})
 }
 
@@ -202,10 +200,7 @@ func TestRatiosOfRungs(t *testing.T) {
 	for _, size := range []int{512, 1024, 2048, 4096} {
 		add(entries(t, open(t, laptop), laptop, size))
 	}
-	t.Logf("%d of %d ratios are within %.2f", within, all, limit)
-	if all < 1000 || within < all*3/4 {
-		t.Errorf("%d of %d ratios are within %.2f", within, all, limit)
-	}
+	must.Hold(t, all >= 1000 && within >= all*3/4, "%d of %d ratios are within %.2f", within, all, limit)
 }
 
 // What the times of the H100 say of the claims.

@@ -25,10 +25,8 @@ func TestMMACandidatesAreWhatGemmgenBuilds(t *testing.T) {
 		a := nvtest.Open(t, request)
 		id := a.Describe().ID()
 		list := nvtest.Candidates(t, a, arch.Space{Kernel: "mma"})
-		t.Logf("%s: %d candidates, %d rejected", id, len(list.Configs), len(list.Rejected))
-		if len(list.Configs) < 500 || len(list.Configs)+len(list.Rejected) != len(all) {
-			t.Errorf("%s: %d candidates and %d rejected of %d", id, len(list.Configs), len(list.Rejected), len(all))
-		}
+		must.Hold(t, len(list.Configs) >= 500 && len(list.Configs)+len(list.Rejected) == len(all),
+			"%s: %d candidates and %d rejected of %d", id, len(list.Configs), len(list.Rejected), len(all))
 		check := func(c gemm.Config) (arch.Reason, string) {
 			d := a.Describe()
 			limits := gemmgen.Limits{

@@ -84,7 +84,7 @@ func TestSeedRungs(t *testing.T) {
 
 // TestConflicts: the degree of a column read of a tile that is 32 words wide is 32, and 1 with rows of 33 words.
 func TestConflicts(t *testing.T) {
-	for stride, want := range map[int]float64{32: 32, 33: 1, 34: 2, 36: 4} {
+	for stride, want := range map[int]float64{0: 1, 1: 1, 32: 32, 33: 1, 34: 2, 36: 4} {
 		a := Access{Instruction: LoadShared, Bytes: 4, Lanes: 32}
 		for lane := range a.Shared {
 			a.Shared[lane] = lane * stride * 4

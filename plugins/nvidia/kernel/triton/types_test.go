@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/internal/testing/gputest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
@@ -124,10 +125,7 @@ func TestTypes(t *testing.T) {
 	if operands > 2 {
 		t.Errorf("%d kernels have an operand in tensor memory", operands)
 	}
-	t.Logf("%d of %d within 32 registers", near, len(all))
-	if len(all) < 200 || near*10 < len(all)*9 {
-		t.Errorf("%d of %d within 32 registers", near, len(all))
-	}
+	must.Hold(t, len(all) >= 200 && near*10 >= len(all)*9, "%d of %d within 32 registers", near, len(all))
 }
 
 // Triton knows of a number only whether 16 divides it.

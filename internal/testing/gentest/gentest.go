@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
@@ -64,17 +63,6 @@ func Assemble(t *testing.T, ptxas, text string, to target.Target) (registers, st
 	registers, _ = strconv.Atoi(string(r[1]))
 	stack, _ = strconv.Atoi(string(s[1]))
 	return registers, stack, nil
-}
-
-// Golden compares a text with that of a file, which it writes first if told so.
-func Golden(t testing.TB, path, got string, update bool) {
-	t.Helper()
-	if update {
-		must.Do(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	if want := must.Get(os.ReadFile(path))(t); got != string(want) {
-		t.Errorf("%s changed; check it on a GPU, then go test -update:\n%s", path, got)
-	}
 }
 
 // Problem is an fp16 problem of a batch.

@@ -56,19 +56,9 @@ func TestProblems(t *testing.T) {
 		want.WriteString("}},\n")
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want.WriteString("}\n")
-	text := must.Get(format.Source(want.Bytes()))(t)
-	if *update {
-		must.Do(t, os.WriteFile("zproblems.go", text, 0o644))
-		return
-	}
-	if have, err := os.ReadFile("zproblems.go"); err != nil || !bytes.Equal(have, text) {
-		t.Error("zproblems.go lists other problems than the data sets: " +
-			"run go test ./plugins/nvidia/data -run Problems -update")
-	}
+	must.File(t, "zproblems.go", string(must.Get(format.Source(want.Bytes()))(t)), *update)
 }
 
 // literal writes a structure without the fields that are zero.

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/origami-gemm/origami/internal/testing/gentest"
 	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
@@ -55,7 +54,7 @@ func scale() *ptx.Builder {
 
 func TestGolden(t *testing.T) {
 	k := must.Get(scale().Build(sm90))(t)
-	gentest.Golden(t, "testdata/scale.sm_80.ptx", k.Text, *update)
+	must.File(t, "testdata/scale.sm_80.ptx", k.Text, *update)
 	again, err := scale().Build(sm90)
 	if err != nil || again.Text != k.Text {
 		t.Errorf("the same calls gave another text (%v)", err)

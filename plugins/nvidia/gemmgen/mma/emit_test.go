@@ -10,7 +10,6 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
-	"github.com/origami-gemm/origami/internal/testing/gentest"
 	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
@@ -72,7 +71,7 @@ func TestGolden(t *testing.T) {
 		"kslices": spec(t, "16x16x32,warps=4,stages=2,split=3", "mk", gemm.BF16, gemm.FP32, 16, 16, 16),
 		"narrow":  spec(t, "16x32x16,warps=4,stages=2", "kn", gemm.FP16, gemm.BF16, 2, 4, 2),
 	} {
-		gentest.Golden(t, "testdata/"+name+".sm_80.ptx", emit(t, s).Text, *update)
+		must.File(t, "testdata/"+name+".sm_80.ptx", emit(t, s).Text, *update)
 	}
 }
 

@@ -91,7 +91,7 @@ func TestOneInstruction(t *testing.T) {
 // golden compares the text of a kernel with that of testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
-	gentest.Golden(t, "testdata/"+name+".sm_90a.ptx", got, *update)
+	must.File(t, "testdata/"+name+".sm_90a.ptx", got, *update)
 }
 
 // TestLaunch: the grid is what the SMs can hold, and the maps describe the matrices.

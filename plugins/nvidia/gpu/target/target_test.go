@@ -1,8 +1,9 @@
 package target
 
 import (
-	"github.com/origami-gemm/origami/internal/testing/must"
 	"testing"
+
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func TestParse(t *testing.T) {

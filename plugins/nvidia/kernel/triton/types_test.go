@@ -29,22 +29,10 @@ type built struct {
 func readBuilt(t *testing.T) (list []built) {
 	t.Helper()
 	for _, cell := range csvtest.Named(t, "testdata/types.csv") {
-		number := func(name string) int {
-			v, err := strconv.Atoi(cell[name])
-			if err != nil {
-				t.Fatal(name, err)
-			}
-			return v
-		}
+		number := func(name string) int { return csvtest.Int(t, cell, name) }
 		p := gemm.New(4096, 4096, 4096)
 		p.SetTrans(number("trans_a") == 1, number("trans_b") == 1)
-		var err error
-		if p.DType, err = gemm.ParseDType(cell["dtype"]); err != nil {
-			t.Fatal(err)
-		}
-		if p.Out, err = gemm.ParseOutput(cell["out_dtype"]); err != nil {
-			t.Fatal(err)
-		}
+		p.DType, p.Out = must.Get(gemm.ParseDType(cell["dtype"]))(t), must.Get(gemm.ParseOutput(cell["out_dtype"]))(t)
 		p.LDA, p.LDB = number("lda"), number("ldb")
 		list = append(list, built{
 			target: number("target"), problem: p.Canonical(),

@@ -50,7 +50,7 @@ type device struct {
 	poolType gemm.DType
 	// operands are those of the last problem.
 	operands *operands
-	checks   *checks
+	checks   checks
 	scratch  scratch
 }
 
@@ -109,11 +109,10 @@ type operands struct {
 	biases []byte
 }
 
-// checks holds the kernels that check results. They are compiled when they are first needed.
+// checks holds the kernels that check results: references by layout, comparisons by the type of C.
 type checks struct {
-	references  map[layout]*compiled[*gemmgen.Reference]
-	comparisons map[gemm.DType]*compiled[*gemmgen.Comparison]
-	verdict     region
+	kernels map[any]compiled
+	verdict region
 }
 
 type layout struct {
@@ -122,10 +121,15 @@ type layout struct {
 	bMajor gemm.Major
 }
 
-// compiled is a generated kernel that is loaded on the device.
-type compiled[K any] struct {
+// compiled is a kernel that checks results, loaded on the device.
+type compiled struct {
 	loaded
-	kernel K
+	verifier
+}
+
+// verifier is a gemmgen.Reference or a gemmgen.Comparison.
+type verifier interface {
+	Launch(v gemmgen.Verification) (gemmgen.Launch, error)
 }
 
 // scratch is what programs use of the device. It stays between runs: programs that follow each other have the same

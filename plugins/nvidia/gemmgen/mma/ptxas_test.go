@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/gentest"
 	"github.com/origami-gemm/origami/internal/testing/must"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
 
 // TestAssemble assembles kernels of every kind for every target and compares registers and spills with what Check
@@ -42,15 +43,7 @@ func TestAssemble(t *testing.T) {
 				if reason != "" {
 					t.Fatalf("%s: %s", s.name(), reason)
 				}
-				k := must.Get(s.Emit(to))(t)
-				t.Run(fmt.Sprintf("%s/%s", s.name(), to), func(t *testing.T) {
-					t.Parallel()
-					registers, spills := must.Two(gentest.Assemble(t, bin, k.Text, to))(t)
-					if spills > 0 || registers < r.Accumulators || registers*k.Threads > 1<<16 {
-						t.Errorf("%d registers, %d bytes of stack and spills; %d accumulators", registers, spills,
-							r.Accumulators)
-					}
-				})
+				assembled(t, bin, s, to, r.Accumulators, 0)
 			}
 		}
 	}
@@ -111,19 +104,23 @@ func assembleType(t *testing.T, bin string, d gemm.DType) {
 				t.Logf("%s: %s %s", s.name(), reason, detail)
 				continue
 			}
-			k := must.Get(s.Emit(to))(t)
-			t.Run(fmt.Sprintf("%s/%s", s.name(), to), func(t *testing.T) {
-				t.Parallel()
-				registers, spills := must.Two(gentest.Assemble(t, bin, k.Text, to))(t)
-				allowed := 0
-				if s.RaggedA {
-					allowed = 16 // a few words, in the largest kernels, for what is left of K
-				}
-				if spills > allowed || registers < r.Accumulators || registers*k.Threads > 1<<16 {
-					t.Errorf("%d registers, %d bytes of stack and spills; %d accumulators", registers, spills,
-						r.Accumulators)
-				}
-			})
+			allowed := 0
+			if s.RaggedA {
+				allowed = 16 // a few words, in the largest kernels, for what is left of K
+			}
+			assembled(t, bin, s, to, r.Accumulators, allowed)
 		}
 	}
+}
+
+// assembled assembles a kernel, which has registers for its sums and may spill so many bytes.
+func assembled(t *testing.T, bin string, s Spec, to target.Target, accumulators, allowed int) {
+	t.Run(fmt.Sprintf("%s/%s", s.name(), to), func(t *testing.T) {
+		t.Parallel()
+		k := must.Get(s.Emit(to))(t)
+		registers, spills := must.Two(gentest.Assemble(t, bin, k.Text, to))(t)
+		if spills > allowed || registers < accumulators || registers*k.Threads > 1<<16 {
+			t.Errorf("%d registers, %d bytes of stack and spills; %d accumulators", registers, spills, accumulators)
+		}
+	})
 }

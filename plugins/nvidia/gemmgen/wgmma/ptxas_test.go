@@ -86,27 +86,32 @@ func TestAssemble(t *testing.T) {
 			} else if reason != "" {
 				t.Fatalf("%s: %s: %s", s.name(), reason, detail)
 			}
-			t.Run(s.name(), func(t *testing.T) {
-				t.Parallel()
-				k := must.Get(s.Emit(hopper.Target))(t)
-				registers, spills := must.Two(gentest.Assemble(t, bin, k.Text, hopper.Target))(t)
-				// Consumers wait for registers that the producer gives up. They would wait for ever if there were fewer.
-				if split := registerSplits[s.Config.NumWarps/4-1]; split.start != 0 && registers != split.start {
-					t.Errorf("%d registers at the start, and the split wants %d", registers, split.start)
-				}
-				allowed := 0
-				if g, _, _ := s.layout(); g.sums > 150 && s.Epilogue != (gemm.Epilogue{}) {
-					allowed = 24 // behind the loop
-				}
-				if s.Epilogue.Residual {
-					allowed = 96 // where R is added, behind the loop
-				}
-				if spills > allowed || registers*k.Threads > hopper.RegisterFile {
-					t.Errorf("%d registers, %d bytes of spills", registers, spills)
-				}
-			})
+			allowed := 0
+			if g, _, _ := s.layout(); g.sums > 150 && s.Epilogue != (gemm.Epilogue{}) {
+				allowed = 24 // behind the loop
+			}
+			if s.Epilogue.Residual {
+				allowed = 96 // where R is added, behind the loop
+			}
+			assembled(t, bin, s, allowed)
 		}
 	}
+}
+
+// assembled assembles a kernel, which may spill so many bytes.
+func assembled(t *testing.T, bin string, s Spec, allowed int) {
+	t.Run(s.name(), func(t *testing.T) {
+		t.Parallel()
+		k := must.Get(s.Emit(hopper.Target))(t)
+		registers, spills := must.Two(gentest.Assemble(t, bin, k.Text, hopper.Target))(t)
+		// Consumers wait for registers that the producer gives up. They would wait for ever if there were fewer.
+		if split := registerSplits[s.Config.NumWarps/4-1]; split.start != 0 && registers != split.start {
+			t.Errorf("%d registers at the start, and the split wants %d", registers, split.start)
+		}
+		if spills > allowed || registers*k.Threads > hopper.RegisterFile {
+			t.Errorf("%d registers, %d bytes of spills", registers, spills)
+		}
+	})
 }
 
 // TestAssembleTrees: kernels whose K is a tree, in a CTA or in several, do not spill, but for the largest tile of one
@@ -122,10 +127,7 @@ func TestAssembleTrees(t *testing.T) {
 		if reason, detail := s.Check(hopper); reason != "" {
 			t.Fatalf("%s: %s: %s", s.name(), reason, detail)
 		}
-		k := must.Get(s.Emit(hopper.Target))(t)
-		if registers, spills, err := gentest.Assemble(t, bin, k.Text, hopper.Target); err != nil || spills > []int{0, 0, 184, 0, 0, 0}[i] {
-			t.Errorf("%s: %d registers, %d bytes of spills, %v", s.name(), registers, spills, err)
-		}
+		assembled(t, bin, s, []int{0, 0, 184, 0, 0, 0}[i])
 	}
 }
 
@@ -149,18 +151,11 @@ func TestAssembleScaled(t *testing.T) {
 				continue
 			}
 			built++
-			t.Run(s.name(), func(t *testing.T) {
-				t.Parallel()
-				k := must.Get(s.Emit(hopper.Target))(t)
-				registers, spills := must.Two(gentest.Assemble(t, bin, k.Text, hopper.Target))(t)
-				allowed := 0
-				if g, _, _ := s.layout(); g.sums >= 128 {
-					allowed = 24 // behind the loop
-				}
-				if spills > allowed || registers*k.Threads > hopper.RegisterFile {
-					t.Errorf("%d registers, %d bytes of spills", registers, spills)
-				}
-			})
+			allowed := 0
+			if g, _, _ := s.layout(); g.sums >= 128 {
+				allowed = 24 // behind the loop
+			}
+			assembled(t, bin, s, allowed)
 		}
 	}
 	if built < 18 {

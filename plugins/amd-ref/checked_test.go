@@ -132,8 +132,8 @@ func (d checkedDevice) held(rows []checkedRow, ranges []arch.ErrorRange) float64
 	return share(held, len(rows))
 }
 
-// check sums up the rows of a device. held is the share of recorded ÷ predicted times that the ranges of the other half of
-// the sizes hold. Of several sources of times it is that of the worst one, with the ranges of the others.
+// check sums up the rows of a device. held is the share of recorded ÷ predicted times that the ranges of the other half
+// of the sizes hold. Of several sources of times it is that of the worst one, with the ranges of the others.
 func (d checkedDevice) check(t *testing.T) (out tensile.Check, held float64) {
 	t.Helper()
 	var c arch.Checked

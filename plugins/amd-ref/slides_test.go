@@ -115,8 +115,8 @@ func TestVegaSpeeds(t *testing.T) {
 		}
 		slices.Sort(errors)
 		slices.Sort(large)
-		must.Hold(t, stats.Median(errors) <= 0.15, "%s: %d sizes, GFLOPS off by %.1f %% at the median; %d of at least 1 GFLOP: "+
-			"%.1f %%, 90 %% within %.0f %%", name, len(errors), 100*stats.Median(errors), len(large),
+		must.Hold(t, stats.Median(errors) <= 0.15, "%s: %d sizes, GFLOPS off by %.1f %% at the median; %d of at least 1 "+
+			"GFLOP: %.1f %%, 90 %% within %.0f %%", name, len(errors), 100*stats.Median(errors), len(large),
 			100*stats.Median(large), 100*stats.Quantile(large, 0.9))
 	}
 }

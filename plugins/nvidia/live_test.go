@@ -170,8 +170,9 @@ func TestLiveGPURefusals(t *testing.T) {
 // is near that of the data sheet.
 func TestDerivedAgainstMeasured(t *testing.T) {
 	const clock, l2 = 1.755e9, 50 << 20
-	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Live: &arch.LiveDevice{Name: "stranger", Attributes: map[string]float64{
-		"num_sms": 114, "clock": clock, "l2_bytes": l2, "dram_bandwidth": 2 * 1593e6 * 5120 / 8}}})
+	live := &arch.LiveDevice{Name: "stranger", Attributes: map[string]float64{
+		"num_sms": 114, "clock": clock, "l2_bytes": l2, "dram_bandwidth": 2 * 1593e6 * 5120 / 8}}
+	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Live: live})
 	// gpu-l2-cache of RRZE-HPC/gpu-benches, with the statistics of configs/README.md.
 	rows := csvtest.Read(t, "../../configs/testdata/published/rrze_gpu_benches.csv")
 	median := func(lo, hi float64) float64 {

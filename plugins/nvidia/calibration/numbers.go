@@ -100,8 +100,8 @@ func (p *planner) cached(r *results) {
 	for _, share := range cachedShares[:len(cachedShares)-1] {
 		probes = append(probes, cached(share))
 	}
-	r.add("l2_cached_bandwidth", stats.Median(bytesPerCycle(r.values, probes)), "B/cycle", "as l2_perf_ratio, with loads that allocate lines in "+
-		"L1: median over data sets of 50 % to 60 % of the L2", probes...)
+	r.add("l2_cached_bandwidth", stats.Median(bytesPerCycle(r.values, probes)), "B/cycle", "as l2_perf_ratio, with loads "+
+		"that allocate lines in L1: median over data sets of 50 % to 60 % of the L2", probes...)
 	r.add("dram_cached_read", r.values[cached(fromDRAM)].Value, "B/s", "the same, data set of 4 times the L2",
 		cached(fromDRAM))
 }

@@ -39,8 +39,8 @@ func compileAll(t *testing.T, x *executor, all []drawn) {
 	compiling.Wait()
 }
 
-// checkDrawn draws four times as many kernels as least, compiles them together and checks those that can be built, until
-// these are least. If they are fewer than one in forty, something is wrong.
+// checkDrawn draws four times as many kernels as least, compiles them together and checks those that can be built,
+// until these are least. If they are fewer than one in forty, something is wrong.
 func checkDrawn(t *testing.T, x *executor, least int, draw func() drawn) {
 	built := 0
 	for round := 0; built < least; round++ {

@@ -51,7 +51,8 @@ func linear(t *testing.T, dtype gemm.DType, n, k int, rows ...int) gemm.Problem 
 // products are the two products of the experts, each of which has so many rows.
 func (e *experts) products(t *testing.T, rows []int) [2]gemm.Problem {
 	t.Helper()
-	return [2]gemm.Problem{linear(t, e.dtype, 2*e.inter, e.hidden, rows...), linear(t, e.dtype, e.hidden, e.inter, rows...)}
+	return [2]gemm.Problem{linear(t, e.dtype, 2*e.inter, e.hidden, rows...),
+		linear(t, e.dtype, e.hidden, e.inter, rows...)}
 }
 
 // config is a kernel of a recorded row: block_m, block_n, block_k, group_m, warps and stages.
@@ -766,8 +767,8 @@ func TestMeasuredBlocks(t *testing.T) {
 	list := a.Describe().Uncertainty
 	u := list[slices.IndexFunc(list, func(u arch.Uncertainty) bool { return u.Checked.Batch.High == 1 })]
 	stated := u.WidestRange().High
-	must.Hold(t, math.Abs(factor-stated) <= 0.006, "90 %% are within %.3f of the predicted times, and %v is stated", factor,
-		stated)
+	must.Hold(t, math.Abs(factor-stated) <= 0.006, "90 %% are within %.3f of the predicted times, and %v is stated",
+		factor, stated)
 }
 
 // A product without groups has no kernel of this family, and one with groups that follows it has: what was listed for

@@ -52,7 +52,8 @@ func TestStart(t *testing.T) {
 		{func(c *Call) { c.Problem.M = 1 << 31 }, "key", nil, "above"},
 		{func(c *Call) { c.Problem.Batch = 1 << 16 }, "key", nil, "exceed the grid"},
 	} {
-		if _, err := start(c.change, c.key, c.refused); err == nil || !strings.Contains(err.Error(), c.want) || diag.KindOf(err) != diag.Input {
+		_, err := start(c.change, c.key, c.refused)
+		if err == nil || !strings.Contains(err.Error(), c.want) || diag.KindOf(err) != diag.Input {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}

@@ -69,10 +69,10 @@ func Bits(d gemm.DType, v float64) uint32 {
 		return math.Float32bits(float32(v))
 	}
 	top, smallest := f.limits()
-	bits, exponent := top, smallest
+	bits := top
 	if size := math.Abs(v); size != 0 && !math.IsInf(size, 0) && !math.IsNaN(size) {
 		_, e := math.Frexp(size)
-		exponent = max(e-1, smallest)
+		exponent := max(e-1, smallest)
 		// The bits of the numbers with an exponent begin with the bits of its power of two. Subnormal numbers are those of
 		// the smallest exponent, below its power.
 		steps := uint32(math.RoundToEven(math.Ldexp(size, f.fraction-exponent)))

@@ -94,7 +94,8 @@ func TestEpiloguesCompute(t *testing.T) {
 			{config: "32x32x32,stages=2", m: 31, n: 33, k: 20, batch: 2,
 				epilogue: gemm.Epilogue{Bias: true, Activation: gemm.ReLU}},
 		} {
-			r.family, r.majors, r.in, r.out = mma.Family{}, layoutsOf(d)[0], d, mmaOutputs(gemm.FP16)[(i+j)%len(mmaOutputs(gemm.FP16))]
+			outputs := mmaOutputs(gemm.FP16)
+			r.family, r.majors, r.in, r.out = mma.Family{}, layoutsOf(d)[0], d, outputs[(i+j)%len(outputs)]
 			r.alpha, r.batch, r.target = 2, max(r.batch, 1), 90
 			r.run(t, random, j%2 == 0, nil)
 		}

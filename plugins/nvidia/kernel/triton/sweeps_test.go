@@ -40,9 +40,9 @@ func TestSweepResources(t *testing.T) {
 				}
 			}
 		}
-		must.Hold(t, shared >= floor.shared*all && registers >= floor.registers*all && spills >= floor.spills*all, "%s: of %.0f, "+
-			"shared memory of %.3f is exact, registers of %.3f within 32, spills of %.3f right; the floors are %+v", set, all,
-			shared/all, registers/all, spills/all, floor)
+		must.Hold(t, shared >= floor.shared*all && registers >= floor.registers*all && spills >= floor.spills*all,
+			"%s: of %.0f, shared memory of %.3f is exact, registers of %.3f within 32, spills of %.3f right; floors %+v", set,
+			all, shared/all, registers/all, spills/all, floor)
 	}
 }
 

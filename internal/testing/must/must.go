@@ -1,7 +1,10 @@
 // Package must ends a test at an error that it does not expect.
 package must
 
-import "testing"
+import (
+	"os"
+	"testing"
+)
 
 // Do ends the test if there is an error.
 func Do(t testing.TB, err error) {
@@ -26,5 +29,24 @@ func Two[V, W any](v V, w W, err error) func(testing.TB) (V, W) {
 		t.Helper()
 		Do(t, err)
 		return v, w
+	}
+}
+
+// Hold logs a figure that a test checks, as an error if it is not as it has to be.
+func Hold(t testing.TB, ok bool, format string, args ...any) {
+	t.Helper()
+	if t.Logf(format, args...); !ok {
+		t.Fail()
+	}
+}
+
+// File compares a text with that of a file, which it writes first if told so.
+func File(t testing.TB, path, text string, update bool) {
+	t.Helper()
+	if update {
+		Do(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	if have, err := os.ReadFile(path); err != nil || string(have) != text {
+		t.Errorf("%s is another text (%v); the test's flag writes it:\n%.10000s", path, err, text)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
@@ -152,11 +153,7 @@ func reducer(t *testing.T, s Spec) *ptx.Kernel {
 		e.Place(done)
 	})
 	e.Ret()
-	k, err := e.Build(hopper.Target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
+	return must.Get(e.Build(hopper.Target))(t)
 }
 
 // orderer is the part of a kernel that walks over its tiles and the blocks along K of each. It writes to out, by tile
@@ -186,11 +183,7 @@ func orderer(t *testing.T, s Spec) *ptx.Kernel {
 		})
 	})
 	e.Ret()
-	k, err := e.Build(hopper.Target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
+	return must.Get(e.Build(hopper.Target))(t)
 }
 
 // walker is the instructions that share tiles among clusters. Of each part it writes the numbers to out.
@@ -229,11 +222,7 @@ func walker(t *testing.T) *ptx.Kernel {
 	e.BraUni(loop)
 	e.Place(end)
 	e.Ret()
-	k, err := e.Build(hopper.Target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
+	return must.Get(e.Build(hopper.Target))(t)
 }
 
 // storer is the part of a kernel that stores a tile, of Cᵀ if it is turned, whose first element is row m0, column n0 of
@@ -282,9 +271,5 @@ func storer(t *testing.T, s Spec) *ptx.Kernel {
 		w.each(sums, w.single)
 	})
 	e.Ret()
-	k, err := e.Build(hopper.Target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
+	return must.Get(e.Build(hopper.Target))(t)
 }

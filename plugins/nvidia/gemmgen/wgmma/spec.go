@@ -428,11 +428,7 @@ func (s *Spec) Check(limits gemmgen.Limits) (reason arch.Reason, detail string) 
 			"%d tiles of 64x%d per warpgroup need about %d registers per thread, %d available",
 			g.tiles, g.columns, need, available)
 	}
-	if shared := unit.Bytes(g.sharedBytes); shared > limits.SharedMemory {
-		return arch.ReasonSharedMemory, fmt.Sprintf("needs %d B of shared memory, %d B available",
-			int64(shared), int64(limits.SharedMemory))
-	}
-	return "", ""
+	return gemmgen.CheckShared(limits.SharedMemory, unit.Bytes(g.sharedBytes))
 }
 
 // name is the kernel's entry point: every field of the specification's key.

@@ -7,6 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/internal/testing/gputest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
@@ -49,10 +50,7 @@ func serialAsBuilt(t *testing.T, f kernel.Family, rows []map[string]string) (cou
 			}
 			return v
 		}
-		dtype, err := gemm.ParseDType(row["dtype"])
-		if err != nil {
-			t.Fatal(err)
-		}
+		dtype := must.Get(gemm.ParseDType(row["dtype"]))(t)
 		p := gemm.New(4096, 4096, 4096)
 		p.DType = dtype
 		p.SetTrans(number("trans_a") == 1, number("trans_b") == 1)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // The words of libraries for types, layouts and batches mean what they say, and what they contradict is an error.
@@ -76,10 +77,7 @@ func TestReadForeign(t *testing.T) {
 			_ = zip.Close()
 			text = b.Bytes()
 		}
-		file, err := Open("p.log", bytes.NewReader(text), 0, base)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(Open("p.log", bytes.NewReader(text), 0, base))(t)
 		first, second, end := file.Next(false), file.Next(false), file.Next(false)
 		if p := first.Problem; first.Bad != nil || p.String() != "8x64x32 bf16 trans-b" || p.Count != 2 ||
 			p.Where != "p.log:2" || len(p.Labels) != 1 || p.Labels[0] != "2" {

@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // device is a runner whose programs take the time that times says for the n-th round of an entry, from 1.
@@ -71,10 +72,7 @@ func probes(names ...string) *Plan {
 // numbersOf computes the numbers of rounds.
 func numbersOf(t *testing.T, p *Plan, rounds map[string][]Round) []Number {
 	t.Helper()
-	numbers, _, err := p.Numbers(t.Context(), p.Values(rounds))
-	if err != nil {
-		t.Fatal(err)
-	}
+	numbers, _ := must.Two(p.Numbers(t.Context(), p.Values(rounds)))(t)
 	return numbers
 }
 
@@ -86,9 +84,7 @@ func TestValueOfProbe(t *testing.T) {
 	probe.Value, probe.Clock = "work/(counter_0/counter_2)", "counter_0/counter_1*1e9"
 	probe.Program.Counters = 3
 	probe.Program.Arguments = []exec.Argument{{Kind: exec.CountersArgument}}
-	if err := p.Check(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Check())
 	round := Round{Work: 12, Readings: []exec.Reading{
 		{Sample: exec.Sample{Time: 1, Clock: 5}, Counters: []uint64{8, 4, 2}}}}
 	v := p.Values(map[string][]Round{"a": {round, round, round}})["a"]
@@ -182,10 +178,7 @@ func TestContinue(t *testing.T) {
 		d := &device{times: map[string]func(int) (float64, float64){"a": steady(1), "b": steady(2)}}
 		records := &Records{Device: exec.Device{Name: "GPU", Arch: "sm90", Attributes: map[string]float64{"num_sms": 3}},
 			Executor: "x", Version: "1", Host: "h"}
-		text, err := records.HeaderLine()
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(records.HeaderLine())(t)
 		keep := func(p *Probe, r Round) error {
 			line, err := RoundLine(p.Name, r)
 			text = append(text, line...)
@@ -210,16 +203,11 @@ func TestContinue(t *testing.T) {
 		}
 		d.fail = nil
 		s = &Session{Plan: plan, Runner: d, Environment: d.environment, Keep: keep, Rounds: again.Rounds}
-		if _, err := s.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Run(t.Context()))(t)
 		if d.calls["a"] != MinRounds || d.calls["b"] != MinRounds {
 			t.Errorf("ended at %d: %v", ends, d.calls)
 		}
-		replayed, err := ReadRecords("f", strings.NewReader(string(text)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		replayed := must.Get(ReadRecords("f", strings.NewReader(string(text))))(t)
 		want := numbersOf(t, plan, s.Rounds)
 		if got := numbersOf(t, plan, replayed.Rounds); len(got) != 2 || !reflect.DeepEqual(got, want) {
 			t.Errorf("replayed %+v, measured %+v", got, want)
@@ -261,10 +249,7 @@ func TestRoundsAreThereOnce(t *testing.T) {
 	}
 	var lines []string
 	for _, seconds := range []unit.Seconds{1e-3, 2e-3} {
-		line, err := RoundLine("p", Round{Work: 1, Readings: []exec.Reading{{Sample: exec.Sample{Time: seconds}}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must.Get(RoundLine("p", Round{Work: 1, Readings: []exec.Reading{{Sample: exec.Sample{Time: seconds}}}}))(t)
 		lines = append(lines, string(line))
 	}
 	text := string(head) + lines[0] + lines[1]
@@ -280,16 +265,10 @@ func TestRoundsAreThereOnce(t *testing.T) {
 // FuzzRecords: records are refused, or the same when they are written and read again.
 func FuzzRecords(f *testing.F) {
 	gpu := exec.Device{Name: "GPU", Arch: "sm90", Attributes: map[string]float64{"l2_bytes": 6e7}}
-	head, err := (&Records{Device: gpu}).HeaderLine()
-	if err != nil {
-		f.Fatal(err)
-	}
+	head := must.Get((&Records{Device: gpu}).HeaderLine())(f)
 	reading := exec.Reading{Sample: exec.Sample{Time: 1e-3}, Counters: []uint64{1}}
-	line, err := RoundLine("p", Round{Work: 1, Readings: []exec.Reading{reading},
-		Environment: exec.Environment{ThrottleReasons: []string{"x"}}})
-	if err != nil {
-		f.Fatal(err)
-	}
+	line := must.Get(RoundLine("p", Round{Work: 1, Readings: []exec.Reading{reading},
+		Environment: exec.Environment{ThrottleReasons: []string{"x"}}}))(f)
 	f.Add(string(head))
 	f.Add(string(head) + string(line))
 	f.Add(string(head) + string(line) + "{")
@@ -300,16 +279,10 @@ func FuzzRecords(f *testing.F) {
 		if err != nil {
 			return
 		}
-		out, err := r.HeaderLine()
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(r.HeaderLine())(t)
 		for name, rounds := range r.Rounds {
 			for _, round := range rounds {
-				line, err := RoundLine(name, round)
-				if err != nil {
-					t.Fatal(err)
-				}
+				line := must.Get(RoundLine(name, round))(t)
 				out = append(out, line...)
 			}
 		}

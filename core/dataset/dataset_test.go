@@ -10,6 +10,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func gz(text string) []byte {
@@ -44,10 +45,7 @@ func files() fstest.MapFS {
 }
 
 func TestRead(t *testing.T) {
-	d, err := Read("here", files())
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Read("here", files()))(t)
 	p := gemm.Problem{M: 64, N: 64, K: 100, Batch: 1, AMajor: gemm.MajorK, BMajor: gemm.MajorK, DType: gemm.BF16}
 	c := gemm.Config{BlockM: 16, BlockN: 32, BlockK: 64, NumStages: 2, NumWarps: 4, GroupM: 8, SplitK: 1,
 		Kernel: "triton"}
@@ -174,10 +172,7 @@ func TestReadTimes(t *testing.T) {
 		"64,64,64,16,32,64,2,4,8,0.5,20\n" +
 		"64,64,64,32,32,64,2,4,8,0.25,1\n" +
 		"64,64,64,32,32,64,2,4,1,0.125,20\n")}}
-	d, err := ReadTimes("folder", files, "t.csv", stated, base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(ReadTimes("folder", files, "t.csv", stated, base))(t)
 	p := d.Problems()[0]
 	if len(d.Problems()) != 1 || p.DType != gemm.BF16 || !p.TransB() || d.Conditions != stated || d.GroupM != 8 ||
 		d.Name != "folder/t.csv" {
@@ -202,11 +197,8 @@ func TestReadTimesOfLines(t *testing.T) {
 		m := Measurement{Problem: gemm.New(64, 64, 64), Config: gemm.Config{BlockM: block, BlockN: 16, BlockK: 16,
 			NumWarps: 4, NumStages: 2, SplitK: 1, GroupM: 4, Kernel: "mma"},
 			Phase: Sweep, Status: Failed, Detail: "no"}
-		text, err := AppendLine(nil, Conditions{Arch: "sm90", Device: device, Kernel: "mma", Input: "normal",
-			Executor: "x", ExecutorVersion: "1"}, &m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(AppendLine(nil, Conditions{Arch: "sm90", Device: device, Kernel: "mma", Input: "normal",
+			Executor: "x", ExecutorVersion: "1"}, &m))(t)
 		return string(text)
 	}
 	files := fstest.MapFS{"a.jsonl": {Data: []byte(line("h200", 16) + line("h200", 32))},
@@ -243,9 +235,7 @@ func TestLineOfAWholeProblem(t *testing.T) {
 		t.Fatalf("%+v, %v", back.Problem, err)
 	}
 	for _, one := range []Measurement{m, whole} {
-		if err := d.Add(one); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Add(one))
 	}
 	if err := d.Add(back); err == nil {
 		t.Error("the same problem counts as another")

@@ -19,6 +19,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 var toy = Conditions{
@@ -49,10 +50,7 @@ func full() Measurement {
 
 func text(t testing.TB, c Conditions, m Measurement) string {
 	t.Helper()
-	line, err := AppendLine(nil, c, &m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := must.Get(AppendLine(nil, c, &m))(t)
 	return string(line)
 }
 
@@ -152,10 +150,7 @@ func sweeps(t testing.TB) (description string, lines []string) {
 	t.Helper()
 	d := New("here", toy)
 	d.Source, d.Software = "a test", "x"
-	b, err := AppendDescription(nil, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(AppendDescription(nil, d))(t)
 	for _, size := range []int{64, 128} {
 		m := full()
 		m.Problem.M, m.Phase, m.Block, m.Arms, m.Null = size, Sweep, 0, 0, false
@@ -202,9 +197,7 @@ func TestSummaryLeftOut(t *testing.T) {
 func inColumns(t testing.TB, text string) []byte {
 	t.Helper()
 	var file bytes.Buffer
-	if err := columns.Write(&file, []byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, columns.Write(&file, []byte(text)))
 	return file.Bytes()
 }
 
@@ -410,11 +403,8 @@ func TestLineWithNamedAxes(t *testing.T) {
 	plain := full()
 	plain.Phase, plain.Block, plain.Arms, plain.Null = Sweep, 0, 0, false
 	named := plain
-	axes, err := gemm.NewAxes(gemm.AxisValue{Name: "schedule", Value: "ping-pong"},
-		gemm.AxisValue{Name: "cluster", Value: "2x1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	axes := must.Get(gemm.NewAxes(gemm.AxisValue{Name: "schedule", Value: "ping-pong"},
+		gemm.AxisValue{Name: "cluster", Value: "2x1"}))(t)
 	named.Config.Axes = axes
 	const numbers = `"config":{"block_m":64,"block_n":32,"block_k":16,"group_m":4,` +
 		`"num_warps":4,"num_stages":3,"split_k":2`
@@ -431,9 +421,7 @@ func TestLineWithNamedAxes(t *testing.T) {
 	}
 	d := New("here", toy)
 	for _, m := range []Measurement{plain, named} {
-		if err := d.Add(m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Add(m))
 	}
 	if m, ok := d.Find(named.Problem, named.Config); !ok || m.Config != named.Config {
 		t.Errorf("found %+v", m)
@@ -448,10 +436,7 @@ func TestVerify(t *testing.T) {
 	description, lines := sweeps(t)
 	text := strings.Join(lines, "")
 	look := func(log string) Verified {
-		v, err := Verify("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: []byte(log)}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(Verify("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: []byte(log)}}))(t)
 		return v
 	}
 	if v := look(text); v.Lines != 6 || v.Files != 1 || v.Unsummed != 0 || len(v.Damaged) > 0 {

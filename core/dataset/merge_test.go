@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 var mergeConditions = Conditions{Arch: "sm90", Device: "h200", Kernel: "k", Input: "normal", Executor: "e",
@@ -39,9 +40,7 @@ func folder(t testing.TB, name string, pace float64, clock unit.Hertz, driver st
 				one := exec.Sample{Time: took, Clock: clock}
 				m.SetSamples([]exec.Sample{one, one, {Time: took * 1.01, Clock: clock}})
 			}
-			if err := d.Add(m); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, d.Add(m))
 		}
 	}
 	return d
@@ -53,9 +52,7 @@ func final(t testing.TB, d *Dataset, block, arms, have int) {
 	for i := range have {
 		m := d.All()[i]
 		m.Phase, m.Block, m.Arms = Final, block, arms
-		if err := d.Add(m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Add(m))
 	}
 }
 
@@ -74,10 +71,7 @@ func written(t testing.TB, d *Dataset) string {
 
 func merged(t testing.TB, into *Dataset, others ...*Dataset) *Merged {
 	t.Helper()
-	m, err := Merge("all", into, others)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Merge("all", into, others))(t)
 	return m
 }
 
@@ -90,9 +84,7 @@ func TestMerge(t *testing.T) {
 	final(t, b, 1, 2, 2)
 	check := a.All()[0]
 	check.Phase = Check
-	if err := a.Add(check); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Add(check))
 	all := merged(t, nil, a, b, c)
 	want := written(t, all.Dataset)
 	if all.Len() != 5*12+4 || len(all.Checks()) != 1 || len(all.Apart) > 0 || all.Several != 2*12 {
@@ -127,9 +119,7 @@ func TestMergeFailed(t *testing.T) {
 	a, b := folder(t, "a", 1, 0, ""), New("b", mergeConditions)
 	for _, m := range a.All() {
 		m.Status, m.Fault, m.Detail, m.Samples, m.Runs, m.Median = Failed, FaultKernel, "?", nil, 0, 0
-		if err := b.Add(m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, b.Add(m))
 	}
 	for _, list := range [][]*Dataset{{a, b}, {b, a}} {
 		if n := merged(t, nil, list...).Count(func(m *Measurement) bool { return m.Status == OK }); n != 11 {
@@ -144,9 +134,7 @@ func TestMergeApart(t *testing.T) {
 	other.DriverName = "NVIDIA H100"
 	both := folder(t, "z", 1, 1.98e9, "1", 7)
 	for _, m := range folder(t, "z", 1, 1.98e9, "2", 8, 9).All()[12:] { // the driver is replaced in the middle
-		if err := both.Add(m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, both.Add(m))
 	}
 	const kernels = "the times of the 11 kernels that others have too are "
 	for name, c := range map[string]struct {
@@ -191,9 +179,7 @@ func TestMergeRefused(t *testing.T) {
 	changed := New("c", mergeConditions)
 	for _, m := range a.All() {
 		m.Resources.Registers++
-		if err := changed.Add(m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, changed.Add(m))
 	}
 	if _, err = Merge("all", nil, []*Dataset{a, changed}); err == nil ||
 		!strings.Contains(err.Error(), "they are not the same kernel") {
@@ -212,9 +198,7 @@ func TestMergeLiar(t *testing.T) {
 		few := New(d.Name, mergeConditions)
 		for _, m := range d.All() {
 			if slices.Contains(problems, m.Problem.M/64) {
-				if err := few.Add(m); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, few.Add(m))
 			}
 		}
 		return few
@@ -273,9 +257,7 @@ func TestCheckLines(t *testing.T) {
 	}
 	d := New("a", mergeConditions)
 	for range 2 {
-		if err := d.Add(m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Add(m))
 	}
 	if d.Len() != 0 || len(d.Checks()) != 2 || len(d.Problems()) != 0 {
 		t.Error(d.Len(), len(d.Checks()))

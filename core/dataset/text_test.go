@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func TestText(t *testing.T) {
@@ -109,10 +110,7 @@ func FuzzWrite(f *testing.F) {
 		}
 		d := New("here", c)
 		d.Source, d.Software = "a fuzz test", Text(words, MaxName)
-		description, err := AppendDescription(nil, d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		description := must.Get(AppendDescription(nil, d))(t)
 		got, err := Read("here", fstest.MapFS{DescriptionFile: {Data: description}, Log: {Data: line}})
 		if err != nil || got.Len() != 1 || got.Conditions != c {
 			t.Fatalf("%s and %s: %v", description, line, err)

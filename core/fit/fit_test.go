@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // line is a model with two quantities: a launch takes so many cycles, and each K step so many.
@@ -70,23 +71,15 @@ func times(t *testing.T) *fit.Sample {
 		if k == 4096 {
 			seconds[2] *= 1.05
 		}
-		if err := s.Add(gemm.New(64, 64, k), configs, seconds); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Add(gemm.New(64, 64, k), configs, seconds))
 	}
 	return s
 }
 
 // The fit finds the numbers that the times were made with, from the middle of the bounds, and says how it went.
 func TestRun(t *testing.T) {
-	got, err := fit.Run(t.Context(), times(t), model, quantities, fit.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, err := fit.Run(t.Context(), times(t), model, quantities, fit.Options{Steps: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(fit.Run(t.Context(), times(t), model, quantities, fit.Options{}))(t)
+	first := must.Get(fit.Run(t.Context(), times(t), model, quantities, fit.Options{Steps: 1}))(t)
 	if math.Abs(got.Values["launch"]/3000-1) > 0.02 || math.Abs(got.Values["step"]/25-1) > 0.02 || !got.Converged {
 		t.Errorf("found %+v", got)
 	}
@@ -119,9 +112,7 @@ func TestMistakes(t *testing.T) {
 	}
 	broken := func(map[string]float64) (arch.Architecture, error) { return nil, errors.New("no device") }
 	large := &fit.Sample{}
-	if err := large.Add(gemm.New(1, 1, 1024), []gemm.Config{{BlockK: 1024}}, []float64{1}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, large.Add(gemm.New(1, 1, 1024), []gemm.Config{{BlockK: 1024}}, []float64{1}))
 	run := func(s *fit.Sample, m fit.Model, q []fit.Quantity, o fit.Options) error {
 		_, err := fit.Run(t.Context(), s, m, q, o)
 		return err
@@ -178,9 +169,7 @@ func sweeps(t *testing.T, launch, step float64, problems, sweeps int) *fit.Sampl
 				configs = append(configs, gemm.Config{BlockM: 64, BlockN: 64 + 64*(j/6), BlockK: blocks[j]})
 				seconds = append(seconds, (launch+step*float64(k/blocks[j]))*1e-9*scatter)
 			}
-			if err := s.Add(gemm.New(64*(1+i), 64, k), configs, seconds); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Add(gemm.New(64*(1+i), 64, k), configs, seconds))
 		}
 	}
 	return s
@@ -219,10 +208,7 @@ func TestAdopt(t *testing.T) {
 // Times of the device that the model is of change nothing, whatever their scatter.
 func TestAdoptNothing(t *testing.T) {
 	base := line{launch: 3000, step: 25}
-	a, err := fit.Adopt(t.Context(), device(t, 3000, 25, 20), base, base, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(fit.Adopt(t.Context(), device(t, 3000, 25, 20), base, base, nil))(t)
 	if a.Refused == "" || len(adopted(a)) != 0 {
 		t.Errorf("%+v", a)
 	}
@@ -236,10 +222,7 @@ func TestAdoptNothing(t *testing.T) {
 // A quantity that hardly any time depends on is not determined.
 func TestAdoptUndetermined(t *testing.T) {
 	base := line{launch: 100, step: 10}
-	a, err := fit.Adopt(t.Context(), device(t, 101, 1000, 20), base, base, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(fit.Adopt(t.Context(), device(t, 101, 1000, 20), base, base, nil))(t)
 	if _, moved := adopted(a)["launch"]; moved {
 		t.Errorf("%+v", a.Quantities[0])
 	}
@@ -261,10 +244,7 @@ func TestAdoptRefuses(t *testing.T) {
 // Times of a problem from two sweeps are one observation, in one fold.
 func TestAddAgain(t *testing.T) {
 	base := line{launch: 1000, step: 10}
-	want, err := fit.Adopt(t.Context(), device(t, 3000, 25, 20), base, base, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(fit.Adopt(t.Context(), device(t, 3000, 25, 20), base, base, nil))(t)
 	got, err := fit.Adopt(t.Context(), sweeps(t, 3000, 25, 20, 2), base, base, nil)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v, want %+v", got, err, want)

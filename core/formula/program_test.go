@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // machine is a description whose terms use every kind of name and operation.
@@ -36,14 +37,10 @@ func compile(t testing.TB) (*Program, []int) {
 	t.Helper()
 	p := NewProgram()
 	for _, param := range machine.Params {
-		if err := p.Constant(param.Name, param.Value); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Constant(param.Name, param.Value))
 	}
 	for _, c := range machine.Constants {
-		if err := p.Constant(c.Name, c.Value); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Constant(c.Name, c.Value))
 	}
 	slots := make([]int, len(machine.Terms))
 	for i, term := range machine.Terms {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func TestReader(t *testing.T) {
@@ -60,10 +61,7 @@ func TestReader(t *testing.T) {
 func TestReadAllOfAFile(t *testing.T) {
 	text := bytes.Repeat([]byte("0123456789abcdef"), 1<<18)
 	files := fstest.MapFS{"large.csv": {Data: text}}
-	f, err := files.Open("large.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(files.Open("large.csv"))(t)
 	got, err := limit.ReadAll(f, "large.csv", limit.Records, "")
 	if err != nil || !bytes.Equal(got, text) {
 		t.Errorf("got %d bytes, %v", len(got), err)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"pgregory.net/rapid"
 )
 
@@ -50,10 +51,7 @@ func regretOf(t *testing.T, trials []Trial, most int, way Way) Regret {
 
 func TestTrials(t *testing.T) {
 	table, right := tableOfPlaces(5, []float64{1, 1, 1, 1, 1})
-	trials, err := Trials(table, []int{1, 3, 0}, Options{Model: right}, 5, func(int) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	trials := must.Get(Trials(table, []int{1, 3, 0}, Options{Model: right}, 5, func(int) {}))(t)
 	all := len(table.Sizes)
 	for _, way := range []Way{ByModel} {
 		if r := regretOf(t, trials, 0, way); r.Mean != 0 || r.Worst != 0 || r.Sizes != all || r.Unanswered != 0 {
@@ -82,10 +80,7 @@ func TestTrials(t *testing.T) {
 func TestKernelsSuitModel(t *testing.T) {
 	table, wrong := tableOfPlaces(5, []float64{1, 1, 0.2, 1, 1})
 	for _, model := range []*Predictions{nil, wrong} {
-		kept, err := table.choose(&Options{Most: 4, Model: model})
-		if err != nil {
-			t.Fatal(err)
-		}
+		kept := must.Get(table.choose(&Options{Most: 4, Model: model}))(t)
 		if slices.Contains(kept, 2) != (model == nil) {
 			t.Errorf("with the model %v the kernels are %v", model != nil, kept)
 		}
@@ -148,10 +143,7 @@ func TestBetween(t *testing.T) {
 
 func TestTrialsWithoutModel(t *testing.T) {
 	table, _ := tableOfPlaces(3, []float64{1, 1, 1})
-	trials, err := Trials(table, []int{0}, Options{}, 5, func(int) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	trials := must.Get(Trials(table, []int{0}, Options{}, 5, func(int) {}))(t)
 	for _, x := range trials {
 		if x.Way == ByModel || x.Way == ByModelOfAll {
 			t.Errorf("without a model there is %q", x.Way)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/logic"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // measured is a table of kernels with square tiles: a large tile is fast at large sizes, and wastes small ones.
@@ -40,10 +41,7 @@ func measured(t testing.TB) *logic.Table {
 
 func build(t testing.TB, o logic.Options) *logic.Logic {
 	t.Helper()
-	l, err := logic.Build(measured(t), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(logic.Build(measured(t), o))(t)
 	l.Arch, l.Device, l.Family, l.Source = "sm90", "h200", "triton", "a formula"
 	return l
 }
@@ -129,10 +127,7 @@ func TestLossAndCap(t *testing.T) {
 	if l := build(t, logic.Options{Importance: 1.1}); len(l.Kernels) != 1 {
 		t.Errorf("%d kernels are more important than all together", len(l.Kernels))
 	}
-	trials, err := logic.Trials(table, []int{0}, logic.Options{}, logic.Folds, func(int) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	trials := must.Get(logic.Trials(table, []int{0}, logic.Options{}, logic.Folds, func(int) {}))(t)
 	best, ok := logic.Best(trials)
 	if r := best.Regret; !ok || r.Sizes == 0 || r.Mean > 0.2 {
 		t.Error(trials)
@@ -179,10 +174,7 @@ func TestWinnersOfTheSlides(t *testing.T) {
 	defer func() { _ = file.Close() }()
 	reader := csv.NewReader(file)
 	reader.Comment = '#'
-	rows, err := reader.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(reader.ReadAll())(t)
 	table := &logic.Table{Kernels: make([]logic.Kernel, 31)}
 	for _, row := range rows[1:] {
 		for i, cell := range row[1:] {
@@ -200,10 +192,7 @@ func TestWinnersOfTheSlides(t *testing.T) {
 			table.Sizes, table.Times = append(table.Sizes, logic.Size{m, n, 1, 3104}), append(table.Times, times)
 		}
 	}
-	l, err := logic.Build(table, logic.Options{Ranges: true, Fallback: logic.Model})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(logic.Build(table, logic.Options{Ranges: true, Fallback: logic.Model}))(t)
 	if n := len(l.Ranges[0].Rules[0].Rules); n != 27 || l.Leaves() != 477 {
 		t.Errorf("%d rows, %d leaves, want 27 and 477", n, l.Leaves())
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/origami-gemm/origami/core/logic"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // Generated source answers as Lookup does.
@@ -77,9 +78,7 @@ func uneven(t *testing.T) *logic.Logic {
 		Order: []int{logic.B, logic.L, logic.I, logic.J}, Fallback: logic.Model,
 		Ranges: []logic.Rule{of(9, of(64, of(128, leaf(32, 0), leaf(-1, 1)), of(-1, leaf(-1, 1))),
 			of(-1, of(5000, leaf(4, 0), leaf(64, 1), leaf(900, 2))))}}
-	if err := l.Prepare(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Prepare())
 	return l
 }
 
@@ -117,9 +116,7 @@ func run(t *testing.T, in, want string, files map[string]string, command ...stri
 	t.Helper()
 	folder := t.TempDir()
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	compile := exec.Command(command[0], command[1:]...)
 	compile.Dir = folder
@@ -129,10 +126,7 @@ func run(t *testing.T, in, want string, files map[string]string, command ...stri
 	}
 	program := exec.Command(filepath.Join(folder, "run"))
 	program.Stdin = strings.NewReader(in)
-	out, err := program.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(program.Output())(t)
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(string(out), "\n")); diff != "" {
 		t.Error(command[0], diff)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/internal/testing/exectest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -186,9 +187,7 @@ func (c *blameCase) test(t *testing.T, op string) {
 		}
 	}
 	// The next run, with an executor that works, measures what is missing, and repeats nothing.
-	if _, err := sweepOne(t.Context(), t, &exectest.Executor{Noise: 0.01}, l, p); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(sweepOne(t.Context(), t, &exectest.Executor{Noise: 0.01}, l, p))(t)
 	if then := statuses(t, l, p); len(l.read(t).Sweep(p)) != 14 || c.want == stops && then[dataset.OK] != 14 {
 		t.Errorf("then %v is recorded", then)
 	}
@@ -252,9 +251,7 @@ func TestDeathInFinals(t *testing.T) {
 	x, l, calls := &exectest.Executor{Noise: 0.01}, new(log), 0
 	p := gemm.New(64, 64, 64)
 	x.Before = func(n int) error { calls = n; return nil }
-	if _, err := sweepOne(t.Context(), t, x, l, p); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(sweepOne(t.Context(), t, x, l, p))(t)
 	for _, early := range []int{1, 20, 40} {
 		l, x = new(log), &exectest.Executor{Noise: 0.01}
 		x.Before = func(n int) error {
@@ -263,9 +260,7 @@ func TestDeathInFinals(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := sweepOne(t.Context(), t, x, l, p); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(sweepOne(t.Context(), t, x, l, p))(t)
 		blocks := l.read(t).Finals(p)
 		if got := statuses(t, l, p); len(blocks) != 1 || got[dataset.OK] != 14 || len(got) != 1 {
 			t.Errorf("killed %d calls before the end: %d blocks, %v", early, len(blocks), got)

@@ -23,6 +23,7 @@ import (
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/exectest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // card is a GPU of a made-up machine. Its kernels take as long as on any other, times pace, and all of its time is that
@@ -129,10 +130,7 @@ func jobs(t testing.TB, whole bool) []measure.Job { return jobsOf(t, work, whole
 
 func jobsOf(t testing.TB, problems []gemm.Problem, whole bool) (list []measure.Job) {
 	t.Helper()
-	candidates, err := wide{}.Candidates(t.Context(), gemm.Problem{}, arch.Space{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	candidates := must.Get(wide{}.Candidates(t.Context(), gemm.Problem{}, arch.Space{}))(t)
 	for _, p := range problems {
 		if whole {
 			list = append(list, measure.Job{Problem: p, Whole: true})
@@ -199,9 +197,7 @@ func TestFleet(t *testing.T) {
 					m, begun := newMachine(cards), time.Now()
 					f := m.fleet(t)
 					f.Interval = 10 * time.Second
-					if _, err := through(t, f, jobsOf(t, many, whole)); err != nil {
-						t.Fatal(err)
-					}
+					must.Get(through(t, f, jobsOf(t, many, whole)))(t)
 					took := time.Since(begun)
 					got := m.log.lines(t)
 					if want == nil {
@@ -259,9 +255,7 @@ func TestFleetFaults(t *testing.T) {
 		var undisturbed map[string]string
 		synctest.Test(t, func(t *testing.T) {
 			m := newMachine(1)
-			if _, err := through(t, m.fleet(t), jobs(t, whole)); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(through(t, m.fleet(t), jobs(t, whole)))(t)
 			undisturbed = m.log.lines(t)
 		})
 		for _, fault := range faults {
@@ -279,10 +273,7 @@ func TestFleetFaults(t *testing.T) {
 								once.Do(func() { fault.do(m.cards[1]) })
 							}
 						}
-						last, err := through(t, m.fleet(t), jobs(t, whole))
-						if err != nil {
-							t.Fatal(err)
-						}
+						last := must.Get(through(t, m.fleet(t), jobs(t, whole)))(t)
 						if diff := cmp.Diff(undisturbed, m.log.lines(t)); diff != "" {
 							t.Error(diff)
 						}
@@ -343,9 +334,7 @@ func TestFleetAtFirst(t *testing.T) {
 				}
 				// With the records of a run that was right, it is known.
 				good := newMachine(1)
-				if err := begin(t, good); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, begin(t, good))
 				m.log = slices.Clone(good.log)
 				if err := begin(t, m); err != nil || len(m.aside) != 1 || !strings.HasPrefix(m.aside[0], "0: ") {
 					t.Fatal(err, m.aside)
@@ -373,9 +362,7 @@ func TestFleetHungKernel(t *testing.T) {
 					return others(p, x)
 				}
 			}
-			if _, err := through(t, m.fleet(t), jobs(t, false)); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(through(t, m.fleet(t), jobs(t, false)))(t)
 			all := m.log.read(t).All()
 			if len(all) != 24*14 || len(m.aside) > 0 {
 				t.Errorf("%d measurements, set aside: %v", len(all), m.aside)
@@ -396,9 +383,7 @@ func TestFleetGoesOn(t *testing.T) {
 	list := jobs(t, false)
 	synctest.Test(t, func(t *testing.T) {
 		whole := newMachine(2)
-		if _, err := through(t, whole.fleet(t), list); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(through(t, whole.fleet(t), list))(t)
 		want := whole.log.lines(t)
 		for _, cut := range []int{1, len(whole.log) / 3, len(whole.log) - 7} {
 			m := newMachine(2)
@@ -409,9 +394,7 @@ func TestFleetGoesOn(t *testing.T) {
 			}
 			m.full = false
 			before := m.log.lines(t)
-			if _, err := through(t, m.fleet(t), list); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(through(t, m.fleet(t), list))(t)
 			if diff := cmp.Diff(want, m.log.lines(t)); diff != "" {
 				t.Errorf("cut at %d: %s", cut, diff)
 			}
@@ -461,9 +444,7 @@ func TestFleetRepeats(t *testing.T) {
 			}
 		}
 		f := m.fleet(t)
-		if err := f.Begin(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Begin(t.Context()))
 		defer f.Close()
 		list := jobs(t, false)
 		pair := []gemm.Config{list[0].Config, list[1].Config}

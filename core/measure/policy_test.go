@@ -10,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/exectest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // A configuration that cannot win keeps its first samples. A steady one is measured the least number of times, a noisy
@@ -109,11 +110,8 @@ func TestTurns(t *testing.T) {
 		},
 	}
 	s := &Sweep{Executor: x, Data: dataset.New("", dataset.Conditions{})}
-	block, err := s.MeasureInTurns(t.Context(), gemm.New(256, 256, 256),
-		[]gemm.Config{config(16), config(32), config(48), config(64)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	block := must.Get(s.MeasureInTurns(t.Context(), gemm.New(256, 256, 256),
+		[]gemm.Config{config(16), config(32), config(48), config(64)}))(t)
 	want := []dataset.Status{dataset.OK, dataset.OK, dataset.Wrong, dataset.Failed, dataset.OK}
 	for i, m := range block {
 		if m.Status != want[i] || m.Null != (i == 4) || (m.Status == dataset.OK) != (m.Runs >= minRounds) {

@@ -21,6 +21,7 @@ import (
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/exectest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 var conditions = dataset.Conditions{Arch: "toy", Device: "one", Kernel: "k", Input: exec.InputNormal,
@@ -44,15 +45,9 @@ func (l *log) read(t testing.TB) *dataset.Dataset {
 	t.Helper()
 	d := dataset.New("here", conditions)
 	d.Source = "a test"
-	description, err := dataset.AppendDescription(nil, d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, truncated, err := dataset.Recover("here", fstest.MapFS{dataset.DescriptionFile: {Data: description},
-		dataset.Log: {Data: *l}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	description := must.Get(dataset.AppendDescription(nil, d))(t)
+	data, truncated := must.Two(dataset.Recover("here", fstest.MapFS{dataset.DescriptionFile: {Data: description},
+		dataset.Log: {Data: *l}}))(t)
 	if truncated != nil {
 		*l = (*l)[:truncated.Keep]
 	}
@@ -148,10 +143,7 @@ func outcome(t testing.TB, l *log) map[string]int {
 
 func candidates(t testing.TB, p gemm.Problem) []gemm.Config {
 	t.Helper()
-	list, err := wide{}.Candidates(t.Context(), p, arch.Space{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(wide{}.Candidates(t.Context(), p, arch.Space{}))(t)
 	for i := range list.Configs {
 		list.Configs[i].GroupM = 3
 	}
@@ -160,9 +152,7 @@ func candidates(t testing.TB, p gemm.Problem) []gemm.Config {
 
 func TestSweep(t *testing.T) {
 	x, l := device(), new(log)
-	if err := run(t.Context(), t, x, l); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(t.Context(), t, x, l))
 	if now, most := x.Held(); now != 0 || most > 7 {
 		t.Errorf("%d kernels are open, %d were", now, most)
 	}
@@ -216,9 +206,7 @@ func TestResume(t *testing.T) {
 	count := 0
 	x := device()
 	x.Before = func(n int) error { count = max(count, n); return nil }
-	if err := run(t.Context(), t, x, whole); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(t.Context(), t, x, whole))
 	want := outcome(t, whole)
 	for stop := 1; stop < count; stop += 1 + stop/10 {
 		l := new(log)
@@ -306,9 +294,7 @@ func TestLostKernels(t *testing.T) {
 		}
 		return nil
 	}
-	if err := run(t.Context(), t, x, l); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(t.Context(), t, x, l))
 	data := l.read(t)
 	for _, p := range sizes {
 		row, err := score.Compare(t.Context(), wide{}, data, p)

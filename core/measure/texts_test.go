@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/exectest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // wordy is an executor with a text of its choice in all its answers.
@@ -50,9 +51,7 @@ func TestLongTexts(t *testing.T) {
 		l, p := new(log), gemm.New(64, 64, 64)
 		s := &measure.Sweep{Arch: wide{}, Ahead: 3, Data: l.read(t), Keep: l.keep, Host: text,
 			Executor: wordy{&exectest.Executor{Noise: 0.01}, text}}
-		if err := s.Run(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Run(t.Context(), p))
 		if data := l.read(t); len(data.Sweep(p)) != 14 || len(data.Finals(p)) != 1 {
 			t.Errorf("%d measurements and %d finals can be read", len(data.Sweep(p)), len(data.Finals(p)))
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // A quantity has the value of the highest rung that the model stands on, for the model's generation.
@@ -89,9 +90,7 @@ func TestModel(t *testing.T) {
 	}
 	both := []gemm.Config{list.Rejected[0].Config, list.Configs[0]}
 	estimates, rows := make([]arch.Estimate, 2), make([]float64, 2)
-	if err := m.Estimate(t.Context(), estimates, p, both); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Estimate(t.Context(), estimates, p, both))
 	if estimates[0].Reject != arch.ReasonRegisters || estimates[1].Cycles != 32*16 {
 		t.Errorf("%+v", estimates)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // mapped is an architecture with ten candidates. The last is the fastest. It counts the calls of Mapping.
@@ -46,18 +47,11 @@ func TestMap(t *testing.T) {
 		m := &mapped{}
 		s := New(m, arch.Space{})
 		var result Result
-		if err := s.Rank(ctx, gemm.New(64, 64, 64), 0, &result); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Rank(ctx, gemm.New(64, 64, 64), 0, &result))
 		m.calls, s.Map = 0, c.toMap
-		if err := s.Rank(ctx, gemm.New(64, 64, 64), c.top, &result); err != nil {
-			t.Fatal(err)
-		}
-		viaRequest, err := Rank(ctx, m,
-			Request{Problems: []gemm.Problem{gemm.New(64, 64, 64)}, Top: c.top, Map: c.toMap})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Rank(ctx, gemm.New(64, 64, 64), c.top, &result))
+		viaRequest := must.Get(Rank(ctx, m,
+			Request{Problems: []gemm.Problem{gemm.New(64, 64, 64)}, Top: c.top, Map: c.toMap}))(t)
 		if m.calls != 2*c.want {
 			t.Errorf("top %d, map %d: %d mappings in two rankings, want %d in each", c.top, c.toMap, m.calls, c.want)
 		}

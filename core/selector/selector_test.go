@@ -14,6 +14,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // table is an architecture with given estimates.
@@ -146,10 +147,7 @@ func TestCountsAndMapping(t *testing.T) {
 	}
 	a.cycles = []float64{math.NaN(), math.NaN(), math.NaN()}
 	problems := []gemm.Problem{gemm.New(0, 1, 1), gemm.New(1, 1, 1)}
-	results, err := Rank(context.Background(), a, Request{Problems: problems})
-	if err != nil {
-		t.Fatal(err)
-	}
+	results := must.Get(Rank(context.Background(), a, Request{Problems: problems}))(t)
 	if diag.KindOf(results[0].Err) != diag.Input || diag.KindOf(results[1].Err) != diag.Input ||
 		!strings.Contains(results[1].Err.Error(), "3 model_rule, 1 shared_memory") {
 		t.Errorf("errors %v and %v", results[0].Err, results[1].Err)
@@ -192,10 +190,7 @@ func TestMemoAnswersAsTheSelector(t *testing.T) {
 func TestMemoKeepsNoGroups(t *testing.T) {
 	a := &table{configs: []gemm.Config{tile(16, 16, 16), tile(32, 32, 32)}, cycles: []float64{200, 100}}
 	m := NewMemo(New(a, arch.Space{}))
-	groups, err := gemm.NewGroups(100, 28)
-	if err != nil {
-		t.Fatal(err)
-	}
+	groups := must.Get(gemm.NewGroups(100, 28))(t)
 	p := gemm.New(128, 64, 64)
 	p.SetGroups(groups)
 	if e, err := m.Select(t.Context(), p); err != nil || e.Index != 1 || len(m.picks) != 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/costs"
 )
 
@@ -43,28 +44,20 @@ func (p *product) problem(t *testing.T) gemm.Problem {
 	if p.DType == "fp8" {
 		r.Out = "fp16"
 	}
-	problem, err := r.Problem()
-	if err != nil {
-		t.Fatal(err)
-	}
+	problem := must.Get(r.Problem())(t)
 	return problem
 }
 
 // recorded are the products of the experiment that the constants are from.
 func recorded(t *testing.T) (all []product) {
 	t.Helper()
-	f, err := os.Open("../../experiments/timings-on-h200/result.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open("../../experiments/timings-on-h200/result.jsonl"))(t)
 	defer func() { _ = f.Close() }()
 	lines := bufio.NewScanner(f)
 	lines.Scan() // the environment
 	for lines.Scan() {
 		var p product
-		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(lines.Bytes(), &p))
 		all = append(all, p)
 	}
 	return all
@@ -115,10 +108,7 @@ func TestLaws(t *testing.T) {
 	for range 2000 {
 		size := func() int { return 8 * int(math.Exp(rng.Float64()*7.6)) }
 		r := gemm.Record{M: size(), N: size(), K: size(), Batch: 1, TransB: true, DType: "bf16"}
-		p, err := r.Problem()
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(r.Problem())(t)
 		m, n, k := float64(p.M), float64(p.N), float64(p.K)
 		model := unit.Seconds((2.5e-6 + 2*m*n*k/8e14 + 2*(m*k+n*k+m*n)/3.8e12) * (1 + rng.Float64()))
 		for _, to := range timing.All() {

@@ -47,8 +47,8 @@ func check(err error) {
 	}
 }
 
-// must returns a value that was read, and ends the reading if there is an error.
-func must[T any](v T, err error) T {
+// get returns a value that was read, and ends the reading if there is an error.
+func get[T any](v T, err error) T {
 	check(err)
 	return v
 }
@@ -98,7 +98,7 @@ type fields map[string]func(*yaml.Node)
 
 // object reads a mapping in the order of the file, and returns its values.
 func (f *file) object(n *yaml.Node, what string, read fields) map[string]*yaml.Node {
-	values := must(f.Fields(n, what))
+	values := get(f.Fields(n, what))
 	for i := 0; i < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if read[key.Value] == nil {
@@ -115,7 +115,7 @@ func (f *file) object(n *yaml.Node, what string, read fields) map[string]*yaml.N
 
 // each reads the elements of a list that is not empty.
 func (f *file) each(n *yaml.Node, what string, read func(*yaml.Node)) {
-	nodes := must(f.List(n, what))
+	nodes := get(f.List(n, what))
 	if len(nodes) == 0 {
 		check(f.At(n, "%s is empty", what).Do(advice))
 	}
@@ -163,7 +163,7 @@ func (f *file) addType(out *File, n *yaml.Node) {
 			p, err := f.named(f.text(n, "type"))
 			t.Problem = at(f, n, p, err)
 		},
-		"most": func(n *yaml.Node) { t.Most = must(f.Whole(n, "most", 1)) },
+		"most": func(n *yaml.Node) { t.Most = get(f.Whole(n, "most", 1)) },
 		"sets": func(n *yaml.Node) { sets = n },
 	})
 	keys := f.object(n, "a problem type", all)
@@ -208,7 +208,7 @@ func (f *file) set(n *yaml.Node, base gemm.Problem) Set {
 		"fixed":   func(n *yaml.Node) { s.Fixed = f.axes(n, "fixed", one) },
 		"initial": func(n *yaml.Node) { s.Initial = f.axes(n, "initial", one) },
 		"steps": func(n *yaml.Node) {
-			for _, x := range must(f.List(n, "steps")) {
+			for _, x := range get(f.List(n, "steps")) {
 				s.Steps = append(s.Steps, f.step(x, base))
 			}
 		},
@@ -257,7 +257,7 @@ func (s *Set) check() {
 
 // axes reads parameters in the order of the file.
 func (f *file) axes(n *yaml.Node, what string, values func(*yaml.Node, string) []string) (out []Axis) {
-	must(f.Fields(n, what))
+	get(f.Fields(n, what))
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		name := parameter(key.Value)
@@ -324,10 +324,10 @@ func (f *file) step(n *yaml.Node, base gemm.Problem) Step {
 // sizes reads a list of exact sizes and ranges.
 func (f *file) sizes(n *yaml.Node, base gemm.Problem) (out []gemm.Problem) {
 	seen := map[gemm.Problem]bool{}
-	for _, e := range must(f.List(n, "sizes")) {
+	for _, e := range get(f.List(n, "sizes")) {
 		var indices [][]int
 		keys := f.object(e, "a size", fields{
-			"exact": func(n *yaml.Node) { indices = [][]int{must(f.Integers(n, "a size", 1))} },
+			"exact": func(n *yaml.Node) { indices = [][]int{get(f.Integers(n, "a size", 1))} },
 			"range": func(n *yaml.Node) { indices = f.ranges(n) },
 		})
 		if len(keys) != 1 {
@@ -363,14 +363,14 @@ func (f *file) tooMany(n *yaml.Node) {
 // ranges reads the values of each index and returns all combinations, the last index fastest.
 func (f *file) ranges(n *yaml.Node) [][]int {
 	out := [][]int{nil}
-	for i, x := range must(f.List(n, "a range")) {
+	for i, x := range get(f.List(n, "a range")) {
 		var values []int
 		same := -1
 		if x.Kind != yaml.ScalarNode {
-			steps, err := gemm.Steps(must(f.Integers(x, "an index of a range", 0))...)
+			steps, err := gemm.Steps(get(f.Integers(x, "an index of a range", 0))...)
 			check(diag.Within(f.where(x), err))
 			values = steps
-		} else if same = must(f.Whole(x, "the index to follow", 0)); same >= i {
+		} else if same = get(f.Whole(x, "the index to follow", 0)); same >= i {
 			check(f.At(x, "index %d cannot follow index %d", i, same).Do("a bare number is the place of an earlier index"))
 		}
 		var longer [][]int

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/origami-gemm/origami/formats/tensile"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // sized returns a file with these sizes.
@@ -17,10 +18,7 @@ func sized(sizes string) string {
 
 func sizesOf(t *testing.T, text string) [][4]int {
 	t.Helper()
-	f, err := Read("a.yaml", []byte(text), tensile.Layout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Read("a.yaml", []byte(text), tensile.Layout))(t)
 	var out [][4]int
 	for _, p := range f.Types[0].Sets[0].Sizes {
 		out = append(out, [4]int{p.M, p.N, p.Batch, p.K})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/logic"
 	"github.com/origami-gemm/origami/formats/tensile"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // ranged is range logic of our own making, as nested lists of [threshold, rules or kernel] in the order batch, sum, i
@@ -204,14 +205,9 @@ func compareByPython(t *testing.T, folder string, files map[string]string) {
 		if err != nil {
 			continue // the refused ones
 		}
-		out, err := l.Classic()
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(l.Classic())(t)
 		for suffix, b := range map[string][]byte{".in": []byte(text), ".out": out} {
-			if err := os.WriteFile(filepath.Join(folder, name+suffix), b, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(folder, name+suffix), b, 0o600))
 		}
 	}
 	const program = `

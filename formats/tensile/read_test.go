@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/logic"
 	"github.com/origami-gemm/origami/formats/tensile"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // classic is a list as Tensile writes it, with what makes reading hard: an anchor, a device that is a number, two kinds
@@ -292,10 +293,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(unbatched))
 	f.Add([]byte(mapping))
 	f.Add([]byte(predicted))
-	own, err := build(f, logic.Options{Ranges: true, Fallback: logic.Nearest}).Map()
-	if err != nil {
-		f.Fatal(err)
-	}
+	own := must.Get(build(f, logic.Options{Ranges: true, Fallback: logic.Nearest}).Map())(f)
 	f.Add(own)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		l, err := tensile.Read("fuzz", text)
@@ -304,10 +302,7 @@ func FuzzRead(f *testing.F) {
 		}
 		l.Lookup(logic.Size{100, 200, 1, 300})
 		for _, write := range []func() ([]byte, error){l.Classic, l.Map} {
-			out, err := write()
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := must.Get(write())(t)
 			back, err := tensile.Read("back", out)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)

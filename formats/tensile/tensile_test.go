@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/logic"
 	"github.com/origami-gemm/origami/formats/tensile"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // build returns a logic of kernels with square tiles, of which the larger ones are faster at larger sizes.
@@ -22,9 +23,7 @@ func build(t testing.TB, o logic.Options) *tensile.Logic {
 		c := gemm.Config{BlockM: tile, BlockN: tile, BlockK: 32, NumWarps: 4, NumStages: 3, SplitK: 1, GroupM: 8,
 			Kernel: "wgmma"}
 		swizzle := gemm.Axis{Name: "swizzle", Type: gemm.Integer, Values: []string{"1", "2"}, Default: "1"}
-		if err := c.SetAxis([]gemm.Axis{swizzle}, "swizzle", "2"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.SetAxis([]gemm.Axis{swizzle}, "swizzle", "2"))
 		table.Kernels = append(table.Kernels, logic.Kernel{Name: c.String(), Config: c})
 	}
 	for _, m := range []int{16, 200, 500, 4096} {
@@ -82,10 +81,7 @@ func TestRoundTrips(t *testing.T) {
 
 func read(t testing.TB, text string) *tensile.Logic {
 	t.Helper()
-	l, err := tensile.Read("logic.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(tensile.Read("logic.yaml", []byte(text)))(t)
 	return l
 }
 
@@ -118,15 +114,9 @@ func TestAnswers(t *testing.T) {
 		p := gemm.New(64, 32, 16)
 		p.Batch = 4
 		p.SetTrans(trans[0], trans[1])
-		n, err := tensile.TypeOf(&p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(tensile.TypeOf(&p))(t)
 		s := logic.SizeOf(&p)
-		shape, err := n.Shape(contract.Sizes{'i': s[0], 'j': s[1], 'k': s[2], 'l': s[3]}, nil, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		shape := must.Get(n.Shape(contract.Sizes{'i': s[0], 'j': s[1], 'k': s[2], 'l': s[3]}, nil, nil, nil))(t)
 		plans, err := shape.Plans(p.Types(), false)
 		if err != nil || plans[0].Problem != p.Canonical() {
 			t.Errorf("%s is %v, %v", p, plans, err)

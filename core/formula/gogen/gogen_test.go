@@ -13,6 +13,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/formula/gogen"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 var update = flag.Bool("update", false, "write zexample_test.go anew")
@@ -92,9 +93,7 @@ func TestGenerated(t *testing.T) {
 		if !*update {
 			t.Fatalf("%s is out of date; run go test -update", file)
 		}
-		if err := os.WriteFile(file, src, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, src, 0o644))
 		t.Fatalf("%s is new; run the test again", file)
 	}
 

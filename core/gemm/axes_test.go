@@ -125,7 +125,7 @@ func TestMistakesInAxes(t *testing.T) {
 		`the axis vector has no value "08"`:     parse("vector=08", declared...),
 		`unknown field "block_q"`:               read(`{"block_q":1}`),
 		`into Go struct field .block_m`:         read(`{"block_m":"1"}`),
-		`into Go struct field .axes.cluster`:    read(`{"axes":{"cluster":2}}`),
+		`into Go struct field .axes`:            read(`{"axes":{"cluster":2}}`),
 		`"Cluster" is no name of an axis`:       read(`{"axes":{"Cluster":"2"}}`),
 		`"a,b" is no value of the axis cluster`: one("cluster", "a,b"),
 		`take 129 bytes of text; use at most 127`: one(strings.Repeat("n", 64),

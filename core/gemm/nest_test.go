@@ -38,9 +38,6 @@ func TestNests(t *testing.T) {
 	if back, err := r.Problem(); err != nil || back != p {
 		t.Errorf("%s comes back as %s, %v", p, back, err)
 	}
-	if got := strings.Join(p.MoreCells(), ";"); got != ";;;;;;;;"+p.Nest.String()+";0.5;-1;" {
-		t.Error(got)
-	}
 	if !strings.HasSuffix(p.String(), " batch 2 nest "+p.Nest.String()+" alpha 0.5 beta -1") || p.Plain() {
 		t.Error(p)
 	}

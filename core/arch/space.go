@@ -293,20 +293,13 @@ func (o *SumOrder) Has(c *gemm.Config, declared []gemm.Axis) bool {
 	if len(o.Same) == 0 {
 		return false
 	}
-	numbers := c.Numbers()
 	for _, x := range o.Values {
-		var value string
-		if axis, err := gemm.FindAxis(declared, x.Name); err == nil {
-			value = axis.Value(c.Axes)
-		} else {
-			value = strconv.Itoa(numbers[slices.IndexFunc(gemm.Fields(), func(f gemm.Field) bool { return f.Name == x.Name })])
-		}
 		if o.Leaves != "" && x.Name == "split_k" {
 			if leaves, err := gemm.FindAxis(declared, o.Leaves); err == nil {
 				x.Values = append(splits(leaves.Number(c.Axes)), x.Values...)
 			}
 		}
-		if !slices.Contains(x.Values, value) {
+		if !slices.Contains(x.Values, c.On(x.Name, declared)) {
 			return false
 		}
 	}

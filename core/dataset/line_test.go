@@ -131,7 +131,7 @@ func TestBadLines(t *testing.T) {
 		`"status" is there t`:  {`"status":"ok"`, `"status":"failed","status":"ok"`},
 		`"STATUS" is written`:  {`"status"`, `"STATUS"`},
 		`"problem.m" is there`: {`"m":64`, `"m":64,"m":64`},
-		`"block_m" is`:  {`"block_m":64`, `"block_m":32,"block_m":64`},
+		`"block_m" is`:         {`"block_m":64`, `"block_m":32,"block_m":64`},
 		`fault "executor" is`:  {`"status":"ok"`, `"status":"failed","fault":"executor"`},
 		`status ok has no fa`:  {`"status":"ok"`, `"status":"ok","fault":"kernel"`},
 	} {

@@ -89,7 +89,7 @@ func TestCeilings(t *testing.T) {
 		{Name: "HBM", Level: roofline.DRAM, Limit: 2e12, Reached: 1.9e12},
 	}
 	check()
-	if fp32 := roofline.New(g, gemm.FP32); fp32.Ceilings[0].Name != "fp32 FMA" || fp32.Peak() != 20e12 {
+	if fp32 := roofline.New(g, gemm.FP32); fp32.Ceilings[0].Name != "fp32 FMA" || fp32.Ceiling(roofline.Compute).Roof() != 20e12 {
 		t.Errorf("%+v", fp32.Ceilings)
 	}
 }
@@ -101,11 +101,11 @@ func TestPlace(t *testing.T) {
 	const requested, l2, dram, shared = 400e6, 300e6, 8e6, 500e6
 	row := []float64{requested, l2, dram, shared}
 	k := d.Place(&g.d, p, c, row, 100e-6)
-	if k.Rate != 20e12 || k.Bound != roofline.L2 || math.Abs(k.Attainable-2e9/l2*5e12) > 1 || k.Share() > 1 {
+	if k.Rate != 20e12 || k.Bound != roofline.L2 || math.Abs(k.Attainable-2e9/l2*5e12) > 1 || k.Share > 1 {
 		t.Errorf("%+v", k)
 	}
 	var levels []roofline.Level
-	for _, point := range k.Points {
+	for _, point := range k.Levels {
 		levels = append(levels, point.Level)
 		if point.Above != roofline.Nothing || !point.Counted || point.Intensity != 2e9/point.Bytes {
 			t.Errorf("%+v", point)
@@ -116,18 +116,18 @@ func TestPlace(t *testing.T) {
 	}
 	// Faster than a limit of the hardware, and than a microbenchmark.
 	fast := d.Place(&g.d, p, c, row, 3.9e-6)
-	if d.Compute(&fast) != roofline.AboveLimit || fast.Points[3].Above != roofline.AboveLimit ||
-		fast.Points[2].Above != roofline.AboveReached {
+	if fast.Above != roofline.AboveLimit || fast.Levels[3].Above != roofline.AboveLimit ||
+		fast.Levels[2].Above != roofline.AboveReached {
 		t.Errorf("%+v", fast)
 	}
 	// Without terms, bytes are those of whole tiles; without a configuration, the least.
 	tiles := d.Place(&g.d, p, c, nil, 100e-6)
-	if tiles.Points[0].Level != roofline.Requested || tiles.Points[0].Bytes != 100*200*1000*2+2e6 ||
-		tiles.Points[0].Counted {
-		t.Errorf("%+v", tiles.Points)
+	if tiles.Levels[0].Level != roofline.Requested || tiles.Levels[0].Bytes != 100*200*1000*2+2e6 ||
+		tiles.Levels[0].Counted {
+		t.Errorf("%+v", tiles.Levels)
 	}
 	library := d.Place(&g.d, p, gemm.Config{}, nil, 100e-6)
-	if len(library.Points) != 1 || library.Points[0].Bytes != 6e6 || roofline.Compulsory(p) != 6e6 {
-		t.Errorf("%+v", library.Points)
+	if len(library.Levels) != 1 || library.Levels[0].Bytes != 6e6 || roofline.Compulsory(p) != 6e6 {
+		t.Errorf("%+v", library.Levels)
 	}
 }

@@ -1,7 +1,7 @@
 package arch
 
 import (
-	"strings"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"testing"
 )
 
@@ -37,8 +37,6 @@ func TestFind(t *testing.T) {
 		"empty":       `unknown architecture "empty"`,
 		"mi300x@sm90": `unknown architecture "mi300x"`,
 	} {
-		if _, err := Find(manifests, name); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", name, err, want)
-		}
+		must.Fail(t, must.Err(Find(manifests, name)), want)
 	}
 }

@@ -102,9 +102,7 @@ func TestValueOfProbe(t *testing.T) {
 	} {
 		broken := probes("a")
 		change(&broken.Probes[0])
-		if err := broken.Check(); err == nil || !strings.Contains(err.Error(), what) {
-			t.Errorf("%s: %v", what, err)
-		}
+		must.Fail(t, broken.Check(), what)
 	}
 }
 
@@ -257,9 +255,7 @@ func TestRoundsAreThereOnce(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	_, err = ReadRecords("f", strings.NewReader(text+strings.Replace(lines[0], ":", ": ", 1)))
-	if err == nil || !strings.Contains(err.Error(), "f:4: the round of line 2 is there again") {
-		t.Errorf("%v", err)
-	}
+	must.Fail(t, err, "f:4: the round of line 2 is there again")
 }
 
 // FuzzRecords: records are refused, or the same when they are written and read again.

@@ -285,15 +285,11 @@ func TestBrokenLines(t *testing.T) {
 	for _, file := range [][]byte{cut[:len(cut)-9], {}, []byte(all)} {
 		files := fstest.MapFS{DescriptionFile: {Data: []byte(description)}, "a.jsonl.cols": {Data: file}}
 		_, err := Read("here", files)
-		if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "here/a.jsonl.cols: it cannot be read") {
-			t.Errorf("columns of %d bytes: %v", len(file), err)
-		}
+		must.Refuse(t, err, "here/a.jsonl.cols: it cannot be read")
 	}
 	both := files()
 	both[Log] = &fstest.MapFile{Data: []byte(all)}
-	if _, err := Read("here", both); err == nil || !strings.Contains(err.Error(), "two layouts") {
-		t.Errorf("two layouts: %v", err)
-	}
+	must.Fail(t, must.Err(Read("here", both)), "two layouts")
 	// Only what a sweep appends to can be cut off.
 	if _, _, err := Recover("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)},
 		"a.jsonl": {Data: []byte(all[:len(all)-1])}}); err == nil {
@@ -330,9 +326,7 @@ func TestMeasuredAgain(t *testing.T) {
 	} {
 		d, err := Read("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: []byte(c.log)}})
 		if c.want == "" {
-			if err == nil || !strings.Contains(err.Error(), "is recorded twice") {
-				t.Errorf("%s is read: %v", c.log, err)
-			}
+			must.Fail(t, err, "is recorded twice")
 			continue
 		}
 		if err != nil {

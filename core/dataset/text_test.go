@@ -72,9 +72,7 @@ func TestUnreadable(t *testing.T) {
 		`{} {}`: "there is more behind it",
 	} {
 		_, err := Describe("here", fstest.MapFS{DescriptionFile: {Data: []byte(text)}})
-		if err == nil || !strings.Contains(err.Error(), "here/dataset.json: not a dataset description: "+want) {
-			t.Errorf("%s: %v, want %s", text, err, want)
-		}
+		must.Fail(t, err, "here/dataset.json: not a dataset description: "+want)
 	}
 }
 

@@ -83,9 +83,7 @@ func TestGroupsAreRefused(t *testing.T) {
 	} {
 		p := grouped(t, 32, 64)
 		c.change(&p)
-		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %q", p, err, c.says)
-		}
+		must.Fail(t, p.Validate(), c.says)
 	}
 }
 

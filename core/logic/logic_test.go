@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
@@ -153,15 +152,9 @@ func TestOnlyKernelStays(t *testing.T) {
 	for k := 2; k < len(table.Kernels); k++ {
 		table.Times[1][k] = math.Inf(1)
 	}
-	if _, err := logic.Build(table, logic.Options{Most: 1}); err == nil ||
-		!strings.Contains(err.Error(), "1 kernels do not reach") {
-		t.Error(err)
-	}
+	must.Fail(t, must.Err(logic.Build(table, logic.Options{Most: 1})), "1 kernels do not reach")
 	table.Times[1][1] = math.Inf(1)
-	if _, err := logic.Build(table, logic.Options{}); err == nil ||
-		!strings.Contains(err.Error(), "no kernel has a time") {
-		t.Error(err)
-	}
+	must.Fail(t, must.Err(logic.Build(table, logic.Options{})), "no kernel has a time")
 }
 
 // The slides' 27 × 27 winners make 27 rules with 477 leaves if nothing may change. Only winners are known, so a changed

@@ -188,10 +188,7 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	// A problem for which nothing runs has no finals and no answer.
-	if _, err := score.Compare(t.Context(), wide{}, data, sizes[1]); diag.KindOf(err) != diag.Input ||
-		!strings.Contains(err.Error(), "(14 failed)") {
-		t.Errorf("%v", err)
-	}
+	must.Refuse(t, must.Err(score.Compare(t.Context(), wide{}, data, sizes[1])), "(14 failed)")
 	// Nothing is left to do.
 	before, again := len(*l), device()
 	again.Before = func(int) error { return errors.New("called") }

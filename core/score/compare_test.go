@@ -3,12 +3,10 @@ package score
 import (
 	"context"
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/stats"
@@ -89,10 +87,7 @@ func TestCompare(t *testing.T) {
 		t.Errorf("at another group: %+v, %v", row, err)
 	}
 	other.GroupM = 3
-	if _, err := Compare(ctx, cycles{}, other, p); diag.KindOf(err) != diag.Input ||
-		!strings.Contains(err.Error(), "(5 not recorded)") {
-		t.Errorf("nothing measurable: %v", err)
-	}
+	must.Refuse(t, must.Err(Compare(ctx, cycles{}, other, p)), "(5 not recorded)")
 }
 
 // The finals decide what they measured, and nothing else.

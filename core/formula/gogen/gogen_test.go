@@ -158,8 +158,6 @@ func TestMistakes(t *testing.T) {
 		`"c" is no value`:       p.Keep("c"),
 		`expected operand`:      p.Define("e", "1 +", ""),
 	} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		must.Fail(t, err, want)
 	}
 }

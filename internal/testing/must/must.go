@@ -1,7 +1,12 @@
 // Package must ends a test at an error that it does not expect.
 package must
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"github.com/origami-gemm/origami/core/diag"
+)
 
 // Do ends the test if there is an error.
 func Do(t testing.TB, err error) {
@@ -26,5 +31,24 @@ func Two[V, W any](v V, w W, err error) func(testing.TB) (V, W) {
 		t.Helper()
 		Do(t, err)
 		return v, w
+	}
+}
+
+// Err is the error of a call that has a value too.
+func Err[V any](_ V, err error) error { return err }
+
+// Fail reports that an error is missing, or that its text, which is one line, has not some words.
+func Fail(t testing.TB, err error, words string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), words) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v, want %q", err, words)
+	}
+}
+
+// Refuse is Fail for an error of kind diag.Input.
+func Refuse(t testing.TB, err error, words string) {
+	t.Helper()
+	if Fail(t, err, words); err != nil && diag.KindOf(err) != diag.Input {
+		t.Errorf("%v is of another kind than input", err)
 	}
 }

@@ -60,9 +60,7 @@ func TestBands(t *testing.T) {
 				if a == wgmma {
 					e, err = selector.RankOne(t.Context(), a, p, selector.Request{Space: space, Top: 1})
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				seconds := float64(e[0].Estimate.Cycles.At(a.Describe().Clock))
 				if a == library {
 					seconds *= margin(m, nk[1])
@@ -107,9 +105,7 @@ func TestBandsWithAnActivation(t *testing.T) {
 	p := must.Get(nvidia.Provider())(t)
 	open := func(kernel string) arch.Architecture {
 		a, err := (&models.Target{Arch: "sm90", Device: "h100", Kernel: kernel}).Open(t.Context(), models.Providers{p})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return a
 	}
 	wgmma, library := open("wgmma"), open("library")
@@ -119,9 +115,7 @@ func TestBandsWithAnActivation(t *testing.T) {
 			p := layer(size[0], size[1], size[2])
 			p.Epilogue.Activation = act
 			bands, err := ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, ask.Range{Low: size[0]}, library)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			kernels = append(kernels, bands.Bands[0].Kernel)
 		}
 		if !slices.Equal(kernels, []string{"library", "wgmma"}) {
@@ -136,9 +130,7 @@ func TestBandsOfOneM(t *testing.T) {
 	p := layer(512, 4096, 4096)
 	bands := must.Get(ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, ask.Range{Low: p.M}, nil))(t)
 	pick, err := selector.RankOne(t.Context(), wgmma, p, selector.Request{Space: arch.Space{Kernel: "wgmma"}, Top: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := pick[0].Config
 	want.GroupM = 0
 	if len(bands.Bands) != 1 || *bands.Bands[0].Config != want || bands.WorstRegret != 0 || bands.Bands[0].MLow != 512 ||
@@ -152,13 +144,12 @@ func TestBandsWithoutAKernel(t *testing.T) {
 	wgmma, library := openH200(t, "wgmma"), openH200(t, "library")
 	p := layer(64, 4096, 4097) // no tensor map describes its rows
 	bands, err := ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, ask.Range{Low: 1}, library)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if i := slices.IndexFunc(bands.Bands, func(b ask.Band) bool { return b.Kernel != "library" }); i >= 0 {
 		t.Errorf("band %+v", bands.Bands[i])
 	}
-	must.Fail(t, must.Err(ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, ask.Range{Low: 1}, nil)), "tensor_map")
+	must.Fail(t, must.Err(ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, ask.Range{Low: 1}, nil)),
+		"tensor_map")
 	if _, err = ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, ask.Range{Low: 65}, nil); err == nil {
 		t.Error("a range that ends before it begins was answered")
 	}

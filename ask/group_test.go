@@ -2,6 +2,7 @@ package ask
 
 import (
 	"fmt"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"strings"
 	"testing"
 )
@@ -23,9 +24,7 @@ func TestGroup(t *testing.T) {
 		if !strings.HasPrefix(fault, "a fault\n") || !strings.Contains(fault, "group_test.go") {
 			t.Error(fault)
 		}
-		if done != [3]bool{true, true, true} {
-			t.Error(done)
-		}
+		must.Equal(t, done, [3]bool{true, true, true})
 	}()
 	g.Wait()
 	t.Error("the panic is lost")

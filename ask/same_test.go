@@ -83,9 +83,7 @@ func TestSameOfARange(t *testing.T) {
 	for _, same := range [][]string{{"block_k"}, {"block_k", "stages"}, {"block_k", "num_stages", "cluster"}} {
 		got, err := ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma", SplitK: []int{1}}, layer(4096, 4608, 3584),
 			ask.Range{Low: 1, Same: same}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		next := 1
 		for _, b := range got.Bands {
 			if b.MLow != next || b.Kernel != "wgmma" || b.Config.BlockK != got.Bands[0].Config.BlockK ||
@@ -123,9 +121,7 @@ func TestBandsOfAList(t *testing.T) {
 	list := []int{4096, 16, 16, 1}
 	got, err := ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, layer(1, 1024, 8192), ask.Range{List: list},
 		library)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var sizes []int
 	for _, b := range got.Bands {
 		sizes = append(sizes, b.MLow)

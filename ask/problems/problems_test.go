@@ -57,9 +57,7 @@ func TestReadCSV(t *testing.T) {
 		{gemm.Problem{M: 100, N: 200, K: 300, Batch: 7, AMajor: gemm.MajorM, BMajor: gemm.MajorN, DType: gemm.FP8},
 			"p.csv:6", nil, 0},
 	}
-	if diff := cmp.Diff(want, good); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(want, good), "")
 }
 
 // A command that passes labels through gets them in the order of the file. What looks like a column of the problem is
@@ -249,9 +247,7 @@ func FuzzProblems(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		good, bad, err := readCSV("p.csv", strings.NewReader(string(data)), base)
 		for _, p := range good {
-			if err := p.Validate(); err != nil {
-				t.Errorf("%+v: %v", p, err)
-			}
+			must.Do(t, p.Validate())
 		}
 		if err != nil {
 			bad = append(bad, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // checked describes a model that was checked on fp16, and, on other problems, on bf16 with a split of K.
@@ -250,9 +251,7 @@ func TestEvidence(t *testing.T) {
 		0: arch.EvidenceChecked, 2: arch.EvidenceSister, 3: arch.EvidenceUnchecked,
 	} {
 		u := &d.Uncertainty[i]
-		if got := d.EvidenceOf(u); got != want {
-			t.Errorf("uncertainty %d is %s, want %s", i, got, want)
-		}
+		must.Equal(t, d.EvidenceOf(u), want, i)
 		without := *u
 		without.Ranges = nil
 		if d.EvidenceOf(&without) != arch.EvidenceUnchecked || overridden.EvidenceOf(u) != arch.EvidenceUnchecked {

@@ -28,23 +28,17 @@ func TestEnumerateNamedAxes(t *testing.T) {
 		configs := must.Get(s.Enumerate(defaults, declared...))(t)
 		var out []string
 		for i := range configs {
-			if err := configs[i].Validate(declared...); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, configs[i].Validate(declared...))
 			out = append(out, strings.TrimSpace(strings.TrimPrefix(configs[i].String(), "1x1x1 w1 s1")))
 		}
 		return strings.Join(out, "; ")
 	}
 	want := "; cluster=2; schedule=ping; cluster=2 schedule=ping; k2; k2 cluster=2; k2 schedule=ping; " +
 		"k2 cluster=2 schedule=ping"
-	if got := list(Space{}); got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	must.Equal(t, list(Space{}), want)
 	got := list(Space{SplitK: one, Axes: []AxisValues{{"cluster", []string{"8", "1"}}, {"other", []string{"3"}}}})
 	want = "cluster=8 other=3; other=3; cluster=8 other=3 schedule=ping; other=3 schedule=ping"
-	if got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	must.Equal(t, got, want)
 
 	many := make([]string, 2000)
 	for i := range many {
@@ -75,9 +69,7 @@ func TestUnknownOfAFamily(t *testing.T) {
 	}
 	d := Description{Kernels: []string{"opaque", "open"}, Families: []Family{{Name: "opaque", Opaque: true}}}
 	c := all[0]
-	if err := d.CheckConfig(&c); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, d.CheckConfig(&c))
 	c.NumStages = 3
 	must.Fail(t, d.CheckConfig(&c), "num_stages = 3, which nobody knows")
 	c.NumStages, c.Kernel = 0, "open"

@@ -63,16 +63,12 @@ func TestWhole(t *testing.T) {
 		t.Error("what is besides the matrices is added twice")
 	}
 	p := gemm.New(64, 32, 32)
-	if arch.Whole(model, p) != arch.Architecture(model) {
-		t.Error("a GEMM of matrices needs nothing besides")
-	}
+	must.Equal(t, arch.Whole(model, p), arch.Architecture(model))
 	p.Beta = 2
 	if got, err := estimate(p, config); err != nil || got != 1000+64*32*2/10. { // C once
 		t.Error(got, err)
 	}
-	if model.asked != gemm.New(64, 32, 32) {
-		t.Errorf("the model is asked about %s", model.asked)
-	}
+	must.Equal(t, model.asked, gemm.New(64, 32, 32))
 
 	// Scales: a number of 4 bytes for each row and column, and 2 instructions for each element of 4 tiles on 4 SMs.
 	p.Beta, p.Epilogue.Scales = 0, true
@@ -118,8 +114,7 @@ func TestWhole(t *testing.T) {
 		err.Error() != "there are no rows kernels for nested indices; use nests kernels" {
 		t.Error(err)
 	}
-	if model.Describe().NestFamily() != "nests" {
-		t.Error(model.Describe().NestFamily())
-	}
-	must.Fail(t, model.Describe().Supports("nests", &p), "the plain model of toy predicts A·B of matrices, and the problem is 64x32x32 fp16 nest ")
+	must.Equal(t, model.Describe().NestFamily(), "nests")
+	must.Fail(t, model.Describe().Supports("nests", &p),
+		"the plain model of toy predicts A·B of matrices, and the problem is 64x32x32 fp16 nest ")
 }

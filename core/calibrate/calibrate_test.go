@@ -242,9 +242,7 @@ func TestVariation(t *testing.T) {
 // A round that is there twice would count twice.
 func TestRoundsAreThereOnce(t *testing.T) {
 	head, err := (&Records{Device: exec.Device{Name: "GPU", Arch: "sm90"}}).HeaderLine()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var lines []string
 	for _, seconds := range []unit.Seconds{1e-3, 2e-3} {
 		line := must.Get(RoundLine("p", Round{Work: 1, Readings: []exec.Reading{{Sample: exec.Sample{Time: seconds}}}}))(t)

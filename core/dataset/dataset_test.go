@@ -245,7 +245,5 @@ func TestLineOfAWholeProblem(t *testing.T) {
 			t.Errorf("%s is not found", p)
 		}
 	}
-	if got := len(d.Problems()); got != 2 {
-		t.Errorf("%d problems", got)
-	}
+	must.Equal(t, len(d.Problems()), 2)
 }

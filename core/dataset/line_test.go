@@ -80,9 +80,7 @@ func TestLine(t *testing.T) {
 		if m.Samples == nil {
 			m.Samples = []unit.Seconds{}
 		}
-		if diff := cmp.Diff(m, got); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		must.Equal(t, cmp.Diff(m, got), "", name)
 	}
 	m := full()
 	if m.Median != 1.15e-5 || math.Abs(m.RelativeMAD-1e-6/1.15e-5) > 1e-12 || m.ClockMin != 1.8e9 ||
@@ -214,9 +212,7 @@ func TestReadLines(t *testing.T) {
 	} {
 		files[DescriptionFile] = &fstest.MapFile{Data: []byte(description)}
 		d, err := Read("here", files)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		must.Do(t, err)
 		p := full().Problem
 		if d.Len() != 6 || len(d.Problems()) != 2 || d.Problems()[0] != p ||
 			!reflect.DeepEqual(d.Libraries(), []string{"cublas"}) || d.Conditions != toy {
@@ -329,9 +325,7 @@ func TestMeasuredAgain(t *testing.T) {
 			must.Fail(t, err, "is recorded twice")
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		m, _ := d.Find(full().Problem, full().Config)
 		if p := full().Problem; m.Status != c.want || d.Len() != 1 || len(d.Sweep(p)) != 1 ||
 			d.Sweep(p)[0].Status != c.want {
@@ -352,9 +346,7 @@ func FuzzLine(f *testing.F) {
 		}
 		// What is read can be written, and reads as the same again.
 		again, err := AppendLine(nil, c, &m)
-		if err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
+		must.Do(t, err)
 		c2, m2, err := ParseLine(bytes.TrimSuffix(again, []byte("\n")))
 		if err != nil || c2 != c {
 			t.Fatalf("%s becomes %s: %v", line, again, err)

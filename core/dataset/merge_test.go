@@ -90,9 +90,7 @@ func TestMerge(t *testing.T) {
 	if all.Len() != 5*12+4 || len(all.Checks()) != 1 || len(all.Apart) > 0 || all.Several != 2*12 {
 		t.Fatalf("%d measurements, %d checks, %d in several, %v", all.Len(), len(all.Checks()), all.Several, all.Apart)
 	}
-	if n := len(all.Finals(gemm.New(64, 64, 64))); n != 2 {
-		t.Errorf("%d complete blocks", n)
-	}
+	must.Equal(t, len(all.Finals(gemm.New(64, 64, 64))), 2)
 	for name, again := range map[string]*Merged{
 		"another order":   merged(t, nil, c, a, b),
 		"twice":           merged(t, nil, a, b, c, b, a),
@@ -101,9 +99,7 @@ func TestMerge(t *testing.T) {
 		"with itself":     merged(t, all.Dataset, all.Dataset),
 		"by parts":        merged(t, nil, merged(t, nil, a, c).Dataset, merged(t, nil, b, c).Dataset),
 	} {
-		if diff := cmp.Diff(want, written(t, again.Dataset)); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		must.Equal(t, cmp.Diff(want, written(t, again.Dataset)), "", name)
 	}
 	for _, d := range []*Dataset{a, b, c} {
 		for _, m := range d.All() {
@@ -122,9 +118,7 @@ func TestMergeFailed(t *testing.T) {
 		must.Do(t, b.Add(m))
 	}
 	for _, list := range [][]*Dataset{{a, b}, {b, a}} {
-		if n := merged(t, nil, list...).Count(func(m *Measurement) bool { return m.Status == OK }); n != 11 {
-			t.Errorf("%d have a time", n)
-		}
+		must.Equal(t, merged(t, nil, list...).Count(func(m *Measurement) bool { return m.Status == OK }), 11)
 	}
 }
 

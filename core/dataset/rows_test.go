@@ -85,9 +85,7 @@ func TestManyRows(t *testing.T) {
 		if err == nil {
 			err = pprof.StartCPUProfile(f)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer pprof.StopCPUProfile()
 	}
 	var d *Dataset

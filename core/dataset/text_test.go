@@ -19,9 +19,7 @@ func TestText(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "eight by": "eight by", "eight bytes": "eigh …", "äääää": "ää …", "\xff": "?", "a\xffbcdefgh": "a?bc …",
 	} {
-		if got := Text(text, 8); got != want {
-			t.Errorf("%q becomes %q, want %q", text, got, want)
-		}
+		must.Equal(t, Text(text, 8), want, text)
 	}
 }
 

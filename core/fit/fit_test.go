@@ -177,9 +177,7 @@ func TestAdopt(t *testing.T) {
 	base := line{launch: 1000, step: 10}
 	stages, last := 0, fit.Stage{}
 	a, err := fit.Adopt(t.Context(), device(t, 3000, 25, 20), base, base, func(s fit.Stage) { stages, last = stages+1, s })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	values := adopted(a)
 	if a.Refused != "" || len(values) != 2 || math.Abs(values["launch"]/3000-1) > 0.03 ||
 		math.Abs(values["step"]/25-1) > 0.03 {

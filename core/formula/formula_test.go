@@ -1,6 +1,7 @@
 package formula
 
 import (
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"strconv"
 	"testing"
 )
@@ -38,9 +39,7 @@ func TestSubstitute(t *testing.T) {
 		"max(m, third)":            "max(100, 0.3333)",
 		"rule: m of block_m":       "rule: m of block_m",
 	} {
-		if got := Substitute(f, values, text); got != want {
-			t.Errorf("%s becomes %s, want %s", f, got, want)
-		}
+		must.Equal(t, Substitute(f, values, text), want, f)
 	}
 }
 
@@ -56,8 +55,6 @@ func FuzzEval(f *testing.F) {
 				t.Errorf("%q is written %s, which reads as %s, %v", s, e, again, err)
 			}
 		}
-		if out := Substitute(s, map[string]float64{}, func(float64) string { return "5" }); out != s {
-			t.Errorf("with no names to replace, %q becomes %q", s, out)
-		}
+		must.Equal(t, Substitute(s, map[string]float64{}, func(float64) string { return "5" }), s)
 	})
 }

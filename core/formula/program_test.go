@@ -95,17 +95,13 @@ func TestProgramKnowsDependencies(t *testing.T) {
 			}
 		}
 	}
-	if v := p.Frame()[slots[7]]; v != 1024+2+math.Sqrt(0.3)+1 {
-		t.Errorf("fixed is %v before anything is run", v)
-	}
+	must.Equal(t, p.Frame()[slots[7]], 1024+2+math.Sqrt(0.3)+1)
 	before := len(p.Steps(everything).steps)
 	again, err := p.Compile("cdiv(m, block_m)*cdiv(n, block_n)*batch")
 	if err != nil || again != slots[0] || len(p.Steps(everything).steps) != before {
 		t.Errorf("the same formula again is computed again: %v", err)
 	}
-	if n := len(p.Steps(func(d Deps) bool { return d&OnConfig == 0 }).steps); n != 0 {
-		t.Errorf("%d steps depend on no configuration", n)
-	}
+	must.Equal(t, len(p.Steps(func(d Deps) bool { return d&OnConfig == 0 }).steps), 0)
 }
 
 func TestProgramCalls(t *testing.T) {
@@ -134,9 +130,7 @@ func TestProgramCalls(t *testing.T) {
 		p.PutProblem(frame, gemm.New(5, 6, 7), &machine.Atoms[0])
 		p.PutConfig(frame, &gemm.Config{BlockK: 64})
 		p.Steps(everything).Run(frame)
-		if frame[slot] != call.want {
-			t.Errorf("%s is %v, want %v", call.name, frame[slot], call.want)
-		}
+		must.Equal(t, frame[slot], call.want, call.name)
 	}
 	for want, err := range map[string]error{
 		`unknown name "nobody"`:     second(p.Call("a", sum, []string{"nobody"})),
@@ -154,13 +148,11 @@ func second(_ int, err error) error { return err }
 func TestProgramAllocatesNothing(t *testing.T) {
 	p, _ := compile(t)
 	steps, frame, c := p.Steps(everything), p.Frame(), largeConfig
-	if n := testing.AllocsPerRun(100, func() {
+	must.Equal(t, testing.AllocsPerRun(100, func() {
 		p.PutProblem(frame, gemm.New(1000, 333, 77), &machine.Atoms[0])
 		p.PutConfig(frame, &c)
 		steps.Run(frame)
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	}), 0)
 }
 
 // BenchmarkProgram is nine terms of about 40 operations for one configuration.

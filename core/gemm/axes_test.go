@@ -38,9 +38,7 @@ func TestAxesAreCanonical(t *testing.T) {
 	if a != b || map[gemm.Config]bool{a: true}[b] != true {
 		t.Errorf("%s and %s differ", a, b)
 	}
-	if c := with(t, a, "cluster", "1x1", "vector", "4"); c != plain {
-		t.Errorf("%s at the defaults is not %s", c, plain)
-	}
+	must.Equal(t, with(t, a, "cluster", "1x1", "vector", "4"), plain)
 	if a == plain || a == with(t, plain, "cluster", "2x1") {
 		t.Errorf("%s is as good as without its axes", a)
 	}
@@ -74,7 +72,7 @@ func TestConfigWithAxesRoundTrips(t *testing.T) {
 
 // Numbers and SetNumbers have every field of Fields, and JSON their names.
 func TestFieldsAreComplete(t *testing.T) {
-	if err := quick.Check(func(v [gemm.NumFields]int) bool {
+	must.Do(t, quick.Check(func(v [gemm.NumFields]int) bool {
 		var c, back gemm.Config
 		c.SetNumbers(v)
 		text, err := json.Marshal(c)
@@ -82,18 +80,14 @@ func TestFieldsAreComplete(t *testing.T) {
 			err = json.Unmarshal(text, &back)
 		}
 		return c.Numbers() == v && err == nil && back == c
-	}, nil); err != nil {
-		t.Error(err)
-	}
+	}, nil))
 	ints := 0
 	for i := range reflect.TypeFor[gemm.Config]().NumField() {
 		if reflect.TypeFor[gemm.Config]().Field(i).Type.Kind() == reflect.Int {
 			ints++
 		}
 	}
-	if ints != len(gemm.Fields()) {
-		t.Errorf("a configuration has %d numbers, Fields has %d", ints, len(gemm.Fields()))
-	}
+	must.Equal(t, ints, len(gemm.Fields()))
 }
 
 func TestMistakesInAxes(t *testing.T) {
@@ -149,27 +143,21 @@ func TestMistakesInAxes(t *testing.T) {
 		}
 	}
 	for _, err := range []error{named.Validate(), parse("vector=four", declared...), one("", "")} {
-		if diag.KindOf(err) != diag.Input {
-			t.Errorf("%v is of kind %v", err, diag.KindOf(err))
-		}
+		must.Equal(t, diag.KindOf(err), diag.Input, err)
 	}
-	if err := gemm.CheckAxes(declared); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, gemm.CheckAxes(declared))
 }
 
 // Without named axes a configuration costs no allocation to copy, compare, validate or look up.
 func TestPlainConfigurationsAllocateNothing(t *testing.T) {
 	seen := map[gemm.Config]int{plain: 1}
 	c := plain
-	if n := testing.AllocsPerRun(100, func() {
+	must.Equal(t, testing.AllocsPerRun(100, func() {
 		d := c
 		if d != plain || d.Validate() != nil || d.Validate(declared...) != nil || seen[d] != 1 {
 			t.Fatal("lost")
 		}
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	}), 0)
 }
 
 func FuzzConfigJSON(f *testing.F) {

@@ -66,9 +66,7 @@ func TestEpilogues(t *testing.T) {
 	}
 	wide := New(8, 8, 8)
 	wide.Out, wide.Epilogue = FP32, Epilogue{Bias: true, BiasType: FP32}
-	if got := wide.Canonical().Epilogue; got != (Epilogue{Bias: true}) {
-		t.Errorf("a bias of the type of C is %s", got)
-	}
+	must.Equal(t, wide.Canonical().Epilogue, Epilogue{Bias: true})
 	p := New(8, 32, 8)
 	p.Epilogue = gated
 	if rows, columns := p.Rows(C); rows != 8 || columns != 16 || p.LD(C) != 16 {

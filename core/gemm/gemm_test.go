@@ -18,20 +18,14 @@ func TestNewIsValidAndRowMajor(t *testing.T) {
 	if p.TransA() || p.TransB() || p.Batch != 1 || p.DType != gemm.FP16 {
 		t.Errorf("%+v", p)
 	}
-	if got := p.String(); got != "2048x1024x512 fp16" {
-		t.Errorf("%q", got)
-	}
-	if got := p.Flops(); got != 2*2048*1024*512 {
-		t.Errorf("%v FLOP", got)
-	}
+	must.Equal(t, p.String(), "2048x1024x512 fp16")
+	must.Equal(t, p.Flops(), 2*2048*1024*512)
 	p.SetTrans(true, true)
 	p.Batch = 4
 	if p.AMajor != gemm.MajorM || p.BMajor != gemm.MajorK || !p.TransA() || !p.TransB() {
 		t.Errorf("%+v", p)
 	}
-	if got := p.String(); got != "2048x1024x512 fp16 batch 4 trans-a trans-b" {
-		t.Errorf("%q", got)
-	}
+	must.Equal(t, p.String(), "2048x1024x512 fp16 batch 4 trans-a trans-b")
 	p.SetTrans(false, false)
 	if p.AMajor != gemm.MajorK || p.BMajor != gemm.MajorN {
 		t.Errorf("%+v", p)
@@ -117,9 +111,7 @@ func TestValidateLimit(t *testing.T) {
 						product.Mul(product, pad(v))
 					}
 					fits := product.Cmp(limit) < 0
-					if got := p.Validate() == nil; got != fits {
-						t.Errorf("%s: valid is %v, 8 × padded volume is %v", p, got, product)
-					}
+					must.Equal(t, p.Validate() == nil, fits, p, product)
 					if fits {
 						valid++
 					}
@@ -157,9 +149,7 @@ func TestDTypes(t *testing.T) {
 			t.Errorf("ParseDType(%q) = %v, %v", s, d, err)
 		}
 	}
-	if got := gemm.DType(99).String(); got != "dtype(99)" {
-		t.Errorf("%q", got)
-	}
+	must.Equal(t, gemm.DType(99).String(), "dtype(99)")
 }
 
 func TestParseConfig(t *testing.T) {
@@ -220,9 +210,7 @@ func TestConfigRoundTrip(t *testing.T) {
 		}
 	}
 	c := gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, GroupM: 1, NumWarps: 8, NumStages: 2, SplitK: 1}
-	if got := c.String(); got != "128x256x64 w8 s2 g1" {
-		t.Errorf("%q", got)
-	}
+	must.Equal(t, c.String(), "128x256x64 w8 s2 g1")
 }
 
 func TestIntensity(t *testing.T) {
@@ -231,9 +219,7 @@ func TestIntensity(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	// The largest configuration stays finite and positive.
-	if got := (gemm.Config{BlockM: 4096, BlockN: 4096, BlockK: 4096}).Intensity(); got != 8192.0/3 {
-		t.Errorf("%v", got)
-	}
+	must.Equal(t, (gemm.Config{BlockM: 4096, BlockN: 4096, BlockK: 4096}).Intensity(), 8192.0/3)
 }
 
 func FuzzParseConfig(f *testing.F) {

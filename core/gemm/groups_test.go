@@ -25,9 +25,7 @@ func grouped(t interface{ Fatal(args ...any) }, rows ...int) gemm.Problem {
 func TestGroupsOfAProblem(t *testing.T) {
 	p := grouped(t, 120, 33, 0, 512)
 	must.Do(t, p.Validate())
-	if got := p.String(); got != "665x256x512 fp16 groups 120,33,0,512" {
-		t.Errorf("%q", got)
-	}
+	must.Equal(t, p.String(), "665x256x512 fp16 groups 120,33,0,512")
 	if count, rows := p.Products(); count != 3 || rows != 665.0/3 {
 		t.Errorf("%d products of %v rows", count, rows)
 	}
@@ -45,9 +43,7 @@ func TestGroupsOfAProblem(t *testing.T) {
 	if many := grouped(t, make([]int, 300)...); many.String() != "0x256x512 fp16 in 300 groups" {
 		t.Errorf("%q", many)
 	}
-	if one := grouped(t, 64).Canonical(); one != gemm.New(64, 256, 512) {
-		t.Errorf("one group is %+v", one)
-	}
+	must.Equal(t, grouped(t, 64).Canonical(), gemm.New(64, 256, 512))
 }
 
 func TestGroupsAreRefused(t *testing.T) {

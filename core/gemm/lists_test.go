@@ -50,9 +50,7 @@ func TestListsOfTypes(t *testing.T) {
 				t.Errorf("%s lacks the line %q; run make generate", list.file, line)
 			}
 		}
-		if len(got) != len(list.want) {
-			t.Errorf("%s has more or other types than core/gemm; run make generate", list.file)
-		}
+		must.Equal(t, len(got), len(list.want), list.file)
 	}
 }
 

@@ -49,9 +49,7 @@ func TestNests(t *testing.T) {
 	}
 	one := New(1, 1, 1)
 	one.Alpha = 1
-	if one.Canonical() != New(1, 1, 1) {
-		t.Error("an alpha of 1 is the default")
-	}
+	must.Equal(t, one.Canonical(), New(1, 1, 1))
 }
 
 func TestMistakesInNests(t *testing.T) {

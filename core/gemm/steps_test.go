@@ -22,9 +22,7 @@ func TestSteps(t *testing.T) {
 		{[]int{5, 9, 1, 5}, []int{5}},
 	} {
 		got := must.Get(gemm.Steps(x.in...))(t)
-		if diff := cmp.Diff(x.want, got); diff != "" {
-			t.Errorf("%v: %s", x.in, diff)
-		}
+		must.Equal(t, cmp.Diff(x.want, got), "", x.in)
 	}
 }
 

@@ -40,9 +40,7 @@ func TestOutputTypes(t *testing.T) {
 		gemm.FP8: "fp16, bf16, fp32", gemm.FP8E5M2: "fp16, bf16, fp32", gemm.INT8: "int32, fp16, bf16", gemm.INT32: "",
 		gemm.FP4: "fp16, bf16, fp32", gemm.FP6: "fp16, bf16, fp32", gemm.FP6E3M2: "fp16, bf16, fp32",
 	} {
-		if got := gemm.TypeNames(in.Outputs()); got != outputs {
-			t.Errorf("%s gives %s", in, got)
-		}
+		must.Equal(t, gemm.TypeNames(in.Outputs()), outputs, in)
 		for out := gemm.DType(0); out < 20; out++ {
 			p := gemm.New(64, 64, 64)
 			p.DType, p.Out = in, out
@@ -79,16 +77,10 @@ func TestVectorBytes(t *testing.T) {
 	} {
 		p := gemm.New(64, 64, 64)
 		c.change(&p)
-		if got := p.String(); got != c.text {
-			t.Errorf("%q, want %q", got, c.text)
-		}
-		if err := p.Validate(); err != nil {
-			t.Errorf("%s: %v", p, err)
-		}
+		must.Equal(t, p.String(), c.text)
+		must.Do(t, p.Validate())
 		for o, want := range []int{c.a, c.b, c.c} {
-			if got := p.VectorBytes(gemm.Operand(o)); got != want {
-				t.Errorf("%s: %d bytes at once of %s, want %d", p, got, gemm.Operand(o), want)
-			}
+			must.Equal(t, p.VectorBytes(gemm.Operand(o)), want, p, gemm.Operand(o))
 		}
 	}
 }
@@ -221,9 +213,7 @@ func TestDivisor(t *testing.T) {
 	} {
 		p := gemm.New(1024, 1024, 1024)
 		tc.change(&p)
-		if got := p.Divisor(); got != tc.want {
-			t.Errorf("%s: %d, want %d", p, got, tc.want)
-		}
+		must.Equal(t, p.Divisor(), tc.want, p)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		p := gemm.New(rapid.IntRange(1, 4096).Draw(t, "m"), rapid.IntRange(1, 4096).Draw(t, "n"),

@@ -57,9 +57,7 @@ func TestOverridesFor(t *testing.T) {
 	}
 	// The caller may modify the result.
 	o.For("sm90", "h200")["a"] = hw.OverrideValue{Value: 77}
-	if got := o.For("sm90", "h200")["a"].Value; got != 1 {
-		t.Errorf("a is %v after the caller changed its copy", got)
-	}
+	must.Equal(t, o.For("sm90", "h200")["a"].Value, 1)
 }
 
 func TestParseOverridesRefuses(t *testing.T) {

@@ -74,9 +74,7 @@ func TestResolveConvertsAndKeepsTheOrder(t *testing.T) {
 			t.Errorf("%+v, want %s = %v %s", p, specs[i].Name, want, specs[i].Unit)
 		}
 	}
-	if set.Int("l2_bytes") != 75497472 {
-		t.Errorf("Int: %d", set.Int("l2_bytes"))
-	}
+	must.Equal(t, set.Int("l2_bytes"), 75497472)
 	if p := find(t, set, "clock"); p.Source != "a source" || p.Method != hw.Datasheet || p.Date != "2026-02-12" {
 		t.Errorf("the provenance is lost: %+v", p)
 	}
@@ -258,9 +256,7 @@ func TestTierNames(t *testing.T) {
 	for tier, want := range map[hw.Tier]string{
 		hw.Derived: "derived", hw.Calibrated: "calibrated", hw.Override: "override", 9: "tier(9)",
 	} {
-		if got := tier.String(); got != want {
-			t.Errorf("%d is %q, want %q", tier, got, want)
-		}
+		must.Equal(t, tier.String(), want, tier)
 	}
 	if hw.Derived >= hw.Calibrated || hw.Calibrated >= hw.Override {
 		t.Error("the tiers are not in order")

@@ -40,19 +40,13 @@ func TestDecodeSheet(t *testing.T) {
 	clock := hw.Number{
 		Value: 2.52, Unit: "GHz", Source: "whitepaper", Method: hw.Datasheet, Date: "2022-09-20",
 	}
-	if got := s.Derived["clock"]; got != clock {
-		t.Errorf("clock is %+v, want %+v", got, clock)
-	}
-	if got := s.Calibrated["l2_perf_ratio"].Value; got != 1896 {
-		t.Errorf("l2_perf_ratio is %v", got)
-	}
+	must.Equal(t, s.Derived["clock"], clock)
+	must.Equal(t, s.Calibrated["l2_perf_ratio"].Value, 1896)
 	atom := hw.Atom{
 		Type: "fp16", M: 16, N: 8, K: 16, Cycles: 33,
 		Source: "report", Method: hw.Microbenchmark, Date: "2026-02-12",
 	}
-	if got := s.Atoms[0]; got != atom {
-		t.Errorf("atom is %+v, want %+v", got, atom)
-	}
+	must.Equal(t, s.Atoms[0], atom)
 }
 
 func TestDecodeSheetRefuses(t *testing.T) {

@@ -58,18 +58,14 @@ func TestMap(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if calls != 1 {
-		t.Errorf("it was made %d times", calls)
-	}
+	must.Equal(t, calls, 1)
 	failed := errors.New("failed")
 	for range 2 {
 		if _, err := m.Get(2, func() (*int, int, error) { calls++; return nil, 0, failed }); !errors.Is(err, failed) {
 			t.Error(err)
 		}
 	}
-	if calls != 3 {
-		t.Errorf("a failure was kept: %d calls", calls)
-	}
+	must.Equal(t, calls, 3)
 	for i := range 10 * mostSlots {
 		must.Get(m.Get(i, func() (*int, int, error) { return &i, Budget / 16, nil }))(t)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // described is a model whose predicted ratios may be off by a factor of 1.25.
@@ -138,9 +139,7 @@ func TestWhyPaddingLoses(t *testing.T) {
 		claim := Claim{Rung: "padded", Over: "tiled", Least: 1.1, Lost: because,
 			LostIf: "over_conflict_degree == 1 && conflict_degree >= 1 && over_wide_instructions > wide_instructions"}
 		j := judge(t, claim, rung("tiled", below, 1000, 0), rung("padded", above, 1400, 0))
-		if strings.Contains(j.Evidence, because) != test.want {
-			t.Errorf("degree %v, %v and %v reads of 16 bytes: %s", test.degree, test.wide, test.padded, j.Evidence)
-		}
+		must.Equal(t, strings.Contains(j.Evidence, because), test.want, test.degree, test.wide, test.padded, j.Evidence)
 	}
 }
 
@@ -231,7 +230,5 @@ func TestDominant(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	if got := costs[2].Column(); got != "load_issue" {
-		t.Error(got)
-	}
+	must.Equal(t, costs[2].Column(), "load_issue")
 }

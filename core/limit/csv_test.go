@@ -10,6 +10,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func TestCSV(t *testing.T) {
@@ -47,9 +48,7 @@ func TestCSV(t *testing.T) {
 			}
 			break
 		}
-		if rows != tc.rows {
-			t.Errorf("%s: got %d rows, want %d", name, rows, tc.rows)
-		}
+		must.Equal(t, rows, tc.rows, name)
 	}
 }
 

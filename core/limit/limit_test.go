@@ -81,8 +81,6 @@ func TestSize(t *testing.T) {
 	for size, want := range map[limit.Size]string{
 		limit.Text: "1 MiB", limit.Records: "16 GiB", 3 << 10: "3 KiB", 1500: "1500 B", 0: "0 B", 1<<20 + 1: "1048577 B",
 	} {
-		if size.String() != want {
-			t.Errorf("%d: got %s, want %s", int64(size), size, want)
-		}
+		must.Equal(t, size.String(), want, int64(size), size)
 	}
 }

@@ -81,9 +81,7 @@ func TestKernelsSuitModel(t *testing.T) {
 	table, wrong := tableOfPlaces(5, []float64{1, 1, 0.2, 1, 1})
 	for _, model := range []*Predictions{nil, wrong} {
 		kept := must.Get(table.choose(&Options{Most: 4, Model: model}))(t)
-		if slices.Contains(kept, 2) != (model == nil) {
-			t.Errorf("with the model %v the kernels are %v", model != nil, kept)
-		}
+		must.Equal(t, slices.Contains(kept, 2), model == nil, model != nil, kept)
 	}
 }
 

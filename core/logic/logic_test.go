@@ -161,9 +161,7 @@ func TestOnlyKernelStays(t *testing.T) {
 // cell is a loss of 1.
 func TestWinnersOfTheSlides(t *testing.T) {
 	file, err := os.Open("testdata/vega10-winners.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = file.Close() }()
 	reader := csv.NewReader(file)
 	reader.Comment = '#'

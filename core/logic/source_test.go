@@ -42,9 +42,7 @@ func TestGeneratedSource(t *testing.T) {
 				fmt.Fprintf(&want, "%d %d\n", k, number)
 			}
 			source, err := l.Go("main", "Cijk_Ailk_Bljk_HHS_BH")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			run(t, asked.String(), want.String(), map[string]string{"logic.go": string(source), "main.go": goMain,
 				"go.mod": "module generated\n\ngo 1.26\n"}, "go", "build", "-o", "run", ".")
 			if source, err = l.C("mine", "Cijk_Ailk_Bljk_HHS_BH"); err != nil {
@@ -127,7 +125,5 @@ func run(t *testing.T, in, want string, files map[string]string, command ...stri
 	program := exec.Command(filepath.Join(folder, "run"))
 	program.Stdin = strings.NewReader(in)
 	out := must.Get(program.Output())(t)
-	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(string(out), "\n")); diff != "" {
-		t.Error(command[0], diff)
-	}
+	must.Equal(t, cmp.Diff(strings.Split(want, "\n"), strings.Split(string(out), "\n")), "", command[0])
 }

@@ -274,9 +274,7 @@ func TestFleetFaults(t *testing.T) {
 							}
 						}
 						last := must.Get(through(t, m.fleet(t), jobs(t, whole)))(t)
-						if diff := cmp.Diff(undisturbed, m.log.lines(t)); diff != "" {
-							t.Error(diff)
-						}
+						must.Equal(t, cmp.Diff(undisturbed, m.log.lines(t)), "")
 						switch {
 						case m.cards[1].runs.Load() < moment:
 							t.Errorf("the GPU had %d calls only", m.cards[1].runs.Load())
@@ -393,9 +391,7 @@ func TestFleetGoesOn(t *testing.T) {
 			m.full = false
 			before := m.log.lines(t)
 			must.Get(through(t, m.fleet(t), list))(t)
-			if diff := cmp.Diff(want, m.log.lines(t)); diff != "" {
-				t.Errorf("cut at %d: %s", cut, diff)
-			}
+			must.Equal(t, cmp.Diff(want, m.log.lines(t)), "", cut)
 			if n := len(m.log.read(t).All()); n != len(want) || len(before) > n {
 				t.Errorf("cut at %d: %d lines, %d before", cut, n, len(before))
 			}
@@ -426,9 +422,7 @@ func TestFleetAllAside(t *testing.T) {
 		if _, err := through(t, m.fleet(t), jobs(t, false)); err != nil || kept == 0 {
 			t.Fatal(err, kept)
 		}
-		if n := len(m.log.lines(t)); n != 24*14 {
-			t.Errorf("%d lines in the end", n)
-		}
+		must.Equal(t, len(m.log.lines(t)), 24*14)
 	})
 }
 
@@ -449,9 +443,7 @@ func TestFleetRepeats(t *testing.T) {
 		wait := func() {
 			for {
 				if done, err := f.Wait(t.Context()); err != nil || len(done) == 0 {
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, err)
 					return
 				}
 			}

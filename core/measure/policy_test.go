@@ -45,9 +45,7 @@ func TestEnough(t *testing.T) {
 		"49, not steady":     {samples(slices.Repeat(ragged, 13)[:49]...), 1e-6, false},
 		"50, not steady yet": {samples(slices.Repeat(ragged, 13)[:50]...), 1e-6, true},
 	} {
-		if got := enough(c.samples, c.best); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		must.Equal(t, enough(c.samples, c.best), c.want, name)
 	}
 }
 
@@ -59,9 +57,7 @@ func TestTritonBLASProblems(t *testing.T) {
 		}
 		seen[p] = true
 	}
-	if len(seen) != 23 {
-		t.Errorf("%d problems", len(seen))
-	}
+	must.Equal(t, len(seen), 23)
 }
 
 func TestChoose(t *testing.T) {
@@ -121,7 +117,5 @@ func TestTurns(t *testing.T) {
 	if choice, noise := Choose(block); choice != 1 || noise != 0 || block[1].Median != 2e-3 {
 		t.Errorf("chose %d at %v with noise %v", choice, block[1].Median, noise)
 	}
-	if n := s.Data.Len(); n != 0 {
-		t.Errorf("%d measurements are kept", n)
-	}
+	must.Equal(t, s.Data.Len(), 0)
 }

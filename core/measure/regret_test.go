@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // The integrals agree with a simulation.
@@ -72,9 +73,7 @@ func TestRegretWithoutUncertainty(t *testing.T) {
 	for i := range many {
 		many[i] = 1
 	}
-	if n := WorthMeasuring(many, 0.3, 0); n != RegretCandidates {
-		t.Errorf("without noise %d are worth it", n)
-	}
+	must.Equal(t, WorthMeasuring(many, 0.3, 0), RegretCandidates)
 }
 
 func BenchmarkExpectedRegret(b *testing.B) {

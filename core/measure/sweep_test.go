@@ -234,9 +234,7 @@ func TestResume(t *testing.T) {
 		if cut := (stop * 7) % 900; cut < len(*l) {
 			*l = (*l)[:len(*l)-cut]
 		}
-		if err := run(t.Context(), t, device(), l); err != nil {
-			t.Fatalf("resumed after call %d: %v", stop, err)
-		}
+		must.Do(t, run(t.Context(), t, device(), l))
 		// Near-ties of the noisy sweep may send others into the finals.
 		if diff := cmp.Diff(comparable(want), comparable(outcome(t, l))); diff != "" {
 			t.Fatalf("stopped at call %d of %d: %s", stop, count, diff)
@@ -270,9 +268,7 @@ func TestBrokenExecutor(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := l.read(t)
-	if data.Len() != 6 {
-		t.Errorf("%d measurements are kept", data.Len())
-	}
+	must.Equal(t, data.Len(), 6)
 	for i, c := range candidates(t, sizes[0])[:6] {
 		if m, ok := data.Find(sizes[0], c); !ok || (m.Status == dataset.OK) != (i < 3) {
 			t.Errorf("%+v", m)

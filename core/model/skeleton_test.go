@@ -27,9 +27,7 @@ func TestQuantityOnARung(t *testing.T) {
 			t.Errorf("%s on %s: %v, want %v", test.generation, test.rung, got.Value, test.want)
 		}
 	}
-	if got := q.On(arch.RungSpec, "new").Source; got != "chosen" {
-		t.Errorf("the source is %q", got)
-	}
+	must.Equal(t, q.On(arch.RungSpec, "new").Source, "chosen")
 }
 
 // The schema has formulas on one line, with their conditions, and says which terms are inputs.

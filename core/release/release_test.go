@@ -53,9 +53,7 @@ func TestBuildNamesTheCommit(t *testing.T) {
 		Version + "+58da08666a.modified": {revision, setting("vcs.modified", "true")},
 		Version + "+58":                  {setting("vcs.revision", "58")},
 	} {
-		if got := BuildOf(&debug.BuildInfo{Settings: settings}).String(); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
+		must.Equal(t, BuildOf(&debug.BuildInfo{Settings: settings}).String(), want)
 	}
 }
 

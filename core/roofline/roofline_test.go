@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/roofline"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // gpu is a made-up device with 100 units at 1 GHz.
@@ -68,9 +69,7 @@ func TestCeilings(t *testing.T) {
 				t.Errorf("%s has no source", c.Name)
 			}
 			c.Source = ""
-			if c != want[i] {
-				t.Errorf("%+v, want %+v", c, want[i])
-			}
+			must.Equal(t, c, want[i])
 		}
 	}
 	g.d.Widen("scratch", arch.AtShared, "scratch_width")

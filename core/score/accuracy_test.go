@@ -7,6 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-12 }
@@ -64,9 +65,7 @@ func TestLayerOf(t *testing.T) {
 		{16, 512, 4096, LayerLargeK}, {16, 4096, 4096, LayerDecode}, {17, 4096, 4096, LayerSmall},
 		{256, 4096, 4096, LayerSmall}, {257, 4096, 4096, LayerPrefill},
 	} {
-		if got := LayerOf(gemm.New(c.m, c.n, c.k)); got != c.want {
-			t.Errorf("%dx%dx%d is %s, want %s", c.m, c.n, c.k, got, c.want)
-		}
+		must.Equal(t, LayerOf(gemm.New(c.m, c.n, c.k)), c.want, c.m, c.n, c.k)
 	}
 	// 1 MiB is a limit of bytes.
 	p := gemm.New(1024, 512, 256)
@@ -157,9 +156,7 @@ func TestOdds(t *testing.T) {
 		if math.Abs(got-c.want) > 2e-3 {
 			t.Errorf("%+v: %.6f", c, got)
 		}
-		if got != math.Round(got*1e6)/1e6 {
-			t.Errorf("%+v: %v has more than six decimals", c, got)
-		}
+		must.Equal(t, got, math.Round(got*1e6)/1e6, c)
 		if other := Odds(c.second, c.first); math.Abs(got+other-1) > 1e-12 {
 			t.Errorf("%+v: %v and %v", c, got, other)
 		}

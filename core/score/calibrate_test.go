@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // world makes up sizes whose errors have a common and an individual part, and depend on the bound and on the time.
@@ -217,9 +218,7 @@ func TestFolds(t *testing.T) {
 		problems[i], problems[j] = problems[j], problems[i]
 	})
 	for i, f := range Folds(problems, 5) {
-		if of[problems[i]] != f {
-			t.Errorf("%s moved from fold %d to %d", problems[i], of[problems[i]], f)
-		}
+		must.Equal(t, of[problems[i]], f, problems[i])
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // What was scored is what was checked: neither more, nor less.
@@ -74,9 +75,7 @@ func TestWidening(t *testing.T) {
 		t.Errorf("the widened range holds %.2f of the class", share)
 	}
 	// With one class there is nothing to leave out.
-	if w := widening(made(Square, 40, 1)); w != 0 {
-		t.Errorf("a single class widens by %v", w)
-	}
+	must.Equal(t, widening(made(Square, 40, 1)), 0)
 }
 
 // With few measured picks, nothing is known of what they lose.

@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // model predicts the cycles of a function, at a clock of 1 MHz.
@@ -247,8 +248,6 @@ func TestClasses(t *testing.T) {
 		{513, 4096, 4096, Square}, {1024, 1024, 65536, LargeK}, {512, 512, 4095, Square}, {512, 512, 4096, LargeK},
 		{8192, 8192, 8192, Square}, {8192, 28672, 8192, Square}, {1 << 40, 65, 1, Skinny},
 	} {
-		if got := ClassOf(gemm.New(tc.m, tc.n, tc.k)); got != tc.want {
-			t.Errorf("%dx%dx%d is %s, want %s", tc.m, tc.n, tc.k, got, tc.want)
-		}
+		must.Equal(t, ClassOf(gemm.New(tc.m, tc.n, tc.k)), tc.want, tc.m, tc.n, tc.k)
 	}
 }

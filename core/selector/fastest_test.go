@@ -43,9 +43,7 @@ func TestFastest(t *testing.T) {
 		var got, want Result
 		must.Do(t, New(a, arch.Space{}).Rank(t.Context(), gemm.New(64, 64, 64), test.top, &got))
 		must.Do(t, New(&a.mapped, arch.Space{}).Rank(t.Context(), gemm.New(64, 64, 64), test.top, &want))
-		if a.asked != test.asked {
-			t.Errorf("top %d, window %v: asked %d times, want %d", test.top, test.window, a.asked, test.asked)
-		}
+		must.Equal(t, a.asked, test.asked, test.top, test.window)
 		for i, e := range got.Entries {
 			if e != want.Entries[i] && test.window == 0 {
 				t.Errorf("top %d: entry %d is %+v, want %+v", test.top, i, e, want.Entries[i])

@@ -52,9 +52,7 @@ func TestMap(t *testing.T) {
 		must.Do(t, s.Rank(ctx, gemm.New(64, 64, 64), c.top, &result))
 		viaRequest := must.Get(Rank(ctx, m,
 			Request{Problems: []gemm.Problem{gemm.New(64, 64, 64)}, Top: c.top, Map: c.toMap}))(t)
-		if m.calls != 2*c.want {
-			t.Errorf("top %d, map %d: %d mappings in two rankings, want %d in each", c.top, c.toMap, m.calls, c.want)
-		}
+		must.Equal(t, m.calls, 2*c.want, c.top, c.toMap, c.want)
 		for i, e := range result.Entries {
 			want := 0
 			if i < c.want {
@@ -64,9 +62,7 @@ func TestMap(t *testing.T) {
 				t.Errorf("top %d, map %d: entry %d is %v with mapping %v, want group %d", c.top, c.toMap, i, e.Config,
 					e.Mapping, want)
 			}
-			if e != viaRequest[0].Entries[i] {
-				t.Errorf("entry %d differs between Selector and Rank", i)
-			}
+			must.Equal(t, e, viaRequest[0].Entries[i], i)
 		}
 	}
 }

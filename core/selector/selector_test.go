@@ -51,12 +51,8 @@ func tile(m, n, k int) gemm.Config { return gemm.Config{BlockM: m, BlockN: n, Bl
 func ranked(t *testing.T, a arch.Architecture, top int) Result {
 	t.Helper()
 	results, err := Rank(context.Background(), a, Request{Problems: []gemm.Problem{gemm.New(64, 64, 64)}, Top: top})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if results[0].Err != nil {
-		t.Fatal(results[0].Err)
-	}
+	must.Do(t, err)
+	must.Do(t, results[0].Err)
 	return results[0]
 }
 
@@ -157,9 +153,7 @@ func TestNonsenseTotalsAreRefused(t *testing.T) {
 		a := &table{configs: []gemm.Config{tile(16, 16, 16)}, cycles: []float64{bad}}
 		var r Result
 		err := New(a, arch.Space{}).Select(context.Background(), gemm.New(1, 1, 1), &r)
-		if diag.KindOf(err) != diag.Plugin {
-			t.Errorf("%v cycles: %v", bad, err)
-		}
+		must.Equal(t, diag.KindOf(err), diag.Plugin, bad, err)
 		a.params = hw.Set{{Name: "clock", Tier: hw.Override}, {Name: "num_sms", Tier: hw.Derived}}
 		err = New(a, arch.Space{}).Select(context.Background(), gemm.New(1, 1, 1), &r)
 		must.Refuse(t, err, "with other values of clock; ")

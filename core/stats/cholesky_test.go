@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"math"
 	"testing"
 )
@@ -31,7 +32,5 @@ func TestSolve(t *testing.T) {
 func TestSingular(t *testing.T) {
 	root := [][]float64{{1}, {1, 1 - 1e-17}}
 	Cholesky(root, 1e-10)
-	if root[1][1] != 1e-5 {
-		t.Errorf("the pivot is %v", root[1][1])
-	}
+	must.Equal(t, root[1][1], 1e-5)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // bruteForce counts every pair by the definition.
@@ -36,9 +37,7 @@ func bruteForce(x, y []float64) float64 {
 func tau(t *testing.T, x, y []float64) float64 {
 	t.Helper()
 	v, err := stats.TauB(x, y)
-	if err != nil {
-		t.Fatalf("TauB(%v, %v): %v", x, y, err)
-	}
+	must.Do(t, err)
 	return v
 }
 

@@ -1,7 +1,6 @@
 package tune
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -51,9 +50,7 @@ func TestSizes(t *testing.T) {
 		"[{range: [[1, 1, 2, 9], [5], [2, 4], 1]}]": {{1, 5, 2, 5}, {1, 5, 4, 5},
 			{2, 5, 2, 5}, {2, 5, 4, 5}, {5, 5, 2, 5}, {5, 5, 4, 5}},
 	} {
-		if diff := cmp.Diff(want, sizesOf(t, sized(text))); diff != "" {
-			t.Errorf("%s: %s", text, diff)
-		}
+		must.Equal(t, cmp.Diff(want, sizesOf(t, sized(text))), "", text)
 	}
 }
 
@@ -120,9 +117,7 @@ func FuzzRead(f *testing.F) {
 			for _, s := range typ.Sets {
 				sizes += len(s.Sizes)
 				for _, p := range s.Sizes {
-					if err := p.Validate(); err != nil {
-						t.Fatal(fmt.Errorf("%v: %w", p, err))
-					}
+					must.Do(t, p.Validate())
 				}
 			}
 		}

@@ -390,9 +390,7 @@ func TestUnordered(t *testing.T) {
 			return 0, false
 		})
 		must.Do(t, again.Run(t.Context()))
-		if diff := cmp.Diff(x.Picks, again.Picks); diff != "" {
-			t.Error(diff)
-		}
+		must.Equal(t, cmp.Diff(x.Picks, again.Picks), "")
 	}
 	x := &Tuner{Sizes: w.sizes, Prior: shipped, Regret: 0.01, Batch: 16, Unordered: true,
 		Executor: &crew{w: w, random: rand.New(rand.NewPCG(9, 1)), wrong: map[Task]bool{}}}

@@ -40,9 +40,7 @@ func TestSI(t *testing.T) {
 		{math.Inf(1), "s", "+Inf s"},
 		{math.NaN(), "s", "NaN s"},
 	} {
-		if got := unit.SI(c.v, c.unit); got != c.want {
-			t.Errorf("SI(%v, %q) = %q, want %q", c.v, c.unit, got, c.want)
-		}
+		must.Equal(t, unit.SI(c.v, c.unit), c.want, c.v, c.unit)
 	}
 }
 
@@ -73,18 +71,10 @@ func TestSIKeepsThreeDigits(t *testing.T) {
 }
 
 func TestStrings(t *testing.T) {
-	if got := unit.Seconds(137e-6).String(); got != "137 µs" {
-		t.Errorf("Seconds: %q", got)
-	}
-	if got := unit.Hertz(2.52e9).String(); got != "2.52 GHz" {
-		t.Errorf("Hertz: %q", got)
-	}
-	if got := unit.FlopsPerSecond(165.2e12).String(); got != "165 TFLOP/s" {
-		t.Errorf("FlopsPerSecond: %q", got)
-	}
-	if got := unit.Cycles(2.52e9).At(2.52e9); got != 1 {
-		t.Errorf("2.52e9 cycles at 2.52 GHz take %v s", float64(got))
-	}
+	must.Equal(t, unit.Seconds(137e-6).String(), "137 µs")
+	must.Equal(t, unit.Hertz(2.52e9).String(), "2.52 GHz")
+	must.Equal(t, unit.FlopsPerSecond(165.2e12).String(), "165 TFLOP/s")
+	must.Equal(t, unit.Cycles(2.52e9).At(2.52e9), 1)
 }
 
 func TestConvert(t *testing.T) {

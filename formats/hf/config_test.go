@@ -2,6 +2,7 @@ package hf
 
 import (
 	"fmt"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"slices"
 	"strings"
 	"testing"
@@ -40,9 +41,7 @@ func TestLayers(t *testing.T) {
 			continue
 		}
 		list, err := m.Products(c.tp)
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		must.Do(t, err)
 		var got []string
 		for _, l := range list {
 			got = append(got, fmt.Sprintf("%dx%d", l.N, l.K))

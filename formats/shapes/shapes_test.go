@@ -8,6 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/formats/shapes"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // published are lines as public texts have them, with their sources and the products that they name.
@@ -40,9 +41,7 @@ func check(t *testing.T, name string, rows []shapes.Row, err error, want string)
 		err = rows[0].Bad
 	case len(rows) == 1:
 		got = strings.Join(rows[0].Cells, ",")
-		if len(rows[0].Cells) != len(shapes.Columns) {
-			t.Errorf("%s: %d cells", name, len(rows[0].Cells))
-		}
+		must.Equal(t, len(rows[0].Cells), len(shapes.Columns), name)
 	}
 	if err != nil {
 		got = "error: " + err.Error()
@@ -50,9 +49,7 @@ func check(t *testing.T, name string, rows []shapes.Row, err error, want string)
 			got = want
 		}
 	}
-	if got != want {
-		t.Errorf("%s: got %s, want %s", name, got, want)
-	}
+	must.Equal(t, got, want, name)
 }
 
 // trace has events in the form of a trace that SGLang's users publish, and of one in Kineto's tests.

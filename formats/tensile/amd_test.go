@@ -97,9 +97,7 @@ func checkFile(t *testing.T, name string, text []byte) (ranges bool, refused str
 		return false, ""
 	}
 	rules := rangesOf(parts)
-	if (rules == nil) != (l.Leaves() == 0) {
-		t.Errorf("%s: %d leaves, and the file has rules: %v", name, l.Leaves(), rules != nil)
-	}
+	must.Equal(t, (rules == nil), l.Leaves() == 0, name, l.Leaves(), rules != nil)
 	if rules == nil {
 		return false, ""
 	}
@@ -166,16 +164,12 @@ func TestSamplesOfHardFiles(t *testing.T) {
 	ranges := 0
 	for name, text := range samples() {
 		has, refused := checkFile(t, name+".yaml", []byte(text))
-		if (refused != "") != strings.HasSuffix(name, "refused") {
-			t.Errorf("%s: %q", name, refused)
-		}
+		must.Equal(t, (refused != ""), strings.HasSuffix(name, "refused"), name, refused)
 		if has {
 			ranges++
 		}
 	}
-	if ranges != 18 {
-		t.Errorf("%d files with ranges", ranges)
-	}
+	must.Equal(t, ranges, 18)
 	// The last of two values of a parameter counts, a boolean stays one, and 0 is no speed.
 	l := read(t, samples()["parameter_twice"])
 	if p := l.Kernels[2].Parameters; p["LdcEqualsLdd"] != true || p["PrefetchGlobalRead"] != 2 || p["MacroTile1"] != 64 ||
@@ -263,9 +257,7 @@ func TestAllFilesOfAMD(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Logf("%d read, %d of them with ranges", read, ranges)
 	for _, reason := range slices.Sorted(func(yield func(string) bool) {
 		for r := range why {

@@ -179,9 +179,7 @@ func TestPrediction(t *testing.T) {
 		}
 	}
 	want := "wide 160x256x64 w4 s1 g6 small 64x32x128 w1 s1 g6 k3 dealt 256x256x64 w4 s1 g6 stream_k=1 untold"
-	if s := strings.Join(got, " "); s != want {
-		t.Errorf("%s, want %s", s, want)
-	}
+	must.Equal(t, strings.Join(got, " "), want)
 	if k, layer := l.Lookup(logic.Size{4096, 4096, 1, 4096}); k >= 0 || layer != logic.LayerModel {
 		t.Error(k, layer)
 	}
@@ -266,9 +264,7 @@ func TestFilesOfAMD(t *testing.T) {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // the folder may be a checkout instead, for TestAllFilesOfAMD
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		l, err := tensile.Read(x.file, text)
 		if x.refused != "" {
 			must.Fail(t, err, x.refused)
@@ -302,9 +298,7 @@ func FuzzRead(f *testing.F) {
 		for _, write := range []func() ([]byte, error){l.Classic, l.Map} {
 			out := must.Get(write())(t)
 			back, err := tensile.Read("back", out)
-			if err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
+			must.Do(t, err)
 			if len(back.Kernels) != len(l.Kernels) || len(back.Exact) != len(l.Exact) || back.Leaves() != l.Leaves() {
 				t.Fatalf("something was lost:\n%s", out)
 			}

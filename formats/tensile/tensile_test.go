@@ -36,9 +36,7 @@ func build(t testing.TB, o logic.Options) *tensile.Logic {
 		}
 	}
 	built, err := logic.Build(table, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	p := gemm.New(1, 1, 1)
 	l := &tensile.Logic{Logic: built}
 	l.Arch, l.Device, l.Family, l.Source = "sm90", "h200", "wgmma", "a formula"
@@ -55,9 +53,7 @@ func TestRoundTrips(t *testing.T) {
 	for name, l := range map[string]*tensile.Logic{"built": built, "imported": imported, "unbatched": read(t, unbatched)} {
 		for form, write := range map[string]func() ([]byte, error){"classic": l.Classic, "map": l.Map} {
 			text, err := write()
-			if err != nil {
-				t.Fatal(name, form, err)
-			}
+			must.Do(t, err)
 			back, err := tensile.Read("back", text)
 			if err != nil {
 				t.Errorf("%s as %s: %v\n%s", name, form, err, text)
@@ -65,10 +61,8 @@ func TestRoundTrips(t *testing.T) {
 			}
 			ignored := cmp.Options{cmpopts.IgnoreFields(logic.Logic{}, "Source", "Order"),
 				cmpopts.IgnoreFields(tensile.Logic{}, "Parts")}
-			if diff := cmp.Diff(l, back, cmpopts.IgnoreUnexported(logic.Logic{}), ignored, cmpopts.EquateEmpty(),
-				cmp.Comparer(func(a, b gemm.Axes) bool { return a == b })); diff != "" {
-				t.Errorf("%s as %s: %s", name, form, diff)
-			}
+			must.Equal(t, cmp.Diff(l, back, cmpopts.IgnoreUnexported(logic.Logic{}), ignored, cmpopts.EquateEmpty(),
+				cmp.Comparer(func(a, b gemm.Axes) bool { return a == b })), "", name, form)
 			back.Source = l.Source
 			again, err := map[string]func() ([]byte, error){"classic": back.Classic, "map": back.Map}[form]()
 			if err != nil || string(again) != string(text) {
@@ -87,9 +81,7 @@ func read(t testing.TB, text string) *tensile.Logic {
 func TestAnswers(t *testing.T) {
 	p := gemm.New(64, 32, 16)
 	l := build(t, logic.Options{})
-	if err := l.Type.Answers(&p); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, l.Type.Answers(&p))
 	p.SetTrans(true, false)
 	const want = "for Cijk_Ailk_Bljk_HHS_BH, and the problem is Cijk_Ailk_Bjlk_HHS_BH"
 	must.Fail(t, l.Type.Answers(&p), want)

@@ -45,9 +45,7 @@ func plan(t *testing.T) *gogen.Plan {
 	p := gogen.New(gogen.Stage{Var: "d"}, gogen.Stage{Var: "k", Knows: 1}, gogen.Stage{Var: "t", Knows: 3})
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	for _, name := range []string{"peak", "share", "units"} {
 		must(p.Input(name, 0, fmt.Sprintf("value(%q)", name), gogen.Once))
@@ -85,9 +83,7 @@ func TestGenerated(t *testing.T) {
 	fmt.Fprintf(&b, "\nfunc exampleColumns(dst []float64, d *exampleDevice, in *exampleInputs,\n"+
 		"k *exampleKernel, t *exampleTime) {\n%s}\n%s", p.Columns(), gogen.Helpers)
 	src, err := format.Source(b.Bytes())
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, b.Bytes())
-	}
+	must.Do(t, err)
 	const file = "zexample_test.go"
 	if have, _ := os.ReadFile(file); !bytes.Equal(have, src) {
 		if !*update {
@@ -143,9 +139,7 @@ func TestStages(t *testing.T) {
 		for _, f := range p.Fields(stage) {
 			have = append(have, f.Text)
 		}
-		if got := strings.Join(have, " "); got != want {
-			t.Errorf("stage %d computes %s, want %s", stage, got, want)
-		}
+		must.Equal(t, strings.Join(have, " "), want, stage)
 	}
 }
 

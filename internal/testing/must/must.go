@@ -2,6 +2,7 @@
 package must
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -50,5 +51,13 @@ func Refuse(t testing.TB, err error, words string) {
 	t.Helper()
 	if Fail(t, err, words); err != nil && diag.KindOf(err) != diag.Input {
 		t.Errorf("%v is of another kind than input", err)
+	}
+}
+
+// Equal reports two values that differ, with what they are about.
+func Equal[V comparable](t testing.TB, got, want V, about ...any) {
+	t.Helper()
+	if got != want {
+		t.Error(append(about, fmt.Sprintf("%v, want %v", got, want))...)
 	}
 }

@@ -276,13 +276,7 @@ func (d *Description) SumsOf(kernel string) (SumOrder, error) {
 		return sums, nil
 	}
 	err := diag.Inputf("nobody knows in which order kernels of the family %s add up", kernel)
-	var others []string
-	for i := range d.Families {
-		if len(d.Families[i].Sums.Same) > 0 {
-			others = append(others, d.Families[i].Name)
-		}
-	}
-	if len(others) > 0 {
+	if others := d.familiesThat(func(f *Family) bool { return len(f.Sums.Same) > 0 }); others != nil {
 		return sums, err.Do("use %s kernels", strings.Join(others, " or "))
 	}
 	return sums, err.Do("choose the configurations yourself")

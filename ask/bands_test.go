@@ -118,9 +118,7 @@ func TestBandsWithAnActivation(t *testing.T) {
 			must.Do(t, err)
 			kernels = append(kernels, bands.Bands[0].Kernel)
 		}
-		if !slices.Equal(kernels, []string{"library", "wgmma"}) {
-			t.Errorf("%v: %v without and with an activation", size, kernels)
-		}
+		must.Alike(t, kernels, []string{"library", "wgmma"}, size)
 	}
 }
 

@@ -131,9 +131,7 @@ func TestScope(t *testing.T) {
 		if low != tc.low || high != tc.high || ok != (tc.low > 0) {
 			t.Errorf("%s: from %v to %v, %v", name, low, high, ok)
 		}
-		if got := d.Outside(kernel, &p, split); !slices.Equal(got, tc.outside) {
-			t.Errorf("%s: outside in %q", name, got)
-		}
+		must.Alike(t, d.Outside(kernel, &p, split), tc.outside, name)
 	}
 }
 

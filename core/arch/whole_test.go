@@ -72,9 +72,7 @@ func TestWhole(t *testing.T) {
 
 	// Scales: a number of 4 bytes for each row and column, and 2 instructions for each element of 4 tiles on 4 SMs.
 	p.Beta, p.Epilogue.Scales = 0, true
-	if got, err := estimate(p, config); err != nil || got != 1000+(64+32)*4/10.+32*16/32*2*0.25 {
-		t.Error(got, err)
-	}
+	must.Equal(t, must.Get(estimate(p, config))(t), 1000+(64+32)*4/10.+32*16/32*2*0.25)
 	p.Epilogue.Scales = false
 
 	// Rows side by side: only finding the elements costs. 4 tiles of 2 blocks of 48·16 elements on 4 SMs, 3 cycles for 32.
@@ -83,9 +81,7 @@ func TestWhole(t *testing.T) {
 	if p.Nest, err = gemm.ParseNest("m64:32:0:32,n32:0:1:1,k32:1:32:0"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := estimate(p, config); err != nil || got != 1000+4*2*48*16/32*3/4. {
-		t.Error(got, err)
-	}
+	must.Equal(t, must.Get(estimate(p, config))(t), 1000+4*2*48*16/32*3/4.)
 	// A split gives all of 8 SMs a tile, but there are 4. With one tile there is one.
 	config.BlockM, config.BlockN = 64, 32
 	if b := arch.BesidesOf(model, &p, &config); b.Addresses != 1*2*96*16/32*3 {

@@ -3,7 +3,6 @@ package calibrate
 import (
 	"context"
 	"errors"
-	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -134,12 +133,8 @@ func TestUnstable(t *testing.T) {
 		t.Fatal(refused, err)
 	}
 	want := map[string]int{"steady": MinRounds, "settles": 6, "moves": MaxRounds, "other": MaxRounds}
-	if !maps.Equal(d.calls, want) {
-		t.Errorf("rounds %v, want %v", d.calls, want)
-	}
-	if !reflect.DeepEqual(kept, s.Rounds) {
-		t.Error("what was kept is not what was measured")
-	}
+	must.Alike(t, d.calls, want)
+	must.Alike(t, kept, s.Rounds)
 	v := plan.Values(s.Rounds)
 	for name, reason := range map[string]string{"moves": "the clock moved between 0.1111 and 0.1429 GHz",
 		"other": "something else"} {
@@ -157,9 +152,7 @@ func TestUnstable(t *testing.T) {
 			t.Errorf("%+v", n)
 		}
 	}
-	if !slices.Equal(names, []string{"steady", "settles"}) {
-		t.Errorf("numbers %v", names)
-	}
+	must.Alike(t, names, []string{"steady", "settles"})
 	for i := range s.Rounds["other"] {
 		s.Rounds["other"][i].Environment.ThrottleReasons = []string{"sw_power_cap", "hw_thermal"}
 	}

@@ -218,9 +218,7 @@ func TestMergeLiar(t *testing.T) {
 			for _, one := range m.Apart {
 				apart = append(apart, one.Name)
 			}
-			if !slices.Equal(apart, x.apart) {
-				t.Errorf("%s: set apart: %+v", name, m.Apart)
-			}
+			must.Alike(t, apart, x.apart, name, m.Apart)
 		}
 	}
 	// Two camps, each of two, and a chain whose ends differ.

@@ -18,9 +18,7 @@ func TestEval(t *testing.T) {
 		"mod(m, block_m) / m":                            0.04,
 		"pow(2, 10) + floor(2.7) + ceil(0.2) + sqrt(16)": 1031,
 	} {
-		if got, err := Eval(f, values); err != nil || got != want {
-			t.Errorf("%s = %v, %v; want %v", f, got, err, want)
-		}
+		must.Equal(t, must.Get(Eval(f, values))(t), want, f)
 	}
 	for _, f := range []string{
 		"", "m +", "nobody", "m % 2", "f(1)", "cdiv(1)", "!m", "m.x", "m[0]", `"text"`, "m.f()",

@@ -52,9 +52,7 @@ func TestConfigWithAxesRoundTrips(t *testing.T) {
 	if want := "128x256x64 w8 s3 g8 cluster=4x1 vector=8"; c.String() != want {
 		t.Errorf("%s, want %s", c, want)
 	}
-	if back, err := gemm.ParseConfig(c.String(), gemm.Config{Kernel: "triton"}, declared...); err != nil || back != c {
-		t.Errorf("%s reads back as %s, %v", c, back, err)
-	}
+	must.Equal(t, must.Get(gemm.ParseConfig(c.String(), gemm.Config{Kernel: "triton"}, declared...))(t), c)
 	text, err := json.Marshal(c)
 	want := `{"block_m":128,"block_n":256,"block_k":64,"group_m":8,"num_warps":8,"num_stages":3,"split_k":1,` +
 		`"axes":{"cluster":"4x1","vector":"8"}}`

@@ -23,9 +23,7 @@ func TestEpilogues(t *testing.T) {
 		if text, err := json.Marshal(p.Record()); err != nil || json.Unmarshal(text, &r) != nil {
 			t.Fatal(err)
 		}
-		if back, err := r.Problem(); err != nil || back != p {
-			t.Errorf("%s comes back as %s, %v", p, back, err)
-		}
+		must.Equal(t, must.Get(r.Problem())(t), p)
 		if p.Plain() || !p.BeyondProduct() || p.Flat().Plain() != (e.Activation < QuickGELU) ||
 			!strings.HasSuffix(p.String(), " epilogue "+e.String()) {
 			t.Error(p)
@@ -44,9 +42,7 @@ func TestEpilogues(t *testing.T) {
 		t.Errorf("%d names, want %d: %s", len(list), want, names)
 	}
 	for _, text := range []string{"", "none"} {
-		if e, err := ParseEpilogue(text); err != nil || e != (Epilogue{}) {
-			t.Errorf("%q is %v, %v", text, e, err)
-		}
+		must.Equal(t, must.Get(ParseEpilogue(text))(t), Epilogue{}, text)
 	}
 	for _, text := range []string{"gelu+bias", "bias+", "+relu", "Relu", "bias+bias", "bias+scales", "bias_fp16"} {
 		_, err := ParseEpilogue(text)

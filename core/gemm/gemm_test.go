@@ -169,9 +169,7 @@ func TestParseConfig(t *testing.T) {
 		{"1x1x4096,split=4096,group=1,warps=1,stages=1", gemm.Config{BlockM: 1, BlockN: 1, BlockK: 4096, GroupM: 1,
 			NumWarps: 1, NumStages: 1, SplitK: 4096, Kernel: "triton"}},
 	} {
-		if got, err := gemm.ParseConfig(c.s, base); err != nil || got != c.want {
-			t.Errorf("ParseConfig(%q) = %+v, %v, want %+v", c.s, got, err, c.want)
-		}
+		must.Equal(t, must.Get(gemm.ParseConfig(c.s, base))(t), c.want, c.s)
 	}
 	for _, c := range []struct{ s, says string }{
 		{"", "does not start with a tile"},
@@ -205,9 +203,7 @@ func TestConfigRoundTrip(t *testing.T) {
 		{BlockM: 16, BlockN: 16, BlockK: 512, GroupM: 16, NumWarps: 4, NumStages: 5, SplitK: 8},
 		{BlockM: 64, BlockN: 64, BlockK: 32, NumWarps: 4, NumStages: 3, SplitK: 1}, // GroupM not chosen yet
 	} {
-		if got, err := gemm.ParseConfig(c.String(), gemm.Config{}); err != nil || got != c {
-			t.Errorf("%q reads back as %+v, %v", c, got, err)
-		}
+		must.Equal(t, must.Get(gemm.ParseConfig(c.String(), gemm.Config{}))(t), c)
 	}
 	c := gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, GroupM: 1, NumWarps: 8, NumStages: 2, SplitK: 1}
 	must.Equal(t, c.String(), "128x256x64 w8 s2 g1")
@@ -245,9 +241,7 @@ func FuzzParseConfig(f *testing.F) {
 				t.Fatalf("%q gives %+v", s, c)
 			}
 		}
-		if again, err := gemm.ParseConfig(c.String(), gemm.Config{Kernel: "triton"}); err != nil || again != c {
-			t.Errorf("%q gives %+v, its text %q gives %+v, %v", s, c, c, again, err)
-		}
+		must.Equal(t, must.Get(gemm.ParseConfig(c.String(), gemm.Config{Kernel: "triton"}))(t), c, s)
 	})
 }
 

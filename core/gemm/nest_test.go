@@ -3,7 +3,6 @@ package gemm
 import (
 	"encoding/json"
 	"github.com/origami-gemm/origami/internal/testing/must"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -20,24 +19,16 @@ func nested(t testing.TB) Problem {
 func TestNests(t *testing.T) {
 	p := nested(t)
 	must.Do(t, p.Validate())
-	if got := p.Nest.Offsets(DimM, A); !slices.Equal(got, []int{0, 1, 2, 5, 6, 7}) {
-		t.Error(got)
-	}
-	if got := p.Nest.Offsets(DimK, B); !slices.Equal(got, []int{0, 1, 2, 3}) {
-		t.Error(got)
-	}
-	if got := p.Nest.Offsets(DimN, A); !slices.Equal(got, []int{0, 0, 0, 0}) {
-		t.Error(got)
-	}
+	must.Alike(t, p.Nest.Offsets(DimM, A), []int{0, 1, 2, 5, 6, 7})
+	must.Alike(t, p.Nest.Offsets(DimK, B), []int{0, 1, 2, 3})
+	must.Alike(t, p.Nest.Offsets(DimN, A), []int{0, 0, 0, 0})
 	if p.Nest.Span(A) != 2+5+1+5+30+1 || p.Nest.Span(B) != 12+1+2+1 || p.Nest.Span(C) != 8+12+3+24+1 {
 		t.Error(p.Nest.Span(A), p.Nest.Span(B), p.Nest.Span(C))
 	}
 	text := must.Get(json.Marshal(p.Record()))(t)
 	var r Record
 	must.Do(t, json.Unmarshal(text, &r))
-	if back, err := r.Problem(); err != nil || back != p {
-		t.Errorf("%s comes back as %s, %v", p, back, err)
-	}
+	must.Equal(t, must.Get(r.Problem())(t), p)
 	if !strings.HasSuffix(p.String(), " batch 2 nest "+p.Nest.String()+" alpha 0.5 beta -1") || p.Plain() {
 		t.Error(p)
 	}
@@ -86,9 +77,7 @@ func FuzzParseNest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if back, err := ParseNest(n.String()); err != nil || back != n {
-			t.Errorf("%q comes back as %q, %v", n, back, err)
-		}
+		must.Equal(t, must.Get(ParseNest(n.String()))(t), n)
 		for _, x := range n.Indices() {
 			if x.Size < 1 {
 				t.Errorf("%+v", x)

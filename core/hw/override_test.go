@@ -1,7 +1,6 @@
 package hw_test
 
 import (
-	"maps"
 	"strings"
 	"testing"
 
@@ -22,17 +21,13 @@ func TestParseOverrides(t *testing.T) {
 		"sm89":      {"l2_perf_ratio": {Value: 1896, Unit: "B/cycle"}, "mma_latency": {Value: 33}},
 		"sm90@h200": {"clock": {Value: 1.5, Unit: "GHz"}},
 	} {
-		if !maps.Equal(o.ByArch[key], want) {
-			t.Errorf("%s: %v", key, o.ByArch[key])
-		}
+		must.Alike(t, o.ByArch[key], want, key)
 	}
 	if got, ok := o.ByArch["gfx942"]; !ok || len(got) != 0 {
 		t.Errorf("gfx942: %v", got)
 	}
 	bare := map[string]hw.OverrideValue{"hbm_latency_penalty": {Value: 623}, "clock": {Value: 1800, Unit: "MHz"}}
-	if !maps.Equal(o.Bare, bare) {
-		t.Errorf("bare: %v", o.Bare)
-	}
+	must.Alike(t, o.Bare, bare)
 	empty, err := hw.ParseOverrides("hw.json", []byte(" {} \n"))
 	if err != nil || len(empty.ByArch)+len(empty.Bare) != 0 {
 		t.Errorf("{}: %v, %v", empty, err)
@@ -45,13 +40,9 @@ func TestOverridesFor(t *testing.T) {
 		"sm90": {"a": 1, "b": 1, "c": 1}, "sm90@h200": {"b": 2, "c": 2}, "sm90@h100": {"a": 9}, "sm89": {"a": 8}, "c": 3
 	}`)))(t)
 	h200 := map[string]hw.OverrideValue{"a": {Value: 1}, "b": {Value: 2}, "c": {Value: 3}}
-	if got := o.For("sm90", "h200"); !maps.Equal(got, h200) {
-		t.Errorf("sm90@h200: %v", got)
-	}
+	must.Alike(t, o.For("sm90", "h200"), h200)
 	mi300x := map[string]hw.OverrideValue{"c": {Value: 3}}
-	if got := o.For("gfx942", "mi300x"); !maps.Equal(got, mi300x) {
-		t.Errorf("gfx942@mi300x: %v", got)
-	}
+	must.Alike(t, o.For("gfx942", "mi300x"), mi300x)
 	if got := (hw.Overrides{}).For("sm90", "h200"); len(got) != 0 {
 		t.Errorf("no overrides: %v", got)
 	}

@@ -91,9 +91,7 @@ func TestParts(t *testing.T) {
 			}
 		}
 	}
-	if got := (measure.Shard{}).Part(make([]unit.Seconds, 3)); !slices.Equal(got, []int{0, 1, 2}) {
-		t.Error(got)
-	}
+	must.Alike(t, (measure.Shard{}).Part(make([]unit.Seconds, 3)), []int{0, 1, 2})
 	if s := (measure.Shard{Index: 2, Of: 4}); s.String() != "2/4" {
 		t.Error(s)
 	}

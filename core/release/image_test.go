@@ -49,9 +49,7 @@ func TestImageCopiesWhatItIsGiven(t *testing.T) {
 	}
 	slices.Sort(given)
 	slices.Sort(copied)
-	if !slices.Equal(copied, given) {
-		t.Errorf("%s copies %v, and is given %v", image.Dockerfile, copied, given)
-	}
+	must.Alike(t, copied, given, image.Dockerfile)
 }
 
 func read(t *testing.T, name string) []byte {

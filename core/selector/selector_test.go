@@ -73,9 +73,7 @@ func TestBitEqualTotalsGoByIntensityThenCandidateOrder(t *testing.T) {
 		cycles: []float64{50, 100, 100, 200, 200},
 	}
 	// Candidates 1 and 2 tie in both. Candidate 4 has the higher intensity of the second tie.
-	if got := indices(ranked(t, a, 0)); !slices.Equal(got, []int{0, 1, 2, 4, 3}) {
-		t.Errorf("order %v", got)
-	}
+	must.Alike(t, indices(ranked(t, a, 0)), []int{0, 1, 2, 4, 3})
 }
 
 func TestWindowReordersTheLeadingGroupOnly(t *testing.T) {
@@ -93,9 +91,7 @@ func TestWindowReordersTheLeadingGroupOnly(t *testing.T) {
 		cycles: []float64{100, 100.5, 100.9, 100.2, 101, 300, 301},
 	}
 	want := []int{2, 1, 3, 0, 4, 5, 6}
-	if got := indices(ranked(t, a, 0)); !slices.Equal(got, want) {
-		t.Errorf("order %v, want %v", got, want)
-	}
+	must.Alike(t, indices(ranked(t, a, 0)), want)
 }
 
 // The top-k list is a prefix of the full list, for both kinds of order, with many ties.

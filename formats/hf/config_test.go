@@ -3,7 +3,6 @@ package hf
 import (
 	"fmt"
 	"github.com/origami-gemm/origami/internal/testing/must"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -46,9 +45,7 @@ func TestLayers(t *testing.T) {
 		for _, l := range list {
 			got = append(got, fmt.Sprintf("%dx%d", l.N, l.K))
 		}
-		if !slices.Equal(got, strings.Fields(c.want)) {
-			t.Errorf("%s on %d: %v, want %s", c.name, c.tp, got, c.want)
-		}
+		must.Alike(t, got, strings.Fields(c.want), c.name, c.tp, c.want)
 	}
 }
 

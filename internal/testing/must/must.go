@@ -3,6 +3,7 @@ package must
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -59,5 +60,13 @@ func Equal[V comparable](t testing.TB, got, want V, about ...any) {
 	t.Helper()
 	if got != want {
 		t.Error(append(about, fmt.Sprintf("%v, want %v", got, want))...)
+	}
+}
+
+// Alike is Equal for what cannot be compared by ==: lists, maps and what points to others.
+func Alike(t testing.TB, got, want any, about ...any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Error(append(about, fmt.Sprintf("%+v, want %+v", got, want))...)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 )
 
-// File reads nodes of one file. Its methods end the reading where the file is wrong: with a panic of a mistake that Read
-// recovers, as in the parser of text/template.
+// File reads nodes of one file. Its methods end the reading where the file is wrong: with a panic of a mistake that
+// Read recovers, as in the parser of text/template.
 type File struct {
 	name string
 	// most is how many nodes may be parsed, and how many may be read; left is how many may still be read. Aliases of

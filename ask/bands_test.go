@@ -41,14 +41,11 @@ func TestBands(t *testing.T) {
 		bands := must.Get(ask.BandsOf(t.Context(), wgmma, space, layer(high, nk[0], nk[1]), ask.Range{Low: low}, library))(t)
 		next := low
 		for _, b := range bands.Bands {
-			if b.MLow != next || b.MHigh < b.MLow {
-				t.Errorf("%v: band %d to %d follows %d", nk, b.MLow, b.MHigh, next-1)
-			}
+			must.That(t, b.MLow == next && b.MHigh >= b.MLow, "%v: band %d to %d follows %d", nk, b.MLow, b.MHigh, next-1)
 			next = b.MHigh + 1
 		}
-		if next != high+1 || bands.Kernels > len(bands.Bands) {
-			t.Errorf("%v: %d kernels up to %d", nk, bands.Kernels, next-1)
-		}
+		must.That(t, next == high+1 && bands.Kernels <= len(bands.Bands),
+			"%v: %d kernels up to %d", nk, bands.Kernels, next-1)
 		worst, sum, weights := 0.0, 0.0, 0.0
 		for m := low; m <= high; m += 13 {
 			band := bands.Bands[slices.IndexFunc(bands.Bands, func(b ask.Band) bool { return m <= b.MHigh })]
@@ -72,9 +69,7 @@ func TestBands(t *testing.T) {
 			}
 			if band.Kernel == "wgmma" {
 				r, err := ask.RankAmong(t.Context(), wgmma, "wgmma", p, []gemm.Config{*band.Config})
-				if err != nil || r.Err != nil {
-					t.Fatal(err, r.Err)
-				}
+				must.Need(t, err == nil && r.Err == nil, "%v %v", err, r.Err)
 				loss := float64(r.Seconds(&r.Entries[0]))/best - 1
 				worst, sum, weights = max(worst, loss), sum+loss/float64(m), weights+1/float64(m)
 			}

@@ -21,9 +21,7 @@ func TestGroup(t *testing.T) {
 	}
 	defer func() {
 		fault := fmt.Sprint(recover())
-		if !strings.HasPrefix(fault, "a fault\n") || !strings.Contains(fault, "group_test.go") {
-			t.Error(fault)
-		}
+		must.That(t, strings.HasPrefix(fault, "a fault\n") && strings.Contains(fault, "group_test.go"), "%v", fault)
 		must.Equal(t, done, [3]bool{true, true, true})
 	}()
 	g.Wait()

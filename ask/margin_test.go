@@ -51,8 +51,7 @@ func TestMarginsReplayed(t *testing.T) {
 		mean, worst := replayed(h100.Describe())
 		_, without := replayed(&arch.Description{})
 		t.Logf("%s: %.4f, at worst %.3f, without margins %.3f", set.file, mean, worst, without)
-		if mean < set.mean || worst < set.worst || without > set.without {
-			t.Errorf("%s: %.4f, at worst %.3f, without margins %.3f; want %+v", set.file, mean, worst, without, set)
-		}
+		must.That(t, mean >= set.mean && worst >= set.worst && without <= set.without,
+			"%s: %.4f, at worst %.3f, without margins %.3f; want %+v", set.file, mean, worst, without, set)
 	}
 }

@@ -62,9 +62,7 @@ func TestSameOfAList(t *testing.T) {
 			for _, m := range served {
 				p := layer(m, nk[0], nk[1])
 				r, err := ask.RankAmong(t.Context(), triton, "triton", p, []gemm.Config{c})
-				if err != nil || r.Err != nil {
-					t.Fatal(err, r.Err)
-				}
+				must.Need(t, err == nil && r.Err == nil, "%v %v", err, r.Err)
 				price += (float64(r.Seconds(&r.Entries[0]))/fastest(t, triton, space, p) - 1) / float64(len(served))
 			}
 			if c == one.Config && math.Abs(price-one.MeanPrice) > 1e-9 || price < one.MeanPrice-1e-9 {
@@ -129,9 +127,8 @@ func TestBandsOfAList(t *testing.T) {
 			t.Errorf("%+v", b)
 		}
 	}
-	if !slices.Equal(sizes, []int{1, 16, 4096}) || got.Problem.M != 4096 || got.Same != nil {
-		t.Errorf("%v, %+v", sizes, got)
-	}
+	must.That(t, slices.Equal(sizes, []int{1, 16, 4096}) && got.Problem.M == 4096 && got.Same == nil,
+		"%v, %+v", sizes, got)
 }
 
 // TestInvariantBands: bands of invariant kernels have one order of sums, and their prices are against all kernels.
@@ -155,9 +152,8 @@ func TestInvariantBands(t *testing.T) {
 				t.Errorf("%s, M = %d: %s costs %v, want %v", kernel, b.MLow, b.Config, b.Price.Same, price)
 			}
 		}
-		if math.Abs(got.Same.MeanPrice-mean) > 1e-9 || mean < 0 {
-			t.Errorf("%s: %v, want %v", kernel, got.Same.MeanPrice, mean)
-		}
+		must.That(t, math.Abs(got.Same.MeanPrice-mean) <= 1e-9 && mean >= 0,
+			"%s: %v, want %v", kernel, got.Same.MeanPrice, mean)
 		t.Logf("%s: %s costs %.4f", kernel, got.Same.Text(), mean)
 	}
 }

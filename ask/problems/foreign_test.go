@@ -46,9 +46,7 @@ func TestReadCSVWords(t *testing.T) {
 		default:
 			got = good[0].String()
 		}
-		if !strings.HasPrefix(got, tc.want) {
-			t.Errorf("%q: got %s, want %s…", tc.file, got, tc.want)
-		}
+		must.That(t, strings.HasPrefix(got, tc.want), "%q: got %s, want %s…", tc.file, got, tc.want)
 	}
 }
 
@@ -86,8 +84,6 @@ func TestReadForeign(t *testing.T) {
 		if second.Bad == nil || !strings.HasPrefix(second.Bad.Error(), "p.log:3: products of _grouped_mm are not read") {
 			t.Errorf("got %+v", second)
 		}
-		if end.End == nil {
-			t.Errorf("got %+v", end)
-		}
+		must.That(t, end.End != nil, "got %+v", end)
 	}
 }

@@ -21,9 +21,7 @@ func TestEnumerate(t *testing.T) {
 			}
 		}
 	}
-	if len(got) != len(want) {
-		t.Fatalf("%d configurations, want %d", len(got), len(want))
-	}
+	must.Need(t, len(got) == len(want), "%d configurations, want %d", len(got), len(want))
 	for i := range want {
 		must.Equal(t, got[i], want[i], i)
 	}

@@ -25,9 +25,7 @@ func TestFind(t *testing.T) {
 		"Acme Fast H200 SXM": "first sm90@h200",
 	} {
 		m, err := Find(manifests, name)
-		if err != nil || m.Manifest.Name+" "+m.ID() != want {
-			t.Errorf("%s: %+v, %v; want %s", name, m, err, want)
-		}
+		must.That(t, err == nil && m.Manifest.Name+" "+m.ID() == want, "%s: %+v, %v; want %s", name, m, err, want)
 	}
 	for name, want := range map[string]string{
 		"sm91":        `unknown architecture "sm91"; did you mean sm90`,

@@ -128,9 +128,7 @@ func TestScope(t *testing.T) {
 			split = 1
 		}
 		low, high, ok := d.Scope(kernel, &p, split).Interval(arch.Estimate{Bound: arch.BoundCompute}, seconds)
-		if low != tc.low || high != tc.high || ok != (tc.low > 0) {
-			t.Errorf("%s: from %v to %v, %v", name, low, high, ok)
-		}
+		must.That(t, low == tc.low && high == tc.high && ok == (tc.low > 0), "%s: from %v to %v, %v", name, low, high, ok)
 		must.Alike(t, d.Outside(kernel, &p, split), tc.outside, name)
 	}
 }
@@ -176,9 +174,8 @@ func TestInSample(t *testing.T) {
 	}}
 	p := gemm.New(1, 2, 3)
 	p.Out, p.LDA = gemm.FP16, 3
-	if !d.InSample(p, "one") || !d.InSample(p, "other") {
-		t.Error("a default that is written out makes it another problem")
-	}
+	must.That(t, d.InSample(p, "one") && d.InSample(p, "other"),
+		"a default that is written out makes it another problem")
 	if p.K = 4; d.InSample(p, "one") {
 		t.Error("another problem is in-sample")
 	}
@@ -241,9 +238,8 @@ func TestEvidence(t *testing.T) {
 	} {
 		s := c.d.Scope(c.kernel, &c.p, 1)
 		_, high, ok := s.Interval(arch.Estimate{Bound: arch.BoundCompute}, 1)
-		if s.Evidence != c.want || high != c.high || !ok || s.Checked() != (c.want == arch.EvidenceChecked) {
-			t.Errorf("%s %v: %s to %v, want %s to %v", c.kernel, c.p, s.Evidence, high, c.want, c.high)
-		}
+		must.That(t, s.Evidence == c.want && high == c.high && ok && s.Checked() == (c.want == arch.EvidenceChecked),
+			"%s %v: %s to %v, want %s to %v", c.kernel, c.p, s.Evidence, high, c.want, c.high)
 	}
 	for i, want := range map[int]arch.Evidence{
 		0: arch.EvidenceChecked, 2: arch.EvidenceSister, 3: arch.EvidenceUnchecked,
@@ -252,9 +248,8 @@ func TestEvidence(t *testing.T) {
 		must.Equal(t, d.EvidenceOf(u), want, i)
 		without := *u
 		without.Ranges = nil
-		if d.EvidenceOf(&without) != arch.EvidenceUnchecked || overridden.EvidenceOf(u) != arch.EvidenceUnchecked {
-			t.Errorf("uncertainty %d without ranges, or of other hardware, counts", i)
-		}
+		must.That(t, d.EvidenceOf(&without) == arch.EvidenceUnchecked && overridden.EvidenceOf(u) == arch.EvidenceUnchecked,
+			"uncertainty %d without ranges, or of other hardware, counts", i)
 	}
 	if !d.HasUncertainty("tiled") || d.HasUncertainty("other") || !d.HasElsewhere("other") || d.HasElsewhere("none") {
 		t.Error("uncertainties are found that are not there")

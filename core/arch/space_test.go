@@ -64,9 +64,7 @@ func TestUnknownOfAFamily(t *testing.T) {
 	own := Space{Kernel: "opaque", BlockM: []int{64}, BlockN: []int{64, 128}, BlockK: []int{64},
 		NumWarps: Unknown, NumStages: Unknown, SplitK: []int{1, 2}}
 	all, err := Space{BlockN: []int{32}}.Enumerate(own)
-	if err != nil || len(all) != 2 || all[1].String() != "64x32x64 k2" {
-		t.Fatalf("%v, %v", all, err)
-	}
+	must.Need(t, err == nil && len(all) == 2 && all[1].String() == "64x32x64 k2", "%v, %v", all, err)
 	d := Description{Kernels: []string{"opaque", "open"}, Families: []Family{{Name: "opaque", Opaque: true}}}
 	c := all[0]
 	must.Do(t, d.CheckConfig(&c))
@@ -101,9 +99,7 @@ func TestInvariantTrees(t *testing.T) {
 		"64x32x16,w4,s2,k4,tree=2": false, "64x32x16,w4,s2,k3,tree=8": false, "64x32x16,w4,s2,k2": false,
 	} {
 		c, err := gemm.ParseConfig(text, gemm.Config{SplitK: 1}, axes...)
-		if err != nil || sums.Has(&c, axes) != invariant {
-			t.Errorf("%s: %v", text, err)
-		}
+		must.That(t, err == nil && sums.Has(&c, axes) == invariant, "%s: %v", text, err)
 	}
 }
 
@@ -116,9 +112,8 @@ func TestInvariant(t *testing.T) {
 	s, same, err := d.Invariant(Space{Kernel: "ordered", BlockM: []int{32, 64, 256}, NumWarps: []int{4}})
 	want := Space{Kernel: "ordered", BlockM: []int{64}, NumWarps: []int{4}, SplitK: []int{1},
 		Axes: []AxisValues{{Name: "skew", Values: []string{"0"}}}}
-	if err != nil || !reflect.DeepEqual(s, want) || !slices.Equal(same, []string{"block_k"}) {
-		t.Errorf("%+v, %v, %v", s, same, err)
-	}
+	must.That(t, err == nil && reflect.DeepEqual(s, want) && slices.Equal(same, []string{"block_k"}),
+		"%+v, %v, %v", s, same, err)
 	for want, space := range map[string]Space{
 		"with split_k of 2, 4 the order of sums depends on M; leave it out, or give 1": {
 			Kernel: "ordered", SplitK: []int{2, 4},
@@ -138,9 +133,7 @@ func TestInvariant(t *testing.T) {
 		"64x32x16,w4,s2,k2,skew=0": false,
 	} {
 		c, err := gemm.ParseConfig(text, gemm.Config{}, axes...)
-		if err != nil || sums.Has(&c, axes) != invariant {
-			t.Errorf("%s: %v", text, err)
-		}
+		must.That(t, err == nil && sums.Has(&c, axes) == invariant, "%s: %v", text, err)
 	}
 	d.Families[1].Sums.Same = []string{"blockk"}
 	must.Fail(t, d.CheckFamilies(), `unknown axis "blockk"`)

@@ -87,9 +87,7 @@ func TestValueOfProbe(t *testing.T) {
 	round := Round{Work: 12, Readings: []exec.Reading{
 		{Sample: exec.Sample{Time: 1, Clock: 5}, Counters: []uint64{8, 4, 2}}}}
 	v := p.Values(map[string][]Round{"a": {round, round, round}})["a"]
-	if v.Refused != "" || v.Value != 3 || v.Clock != 2e9 {
-		t.Errorf("%+v", v)
-	}
+	must.That(t, v.Refused == "" && v.Value == 3 && v.Clock == 2e9, "%+v", v)
 	round.Readings[0].Counters = nil // as in records of another program
 	if v = p.Values(map[string][]Round{"a": {round, round, round}})["a"]; v.Refused == "" || v.Clock != 5 {
 		t.Errorf("%+v", v)
@@ -138,9 +136,7 @@ func TestUnstable(t *testing.T) {
 	v := plan.Values(s.Rounds)
 	for name, reason := range map[string]string{"moves": "the clock moved between 0.1111 and 0.1429 GHz",
 		"other": "something else"} {
-		if !strings.Contains(v[name].Refused, reason) {
-			t.Errorf("%s: %q", name, v[name].Refused)
-		}
+		must.That(t, strings.Contains(v[name].Refused, reason), "%s: %q", name, v[name].Refused)
 	}
 	if got := v["settles"]; got.Refused != "" || got.Value != 5 || got.Spread != 0 || got.Rounds != 6 {
 		t.Errorf("settles: %+v", got)
@@ -148,9 +144,7 @@ func TestUnstable(t *testing.T) {
 	var names []string
 	for _, n := range numbersOf(t, plan, s.Rounds) {
 		names = append(names, n.Name)
-		if n.Date != "2026-11-22" || n.Clock != 1e9 {
-			t.Errorf("%+v", n)
-		}
+		must.That(t, n.Date == "2026-11-22" && n.Clock == 1e9, "%+v", n)
 	}
 	must.Alike(t, names, []string{"steady", "settles"})
 	for i := range s.Rounds["other"] {
@@ -195,9 +189,7 @@ func TestContinue(t *testing.T) {
 		d.fail = nil
 		s = &Session{Plan: plan, Runner: d, Environment: d.environment, Keep: keep, Rounds: again.Rounds}
 		must.Get(s.Run(t.Context()))(t)
-		if d.calls["a"] != MinRounds || d.calls["b"] != MinRounds {
-			t.Errorf("ended at %d: %v", ends, d.calls)
-		}
+		must.That(t, d.calls["a"] == MinRounds && d.calls["b"] == MinRounds, "ended at %d: %v", ends, d.calls)
 		replayed := must.Get(ReadRecords("f", strings.NewReader(string(text))))(t)
 		want := numbersOf(t, plan, s.Rounds)
 		if got := numbersOf(t, plan, replayed.Rounds); len(got) != 2 || !reflect.DeepEqual(got, want) {
@@ -218,9 +210,8 @@ func TestRefusedByDevice(t *testing.T) {
 	plan := probes("a", "b")
 	s := &Session{Plan: plan, Runner: d, Environment: d.environment, Keep: func(*Probe, Round) error { return nil }}
 	refused, err := s.Run(t.Context())
-	if err != nil || refused["a"] != "too little memory" || len(refused) != 1 || d.calls["a"] != 0 {
-		t.Error(refused, err, d.calls)
-	}
+	must.That(t, err == nil && refused["a"] == "too little memory" && len(refused) == 1 && d.calls["a"] == 0,
+		"%v %v %v", refused, err, d.calls)
 	if got := numbersOf(t, plan, s.Rounds); len(got) != 1 || got[0].Name != "b" {
 		t.Error(got)
 	}
@@ -275,8 +266,7 @@ func FuzzRecords(f *testing.F) {
 		}
 		again, err := ReadRecords("f", strings.NewReader(string(out)))
 		r.Torn = 0
-		if err != nil || !reflect.DeepEqual(r.Rounds, again.Rounds) || r.Device.Name != again.Device.Name {
-			t.Errorf("%+v became %+v: %v", r, again, err)
-		}
+		must.That(t, err == nil && reflect.DeepEqual(r.Rounds, again.Rounds) && r.Device.Name == again.Device.Name,
+			"%+v became %+v: %v", r, again, err)
 	})
 }

@@ -94,9 +94,7 @@ func TestMeasurementsAreBounded(t *testing.T) {
 		must.Do(t, d.Full(d.most-i))
 		must.Do(t, add(i))
 	}
-	if d.Full(0) != nil || d.Full(1) == nil {
-		t.Error("it is not full when it is")
-	}
+	must.That(t, d.Full(0) == nil && d.Full(1) != nil, "it is not full when it is")
 	if err := add(d.most); diag.KindOf(err) != diag.Input ||
 		!strings.HasPrefix(err.Error(), "there are more than 1000 measurements, the most of a data set; ") {
 		t.Errorf("got %v", err)

@@ -70,13 +70,9 @@ func TestLine(t *testing.T) {
 		Detail: "hung"}
 	for name, m := range map[string]Measurement{"full": full(), "wrong": wrong, "library": library} {
 		line := text(t, toy, m)
-		if strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {
-			t.Errorf("%s is not one line: %q", name, line)
-		}
+		must.That(t, strings.Count(line, "\n") == 1 && strings.HasSuffix(line, "\n"), "%s is not one line: %q", name, line)
 		c, got, err := ParseLine([]byte(strings.TrimSuffix(line, "\n")))
-		if err != nil || c != toy {
-			t.Errorf("%s: %v, %+v", name, err, c)
-		}
+		must.That(t, err == nil && c == toy, "%s: %v, %+v", name, err, c)
 		if m.Samples == nil {
 			m.Samples = []unit.Seconds{}
 		}
@@ -134,9 +130,7 @@ func TestBadLines(t *testing.T) {
 		`status ok has no fa`:  {`"status":"ok"`, `"status":"ok","fault":"kernel"`},
 	} {
 		line := strings.Replace(good, change[0], change[1], 1)
-		if line == good {
-			t.Fatalf("%s changes nothing in %s", change[0], good)
-		}
+		must.Need(t, line != good, "%s changes nothing in %s", change[0], good)
 		if _, _, err := ParseLine([]byte(line)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -266,9 +260,7 @@ func TestBrokenLines(t *testing.T) {
 		}
 		d, truncated, err := Recover("here", files)
 		if !c.truncated {
-			if d != nil || err == nil {
-				t.Errorf("recovered %s: %v, %v", want, d, err)
-			}
+			must.That(t, d == nil && err != nil, "recovered %s: %v, %v", want, d, err)
 			continue
 		}
 		if err != nil || truncated == nil || truncated.Keep != int64(last) || d.Len() != 5 ||
@@ -348,13 +340,9 @@ func FuzzLine(f *testing.F) {
 		again, err := AppendLine(nil, c, &m)
 		must.Do(t, err)
 		c2, m2, err := ParseLine(bytes.TrimSuffix(again, []byte("\n")))
-		if err != nil || c2 != c {
-			t.Fatalf("%s becomes %s: %v", line, again, err)
-		}
+		must.Need(t, err == nil && c2 == c, "%s becomes %s: %v", line, again, err)
 		third, err := AppendLine(nil, c2, &m2)
-		if err != nil || !bytes.Equal(again, third) {
-			t.Fatalf("%s becomes %s: %v", again, third, err)
-		}
+		must.Need(t, err == nil && bytes.Equal(again, third), "%s becomes %s: %v", again, third, err)
 	})
 }
 
@@ -398,13 +386,9 @@ func TestLineWithNamedAxes(t *testing.T) {
 		t.Error(line)
 	}
 	line := text(t, toy, named)
-	if !strings.Contains(line, numbers+`,"axes":{"cluster":"2x1","schedule":"ping-pong"}},`) {
-		t.Error(line)
-	}
+	must.That(t, strings.Contains(line, numbers+`,"axes":{"cluster":"2x1","schedule":"ping-pong"}},`), "%v", line)
 	_, got, err := ParseLine([]byte(line))
-	if err != nil || got.Config != named.Config {
-		t.Errorf("%s, %v, want %s", got.Config, err, named.Config)
-	}
+	must.That(t, err == nil && got.Config == named.Config, "%s, %v, want %s", got.Config, err, named.Config)
 	d := New("here", toy)
 	for _, m := range []Measurement{plain, named} {
 		must.Do(t, d.Add(m))

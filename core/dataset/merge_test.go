@@ -208,9 +208,7 @@ func TestMergeLiar(t *testing.T) {
 	} {
 		for _, list := range [][]*Dataset{{a, liar, x.third}, {x.third, liar, a}, {liar, a, x.third}} {
 			m, err := Merge("all", nil, list)
-			if (err != nil) != x.fails {
-				t.Fatalf("%s: %v", name, err)
-			}
+			must.Need(t, (err != nil) == x.fails, "%s: %v", name, err)
 			if err != nil {
 				continue
 			}
@@ -239,9 +237,8 @@ func TestCheckLines(t *testing.T) {
 		t.Fatal(string(line), err)
 	}
 	_, again, err := ParseLine(bytes.TrimSpace(line))
-	if err != nil || again.Phase != Check || again.GPU != "3" || !slices.Equal(again.Samples, m.Samples) {
-		t.Error(again, err)
-	}
+	must.That(t, err == nil && again.Phase == Check && again.GPU == "3" && slices.Equal(again.Samples, m.Samples),
+		"%v %v", again, err)
 	d := New("a", mergeConditions)
 	for range 2 {
 		must.Do(t, d.Add(m))

@@ -118,9 +118,7 @@ func TestManyRows(t *testing.T) {
 	}
 	step(t, "merge", rows, func() {
 		merged, err := Merge("there", nil, []*Dataset{d})
-		if err != nil || merged.Len() != d.Len() {
-			t.Fatal(err)
-		}
+		must.Need(t, err == nil && merged.Len() == d.Len(), "%v", err)
 	})
 }
 

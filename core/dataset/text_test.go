@@ -39,9 +39,8 @@ func TestBound(t *testing.T) {
 	if line := text(t, toy, m); len(line) > 20<<10 || !strings.Contains(line, ` …"`) {
 		t.Errorf("the line has %d bytes", len(line))
 	}
-	if len(before.Driver) != len(long) || len(before.ThrottleReasons[0]) != 300 {
-		t.Error("the executor's own data is changed")
-	}
+	must.That(t, len(before.Driver) == len(long) && len(before.ThrottleReasons[0]) == 300,
+		"the executor's own data is changed")
 	m = full()
 	m.Bound()
 	if got, want := text(t, toy, m), text(t, toy, full()); got != want {
@@ -97,9 +96,7 @@ func FuzzWrite(f *testing.F) {
 			m.SetSamples(nil)
 		}
 		m.Bound()
-		if !utf8.ValidString(m.Detail + m.Host + m.Numerics.Reference) {
-			t.Fatalf("%q", m.Detail)
-		}
+		must.Need(t, utf8.ValidString(m.Detail+m.Host+m.Numerics.Reference), "%q", m.Detail)
 		line, err := AppendLine(nil, c, &m)
 		if err != nil {
 			return // a number that cannot be
@@ -108,9 +105,7 @@ func FuzzWrite(f *testing.F) {
 		d.Source, d.Software = "a fuzz test", Text(words, MaxName)
 		description := must.Get(AppendDescription(nil, d))(t)
 		got, err := Read("here", fstest.MapFS{DescriptionFile: {Data: description}, Log: {Data: line}})
-		if err != nil || got.Len() != 1 || got.Conditions != c {
-			t.Fatalf("%s and %s: %v", description, line, err)
-		}
+		must.Need(t, err == nil && got.Len() == 1 && got.Conditions == c, "%s and %s: %v", description, line, err)
 		if again, err := AppendLine(nil, c, got.measurements.at(0)); err != nil || !bytes.Equal(again, line) {
 			t.Fatalf("%s becomes %s: %v", line, again, err)
 		}

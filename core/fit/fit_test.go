@@ -82,9 +82,8 @@ func TestRun(t *testing.T) {
 	if math.Abs(got.Values["launch"]/3000-1) > 0.02 || math.Abs(got.Values["step"]/25-1) > 0.02 || !got.Converged {
 		t.Errorf("found %+v", got)
 	}
-	if first.Steps != 1 || first.Converged || got.Steps < 2 || first.Loss <= got.Loss {
-		t.Errorf("a loss of %v after a step, and of %v after %d", first.Loss, got.Loss, got.Steps)
-	}
+	must.That(t, first.Steps == 1 && !first.Converged && got.Steps >= 2 && first.Loss > got.Loss,
+		"a loss of %v after a step, and of %v after %d", first.Loss, got.Loss, got.Steps)
 }
 
 // Bounds hold, a quantity that is not fitted stays where it is, and problems that do not count change nothing.
@@ -92,14 +91,11 @@ func TestOptions(t *testing.T) {
 	narrow := []fit.Quantity{{Name: "step", Low: 1, High: 20}}
 	start := map[string]float64{"launch": 3000, "step": 2}
 	got, err := fit.Run(t.Context(), times(t), model, narrow, fit.Options{Start: start})
-	if err != nil || got.Values["step"] != 20 || got.Values["launch"] != 3000 {
-		t.Errorf("found %+v, %v", got, err)
-	}
+	must.That(t, err == nil && got.Values["step"] == 20 && got.Values["launch"] == 3000, "found %+v, %v", got, err)
 	tame := func(i int) bool { return i != 1 }
 	exact, err := fit.Run(t.Context(), times(t), model, quantities, fit.Options{Use: tame})
-	if err != nil || math.Abs(exact.Values["step"]/25-1) > 1e-3 || exact.Loss > 1e-6 {
-		t.Errorf("without the wild time found %+v, %v", exact, err)
-	}
+	must.That(t, err == nil && math.Abs(exact.Values["step"]/25-1) <= 1e-3 && exact.Loss <= 1e-6,
+		"without the wild time found %+v, %v", exact, err)
 }
 
 func TestMistakes(t *testing.T) {
@@ -188,29 +184,21 @@ func TestAdopt(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	for _, q := range a.Quantities[:2] {
-		if !(q.FoldLow <= q.New && q.New <= q.FoldHigh*1.01) || q.Error > 0.5 {
-			t.Errorf("%+v", q)
-		}
+		must.That(t, q.FoldLow <= q.New && q.New <= q.FoldHigh*1.01 && q.Error <= 0.5, "%+v", q)
 	}
 	if spare := a.Quantities[2]; spare.New != spare.Value || spare.Kept != "no time depends on it" {
 		t.Errorf("%+v", spare)
 	}
-	if stages == 0 || last.Done != last.Total {
-		t.Errorf("%d stages, the last %+v", stages, last)
-	}
+	must.That(t, stages != 0 && last.Done == last.Total, "%d stages, the last %+v", stages, last)
 }
 
 // Times of the device that the model is of change nothing, whatever their scatter.
 func TestAdoptNothing(t *testing.T) {
 	base := line{launch: 3000, step: 25}
 	a := must.Get(fit.Adopt(t.Context(), device(t, 3000, 25, 20), base, base, nil))(t)
-	if a.Refused == "" || len(adopted(a)) != 0 {
-		t.Errorf("%+v", a)
-	}
+	must.That(t, a.Refused != "" && len(adopted(a)) == 0, "%+v", a)
 	for _, q := range a.Quantities {
-		if q.New != q.Value || q.Kept == "" {
-			t.Errorf("%+v", q)
-		}
+		must.That(t, q.New == q.Value && q.Kept != "", "%+v", q)
 	}
 }
 
@@ -239,9 +227,7 @@ func TestAddAgain(t *testing.T) {
 	base := line{launch: 1000, step: 10}
 	want := must.Get(fit.Adopt(t.Context(), device(t, 3000, 25, 20), base, base, nil))(t)
 	got, err := fit.Adopt(t.Context(), sweeps(t, 3000, 25, 20, 2), base, base, nil)
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, %v, want %+v", got, err, want)
-	}
+	must.That(t, err == nil && reflect.DeepEqual(got, want), "%+v, %v, want %+v", got, err, want)
 }
 
 // adopted are the new values of the quantities that are adopted.

@@ -21,9 +21,8 @@ func TestExprString(t *testing.T) {
 	} {
 		e := must.Get(Parse(f))(t)
 		again, err := Parse(e.String())
-		if e.String() != want || err != nil || !reflect.DeepEqual(e, again) {
-			t.Errorf("%s is written %s, want %s (%v)", f, e, want, err)
-		}
+		must.That(t, e.String() == want && err == nil && reflect.DeepEqual(e, again),
+			"%s is written %s, want %s (%v)", f, e, want, err)
 	}
 }
 

@@ -74,9 +74,8 @@ func TestProgramIsEval(t *testing.T) {
 			values := Values(&machine, problem, c, row)
 			for i, term := range machine.Terms {
 				want, err := Eval(term.Formula, values)
-				if err != nil || math.Float64bits(row[i]) != math.Float64bits(want) {
-					t.Errorf("%s of %s for %s: %v, want %v (%v)", term.Name, c, problem, row[i], want, err)
-				}
+				must.That(t, err == nil && math.Float64bits(row[i]) == math.Float64bits(want),
+					"%s of %s for %s: %v, want %v (%v)", term.Name, c, problem, row[i], want, err)
 			}
 		}
 	}
@@ -98,9 +97,8 @@ func TestProgramKnowsDependencies(t *testing.T) {
 	must.Equal(t, p.Frame()[slots[7]], 1024+2+math.Sqrt(0.3)+1)
 	before := len(p.Steps(everything).steps)
 	again, err := p.Compile("cdiv(m, block_m)*cdiv(n, block_n)*batch")
-	if err != nil || again != slots[0] || len(p.Steps(everything).steps) != before {
-		t.Errorf("the same formula again is computed again: %v", err)
-	}
+	must.That(t, err == nil && again == slots[0] && len(p.Steps(everything).steps) == before,
+		"the same formula again is computed again: %v", err)
 	must.Equal(t, len(p.Steps(func(d Deps) bool { return d&OnConfig == 0 }).steps), 0)
 }
 

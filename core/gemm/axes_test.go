@@ -35,13 +35,9 @@ func with(t *testing.T, c gemm.Config, pairs ...string) gemm.Config {
 func TestAxesAreCanonical(t *testing.T) {
 	a := with(t, plain, "cluster", "2x1", "vector", "8")
 	b := with(t, plain, "vector", "2", "vector", "8", "cluster", "2x1")
-	if a != b || map[gemm.Config]bool{a: true}[b] != true {
-		t.Errorf("%s and %s differ", a, b)
-	}
+	must.That(t, a == b && map[gemm.Config]bool{a: true}[b], "%s and %s differ", a, b)
 	must.Equal(t, with(t, a, "cluster", "1x1", "vector", "4"), plain)
-	if a == plain || a == with(t, plain, "cluster", "2x1") {
-		t.Errorf("%s is as good as without its axes", a)
-	}
+	must.That(t, a != plain && a != with(t, plain, "cluster", "2x1"), "%s is as good as without its axes", a)
 	if got := declared[1].Number(a.Axes)*100 + declared[1].Number(plain.Axes)*10 + declared[0].Number(a.Axes); got != 841 {
 		t.Errorf("the numbers are %d, want 8, 4 and 1", got)
 	}
@@ -56,16 +52,13 @@ func TestConfigWithAxesRoundTrips(t *testing.T) {
 	text, err := json.Marshal(c)
 	want := `{"block_m":128,"block_n":256,"block_k":64,"group_m":8,"num_warps":8,"num_stages":3,"split_k":1,` +
 		`"axes":{"cluster":"4x1","vector":"8"}}`
-	if err != nil || string(text) != want {
-		t.Errorf("%s, %v, want %s", text, err, want)
-	}
+	must.That(t, err == nil && string(text) == want, "%s, %v, want %s", text, err, want)
 	back := gemm.Config{Kernel: "triton"}
 	if err := json.Unmarshal([]byte(strings.ReplaceAll(want, ",", " ,\n")), &back); err != nil || back != c {
 		t.Errorf("%s reads back as %s, %v", text, back, err)
 	}
-	if c.Validate(declared...) != nil || c.ValidateNumbers() != nil || plain.Validate(declared...) != nil {
-		t.Errorf("%s or %s is not valid", c, plain)
-	}
+	must.That(t, c.Validate(declared...) == nil && c.ValidateNumbers() == nil && plain.Validate(declared...) == nil,
+		"%s or %s is not valid", c, plain)
 }
 
 // Numbers and SetNumbers have every field of Fields, and JSON their names.
@@ -136,9 +129,8 @@ func TestMistakesInAxes(t *testing.T) {
 		`the axis x has no value "b"`: gemm.CheckAxes([]gemm.Axis{{Name: "x", Type: gemm.Enumeration,
 			Values: []string{"a"}, Default: "b"}}),
 	} {
-		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v, want %q", err, says)
-		}
+		must.That(t, err != nil && strings.Contains(err.Error(), says) && !strings.Contains(err.Error(), "\n"),
+			"%v, want %q", err, says)
 	}
 	for _, err := range []error{named.Validate(), parse("vector=four", declared...), one("", "")} {
 		must.Equal(t, diag.KindOf(err), diag.Input, err)
@@ -152,9 +144,7 @@ func TestPlainConfigurationsAllocateNothing(t *testing.T) {
 	c := plain
 	must.Equal(t, testing.AllocsPerRun(100, func() {
 		d := c
-		if d != plain || d.Validate() != nil || d.Validate(declared...) != nil || seen[d] != 1 {
-			t.Fatal("lost")
-		}
+		must.Need(t, d == plain && d.Validate() == nil && d.Validate(declared...) == nil && seen[d] == 1, "lost")
 	}), 0)
 }
 
@@ -174,8 +164,6 @@ func FuzzConfigJSON(f *testing.F) {
 		if err == nil {
 			err = json.Unmarshal(out, &back)
 		}
-		if err != nil || back != c {
-			t.Errorf("%s is %+v, written as %s and read as %+v, %v", text, c, out, back, err)
-		}
+		must.That(t, err == nil && back == c, "%s is %+v, written as %s and read as %+v, %v", text, c, out, back, err)
 	})
 }

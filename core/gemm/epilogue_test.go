@@ -14,9 +14,7 @@ func TestEpilogues(t *testing.T) {
 	for _, e := range Epilogues() {
 		names += " " + e.String()
 		back, err := ParseEpilogue(e.String())
-		if err != nil || back != e {
-			t.Errorf("%s comes back as %v, %v", e, back, err)
-		}
+		must.That(t, err == nil && back == e, "%s comes back as %v, %v", e, back, err)
 		p := New(8, 16, 8)
 		p.Epilogue = e
 		var r Record
@@ -34,9 +32,7 @@ func TestEpilogues(t *testing.T) {
 		"relu", "relu2", "quick_gelu", "silu_gated", "bias", "bias+gelu", "bias_fp32+silu", "residual", "bias_fp32+gelu_tanh+residual", "scales",
 		"scales+relu", "scales+bias", "scales+bias_fp32+silu_gated+residual",
 	} {
-		if !slices.Contains(list, name) {
-			t.Errorf("%s is missing in %s", name, names)
-		}
+		must.That(t, slices.Contains(list, name), "%s is missing in %s", name, names)
 	}
 	if want := 10*3*2*2 - 1; len(list) != want || len(slices.Compact(slices.Sorted(slices.Values(list)))) != want {
 		t.Errorf("%d names, want %d: %s", len(list), want, names)

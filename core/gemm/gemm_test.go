@@ -15,21 +15,15 @@ import (
 func TestNewIsValidAndRowMajor(t *testing.T) {
 	p := gemm.New(2048, 1024, 512)
 	must.Do(t, p.Validate())
-	if p.TransA() || p.TransB() || p.Batch != 1 || p.DType != gemm.FP16 {
-		t.Errorf("%+v", p)
-	}
+	must.That(t, !p.TransA() && !p.TransB() && p.Batch == 1 && p.DType == gemm.FP16, "%+v", p)
 	must.Equal(t, p.String(), "2048x1024x512 fp16")
 	must.Equal(t, p.Flops(), 2*2048*1024*512)
 	p.SetTrans(true, true)
 	p.Batch = 4
-	if p.AMajor != gemm.MajorM || p.BMajor != gemm.MajorK || !p.TransA() || !p.TransB() {
-		t.Errorf("%+v", p)
-	}
+	must.That(t, p.AMajor == gemm.MajorM && p.BMajor == gemm.MajorK && p.TransA() && p.TransB(), "%+v", p)
 	must.Equal(t, p.String(), "2048x1024x512 fp16 batch 4 trans-a trans-b")
 	p.SetTrans(false, false)
-	if p.AMajor != gemm.MajorK || p.BMajor != gemm.MajorN {
-		t.Errorf("%+v", p)
-	}
+	must.That(t, p.AMajor == gemm.MajorK && p.BMajor == gemm.MajorN, "%+v", p)
 }
 
 func TestValidateRefuses(t *testing.T) {
@@ -82,9 +76,7 @@ func TestValidateRefuses(t *testing.T) {
 		c.change(&p)
 		err := p.Validate()
 		must.Refuse(t, err, c.says)
-		if p.Canonical().Validate() == nil {
-			t.Errorf("%+v is valid in its canonical form", p)
-		}
+		must.That(t, p.Canonical().Validate() != nil, "%+v is valid in its canonical form", p)
 	}
 }
 
@@ -119,9 +111,7 @@ func TestValidateLimit(t *testing.T) {
 			}
 		}
 	}
-	if valid < 50 {
-		t.Errorf("only %d sizes were valid: the test checks one side of the limit", valid)
-	}
+	must.That(t, valid >= 50, "only %d sizes were valid: the test checks one side of the limit", valid)
 }
 
 func TestDTypes(t *testing.T) {
@@ -132,18 +122,14 @@ func TestDTypes(t *testing.T) {
 	}
 	for _, d := range gemm.DTypes() {
 		back, err := gemm.ParseDType(d.String())
-		if err != nil || back != d {
-			t.Errorf("ParseDType(%q) = %v, %v", d, back, err)
-		}
+		must.That(t, err == nil && back == d, "ParseDType(%q) = %v, %v", d, back, err)
 		want, ok := bits[d]
 		if !ok || d.Bits() != want[0] || d.Bytes() != want[0]/8 || d.Size(64) != 8*want[0] || d.Output().Bits() != want[1] {
 			t.Errorf("%s has %d bits in, %d out, want %v", d, d.Bits(), d.Output().Bits(), want)
 		}
 		delete(bits, d)
 	}
-	if len(bits) > 0 {
-		t.Errorf("DTypes lacks %v", bits)
-	}
+	must.That(t, len(bits) == 0, "DTypes lacks %v", bits)
 	for _, s := range []string{"", "int999", "fp", "float8", "torch.halves", "f16_c"} {
 		if d, err := gemm.ParseDType(s); err == nil || !strings.Contains(err.Error(), "fp16, bf16") {
 			t.Errorf("ParseDType(%q) = %v, %v", s, d, err)
@@ -231,15 +217,11 @@ func FuzzParseConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		c, err := gemm.ParseConfig(s, base)
 		if err != nil {
-			if diag.KindOf(err) != diag.Input || strings.ContainsAny(err.Error(), "\n\r") {
-				t.Errorf("%q: %v", s, err)
-			}
+			must.That(t, diag.KindOf(err) == diag.Input && !strings.ContainsAny(err.Error(), "\n\r"), "%q: %v", s, err)
 			return
 		}
 		for _, v := range []int{c.BlockM, c.BlockN, c.BlockK, c.GroupM, c.NumWarps, c.NumStages, c.SplitK} {
-			if v < 1 || v > 4096 {
-				t.Fatalf("%q gives %+v", s, c)
-			}
+			must.Need(t, v >= 1 && v <= 4096, "%q gives %+v", s, c)
 		}
 		must.Equal(t, must.Get(gemm.ParseConfig(c.String(), gemm.Config{Kernel: "triton"}))(t), c, s)
 	})
@@ -253,9 +235,7 @@ func TestUnknownNumbers(t *testing.T) {
 	}
 	text, err := json.Marshal(c)
 	want := `{"block_m":128,"block_n":256,"block_k":64,"group_m":null,"num_warps":null,"num_stages":null,"split_k":2}`
-	if err != nil || string(text) != want {
-		t.Errorf("%s, %v", text, err)
-	}
+	must.That(t, err == nil && string(text) == want, "%s, %v", text, err)
 	var read gemm.Config
 	if err := json.Unmarshal(text, &read); err != nil || read != c {
 		t.Errorf("%+v, %v", read, err)
@@ -269,8 +249,6 @@ func TestUnknownNumbers(t *testing.T) {
 		{BlockM: 128, BlockN: 256, BlockK: 64, SplitK: 2, GroupM: 1},
 		{BlockM: 128, BlockN: 256, BlockK: 64},
 	} {
-		if wrong.ValidateKnown() == nil {
-			t.Errorf("%+v is taken", wrong)
-		}
+		must.That(t, wrong.ValidateKnown() != nil, "%+v is taken", wrong)
 	}
 }

@@ -113,9 +113,7 @@ func TestGroupsAreValues(t *testing.T) {
 func TestGroupsAllocateNothing(t *testing.T) {
 	p := grouped(t, 120, 33, 0, 512)
 	if n := testing.AllocsPerRun(100, func() {
-		if p.Validate() != nil || p.Canonical().Groups.Tiles(128) != 6 {
-			t.Fatal("wrong")
-		}
+		must.Need(t, p.Validate() == nil && p.Canonical().Groups.Tiles(128) == 6, "wrong")
 	}); n > 0 {
 		t.Errorf("%v allocations", n)
 	}

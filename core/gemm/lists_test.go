@@ -46,9 +46,7 @@ func TestListsOfTypes(t *testing.T) {
 			continue
 		}
 		for line := range strings.Lines(list.want) {
-			if !strings.Contains(got, line) {
-				t.Errorf("%s lacks the line %q; run make generate", list.file, line)
-			}
+			must.That(t, strings.Contains(got, line), "%s lacks the line %q; run make generate", list.file, line)
 		}
 		must.Equal(t, len(got), len(list.want), list.file)
 	}

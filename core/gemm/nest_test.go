@@ -29,9 +29,8 @@ func TestNests(t *testing.T) {
 	var r Record
 	must.Do(t, json.Unmarshal(text, &r))
 	must.Equal(t, must.Get(r.Problem())(t), p)
-	if !strings.HasSuffix(p.String(), " batch 2 nest "+p.Nest.String()+" alpha 0.5 beta -1") || p.Plain() {
-		t.Error(p)
-	}
+	must.That(t, strings.HasSuffix(p.String(), " batch 2 nest "+p.Nest.String()+" alpha 0.5 beta -1") && !p.Plain(),
+		"%v", p)
 	if flat := p.Flat(); !flat.Plain() || flat.M != 6 {
 		t.Error(flat)
 	}
@@ -79,9 +78,7 @@ func FuzzParseNest(f *testing.F) {
 		}
 		must.Equal(t, must.Get(ParseNest(n.String()))(t), n)
 		for _, x := range n.Indices() {
-			if x.Size < 1 {
-				t.Errorf("%+v", x)
-			}
+			must.That(t, x.Size >= 1, "%+v", x)
 		}
 	})
 }

@@ -29,9 +29,7 @@ func TestParseOverrides(t *testing.T) {
 	bare := map[string]hw.OverrideValue{"hbm_latency_penalty": {Value: 623}, "clock": {Value: 1800, Unit: "MHz"}}
 	must.Alike(t, o.Bare, bare)
 	empty, err := hw.ParseOverrides("hw.json", []byte(" {} \n"))
-	if err != nil || len(empty.ByArch)+len(empty.Bare) != 0 {
-		t.Errorf("{}: %v, %v", empty, err)
-	}
+	must.That(t, err == nil && len(empty.ByArch)+len(empty.Bare) == 0, "{}: %v, %v", empty, err)
 }
 
 // A more specific override replaces a less specific one: architecture, then device, then bare.
@@ -92,9 +90,8 @@ func TestParseOverridesRefuses(t *testing.T) {
 		if !strings.HasPrefix(text, "hw.json:") || strings.ContainsAny(text, "\n\t") || diag.KindOf(err) != diag.Input {
 			t.Errorf("%s: %q is not one line of kind input that starts with the file", c.name, text)
 		}
-		if !strings.Contains(text, `write {"sm89":`) || o.ByArch != nil || o.Bare != nil {
-			t.Errorf("%s: %+v, %q", c.name, o, text)
-		}
+		must.That(t, strings.Contains(text, `write {"sm89":`) && o.ByArch == nil && o.Bare == nil,
+			"%s: %+v, %q", c.name, o, text)
 	}
 }
 

@@ -92,9 +92,7 @@ func TestDecodeSheetRefuses(t *testing.T) {
 		},
 	} {
 		broken := strings.Replace(goodSheet, c.old, c.new, 1)
-		if broken == goodSheet {
-			t.Fatalf("%s: %q is not in the good sheet", c.name, c.old)
-		}
+		must.Need(t, broken != goodSheet, "%s: %q is not in the good sheet", c.name, c.old)
 		s, err := hw.DecodeSheet("sm89.yaml", []byte(broken))
 		if err == nil || s != nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want an error saying %q", c.name, err, c.says)
@@ -111,9 +109,7 @@ func TestDecodeSheetRefuses(t *testing.T) {
 func TestDecodeSheetReportsTheSameFaultEveryTime(t *testing.T) {
 	broken := strings.NewReplacer("source: whitepaper, ", "", "source: gpu-benches, ", "").Replace(goodSheet)
 	_, first := hw.DecodeSheet("sm89.yaml", []byte(broken))
-	if first == nil {
-		t.Fatal("no error")
-	}
+	must.Need(t, first != nil, "no error")
 	for range 50 {
 		if _, err := hw.DecodeSheet("sm89.yaml", []byte(broken)); err == nil || err.Error() != first.Error() {
 			t.Fatalf("%v, then %v", first, err)
@@ -142,28 +138,22 @@ func FuzzDecodeSheet(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := hw.DecodeSheet("fuzz.yaml", data)
 		if err != nil {
-			if s != nil || diag.KindOf(err) != diag.Input || strings.ContainsAny(err.Error(), "\n\r") {
-				t.Fatalf("%v, %q", s, err)
-			}
+			must.Need(t, s == nil && diag.KindOf(err) == diag.Input && !strings.ContainsAny(err.Error(), "\n\r"),
+				"%v, %q", s, err)
 			return
 		}
 		// A decoded sheet has complete provenance. It resolves or returns an error.
 		for tier, numbers := range map[string]map[string]hw.Number{"derived": s.Derived, "calibrated": s.Calibrated} {
 			for name, n := range numbers {
-				if n.Unit == "" || n.Source == "" || n.Method == "" || len(n.Date) != len("2026-02-12") {
-					t.Fatalf("%s.%s: %+v", tier, name, n)
-				}
+				must.Need(t, n.Unit != "" && n.Source != "" && n.Method != "" && len(n.Date) == len("2026-02-12"),
+					"%s.%s: %+v", tier, name, n)
 			}
 		}
 		for _, a := range s.Atoms {
-			if a.M < 1 || a.N < 1 || a.K < 1 || !(a.Cycles > 0) || a.Source == "" {
-				t.Fatalf("%+v", a)
-			}
+			must.Need(t, a.M >= 1 && a.N >= 1 && a.K >= 1 && a.Cycles > 0 && a.Source != "", "%+v", a)
 		}
 		set, err := hw.Resolve(specs, s, nil, nil)
-		if (err == nil) != (len(set) == len(specs)) {
-			t.Fatalf("%v, %v", set, err)
-		}
+		must.Need(t, (err == nil) == (len(set) == len(specs)), "%v, %v", set, err)
 	})
 }
 

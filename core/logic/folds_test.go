@@ -69,9 +69,8 @@ func TestTrials(t *testing.T) {
 	}
 	for _, way := range []Way{BySize, ByModel} {
 		one, three := regretOf(t, trials, 1, way), regretOf(t, trials, 3, way)
-		if !(one.Mean > three.Mean && three.Mean > 0) {
-			t.Errorf("by %q one kernel has the regret %v and three %v", way, one.Mean, three.Mean)
-		}
+		must.That(t, one.Mean > three.Mean && three.Mean > 0,
+			"by %q one kernel has the regret %v and three %v", way, one.Mean, three.Mean)
 	}
 }
 
@@ -143,9 +142,7 @@ func TestTrialsWithoutModel(t *testing.T) {
 	table, _ := tableOfPlaces(3, []float64{1, 1, 1})
 	trials := must.Get(Trials(table, []int{0}, Options{}, 5, func(int) {}))(t)
 	for _, x := range trials {
-		if x.Way == ByModel || x.Way == ByModelOfAll {
-			t.Errorf("without a model there is %q", x.Way)
-		}
+		must.That(t, x.Way != ByModel && x.Way != ByModelOfAll, "without a model there is %q", x.Way)
 	}
 }
 

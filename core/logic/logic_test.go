@@ -50,9 +50,8 @@ func TestLayers(t *testing.T) {
 	table := measured(t)
 	for i, s := range table.Sizes {
 		k, layer := l.Lookup(s)
-		if layer != logic.LayerExact || l.Kernels[k].Name != fastest(table, i) {
-			t.Errorf("%v is answered by %s of %s", s, l.Kernels[k].Name, layer)
-		}
+		must.That(t, layer == logic.LayerExact && l.Kernels[k].Name == fastest(table, i),
+			"%v is answered by %s of %s", s, l.Kernels[k].Name, layer)
 		if k, layer := l.LookupOther(s); layer != logic.LayerRange || l.Kernels[k].Name != fastest(table, i) {
 			t.Errorf("%v is answered by %s of %s", s, l.Kernels[k].Name, layer)
 		}
@@ -89,9 +88,7 @@ func losses(t *testing.T, l *logic.Logic, table *logic.Table, look func(logic.Si
 	sum := 0.0
 	for i, s := range table.Sizes {
 		k, _ := look(s)
-		if k < 0 {
-			t.Fatalf("%v has no answer", s)
-		}
+		must.Need(t, k >= 0, "%v has no answer", s)
 		at := slices.IndexFunc(table.Kernels, func(x logic.Kernel) bool { return x.Name == l.Kernels[k].Name })
 		ratio := table.Times[i][at] / slices.Min(table.Times[i])
 		sum, worst = sum+math.Log(ratio), max(worst, ratio-1)
@@ -115,14 +112,10 @@ func TestLossAndCap(t *testing.T) {
 	for _, most := range []int{5, 4, 3, 2, 1} {
 		l := build(t, logic.Options{Most: most, Fallback: logic.Nearest})
 		mean, _ := losses(t, l, table, l.Lookup)
-		if len(l.Kernels) > most || mean < regret {
-			t.Errorf("%d kernels: %g after %g", most, mean, regret)
-		}
+		must.That(t, len(l.Kernels) <= most && mean >= regret, "%d kernels: %g after %g", most, mean, regret)
 		regret = mean
 	}
-	if regret < 0.3 {
-		t.Errorf("one kernel loses %g", regret)
-	}
+	must.That(t, regret >= 0.3, "one kernel loses %g", regret)
 	if l := build(t, logic.Options{Importance: 1.1}); len(l.Kernels) != 1 {
 		t.Errorf("%d kernels are more important than all together", len(l.Kernels))
 	}
@@ -145,9 +138,7 @@ func TestOnlyKernelStays(t *testing.T) {
 		table.Times[0][k] = math.Inf(1)
 	}
 	l, err := logic.Build(table, logic.Options{Most: 1, Fallback: logic.Model})
-	if err != nil || l.Kernels[0].Config.BlockM != 16 {
-		t.Error(l, err)
-	}
+	must.That(t, err == nil && l.Kernels[0].Config.BlockM == 16, "%v %v", l, err)
 	table.Times[1][0] = math.Inf(1)
 	for k := 2; k < len(table.Kernels); k++ {
 		table.Times[1][k] = math.Inf(1)

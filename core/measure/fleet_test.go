@@ -209,9 +209,7 @@ func TestFleet(t *testing.T) {
 					if most := alone / time.Duration(cards) * 10 / 9; took > most && !raceDetector {
 						t.Errorf("it took %v, and %v alone, where at most %v is expected", took, alone, most)
 					}
-					if len(m.aside) > 0 {
-						t.Error(m.aside)
-					}
+					must.That(t, len(m.aside) == 0, "%v", m.aside)
 				})
 			})
 		}
@@ -321,9 +319,7 @@ func TestFleetAtFirst(t *testing.T) {
 				do(m.cards[0])
 				err := begin(t, m)
 				if name == "wrong" {
-					if err != nil || len(m.aside) != 1 {
-						t.Fatal(err, m.aside)
-					}
+					must.Need(t, err == nil && len(m.aside) == 1, "%v %v", err, m.aside)
 					return
 				}
 				if err == nil || !strings.Contains(err.Error(), "nothing says which of them is right") ||
@@ -362,9 +358,7 @@ func TestFleetHungKernel(t *testing.T) {
 			}
 			must.Get(through(t, m.fleet(t), jobs(t, false)))(t)
 			all := m.log.read(t).All()
-			if len(all) != 24*14 || len(m.aside) > 0 {
-				t.Errorf("%d measurements, set aside: %v", len(all), m.aside)
-			}
+			must.That(t, len(all) == 24*14 && len(m.aside) == 0, "%d measurements, set aside: %v", len(all), m.aside)
 			for _, r := range all {
 				hangs, timeout := r.Problem == work[at] && r.Config.BlockM == 64, r.Status == dataset.Timeout
 				if hangs != timeout || timeout && r.Fault != dataset.FaultKernel {
@@ -457,9 +451,8 @@ func TestFleetRepeats(t *testing.T) {
 		data := m.log.read(t)
 		for _, p := range work {
 			blocks := data.Finals(p)
-			if len(blocks) != 1 || len(blocks[0]) != 3 || !blocks[0][2].Null || blocks[0][0].Config != pair[0] {
-				t.Fatalf("%s: %v", p, blocks)
-			}
+			must.Need(t, len(blocks) == 1 && len(blocks[0]) == 3 && blocks[0][2].Null && blocks[0][0].Config == pair[0],
+				"%s: %v", p, blocks)
 			for _, r := range blocks[0] {
 				if r.GPU != blocks[0][0].GPU || r.Status != dataset.OK {
 					t.Errorf("%s of %s is %s on GPU %s, and the first is on GPU %s", r.Label(), p, r.Status, r.GPU,

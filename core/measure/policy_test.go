@@ -85,9 +85,8 @@ func TestChoose(t *testing.T) {
 			}
 		}
 		got, noise := Choose(block)
-		if got != tc.want || math.Abs(noise-tc.noise) > 1e-12 || math.IsNaN(noise) != math.IsNaN(tc.noise) {
-			t.Errorf("%s: %d with noise %v, want %d with %v", name, got, noise, tc.want, tc.noise)
-		}
+		must.That(t, got == tc.want && !(math.Abs(noise-tc.noise) > 1e-12) && math.IsNaN(noise) == math.IsNaN(tc.noise),
+			"%s: %d with noise %v, want %d with %v", name, got, noise, tc.want, tc.noise)
 	}
 }
 
@@ -110,9 +109,8 @@ func TestTurns(t *testing.T) {
 		[]gemm.Config{config(16), config(32), config(48), config(64)}))(t)
 	want := []dataset.Status{dataset.OK, dataset.OK, dataset.Wrong, dataset.Failed, dataset.OK}
 	for i, m := range block {
-		if m.Status != want[i] || m.Null != (i == 4) || (m.Status == dataset.OK) != (m.Runs >= minRounds) {
-			t.Errorf("arm %d: %s after %d runs, null %v: %s", i, m.Status, m.Runs, m.Null, m.Detail)
-		}
+		must.That(t, m.Status == want[i] && m.Null == (i == 4) && (m.Status == dataset.OK) == (m.Runs >= minRounds),
+			"arm %d: %s after %d runs, null %v: %s", i, m.Status, m.Runs, m.Null, m.Detail)
 	}
 	if choice, noise := Choose(block); choice != 1 || noise != 0 || block[1].Median != 2e-3 {
 		t.Errorf("chose %d at %v with noise %v", choice, block[1].Median, noise)

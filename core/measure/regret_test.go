@@ -51,10 +51,8 @@ func TestExpectedRegretAgainstSimulation(t *testing.T) {
 			// just below.
 			above := WorthMeasuring(tc.times, tc.sigma, regret*1.05)
 			below := WorthMeasuring(tc.times, tc.sigma, regret*0.95)
-			if above > n || below <= n {
-				t.Errorf("%s: at a noise about the regret after %d, %d and %d are worth measuring",
-					tc.name, n, above, below)
-			}
+			must.That(t, above <= n && below > n,
+				"%s: at a noise about the regret after %d, %d and %d are worth measuring", tc.name, n, above, below)
 		}
 	}
 }

@@ -172,14 +172,11 @@ func TestSweep(t *testing.T) {
 				t.Errorf("%d of %s: %v %+v", m, p, ok, got)
 			}
 			unread := m == 32 || m == 64 || m == 96 || m == 112 || m == 160
-			if got.ClockMoved() != (m == 128) || (got.Environment == nil) != unread {
-				t.Errorf("%d of %s: %+v", m, p, got)
-			}
+			must.That(t, got.ClockMoved() == (m == 128) && (got.Environment == nil) == unread, "%d of %s: %+v", m, p, got)
 		}
 		finals := data.Finals(p)
-		if len(finals) != 1 || len(finals[0]) < 6 || len(finals[0][0].Samples) < 10 {
-			t.Errorf("finals of %s: %+v", p, finals)
-		}
+		must.That(t, len(finals) == 1 && len(finals[0]) >= 6 && len(finals[0][0].Samples) >= 10,
+			"finals of %s: %+v", p, finals)
 		row, err := score.Compare(t.Context(), wide{}, data, p)
 		if err != nil || row.Phase != dataset.Final || row.Wrong != 1 || row.Failed != 4 || row.NotBuilt != 1 ||
 			row.Missing != 0 || row.Measured != 8 || !(row.Noise >= 0) ||
@@ -264,9 +261,7 @@ func TestBrokenExecutor(t *testing.T) {
 		return exectest.Fine
 	}
 	err := run(t.Context(), t, x, l)
-	if diag.KindOf(err) != diag.Plugin {
-		t.Fatal(err)
-	}
+	must.Need(t, diag.KindOf(err) == diag.Plugin, "%v", err)
 	data := l.read(t)
 	must.Equal(t, data.Len(), 6)
 	for i, c := range candidates(t, sizes[0])[:6] {
@@ -291,9 +286,8 @@ func TestLostKernels(t *testing.T) {
 	data := l.read(t)
 	for _, p := range sizes {
 		row, err := score.Compare(t.Context(), wide{}, data, p)
-		if err != nil || row.Measured != 14 || row.Failed != 0 || row.Phase != dataset.Final || row.Noise < 0 {
-			t.Errorf("%+v, %v", row, err)
-		}
+		must.That(t, err == nil && row.Measured == 14 && row.Failed == 0 && row.Phase == dataset.Final && row.Noise >= 0,
+			"%+v, %v", row, err)
 	}
 	x, l = device(), new(log)
 	x.Fate, x.LibraryFate = nil, nil

@@ -73,9 +73,7 @@ func TestParts(t *testing.T) {
 		var all []int
 		for i := range n {
 			part, load := measure.Shard{Index: i + 1, Of: n}.Part(costs), unit.Seconds(0)
-			if !slices.IsSorted(part) {
-				t.Fatal(part)
-			}
+			must.Need(t, slices.IsSorted(part), "%v", part)
 			for _, at := range part {
 				load += costs[at]
 			}
@@ -86,9 +84,7 @@ func TestParts(t *testing.T) {
 		}
 		slices.Sort(all)
 		for i, at := range all {
-			if i != at || len(all) != len(costs) {
-				t.Fatalf("%v of %d pieces", all, len(costs))
-			}
+			must.Need(t, i == at && len(all) == len(costs), "%v of %d pieces", all, len(costs))
 		}
 	}
 	must.Alike(t, (measure.Shard{}).Part(make([]unit.Seconds, 3)), []int{0, 1, 2})

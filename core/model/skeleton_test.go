@@ -82,15 +82,12 @@ func open() *model.Model {
 func TestModel(t *testing.T) {
 	m, p := open(), gemm.New(64, 64, 64)
 	list, err := m.Candidates(t.Context(), p, arch.Space{})
-	if err != nil || len(list.Configs) != 1 || len(list.Rejected) != 1 || list.Rejected[0].Detail != "64 rows" {
-		t.Fatalf("%+v, %v", list, err)
-	}
+	must.Need(t, err == nil && len(list.Configs) == 1 && len(list.Rejected) == 1 && list.Rejected[0].Detail == "64 rows",
+		"%+v, %v", list, err)
 	both := []gemm.Config{list.Rejected[0].Config, list.Configs[0]}
 	estimates, rows := make([]arch.Estimate, 2), make([]float64, 2)
 	must.Do(t, m.Estimate(t.Context(), estimates, p, both))
-	if estimates[0].Reject != arch.ReasonRegisters || estimates[1].Cycles != 32*16 {
-		t.Errorf("%+v", estimates)
-	}
+	must.That(t, estimates[0].Reject == arch.ReasonRegisters && estimates[1].Cycles == 32*16, "%+v", estimates)
 	if err := m.Terms(t.Context(), rows, p, both); err != nil || rows[0] != 64*16 || rows[1] != 32*16 {
 		t.Errorf("%v, %v", rows, err)
 	}

@@ -39,9 +39,8 @@ func TestChangelogHasTheRelease(t *testing.T) {
 }
 
 func TestVersionIsSemantic(t *testing.T) {
-	if !regexp.MustCompile(`^\d+\.\d+\.\d+(-dev)?$`).MatchString(Version) {
-		t.Errorf("version %s is neither X.Y.Z nor X.Y.Z-dev", Version)
-	}
+	must.That(t, regexp.MustCompile(`^\d+\.\d+\.\d+(-dev)?$`).MatchString(Version),
+		"version %s is neither X.Y.Z nor X.Y.Z-dev", Version)
 }
 
 func TestBuildNamesTheCommit(t *testing.T) {

@@ -61,13 +61,9 @@ func TestCeilings(t *testing.T) {
 	check := func() {
 		t.Helper()
 		d := roofline.New(g, gemm.FP16)
-		if len(d.Ceilings) != len(want) {
-			t.Fatalf("%+v", d.Ceilings)
-		}
+		must.Need(t, len(d.Ceilings) == len(want), "%+v", d.Ceilings)
 		for i, c := range d.Ceilings {
-			if c.Source == "" {
-				t.Errorf("%s has no source", c.Name)
-			}
+			must.That(t, c.Source != "", "%s has no source", c.Name)
 			c.Source = ""
 			must.Equal(t, c, want[i])
 		}
@@ -100,19 +96,14 @@ func TestPlace(t *testing.T) {
 	const requested, l2, dram, shared = 400e6, 300e6, 8e6, 500e6
 	row := []float64{requested, l2, dram, shared}
 	k := d.Place(&g.d, p, c, row, 100e-6)
-	if k.Rate != 20e12 || k.Bound != roofline.L2 || math.Abs(k.Attainable-2e9/l2*5e12) > 1 || k.Share > 1 {
-		t.Errorf("%+v", k)
-	}
+	must.That(t, k.Rate == 20e12 && k.Bound == roofline.L2 && math.Abs(k.Attainable-2e9/l2*5e12) <= 1 && k.Share <= 1,
+		"%+v", k)
 	var levels []roofline.Level
 	for _, point := range k.Levels {
 		levels = append(levels, point.Level)
-		if point.Above != roofline.Nothing || !point.Counted || point.Intensity != 2e9/point.Bytes {
-			t.Errorf("%+v", point)
-		}
+		must.That(t, point.Above == roofline.Nothing && point.Counted && point.Intensity == 2e9/point.Bytes, "%+v", point)
 	}
-	if len(levels) != 4 || levels[0] != roofline.Shared || levels[3] != roofline.DRAM {
-		t.Error(levels)
-	}
+	must.That(t, len(levels) == 4 && levels[0] == roofline.Shared && levels[3] == roofline.DRAM, "%v", levels)
 	// Faster than a limit of the hardware, and than a microbenchmark.
 	fast := d.Place(&g.d, p, c, row, 3.9e-6)
 	if fast.Above != roofline.AboveLimit || fast.Levels[3].Above != roofline.AboveLimit ||
@@ -126,7 +117,6 @@ func TestPlace(t *testing.T) {
 		t.Errorf("%+v", tiles.Levels)
 	}
 	library := d.Place(&g.d, p, gemm.Config{}, nil, 100e-6)
-	if len(library.Levels) != 1 || library.Levels[0].Bytes != 6e6 || roofline.Compulsory(p) != 6e6 {
-		t.Errorf("%+v", library.Levels)
-	}
+	must.That(t, len(library.Levels) == 1 && library.Levels[0].Bytes == 6e6 && roofline.Compulsory(p) == 6e6,
+		"%+v", library.Levels)
 }

@@ -62,9 +62,7 @@ func TestWidening(t *testing.T) {
 	// One class takes twice its predicted time: the others reach up to 1.08.
 	biased := append(made(Square, 30, 1), made(Decode, 15, 2)...)
 	w := widening(biased)
-	if w < 1.8 || w > 2.1 {
-		t.Errorf("a class that takes twice its predicted time widens by %v", w)
-	}
+	must.That(t, w >= 1.8 && w <= 2.1, "a class that takes twice its predicted time widens by %v", w)
 	u := arch.Uncertainty{Ranges: ErrorRanges(made(Square, 30, 1)), Widening: w}
 	held, of := 0, 0
 	for _, row := range made(Decode, 40, 2) {

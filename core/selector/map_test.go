@@ -58,10 +58,8 @@ func TestMap(t *testing.T) {
 			if i < c.want {
 				want = 7
 			}
-			if e.Config.GroupM != want || e.Mapping.GroupM != want || e.Config.BlockM != 16*(10-i) {
-				t.Errorf("top %d, map %d: entry %d is %v with mapping %v, want group %d", c.top, c.toMap, i, e.Config,
-					e.Mapping, want)
-			}
+			must.That(t, e.Config.GroupM == want && e.Mapping.GroupM == want && e.Config.BlockM == 16*(10-i),
+				"top %d, map %d: entry %d is %v with mapping %v, want group %d", c.top, c.toMap, i, e.Config, e.Mapping, want)
 			must.Equal(t, e, viaRequest[0].Entries[i], i)
 		}
 	}

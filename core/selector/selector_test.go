@@ -120,9 +120,7 @@ func TestTopIsAPrefix(t *testing.T) {
 		}
 		sorted := slices.Clone(full)
 		sort.Ints(sorted)
-		if len(slices.Compact(sorted)) != len(full) {
-			t.Fatalf("an entry is missing or doubled in %v", full)
-		}
+		must.Need(t, len(slices.Compact(sorted)) == len(full), "an entry is missing or doubled in %v", full)
 	}
 }
 
@@ -133,9 +131,7 @@ func TestCountsAndMapping(t *testing.T) {
 		static:  []arch.Rejection{{Config: tile(256, 256, 256), Position: 3, Reason: arch.ReasonSharedMemory}},
 	}
 	r := ranked(t, a, 1)
-	if r.Feasible != 2 || r.RejectedTotal() != 2 || r.Entries[0].Config.GroupM != 2 {
-		t.Errorf("%+v", r)
-	}
+	must.That(t, r.Feasible == 2 && r.RejectedTotal() == 2 && r.Entries[0].Config.GroupM == 2, "%+v", r)
 	a.cycles = []float64{math.NaN(), math.NaN(), math.NaN()}
 	problems := []gemm.Problem{gemm.New(0, 1, 1), gemm.New(1, 1, 1)}
 	results := must.Get(Rank(context.Background(), a, Request{Problems: problems}))(t)
@@ -161,9 +157,7 @@ func TestMemoAnswersAsTheSelector(t *testing.T) {
 	m := NewMemo(New(a, arch.Space{}))
 	for range 2 {
 		e, err := m.Select(context.Background(), gemm.New(1, 1, 1))
-		if err != nil || e.Index != 1 {
-			t.Errorf("%+v, %v", e, err)
-		}
+		must.That(t, err == nil && e.Index == 1, "%+v, %v", e, err)
 	}
 	if _, err := m.Select(context.Background(), gemm.New(0, 1, 1)); diag.KindOf(err) != diag.Input {
 		t.Errorf("m = 0: %v", err)

@@ -22,9 +22,7 @@ func TestSolve(t *testing.T) {
 	Forward(root, b)
 	Backward(root, b)
 	for i := range want {
-		if math.Abs(b[i]-want[i]) > 1e-12 {
-			t.Errorf("x = %v in place of %v", b, want)
-		}
+		must.That(t, math.Abs(b[i]-want[i]) <= 1e-12, "x = %v in place of %v", b, want)
 	}
 }
 

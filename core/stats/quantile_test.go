@@ -22,9 +22,7 @@ func TestQuantilesOf(t *testing.T) {
 
 func TestMedian(t *testing.T) {
 	must.Equal(t, Median([]float64{3, 1, 2, 10}), 2.5)
-	if !math.IsNaN(Median[float64](nil)) {
-		t.Error("nothing has a median")
-	}
+	must.That(t, math.IsNaN(Median[float64](nil)), "nothing has a median")
 }
 
 func TestMedianMAD(t *testing.T) {

@@ -79,15 +79,12 @@ func TestTauBAgainstTheDefinition(t *testing.T) {
 			y[i] = x[i]*float64(rng.IntN(3)-1) + float64(rng.IntN(levels))
 		}
 		got, want := tau(t, x, y), bruteForce(x, y)
-		if math.IsNaN(want) != math.IsNaN(got) || math.Abs(got-want) > 1e-12 {
-			t.Fatalf("TauB(%v, %v) = %v, the definition gives %v", x, y, got, want)
-		}
+		must.Need(t, math.IsNaN(want) == math.IsNaN(got) && !(math.Abs(got-want) > 1e-12),
+			"TauB(%v, %v) = %v, the definition gives %v", x, y, got, want)
 		if math.IsNaN(got) {
 			continue
 		}
-		if got < -1 || got > 1 {
-			t.Fatalf("TauB(%v, %v) = %v is outside [-1, 1]", x, y, got)
-		}
+		must.Need(t, got >= -1 && got <= 1, "TauB(%v, %v) = %v is outside [-1, 1]", x, y, got)
 		if mirrored := tau(t, y, x); mirrored != got {
 			t.Fatalf("TauB is not symmetric: %v and %v", got, mirrored)
 		}
@@ -119,9 +116,7 @@ func TestTauBOfASampleWithItselfIsOne(t *testing.T) {
 func TestTauBDoesNotChangeItsArguments(t *testing.T) {
 	x, y := []float64{3, 1, 2}, []float64{9, 8, 7}
 	tau(t, x, y)
-	if x[0] != 3 || x[1] != 1 || x[2] != 2 || y[0] != 9 || y[1] != 8 || y[2] != 7 {
-		t.Errorf("%v %v", x, y)
-	}
+	must.That(t, x[0] == 3 && x[1] == 1 && x[2] == 2 && y[0] == 9 && y[1] == 8 && y[2] == 7, "%v %v", x, y)
 }
 
 func TestTauBUndefined(t *testing.T) {

@@ -95,9 +95,8 @@ func TestRecorded(t *testing.T) {
 		}
 		median, share := stats.Median(errors), within/float64(len(errors))
 		t.Logf("%-9s %d times, median error %.1f %%, %.0f %% within 10 %%", to, len(errors), 100*median, 100*share)
-		if median > want.median || share < want.share {
-			t.Errorf("%s: want at most %.1f %%, and %.0f %%", to, 100*want.median, 100*want.share)
-		}
+		must.That(t, median <= want.median && share >= want.share,
+			"%s: want at most %.1f %%, and %.0f %%", to, 100*want.median, 100*want.share)
 	}
 }
 
@@ -132,9 +131,7 @@ func TestLaws(t *testing.T) {
 			{timing.Model, timing.Sustained}, {timing.Events, timing.Host},
 		} {
 			less, more := gpu.Convert(model, &p, timing.Model, order[0]), gpu.Convert(model, &p, timing.Model, order[1])
-			if less > more*(1+1e-9) {
-				t.Fatalf("%v: %s takes %v, %s %v", p, order[0], less, order[1], more)
-			}
+			must.Need(t, less <= more*(1+1e-9), "%v: %s takes %v, %s %v", p, order[0], less, order[1], more)
 		}
 	}
 }
@@ -144,16 +141,13 @@ func TestNames(t *testing.T) {
 	for _, x := range timing.All() {
 		text, err := json.Marshal(x)
 		var back timing.Timing
-		if err != nil || json.Unmarshal(text, &back) != nil || back != x || x.Meaning() == "" {
-			t.Errorf("%s is written as %s and read as %s: %v", x, text, back, err)
-		}
+		must.That(t, err == nil && json.Unmarshal(text, &back) == nil && back == x && x.Meaning() != "",
+			"%s is written as %s and read as %s: %v", x, text, back, err)
 	}
 	_, err := timing.Parse("cool")
 	const want = `the timing "cool" is unknown; use one of model, events, alone, warm, cold, layers, layers5, ` +
 		`sustained, host`
-	if err == nil || err.Error() != want {
-		t.Errorf("%v", err)
-	}
+	must.That(t, err != nil && err.Error() == want, "%v", err)
 	if _, err := json.Marshal(timing.Timing("")); err == nil {
 		t.Error("an empty timing is written")
 	}

@@ -30,13 +30,9 @@ func TestRangeOfTheSlides(t *testing.T) {
 	want := []int{16, 32, 64, 112, 176, 256, 352, 464, 592, 736, 896, 1072, 1264, 1472, 1696, 1936, 2192, 2464, 2752, 3056,
 		3376, 3712, 4064, 4432, 4816, 5216, 5632}
 	got := sizesOf(t, sized("[{range: [[16, 16, 16, 5632], [16, 16, 16, 5632], [3104]]}]"))
-	if len(got) != 27*27 {
-		t.Fatalf("%d sizes", len(got))
-	}
+	must.Need(t, len(got) == 27*27, "%d sizes", len(got))
 	for i, s := range got {
-		if s != [4]int{want[i/27], want[i%27], 1, 3104} {
-			t.Fatalf("size %d is %v", i, s)
-		}
+		must.Need(t, s == [4]int{want[i/27], want[i%27], 1, 3104}, "size %d is %v", i, s)
 	}
 }
 
@@ -92,9 +88,7 @@ func TestBadFiles(t *testing.T) {
 		{set + "  - sizes: [{exact: [1, 2, 3]}]", `a.yaml:5: two sets of the problem type are called ""; `},
 	} {
 		f, err := Read("a.yaml", []byte(c[0]), tensile.Layout)
-		if f != nil || err == nil || !strings.HasPrefix(err.Error(), c[1]) {
-			t.Errorf("%q: %v, want %s", c[0], err, c[1])
-		}
+		must.That(t, f == nil && err != nil && strings.HasPrefix(err.Error(), c[1]), "%q: %v, want %s", c[0], err, c[1])
 	}
 }
 
@@ -107,9 +101,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		file, err := Read("f", text, tensile.Layout)
 		if err != nil {
-			if file != nil || !strings.HasPrefix(err.Error(), "f:") {
-				t.Fatalf("%v", err)
-			}
+			must.Need(t, file == nil && strings.HasPrefix(err.Error(), "f:"), "%v", err)
 			return
 		}
 		sizes := 0
@@ -121,8 +113,6 @@ func FuzzRead(f *testing.F) {
 				}
 			}
 		}
-		if len(file.Types) == 0 || sizes == 0 || sizes > mostSizes {
-			t.Fatalf("%d types, %d sizes", len(file.Types), sizes)
-		}
+		must.Need(t, len(file.Types) != 0 && sizes != 0 && sizes <= mostSizes, "%d types, %d sizes", len(file.Types), sizes)
 	})
 }

@@ -118,13 +118,10 @@ func TestFewMeasurements(t *testing.T) {
 		must.Do(t, x.Run(t.Context()))
 		before += w.regret(make([]Pick, len(w.sizes))) / worlds
 		after += w.regret(x.Picks) / worlds
-		if calls > 40*16 || calls != len(x.Log) {
-			t.Errorf("%d measurements", calls)
-		}
+		must.That(t, calls <= 40*16 && calls == len(x.Log), "%d measurements", calls)
 		for s, p := range x.Picks {
-			if p.Why != Enough || p.Measured == 0 || !(p.Expected <= 0.01) || p.Time != w.times[s][p.Candidate] {
-				t.Errorf("size %d: %+v", s, p)
-			}
+			must.That(t, p.Why == Enough && p.Measured != 0 && p.Expected <= 0.01 && p.Time == w.times[s][p.Candidate],
+				"size %d: %+v", s, p)
 		}
 	}
 	if t.Logf("regret %v, %v before", after, before); !(before > 0.05) || !(after < 0.012) {
@@ -166,9 +163,8 @@ func TestBudget(t *testing.T) {
 				t.Errorf("%d: %+v", most, p)
 			}
 		}
-		if calls != most || sum > 1.2*last {
-			t.Errorf("%d measurements of %d, expected regret %v after %v", calls, most, sum, last)
-		}
+		must.That(t, calls == most && sum <= 1.2*last,
+			"%d measurements of %d, expected regret %v after %v", calls, most, sum, last)
 		last = sum
 	}
 }
@@ -213,9 +209,7 @@ func TestFailing(t *testing.T) {
 		}
 	}
 	for c, n := range tried {
-		if n > mostFailures+x.Batch {
-			t.Errorf("%v was tried %d times", c, n)
-		}
+		must.That(t, n <= mostFailures+x.Batch, "%v was tried %d times", c, n)
 	}
 	for s, p := range x.Picks {
 		if s == 7 != (p.Why == Failing && p.Candidate < 0) || s != 7 && w.times[s][p.Candidate] <= 0 {
@@ -231,16 +225,13 @@ func TestCap(t *testing.T) {
 	must.Do(t, x.Run(t.Context()))
 	must.Do(t, x.Cap(t.Context(), 0, 4))
 	l, err := x.Logic(0)
-	if err != nil || len(l.Kernels) > 4 || len(l.Exact) != len(w.sizes) {
-		t.Fatalf("%v: %d kernels, %d sizes", err, len(l.Kernels), len(l.Exact))
-	}
+	must.Need(t, err == nil && len(l.Kernels) <= 4 && len(l.Exact) == len(w.sizes),
+		"%v: %d kernels, %d sizes", err, len(l.Kernels), len(l.Exact))
 	expected, known := 0.0, w.regret(x.Picks)
 	for _, p := range x.Picks {
 		expected += p.Expected / float64(len(x.Picks))
 	}
-	if known < 0.01 || expected < known/2 {
-		t.Errorf("regret %v, expected %v", known, expected)
-	}
+	must.That(t, known >= 0.01 && expected >= known/2, "regret %v, expected %v", known, expected)
 }
 
 // Everything is brute force: all are measured, and the picks are the fastest.
@@ -288,9 +279,7 @@ func TestSteps(t *testing.T) {
 		t.Errorf("%d measurements, want %d", len(x.Log), want)
 	}
 	for s, p := range x.Picks {
-		if p.Time != 1e-5 || p.Why != Stepped || !math.IsNaN(p.Expected) {
-			t.Errorf("size %d: %+v", s, p)
-		}
+		must.That(t, p.Time == 1e-5 && p.Why == Stepped && math.IsNaN(p.Expected), "size %d: %+v", s, p)
 	}
 }
 
@@ -305,9 +294,8 @@ func TestPosterior(t *testing.T) {
 	like := c.Config
 	like.NumStages = 5 - like.NumStages // 2 or 3
 	here, near, there := b.at(0).mean(&c.Config), b.at(0).mean(&like), b.at(1).mean(&c.Config)
-	if !(here > 0.19) || !(near < here && near > 0.1) || !(there < near/2 && there > 0) {
-		t.Errorf("0.2 was measured: %v, %v for a like configuration, %v far away", here, near, there)
-	}
+	must.That(t, here > 0.19 && near < here && near > 0.1 && there < near/2 && there > 0,
+		"0.2 was measured: %v, %v for a like configuration, %v far away", here, near, there)
 }
 
 func BenchmarkDecision(b *testing.B) {
@@ -372,9 +360,8 @@ func TestUnordered(t *testing.T) {
 		}
 		known := map[Task]bool{}
 		for _, m := range x.Log {
-			if known[m.Task] || m.Time != w.times[m.Size][m.Candidate] {
-				t.Fatalf("%+v, which takes %v", m, w.times[m.Size][m.Candidate])
-			}
+			must.Need(t, !known[m.Task] && m.Time == w.times[m.Size][m.Candidate],
+				"%+v, which takes %v", m, w.times[m.Size][m.Candidate])
 			known[m.Task] = true
 		}
 		again := &Tuner{Sizes: w.sizes, Prior: shipped, Regret: 0.01, Batch: 12, Unordered: true}

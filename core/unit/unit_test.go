@@ -63,9 +63,7 @@ func TestSIKeepsThreeDigits(t *testing.T) {
 			if name[0] == 'u' {
 				s, ok = 1e-6, true
 			}
-			if !ok || math.Abs(got*s-v) > 0.00501*v {
-				t.Fatalf("SI(%v) = %q", v, text)
-			}
+			must.Need(t, ok && math.Abs(got*s-v) <= 0.00501*v, "SI(%v) = %q", v, text)
 		}
 	}
 }
@@ -96,9 +94,8 @@ func TestConvert(t *testing.T) {
 		{132, "1", "1", 132},
 	} {
 		got, err := unit.Convert(c.value, c.from, c.to)
-		if err != nil || math.Abs(got-c.want) > 1e-15*math.Abs(c.want) {
-			t.Errorf("Convert(%v, %s, %s) = %v, %v, want %v", c.value, c.from, c.to, got, err, c.want)
-		}
+		must.That(t, err == nil && math.Abs(got-c.want) <= 1e-15*math.Abs(c.want),
+			"Convert(%v, %s, %s) = %v, %v, want %v", c.value, c.from, c.to, got, err, c.want)
 	}
 	// Conversion to the same unit keeps the bits, even of NaN.
 	must.Equal(t, must.Get(unit.Convert(0.1, "B/s", "B/s"))(t), 0.1)
@@ -124,9 +121,7 @@ func TestConvertRefuses(t *testing.T) {
 
 func TestNamesAreUsable(t *testing.T) {
 	names := unit.Names()
-	if len(names) < 10 {
-		t.Fatalf("only %v", names)
-	}
+	must.Need(t, len(names) >= 10, "only %v", names)
 	for i, name := range names {
 		if i > 0 && names[i-1] >= name {
 			t.Errorf("%q is not before %q", names[i-1], name)

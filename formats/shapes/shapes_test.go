@@ -18,9 +18,7 @@ var published string
 
 func TestText(t *testing.T) {
 	parts := strings.Split(published, "\n== ")[1:]
-	if len(parts) < 30 {
-		t.Fatalf("there are %d texts", len(parts))
-	}
+	must.Need(t, len(parts) >= 30, "there are %d texts", len(parts))
 	for _, part := range parts {
 		source, rest, _ := strings.Cut(part, "\n=> ")
 		want, text, _ := strings.Cut(rest, "\n")

@@ -116,9 +116,8 @@ func checkFile(t *testing.T, name string, text []byte) (ranges bool, refused str
 		if want < 0 && layer == logic.LayerModel {
 			continue
 		}
-		if got != want || layer != logic.LayerRange {
-			t.Fatalf("%s: %v is answered by kernel %d of %s, and by the file's rules %d", name, size, got, layer, want)
-		}
+		must.Need(t, got == want && layer == logic.LayerRange,
+			"%s: %v is answered by kernel %d of %s, and by the file's rules %d", name, size, got, layer, want)
 	}
 	return true, ""
 }
@@ -219,9 +218,8 @@ for name in files:
 print(len(files), "files")
 `
 	out, err := exec.Command("python3", "-c", program, folder).CombinedOutput()
-	if err != nil || !bytes.HasSuffix(out, []byte(" files\n")) || bytes.Count(out, []byte("\n")) != 1 {
-		t.Errorf("%v\n%s", err, out)
-	}
+	must.That(t, err == nil && bytes.HasSuffix(out, []byte(" files\n")) && bytes.Count(out, []byte("\n")) == 1,
+		"%v\n%s", err, out)
 }
 
 // TestAllFilesOfAMD reads every file below the folder that the variable names, such as a checkout of ROCm/Tensile: each

@@ -191,9 +191,7 @@ func TestPrediction(t *testing.T) {
 func TestBadFiles(t *testing.T) {
 	change := func(text, from, to string) string {
 		t.Helper()
-		if strings.Count(text, from) == 0 {
-			t.Fatal(from)
-		}
+		must.Need(t, strings.Count(text, from) != 0, "%v", from)
 		return strings.Replace(text, from, to, 1)
 	}
 	for says, text := range map[string]string{
@@ -222,9 +220,8 @@ func TestBadFiles(t *testing.T) {
 			classic, "UseBeta: true", "UseBeta: true\n  UseBeta: true"),
 	} {
 		l, err := tensile.Read("bad.yaml", []byte(text))
-		if l != nil || err == nil || !strings.Contains(err.Error(), says) || diag.KindOf(err) != diag.Input {
-			t.Errorf("%v, want %s", err, says)
-		}
+		must.That(t, l == nil && err != nil && strings.Contains(err.Error(), says) && diag.KindOf(err) == diag.Input,
+			"%v, want %s", err, says)
 	}
 }
 
@@ -299,9 +296,8 @@ func FuzzRead(f *testing.F) {
 			out := must.Get(write())(t)
 			back, err := tensile.Read("back", out)
 			must.Do(t, err)
-			if len(back.Kernels) != len(l.Kernels) || len(back.Exact) != len(l.Exact) || back.Leaves() != l.Leaves() {
-				t.Fatalf("something was lost:\n%s", out)
-			}
+			must.Need(t, len(back.Kernels) == len(l.Kernels) && len(back.Exact) == len(l.Exact) && back.Leaves() == l.Leaves(),
+				"something was lost:\n%s", out)
 		}
 	})
 }

@@ -65,9 +65,7 @@ func TestRoundTrips(t *testing.T) {
 				cmp.Comparer(func(a, b gemm.Axes) bool { return a == b })), "", name, form)
 			back.Source = l.Source
 			again, err := map[string]func() ([]byte, error){"classic": back.Classic, "map": back.Map}[form]()
-			if err != nil || string(again) != string(text) {
-				t.Errorf("%s as %s is written differently: %v", name, form, err)
-			}
+			must.That(t, err == nil && string(again) == string(text), "%s as %s is written differently: %v", name, form, err)
 		}
 	}
 }
@@ -107,8 +105,6 @@ func TestAnswers(t *testing.T) {
 		s := logic.SizeOf(&p)
 		shape := must.Get(n.Shape(contract.Sizes{'i': s[0], 'j': s[1], 'k': s[2], 'l': s[3]}, nil, nil, nil))(t)
 		plans, err := shape.Plans(p.Types(), false)
-		if err != nil || plans[0].Problem != p.Canonical() {
-			t.Errorf("%s is %v, %v", p, plans, err)
-		}
+		must.That(t, err == nil && plans[0].Problem == p.Canonical(), "%s is %v, %v", p, plans, err)
 	}
 }

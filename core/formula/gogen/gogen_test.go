@@ -86,9 +86,7 @@ func TestGenerated(t *testing.T) {
 	must.Do(t, err)
 	const file = "zexample_test.go"
 	if have, _ := os.ReadFile(file); !bytes.Equal(have, src) {
-		if !*update {
-			t.Fatalf("%s is out of date; run go test -update", file)
-		}
+		must.Need(t, *update, "%s is out of date; run go test -update", file)
 		must.Do(t, os.WriteFile(file, src, 0o644))
 		t.Fatalf("%s is new; run the test again", file)
 	}
@@ -114,14 +112,12 @@ func TestGenerated(t *testing.T) {
 				f = "when(" + r.when + ", " + f + ", 0)"
 			}
 			want, err := formula.Eval(f, values)
-			if err != nil || math.Float64bits(row[i]) != math.Float64bits(want) {
-				t.Fatalf("%s = %s is %v, want %v (%v), with %v", r.name, f, row[i], want, err, values)
-			}
+			must.Need(t, err == nil && math.Float64bits(row[i]) == math.Float64bits(want),
+				"%s = %s is %v, want %v (%v), with %v", r.name, f, row[i], want, err, values)
 			values[r.name] = want
 		}
-		if tm.total != values["total"] || tm.waves != values["waves"] {
-			t.Fatalf("kept %v and %v, want %v and %v", tm.total, tm.waves, values["total"], values["waves"])
-		}
+		must.Need(t, tm.total == values["total"] && tm.waves == values["waves"],
+			"kept %v and %v, want %v and %v", tm.total, tm.waves, values["total"], values["waves"])
 		want, err := formula.Eval(quick, values)
 		if got := exampleQuick(&d, &k, &exampleTime{m: values["m"]}); err != nil || got != want {
 			t.Fatalf("alone %v, want %v (%v), with %v", got, want, err, values)

@@ -70,3 +70,19 @@ func Alike(t testing.TB, got, want any, about ...any) {
 		t.Error(append(about, fmt.Sprintf("%+v, want %+v", got, want))...)
 	}
 }
+
+// That reports what is not so.
+func That(t testing.TB, is bool, format string, about ...any) {
+	t.Helper()
+	if !is {
+		t.Errorf(format, about...)
+	}
+}
+
+// Need is That for what the rest of the test needs.
+func Need(t testing.TB, is bool, format string, about ...any) {
+	t.Helper()
+	if !is {
+		t.Fatalf(format, about...)
+	}
+}

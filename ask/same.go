@@ -134,7 +134,9 @@ func everywhere(losses []float64, least float64) int {
 // search estimates the whole space at the searched sizes, and adds to b.configs the fastest of each size, the fastest
 // that have the cheapest values on the axes, and the single one that suits all sizes best. If free has a
 // model, the fastest of a size come from it.
-func (b *banding) search(ctx context.Context, a arch.Architecture, space arch.Space, axes []string, free Kernels) error {
+func (b *banding) search(
+	ctx context.Context, a arch.Architecture, space arch.Space, axes []string, free Kernels,
+) error {
 	var picks []selector.Result
 	var err error
 	var fastest []gemm.Config

@@ -84,7 +84,8 @@ func TestCeilings(t *testing.T) {
 		{Name: "HBM", Level: roofline.DRAM, Limit: 2e12, Reached: 1.9e12},
 	}
 	check()
-	if fp32 := roofline.New(g, gemm.FP32); fp32.Ceilings[0].Name != "fp32 FMA" || fp32.Ceiling(roofline.Compute).Roof() != 20e12 {
+	if fp32 := roofline.New(g, gemm.FP32); fp32.Ceilings[0].Name != "fp32 FMA" ||
+		fp32.Ceiling(roofline.Compute).Roof() != 20e12 {
 		t.Errorf("%+v", fp32.Ceilings)
 	}
 }

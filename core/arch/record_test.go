@@ -34,7 +34,5 @@ func TestUncertaintyRecord(t *testing.T) {
 	}
 	what := "heat"
 	r = arch.UncertaintyRecord{Ranges: []arch.ErrorRangeRecord{{Bound: &what}}}
-	if _, err := r.Uncertainty(); err == nil {
-		t.Error("an unknown bound is read")
-	}
+	must.Fail(t, must.Err(r.Uncertainty()), "unknown bound \"heat")
 }

@@ -220,9 +220,8 @@ func TestMergeLiar(t *testing.T) {
 		}
 	}
 	// Two camps, each of two, and a chain whose ends differ.
-	if _, err := Merge("all", nil, []*Dataset{a, c, liar, folder(t, "z", 2, 0, "1", many...)}); err == nil {
-		t.Error("nothing says which camp is right")
-	}
+	must.Fail(t, must.Err(Merge("all", nil, []*Dataset{a, c, liar, folder(t, "z", 2, 0, "1", many...)})),
+		"nothing says which of them is right")
 	if m := merged(t, nil, folder(t, "fast", 0.97, 0, "1", many...), a, slow); len(m.Apart) > 0 {
 		t.Errorf("set apart: %+v", m.Apart)
 	}

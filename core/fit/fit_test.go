@@ -217,9 +217,7 @@ func TestAdoptRefuses(t *testing.T) {
 	must.Fail(t, err, "90 usable times, of 9 different problems")
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := fit.Adopt(stopped, device(t, 3000, 25, 20), base, base, nil); err == nil {
-		t.Error("a stopped fit")
-	}
+	must.Fail(t, must.Err(fit.Adopt(stopped, device(t, 3000, 25, 20), base, base, nil)), "canceled")
 }
 
 // Times of a problem from two sweeps are one observation, in one fold.

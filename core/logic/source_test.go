@@ -57,12 +57,8 @@ func TestGeneratedSource(t *testing.T) {
 		})
 	}
 	l := build(t, logic.Options{})
-	if _, err := l.Go("no name", ""); err == nil {
-		t.Error("a name with a blank is taken")
-	}
-	if _, err := l.C("9", ""); err == nil {
-		t.Error("a prefix that begins with a digit is taken")
-	}
+	must.Fail(t, must.Err(l.Go("no name", "")), "is no name of a Go package")
+	must.Fail(t, must.Err(l.C("9", "")), "is no prefix of names in C")
 }
 
 // uneven is a logic with ranges that end in different ways: below a largest size, and for all that are left.

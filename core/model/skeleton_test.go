@@ -116,7 +116,5 @@ func TestModelRefuses(t *testing.T) {
 			must.Fail(t, err, test.want)
 		}
 	}
-	if err := m.Estimate(t.Context(), nil, good, []gemm.Config{c}); err == nil {
-		t.Error("there is no room for the estimate, and no error")
-	}
+	must.Fail(t, m.Estimate(t.Context(), nil, good, []gemm.Config{c}), "room for 0 results")
 }

@@ -148,7 +148,5 @@ func TestNames(t *testing.T) {
 	const want = `the timing "cool" is unknown; use one of model, events, alone, warm, cold, layers, layers5, ` +
 		`sustained, host`
 	must.That(t, err != nil && err.Error() == want, "%v", err)
-	if _, err := json.Marshal(timing.Timing("")); err == nil {
-		t.Error("an empty timing is written")
-	}
+	must.Fail(t, must.Err(json.Marshal(timing.Timing(""))), "is no timing")
 }

@@ -189,7 +189,7 @@ func EntryOf(ctx context.Context, a arch.Architecture, p gemm.Problem, c gemm.Co
 // Explanation returns what is explained as a plain value.
 func (e *Explained) Explanation() Explanation {
 	o := Explanation{
-		Answer: e.Answer(&e.Entry), Rank: e.rank(), Status: e.Status(), Reason: e.Estimate.Reject,
+		Answer: e.Answer(&e.Entry), Rank: place(e.Rank), Status: e.Status(), Reason: e.Estimate.Reject,
 		Detail: e.Detail, Parameters: Parameters(e.Arch), Constants: e.Constants(), Options: map[string]string{},
 	}
 	for _, option := range e.Arch.Options {

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/release"
 )
 
@@ -37,8 +37,8 @@ func printVersion(f *session.Factory, protocol int) error {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		build, toolchain = release.BuildOf(info), info.GoVersion
 	}
-	if f.Format() == table.JSON {
-		return table.JSONLine(f.Streams, versionObject{
+	if f.Format() == show.JSON {
+		return show.JSONLine(f.Streams, versionObject{
 			Version: build.Version, Go: toolchain, Revision: build.Revision, Modified: build.Modified,
 			Protocol: protocol,
 		})

@@ -13,7 +13,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/printable"
 	"github.com/origami-gemm/origami/sdk/durable"
@@ -26,7 +26,7 @@ const Usage = "also write the answer as a page into this `FILE`, which a browser
 // Write writes the page with the JSON of a command to the file that --report names, and says so. Without a file it does
 // nothing.
 func Write(
-	ctx context.Context, f *session.Factory, file string, numbers func(*iostreams.Streams, table.Format) error,
+	ctx context.Context, f *session.Factory, file string, numbers func(*iostreams.Streams, show.Format) error,
 ) error {
 	if file == "" {
 		return nil
@@ -34,7 +34,7 @@ func Write(
 	var out bytes.Buffer
 	s := iostreams.Plain(strings.NewReader(""), &out, io.Discard)
 	_, err := session.UntilCancelled(ctx, func() (struct{}, error) {
-		if err := numbers(s, table.JSON); err != nil {
+		if err := numbers(s, show.JSON); err != nil {
 			return struct{}{}, err
 		}
 		return struct{}{}, s.Flush()

@@ -22,7 +22,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/diag"
@@ -233,7 +233,7 @@ func (o *CalibrateOptions) measure(ctx context.Context) (_ *outcome, err error) 
 			err = closed
 		}
 	}()
-	bar := table.NewBar(o.Factory.Streams, "calibrating")
+	bar := show.NewBar(o.Factory.Streams, "calibrating")
 	defer bar.Stop()
 	s := &calibrate.Session{Plan: p, Device: at, Runner: runner, Environment: x.Environment, Rounds: records.Rounds,
 		Keep: func(p *calibrate.Probe, r calibrate.Round) error {

@@ -10,7 +10,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/digits"
@@ -162,7 +161,7 @@ func (c *picks) ask(ctx context.Context, inUse, measured arch.Architecture) erro
 }
 
 // write writes the numbers, and says what they do to the picks. The methods are too long for people.
-func (c *calibrated) write(s *iostreams.Streams, format table.Format) error {
+func (c *calibrated) write(s *iostreams.Streams, format show.Format) error {
 	key := show.Key[number]
 	err := show.Answer(s, format, c, func() {}, c.Numbers, key("name", "number"), key("value"), key("unit"), key("in_use"),
 		key("in_use_tier", "tier"), key("spread"), show.Text("clock_ghz", func(n *number) string {
@@ -171,7 +170,7 @@ func (c *calibrated) write(s *iostreams.Streams, format table.Format) error {
 			}
 			return digits.SixDigits(n.Clock / 1e9)
 		}))
-	if err != nil || format == table.JSON {
+	if err != nil || format == show.JSON {
 		return err
 	}
 	s.Note(fmt.Sprintf("the numbers in use are those of %s; with the measured ones %d of %d picks of the model %s change "+

@@ -17,7 +17,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -252,13 +251,11 @@ func thinned(all []dataset.Measurement) []dataset.Measurement {
 func (o *FitOptions) adopt(
 	ctx context.Context, s *fit.Sample, m fit.Tunable, current arch.Architecture,
 ) (*fit.Adoption, error) {
-	p := table.NewLateBar(o.Factory.Streams, "fitting")
+	p := show.NewBar(o.Factory.Streams, "fitting")
 	defer p.Stop()
 	return fit.Adopt(ctx, s, m, current, func(at fit.Stage) {
-		if p.Shown() {
-			p.Set(int64(at.Done), int64(at.Total))
-			p.SetMessage(fmt.Sprintf("%d/%d fits, %s", at.Done, at.Total, at.Name))
-		}
+		p.Set(int64(at.Done), int64(at.Total))
+		p.SetMessage(fmt.Sprintf("%d/%d fits, %s", at.Done, at.Total, at.Name))
 	})
 }
 
@@ -314,7 +311,7 @@ func newFitted(d *arch.Description, sets []*dataset.Dataset, of *fit.Adoption) *
 }
 
 // write writes the answer. asked says that a device file was to be written.
-func (a *fitted) write(s *iostreams.Streams, format table.Format, asked bool) error {
+func (a *fitted) write(s *iostreams.Streams, format show.Format, asked bool) error {
 	key := show.Key[quantity]
 	if err := show.Answer(s, format, a, func() {}, a.Quantities, key("name", "constant"), key("unit"), key("before"),
 		key("after"), show.Text("over_folds", func(q *quantity) string {

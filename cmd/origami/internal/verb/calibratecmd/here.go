@@ -14,7 +14,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -314,7 +314,7 @@ func (h *hereRun) fill(ctx context.Context, s *measure.Sweep, sizes []gemm.Probl
 		return err
 	}
 	defer func() { err = cmp.Or(err, store.Close()) }()
-	bar := table.NewBar(h.Streams, fmt.Sprintf("measuring %s with %s", c.Kernel, c.Executor))
+	bar := show.NewBar(h.Streams, fmt.Sprintf("measuring %s with %s", c.Kernel, c.Executor))
 	defer bar.Stop()
 	bar.Set(0, int64(len(wanted)-store.Data.Len()))
 	s.Data, s.Keep = store.Data, store.Append

@@ -15,7 +15,6 @@ import (
 	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -82,7 +81,7 @@ type trust struct {
 func newTrust(d *arch.Description, u *arch.Uncertainty) trust {
 	r := trust{Device: d.ID(), Kernel: u.Kernel, Evidence: d.EvidenceOf(u), Times: max(u.Checked.Times, u.Checked.Sizes),
 		Error: ask.Number(cmp.Or(u.MedianError, math.NaN())), Narrow: math.Inf(1), model: d,
-		From: cmp.Or(table.SetOf(&u.Checked), u.Source)}
+		From: cmp.Or(show.SetOf(&u.Checked), u.Source)}
 	if r.Evidence == arch.EvidenceUnchecked {
 		r.Times, r.From = 0, u.Source
 	}

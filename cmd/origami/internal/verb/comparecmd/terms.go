@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/origami-gemm/origami/ask"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 )
@@ -57,7 +57,7 @@ func (g *grid) term(name string, kind arch.TermKind) {
 		if entering := a.Entering(e); entering != nil && !entering[j] {
 			return ""
 		}
-		text := table.TermCell(a.Arch, e.Terms[j], a.Arch.Terms[j].Unit)
+		text := show.TermCell(a.Arch, e.Terms[j], a.Arch.Terms[j].Unit)
 		if share, ok := a.Share(e, j); ok {
 			text += " (" + digits.Percent(share) + ")"
 		}

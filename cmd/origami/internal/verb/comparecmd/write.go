@@ -12,7 +12,6 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/score"
@@ -20,18 +19,18 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-func (c *comparison) write(s *iostreams.Streams, f table.Format) error {
+func (c *comparison) write(s *iostreams.Streams, f show.Format) error {
 	switch {
-	case f == table.JSON:
+	case f == show.JSON:
 		for j := range c.rows {
-			if err := table.JSONLine(s, c.rows[j].Comparison(c.labels, s.Hinted)); err != nil {
+			if err := show.JSONLine(s, c.rows[j].Comparison(c.labels, s.Hinted)); err != nil {
 				return err
 			}
 		}
 		if c.many {
-			return table.JSONLine(s, ask.StandingsOf(c.sides, c.rows))
+			return show.JSONLine(s, ask.StandingsOf(c.sides, c.rows))
 		}
-	case f == table.CSV || f == table.TSV:
+	case f == show.CSV || f == show.TSV:
 		return show.Write(s, f, c.answers(s))
 	case c.many:
 		c.list(s)
@@ -124,9 +123,9 @@ func (c *comparison) card(s *iostreams.Streams, r *ask.Contest) {
 	c.roofs(g)
 	g.hierarchy()
 	g.terms(c.terms)
-	table.WriteSideBySide(s, header, g.rows, g.headings...)
+	show.WriteSideBySide(s, header, g.rows, g.headings...)
 	for _, note := range slices.Concat(c.notes(r), odds(r), confirmed(r)) {
-		table.Lines(s, "note: "+note)
+		show.Lines(s, "note: "+note)
 	}
 }
 
@@ -169,7 +168,7 @@ func (c *comparison) identity(g *grid) {
 		}
 		return strings.Join(words, ", ")
 	})
-	g.add("evidence", func(_ int, a *ask.Ranking, e *ask.Entry) string { return table.Evidence(a, e) })
+	g.add("evidence", func(_ int, a *ask.Ranking, e *ask.Entry) string { return show.Evidence(a, e) })
 	g.add("pick", func(_ int, _ *ask.Ranking, e *ask.Entry) string { return e.Config.String() })
 }
 
@@ -177,9 +176,9 @@ func (c *comparison) identity(g *grid) {
 func (c *comparison) times(g *grid) {
 	g.add("time", func(_ int, a *ask.Ranking, e *ask.Entry) string {
 		if a.Arch.RanksOnly {
-			return "not a time: " + table.TimeCell(a, e)
+			return "not a time: " + show.TimeCell(a, e)
 		}
-		return table.TimeCell(a, e)
+		return show.TimeCell(a, e)
 	})
 	g.add("interval", func(_ int, a *ask.Ranking, e *ask.Entry) string {
 		low, high, ok := a.Interval(e)
@@ -192,13 +191,13 @@ func (c *comparison) times(g *grid) {
 		return ratioCell(g.r.Ratio(i))
 	})
 	fastest := g.r.Fastest()
-	g.add(table.FastestColumn, func(i int, _ *ask.Ranking, _ *ask.Entry) string {
+	g.add(show.FastestColumn, func(i int, _ *ask.Ranking, _ *ask.Entry) string {
 		if fastest == nil || i != fastest.Entry {
 			return ""
 		}
 		return fmt.Sprintf("lead %.3f", fastest.Lead) + oddsOf(fastest)
 	})
-	g.add("rate", func(_ int, a *ask.Ranking, e *ask.Entry) string { return table.RateCell(a, e) })
+	g.add("rate", func(_ int, a *ask.Ranking, e *ask.Entry) string { return show.RateCell(a, e) })
 	g.add("launch cost", func(i int, a *ask.Ranking, _ *ask.Entry) string {
 		switch t := g.r.Launch(i); {
 		case a.Arch.RanksOnly:
@@ -219,7 +218,7 @@ func (g *grid) faster() {
 			return ""
 		}
 		e := &way.Entries[0]
-		return fmt.Sprintf("%s %s, %s", way.Kernel, table.TimeCell(way, e), way.Scope(e).Evidence)
+		return fmt.Sprintf("%s %s, %s", way.Kernel, show.TimeCell(way, e), way.Scope(e).Evidence)
 	})
 }
 
@@ -246,7 +245,7 @@ func (g *grid) ways() {
 			case i < 0:
 				return ""
 			}
-			return table.TimeCell(a.Ways[i], &a.Ways[i].Entries[0])
+			return show.TimeCell(a.Ways[i], &a.Ways[i].Entries[0])
 		})
 	}
 }
@@ -378,9 +377,9 @@ const leastSure = 0.9
 func oddsOf(f *ask.Fastest) string {
 	switch {
 	case f.Odds == nil:
-		return table.Doubt
+		return show.Doubt
 	case *f.Odds < leastSure:
-		return ", " + percent(*f.Odds) + table.Doubt
+		return ", " + percent(*f.Odds) + show.Doubt
 	}
 	return ", " + percent(*f.Odds)
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -153,7 +152,7 @@ func (o *Options) answer(ctx context.Context) (*answer, error) {
 	if o.data.OnePerProblem() {
 		return o.singles(ctx)
 	}
-	done, stop := table.Work(o.Factory.Streams, "evaluating", len(o.list.Problems))
+	done, stop := show.Work(o.Factory.Streams, "evaluating", len(o.list.Problems))
 	scored, err := ask.Score(ctx, o.model, o.data, o.list.Problems, done, o.list.Failures.Add)
 	stop()
 	if err != nil {
@@ -176,7 +175,7 @@ func (o *Options) answer(ctx context.Context) (*answer, error) {
 
 // intervals finds new intervals from the scores.
 func (o *Options) intervals(ctx context.Context, rows []score.Evaluation) (*answer, error) {
-	done, stop := table.Work(o.Factory.Streams, "finding intervals", len(rows))
+	done, stop := show.Work(o.Factory.Streams, "finding intervals", len(rows))
 	defer stop()
 	return session.UntilCancelled(ctx, func() (*answer, error) {
 		return intervalsOf(o.model.Describe(), o.data, rows, done)
@@ -258,15 +257,15 @@ func (o *Options) problems(ctx context.Context, data *score.Subset) (*session.Pr
 type answer struct {
 	value func() any // of JSON
 	lines bool       // the value is a list with a line for each element
-	rows  func(*iostreams.Streams, table.Format) error
+	rows  func(*iostreams.Streams, show.Format) error
 	page  func(*iostreams.Streams) // what people read
 }
 
-func (a *answer) write(s *iostreams.Streams, f table.Format) error {
+func (a *answer) write(s *iostreams.Streams, f show.Format) error {
 	switch {
-	case f == table.JSON && !a.lines:
-		return table.JSONLine(s, a.value())
-	case f != table.Table:
+	case f == show.JSON && !a.lines:
+		return show.JSONLine(s, a.value())
+	case f != show.Table:
 		return a.rows(s, f)
 	}
 	a.page(s)
@@ -276,7 +275,7 @@ func (a *answer) write(s *iostreams.Streams, f table.Format) error {
 // grid prints a table of rows.
 func grid[T any](s *iostreams.Streams, rows []T, columns ...show.Column[T]) {
 	header, cells := show.Texts(rows, columns...)
-	table.Grid{Header: header, Rows: cells}.Write(s)
+	show.Grid{Header: header, Rows: cells}.Write(s)
 }
 
 const none = "–"

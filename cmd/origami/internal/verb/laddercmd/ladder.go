@@ -17,7 +17,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -130,18 +129,18 @@ type outcome struct {
 	costs   map[string]string // names for people
 }
 
-func (w *outcome) write(s *iostreams.Streams, f table.Format) error {
+func (w *outcome) write(s *iostreams.Streams, f show.Format) error {
 	rows := w.rows(s, f)
 	switch f {
-	case table.JSON:
-		return table.JSONLine(s, w.Ladder)
-	case table.Table:
+	case show.JSON:
+		return show.JSONLine(s, w.Ladder)
+	case show.Table:
 		s.Printf("device      %s (%s)\n", w.model.Describe().DeviceName, w.model.Describe().ID())
 		s.Printf("problem     %s\n\n", w.problem)
 		_ = rows.All(w.Rungs) // an error of the screen shows when it is flushed
 		s.Printf("\n")
 		header, claims := w.claims()
-		table.WriteTable(s, header, claims)
+		show.Grid{Header: header, Rows: claims}.Write(s)
 		for _, source := range w.sources() {
 			s.Note("measured: " + source)
 		}
@@ -151,7 +150,7 @@ func (w *outcome) write(s *iostreams.Streams, f table.Format) error {
 	}
 }
 
-func (w *outcome) rows(s *iostreams.Streams, f table.Format) *show.Rows[ask.Rung] {
+func (w *outcome) rows(s *iostreams.Streams, f show.Format) *show.Rows[ask.Rung] {
 	type rung = ask.Rung
 	columns := []show.Column[rung]{
 		show.Text("rung", func(r *rung) string {

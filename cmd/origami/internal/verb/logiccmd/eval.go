@@ -14,7 +14,6 @@ import (
 	pages "github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/logic"
@@ -271,9 +270,9 @@ type timed struct {
 	Seconds ask.Fields  `json:"seconds"`
 }
 
-func (g *comparison) write(s *iostreams.Streams, format table.Format) error {
+func (g *comparison) write(s *iostreams.Streams, format show.Format) error {
 	switch format {
-	case table.CSV, table.TSV:
+	case show.CSV, show.TSV:
 		const pick = 3 // the place of the model's
 		rows := make([]timed, len(g.sizes))
 		for i := range g.sizes {
@@ -284,12 +283,12 @@ func (g *comparison) write(s *iostreams.Streams, format table.Format) error {
 			}
 		}
 		return show.Write(s, format, rows)
-	case table.Table:
-		table.Line(s, "times", "%s, kernels of %s", g.model.Describe().DeviceName, g.kernel)
-		table.Line(s, "sizes", "%d", len(g.sizes))
-		table.Line(s, "one kernel", "%s", g.one)
+	case show.Table:
+		show.Line(s, "times", "%s, kernels of %s", g.model.Describe().DeviceName, g.kernel)
+		show.Line(s, "sizes", "%d", len(g.sizes))
+		show.Line(s, "one kernel", "%s", g.one)
 		s.Printf("\n")
-	case table.JSON:
+	case show.JSON:
 	}
 	return show.Write(s, format, g.summary(), choiceColumns()...)
 }

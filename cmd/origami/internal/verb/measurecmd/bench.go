@@ -19,7 +19,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -110,7 +110,7 @@ func Bench(ctx context.Context, o *BenchOptions) error {
 			return err
 		}
 	}
-	err = report.Write(ctx, o.Factory, o.Report, func(s *iostreams.Streams, format table.Format) error {
+	err = report.Write(ctx, o.Factory, o.Report, func(s *iostreams.Streams, format show.Format) error {
 		for _, w := range writers {
 			if err := w.write(s, format); err != nil {
 				return err
@@ -131,7 +131,7 @@ func (o *BenchOptions) compare(
 		a = arch.Whole(a, data.Problems()...)
 	}
 	format := o.Factory.Format()
-	if which > 0 && format != table.JSON {
+	if which > 0 && format != show.JSON {
 		o.Factory.Streams.Printf("\n") // between two tables
 	}
 	failures := all.Failures
@@ -375,13 +375,12 @@ func (o *BenchOptions) fill(
 			g.problems = append(g.problems, list[i])
 		}
 	}
-	bar := table.NewBar(o.Factory.Streams, "measuring")
+	bar := show.NewBar(o.Factory.Streams, "measuring")
 	defer bar.Stop()
 	fresh, begun := 0, time.Now()
 	r, err := o.record(ctx, gpus, folder, w, bar, func(m dataset.Measurement) {
-		if fresh++; bar.Shown() {
-			bar.SetMessage(rate(fresh, time.Since(begun).Seconds()) + ", " + m.Problem.String())
-		}
+		fresh++
+		bar.SetMessage(rate(fresh, time.Since(begun).Seconds()) + ", " + m.Problem.String())
 	})
 	if err != nil {
 		return err

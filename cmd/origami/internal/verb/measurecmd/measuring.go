@@ -12,7 +12,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -99,7 +99,7 @@ const checkInterval = 10 * time.Second
 
 // record opens a folder, and lets GPUs measure into it. It tells a bar what goes wrong, and done of each measurement.
 func (m *measuring) record(
-	ctx context.Context, gpus []*measure.GPU, folder string, w *work, bar *table.Bar, done func(dataset.Measurement),
+	ctx context.Context, gpus []*measure.GPU, folder string, w *work, bar *show.Bar, done func(dataset.Measurement),
 ) (*recording, error) {
 	r := &recording{m: m, work: datastore.Work(w.name, w.problems), folder: datastore.ShardFolder(folder, m.shard),
 		merged: folder}

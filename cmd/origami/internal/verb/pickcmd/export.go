@@ -11,7 +11,7 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -103,8 +103,8 @@ func (o *ExportOptions) write(files []File) error {
 			return diag.Inputf("%v", err).At("--output %s", o.Out).Do("name a folder that can be written")
 		}
 	}
-	if o.Factory.Format() == table.JSON {
-		return table.JSONLine(o.Factory.Streams, map[string][]string{"files": paths})
+	if o.Factory.Format() == show.JSON {
+		return show.JSONLine(o.Factory.Streams, map[string][]string{"files": paths})
 	}
 	_, err := fmt.Fprintln(o.Factory.Streams.Writer(), strings.Join(paths, "\n"))
 	return err

@@ -13,7 +13,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 )
@@ -71,9 +70,9 @@ func Rank(ctx context.Context, o *RankOptions) error {
 	}
 	defer problems.Close()
 	s, format := o.Factory.Streams, o.Factory.Format()
-	listOrder := o.Rejected || question.Top == 0 && (format == table.CSV || format == table.TSV)
+	listOrder := o.Rejected || question.Top == 0 && (format == show.CSV || format == show.TSV)
 	rows, first := show.NewRows[ask.Ranked](s, format), true
-	bar := table.NewListBar(s, "ranking", o.Query.Problems)
+	bar := show.NewListBar(s, "ranking", o.Query.Problems)
 	defer bar.Stop()
 	return o.Factory.AskEach(ctx, side.Rankings, problems, question, func(a *ask.Ranking) error {
 		bar.SetShare(problems.Share())
@@ -81,16 +80,16 @@ func Rank(ctx context.Context, o *RankOptions) error {
 			slices.SortFunc(a.Entries, func(a, b ask.Entry) int { return a.Position - b.Position })
 		}
 		if format.Pasted() {
-			return table.Paste(s, format, a, len(a.Entries))
+			return show.Paste(s, format, a, len(a.Entries))
 		}
-		if format == table.Table {
+		if format == show.Table {
 			o.table(a, first)
 			first = false
 			return nil
 		}
 		ranked := func(e *ask.Entry) *ask.Ranked {
 			one := a.Ranked(e, o.Rejected)
-			if format != table.JSON {
+			if format != show.JSON {
 				one.Terms = ask.TermColumns(one.Terms)
 			}
 			return &one
@@ -113,10 +112,10 @@ func (o *RankOptions) table(a *ask.Ranking, first bool) {
 	if !first {
 		s.Printf("\n")
 	}
-	table.Lines(s, table.Heading(a, &a.Entries[0])...)
-	table.Line(s, "problem", "%s", strings.Join(append([]string{a.Problem.String()}, a.Labels.Texts()...), "  "))
+	show.Lines(s, show.Heading(a, &a.Entries[0])...)
+	show.Line(s, "problem", "%s", strings.Join(append([]string{a.Problem.String()}, a.Labels.Texts()...), "  "))
 	invariantLine(s, a)
-	table.Line(s, "candidates", "%s", table.CandidateCounts(a.Feasible, a.Rejected))
+	show.Line(s, "candidates", "%s", show.CandidateCounts(a.Feasible, a.Rejected))
 	columns := []show.Column[row]{placeColumn, configColumn, timeColumn(a.Arch), rateColumn, boundColumn,
 		show.Text("reason", func(r *row) string {
 			if r.Detail != "" {
@@ -140,9 +139,9 @@ func (o *RankOptions) table(a *ask.Ranking, first bool) {
 			}))
 		}
 	}
-	_ = show.Write(s, table.Table, best(a, len(a.Entries)), columns...) // its error shows when the screen is flushed
+	_ = show.Write(s, show.Table, best(a, len(a.Entries)), columns...) // its error shows when the screen is flushed
 	if first && terms {
-		table.Lines(s, "terms in their unit, shares of the total in percent; `origami explain --terms` shows all of "+
+		show.Lines(s, "terms in their unit, shares of the total in percent; `origami explain --terms` shows all of "+
 			"them with their formulas")
 	}
 }

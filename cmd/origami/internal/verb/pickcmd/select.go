@@ -15,7 +15,7 @@ import (
 	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -162,11 +162,11 @@ func (o *SelectOptions) each(ctx context.Context, rankings session.Rankings, lis
 	s, many := o.Factory.Streams, o.Query.Problems != ""
 	w := newSelectWriter(o, many)
 	w.regret, w.labels = q.Regret, list.Labels()
-	q.Ways = q.Advice || !o.Brief && choose == nil && !many && (w.format == table.JSON || w.format == table.Table)
+	q.Ways = q.Advice || !o.Brief && choose == nil && !many && (w.format == show.JSON || w.format == show.Table)
 	if q.Top = max(1, q.Top); !many {
-		q.Top, q.Terms = max(2, q.Top), !o.Brief || w.format == table.Table // for the runner-up, and why it is the pick
+		q.Top, q.Terms = max(2, q.Top), !o.Brief || w.format == show.Table // for the runner-up, and why it is the pick
 	}
-	bar := table.NewListBar(s, "selecting", o.Query.Problems)
+	bar := show.NewListBar(s, "selecting", o.Query.Problems)
 	defer bar.Stop()
 	write := func(one *ask.Ranking) error {
 		bar.SetShare(list.Share())
@@ -205,7 +205,7 @@ func (o *SelectOptions) runContract(ctx context.Context) error {
 		return err
 	}
 	format, plan := o.Factory.Format(), best.Contraction.Plan
-	if (format == table.CSV || format == table.TSV) && !plan.Direct() {
+	if (format == show.CSV || format == show.TSV) && !plan.Direct() {
 		return diag.Inputf("the contraction is no single GEMM: %s", plan.Text()).At("--format %s", format).
 			Do("ask for json or table: a row has one GEMM")
 	}

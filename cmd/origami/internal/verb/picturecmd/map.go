@@ -20,7 +20,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
@@ -223,7 +222,7 @@ func (o *MapOptions) predict(ctx context.Context, a arch.Architecture, base gemm
 	if err != nil {
 		return err
 	}
-	done, stop := table.Work(o.Factory.Streams, "predicting", len(problems))
+	done, stop := show.Work(o.Factory.Streams, "predicting", len(problems))
 	cells, bad, err := ask.PredictedCells(ctx, a, family, problems, done)
 	stop()
 	if err != nil {
@@ -315,12 +314,12 @@ func (out *outcome) summarise() {
 func rate(gflops float64) string { return digits.Quantity(gflops*1e9, "FLOP/s") }
 
 // write writes the kernels as a table, or the sizes as CSV or JSON.
-func (out *outcome) write(s *iostreams.Streams, format table.Format) error {
-	if format != table.Table {
+func (out *outcome) write(s *iostreams.Streams, format show.Format) error {
+	if format != show.Table {
 		return show.Write(s, format, out.cells)
 	}
 	for _, line := range out.heading {
-		table.Line(s, line[0], "%s", line[1])
+		show.Line(s, line[0], "%s", line[1])
 	}
 	s.Printf("\n")
 	return out.winners(s).All(out.kernels)
@@ -328,7 +327,7 @@ func (out *outcome) write(s *iostreams.Streams, format table.Format) error {
 
 func (out *outcome) winners(s *iostreams.Streams) *show.Rows[ask.Winner] {
 	type winner = ask.Winner
-	return show.NewRows(s, table.Table,
+	return show.NewRows(s, show.Table,
 		show.Text("kernel", func(w *winner) string { return strconv.Itoa(w.Number) }),
 		show.Text("configuration", func(w *winner) string { return cmp.Or(w.Config, w.Tile) }),
 		show.Text("sizes", func(w *winner) string { return strconv.Itoa(w.Sizes) }),

@@ -14,7 +14,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -187,15 +186,15 @@ func (p *picture) warn(s *iostreams.Streams) {
 }
 
 // write writes the ceilings and the kernels. CSV has the kernels, or the ceilings if there are none.
-func (p *picture) write(s *iostreams.Streams, format table.Format) error {
-	if format == table.JSON {
-		return table.JSONLine(s, p.Rooflines)
+func (p *picture) write(s *iostreams.Streams, format show.Format) error {
+	if format == show.JSON {
+		return show.JSONLine(s, p.Rooflines)
 	}
-	if format == table.Table || len(p.Kernels) == 0 {
+	if format == show.Table || len(p.Kernels) == 0 {
 		if err := ceilings(s, format).All(p.ceilings()); err != nil || len(p.Kernels) == 0 {
 			return err
 		}
-		table.Lines(s, "")
+		show.Lines(s, "")
 	}
 	return p.rows(s, format).All(p.kernels())
 }
@@ -217,7 +216,7 @@ func (p *picture) ceilings() (rows []ceiling) {
 	return rows
 }
 
-func ceilings(s *iostreams.Streams, f table.Format) *show.Rows[ceiling] {
+func ceilings(s *iostreams.Streams, f show.Format) *show.Rows[ceiling] {
 	quantity := func(header string, of func(*ceiling) ask.Number) show.Column[ceiling] {
 		return show.Text(header, func(c *ceiling) string {
 			if v := float64(of(c)); digits.Finite(v) {
@@ -249,7 +248,7 @@ func (p *picture) kernels() []placed {
 	return rows
 }
 
-func (p *picture) rows(s *iostreams.Streams, f table.Format) *show.Rows[placed] {
+func (p *picture) rows(s *iostreams.Streams, f show.Format) *show.Rows[placed] {
 	columns := []show.Column[placed]{
 		show.Key[placed]("device"), show.Text("problem", func(k *placed) string { return k.Size.String() }),
 		show.Text("kernel", func(k *placed) string {

@@ -12,7 +12,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -181,8 +180,8 @@ func (t *blockTable) install(folder string) error {
 func (o *blockOptions) write(side *ask.Contender, t *blockTable) error {
 	key := show.Key[blockKernel]
 	return answer(o.factory, side, t, t.Evidence, func(s *iostreams.Streams) {
-		table.Line(s, "table", "%s, %s", t.For, typeOf(t.DType, t.ScaleBlock))
-		table.Line(s, "gain", "%s times as fast as without a table (predicted; geometric mean)",
+		show.Line(s, "table", "%s, %s", t.For, typeOf(t.DType, t.ScaleBlock))
+		show.Line(s, "gain", "%s times as fast as without a table (predicted; geometric mean)",
 			s.Bold(digits.ThreeDigits(t.Gain)))
 	}, t.Kernels, key("layer"), key("n"), key("k"), key("m", "rows"), key("config", "kernel"), key("seconds", "time"),
 		show.Text("90 %", func(k *blockKernel) string { return span(k.Interval) }), key("default_seconds", "no table"),

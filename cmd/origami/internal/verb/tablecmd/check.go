@@ -19,7 +19,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -305,13 +304,13 @@ func (o *checkOptions) write(side *ask.Contender, t *tableCheck) error {
 		if t.Load != "" {
 			what += ", load " + t.Load
 		}
-		table.Line(s, "table", "%s", what)
+		show.Line(s, "table", "%s", what)
 		if t.MedianLoss != nil {
-			table.Line(s, "loss", "%s at the median (predicted, against the kernels that the model would choose)",
+			show.Line(s, "loss", "%s at the median (predicted, against the kernels that the model would choose)",
 				s.Bold(digits.Percent(*t.MedianLoss)))
 		}
 		if t.Refused > 0 {
-			table.Line(s, "refused", "%d of %d kernels do not run on this device", t.Refused, len(t.Lines))
+			show.Line(s, "refused", "%d of %d kernels do not run on this device", t.Refused, len(t.Lines))
 		}
 	}, t.Lines, key("m", "tokens"), key("config", "kernel"), key("reject", "does not run"), key("choice", "the model's"),
 		key("seconds", "time"), key("loss"), key("default_loss", "no table"))

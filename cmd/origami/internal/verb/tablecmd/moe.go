@@ -16,7 +16,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -285,9 +284,9 @@ func writeKernels(folder, name string, kernels map[int]expert) error {
 func (o *moeOptions) write(side *ask.Contender, t *expertTable) error {
 	key := show.Key[expertKernel]
 	return answer(o.factory, side, t, t.Evidence, func(s *iostreams.Streams) {
-		table.Line(s, "table", "%s, %d layers of %d experts (%d per token), hidden %d, inner %d, %s, load %s", t.For,
+		show.Line(s, "table", "%s, %d layers of %d experts (%d per token), hidden %d, inner %d, %s, load %s", t.For,
 			t.Layers, t.Experts, t.TopK, t.Hidden, t.Inter, typeOf(t.DType, t.ScaleBlock), t.Load)
-		table.Line(s, "gain", "%s times as fast as vLLM without a table (predicted; geometric mean over the tokens)",
+		show.Line(s, "gain", "%s times as fast as vLLM without a table (predicted; geometric mean over the tokens)",
 			s.Bold(digits.ThreeDigits(t.Gain)))
 	}, t.Kernels, key("m", "tokens"), key("active_experts", "experts"), key("config", "kernel"), key("seconds", "layer"),
 		show.Text("90 %", func(k *expertKernel) string { return span(k.Interval) }), key("default_seconds", "no table"),

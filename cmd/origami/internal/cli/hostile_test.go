@@ -374,17 +374,3 @@ func TestForeignTextInJSON(t *testing.T) {
 		t.Errorf("%+q, %v", failure, err)
 	}
 }
-
-// What is foreign in the progress of a sweep, and in the warnings above it, does not move the cursor.
-func TestProgressIsPrintable(t *testing.T) {
-	t.Chdir(t.TempDir())
-	must.Do(t, os.WriteFile("one.csv", []byte("m,n,k\n64,64,64\n"), 0o600))
-	var out, errs bytes.Buffer
-	streams := iostreams.Plain(strings.NewReader(""), &out, &errs)
-	streams.ErrTerminal = true
-	runOn(streams, "bench", "--arch", "toy1"+evil, "--executor", "fake", "--problems", "one.csv", "--records", "run")
-	if text := errs.String(); strings.ContainsAny(text, "\u202e\u009b\a") || !strings.Contains(text, "\x1b[") ||
-		!strings.Contains(text, `\u202e`) {
-		t.Errorf("%q", text)
-	}
-}

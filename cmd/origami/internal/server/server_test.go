@@ -36,7 +36,7 @@ import (
 )
 
 // Served is what the tests serve: the questions of the command line, which imports this package.
-var Served []Endpoint
+var Served func() []Endpoint
 
 // serverOf returns a server over a plugin.
 func serverOf(t testing.TB, p arch.Provider, o Options) *Server {
@@ -54,7 +54,7 @@ func serverOf(t testing.TB, p arch.Provider, o Options) *Server {
 	if o.TimeLimit == 0 {
 		o.TimeLimit = time.Minute
 	}
-	s := must.Get(New(t.Context(), f, Served, o))(t)
+	s := must.Get(New(t.Context(), f, Served(), o))(t)
 	return s
 }
 
@@ -559,7 +559,7 @@ func TestRunIsInterrupted(t *testing.T) {
 		cancel() // it listens
 		return len(p), nil
 	}))
-	err := Run(ctx, &Serving{Factory: f, Listen: "localhost:0", Limits: Options{Rate: 1, TimeLimit: time.Minute}})
+	err := Run(ctx, &Serving{Factory: f, Listen: "localhost:0", Endpoints: Served, Limits: Options{Rate: 1, TimeLimit: time.Minute}})
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}

@@ -130,8 +130,7 @@ func (g *Grid) print(s *iostreams.Streams, widths []int) {
 	w.SetStyle(style)
 	columns := make([]pretty.ColumnConfig, len(widths))
 	for i := range widths {
-		columns[i] = pretty.ColumnConfig{Number: i + 1, Align: text.AlignLeft, AlignHeader: text.AlignLeft,
-			WidthMax: widths[i], WidthMaxEnforcer: wrapped}
+		columns[i] = pretty.ColumnConfig{Number: i + 1, Align: text.AlignLeft, AlignHeader: text.AlignLeft}
 		if numeric(g.Rows, i) {
 			columns[i].Align, columns[i].AlignHeader = text.AlignRight, text.AlignRight
 		}
@@ -139,13 +138,13 @@ func (g *Grid) print(s *iostreams.Streams, widths []int) {
 	w.SetColumnConfigs(columns)
 	head := make(pretty.Row, len(g.Header))
 	for i, h := range g.Header {
-		head[i] = string(s.Bold(h))
+		head[i] = wrapped(string(s.Bold(h)), widths[i])
 	}
 	w.AppendHeader(head)
 	for i, row := range g.Rows {
 		cells := make(pretty.Row, len(row))
 		for j := range row {
-			cells[j] = s.Letters(printable.Line(row[j]))
+			cells[j] = wrapped(s.Letters(printable.Line(row[j])), widths[j])
 			switch {
 			case g.Header[j] == boundColumn:
 				cells[j] = string(BoundStyle(s, row[j]))
@@ -158,8 +157,12 @@ func (g *Grid) print(s *iostreams.Streams, widths []int) {
 		}
 		w.AppendRow(cells)
 	}
-	for line := range strings.Lines(w.Render()) {
-		s.Printf("%s\n", iostreams.Styled(strings.TrimRight(line, " \n")))
+	names := columnWidth(g.Header, g.Rows, 0)
+	for i, line := range strings.Split(w.Render(), "\n") {
+		if slices.Min(widths) < math.MaxInt && i > 0 && strings.HasPrefix(line, strings.Repeat(" ", names)) {
+			line = "…" + line[1:] // no text of a plugin begins a line
+		}
+		s.Printf("%s\n", iostreams.Styled(strings.TrimRight(line, " ")))
 	}
 }
 

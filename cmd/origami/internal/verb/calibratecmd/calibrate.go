@@ -59,7 +59,6 @@ func NewCalibrate(f *session.Factory) *cobra.Command {
   origami calibrate --output my-gpu.yaml && origami --device-file my-gpu.yaml select -m 4096 -n 4096 -k 4096
   origami calibrate --replay nvidia-h200-calibration-2026-11-22.jsonl --json
   origami calibrate --device auto:1 --executor cuda --records second-gpu`,
-		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Calibrate(cmd.Context(), o) },
 	}
 	cmd.Flags().StringVar(&o.Executor, "executor", "", "measure with the executor plugin `NAME`; the first one otherwise")

@@ -128,7 +128,7 @@ func (r *outcome) beside(inUse *arch.Description) (list []number) {
 	return list
 }
 
-// ask picks for the built-in sizes.
+// asked picks for the built-in sizes.
 func (c *picks) ask(ctx context.Context, inUse, measured arch.Architecture) error {
 	problems := measure.TritonBLASProblems()
 	request := selector.Request{Problems: problems, Top: 1, Map: 1}

@@ -54,7 +54,6 @@ func NewFit(f *session.Factory) *cobra.Command {
   origami --device-file my-a100.yaml select -m 4096 -n 4096 -k 4096
   origami fit --device-file calibrated.yaml --records ./sweep --records ./more --output fitted.yaml
   origami fit --arch h200 --json`,
-		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Fit(cmd.Context(), o) },
 	}
 	flags := cmd.Flags()

@@ -46,7 +46,6 @@ func NewHere(f *session.Factory) *cobra.Command {
   origami here --json
   CUDA_VISIBLE_DEVICES=1 origami here
   rm -r ~/.config/origami/devices   # to forget, or to measure again`,
-		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, key := range []string{"arch", "device", "device_file", "model", "rung", "timing"} {
 				if source := f.Settings.Source(key); strings.HasPrefix(source, "--") {

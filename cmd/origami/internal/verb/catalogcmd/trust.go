@@ -31,7 +31,6 @@ func NewTrust(f *session.Factory) *cobra.Command {
 			"problem on it), sister (of other devices of the architecture) or unchecked (of other generations).\n" +
 			"--arch, --kernel and --dtype choose, and --option counts, as in scheme=block128.",
 		Example: "  origami trust --arch h200,mi300x\n  origami trust --dtype fp8\n  origami trust --arch b200 --json",
-		Args:    session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			rows, err := trusted(cmd.Context(), f)
 			if err != nil {

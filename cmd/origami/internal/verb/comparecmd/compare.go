@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
+	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/diag"
@@ -23,9 +24,6 @@ import (
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/plugins/library/published"
 )
-
-// Short says what the command answers.
-const Short = "Put several architectures side by side for one problem or many"
 
 // Options are what the command line says.
 type Options struct {
@@ -45,7 +43,7 @@ func New(f *session.Factory) *cobra.Command {
 	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "compare --arch ARCH,ARCH… -m SIZE -n SIZE -k SIZE",
-		Short: Short,
+		Short: "Put several architectures side by side for one problem or many",
 		Long: "Put what each architecture reaches side by side: the time of its vendor's library, or where no model\n" +
 			"has the library, of the best kernel. Other ways to run it stand below, and a faster one is named.\n" +
 			"--kernel takes one family for all, --same-model the best model that all have. A model that only\n" +
@@ -57,7 +55,6 @@ func New(f *session.Factory) *cobra.Command {
   origami compare --arch h200,h200:clock=1.2GHz -m 8192 -n 8192 -k 8192
   origami compare --arch h100,mi300x --problems shapes.csv --price h100=2.5,mi300x=2 --report page.html
   origami compare --arch sm90@h200,gfx942 -m 8192 -n 8192 -k 8192 --trans-b --json`,
-		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), o) },
 	}
 	o.register(cmd.Flags())
@@ -75,9 +72,12 @@ func (o *Options) register(flags *pflag.FlagSet) {
 	session.Files(flags, "report")
 }
 
-// Ask adds the flags of a question about one problem, and returns what answers it. A side that failed says so itself,
+// Served is the question to a server.
+var Served = server.Endpoint{Name: "compare", Ask: asked, Schema: "Comparison", Many: true}
+
+// asked adds the flags of a question about one problem, and returns what answers it. A side that failed says so itself,
 // in the words of the factory's streams.
-func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+func asked(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
 	o := &Options{Factory: f}
 	o.register(flags)
 	return func(ctx context.Context) (any, error) {

@@ -16,6 +16,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
+	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
@@ -25,9 +26,6 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 )
-
-// Short says what the command answers.
-const Short = "Score a model against measurements"
 
 // Options are what the command line says.
 type Options struct {
@@ -55,7 +53,7 @@ func New(f *session.Factory) *cobra.Command {
 	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "eval (--arch ARCH | --published)",
-		Short: Short,
+		Short: "Score a model against measurements",
 		Long: "For each measured problem, print the efficiency of the model's pick (best measured time ÷ time of\n" +
 			"the pick) and of the fastest of its first 4, 8 and 16 candidates, Kendall's tau-b, the error of\n" +
 			"its times, and whether its intervals hold. No GPU is needed: without --times it uses the shipped\n" +
@@ -70,7 +68,6 @@ func New(f *session.Factory) *cobra.Command {
   origami eval --arch sm90@h200 --report eval.html
   origami eval --published --dtype bf16 --pairs
   origami eval --published --arch sm90@h100 --arch gfx942@mi300x --json`,
-		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), o) },
 	}
 	o.register(cmd.Flags())
@@ -97,8 +94,11 @@ func (o *Options) register(flags *pflag.FlagSet) {
 	session.Files(flags, "times", "report")
 }
 
-// Ask adds the flags of a question, and returns what answers it.
-func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+// Served is the question to a server.
+var Served = server.Endpoint{Name: "eval", Ask: asked, Schema: "Evaluation", Others: others()}
+
+// asked adds the flags of a question, and returns what answers it.
+func asked(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
 	o := &Options{Factory: f}
 	o.register(flags)
 	return func(ctx context.Context) (any, error) {
@@ -113,8 +113,8 @@ func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, e
 	}
 }
 
-// Others are the schemas of what Ask answers where it is no Evaluation. docs/json.md has their keys.
-func Others() []any {
+// others are the schemas of what ask answers where it is no Evaluation. docs/json.md has their keys.
+func others() []any {
 	of := func(description string, key string) map[string]any {
 		return map[string]any{"type": "object", "description": description, "required": []string{key}}
 	}

@@ -53,7 +53,6 @@ func New(f *session.Factory) *cobra.Command {
   origami ladder --arch sm90@h200 --report ladder.html
   origami --arch sm90@h200 bench --kernel sgemm --dtype fp32 --executor cuda --records sgemm-h200
   origami --arch sm90@h200 ladder --records sgemm-h200 --json`,
-		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), o) },
 	}
 	flags := cmd.Flags()

@@ -25,8 +25,6 @@ func New(f *session.Factory) *cobra.Command {
 			"size or a model. It is built from measured times, or read from a file of Tensile or hipBLASLt.",
 		Example: "  origami logic build --arch sm90@h200 --most 8 --output h200.yaml\n" +
 			"  origami select --arch sm90@h200 --logic h200.yaml -m 4096 -n 4096 -k 4096",
-		Args: session.OnlySubcommands,
-		RunE: session.MissingSubcommand,
 	}
 	cmd.AddCommand(newBuild(f), newShow(f), newEval(f), newExport(f))
 	return cmd
@@ -200,7 +198,6 @@ func newBuild(f *session.Factory) *cobra.Command {
 			"is printed.",
 		Example: "  origami logic build --arch sm90@h200 --most 8 --output h200.yaml\n" +
 			"  origami logic build --arch sm90@h200 --records ./my-sweep --fallback nearest > mine.yaml",
-		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.register(cmd)

@@ -59,7 +59,6 @@ func NewBench(f *session.Factory) *cobra.Command {
   origami bench --arch sm90@h200 --executor cuda --records ./my-sweep
   origami bench --arch sm90@h200 --executor cuda --contract 'lik,ljk->ji' --size i=64,j=64,k=8,l=512
   origami bench --arch sm90@h200 --records ./my-sweep --format csv > three-ways.csv`,
-		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Bench(cmd.Context(), o) },
 	}
 	o.Query.RegisterFile(cmd.Flags())

@@ -53,7 +53,6 @@ func NewExport(f *session.Factory, generate Generate) *cobra.Command {
 		Example: `  origami export --arch sm90@h200 -m 4096 -n 4096 -k 4096 --kernel wgmma --output gemm
   origami export --arch sm89 -m 512 -n 512 -k 512 --kernel mma --config 64x64x64,w4,s3 --add
   origami export --arch sm90@h200 -m 4096 -n 4096 -k 4096 --kernel wgmma --epilogue bias+gelu`,
-		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Export(cmd.Context(), o) },
 	}
 	o.Query.Register(cmd.Flags(), false)

@@ -11,14 +11,12 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 )
-
-// RankShort says what the command answers.
-const RankShort = "Rank the candidate configurations, with the terms of each prediction"
 
 // RankOptions are what the command line says.
 type RankOptions struct {
@@ -32,7 +30,7 @@ func NewRank(f *session.Factory) *cobra.Command {
 	o := &RankOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "rank --arch ARCH -m SIZE -n SIZE -k SIZE",
-		Short: RankShort,
+		Short: "Rank the candidate configurations, with the terms of each prediction",
 		Long: "Rank the candidate configurations by predicted time, with every term of the prediction. A table\n" +
 			"and JSON list them best first; CSV and TSV with --all, and every format with --include-rejected,\n" +
 			"keep the order of the candidate list and give each its rank.",
@@ -40,7 +38,6 @@ func NewRank(f *session.Factory) *cobra.Command {
   origami rank --arch sm89 -m 2048 -n 2048 -k 2048 --all --format csv > ranking.csv
   origami rank --arch h200 -m 4096 -n 4096 -k 4096 --top 5 --format triton
   origami rank --arch gfx942 -m 512 -n 512 -k 512 --all --include-rejected`,
-		Args:        session.NoArguments,
 		Annotations: map[string]string{config.PastesKey: "yes"},
 		RunE:        func(cmd *cobra.Command, _ []string) error { return Rank(cmd.Context(), o) },
 	}
@@ -52,8 +49,11 @@ func NewRank(f *session.Factory) *cobra.Command {
 	return cmd
 }
 
-// RankAsk adds the flags of the question, and returns what answers it.
-func RankAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+// RankServed is the question to a server.
+var RankServed = server.Endpoint{Name: "rank", Ask: rankAsk, Schema: "Ranked", List: true}
+
+// rankAsk adds the flags of the question, and returns what answers it.
+func rankAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
 	q := &question.Rank{}
 	return answered(f, flags, q, &q.Asked, &q.Invariant)
 }

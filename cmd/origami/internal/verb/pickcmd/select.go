@@ -14,13 +14,11 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/diag"
 )
-
-// SelectShort says what the command answers.
-const SelectShort = "Pick the kernel configuration for a problem, and say why"
 
 // SelectOptions are what the command line says.
 type SelectOptions struct {
@@ -38,7 +36,7 @@ func NewSelect(f *session.Factory) *cobra.Command {
 	o := &SelectOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "select --arch ARCH -m SIZE -n SIZE -k SIZE",
-		Short: SelectShort,
+		Short: "Pick the kernel configuration for a problem, and say why",
 		Long: "Pick the kernel configuration with the shortest predicted time. The answer has that time, its\n" +
 			"interval, the reasons, and the runner-up; with --problems a row per problem. --regret adds the\n" +
 			"expected regret, and how many candidates are worth measuring. --measure auto measures as many on\n" +
@@ -57,7 +55,6 @@ func NewSelect(f *session.Factory) *cobra.Command {
   origami select --arch sm90@h200 --kernel wgmma --dtype bf16 --trans-b -m 1:16384 -n 4096 -k 4096
   origami select --arch sm90@h200 --dtype bf16 --trans-b -m 1:8192 -n 4096 -k 4096 --space split_k=1 --same block_k
   origami select --arch sm90@auto -m 4096 -n 4096 -k 4096 --measure auto --executor cuda`,
-		Args:        session.NoArguments,
 		Annotations: map[string]string{config.PastesKey: "yes"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.checkTop(); err != nil {
@@ -81,8 +78,11 @@ func NewSelect(f *session.Factory) *cobra.Command {
 	return cmd
 }
 
-// SelectAsk adds the flags of the question, and returns what answers it.
-func SelectAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+// SelectServed is the question to a server.
+var SelectServed = server.Endpoint{Name: "select", Ask: selectAsk, Schema: "Answer", Many: true}
+
+// selectAsk adds the flags of the question, and returns what answers it.
+func selectAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
 	q := &question.Select{}
 	return answered(f, flags, q, &q.Asked, &q.Invariant)
 }

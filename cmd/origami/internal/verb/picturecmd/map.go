@@ -18,6 +18,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
+	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
@@ -26,9 +27,6 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/stats"
 )
-
-// MapShort says what the command answers.
-const MapShort = "Map rates, winners and regret over a grid of sizes"
 
 // MapOptions are what the command line says.
 type MapOptions struct {
@@ -44,7 +42,7 @@ func NewMap(f *session.Factory) *cobra.Command {
 	o := &MapOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "map (--arch ARCH (-m SIZES -n SIZES -k SIZES | --problems FILE | --records FOLDER) | --from FILE)",
-		Short: MapShort,
+		Short: "Map rates, winners and regret over a grid of sizes",
 		Long: "For each size of a grid, print the fastest kernel, its rate, the FLOP per byte of its tile, its\n" +
 			"split of K, its bound, and how many of its CTAs run at once on an SM or CU. Two of m, n and k\n" +
 			"vary; --problems has scattered sizes. With --records the fastest kernel is a measured one, beside\n" +
@@ -55,7 +53,6 @@ func NewMap(f *session.Factory) *cobra.Command {
   origami map --arch sm90@h200 --problems shapes.csv --report map.html
   origami map --arch sm90@h200 --records ./my-sweep --report map.html
   origami map --from winners.csv --dtype fp32 --report map.html`,
-		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Map(cmd.Context(), o) },
 	}
 	o.register(cmd.Flags())
@@ -89,8 +86,11 @@ type outcome struct {
 	ours    bool // it has problems of ours, with a type and a layout
 }
 
-// MapAsk adds the flags of a question, and returns what answers it.
-func MapAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+// MapServed is the question to a server.
+var MapServed = server.Endpoint{Name: "map", Ask: mapAsk, Schema: "Cell", List: true}
+
+// mapAsk adds the flags of a question, and returns what answers it.
+func mapAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
 	o := &MapOptions{Factory: f}
 	o.register(flags)
 	return func(ctx context.Context) (any, error) {

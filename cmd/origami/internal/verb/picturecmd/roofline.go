@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/report"
+	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
@@ -22,9 +23,6 @@ import (
 	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
 )
-
-// RooflineShort says what the command answers.
-const RooflineShort = "Place kernels under the roofs of a device: instructions, shared memory, L2, DRAM"
 
 // RooflineOptions are what the command line says.
 type RooflineOptions struct {
@@ -43,7 +41,7 @@ func NewRoofline(f *session.Factory) *cobra.Command {
 	o := &RooflineOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "roofline --arch ARCH[,ARCH…] [-m SIZE -n SIZE -k SIZE]",
-		Short: RooflineShort,
+		Short: "Place kernels under the roofs of a device: instructions, shared memory, L2, DRAM",
 		Long: "List the ceilings of each device for a type of operands: matrix instructions, FMA, shared memory\n" +
 			"(LDS), L2, MALL and DRAM, by the data sheet and, with a --device-file, as a microbenchmark reached\n" +
 			"them. Under them stand the pick for each problem and the configurations of --config, with their\n" +
@@ -56,7 +54,6 @@ func NewRoofline(f *session.Factory) *cobra.Command {
   origami roofline --arch h200,mi300x,rtx4090 -m 4096 -n 4096 -k 4096 --dtype bf16 --report roofs.html
   origami roofline --device-file my-gpu.yaml --problems shapes.csv --format csv
   origami roofline --arch h200 --measured --report roofs.html`,
-		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Roofline(cmd.Context(), o) },
 	}
 	o.register(cmd.Flags())
@@ -73,8 +70,11 @@ func (o *RooflineOptions) register(flags *pflag.FlagSet) {
 	session.Files(flags, "records", "report")
 }
 
-// RooflineAsk adds the flags of a question, and returns what answers it.
-func RooflineAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+// RooflineServed is the question to a server.
+var RooflineServed = server.Endpoint{Name: "roofline", Ask: rooflineAsk, Schema: "Rooflines"}
+
+// rooflineAsk adds the flags of a question, and returns what answers it.
+func rooflineAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
 	o := &RooflineOptions{Factory: f}
 	o.register(flags)
 	return func(ctx context.Context) (any, error) {

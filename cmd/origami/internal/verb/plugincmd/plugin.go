@@ -37,8 +37,6 @@ func New(f *session.Factory, actions Actions) *cobra.Command {
 			"Only a plugin that --plugin or the setting plugins names replaces what a built-in plugin provides.",
 		Example: "  origami plugin ls\n  origami plugin check ./origami-plugin-mine\n  origami plugin trust " +
 			"./origami-plugin-mine",
-		Args: session.OnlySubcommands,
-		RunE: session.MissingSubcommand,
 	}
 	cmd.AddCommand(newList(f), newCommand(f), newCheck(f, actions.Connect), &cobra.Command{
 		Use:   "trust PATH",

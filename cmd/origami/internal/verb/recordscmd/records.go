@@ -36,8 +36,6 @@ func New(f *session.Factory) *cobra.Command {
 			"own. docs/data-sets.md describes the files.",
 		Example: "  origami records merge ./tuned\n" +
 			"  origami records show ./tuned",
-		Args: session.OnlySubcommands,
-		RunE: session.MissingSubcommand,
 	}
 	cmd.AddCommand(newMerge(f), newShow(f), newDiff(f), newVerify(f), newCompact(f))
 	return cmd

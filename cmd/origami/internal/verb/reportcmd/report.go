@@ -43,6 +43,7 @@ func New(f *session.Factory) *cobra.Command {
   origami report --arch h200,mi300x --problems shapes.csv --output h200-mi300x.html
   origami report --arch h200 -m 1:8192 -n 4096 -k 4096
   origami tune shapes.csv --arch h200 --dry-run --json | origami report -`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if err := report.Check("--output", output); err != nil {
 				return err

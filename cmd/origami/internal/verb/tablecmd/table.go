@@ -32,8 +32,6 @@ func New(f *session.Factory) *cobra.Command {
 		Example: "  origami table invariant config.json --arch sm90@h100 --output vllm-table\n" +
 			"  origami table fused-moe config.json --arch sm90@h100 --output tables\n" +
 			"  origami table check 'E=8,N=7168,device_name=NVIDIA_H200.json' config.json --arch sm90@h200",
-		Args: session.OnlySubcommands,
-		RunE: session.MissingSubcommand,
 	}
 	cmd.AddCommand(newInvariant(f), newMoE(f), newBlocks(f), newCheck(f))
 	return cmd

@@ -2,6 +2,7 @@
 package comparecmd
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -14,7 +15,6 @@ import (
 	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
@@ -32,8 +32,7 @@ type Options struct {
 	// SameModel asks for one model that all sides have.
 	SameModel bool
 	// Terms asks for every term.
-	Terms  bool
-	Report string
+	Terms bool
 	// Price is in dollars per hour, Watts in watts.
 	Price, Watts []string
 }
@@ -53,7 +52,7 @@ func New(f *session.Factory) *cobra.Command {
 			"who wins how often and by how much. If one architecture fails, the others still answer.",
 		Example: `  origami compare --arch h200,mi300x -m 4096 -n 4096 -k 4096 --dtype bf16
   origami compare --arch h200,h200:clock=1.2GHz -m 8192 -n 8192 -k 8192
-  origami compare --arch h100,mi300x --problems shapes.csv --price h100=2.5,mi300x=2 --report page.html
+  origami compare --arch h100,mi300x --problems shapes.csv --price h100=2.5,mi300x=2
   origami compare --arch sm90@h200,gfx942 -m 8192 -n 8192 -k 8192 --trans-b --json`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), o) },
 	}
@@ -68,8 +67,6 @@ func (o *Options) register(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.Price, "price", nil, "dollars per hour, as `ARCH=NUMBER,...`: adds the work per dollar")
 	flags.StringSliceVar(&o.Watts, "watts", nil,
 		"watts, as `ARCH=NUMBER,...`, or tdp for the device files' own: adds the work per joule")
-	flags.StringVar(&o.Report, "report", "", report.Usage)
-	session.Files(flags, "report")
 }
 
 // Served is the question to a server.
@@ -114,7 +111,7 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	many, format := o.Query.Problems != "", o.Factory.Format()
-	ways := !many && (format == show.JSON || format == show.Table || o.Report != "")
+	ways := !many && (format == show.JSON || format == show.Table)
 	done, stop := show.Work(o.Factory.Streams, "predicting", len(sides)*len(list))
 	rows, err := ask.Compare(ctx, sides, list, ways, done)
 	stop()
@@ -127,15 +124,7 @@ func Run(ctx context.Context, o *Options) error {
 	c := &comparison{sides: sides, rows: rows, common: common, labels: asked.Labels(), dollars: len(o.Price) > 0,
 		joules: len(o.Watts) > 0, many: many, terms: o.Terms}
 	failure := c.reportFailures(o.Factory.Streams, asked.Failures)
-	if err := c.write(o.Factory.Streams, format); err != nil {
-		return err
-	}
-	if len(rows) > 0 {
-		if err := report.Write(ctx, o.Factory, o.Report, c.write); err != nil {
-			return err
-		}
-	}
-	return failure
+	return cmp.Or(c.write(o.Factory.Streams, format), failure)
 }
 
 // comparison is what several architectures make of the same problems.

@@ -15,7 +15,6 @@ import (
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
@@ -32,7 +31,6 @@ type Options struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
 	Times   string
-	Report  string
 	// Intervals asks for new intervals, computed from the measurements, instead of the scores.
 	Intervals bool
 	// Published asks for the score on published times. Schemes are the schemes of scales, none for all. Pairs adds the
@@ -65,7 +63,7 @@ func New(f *session.Factory) *cobra.Command {
 		Example: `  origami eval --arch sm90 --device h200 --kernel triton
   origami eval --arch sm90@h200 --rung calibrated --json
   origami eval --arch sm90@h200 --kernel triton --times times.csv.gz --compiled kernels.csv --trans-b --json
-  origami eval --arch sm90@h200 --report eval.html
+  origami eval --arch sm90@h200 --json | origami report - --output eval.html
   origami eval --published --dtype bf16 --pairs
   origami eval --published --arch sm90@h100 --arch gfx942@mi300x --json`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), o) },
@@ -78,7 +76,6 @@ func (o *Options) register(flags *pflag.FlagSet) {
 	o.Query.RegisterRecords(flags)
 	flags.StringVar(&o.Times, "times", "",
 		"`FILE` of measured times (.csv or .jsonl, also .gz), or the folder of a data set; the shipped one otherwise")
-	flags.StringVar(&o.Report, "report", "", report.Usage)
 	flags.BoolVar(&o.Intervals, "intervals", false,
 		"instead of scoring the model's intervals, compute new ones from the measurements, with their coverage "+
 			"of sizes "+
@@ -91,7 +88,7 @@ func (o *Options) register(flags *pflag.FlagSet) {
 		"with --published, also list how well each pair of devices is compared, by type and class of shape")
 	flags.BoolVar(&o.Each, "each", false,
 		"with --published, list each time instead, with its prediction, source and licence")
-	session.Files(flags, "times", "report")
+	session.Files(flags, "times")
 }
 
 // Served is the question to a server.
@@ -128,9 +125,6 @@ func Run(ctx context.Context, o *Options) error {
 	a, err := o.answer(ctx)
 	if err == nil {
 		err = a.write(o.Factory.Streams, o.Factory.Format())
-	}
-	if err == nil {
-		err = report.Write(ctx, o.Factory, o.Report, a.write)
 	}
 	if err != nil || o.list == nil {
 		return err

@@ -14,7 +14,6 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
@@ -31,9 +30,8 @@ type Options struct {
 	Factory *session.Factory
 	M, N, K int
 	// Terms asks for every cost in the table.
-	Terms bool
-	// Records is the folder of a data set, Report a folder to write.
-	Records, Report string
+	Terms   bool
+	Records string // the folder of a data set
 }
 
 // New returns the command.
@@ -50,7 +48,6 @@ func New(f *session.Factory) *cobra.Command {
 			"claims and sources.",
 		Example: `  origami ladder
   origami ladder --arch sm86@a6000 -m 4096 -n 4096 -k 4096 --terms
-  origami ladder --arch sm90@h200 --report ladder.html
   origami --arch sm90@h200 bench --kernel sgemm --dtype fp32 --executor cuda --records sgemm-h200
   origami --arch sm90@h200 ladder --records sgemm-h200 --json`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), o) },
@@ -62,7 +59,6 @@ func New(f *session.Factory) *cobra.Command {
 	flags.IntVarP(&o.K, "k", "k", 4096, "columns of A, rows of B")
 	flags.BoolVar(&o.Terms, "terms", false, "show every cost in the table")
 	flags.StringVar(&o.Records, "records", "", "`FOLDER` of a data set of the family: its times come first")
-	flags.StringVar(&o.Report, "report", "", report.Usage)
 	return cmd
 }
 
@@ -94,10 +90,7 @@ func Run(ctx context.Context, o *Options) error {
 	for _, c := range l.Costs {
 		out.costs[c.Column()] = c.Name
 	}
-	if err := out.write(o.Factory.Streams, o.Factory.Format()); err != nil {
-		return err
-	}
-	return report.Write(ctx, o.Factory, o.Report, out.write)
+	return out.write(o.Factory.Streams, o.Factory.Format())
 }
 
 func (o *Options) open(ctx context.Context, family string) (arch.Architecture, error) {

@@ -17,7 +17,6 @@ import (
 	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
@@ -33,8 +32,8 @@ type MapOptions struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
 	Grid    question.Grid
-	// Records is the folder of a data set, From a file of winners, Report a page to write.
-	Records, From, Report string
+	// Records is the folder of a data set, From a file of winners.
+	Records, From string
 }
 
 // NewMap returns the command.
@@ -47,12 +46,13 @@ func NewMap(f *session.Factory) *cobra.Command {
 			"split of K, its bound, and how many of its CTAs run at once on an SM or CU. Two of m, n and k\n" +
 			"vary; --problems has scattered sizes. With --records the fastest kernel is a measured one, beside\n" +
 			"the model's pick and its regret. --from maps a table that others made, or that this command wrote\n" +
-			"as CSV. A table lists the kernels, CSV and JSON the sizes. --report draws the maps.",
-		Example: `  origami map --arch sm90@h200 -m 16:16:16:5632 -n 16:16:16:5632 -k 3104 --report map.html
+			"as CSV. A table lists the kernels, CSV and JSON the sizes. `origami report`\n" +
+			"draws the maps from JSON.",
+		Example: `  origami map --arch sm90@h200 -m 16:16:16:5632 -n 16:16:16:5632 -k 3104 --json | origami report -
   origami map --arch gfx900 --dtype fp32 -m 64:64:1024 -n 64:64:1024 -k 3104
-  origami map --arch sm90@h200 --problems shapes.csv --report map.html
-  origami map --arch sm90@h200 --records ./my-sweep --report map.html
-  origami map --from winners.csv --dtype fp32 --report map.html`,
+  origami map --arch sm90@h200 --problems shapes.csv
+  origami map --arch sm90@h200 --records ./my-sweep --json | origami report - --output map.html
+  origami map --from winners.csv --dtype fp32`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Map(cmd.Context(), o) },
 	}
 	o.register(cmd.Flags())
@@ -68,8 +68,7 @@ func (o *MapOptions) register(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Records, "records", "", "`FOLDER` of a data set: map what was measured, at its sizes")
 	flags.StringVar(&o.From, "from", "",
 		"map this CSV `FILE` with the columns m,n,k and some of gflops,winner,config,tile,split,flop_per_byte,regret")
-	flags.StringVar(&o.Report, "report", "", report.Usage)
-	session.Files(flags, "problems", "records", "from", "report")
+	session.Files(flags, "problems", "records", "from")
 }
 
 // outcome is what was found.
@@ -108,10 +107,7 @@ func Map(ctx context.Context, o *MapOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := out.write(o.Factory.Streams, o.Factory.Format()); err != nil {
-		return err
-	}
-	return report.Write(ctx, o.Factory, o.Report, out.write)
+	return out.write(o.Factory.Streams, o.Factory.Format())
 }
 
 // find fills the map.

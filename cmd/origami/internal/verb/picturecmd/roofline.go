@@ -11,7 +11,6 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
@@ -33,7 +32,6 @@ type RooflineOptions struct {
 	// Measured asks for measured times: of the data set in the folder Records, or of the shipped one.
 	Measured bool
 	Records  string
-	Report   string
 }
 
 // NewRoofline returns the command.
@@ -51,9 +49,9 @@ func NewRoofline(f *session.Factory) *cobra.Command {
 			"defines every number.",
 		Example: `  origami roofline --arch h200
   origami roofline --arch h200 -m 4096 -n 4096 -k 4096 --config 64x64x32,warps=4,stages=2
-  origami roofline --arch h200,mi300x,rtx4090 -m 4096 -n 4096 -k 4096 --dtype bf16 --report roofs.html
+  origami roofline --arch h200,mi300x,rtx4090 -m 4096 -n 4096 -k 4096 --json | origami report -
   origami roofline --device-file my-gpu.yaml --problems shapes.csv --format csv
-  origami roofline --arch h200 --measured --report roofs.html`,
+  origami roofline --arch h200 --measured`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Roofline(cmd.Context(), o) },
 	}
 	o.register(cmd.Flags())
@@ -66,8 +64,7 @@ func (o *RooflineOptions) register(flags *pflag.FlagSet) {
 		"place this `CONFIG` too, as it is printed (128x256x64 w8 s3 g8 k1) or with commas; may be repeated")
 	flags.BoolVar(&o.Measured, "measured", false, "place measured times of the shipped data set")
 	flags.StringVar(&o.Records, "records", "", "place measured times of the data set in `FOLDER`")
-	flags.StringVar(&o.Report, "report", "", report.Usage)
-	session.Files(flags, "records", "report")
+	session.Files(flags, "records")
 }
 
 // RooflineServed is the question to a server.
@@ -99,9 +96,6 @@ func Roofline(ctx context.Context, o *RooflineOptions) error {
 		return err
 	}
 	p.warn(o.Factory.Streams)
-	if err := report.Write(ctx, o.Factory, o.Report, p.write); err != nil {
-		return err
-	}
 	return p.failures.Err()
 }
 

@@ -46,11 +46,7 @@ func (c *comparison) about() (rows [][]string) {
 			continue
 		}
 		d := s.Model.Describe()
-		model := d.Model
-		if d.RanksOnly {
-			model += ", ranks only"
-		}
-		rows = append(rows, []string{s.Called(), s.ID(), fmt.Sprintf("%d %ss at %s", d.Units, d.UnitName, d.Clock), model,
+		rows = append(rows, []string{s.Called(), s.ID(), fmt.Sprintf("%d %ss at %s", d.Units, d.UnitName, d.Clock), modelOf(d),
 			s.Kernel, string(d.Rung), d.Timing, c.evidence(i)})
 	}
 	return rows

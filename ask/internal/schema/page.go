@@ -51,7 +51,7 @@ var outputs = []struct{ command, prints, of string }{
 	{"logic build, show", "One object; CSV its `regret`, of `show` a row per kernel.", "logiccmd.summaryJSON"},
 	{"logic eval --folds", "A line per number of kernels and way of answering.", "logic.Trial"},
 	{"logic eval", "A line per choice; CSV has a row per size.", "logiccmd.choice"},
-	{"records merge, compact", "One object.", "recordscmd.mergedJSON"},
+	{"records merge", "One object.", "recordscmd.mergedJSON"},
 	{"records verify", "A line per folder.", "recordscmd.verifiedJSON"},
 	{"records show", "One object; CSV its `gpus`.", "recordscmd.shownJSON"},
 	{"records diff", "A line per kernel that differs, then one with `summary`.", "recordscmd.differing"},

@@ -37,8 +37,7 @@ type CalibrateOptions struct {
 	Executor string
 	// Records is the file of what is measured, Replay one to compute from instead of measuring.
 	Records, Replay string
-	// DeviceFile and Overrides are the files to write.
-	DeviceFile, Overrides string
+	DeviceFile      string // the file to write
 
 	within bool // another command calibrates, and says where the records are
 }
@@ -66,7 +65,6 @@ func NewCalibrate(f *session.Factory) *cobra.Command {
 		"`FOLDER` to write what is measured to, in a file named after GPU and day, or a file to continue")
 	cmd.Flags().StringVar(&o.Replay, "replay", "", "measure nothing, and compute from the records in `FILE`")
 	cmd.Flags().StringVarP(&o.DeviceFile, "output", "o", "", "write a device file to `FILE`, for --device-file")
-	cmd.Flags().StringVar(&o.Overrides, "overrides", "", "write the numbers as JSON to `FILE`, for --hw-params")
 	return cmd
 }
 
@@ -84,10 +82,8 @@ type outcome struct {
 
 // Calibrate answers.
 func Calibrate(ctx context.Context, o *CalibrateOptions) error {
-	for _, file := range []string{o.DeviceFile, o.Overrides} {
-		if err := session.Writable(file); err != nil {
-			return err
-		}
+	if err := session.Writable(o.DeviceFile); err != nil {
+		return err
 	}
 	var result *outcome
 	var err error
@@ -118,7 +114,7 @@ func Calibrate(ctx context.Context, o *CalibrateOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := o.files(result, inUse); err != nil {
+	if err := o.writeFile(result, inUse); err != nil {
 		return err
 	}
 	return c.write(o.Factory.Streams, o.Factory.Format())

@@ -45,14 +45,7 @@ func (m *measuring) beside(open func() (arch.Architecture, error)) (arch.Archite
 
 // open finds the GPUs, and returns the least memory that one has.
 func (m *measuring) open(ctx context.Context, a arch.Architecture) (memory unit.Bytes, err error) {
-	if m.Share.On() {
-		m.gpus, memory, err = m.Factory.Sweeps(ctx, a, m.Executor, &m.Share, m.warmL2)
-		return memory, err
-	}
-	one := &measure.GPU{}
-	if one.Sweep, memory, err = m.Factory.Sweep(ctx, a, m.Executor, m.warmL2); err == nil {
-		m.gpus = []*measure.GPU{one}
-	}
+	m.gpus, memory, err = m.Factory.Sweeps(ctx, a, m.Executor, &m.Share, m.warmL2)
 	return memory, err
 }
 

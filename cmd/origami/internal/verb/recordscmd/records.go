@@ -1,5 +1,5 @@
-// Package recordscmd is `origami records`: folders of measurements, put together, looked at, held against each other
-// and tidied.
+// Package recordscmd is `origami records`: folders of measurements, put together, looked at and held against each
+// other.
 package recordscmd
 
 import (
@@ -31,13 +31,13 @@ import (
 func New(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "records",
-		Short: "Merge, show, compare, verify and tidy folders of measurements",
+		Short: "Merge, show, compare and verify folders of measurements",
 		Long: "bench and tune keep what they measure in folders. With --shard, each part of the work has a folder of its\n" +
 			"own. docs/data-sets.md describes the files.",
 		Example: "  origami records merge ./tuned\n" +
 			"  origami records show ./tuned",
 	}
-	cmd.AddCommand(newMerge(f), newShow(f), newDiff(f), newVerify(f), newCompact(f))
+	cmd.AddCommand(newMerge(f), newShow(f), newDiff(f), newVerify(f))
 	return cmd
 }
 
@@ -49,7 +49,8 @@ func newMerge(f *session.Factory) *cobra.Command {
 		Long: "Put the measurements of folders together, each once, in any order. A folder with shards in it\n" +
 			"stands for its shards. Measurements under other conditions or another driver than most, or of a\n" +
 			"GPU that was slower or faster than the others with the same kernels, are set apart, with the\n" +
-			"reason. Missing parts are listed; shards that run again measure only what the merged folder lacks.",
+			"reason. Missing parts are listed; shards that run again measure only what the merged folder lacks. The\n" +
+			"folder is written anew, without lines that later ones replace, and without incomplete ones.",
 		Example: "  origami records merge ./tuned\n" +
 			"  origami records merge node1 node2 node3 --into all",
 		Args: atLeastOne,
@@ -73,24 +74,6 @@ func atLeastOne(cmd *cobra.Command, args []string) error {
 		return session.OneArgument("FOLDER", "a folder of measurements")(cmd, args)
 	}
 	return nil
-}
-
-func newCompact(f *session.Factory) *cobra.Command {
-	return &cobra.Command{
-		Use:   "compact FOLDER",
-		Short: "Rewrite a folder of measurements without replaced and incomplete lines",
-		Long: "Rewrite the measurements of a folder in the order of problems, without lines that later ones replace,\n" +
-			"blocks of finals that are not complete, and a last line that was cut off. What counts stays as it is.",
-		Example: "  origami records compact ./my-sweep",
-		Args:    session.OneArgument("FOLDER", "a folder of measurements"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			m, err := datastore.Merge(cmd.Context(), args[0], args)
-			if err != nil {
-				return err
-			}
-			return write(f, args[0], 1, m)
-		},
-	}
 }
 
 func newVerify(f *session.Factory) *cobra.Command {

@@ -134,10 +134,12 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 		},
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
+	root.InitDefaultVersionFlag()
 	root.SetOut(f.Streams.Writer())
 	root.SetErr(f.Streams.ErrWriter())
 	root.SetIn(f.Streams.In)
 	root.SetFlagErrorFunc(flagError)
+	root.Flags().SortFlags = false
 	config.Register(root.PersistentFlags())
 	root.AddGroup(&cobra.Group{ID: groupAsk, Title: "Ask a model:"}, &cobra.Group{ID: groupLook, Title: "Look around:"})
 	for _, v := range verbs(f, sys) {
@@ -145,6 +147,10 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 		session.CheckArguments(v.Command)
 		root.AddCommand(v.Command)
 	}
+	root.AddCommand(
+		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesHelp()},
+		&cobra.Command{Use: "environment", Short: "Settings, environment variables and the settings file",
+			Long: config.Help()})
 	root.SetHelpCommandGroupID(groupLook)
 	root.SetCompletionCommandGroupID(groupLook)
 	root.InitDefaultCompletionCmd()

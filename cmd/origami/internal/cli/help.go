@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 )
@@ -16,10 +15,6 @@ import (
 // help adds the help of cobra, at a width. It lists the flags that few people need (question.Field.Rare) if all are
 // asked for. `origami help` works when the settings do not, and an unknown name is an error.
 func help(root *cobra.Command, width int, all bool) {
-	root.AddCommand(
-		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesHelp()},
-		&cobra.Command{Use: "environment", Short: "Settings, environment variables and the settings file",
-			Long: config.Help()})
 	root.InitDefaultHelpCmd()
 	cmd, _, _ := root.Find([]string{"help"}) // it was added
 	cmd.PersistentPreRunE = func(*cobra.Command, []string) error { return nil }
@@ -35,6 +30,7 @@ func help(root *cobra.Command, width int, all bool) {
 	page := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		rare := 0
+		cmd.InheritedFlags().SortFlags = false
 		for _, flags := range []*pflag.FlagSet{cmd.Flags(), cmd.InheritedFlags()} {
 			flags.VisitAll(func(f *pflag.Flag) {
 				if session.IsRare(f) && !all && !f.Hidden {

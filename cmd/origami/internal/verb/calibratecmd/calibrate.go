@@ -33,11 +33,11 @@ import (
 
 // CalibrateOptions are what the command line says.
 type CalibrateOptions struct {
-	Factory  *session.Factory
-	Executor string
-	// Records is the file of what is measured, Replay one to compute from instead of measuring.
-	Records, Replay string
-	DeviceFile      string // the file to write
+	Factory    *session.Factory
+	Executor   string `json:"executor" arg:"NAME" help:"measure with the executor plugin NAME; the first one otherwise"`
+	Replay     string `json:"replay" arg:"FILE" help:"measure nothing, and compute from the records in FILE"`
+	Records    string `json:"records" arg:"FOLDER" help:"FOLDER to write what is measured to, in a file named after GPU and day, or a file to continue"`
+	DeviceFile string `json:"output" short:"o" arg:"FILE" help:"write a device file to FILE, for --device-file"`
 
 	within bool // another command calibrates, and says where the records are
 }
@@ -60,11 +60,7 @@ func NewCalibrate(f *session.Factory) *cobra.Command {
   origami calibrate --device auto:1 --executor cuda --records second-gpu`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Calibrate(cmd.Context(), o) },
 	}
-	cmd.Flags().StringVar(&o.Executor, "executor", "", "measure with the executor plugin `NAME`; the first one otherwise")
-	cmd.Flags().StringVar(&o.Records, "records", "",
-		"`FOLDER` to write what is measured to, in a file named after GPU and day, or a file to continue")
-	cmd.Flags().StringVar(&o.Replay, "replay", "", "measure nothing, and compute from the records in `FILE`")
-	cmd.Flags().StringVarP(&o.DeviceFile, "output", "o", "", "write a device file to `FILE`, for --device-file")
+	session.Register(cmd.Flags(), o)
 	return cmd
 }
 

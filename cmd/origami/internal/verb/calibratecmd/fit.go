@@ -32,10 +32,9 @@ import (
 // FitOptions are what the command line says.
 type FitOptions struct {
 	Factory *session.Factory
-	// Records are folders of data sets, none for the shipped one.
-	Records []string
-	// Write is the device file to write, Name the device in it.
-	Write, Name string
+	Records []string `json:"records" arg:"FOLDER" help:"FOLDER of a data set to fit to; may be repeated; the shipped one otherwise"`
+	Name    string   `json:"name" arg:"NAME" help:"NAME of the device in that file; the device's and -fitted otherwise"`
+	Write   string   `json:"output" short:"o" arg:"FILE" help:"write a device file to FILE, for --device-file"`
 }
 
 // NewFit returns the command.
@@ -57,11 +56,7 @@ func NewFit(f *session.Factory) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return Fit(cmd.Context(), o) },
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.StringArrayVar(&o.Records, "records", nil,
-		"`FOLDER` of a data set to fit to; may be repeated; the shipped one otherwise")
-	flags.StringVarP(&o.Write, "output", "o", "", "write a device file to `FILE`, for --device-file")
-	flags.StringVar(&o.Name, "name", "", "`NAME` of the device in that file; the device's and -fitted otherwise")
+	session.Register(flags, o)
 	flags.String("kernel", "", "kernel `FAMILY` of the measurements; the architecture's first otherwise")
 	return cmd
 }

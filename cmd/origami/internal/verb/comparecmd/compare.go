@@ -27,12 +27,10 @@ import (
 
 // Options are what the command line says.
 type Options struct {
-	Factory *session.Factory
-	Query   session.ProblemFlags
-	// SameModel asks for one model that all sides have.
-	SameModel bool
-	// Terms asks for every term.
-	Terms bool
+	Factory   *session.Factory
+	Query     session.ProblemFlags
+	SameModel bool `json:"same_model" help:"answer with the best model that all architectures have"`
+	Terms     bool `json:"terms" help:"show every term of the models"`
 	// Price is in dollars per hour, Watts in watts.
 	Price, Watts []string
 }
@@ -62,8 +60,7 @@ func New(f *session.Factory) *cobra.Command {
 
 func (o *Options) register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, true)
-	flags.BoolVar(&o.SameModel, "same-model", false, "answer with the best model that all architectures have")
-	flags.BoolVar(&o.Terms, "terms", false, "show every term of the models")
+	session.Register(flags, o)
 	flags.StringSliceVar(&o.Price, "price", nil, "dollars per hour, as `ARCH=NUMBER,...`: adds the work per dollar")
 	flags.StringSliceVar(&o.Watts, "watts", nil,
 		"watts, as `ARCH=NUMBER,...`, or tdp for the device files' own: adds the work per joule")

@@ -28,18 +28,14 @@ import (
 
 // Options are what the command line says.
 type Options struct {
-	Factory *session.Factory
-	Query   session.ProblemFlags
-	Times   string
-	// Intervals asks for new intervals, computed from the measurements, instead of the scores.
-	Intervals bool
-	// Published asks for the score on published times. Schemes are the schemes of scales, none for all. Pairs adds the
-	// pairs of devices.
-	Published bool
+	Factory   *session.Factory
+	Query     session.ProblemFlags
+	Times     string `json:"times" file:"yes" arg:"FILE" help:"FILE of measured times (.csv or .jsonl, also .gz), or the folder of a data set; the shipped one otherwise"`
+	Intervals bool   `json:"intervals" help:"instead of scoring the model's intervals, compute new ones from the measurements, with their coverage of sizes left out"`
+	Published bool   `json:"published" help:"score predicted times of tuned libraries against published times of many devices"`
 	Schemes   []string
-	Pairs     bool
-	// Each lists the published times instead.
-	Each bool
+	Pairs     bool `json:"pairs" help:"with --published, also list how well each pair of devices is compared, by type and class of shape"`
+	Each      bool `json:"each" help:"with --published, list each time instead, with its prediction, source and licence"`
 
 	model arch.Architecture
 	data  *score.Subset
@@ -74,21 +70,9 @@ func New(f *session.Factory) *cobra.Command {
 
 func (o *Options) register(flags *pflag.FlagSet) {
 	o.Query.RegisterRecords(flags)
-	flags.StringVar(&o.Times, "times", "",
-		"`FILE` of measured times (.csv or .jsonl, also .gz), or the folder of a data set; the shipped one otherwise")
-	flags.BoolVar(&o.Intervals, "intervals", false,
-		"instead of scoring the model's intervals, compute new ones from the measurements, with their coverage "+
-			"of sizes "+
-			"left out")
-	flags.BoolVar(&o.Published, "published", false,
-		"score predicted times of tuned libraries against published times of many devices")
+	session.Register(flags, o)
 	flags.StringSliceVar(&o.Schemes, "scheme", nil,
 		"of the published times, those with these `SCHEMES` of scales only: none, tensor, row, block128+quant, …")
-	flags.BoolVar(&o.Pairs, "pairs", false,
-		"with --published, also list how well each pair of devices is compared, by type and class of shape")
-	flags.BoolVar(&o.Each, "each", false,
-		"with --published, list each time instead, with its prediction, source and licence")
-	session.Files(flags, "times")
 }
 
 // Served is the question to a server.

@@ -60,12 +60,8 @@ func NewBench(f *session.Factory) *cobra.Command {
 	o.Query.RegisterFile(cmd.Flags())
 	session.Register(cmd.Flags(), &o.Query.Contraction)
 	session.Register(cmd.Flags(), &o.Query.Product, "alpha", "beta", "epilogue")
-	cmd.Flags().StringVar(&o.Executor, "executor", "", "measure first, with the executor plugin `NAME`, as in cuda")
-	cmd.Flags().StringVar(&o.Records, "records", "",
-		"`FOLDER` of a data set, the shipped one otherwise; with --executor, where to write and continue it")
+	session.Register(cmd.Flags(), o)
 	o.Share.Register(cmd.Flags())
-	cmd.Flags().BoolVar(&o.RetryFailed, "retry-failed", false,
-		"with --executor, measure again what has failed")
 	return cmd
 }
 

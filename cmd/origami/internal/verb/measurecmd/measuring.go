@@ -24,11 +24,10 @@ import (
 
 // measuring is what the command line says of measuring, and the GPUs that measure.
 type measuring struct {
-	Factory *session.Factory
-	// Executor measures into the folder Records. Without one, the records stand in for it.
-	Executor, Records string
-	// RetryFailed measures again what has failed.
-	RetryFailed bool
+	Factory     *session.Factory
+	Executor    string `json:"executor" arg:"NAME" help:"measure with the executor plugin NAME, as in cuda or triton"`
+	Records     string `json:"records" arg:"FOLDER" help:"FOLDER of a data set, the shipped one otherwise; with --executor, where to write and continue it"`
+	RetryFailed bool   `json:"retry_failed" help:"with --executor, measure again what has failed"`
 	Share       session.ShareFlags
 
 	warmL2 bool // --timing alone leaves the L2 warm

@@ -16,10 +16,8 @@ type ExplainOptions struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
 	question.Explained
-	// Diff is a second configuration, to be set beside the explained one.
-	Diff string
-	// Terms asks a page for every number.
-	Terms bool
+	Diff  string `json:"diff" arg:"CONFIG" help:"set this CONFIG beside the explained one"`
+	Terms bool   `json:"terms" help:"show every number in a page, with formula, unit and source"`
 }
 
 // NewExplain returns the command.
@@ -43,9 +41,7 @@ func NewExplain(f *session.Factory) *cobra.Command {
 	flags := cmd.Flags()
 	o.Query.Register(flags, false)
 	session.Register(flags, &o.Query.Contraction)
-	session.Register(flags, &o.Explained)
-	flags.StringVar(&o.Diff, "diff", "", "set this `CONFIG` beside the explained one")
-	flags.BoolVar(&o.Terms, "terms", false, "show every number in a page, with formula, unit and source")
+	session.Register(flags, o)
 	return cmd
 }
 

@@ -29,14 +29,11 @@ type Generate func(d *arch.Description, p gemm.Problem, c gemm.Config, adds bool
 
 // ExportOptions are what the command line says.
 type ExportOptions struct {
-	Factory *session.Factory
-	Query   session.ProblemFlags
-	// Config is the configuration to export, empty for the pick.
-	Config string
-	// Adds asks for a kernel that may add to C.
-	Adds bool
-	// Out is the folder for the files.
-	Out      string
+	Factory  *session.Factory
+	Query    session.ProblemFlags
+	Config   string `json:"config" arg:"CONFIG" help:"export this CONFIG, as it is printed (128x256x64 w8 s3 g8 k1) or with commas; what is left out is the first candidate's of that tile"`
+	Adds     bool   `json:"add" help:"a kernel that can add to C: beta may be other than zero"`
+	Out      string `json:"output" short:"o" arg:"FOLDER" default:"." help:"write the files into this FOLDER"`
 	Generate Generate
 }
 
@@ -56,11 +53,7 @@ func NewExport(f *session.Factory, generate Generate) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return Export(cmd.Context(), o) },
 	}
 	o.Query.Register(cmd.Flags(), false)
-	cmd.Flags().StringVar(&o.Config, "config", "",
-		"export this `CONFIG`, as it is printed (128x256x64 w8 s3 g8 k1) or with commas; what is left out is the first "+
-			"candidate's of that tile")
-	cmd.Flags().BoolVar(&o.Adds, "add", false, "a kernel that can add to C: beta may be other than zero")
-	cmd.Flags().StringVarP(&o.Out, "output", "o", ".", "write the files into this `FOLDER`")
+	session.Register(cmd.Flags(), o)
 	return cmd
 }
 

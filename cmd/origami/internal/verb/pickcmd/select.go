@@ -25,10 +25,9 @@ type SelectOptions struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
 	question.Pick
-	Measure  string
-	Executor string
-	// Logic is the file of a library logic.
-	Logic string
+	Measure  string `json:"measure" file:"yes" arg:"N" help:"measure the first N candidates and take the fastest; auto measures as many as are worth it"`
+	Executor string `json:"executor" file:"yes" arg:"NAME" help:"executor plugin to measure with, by NAME, as in cuda; the first one otherwise"`
+	Logic    string `json:"logic" file:"yes" arg:"FILE" help:"take the kernels that a library logic has for the problems: a FILE of origami, Tensile or hipBLASLt"`
 }
 
 // NewSelect returns the command.
@@ -67,14 +66,7 @@ func NewSelect(f *session.Factory) *cobra.Command {
 	o.Query.Register(flags, true)
 	session.Register(flags, &o.Query.Contraction)
 	session.Register(flags, &o.Query.Orders)
-	session.Register(flags, &o.Pick)
-	flags.StringVar(&o.Measure, "measure", "",
-		"measure the first `N` candidates and take the fastest; auto measures as many as are worth it")
-	flags.StringVar(&o.Logic, "logic", "",
-		"take the kernels that a library logic has for the problems: a `FILE` of origami, Tensile or hipBLASLt")
-	flags.StringVar(&o.Executor, "executor", "",
-		"executor plugin to measure with, by `NAME`, as in cuda; the first one otherwise")
-	session.Files(flags, "measure", "logic", "executor")
+	session.Register(flags, o)
 	return cmd
 }
 

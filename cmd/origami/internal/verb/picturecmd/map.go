@@ -32,8 +32,8 @@ type MapOptions struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
 	Grid    question.Grid
-	// Records is the folder of a data set, From a file of winners.
-	Records, From string
+	From    string `json:"from" file:"yes" arg:"FILE" help:"map this CSV FILE with the columns m,n,k and some of gflops,winner,config,tile,split,flop_per_byte,regret"`
+	Records string `json:"records" file:"yes" arg:"FOLDER" help:"FOLDER of a data set: map what was measured, at its sizes"`
 }
 
 // NewMap returns the command.
@@ -63,12 +63,10 @@ func (o *MapOptions) register(flags *pflag.FlagSet) {
 	session.Register(flags, &o.Grid)
 	session.Register(flags, &o.Query.Types)
 	session.Register(flags, &o.Query.Search)
+	session.Register(flags, o)
 	flags.StringVar(&o.Query.Problems, "problems", "",
 		"map the problems of a `FILE` (CSV, TSV, JSON or JSON Lines with m,n,k[,batch,…]; - is stdin)")
-	flags.StringVar(&o.Records, "records", "", "`FOLDER` of a data set: map what was measured, at its sizes")
-	flags.StringVar(&o.From, "from", "",
-		"map this CSV `FILE` with the columns m,n,k and some of gflops,winner,config,tile,split,flop_per_byte,regret")
-	session.Files(flags, "problems", "records", "from")
+	session.Files(flags, "problems")
 }
 
 // outcome is what was found.

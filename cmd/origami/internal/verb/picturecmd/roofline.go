@@ -25,13 +25,11 @@ import (
 
 // RooflineOptions are what the command line says.
 type RooflineOptions struct {
-	Factory *session.Factory
-	Query   session.ProblemFlags
-	// Configs are configurations to place beside the pick.
-	Configs []string
-	// Measured asks for measured times: of the data set in the folder Records, or of the shipped one.
-	Measured bool
-	Records  string
+	Factory  *session.Factory
+	Query    session.ProblemFlags
+	Configs  []string `json:"config" arg:"CONFIG" help:"place this CONFIG too, as it is printed (128x256x64 w8 s3 g8 k1) or with commas; may be repeated"`
+	Measured bool     `json:"measured" help:"place measured times of the shipped data set"`
+	Records  string   `json:"records" file:"yes" arg:"FOLDER" help:"place measured times of the data set in FOLDER"`
 }
 
 // NewRoofline returns the command.
@@ -60,11 +58,7 @@ func NewRoofline(f *session.Factory) *cobra.Command {
 
 func (o *RooflineOptions) register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, true)
-	flags.StringArrayVar(&o.Configs, "config", nil,
-		"place this `CONFIG` too, as it is printed (128x256x64 w8 s3 g8 k1) or with commas; may be repeated")
-	flags.BoolVar(&o.Measured, "measured", false, "place measured times of the shipped data set")
-	flags.StringVar(&o.Records, "records", "", "place measured times of the data set in `FOLDER`")
-	session.Files(flags, "records")
+	session.Register(flags, o)
 }
 
 // RooflineServed is the question to a server.

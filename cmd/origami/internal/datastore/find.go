@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
-	"github.com/origami-gemm/origami/cmd/origami/internal/builtins/datasets"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -110,18 +110,24 @@ func shipped(d *arch.Description, kernel, flag string) (*dataset.Dataset, error)
 	if err != nil {
 		return nil, err
 	}
-	all, err := datasets.All()
-	if err != nil {
-		return nil, err
+	sets := map[string]fs.FS{}
+	for _, f := range shippedSets {
+		entries, err := fs.ReadDir(f, ".")
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			sets[e.Name()], _ = fs.Sub(f, e.Name()) // it is a name
+		}
 	}
 	var have []string
-	for _, s := range all {
-		data, err := dataset.Describe(s.Name, s.Files)
+	for _, name := range slices.Sorted(maps.Keys(sets)) {
+		data, err := dataset.Describe(name, sets[name])
 		if err != nil {
 			return nil, err
 		}
 		if of(data, d) && data.Kernel == kernel {
-			return dataset.Read(s.Name, s.Files)
+			return dataset.Read(name, sets[name])
 		}
 		have = append(have, fmt.Sprintf("%s on %s@%s", data.Kernel, data.Arch, data.Device))
 	}

@@ -1,4 +1,4 @@
-package datasets
+package datastore
 
 import (
 	"io/fs"
@@ -7,4 +7,4 @@ import (
 )
 
 // A browser loads the program before the first answer, so it has the small ones only.
-var shipped = []fs.FS{data.FS}
+var shippedSets = []fs.FS{data.FS}

@@ -1,6 +1,6 @@
 //go:build !js
 
-package datasets
+package datastore
 
 import (
 	"io/fs"
@@ -8,4 +8,4 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 )
 
-var shipped = []fs.FS{data.FS, data.Large}
+var shippedSets = []fs.FS{data.FS, data.Large}

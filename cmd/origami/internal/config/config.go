@@ -86,7 +86,7 @@ func (s *Setting) Dashed() string {
 	return "--" + s.Flag
 }
 
-// Env lists the environment variables that set it; the first one that is not empty counts.
+// Env lists the environment variables that set it; the first non-empty variable counts.
 func (s *Setting) Env() []string {
 	env := []string{"ORIGAMI_" + strings.ToUpper(s.Key)}
 	if s.Key == "hw_params" {
@@ -177,7 +177,7 @@ func Rungs() []string {
 }
 
 // ModelKey annotates the flags of every command that choose the model. RareKey annotates flags that few people need: a
-// command's help lists its own only with --all, and `origami --help --all` lists the ones that every command has.
+// command's help lists its own only with --all, and `origami --help --all` lists the flags that every command has.
 const (
 	ModelKey = "model"
 	RareKey  = "rare"

@@ -52,7 +52,7 @@ func Folders(ctx context.Context, d *arch.Description, kernel, flag string, fold
 		}
 		sets = append(sets, one)
 		if one.Kernel != sets[0].Kernel {
-			return nil, diag.Inputf("the measurements are of %s, those of %s of %s, and one kernel family is taken at a time",
+			return nil, diag.Inputf("the measurements are of %s, in %s they are of %s, and one kernel family is taken at a time",
 				one.Kernel, folders[0], sets[0].Kernel).At("%s", place).
 				Do("take each family by itself; `fit` takes the second one with the file of the first (--device-file)")
 		}

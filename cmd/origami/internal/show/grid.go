@@ -320,7 +320,7 @@ func Hang(line string, column, width int) string {
 	return wrapped(string(letters[:end]), width) + strings.ReplaceAll("\n"+rest, "\n", "\n"+strings.Repeat(" ", column))
 }
 
-// wrapped breaks a text between words, or in one that is too long.
+// wrapped breaks a text between words, or within a word that is too long.
 func wrapped(words string, width int) string {
 	lines := strings.Split(text.WrapSoft(words, width), "\n")
 	for i := range lines {

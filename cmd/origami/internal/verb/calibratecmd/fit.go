@@ -113,8 +113,8 @@ func Fit(ctx context.Context, o *FitOptions) error {
 // fittedSuffix follows the name of a device of origami's in the name of the fitted one.
 const fittedSuffix = "-fitted"
 
-// sheet returns the device file without the fitted constants: the numbers in use, under another name than those of the
-// shipped devices. The name in use is an alias, since measurements bear it.
+// sheet returns the device file without the fitted constants: the numbers in use, under a name that no
+// shipped device has. The name in use is an alias, since measurements bear it.
 func (o *FitOptions) sheet(d *arch.Description, t *models.Found) (*hw.Sheet, error) {
 	h := hw.Header{Arch: d.Arch, Device: o.Name, Name: d.DeviceName, Vendor: d.Vendor}
 	var given *hw.Sheet

@@ -425,7 +425,7 @@ func (c *comparison) notes(r *ask.Contest) (notes []string) {
 		notes = append(notes, note)
 	}
 	if len(with) > 0 && len(without) > 0 {
-		notes = append(notes, fmt.Sprintf("the time to launch a kernel is in the times of %s and not in those of %s",
+		notes = append(notes, fmt.Sprintf("the time to launch a kernel is in the times of %s and not in the times of %s",
 			strings.Join(with, ", "), strings.Join(without, ", ")))
 	}
 	return notes

@@ -131,7 +131,7 @@ func (o *Options) publishedTimes(ctx context.Context) (*publishedOutcome, error)
 	}
 	dtype := o.Query.DType
 	if t, err := gemm.ParseDType(dtype); err == nil {
-		dtype = t.String() // published types are more than those of gemm
+		dtype = t.String() // more types are published than gemm has
 	}
 	return session.UntilCancelled(ctx, func() (*publishedOutcome, error) {
 		out, all := &publishedOutcome{}, published.Times()
@@ -181,7 +181,7 @@ func noPublished(all []published.Time, modelled map[string]bool) error {
 			strings.Join(slices.Sorted(maps.Keys(schemes)), ", "))
 }
 
-// predictPublished fills in the predictions, those of several devices at once. Without any it returns why.
+// predictPublished fills in the predictions, of several devices at once. Without any it returns why.
 func (o *Options) predictPublished(ctx context.Context, out *publishedOutcome) error {
 	devices := sortedBy(out.times, deviceOf)
 	done, stop := show.Work(o.Factory.Streams, "predicting", len(devices))

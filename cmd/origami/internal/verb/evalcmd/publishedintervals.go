@@ -232,7 +232,7 @@ func (o *publishedOutcome) intervals() (lines []*publishedIntervals) {
 	return lines
 }
 
-// quantities are the numbers of a model without those of the caches' condition.
+// quantities are the numbers of a model but for the caches' condition.
 func quantities(d *arch.Description) []arch.Constant {
 	return slices.DeleteFunc(slices.Clone(d.Constants), func(c arch.Constant) bool {
 		return strings.HasPrefix(c.Source, "option ")

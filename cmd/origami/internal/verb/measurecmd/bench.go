@@ -257,7 +257,7 @@ func (o *BenchOptions) offerCalibration(ctx context.Context, d *arch.Description
 	for _, m := range manifests {
 		if m.Calibrates && slices.ContainsFunc(m.Archs, func(a arch.ArchEntry) bool { return a.ID == d.Arch }) {
 			o.Factory.Streams.Note(fmt.Sprintf(
-				"the model of %s has the numbers of a data sheet; `origami calibrate` measures those of this GPU", d.ID()))
+				"the model of %s has the numbers of a data sheet; `origami calibrate` measures this GPU", d.ID()))
 			break
 		}
 	}

@@ -409,7 +409,7 @@ func writeDiff(f *session.Factory, sum *differentJSON, rows []differing) error {
 		}
 		show.Line(s, "measured", "%d in both, %d only in the first, %d only in the second", sum.Both, sum.First, sum.Second)
 		if v := float64(sum.Ratio); !math.IsNaN(v) {
-			show.Line(s, "times", "those of the second are %.4g times those of the first, at the median", v)
+			show.Line(s, "times", "the second folder has %.4g times the times of the first, at the median", v)
 		}
 		if len(rows) == 0 {
 			return nil

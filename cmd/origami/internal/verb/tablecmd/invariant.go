@@ -158,7 +158,7 @@ type tableLayer struct {
 	Count  int      `json:"count"` // how many of them a forward pass computes
 	N      int      `json:"n"`     // columns and rows of B
 	K      int      `json:"k"`
-	BlockK int      `json:"block_k"` // the one of all kernels
+	BlockK int      `json:"block_k"` // of all kernels
 	// the time of the fastest kernels with it ÷ the time of the fastest of all − 1
 	MeanPrice  float64  `json:"mean_price" unit:"fraction"`
 	WorstPrice float64  `json:"worst_price" unit:"fraction"`
@@ -170,7 +170,7 @@ type tableLayer struct {
 	most                  int
 }
 
-// kernel is what runs from the M behind the one of the kernel before it up to M.
+// kernel is what runs for the rows up to M that the kernel before it does not have.
 type kernel struct {
 	M         int           `json:"m"`       // the largest M of the kernel, of which the times are
 	BlockM    int           `json:"block_m"` // the configuration, without block_k and group_m

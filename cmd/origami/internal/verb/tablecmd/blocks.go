@@ -36,7 +36,7 @@ func newBlocks(f *session.Factory) *cobra.Command {
 		Args: session.OneArgument("CONFIG", "the config.json of a model"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
-	o.register(cmd, "layer", "tables")
+	session.Register(cmd.Flags(), o)
 	return cmd
 }
 
@@ -52,7 +52,7 @@ func (o *blockOptions) run(ctx context.Context, name string) error {
 	if err := c.Complete(name); err != nil {
 		return err
 	}
-	list, err := c.Products(o.tp)
+	list, err := c.Products(o.TP)
 	if err != nil {
 		return err
 	}
@@ -67,12 +67,12 @@ func (o *blockOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	t.For, t.TP = c.Label(o.tp), o.tp
+	t.For, t.TP = c.Label(o.TP), o.TP
 	if !slices.Contains(hf.Dense, c.ModelType) {
 		o.factory.Streams.Note("experts run in another kernel: `origami table fused-moe` has their table")
 	}
-	if o.output != "" {
-		if err := t.install(o.output); err != nil {
+	if o.Output != "" {
+		if err := t.install(o.Output); err != nil {
 			return err
 		}
 		o.factory.Streams.Note("copy the files to vllm/model_executor/layers/quantization/utils/configs, or for SGLang to " +

@@ -35,7 +35,7 @@ var fixed = gemm.Config{BlockM: 128, BlockN: 128, BlockK: 64, NumWarps: 8, NumSt
 
 type invariantOptions struct {
 	options
-	explain bool
+	Explain bool `json:"explain" help:"list every kernel: its time, evidence and price, and why"`
 }
 
 func newInvariant(f *session.Factory) *cobra.Command {
@@ -54,8 +54,7 @@ func newInvariant(f *session.Factory) *cobra.Command {
 		Args: session.OneArgument("CONFIG", "the config.json of a model"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
-	o.register(cmd, "layer", "table for vLLM")
-	cmd.Flags().BoolVar(&o.explain, "explain", false, "list every kernel: its time, evidence and price, and why")
+	session.Register(cmd.Flags(), o)
 	return cmd
 }
 
@@ -71,7 +70,7 @@ func (o *invariantOptions) run(ctx context.Context, name string) error {
 	if err := c.Complete(name); err != nil {
 		return err
 	}
-	list, err := c.Products(o.tp)
+	list, err := c.Products(o.TP)
 	if err != nil {
 		return err
 	}
@@ -83,7 +82,7 @@ func (o *invariantOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	t.For, t.TP = c.Label(o.tp), o.tp
+	t.For, t.TP = c.Label(o.TP), o.TP
 	if cmp.Or(c.DType, c.TorchDType) == "float16" {
 		o.factory.Streams.Warn("the model is in float16, for which vLLM " + vllmVersion +
 			" reads no table: serve it with --dtype bfloat16")
@@ -91,11 +90,11 @@ func (o *invariantOptions) run(ctx context.Context, name string) error {
 	if !slices.Contains(hf.Dense, c.ModelType) {
 		o.factory.Streams.Note("experts run in another kernel: the table has the other layers")
 	}
-	if o.output != "" {
-		if err := t.install(o.output); err != nil {
+	if o.Output != "" {
+		if err := t.install(o.Output); err != nil {
 			return err
 		}
-		o.factory.Streams.Note(fmt.Sprintf("start vLLM with PYTHONPATH=%s VLLM_BATCH_INVARIANT=1", o.output))
+		o.factory.Streams.Note(fmt.Sprintf("start vLLM with PYTHONPATH=%s VLLM_BATCH_INVARIANT=1", o.Output))
 	}
 	return o.write(side, t)
 }

@@ -34,7 +34,7 @@ func (o *invariantOptions) write(side *ask.Contender, t *invariantTable) error {
 		show.Line(s, "gain", "%s times as fast as vLLM's fixed tile %s (predicted; all layers, geometric mean over M)",
 			s.Bold(digits.ThreeDigits(t.Gain)), &fixed)
 	}
-	if o.explain || format != show.Table {
+	if o.Explain || format != show.Table {
 		return answer(o.factory, side, t, t.evidence(), lines, t.rows(), kernels...)
 	}
 	layer, all := show.Key[tableLayer], show.Key[pass]

@@ -26,7 +26,8 @@ func help(root *cobra.Command, width int, all bool) {
 	}
 	cobra.AddTemplateFunc("fill", func(page string) string { return fill(page, width) })
 	root.SetHelpTemplate(strings.ReplaceAll(root.HelpTemplate(), "trimTrailingWhitespaces}}", "fill}}"))
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", width)))
+	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d", width)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", wrapped))
 	page := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		rare := 0
@@ -41,7 +42,8 @@ func help(root *cobra.Command, width int, all bool) {
 		}
 		page(cmd, args)
 		if rare > 0 && cmd.Runnable() {
-			fmt.Fprintf(cmd.OutOrStdout(), "\n%d more flags are rarely needed: see `%s --help --all`.\n", rare, cmd.CommandPath())
+			fmt.Fprintf(cmd.OutOrStdout(), "\n%d more flags are rarely needed: see `%s --help --all`.\n", rare,
+				cmd.CommandPath())
 		}
 	})
 }

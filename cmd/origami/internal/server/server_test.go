@@ -559,7 +559,8 @@ func TestRunIsInterrupted(t *testing.T) {
 		cancel() // it listens
 		return len(p), nil
 	}))
-	err := Run(ctx, &Serving{Factory: f, Listen: "localhost:0", Endpoints: Served, Limits: Options{Rate: 1, TimeLimit: time.Minute}})
+	err := Run(ctx, &Serving{Factory: f, Listen: "localhost:0", Endpoints: Served,
+		Limits: Options{Rate: 1, TimeLimit: time.Minute}})
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}

@@ -131,7 +131,8 @@ func (c *comparison) card(s *iostreams.Streams, r *ask.Contest) {
 	}
 	var rows [][]string
 	var headings []int
-	for _, part := range slices.Concat([]section{{"", c.lines(r)}, ways(r), {"", roofs}, hierarchy(sides)}, terms(sides, c.terms)) {
+	parts := append([]section{{"", c.lines(r)}, ways(r), {"", roofs}, hierarchy(sides)}, terms(sides, c.terms)...)
+	for _, part := range parts {
 		names, cells := show.Texts(sides, part.lines...)
 		before := len(rows)
 		if part.title != "" {

@@ -93,7 +93,8 @@ func TestPublishedScores(t *testing.T) {
 	must.Do(t, json.Unmarshal([]byte(text), &got))
 	// Times that are left out must not correct predictions either.
 	var alone publishedScore
-	text = command(t, nil, "--in-process", "eval", "--published", "--model", "refined", "--option", "nearby=none", "--json")
+	text = command(t, nil, "--in-process", "eval", "--published", "--model", "refined", "--option", "nearby=none",
+		"--json")
 	must.Do(t, json.Unmarshal([]byte(text), &alone))
 	got.LeftOut = alone.LeftOut
 	scores := map[string]float64{"pairs within": got.AllPairs.Within, "pairs winner": got.AllPairs.Winner}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/builtins/datasets"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -111,7 +112,7 @@ func shipped(d *arch.Description, kernel, flag string) (*dataset.Dataset, error)
 		return nil, err
 	}
 	sets := map[string]fs.FS{}
-	for _, f := range shippedSets {
+	for _, f := range datasets.Folders {
 		entries, err := fs.ReadDir(f, ".")
 		if err != nil {
 			return nil, err

@@ -91,8 +91,8 @@ func (s *ShareFlags) Part(getenv func(string) string) (measure.Shard, error) {
 }
 
 // Sweeps prepares a sweep on each GPU of the flags, with an empty data set. Each has an executor in a process of its
-// own, and the same conditions. A GPU of another machine that cannot be used, or is unlike the first one, is left out with a
-// warning. memory is the least memory that a GPU has. The caller closes the executors.
+// own, and the same conditions. A GPU of another machine that cannot be used, or is unlike the first one, is left out
+// with a warning. memory is the least memory that a GPU has. The caller closes the executors.
 func (f *Factory) Sweeps(
 	ctx context.Context, a arch.Architecture, executor string, share *ShareFlags, warmL2 bool,
 ) (gpus []*measure.GPU, memory unit.Bytes, err error) {

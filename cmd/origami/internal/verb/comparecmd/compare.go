@@ -151,7 +151,7 @@ func open(ctx context.Context, o *Options) (sides []ask.Contender, common string
 			return nil, "", err
 		}
 	}
-	o.Query.Search.Reach(targets, o.Query.Invariant)
+	o.Query.Reach(targets, o.Query.Invariant)
 	sides = make([]ask.Contender, len(targets))
 	var group ask.Group
 	for i := range targets {

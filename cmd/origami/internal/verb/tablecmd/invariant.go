@@ -157,7 +157,7 @@ type tableLayer struct {
 	Count  int      `json:"count"` // how many of them a forward pass computes
 	N      int      `json:"n"`     // columns and rows of B
 	K      int      `json:"k"`
-	BlockK int      `json:"block_k"` // of all kernels
+	BlockK int      `json:"block_k"` // the step along K that all kernels have
 	// the time of the fastest kernels with it ÷ the time of the fastest of all − 1
 	MeanPrice  float64  `json:"mean_price" unit:"fraction"`
 	WorstPrice float64  `json:"worst_price" unit:"fraction"`

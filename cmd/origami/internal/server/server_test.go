@@ -137,8 +137,8 @@ func TestPartOfAnAnswer(t *testing.T) {
 	}
 }
 
-// What is wrong with a question is said as the command line says it, in the words of the question: parameters and paths,
-// no flags and no commands. testdata/questions.txt has the code and the error of each question, or with … its beginning.
+// What is wrong with a question is said as the command line says it, in the question's words: parameters and paths, no
+// flags and no commands. testdata/questions.txt has the code and the error of each question, or with … its beginning.
 func TestBadQuestions(t *testing.T) {
 	s := serverOf(t, fakearch.Toy{}, Options{Local: true})
 	questions := must.Get(os.ReadFile("testdata/questions.txt"))(t)

@@ -36,7 +36,7 @@ type publishedAnswer struct {
 	LeftOut []publishedLeftOut `json:"left_out"`
 }
 
-// publishedLeftOut is how intervals hold where the times that they are of did not count. They still correct predictions,
+// publishedLeftOut is how intervals hold for times that they were not found on. These times still correct predictions,
 // except with the option nearby=none.
 type publishedLeftOut struct {
 	Evidence arch.Evidence `json:"evidence" enum:"checked,sister"` // another source, or another device

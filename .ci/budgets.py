@@ -61,12 +61,12 @@ def flags(program):
         path = commands.pop()
         text = subprocess.run([program, *path, "--help", "--all"], capture_output=True, text=True, check=True,
                               env={**os.environ, "COLUMNS": "300"}).stdout
-        head, _, listed = text.partition("\nFlags:")
+        head, _, listed = text.partition("\nGlobal Flags:")[0].partition("\nFlags:")
         if path:
             pairs += len(set(re.findall(r"^ +(?:-\w, )?--([a-z][a-z0-9-]*)", listed, re.M)) - {"help"})
-        if not path or "COMMAND [flags]" in head:
+        if not path or "[command]" in head:
             names = set(re.findall(r"^  ([a-z][a-z-]*) {2,}\S", head, re.M))
-            commands += [[*path, name] for name in names - {"origami", "completion", "exit-codes", "environment"}]
+            commands += [[*path, name] for name in names - {"origami", "completion", "exit-codes", "environment", "help"}]
     return pairs
 
 

@@ -45,7 +45,7 @@ EXPERIMENTS = {
     "mma-peak": ("H200", "make cuda-test && bin/cuda.test -test.run xxx -test.bench OfPeak -test.benchtime 150x"),
     "models-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
     "new-gpu": ("H200", "sh $HERE/walk.sh origami $OUT"),
-    "nvidia-amd-published": ("nothing", "origami eval --published --arch h100,mi300x,h200,mi355x --pairs --report $OUT"),
+    "nvidia-amd-published": ("nothing", "origami eval --published --arch h100,mi300x,h200,mi355x --pairs"),
     "persistent-on-h100": ("H100, torch, triton", f"""cd {DATA}/h100-persistent
         origami --arch sm90@h100 eval --times h100-test --candidates configs.csv"""),
     "pin-on-h200": ("H200, torch, triton 3.6", "$HERE/get.sh && $HERE/run.sh"),
@@ -69,7 +69,7 @@ EXPERIMENTS = {
             --problems large.csv --records $OUT/large
         origami bench --arch sm90@h200 --kernel sgemm --dtype fp32 --executor cuda --candidates rungs.csv \\
             --problems ladder.csv --records $OUT/ladder"""),
-    "slides-on-h200": ("nothing", f"""origami map --arch sm90@h200 --records {DATA}/grids/slides/h200 --report $OUT
+    "slides-on-h200": ("nothing", f"""origami map --arch sm90@h200 --records {DATA}/grids/slides/h200
         cd {DATA}/grids
         origami tune slides/tune.yaml --arch sm90@h200 --records slides/h200 --max-measurements 729"""),
     "slides-on-h200-again": ("nothing", f"""cd {DATA}/grids
@@ -80,7 +80,7 @@ EXPERIMENTS = {
     "tuning-compared": ("optuna 5.0.0, kernel_tuner 1.5.0", 'python3 $HERE/compare.py origami "$@"'),
     "unseen-parts": ("nothing", "cd $HERE && ./predict.sh > $OUT/predicted.csv && ./compare.sh"),
     "vega10-slides": ("Go", """go test -count=1 -v -run 'Vega|SlideWinners' ./plugins/amd-ref
-        origami map --from plugins/amd-ref/data/vega10-slides.csv --dtype fp32 --report $OUT"""),
+        origami map --from plugins/amd-ref/data/vega10-slides.csv --dtype fp32"""),
     "vllm-invariant-on-h100": ("H100, torch, triton", """for m in llama-3.1-8b qwen3-1.7b; do
             origami table invariant $HERE/$m.json --arch sm90@h100 --output $OUT/tables --format csv > /dev/null; done
         python3 $HERE/measure.py $OUT/tables/*.json"""),

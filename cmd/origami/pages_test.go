@@ -1,7 +1,6 @@
 package main
 
 import (
-	"github.com/origami-gemm/origami/internal/testing/must"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -9,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // console is a block of commands with what they print on a terminal.
@@ -26,10 +27,7 @@ func TestPages(t *testing.T) {
 	for _, page := range append(pages, "../../docs/serving.md", "../../README.md") {
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			t.Parallel()
-			text, err := os.ReadFile(page)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(page))(t)
 			folder, shown, began := t.TempDir(), 0, time.Now()
 			var first time.Duration
 			now := console.ReplaceAllStringFunc(string(text), func(block string) string {

@@ -93,7 +93,8 @@ func TestPublishedScores(t *testing.T) {
 	must.Do(t, json.Unmarshal([]byte(text), &got))
 	// Times that are left out must not correct predictions either.
 	var alone publishedScore
-	text = command(t, nil, "--in-process", "eval", "--published", "--model", "refined", "--option", "nearby=none", "--json")
+	text = command(t, nil, "--in-process", "eval", "--published", "--model", "refined", "--option", "nearby=none",
+		"--json")
 	must.Do(t, json.Unmarshal([]byte(text), &alone))
 	got.LeftOut = alone.LeftOut
 	scores := map[string]float64{"pairs within": got.AllPairs.Within, "pairs winner": got.AllPairs.Winner}
@@ -163,8 +164,8 @@ func hardest(t *testing.T, got *publishedScore) {
 		}
 	}
 	for _, l := range got.LeftOut {
-		fmt.Fprintf(&b, "\nIntervals of the grade `%s` hold %.1f %% of all times left out. Their median high ÷ low is %.2f.\n",
-			l.Evidence, 100*l.Held, l.Width)
+		fmt.Fprintf(&b, "\nIntervals of the grade `%s` hold %.1f %% of all times left out. "+
+			"Their median high ÷ low is %.2f.\n", l.Evidence, 100*l.Held, l.Width)
 	}
 	fmt.Fprintf(&b, "\nOf %d times that a device is called faster than another with 90 to 95 %% probability, %.1f %% are "+
 		"right.\n", got.AllPairs.Sure, 100*got.AllPairs.SureRight)

@@ -26,6 +26,6 @@ time_of fit "$origami" --device-file "$out/h900.yaml" fit --kernel mma --records
 	"$origami" --device-file "$out/h900-fitted.yaml" eval --kernel mma $space --times "$out/sweep" --format csv \
 		>"$out/eval-fitted.csv"
 "$origami" --device-file "$out/h900.yaml" eval --kernel mma $space --times "$out/sweep" --format csv >"$out/eval-h900.csv"
-"$origami" --device-file "$out/h900.yaml" roofline --kernel mma --records "$out/sweep" --report "$out/roofline" \
-	--format csv >"$out/roofline.csv"
+"$origami" --device-file "$out/h900.yaml" roofline --kernel mma --records "$out/sweep" --format csv \
+	>"$out/roofline.csv"
 cat "$out/seconds.txt"

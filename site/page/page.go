@@ -20,7 +20,7 @@ import (
 //go:embed index.html style.css chart.js views.js page.js
 var Files embed.FS
 
-// Names are the addresses of the files, below that of the page. The page itself has none.
+// Names are the addresses of the files, below the address of the page. The page itself has none.
 func Names() []string { return []string{"{$}", "style.css", "chart.js", "views.js", "page.js"} }
 
 // Answer is what a command answered.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/site/page"
 )
 
@@ -27,9 +28,7 @@ func TestAnswersAreKept(t *testing.T) {
 		{Verb: "compare", JSON: long},
 	}
 	var out bytes.Buffer
-	if err := page.Write(&out, evil, map[string]string{evil: evil}, given); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, page.Write(&out, evil, map[string]string{evil: evil}, given))
 	found := script.FindAllStringSubmatch(out.String(), -1)
 	if len(found) != len(given) {
 		t.Fatalf("%d answers", len(found))
@@ -37,17 +36,9 @@ func TestAnswersAreKept(t *testing.T) {
 	for i, f := range found {
 		text := []byte(f[4])
 		if f[3] == "gzip" {
-			packed, err := base64.StdEncoding.DecodeString(f[4])
-			if err != nil {
-				t.Fatal(err)
-			}
-			z, err := gzip.NewReader(bytes.NewReader(packed))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if text, err = io.ReadAll(z); err != nil {
-				t.Fatal(err)
-			}
+			packed := must.Get(base64.StdEncoding.DecodeString(f[4]))(t)
+			z := must.Get(gzip.NewReader(bytes.NewReader(packed)))(t)
+			text = must.Get(io.ReadAll(z))(t)
 		}
 		want := given[i].JSON
 		if f[3] == "json" {
@@ -69,9 +60,7 @@ func TestAnswersAreKept(t *testing.T) {
 // A page loads nothing, and its policy lets only its own scripts and its own style run.
 func TestPageIsAlone(t *testing.T) {
 	var out bytes.Buffer
-	if err := page.Write(&out, "", nil, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, page.Write(&out, "", nil, nil))
 	text := out.String()
 	if found := regexp.MustCompile(`(?:src|href)="(?:[a-z]+\.|/)[^"]*"`).FindAllString(text, -1); found != nil {
 		t.Errorf("it loads %s", found)

@@ -22,19 +22,10 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// answers are what endpoints answer, and what a failure is.
-var answers = []any{
-	ask.Answer{}, ask.Ranked{}, ask.Explanation{}, ask.Comparison{}, ask.Rooflines{}, ask.Cell{}, ask.Evaluation{},
-	ask.Arch{}, ask.Failure{}, ask.Bands{}, ask.Ladder{},
-}
-
 // folders have the structs that become JSON. docs/json.md describes all of them, the schemas only structs of ask and
 // core/gemm.
 var folders = []string{"ask", "core/gemm", "core/arch", "core/fit", "core/logic", "core/roofline", "core/score", "core/stats",
-	"plugins/library/published", "cmd/origami/internal/verb/measurecmd", "cmd/origami/internal/verb/calibratecmd",
-	"cmd/origami/internal/verb/evalcmd", "cmd/origami/internal/verb/logiccmd",
-	"cmd/origami/internal/verb/recordscmd", "cmd/origami/internal/verb/catalogcmd",
-	"cmd/origami/internal/verb/modelcmd", "cmd/origami/internal/verb/plugincmd", "cmd/origami/internal/verb/tablecmd"}
+	"plugins/library/published", "cmd/origami/internal/verb/*"}
 
 // named are types that no field has by its Go type.
 var named = map[string]reflect.Type{
@@ -79,8 +70,11 @@ func Files(root string) (map[string][]byte, error) {
 			return nil, err
 		}
 	}
-	for _, v := range answers {
-		g.schema(reflect.TypeOf(v))
+	g.schema(reflect.TypeFor[ask.Failure]())
+	for _, out := range outputs {
+		if _, name := out.of.(string); !name {
+			g.schema(reflect.TypeOf(out.of))
+		}
 	}
 	schemas, err := json.MarshalIndent(g.schemas, "", "  ")
 	if err != nil {

@@ -18,9 +18,12 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/served"
 	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/catalogcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/pickcmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/picturecmd"
 	"github.com/origami-gemm/origami/plugins/builtins"
 )
 
@@ -31,7 +34,10 @@ func main() {
 		Streams: iostreams.Plain(strings.NewReader(""), io.Discard, os.Stderr), Getenv: func(string) string { return "" },
 		Connect: connect, Settings: config.Settings{DType: "fp16"},
 	}
-	s, err := server.New(context.Background(), f, served.Predictions(), server.Options{
+	// What needs no measurements, which are larger than all models.
+	predictions := []server.Endpoint{pickcmd.SelectServed, pickcmd.RankServed, pickcmd.ExplainServed, comparecmd.Served,
+		picturecmd.RooflineServed, picturecmd.MapServed, catalogcmd.Served}
+	s, err := server.New(context.Background(), f, predictions, server.Options{
 		Rate: 1e6, TimeLimit: time.Hour, // one reader asks, who can close the tab
 	})
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/origami-gemm/origami/core/release"
 )
 
-// writeManPages writes a page per command to section 1 and a page per help topic to section 7. The date is that of the
-// sources, so that equal sources give equal pages.
+// writeManPages writes a page per command to section 1 and a page per help topic to section 7. The date is the date
+// of the sources, so that equal sources give equal pages.
 func writeManPages(root *cobra.Command, folder string, date time.Time) error {
 	root.DisableAutoGenTag = true
 	for _, cmd := range commands(root) {

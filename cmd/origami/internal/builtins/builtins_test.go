@@ -81,17 +81,11 @@ func TestPluginsAnswerAsInProcess(t *testing.T) {
 // reported beside the mean.
 func BenchmarkWarmSelect(b *testing.B) {
 	ctx := context.Background()
-	h, err := Connect(ctx, config.Settings{}, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	h := must.Get(Connect(ctx, config.Settings{}, nil))(b)
 	defer func() { _ = h.Close() }()
 	for _, id := range []string{"sm89", "gfx942"} {
 		b.Run(id, func(b *testing.B) {
-			a, err := h.Open(ctx, arch.OpenRequest{Arch: id})
-			if err != nil {
-				b.Fatal(err)
-			}
+			a := must.Get(h.Open(ctx, arch.OpenRequest{Arch: id}))(b)
 			times := make([]time.Duration, 0, 1<<16)
 			request := selector.Request{Problems: make([]gemm.Problem, 1), Top: 1}
 			for i := 0; b.Loop(); i++ {

@@ -1,3 +1,4 @@
+// Package builtins reaches the plugins that are part of this binary, and all others.
 package builtins
 
 import (
@@ -12,9 +13,12 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/pickcmd"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
 	shipped "github.com/origami-gemm/origami/plugins/builtins"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/export"
 	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/serve"
 )
@@ -143,4 +147,31 @@ func provider(b shipped.Plugin) (arch.Provider, error) {
 			Fix: "report it: a built-in device file is broken", Err: err}
 	}
 	return p, nil
+}
+
+// find returns the built-in plugin of that name.
+func find(name string) (shipped.Plugin, error) {
+	var names []string
+	for _, b := range shipped.Plugins {
+		if b.Name == name {
+			return b, nil
+		}
+		names = append(names, b.Name)
+	}
+	return shipped.Plugin{}, diag.Inputf("there is no built-in plugin %q", name).
+		Do("the built-in plugins: %s", strings.Join(names, ", "))
+}
+
+// Export generates a kernel of the built-in families, for `origami export`.
+func Export(d *arch.Description, p gemm.Problem, c gemm.Config, adds bool) ([]pickcmd.File, error) {
+	k, err := export.For(d, p, c, adds)
+	if err != nil {
+		return nil, err
+	}
+	files, err := k.Files()
+	out := make([]pickcmd.File, len(files))
+	for i, one := range files {
+		out[i] = pickcmd.File(one)
+	}
+	return out, err
 }

@@ -14,23 +14,9 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/served"
-	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/calibratecmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/catalogcmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/evalcmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/laddercmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/logiccmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/measurecmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/modelcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/pickcmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/picturecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/recordscmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
-	"github.com/origami-gemm/origami/cmd/origami/internal/verb/tablecmd"
 	"github.com/origami-gemm/origami/core/diag"
 )
 
@@ -94,19 +80,17 @@ func Main(sys System) int {
 }
 
 func run(ctx context.Context, f *session.Factory, sys System) error {
-	root, args := Root(f, sys), sys.Args
+	args, all := sys.Args, false
 	// cobra parses flags before it looks at --help, and most commands have no --all.
 	if i := slices.Index(args, "--all"); i >= 0 &&
 		(args[0] == "help" || slices.Contains(args, "-h") || slices.Contains(args, "--help")) {
-		args = slices.Delete(slices.Clone(args), i, i+1)
-		useTemplates(root, helpWidth(f), true)
+		args, all = slices.Delete(slices.Clone(args), i, i+1), true
 	}
+	root := Root(f, sys)
+	help(root, cmp.Or(f.Streams.Width, 80), all) // as in a manual page where the screen is unknown
 	root.SetArgs(args)
 	return root.ExecuteContext(ctx)
 }
-
-// helpWidth is the width of a help page in columns: the screen's, or 80, as in a manual page, where it is unknown.
-func helpWidth(f *session.Factory) int { return cmp.Or(f.Streams.Width, 80) }
 
 // Help lists the commands in the order of AddCommand.
 func init() { cobra.EnableCommandSorting = false }
@@ -119,6 +103,7 @@ const (
 
 // Root returns the command tree.
 func Root(f *session.Factory, sys System) *cobra.Command {
+	_, version := versionsOf(sys.Protocol)
 	root := &cobra.Command{
 		Use:   "origami",
 		Short: "Pick GEMM kernel configurations from analytical models",
@@ -129,7 +114,8 @@ func Root(f *session.Factory, sys System) *cobra.Command {
   origami --arch sm90 --device h200 rank -m 4096 -n 4096 -k 4096 --top 10
   origami --arch sm89 explain -m 2048 -n 2048 -k 2048
   origami compare --arch sm89 --arch gfx942 --arch sm90@h200 -m 4096 -n 4096 -k 4096`,
-		Args:              session.OnlySubcommands,
+		Version:           version,
+		Args:              session.NoArguments,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
@@ -139,50 +125,33 @@ func Root(f *session.Factory, sys System) *cobra.Command {
 			}
 			return f.Configure(cmd)
 		},
-	}
-	root.Flags().SortFlags = false
-	showVersion := root.Flags().Bool("version", false, "print the versions, as origami version does")
-	root.RunE = func(cmd *cobra.Command, _ []string) error {
-		switch {
-		case *showVersion:
-			return printVersion(f, sys.Protocol)
-		case cmd.Flags().NFlag() > 0:
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().NFlag() == 0 {
+				return cmd.Help()
+			}
 			return diag.Inputf("no command is given").
 				Do("`origami help` lists the commands, as in origami --arch sm89 select -m 4096 -n 4096 -k 4096")
-		}
-		return cmd.Help()
+		},
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.InitDefaultVersionFlag()
 	root.SetOut(f.Streams.Writer())
 	root.SetErr(f.Streams.ErrWriter())
 	root.SetIn(f.Streams.In)
 	root.SetFlagErrorFunc(flagError)
-	useTemplates(root, helpWidth(f), false)
+	root.Flags().SortFlags = false
 	config.Register(root.PersistentFlags())
-
 	root.AddGroup(&cobra.Group{ID: groupAsk, Title: "Ask a model:"}, &cobra.Group{ID: groupLook, Title: "Look around:"})
-	ask := []*cobra.Command{
-		pickcmd.NewSelect(f), pickcmd.NewRank(f), pickcmd.NewExplain(f), comparecmd.New(f), modelcmd.New(f),
-		picturecmd.NewMap(f),
-		picturecmd.NewRoofline(f), laddercmd.New(f), reportcmd.New(f), server.Command(f, served.Endpoints()),
-		measurecmd.NewBench(f),
-		measurecmd.NewTune(f), evalcmd.New(f), pickcmd.NewExport(f, sys.Export),
-		tablecmd.New(f),
+	for _, v := range verbs(f, sys) {
+		v.GroupID = v.group
+		session.CheckArguments(v.Command)
+		root.AddCommand(v.Command)
 	}
-	look := []*cobra.Command{
-		catalogcmd.NewArch(f), catalogcmd.NewTrust(f), calibratecmd.NewHere(f), calibratecmd.NewCalibrate(f),
-		calibratecmd.NewFit(f),
-		logiccmd.New(f), recordscmd.New(f), measurecmd.NewLend(f), plugincmd.New(f, sys.Plugins), newConfig(f), newVersion(f, sys.Protocol),
-	}
-	for _, c := range ask {
-		c.GroupID = groupAsk
-	}
-	for _, c := range look {
-		c.GroupID = groupLook
-	}
-	root.AddCommand(ask...)
-	root.AddCommand(look...)
-	root.AddCommand(topics()...)
-	addHelpCommand(root)
+	root.AddCommand(
+		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesHelp()},
+		&cobra.Command{Use: "environment", Short: "Settings, environment variables and the settings file",
+			Long: config.Help()})
+	root.SetHelpCommandGroupID(groupLook)
 	root.SetCompletionCommandGroupID(groupLook)
 	root.InitDefaultCompletionCmd()
 	complete(root, f)

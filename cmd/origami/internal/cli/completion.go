@@ -17,9 +17,24 @@ import (
 func complete(root *cobra.Command, f *session.Factory) {
 	archs := fromArchs(f, true, archNames)
 	register(root, "arch", archs)
-	register(root, "device", fromArchs(f, false, deviceNames))
-	register(root, "model", fromArchs(f, false, func(e arch.ArchEntry) []string { return words(e.Models) }))
-	register(root, "option", fromManifests(f, optionWords))
+	register(root, "device", fromArchs(f, false, func(e arch.ArchEntry) (words []string) {
+		for _, d := range e.Devices {
+			words = append(words, cobra.CompletionWithDesc(d.ID, d.Name))
+		}
+		return words
+	}))
+	register(root, "model", fromArchs(f, false, func(e arch.ArchEntry) []string { return e.Models }))
+	register(root, "option", fromManifests(f, func(m arch.Manifest) (words []string) {
+		for _, o := range m.Options {
+			if len(o.Values) == 0 {
+				words = append(words, cobra.CompletionWithDesc(o.Key+"=", o.Doc))
+			}
+			for _, v := range o.Values {
+				words = append(words, o.Key+"="+v)
+			}
+		}
+		return words
+	}))
 	for _, s := range f.Settings.All() {
 		if s.Values != nil {
 			register(root, s.Flag, cobra.FixedCompletions(s.Values, cobra.ShellCompDirectiveNoFileComp))
@@ -28,7 +43,7 @@ func complete(root *cobra.Command, f *session.Factory) {
 	for _, cmd := range root.Commands() {
 		register(cmd, "dtype", types(gemm.DTypes()))
 		register(cmd, "out-dtype", types(gemm.OutputTypes()))
-		register(cmd, "kernel", fromArchs(f, false, func(e arch.ArchEntry) []string { return words(e.Kernels) }))
+		register(cmd, "kernel", fromArchs(f, false, func(e arch.ArchEntry) []string { return e.Kernels }))
 	}
 	if show, _, err := root.Find([]string{"arch", "show"}); err == nil {
 		show.ValidArgsFunction = archs
@@ -48,18 +63,21 @@ func register(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, f)
 }
 
-// fromManifests completes what pick finds in the manifests.
+// fromManifests completes what pick finds in the manifests: words, with a tab before their descriptions.
 func fromManifests(f *session.Factory, pick func(arch.Manifest) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, typed string) (found []string, _ cobra.ShellCompDirective) {
-		if f.Configure(cmd) != nil {
-			return nil, cobra.ShellCompDirectiveError
+		err := f.Configure(cmd)
+		var manifests []arch.Manifest
+		if err == nil {
+			manifests, err = f.Manifests(cmd.Context())
 		}
-		manifests, err := f.Manifests(cmd.Context())
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
 		for _, m := range manifests {
 			for _, w := range pick(m) {
+				word, doc, _ := strings.Cut(w, "\t")
+				w = strings.TrimSuffix(cobra.CompletionWithDesc(printable.Line(word), printable.Line(doc)), "\t")
 				if strings.HasPrefix(w, typed) && !slices.Contains(found, w) {
 					found = append(found, w)
 				}
@@ -88,47 +106,12 @@ func fromArchs(f *session.Factory, all bool, pick func(arch.ArchEntry) []string)
 	})
 }
 
-// word is a completion with its description. A tab or a line end in either would mean something to the shell's script.
-func word(text, doc string) string {
-	if text = printable.Line(text); doc == "" {
-		return text
-	}
-	return cobra.CompletionWithDesc(text, printable.Line(doc))
-}
-
-func words(texts []string) (words []string) {
-	for _, text := range texts {
-		words = append(words, word(text, ""))
-	}
-	return words
-}
-
 // archNames are the names that --arch takes: of an architecture, of its devices behind it, and of its devices.
 func archNames(e arch.ArchEntry) []string {
-	words := []string{word(e.ID, e.Vendor)}
+	words := []string{cobra.CompletionWithDesc(e.ID, e.Vendor)}
 	for _, d := range e.Devices {
-		words = append(words, word(e.ID+"@"+d.ID, d.Name))
-		for _, name := range append([]string{d.ID}, d.Aliases...) {
-			words = append(words, word(name, d.Name))
-		}
-	}
-	return words
-}
-
-func deviceNames(e arch.ArchEntry) (words []string) {
-	for _, d := range e.Devices {
-		words = append(words, word(d.ID, d.Name))
-	}
-	return words
-}
-
-func optionWords(m arch.Manifest) (words []string) {
-	for _, o := range m.Options {
-		if len(o.Values) == 0 {
-			words = append(words, word(o.Key+"=", o.Doc))
-		}
-		for _, v := range o.Values {
-			words = append(words, word(o.Key+"="+v, ""))
+		for _, name := range append([]string{e.ID + "@" + d.ID, d.ID}, d.Aliases...) {
+			words = append(words, cobra.CompletionWithDesc(name, d.Name))
 		}
 	}
 	return words

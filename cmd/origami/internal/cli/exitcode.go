@@ -58,15 +58,6 @@ func exitCodesHelp() string {
 	return b.String()
 }
 
-// exitStatus is the line about the codes in the help of every command.
-func exitStatus() string {
-	var codes []string
-	for _, c := range ExitCodes() {
-		codes = append(codes, fmt.Sprintf("%d %s", c.Code, c.Name))
-	}
-	return "Exit status: " + strings.Join(codes, ", ") + "; see `origami help exit-codes`."
-}
-
 // HelpOnErrors says how an error looks.
 const HelpOnErrors = `An error is one line on stderr that says what was wrong, where, and what to do:
 "origami: where: what; fix". With --json it is one JSON object, {"error":{"kind":…,"what":…,"where":…,"fix":…}}. Its

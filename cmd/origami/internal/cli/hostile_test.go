@@ -257,15 +257,12 @@ func TestForeignTextIsPrintable(t *testing.T) {
 	commands, with := hostileCommands(), func(words []string, more ...string) []string {
 		return append(slices.Clone(words), more...)
 	}
-	escaped, reported := 0, []string{"bench again", "compare list", "eval"}
+	escaped, reported := 0, []string{"bench again", "compare list", "explain"}
 	for _, name := range slices.Sorted(maps.Keys(commands)) {
 		for _, format := range []string{"table", "json", "csv", "tsv", "terminal"} {
 			args, terminal, completes := commands[name], format == "terminal", strings.HasPrefix(name, "complete")
 			if !completes && !terminal {
 				args = with(args, "--format", format)
-			}
-			if format == "table" && slices.Contains(reported, name) {
-				args = with(args, "--report", filepath.Join("report", strings.ReplaceAll(name, " ", "-")+".html"))
 			}
 			stdout, stderr := run(terminal, args...)
 			if bad := unsafe(stdout, terminal, format == "tsv" || completes); bad != "" {
@@ -273,6 +270,10 @@ func TestForeignTextIsPrintable(t *testing.T) {
 			}
 			if bad := unsafe(stderr, false, false); bad != "" {
 				t.Errorf("%s as %s, stderr: %s", name, format, bad)
+			}
+			if format == "json" && slices.Contains(reported, name) {
+				must.Do(t, os.WriteFile("answer.json", []byte(stdout), 0o600))
+				run(false, "report", "answer.json", "-o", filepath.Join("report", strings.ReplaceAll(name, " ", "-")+".html"))
 			}
 			escaped += strings.Count(stdout+stderr, `\u202e`)
 			if format == "json" && !completes {
@@ -351,7 +352,7 @@ func hostileCommands() map[string][]string {
 func reports(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob("report/*.html")
-	if err != nil || len(found) < 4 {
+	if err != nil || len(found) < 3 {
 		t.Fatal(found, err)
 	}
 	return found
@@ -372,19 +373,5 @@ func TestForeignTextInJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(stderr), &failure); err != nil || failure.Error.What != "what"+evil ||
 		failure.Error.Where != "where"+evil || failure.Error.Fix != "fix"+evil {
 		t.Errorf("%+q, %v", failure, err)
-	}
-}
-
-// What is foreign in the progress of a sweep, and in the warnings above it, does not move the cursor.
-func TestProgressIsPrintable(t *testing.T) {
-	t.Chdir(t.TempDir())
-	must.Do(t, os.WriteFile("one.csv", []byte("m,n,k\n64,64,64\n"), 0o600))
-	var out, errs bytes.Buffer
-	streams := iostreams.Plain(strings.NewReader(""), &out, &errs)
-	streams.ErrTerminal = true
-	runOn(streams, "bench", "--arch", "toy1"+evil, "--executor", "fake", "--problems", "one.csv", "--records", "run")
-	if text := errs.String(); strings.ContainsAny(text, "\u202e\u009b\a") || !strings.Contains(text, "\x1b[") ||
-		!strings.Contains(text, `\u202e`) {
-		t.Errorf("%q", text)
 	}
 }

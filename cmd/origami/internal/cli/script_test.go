@@ -70,6 +70,11 @@ func interrupt() error {
 // fakeHost adds a plugin that is not trusted, one that does not start, and an executor.
 type fakeHost struct{ session.InProcess }
 
+// OwnExecutor is Executor.
+func (h fakeHost) OwnExecutor(ctx context.Context, name string) (exec.Executor, error) {
+	return h.Executor(ctx, name)
+}
+
 // Executor opens the executor "fake", a device of toy1. FAKE_EXECUTOR says what goes wrong: a fate per tile, as in
 // "wrong=32x16x64 crash=all", the call at which the device is lost or the user interrupts, or what the device is.
 func (h fakeHost) Executor(ctx context.Context, name string) (exec.Executor, error) {

@@ -24,7 +24,6 @@ func newConfig(f *session.Factory) *cobra.Command {
 		Long: "Show the settings in force. Each comes from a flag, an environment variable, a line of the settings\n" +
 			"file, or is the default. `origami help environment` says what they mean.",
 		Example: "  origami config\n  origami config --arch h200 --json",
-		Args:    session.NoArguments,
 		RunE:    func(*cobra.Command, []string) error { return printSettings(f) },
 	}
 }

@@ -1,16 +1,18 @@
 package cli
 
 import (
+	"fmt"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/release"
 )
 
-type versionObject struct {
+// versions are the versions of the program, of the Go toolchain and of the plugin protocol.
+type versions struct {
 	Version  string `json:"version"`
 	Go       string `json:"go"`
 	Revision string `json:"revision,omitempty"`
@@ -18,7 +20,17 @@ type versionObject struct {
 	Protocol int    `json:"wire_protocol"`
 }
 
-// newVersion returns `origami version`. protocol is the version of the plugin protocol.
+// versionsOf returns the versions, and a line with them.
+func versionsOf(protocol int) (v versions, line string) {
+	build, toolchain := release.Build{Version: release.Version}, "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		build, toolchain = release.BuildOf(info), info.GoVersion
+	}
+	return versions{build.Version, toolchain, build.Revision, build.Modified, protocol},
+		fmt.Sprintf("origami %s, %s, wire protocol %d", build, toolchain, protocol)
+}
+
+// newVersion returns `origami version`.
 func newVersion(f *session.Factory, protocol int) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
@@ -26,23 +38,13 @@ func newVersion(f *session.Factory, protocol int) *cobra.Command {
 		Long: "Print the version of origami with the commit it was built from, and the versions of the Go toolchain " +
 			"and of the protocol spoken with plugins.",
 		Example: "  origami version\n  origami version --json",
-		Args:    session.NoArguments,
-		RunE:    func(*cobra.Command, []string) error { return printVersion(f, protocol) },
+		RunE: func(*cobra.Command, []string) error {
+			v, line := versionsOf(protocol)
+			if f.Format() == show.JSON {
+				return show.JSONLine(f.Streams, v)
+			}
+			f.Streams.Printf("%s\n", line)
+			return nil
+		},
 	}
-}
-
-// printVersion prints the versions.
-func printVersion(f *session.Factory, protocol int) error {
-	build, toolchain := release.Build{Version: release.Version}, "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		build, toolchain = release.BuildOf(info), info.GoVersion
-	}
-	if f.Format() == table.JSON {
-		return table.JSONLine(f.Streams, versionObject{
-			Version: build.Version, Go: toolchain, Revision: build.Revision, Modified: build.Modified,
-			Protocol: protocol,
-		})
-	}
-	f.Streams.Printf("origami %s, %s, wire protocol %d\n", build, toolchain, protocol)
-	return nil
 }

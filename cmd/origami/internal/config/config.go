@@ -65,8 +65,7 @@ type kind int
 
 const (
 	plain  kind = iota
-	model       // says which model answers, where the others say how to answer
-	detail      // says more of the model, and few need it
+	detail      // few need it
 	ofVerb      // the commands that have the flag register it
 )
 
@@ -86,7 +85,7 @@ func (s *Setting) Dashed() string {
 	return "--" + s.Flag
 }
 
-// Env lists the environment variables that set it; the first one that is not empty counts.
+// Env lists the environment variables that set it; the first non-empty variable counts.
 func (s *Setting) Env() []string {
 	env := []string{"ORIGAMI_" + strings.ToUpper(s.Key)}
 	if s.Key == "hw_params" {
@@ -101,11 +100,11 @@ func (s *Settings) All() []Setting {
 		{"arch", "arch",
 			"architecture, as `ID`, ID@DEVICE or DEVICE, with options and other hardware numbers behind a " +
 				"colon, as in mi300x:release=early,clock=1.5GHz; several with commas, or repeat it",
-			nil, model, &s.Arch},
+			nil, plain, &s.Arch},
 		{"device", "device",
 			"device of the architecture, by `ID`, or auto for the GPU in this machine (auto:1 for the second); " +
-				"its first device otherwise", nil, model, &s.Device},
-		{"model", "model", "`NAME` of the model; the architecture's best otherwise", nil, model, &s.Model},
+				"its first device otherwise", nil, plain, &s.Device},
+		{"model", "model", "`NAME` of the model; the architecture's best otherwise", nil, plain, &s.Model},
 		{"rung", "rung",
 			"how much the model may know, as `RUNG`: " + strings.Join(Rungs(), ", ") + "; the highest one " +
 				"otherwise", Rungs(), detail, &s.Rung},
@@ -176,12 +175,8 @@ func Rungs() []string {
 	return names
 }
 
-// ModelKey annotates the flags of every command that choose the model. RareKey annotates flags that few people need: a
-// command's help lists its own only with --all, and `origami --help --all` lists the ones that every command has.
-const (
-	ModelKey = "model"
-	RareKey  = "rare"
-)
+// RareKey annotates flags that few people need: help lists them only with --all.
+const RareKey = "rare"
 
 // Register adds the flags that every command has.
 func Register(flags *pflag.FlagSet) {
@@ -200,12 +195,8 @@ func Register(flags *pflag.FlagSet) {
 		default:
 			flags.String(s.Flag, "", s.Doc)
 		}
-		switch s.kind { // the flag exists
-		case model:
-			_ = flags.SetAnnotation(s.Flag, ModelKey, nil)
-		case detail:
+		if s.kind == detail { // the flag exists
 			_ = flags.SetAnnotation(s.Flag, RareKey, []string{"yes"})
-		default:
 		}
 	}
 	flags.StringArray("option", nil, "setting that only one plugin knows, as `KEY=VALUE`; repeatable")

@@ -118,7 +118,7 @@ func (l *layers) source(s Setting) (strength int, where string) {
 	return 0, byDefault
 }
 
-// readFile reads the settings file: the one that --settings or ORIGAMI_SETTINGS name, else the one in the user's
+// readFile reads the settings file that --settings or ORIGAMI_SETTINGS name, else the file in the user's
 // configuration folder dir if there is one.
 func (l *layers) readFile(s *Settings, dir string) error {
 	file, _ := l.flags.GetString("settings") // empty where the command has no such flag

@@ -14,13 +14,12 @@ import (
 
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func TestFiles(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "a.csv"), []byte("m,n,k\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(folder, "a.csv"), []byte("m,n,k\n"), 0o600))
 	names, err1 := fs.Glob(Files(t.Context(), folder), "*.csv")
 	text, err2 := fs.ReadFile(Files(t.Context(), folder), "a.csv")
 	if err := errors.Join(err1, err2); err != nil || len(names) != 1 || string(text) != "m,n,k\n" {
@@ -32,10 +31,7 @@ func TestFiles(t *testing.T) {
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	file, err := Files(ctx, folder).Open("a.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(Files(ctx, folder).Open("a.csv"))(t)
 	defer file.Close()
 	cancel()
 	if _, err := file.Read(make([]byte, 1)); !errors.Is(err, context.Canceled) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,7 +53,7 @@ func Folders(ctx context.Context, d *arch.Description, kernel, flag string, fold
 		}
 		sets = append(sets, one)
 		if one.Kernel != sets[0].Kernel {
-			return nil, diag.Inputf("the measurements are of %s, those of %s of %s, and one kernel family is taken at a time",
+			return nil, diag.Inputf("the measurements are of %s, in %s they are of %s, and one kernel family is taken at a time",
 				one.Kernel, folders[0], sets[0].Kernel).At("%s", place).
 				Do("take each family by itself; `fit` takes the second one with the file of the first (--device-file)")
 		}
@@ -110,18 +111,24 @@ func shipped(d *arch.Description, kernel, flag string) (*dataset.Dataset, error)
 	if err != nil {
 		return nil, err
 	}
-	all, err := datasets.All()
-	if err != nil {
-		return nil, err
+	sets := map[string]fs.FS{}
+	for _, f := range datasets.Folders {
+		entries, err := fs.ReadDir(f, ".")
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			sets[e.Name()], _ = fs.Sub(f, e.Name()) // it is a name
+		}
 	}
 	var have []string
-	for _, s := range all {
-		data, err := dataset.Describe(s.Name, s.Files)
+	for _, name := range slices.Sorted(maps.Keys(sets)) {
+		data, err := dataset.Describe(name, sets[name])
 		if err != nil {
 			return nil, err
 		}
 		if of(data, d) && data.Kernel == kernel {
-			return dataset.Read(s.Name, s.Files)
+			return dataset.Read(name, sets[name])
 		}
 		have = append(have, fmt.Sprintf("%s on %s@%s", data.Kernel, data.Arch, data.Device))
 	}

@@ -15,14 +15,13 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // Merges that are killed at any moment lose nothing, double nothing and leave nothing behind: the next one removes it.
 func TestMergeKilled(t *testing.T) {
 	if root := os.Getenv("MERGE_TEST_KILLED"); root != "" {
-		if err := os.WriteFile(os.Getenv("MERGE_TEST_BEGUN"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(os.Getenv("MERGE_TEST_BEGUN"), nil, 0o600))
 		for {
 			folders := parts(root)
 			if os.Getenv("MERGE_TEST_COMPACT") != "" {
@@ -57,18 +56,14 @@ func TestMergeKilled(t *testing.T) {
 		}
 		var said strings.Builder
 		cmd.Stdout, cmd.Stderr = &said, &said
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Start())
 		for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(time.Millisecond) {
 			if _, err := os.Stat(beginning); err == nil {
 				break
 			}
 		}
 		time.Sleep(time.Duration(rand.IntN(150+20*i)) * time.Millisecond) // a busy machine needs longer for a merge
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Process.Kill())
 		_ = cmd.Wait()
 		if said.Len() > 0 {
 			t.Fatal(said.String())
@@ -76,10 +71,7 @@ func TestMergeKilled(t *testing.T) {
 		if !described(all) {
 			continue // killed before the first merge
 		}
-		found, err := filepath.Glob(filepath.Join(all, ".*-*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must.Get(filepath.Glob(filepath.Join(all, ".*-*")))(t)
 		left += len(found)
 		d, torn, err := dataset.Recover(all, os.DirFS(all))
 		if err != nil || torn != nil || d.Len() != 699 && (had || d.Len() > 0) {
@@ -114,9 +106,7 @@ func TestOddFiles(t *testing.T) {
 			if err := os.Remove(filepath.Join(all, file)); err != nil && !errors.Is(err, os.ErrNotExist) {
 				t.Fatal(err)
 			}
-			if err := odd(filepath.Join(all, file), elsewhere); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, odd(filepath.Join(all, file), elsewhere))
 			done := make(chan error)
 			go func() {
 				store, opened := Open(t.Context(), all, toy())

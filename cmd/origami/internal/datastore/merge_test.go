@@ -15,6 +15,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // folderOf makes a folder with measurements of some problems.
@@ -22,13 +23,9 @@ func folderOf(t *testing.T, folder string, sizes ...int) string {
 	t.Helper()
 	s := open(t, folder)
 	for _, m := range sizes {
-		if err := s.Append(measurement(m)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Append(measurement(m)))
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Close())
 	return folder
 }
 
@@ -41,10 +38,7 @@ func contents(t *testing.T, folder string) map[string]string {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		text, err := os.ReadFile(filepath.Join(folder, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(folder, e.Name())))(t)
 		if len(text) > 0 {
 			files[e.Name()] = string(text)
 		}
@@ -60,10 +54,7 @@ func TestMergeOntoFullDisk(t *testing.T) {
 		mergeLimited(t, root)
 		return
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	for name, before := range map[string][]int{"a new folder": nil, "a folder with measurements": {7, 1}} {
 		whole := mergedRoot(t, before)
 		if _, err := Merge(t.Context(), filepath.Join(whole, "all"), parts(whole)); err != nil {
@@ -112,10 +103,7 @@ func mergedRoot(t *testing.T, before []int) string {
 func parts(root string) []string { return []string{filepath.Join(root, "1"), filepath.Join(root, "2")} }
 
 func mergeLimited(t *testing.T, root string) {
-	most, err := strconv.ParseUint(os.Getenv("MERGE_TEST_MOST"), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	most := must.Get(strconv.ParseUint(os.Getenv("MERGE_TEST_MOST"), 10, 64))(t)
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: most, Max: most}); err != nil {
 		t.Skip(err)
 	}
@@ -132,16 +120,11 @@ func TestNewerRecords(t *testing.T) {
 		root := mergedRoot(t, nil)
 		folder := filepath.Join(root, "1")
 		log := filepath.Join(folder, dataset.Log)
-		text, err := os.ReadFile(log)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(log))(t)
 		lines := bytes.SplitAfter(text, []byte("\n"))
 		lines[newer] = bytes.Replace(lines[newer], []byte(`"schema":1`), []byte(`"schema":2`), 1)
 		lines[newer] = regexp.MustCompile(`,"sum":"[^"]*"`).ReplaceAll(lines[newer], nil)
-		if err := os.WriteFile(log, bytes.Join(lines, nil), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(log, bytes.Join(lines, nil), 0o600))
 		had := contents(t, folder)
 		_, opened := Open(t.Context(), folder, toy())
 		_, merged := Merge(t.Context(), filepath.Join(root, "all"), parts(root))

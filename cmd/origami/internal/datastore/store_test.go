@@ -14,6 +14,7 @@ import (
 	coreexec "github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func toy() *dataset.Dataset {
@@ -35,10 +36,7 @@ func measurement(m int) dataset.Measurement {
 
 func open(t *testing.T, folder string) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), folder, toy())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Open(t.Context(), folder, toy()))(t)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -46,9 +44,7 @@ func open(t *testing.T, folder string) *Store {
 func TestStore(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a", "b")
 	s := open(t, folder)
-	if err := s.Append(measurement(1), measurement(2)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Append(measurement(1), measurement(2)))
 	// What was appended is in the file before anything is closed.
 	if d, err := dataset.Read(folder, os.DirFS(folder)); err != nil || d.Len() != 2 {
 		t.Errorf("%v", err)
@@ -58,9 +54,7 @@ func TestStore(t *testing.T) {
 		!strings.Contains(err.Error(), "another process is writing") {
 		t.Errorf("a second writer: %v", err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Close())
 	if s = open(t, folder); s.Data.Len() != 2 || s.Torn != nil {
 		t.Errorf("%d measurements, %v", s.Data.Len(), s.Torn)
 	}
@@ -68,12 +62,8 @@ func TestStore(t *testing.T) {
 	if err := s.Append(dataset.Measurement{}); err == nil {
 		t.Error("an empty measurement was written")
 	}
-	if err := s.Append(measurement(3)); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Append(measurement(3)))
+	must.Do(t, s.Close())
 
 	// Measurements under other conditions need another folder.
 	other := toy()
@@ -92,9 +82,7 @@ func TestStore(t *testing.T) {
 func TestFullLog(t *testing.T) {
 	folder := t.TempDir()
 	s := open(t, folder)
-	if err := s.Append(measurement(1)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Append(measurement(1)))
 	s.size = int64(limit.Records) - 10
 	if err := s.Append(measurement(2)); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "16 GiB") {
 		t.Errorf("%v", err)
@@ -109,33 +97,20 @@ func TestTornLine(t *testing.T) {
 	folder := t.TempDir()
 	s := open(t, folder)
 	for m := 1; m <= 3; m++ {
-		if err := s.Append(measurement(m)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Append(measurement(m)))
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Close())
 	log := filepath.Join(folder, dataset.Log)
-	whole, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(log))(t)
 	line := len(whole) / 3
 	for cut := 1; cut < line; cut += 37 {
-		if err := os.WriteFile(log, whole[:len(whole)-cut], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(log, whole[:len(whole)-cut], 0o600))
 		s := open(t, folder)
 		if s.Torn == nil || s.Data.Len() != 2 {
 			t.Fatalf("cut by %d: %+v, %d measurements", cut, s.Torn, s.Data.Len())
 		}
-		if err := s.Append(measurement(3)); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Append(measurement(3)))
+		must.Do(t, s.Close())
 		if got, err := os.ReadFile(log); err != nil || string(got) != string(whole) {
 			t.Fatalf("cut by %d: %v, %s", cut, err, got)
 		}
@@ -150,10 +125,7 @@ func TestFullDisk(t *testing.T) {
 		return
 	}
 	folder := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	cmd := exec.Command(self, "-test.run", "^TestFullDisk$")
 	cmd.Env = append(os.Environ(), "STORE_TEST_FOLDER="+folder)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -166,9 +138,7 @@ func TestFullDisk(t *testing.T) {
 
 func fill(t *testing.T, folder string) {
 	s := open(t, folder)
-	if err := s.Append(measurement(1), measurement(2), measurement(3)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Append(measurement(1), measurement(2), measurement(3)))
 	limit := syscall.Rlimit{Cur: uint64(s.size) + 100, Max: uint64(s.size) + 100}
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
 		t.Skip(err)

@@ -28,7 +28,9 @@ import (
 // Endpoint is a question that requests may ask. Its parameters are the flags of the command of the same name, with _
 // for -, but for those that name a file, a folder or a program.
 type Endpoint struct {
-	Name, Summary string
+	Name string
+	// Summary says what it answers.
+	Summary string
 	// Ask adds the parameters to a set of flags, and returns what answers.
 	Ask func(*session.Factory, *pflag.FlagSet) func(context.Context) (any, error)
 	// Schema is the name of the answer in ask.Schemas(), and List says that the answer is a list of them.

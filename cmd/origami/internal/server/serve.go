@@ -20,11 +20,11 @@ type Serving struct {
 	Factory   *session.Factory
 	Listen    string
 	Limits    Options
-	Endpoints []Endpoint
+	Endpoints func() []Endpoint
 }
 
-// Command returns `origami serve`.
-func Command(f *session.Factory, endpoints []Endpoint) *cobra.Command {
+// NewServe returns `origami serve`.
+func NewServe(f *session.Factory, endpoints func() []Endpoint) *cobra.Command {
 	o := &Serving{Factory: f, Endpoints: endpoints}
 	cmd := &cobra.Command{
 		Use:   "serve [--listen ADDRESS]",
@@ -37,7 +37,6 @@ func Command(f *session.Factory, endpoints []Endpoint) *cobra.Command {
 		Example: `  origami serve
   origami serve --arch h200,mi300x --listen localhost:9000
   curl 'http://localhost:8620/api/v1/select?arch=h200&m=4096&n=4096&k=4096'`,
-		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), o) },
 	}
 	flags := cmd.Flags()
@@ -63,7 +62,7 @@ func Run(ctx context.Context, o *Serving) error {
 	}
 	at, err := netip.ParseAddrPort(l.Addr().String())
 	o.Limits.Local = err == nil && at.Addr().IsLoopback()
-	server, err := New(ctx, o.Factory, o.Endpoints, o.Limits)
+	server, err := New(ctx, o.Factory, o.Endpoints(), o.Limits)
 	if err != nil {
 		_ = l.Close()
 		return err

@@ -1,8 +1,8 @@
 package server_test
 
 import (
-	"github.com/origami-gemm/origami/cmd/origami/internal/served"
+	"github.com/origami-gemm/origami/cmd/origami/internal/cli"
 	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 )
 
-func init() { server.Served = served.Endpoints() }
+func init() { server.Served = cli.Endpoints }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/sdk/host/info"
@@ -43,7 +43,7 @@ type Factory struct {
 var ErrInterrupted = errors.New("interrupted")
 
 // Format returns the format that the settings ask for, a table by default.
-func (f *Factory) Format() table.Format { return cmp.Or(table.Format(f.Settings.Format), table.Table) }
+func (f *Factory) Format() show.Format { return cmp.Or(show.Format(f.Settings.Format), show.Table) }
 
 // connect reaches the plugins, once.
 func (f *Factory) connect(ctx context.Context) error {

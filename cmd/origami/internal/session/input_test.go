@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"github.com/origami-gemm/origami/internal/testing/must"
 	"io"
 	"os"
 	"os/exec"
@@ -12,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"testing/iotest"
+
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func TestReader(t *testing.T) {

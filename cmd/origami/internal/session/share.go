@@ -90,9 +90,9 @@ func (s *ShareFlags) Part(getenv func(string) string) (measure.Shard, error) {
 		At("--shard %s", s.Shard).Do("write the part as in 2/%d", n)
 }
 
-// Sweeps is Sweep for each GPU of the flags. Each has an executor in a process of its own, and the same conditions. A
-// GPU of another machine that cannot be used, or is unlike the first one, is left out with a warning. The caller closes
-// the executors.
+// Sweeps prepares a sweep on each GPU of the flags, with an empty data set. Each has an executor in a process of its
+// own, and the same conditions. A GPU of another machine that cannot be used, or is unlike the first one, is left out
+// with a warning. memory is the least memory that a GPU has. The caller closes the executors.
 func (f *Factory) Sweeps(
 	ctx context.Context, a arch.Architecture, executor string, share *ShareFlags, warmL2 bool,
 ) (gpus []*measure.GPU, memory unit.Bytes, err error) {
@@ -100,7 +100,7 @@ func (f *Factory) Sweeps(
 		return nil, 0, err
 	}
 	if share.GPUs != "" || len(share.Remote) == 0 {
-		if gpus, memory, err = f.localSweeps(ctx, a, executor, share.GPUs, warmL2); err != nil {
+		if gpus, memory, err = f.localSweeps(ctx, a, executor, share, warmL2); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -179,11 +179,15 @@ func (f *Factory) Lend(ctx context.Context, executor string, in io.Reader, out i
 	return f.host.Lend(ctx, executor, in, out)
 }
 
-// localSweeps are the sweeps on the GPUs that gpus names: "all", numbers, or nothing for the first one.
+// localSweeps are the sweeps on the GPUs that --gpus names: "all", numbers, or nothing for the first one.
 func (f *Factory) localSweeps(
-	ctx context.Context, a arch.Architecture, executor, gpus string, warmL2 bool,
+	ctx context.Context, a arch.Architecture, executor string, share *ShareFlags, warmL2 bool,
 ) (_ []*measure.GPU, memory unit.Bytes, err error) {
-	all, err := f.ownExecutors(ctx, executor, 1)
+	first, err := f.Executor(ctx, executor)
+	if err != nil {
+		return nil, 0, err
+	}
+	all := []exec.Executor{first}
 	defer func() {
 		if err != nil {
 			for _, x := range all {
@@ -191,18 +195,15 @@ func (f *Factory) localSweeps(
 			}
 		}
 	}()
+	at, _, err := findDevice(ctx, first, executor, a.Describe())
 	if err != nil {
 		return nil, 0, err
 	}
-	at, _, err := findDevice(ctx, all[0], executor, a.Describe())
+	devices, err := first.Devices(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
-	devices, err := all[0].Devices(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
-	numbers, err := f.chooseGPUs(gpus, devices, at)
+	numbers, err := f.chooseGPUs(share.GPUs, devices, at)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -220,7 +221,9 @@ func (f *Factory) localSweeps(
 			memory = bytes
 		}
 		s.Ahead = max(1, min(runtime.NumCPU()/len(numbers), maxAhead))
-		list[i] = &measure.GPU{Name: strconv.Itoa(n), Sweep: s}
+		if list[i] = (&measure.GPU{Sweep: s}); share.On() {
+			list[i].Name = strconv.Itoa(n)
+		}
 	}
 	return list, memory, nil
 }

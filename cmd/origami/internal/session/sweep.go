@@ -23,25 +23,15 @@ import (
 // compiler memory of the host.
 const maxAhead = 16
 
-// Sweep opens the executor of the plugin of that name and prepares a sweep on it, with an empty data set. It finds the
-// device, with its memory, and the kernel family. The caller closes the sweep's executor.
-func (f *Factory) Sweep(
-	ctx context.Context, a arch.Architecture, executor string, warmL2 bool,
-) (_ *measure.Sweep, memory unit.Bytes, err error) {
-	x, err := f.Executor(ctx, executor)
+// Sweep is Sweeps for one GPU of this machine.
+func (f *Factory) Sweep(ctx context.Context, a arch.Architecture, executor string, warmL2 bool) (
+	*measure.Sweep, unit.Bytes, error,
+) {
+	gpus, memory, err := f.Sweeps(ctx, a, executor, &ShareFlags{}, warmL2)
 	if err != nil {
 		return nil, 0, err
 	}
-	defer func() {
-		if err != nil {
-			_ = x.Close() // the error says more
-		}
-	}()
-	at, device, err := findDevice(ctx, x, executor, a.Describe())
-	if err != nil {
-		return nil, 0, err
-	}
-	return f.sweepOn(ctx, a, x, executor, f.pluginVersion(executor), at, device, warmL2)
+	return gpus[0].Sweep, memory, nil
 }
 
 // sweepOn prepares a sweep on a device of an executor.
@@ -86,20 +76,14 @@ func (f *Factory) sweepOn(
 	case diag.KindOf(err) != diag.Input:
 		return nil, 0, err
 	}
-	s := f.sweepWith(x, at, device, warmL2)
-	s.Arch, s.Space, s.Data = a, arch.Space{Kernel: family}, data
-	return s, unit.Bytes(device.Attributes["memory_bytes"]), nil
-}
-
-// sweepWith is a sweep on a device of an executor, without what is known of the architecture.
-func (f *Factory) sweepWith(x exec.Executor, at int, device exec.Device, warmL2 bool) *measure.Sweep {
-	return &measure.Sweep{
+	s := &measure.Sweep{
 		Executor: x, Device: at, Libraries: device.Libraries, WarmL2: warmL2, Input: exec.InputNormal,
-		Ahead: max(1, min(runtime.NumCPU(), maxAhead)), Host: Software(),
+		Host: Software(), Arch: a, Space: arch.Space{Kernel: family}, Data: data,
 		Pause: pause, Retry: func(err error, wait time.Duration, attempt, of int) {
 			f.Streams.Warn(Retrying(err, wait, attempt, of))
 		},
 	}
+	return s, unit.Bytes(device.Attributes["memory_bytes"]), nil
 }
 
 // pause waits until the time is over or the context ends.

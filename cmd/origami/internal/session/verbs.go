@@ -17,10 +17,28 @@ func Place(cmd *cobra.Command) string {
 	return path
 }
 
+// CheckArguments makes commands without Args refuse arguments, and commands that only group others ask for one.
+func CheckArguments(cmd *cobra.Command) {
+	if cmd.Args == nil {
+		cmd.Args = NoArguments
+	}
+	if cmd.HasSubCommands() && cmd.RunE == nil {
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+			return diag.Inputf("`%s` needs a subcommand", cmd.CommandPath()).Do("use one of %s", strings.Join(names(cmd), ", "))
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		CheckArguments(sub)
+	}
+}
+
 // NoArguments is the Args of a command that takes no arguments.
 func NoArguments(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		return nil
+	case cmd.HasSubCommands():
+		return UnknownCommand(cmd, args[0])
 	}
 	err := diag.Inputf("unexpected argument %q", args[0]).At("%s", Place(cmd))
 	if cmd.Flags().Lookup("problems") != nil {
@@ -44,19 +62,6 @@ func OneArgument(name, what string) cobra.PositionalArgs {
 	}
 }
 
-// OnlySubcommands is the Args of a command that only groups others.
-func OnlySubcommands(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return UnknownCommand(cmd, args[0])
-}
-
-// MissingSubcommand is the RunE of a command that only groups others.
-func MissingSubcommand(cmd *cobra.Command, _ []string) error {
-	return diag.Inputf("`%s` needs a subcommand", cmd.CommandPath()).Do("use one of %s", strings.Join(Names(cmd), ", "))
-}
-
 // UnknownCommand is the error for a subcommand that cmd does not have. It suggests those that begin with the name or
 // are spelled much like it.
 func UnknownCommand(cmd *cobra.Command, name string) error {
@@ -65,11 +70,11 @@ func UnknownCommand(cmd *cobra.Command, name string) error {
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
 		return err.Do("did you mean %s?", strings.Join(near, " or "))
 	}
-	return err.Do("use one of %s", strings.Join(Names(cmd), ", "))
+	return err.Do("use one of %s", strings.Join(names(cmd), ", "))
 }
 
-// Names lists the subcommands that help shows.
-func Names(cmd *cobra.Command) []string {
+// names lists the subcommands that help shows.
+func names(cmd *cobra.Command) []string {
 	var names []string
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() {

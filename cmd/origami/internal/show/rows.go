@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/printable"
 	"github.com/origami-gemm/origami/core/unit"
@@ -28,7 +27,7 @@ import (
 // optional object has, or all keys of the rows that Like or All are given.
 type Rows[T any] struct {
 	s       *iostreams.Streams
-	format  table.Format
+	format  Format
 	columns []Column[T]
 	keys    []string // of CSV, from the first row on
 	places  map[string]int
@@ -84,7 +83,7 @@ func (c Column[T]) Or(text string) Column[T] {
 }
 
 // NewRows begins an answer in a format.
-func NewRows[T any](s *iostreams.Streams, f table.Format, columns ...Column[T]) *Rows[T] {
+func NewRows[T any](s *iostreams.Streams, f Format, columns ...Column[T]) *Rows[T] {
 	r := &Rows[T]{s: s, format: f}
 	for _, c := range columns {
 		if c.text != nil {
@@ -101,13 +100,13 @@ func (r *Rows[T]) Least(headers ...string) *Rows[T] {
 }
 
 // Write writes all rows of an answer in a format.
-func Write[T any](s *iostreams.Streams, f table.Format, rows []T, columns ...Column[T]) error {
+func Write[T any](s *iostreams.Streams, f Format, rows []T, columns ...Column[T]) error {
 	return NewRows(s, f, columns...).All(rows)
 }
 
 // Like names the columns of CSV and TSV before the first row: all that some of the given rows have.
 func (r *Rows[T]) Like(rows []T) *Rows[T] {
-	if r.format == table.JSON || r.format == table.Table || r.csv != nil {
+	if r.format == JSON || r.format == Table || r.csv != nil {
 		return r
 	}
 	var last []string
@@ -143,9 +142,9 @@ func (r *Rows[T]) All(rows []T) error {
 // Add writes a row. A table keeps it until Close.
 func (r *Rows[T]) Add(row *T) error {
 	switch r.format {
-	case table.JSON:
-		return table.JSONLine(r.s, row)
-	case table.Table:
+	case JSON:
+		return JSONLine(r.s, row)
+	case Table:
 		r.rows = append(r.rows, *row)
 		return nil
 	default:
@@ -161,11 +160,11 @@ func (r *Rows[T]) Add(row *T) error {
 // Close writes the table. A CSV without rows has a header where the struct alone tells it.
 func (r *Rows[T]) Close() error {
 	switch {
-	case r.format == table.Table:
+	case r.format == Table:
 		header, cells := r.Text(r.rows)
-		table.Grid{Header: header, Rows: cells, Least: r.least}.Write(r.s)
+		Grid{Header: header, Rows: cells, Least: r.least}.Write(r.s)
 		r.rows = nil
-	case r.format != table.JSON && r.csv == nil:
+	case r.format != JSON && r.csv == nil:
 		var none T
 		return r.head(&none)
 	}
@@ -523,8 +522,8 @@ type delimited struct {
 }
 
 // newDelimited starts a table.
-func newDelimited(s *iostreams.Streams, f table.Format, header []string) (*delimited, error) {
-	r := &delimited{csv: csv.NewWriter(s.Data()), tsv: f == table.TSV}
+func newDelimited(s *iostreams.Streams, f Format, header []string) (*delimited, error) {
+	r := &delimited{csv: csv.NewWriter(s.Data()), tsv: f == TSV}
 	if r.tsv {
 		r.csv.Comma = '\t'
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/must"
 )
@@ -40,7 +39,7 @@ func rows() []row {
 	}
 }
 
-func written(t *testing.T, f table.Format, all []row) string {
+func written(t *testing.T, f show.Format, all []row) string {
 	t.Helper()
 	var out bytes.Buffer
 	s := iostreams.Plain(strings.NewReader(""), &out, &out)
@@ -65,20 +64,20 @@ func TestDelimited(t *testing.T) {
 		"config.axes,outside,sizes,labels.layer,yes\n" +
 		"a,0.125,0.001,1,2,16,32,64,8,4,3,1,,\"one, two; three\",1 2 3,\"up \"\"x\"\"\",true\n" +
 		"b,,2,,,,,,,,,,,,,do\\twn\\n,false\n"
-	if got := written(t, table.CSV, rows()); got != want {
+	if got := written(t, show.CSV, rows()); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got := written(t, table.TSV, rows()[:1]); !strings.Contains(got, "\tup 'x'\ttrue\n") {
+	if got := written(t, show.TSV, rows()[:1]); !strings.Contains(got, "\tup 'x'\ttrue\n") {
 		t.Errorf("got %s", got)
 	}
-	if got := written(t, table.CSV, nil); !strings.HasPrefix(got, "name,share,config.block_m,") {
+	if got := written(t, show.CSV, nil); !strings.HasPrefix(got, "name,share,config.block_m,") {
 		t.Errorf("without rows: %s", got)
 	}
 }
 
 // Values have their unit in a table.
 func TestTable(t *testing.T) {
-	got := written(t, table.Table, rows())
+	got := written(t, show.Table, rows())
 	for _, want := range []string{"name  time  share", "a 1.00 ms 12.5 % A", "b 2.00 s unknown B"} {
 		if !strings.Contains(strings.Join(strings.Fields(got), " "), strings.Join(strings.Fields(want), " ")) {
 			t.Errorf("no %q in\n%s", want, got)
@@ -103,7 +102,7 @@ func TestLike(t *testing.T) {
 	s := iostreams.Plain(strings.NewReader(""), &out, &out)
 	seconds := 1.5
 	rows := []outer{{Inner: Inner{7}}, {Seconds: &seconds, Part: &part{Seconds: 2}}}
-	must.Do(t, cmpErr(show.Write(s, table.CSV, rows), s.Flush()))
+	must.Do(t, cmpErr(show.Write(s, show.CSV, rows), s.Flush()))
 	const want = "seconds,predicted.seconds,predicted.interval_seconds.low,predicted.interval_seconds.high\n" +
 		",,,\n1.5,2,,\n"
 	if out.String() != want {

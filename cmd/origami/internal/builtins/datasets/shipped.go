@@ -1,5 +1,6 @@
 //go:build !js
 
+// Package datasets has the recorded measurements that are part of this binary.
 package datasets
 
 import (
@@ -8,4 +9,5 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 )
 
-var shipped = []fs.FS{data.FS, data.Large}
+// Folders have a folder for each data set.
+var Folders = []fs.FS{data.FS, data.Large}

@@ -6,5 +6,6 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 )
 
-// A browser loads the program before the first answer, so it has the small ones only.
-var shipped = []fs.FS{data.FS}
+// Folders have a folder for each data set. A browser loads the program before the first answer, so it has the
+// small ones only.
+var Folders = []fs.FS{data.FS}

@@ -22,7 +22,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/diag"
@@ -33,12 +33,11 @@ import (
 
 // CalibrateOptions are what the command line says.
 type CalibrateOptions struct {
-	Factory  *session.Factory
-	Executor string
-	// Records is the file of what is measured, Replay one to compute from instead of measuring.
-	Records, Replay string
-	// DeviceFile and Overrides are the files to write.
-	DeviceFile, Overrides string
+	Factory    *session.Factory
+	Executor   string `json:"executor" arg:"NAME" help:"measure with the executor plugin NAME; the first one otherwise"`
+	Replay     string `json:"replay" arg:"FILE" help:"measure nothing, and compute from the records in FILE"`
+	Records    string `json:"records" arg:"FOLDER" help:"FOLDER to write what is measured to, in a file named after GPU and day, or a file to continue"`
+	DeviceFile string `json:"output" short:"o" arg:"FILE" help:"write a device file to FILE, for --device-file"`
 
 	within bool // another command calibrates, and says where the records are
 }
@@ -59,15 +58,9 @@ func NewCalibrate(f *session.Factory) *cobra.Command {
   origami calibrate --output my-gpu.yaml && origami --device-file my-gpu.yaml select -m 4096 -n 4096 -k 4096
   origami calibrate --replay nvidia-h200-calibration-2026-11-22.jsonl --json
   origami calibrate --device auto:1 --executor cuda --records second-gpu`,
-		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Calibrate(cmd.Context(), o) },
 	}
-	cmd.Flags().StringVar(&o.Executor, "executor", "", "measure with the executor plugin `NAME`; the first one otherwise")
-	cmd.Flags().StringVar(&o.Records, "records", "",
-		"`FOLDER` to write what is measured to, in a file named after GPU and day, or a file to continue")
-	cmd.Flags().StringVar(&o.Replay, "replay", "", "measure nothing, and compute from the records in `FILE`")
-	cmd.Flags().StringVarP(&o.DeviceFile, "output", "o", "", "write a device file to `FILE`, for --device-file")
-	cmd.Flags().StringVar(&o.Overrides, "overrides", "", "write the numbers as JSON to `FILE`, for --hw-params")
+	session.Register(cmd.Flags(), o)
 	return cmd
 }
 
@@ -85,10 +78,8 @@ type outcome struct {
 
 // Calibrate answers.
 func Calibrate(ctx context.Context, o *CalibrateOptions) error {
-	for _, file := range []string{o.DeviceFile, o.Overrides} {
-		if err := session.Writable(file); err != nil {
-			return err
-		}
+	if err := session.Writable(o.DeviceFile); err != nil {
+		return err
 	}
 	var result *outcome
 	var err error
@@ -119,7 +110,7 @@ func Calibrate(ctx context.Context, o *CalibrateOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := o.files(result, inUse); err != nil {
+	if err := o.writeFile(result, inUse); err != nil {
 		return err
 	}
 	return c.write(o.Factory.Streams, o.Factory.Format())
@@ -233,7 +224,7 @@ func (o *CalibrateOptions) measure(ctx context.Context) (_ *outcome, err error) 
 			err = closed
 		}
 	}()
-	bar := table.NewBar(o.Factory.Streams, "calibrating")
+	bar := show.NewBar(o.Factory.Streams, "calibrating")
 	defer bar.Stop()
 	s := &calibrate.Session{Plan: p, Device: at, Runner: runner, Environment: x.Environment, Rounds: records.Rounds,
 		Keep: func(p *calibrate.Probe, r calibrate.Round) error {

@@ -2,7 +2,6 @@ package calibratecmd
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/digits"
@@ -85,10 +83,7 @@ func (o *CalibrateOptions) compare(ctx context.Context, r *outcome) (*calibrated
 		return nil, nil, err
 	}
 	d := inUse.Describe()
-	overrides := map[string]hw.OverrideValue{}
-	for name, v := range r.overrides(d) {
-		overrides[name] = hw.OverrideValue{Value: v.Value, Unit: v.Unit}
-	}
+	overrides := r.overrides(d)
 	measured, err := o.Factory.OpenGPU(ctx, device, func(q *arch.OpenRequest) { q.Overrides = overrides })
 	if err != nil {
 		return nil, nil, err
@@ -129,7 +124,7 @@ func (r *outcome) beside(inUse *arch.Description) (list []number) {
 	return list
 }
 
-// ask picks for the built-in sizes.
+// asked picks for the built-in sizes.
 func (c *picks) ask(ctx context.Context, inUse, measured arch.Architecture) error {
 	problems := measure.TritonBLASProblems()
 	request := selector.Request{Problems: problems, Top: 1, Map: 1}
@@ -162,7 +157,7 @@ func (c *picks) ask(ctx context.Context, inUse, measured arch.Architecture) erro
 }
 
 // write writes the numbers, and says what they do to the picks. The methods are too long for people.
-func (c *calibrated) write(s *iostreams.Streams, format table.Format) error {
+func (c *calibrated) write(s *iostreams.Streams, format show.Format) error {
 	key := show.Key[number]
 	err := show.Answer(s, format, c, func() {}, c.Numbers, key("name", "number"), key("value"), key("unit"), key("in_use"),
 		key("in_use_tier", "tier"), key("spread"), show.Text("clock_ghz", func(n *number) string {
@@ -171,7 +166,7 @@ func (c *calibrated) write(s *iostreams.Streams, format table.Format) error {
 			}
 			return digits.SixDigits(n.Clock / 1e9)
 		}))
-	if err != nil || format == table.JSON {
+	if err != nil || format == show.JSON {
 		return err
 	}
 	s.Note(fmt.Sprintf("the numbers in use are those of %s; with the measured ones %d of %d picks of the model %s change "+
@@ -183,28 +178,19 @@ func (c *calibrated) write(s *iostreams.Streams, format table.Format) error {
 	return nil
 }
 
-// files writes the device file and the overrides.
-func (o *CalibrateOptions) files(r *outcome, inUse *arch.Description) error {
-	for _, out := range []struct {
-		name, what string
-		text       func(*arch.Description) ([]byte, error)
-	}{
-		{o.DeviceFile, "the device file is %s; --device-file %[1]s uses it", r.deviceFile},
-		{o.Overrides, "the overrides are in %s; --hw-params %[1]s uses them", r.overrideFile},
-	} {
-		if out.name == "" {
-			continue
-		}
-		text, err := out.text(inUse)
-		if err == nil {
-			err = session.Replace(out.name, text)
-		}
-		if err != nil {
-			return err
-		}
-		o.Factory.Streams.Note(fmt.Sprintf(out.what, out.name))
+// writeFile writes the device file, if one is asked for.
+func (o *CalibrateOptions) writeFile(r *outcome, inUse *arch.Description) error {
+	if o.DeviceFile == "" {
+		return nil
 	}
-	return nil
+	text, err := r.deviceFile(inUse)
+	if err == nil {
+		err = session.Replace(o.DeviceFile, text)
+	}
+	if err == nil {
+		o.Factory.Streams.Note(fmt.Sprintf("the device file is %s; --device-file %[1]s uses it", o.DeviceFile))
+	}
+	return err
 }
 
 // deviceFile returns the YAML, behind a comment on where it comes from.
@@ -217,39 +203,20 @@ func (r *outcome) deviceFile(inUse *arch.Description) ([]byte, error) {
 		"those that origami would use without.\n", r.records.Device.Name, r.records.Host), text...), nil
 }
 
-// overrideFile returns the JSON: under the device if origami has its file, otherwise bare, for the device that is
-// selected.
-func (r *outcome) overrideFile(inUse *arch.Description) ([]byte, error) {
-	type value struct {
-		Value float64 `json:"value"`
-		Unit  string  `json:"unit"`
-	}
-	values := map[string]value{}
-	for name, n := range r.overrides(inUse) {
-		values[name] = value{n.Value, n.Unit}
-	}
-	var content any = values
-	if inUse.Device != arch.LiveID {
-		content = map[string]any{inUse.ID(): values}
-	}
-	text, err := json.MarshalIndent(content, "", "  ")
-	return append(text, '\n'), err
-}
-
 // clockTolerance is how much the measured clock may differ from the one in use and count as the same. The driver gives
 // whole MHz, and an override of the clock describes another chip.
 const clockTolerance = 0.005
 
-// overrides are the measured parameters that a file for --hw-params has: those that the models have a value of without.
-func (r *outcome) overrides(inUse *arch.Description) map[string]hw.Number {
-	out := map[string]hw.Number{}
+// overrides are the measured parameters that the models have a value of without.
+func (r *outcome) overrides(inUse *arch.Description) map[string]hw.OverrideValue {
+	out := map[string]hw.OverrideValue{}
 	for _, n := range r.numbers {
 		known, ok := hw.Set(inUse.Params).Lookup(n.Name)
 		if !n.Parameter || !ok || n.Name == "clock" &&
 			max(n.Value, known.Value) <= (1+clockTolerance)*min(n.Value, known.Value) {
 			continue
 		}
-		out[n.Name] = n.Number
+		out[n.Name] = hw.OverrideValue{Value: n.Value, Unit: n.Unit}
 	}
 	return out
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -33,10 +32,9 @@ import (
 // FitOptions are what the command line says.
 type FitOptions struct {
 	Factory *session.Factory
-	// Records are folders of data sets, none for the shipped one.
-	Records []string
-	// Write is the device file to write, Name the device in it.
-	Write, Name string
+	Records []string `json:"records" arg:"FOLDER" help:"FOLDER of a data set to fit to; may be repeated; the shipped one otherwise"`
+	Name    string   `json:"name" arg:"NAME" help:"NAME of the device in that file; the device's and -fitted otherwise"`
+	Write   string   `json:"output" short:"o" arg:"FILE" help:"write a device file to FILE, for --device-file"`
 }
 
 // NewFit returns the command.
@@ -55,15 +53,10 @@ func NewFit(f *session.Factory) *cobra.Command {
   origami --device-file my-a100.yaml select -m 4096 -n 4096 -k 4096
   origami fit --device-file calibrated.yaml --records ./sweep --records ./more --output fitted.yaml
   origami fit --arch h200 --json`,
-		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Fit(cmd.Context(), o) },
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.StringArrayVar(&o.Records, "records", nil,
-		"`FOLDER` of a data set to fit to; may be repeated; the shipped one otherwise")
-	flags.StringVarP(&o.Write, "output", "o", "", "write a device file to `FILE`, for --device-file")
-	flags.StringVar(&o.Name, "name", "", "`NAME` of the device in that file; the device's and -fitted otherwise")
+	session.Register(flags, o)
 	flags.String("kernel", "", "kernel `FAMILY` of the measurements; the architecture's first otherwise")
 	return cmd
 }
@@ -120,8 +113,8 @@ func Fit(ctx context.Context, o *FitOptions) error {
 // fittedSuffix follows the name of a device of origami's in the name of the fitted one.
 const fittedSuffix = "-fitted"
 
-// sheet returns the device file without the fitted constants: the numbers in use, under another name than those of the
-// shipped devices. The name in use is an alias, since measurements bear it.
+// sheet returns the device file without the fitted constants: the numbers in use, under a name that no
+// shipped device has. The name in use is an alias, since measurements bear it.
 func (o *FitOptions) sheet(d *arch.Description, t *models.Found) (*hw.Sheet, error) {
 	h := hw.Header{Arch: d.Arch, Device: o.Name, Name: d.DeviceName, Vendor: d.Vendor}
 	var given *hw.Sheet
@@ -252,13 +245,11 @@ func thinned(all []dataset.Measurement) []dataset.Measurement {
 func (o *FitOptions) adopt(
 	ctx context.Context, s *fit.Sample, m fit.Tunable, current arch.Architecture,
 ) (*fit.Adoption, error) {
-	p := table.NewLateBar(o.Factory.Streams, "fitting")
+	p := show.NewBar(o.Factory.Streams, "fitting")
 	defer p.Stop()
 	return fit.Adopt(ctx, s, m, current, func(at fit.Stage) {
-		if p.Shown() {
-			p.Set(int64(at.Done), int64(at.Total))
-			p.SetMessage(fmt.Sprintf("%d/%d fits, %s", at.Done, at.Total, at.Name))
-		}
+		p.Set(int64(at.Done), int64(at.Total))
+		p.SetMessage(fmt.Sprintf("%d/%d fits, %s", at.Done, at.Total, at.Name))
 	})
 }
 
@@ -314,7 +305,7 @@ func newFitted(d *arch.Description, sets []*dataset.Dataset, of *fit.Adoption) *
 }
 
 // write writes the answer. asked says that a device file was to be written.
-func (a *fitted) write(s *iostreams.Streams, format table.Format, asked bool) error {
+func (a *fitted) write(s *iostreams.Streams, format show.Format, asked bool) error {
 	key := show.Key[quantity]
 	if err := show.Answer(s, format, a, func() {}, a.Quantities, key("name", "constant"), key("unit"), key("before"),
 		key("after"), show.Text("over_folds", func(q *quantity) string {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -46,7 +46,6 @@ func NewHere(f *session.Factory) *cobra.Command {
   origami here --json
   CUDA_VISIBLE_DEVICES=1 origami here
   rm -r ~/.config/origami/devices   # to forget, or to measure again`,
-		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, key := range []string{"arch", "device", "device_file", "model", "rung", "timing"} {
 				if source := f.Settings.Source(key); strings.HasPrefix(source, "--") {
@@ -314,7 +313,7 @@ func (h *hereRun) fill(ctx context.Context, s *measure.Sweep, sizes []gemm.Probl
 		return err
 	}
 	defer func() { err = cmp.Or(err, store.Close()) }()
-	bar := table.NewBar(h.Streams, fmt.Sprintf("measuring %s with %s", c.Kernel, c.Executor))
+	bar := show.NewBar(h.Streams, fmt.Sprintf("measuring %s with %s", c.Kernel, c.Executor))
 	defer bar.Stop()
 	bar.Set(0, int64(len(wanted)-store.Data.Len()))
 	s.Data, s.Keep = store.Data, store.Append

@@ -10,7 +10,6 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -202,15 +201,15 @@ func (h *hereRun) write() error {
 	key := show.Key[checkedHere]
 	s := h.Streams
 	err := show.Answer(s, h.Format(), a, func() {
-		table.Line(s, "device", "%s (%s)", a.Name, a.Device)
-		table.Line(s, "numbers", "%d from microbenchmarks", a.Numbers)
+		show.Line(s, "device", "%s (%s)", a.Name, a.Device)
+		show.Line(s, "numbers", "%d from microbenchmarks", a.Numbers)
 		s.Printf("\n")
 	}, a.Checked, key("kernel"),
 		show.Text("types", func(c *checkedHere) string { return strings.Join(c.Types, ", ") }), key("times"),
 		key("before.evidence", "before"), key("before.high_over_low", "high ÷ low"), key("before.held"),
 		key("after.evidence", "after"), key("after.high_over_low", "high ÷ low"), key("after.held"),
 		key("ranges", "intervals"))
-	if err == nil && h.Format() != table.JSON {
+	if err == nil && h.Format() != show.JSON {
 		s.Note(fmt.Sprintf("every answer about %s uses %s from now on; to forget, remove it", a.Name, a.File))
 	}
 	return err

@@ -10,13 +10,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/diag"
 )
-
-// Short says what `arch ls` answers.
-const Short = "List architectures and devices"
 
 // NewArch returns the command with its subcommands.
 func NewArch(f *session.Factory) *cobra.Command {
@@ -25,16 +23,13 @@ func NewArch(f *session.Factory) *cobra.Command {
 		Short:   "List architectures and show their numbers",
 		Long:    "List the architectures and devices that the plugins provide, and show every number of one of them.",
 		Example: "  origami arch ls\n  origami arch show sm90@h200",
-		Args:    session.OnlySubcommands,
-		RunE:    session.MissingSubcommand,
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "ls",
-		Short: Short,
+		Short: "List architectures and devices",
 		Long: "List the architectures and devices that the plugins provide. The first device of an architecture\n" +
 			"is its default, and so are the first model and kernel family.",
 		Example: "  origami arch ls\n  origami arch ls --json",
-		Args:    session.NoArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return archList(cmd.Context(), f) },
 	}, &cobra.Command{
 		Use:   "show ID",
@@ -66,8 +61,11 @@ func tooMany(archs int) *diag.Error {
 	return diag.Inputf("%d architectures are given, and this command shows one", archs).Do("leave one")
 }
 
-// Ask returns what lists the devices. It has no flags.
-func Ask(f *session.Factory, _ *pflag.FlagSet) func(context.Context) (any, error) {
+// Served is the question to a server.
+var Served = server.Endpoint{Name: "archs", Ask: asked, Schema: "Arch", List: true}
+
+// asked returns what lists the devices. It has no flags.
+func asked(f *session.Factory, _ *pflag.FlagSet) func(context.Context) (any, error) {
 	return func(ctx context.Context) (any, error) {
 		manifests, err := f.Manifests(ctx)
 		return ask.Archs(manifests), err

@@ -8,7 +8,6 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -144,8 +143,8 @@ func list[T any](of []T) []T { return append([]T{}, of...) }
 
 // card writes what people see above the hardware numbers.
 func (v *shown) card(s *iostreams.Streams, d *arch.Description) {
-	line := func(label, format string, args ...any) { table.Line(s, label, format, args...) }
-	table.Lines(s, append(table.DeviceLines(d), table.ModelLine(d, strings.Join(v.Kernels, ", ")))...)
+	line := func(label, format string, args ...any) { show.Line(s, label, format, args...) }
+	show.Lines(s, append(show.DeviceLines(d), show.ModelLine(d, strings.Join(v.Kernels, ", ")))...)
 	line("vendor", "%s, plugin %s", v.Vendor, v.Plugin)
 	if len(v.Aliases) > 0 {
 		line("aliases", "%s", strings.Join(v.Aliases, ", "))
@@ -169,27 +168,27 @@ func (v *shown) card(s *iostreams.Streams, d *arch.Description) {
 }
 
 // write writes what `arch show` shows. CSV has the hardware numbers.
-func (v *shown) write(s *iostreams.Streams, f table.Format, d *arch.Description) error {
+func (v *shown) write(s *iostreams.Streams, f show.Format, d *arch.Description) error {
 	switch f {
-	case table.JSON:
-		return table.JSONLine(s, v)
-	case table.CSV, table.TSV:
+	case show.JSON:
+		return show.JSONLine(s, v)
+	case show.CSV, show.TSV:
 		return show.Write(s, f, v.Parameters)
-	case table.Table:
+	case show.Table:
 	}
 	v.card(s, d)
 	section(s, "Hardware numbers", v.Parameters, show.Key[ask.Parameter]("name"),
 		show.Text("value", func(p *ask.Parameter) string { return digits.Parameter(float64(p.Value), p.Unit) }),
 		show.Key[ask.Parameter]("tier"), show.Key[ask.Parameter]("method"), show.Key[ask.Parameter]("date"),
 		show.Text("source", func(p *ask.Parameter) string {
-			return table.SourceOf(d, &hw.Param{Name: p.Name, Number: hw.Number{Source: p.Source}})
+			return show.SourceOf(d, &hw.Param{Name: p.Name, Number: hw.Number{Source: p.Source}})
 		}))
 	v.model(s)
 	for i := range v.Uncertainty {
 		u := &v.Uncertainty[i]
 		section(s, fmt.Sprintf("Measured ÷ predicted time of %s, %s intervals", u.Kernel, digits.Level(u.Level)), u.Ranges,
 			show.Ranges()...)
-		table.Lines(s, show.UncertaintyLines(u)...)
+		show.Lines(s, show.UncertaintyLines(u)...)
 	}
 	return nil
 }
@@ -198,7 +197,7 @@ func (v *shown) write(s *iostreams.Streams, f table.Format, d *arch.Description)
 func section[T any](s *iostreams.Streams, title string, rows []T, columns ...show.Column[T]) {
 	if len(rows) > 0 {
 		s.Printf("\n%s\n", s.Bold(title))
-		_ = show.Write(s, table.Table, rows, columns...) // an error of the screen shows when it is flushed
+		_ = show.Write(s, show.Table, rows, columns...) // an error of the screen shows when it is flushed
 	}
 }
 

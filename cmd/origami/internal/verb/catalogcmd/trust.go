@@ -15,7 +15,6 @@ import (
 	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -32,7 +31,6 @@ func NewTrust(f *session.Factory) *cobra.Command {
 			"problem on it), sister (of other devices of the architecture) or unchecked (of other generations).\n" +
 			"--arch, --kernel and --dtype choose, and --option counts, as in scheme=block128.",
 		Example: "  origami trust --arch h200,mi300x\n  origami trust --dtype fp8\n  origami trust --arch b200 --json",
-		Args:    session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			rows, err := trusted(cmd.Context(), f)
 			if err != nil {
@@ -82,7 +80,7 @@ type trust struct {
 func newTrust(d *arch.Description, u *arch.Uncertainty) trust {
 	r := trust{Device: d.ID(), Kernel: u.Kernel, Evidence: d.EvidenceOf(u), Times: max(u.Checked.Times, u.Checked.Sizes),
 		Error: ask.Number(cmp.Or(u.MedianError, math.NaN())), Narrow: math.Inf(1), model: d,
-		From: cmp.Or(table.SetOf(&u.Checked), u.Source)}
+		From: cmp.Or(show.SetOf(&u.Checked), u.Source)}
 	if r.Evidence == arch.EvidenceUnchecked {
 		r.Times, r.From = 0, u.Source
 	}

@@ -2,6 +2,7 @@
 package comparecmd
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -14,9 +15,9 @@ import (
 	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/report"
+	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
@@ -24,18 +25,12 @@ import (
 	"github.com/origami-gemm/origami/plugins/library/published"
 )
 
-// Short says what the command answers.
-const Short = "Put several architectures side by side for one problem or many"
-
 // Options are what the command line says.
 type Options struct {
-	Factory *session.Factory
-	Query   session.ProblemFlags
-	// SameModel asks for one model that all sides have.
-	SameModel bool
-	// Terms asks for every term.
-	Terms  bool
-	Report string
+	Factory   *session.Factory
+	Query     session.ProblemFlags
+	SameModel bool `json:"same_model" help:"answer with the best model that all architectures have"`
+	Terms     bool `json:"terms" help:"show every term of the models"`
 	// Price is in dollars per hour, Watts in watts.
 	Price, Watts []string
 }
@@ -45,7 +40,7 @@ func New(f *session.Factory) *cobra.Command {
 	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "compare --arch ARCH,ARCH… -m SIZE -n SIZE -k SIZE",
-		Short: Short,
+		Short: "Put several architectures side by side for one problem or many",
 		Long: "Put what each architecture reaches side by side: the time of its vendor's library, or where no model\n" +
 			"has the library, of the best kernel. Other ways to run it stand below, and a faster one is named.\n" +
 			"--kernel takes one family for all, --same-model the best model that all have. A model that only\n" +
@@ -55,9 +50,8 @@ func New(f *session.Factory) *cobra.Command {
 			"who wins how often and by how much. If one architecture fails, the others still answer.",
 		Example: `  origami compare --arch h200,mi300x -m 4096 -n 4096 -k 4096 --dtype bf16
   origami compare --arch h200,h200:clock=1.2GHz -m 8192 -n 8192 -k 8192
-  origami compare --arch h100,mi300x --problems shapes.csv --price h100=2.5,mi300x=2 --report page.html
+  origami compare --arch h100,mi300x --problems shapes.csv --price h100=2.5,mi300x=2
   origami compare --arch sm90@h200,gfx942 -m 8192 -n 8192 -k 8192 --trans-b --json`,
-		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), o) },
 	}
 	o.register(cmd.Flags())
@@ -66,18 +60,18 @@ func New(f *session.Factory) *cobra.Command {
 
 func (o *Options) register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, true)
-	flags.BoolVar(&o.SameModel, "same-model", false, "answer with the best model that all architectures have")
-	flags.BoolVar(&o.Terms, "terms", false, "show every term of the models")
+	session.Register(flags, o)
 	flags.StringSliceVar(&o.Price, "price", nil, "dollars per hour, as `ARCH=NUMBER,...`: adds the work per dollar")
 	flags.StringSliceVar(&o.Watts, "watts", nil,
 		"watts, as `ARCH=NUMBER,...`, or tdp for the device files' own: adds the work per joule")
-	flags.StringVar(&o.Report, "report", "", report.Usage)
-	session.Files(flags, "report")
 }
 
-// Ask adds the flags of a question about one problem, and returns what answers it. A side that failed says so itself,
+// Served is the question to a server.
+var Served = server.Endpoint{Name: "compare", Ask: asked, Schema: "Comparison", Many: true}
+
+// asked adds the flags of a question about one problem, and returns what answers it. A side that failed says so itself,
 // in the words of the factory's streams.
-func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+func asked(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
 	o := &Options{Factory: f}
 	o.register(flags)
 	return func(ctx context.Context) (any, error) {
@@ -114,8 +108,8 @@ func Run(ctx context.Context, o *Options) error {
 		return err
 	}
 	many, format := o.Query.Problems != "", o.Factory.Format()
-	ways := !many && (format == table.JSON || format == table.Table || o.Report != "")
-	done, stop := table.Work(o.Factory.Streams, "predicting", len(sides)*len(list))
+	ways := !many && (format == show.JSON || format == show.Table)
+	done, stop := show.Work(o.Factory.Streams, "predicting", len(sides)*len(list))
 	rows, err := ask.Compare(ctx, sides, list, ways, done)
 	stop()
 	if err != nil {
@@ -127,15 +121,7 @@ func Run(ctx context.Context, o *Options) error {
 	c := &comparison{sides: sides, rows: rows, common: common, labels: asked.Labels(), dollars: len(o.Price) > 0,
 		joules: len(o.Watts) > 0, many: many, terms: o.Terms}
 	failure := c.reportFailures(o.Factory.Streams, asked.Failures)
-	if err := c.write(o.Factory.Streams, format); err != nil {
-		return err
-	}
-	if len(rows) > 0 {
-		if err := report.Write(ctx, o.Factory, o.Report, c.write); err != nil {
-			return err
-		}
-	}
-	return failure
+	return cmp.Or(c.write(o.Factory.Streams, format), failure)
 }
 
 // comparison is what several architectures make of the same problems.
@@ -165,7 +151,7 @@ func open(ctx context.Context, o *Options) (sides []ask.Contender, common string
 			return nil, "", err
 		}
 	}
-	o.Query.Search.Reach(targets, o.Query.Invariant)
+	o.Query.Reach(targets, o.Query.Invariant)
 	sides = make([]ask.Contender, len(targets))
 	var group ask.Group
 	for i := range targets {

@@ -9,7 +9,7 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/ask/problems"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -149,7 +149,7 @@ func TestEvidenceCells(t *testing.T) {
 		"unchecked: bf16": &unlike,
 		"unchecked: no times of this device were compared": &never,
 	} {
-		if got := table.Evidence(a, &a.Entries[0]); got != want {
+		if got := show.Evidence(a, &a.Entries[0]); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/unit"
@@ -17,21 +17,21 @@ import (
 
 // list writes a row per problem, and who wins how often and by how much.
 func (c *comparison) list(s *iostreams.Streams) {
-	table.Grid{Header: aboutHeader, Rows: c.about(), Least: []string{"units", "rung", "device", "family"}}.Write(s)
+	show.Grid{Header: aboutHeader, Rows: c.about(), Least: []string{"units", "rung", "device", "family"}}.Write(s)
 	s.Printf("\n")
 	for _, ratios := range []bool{true, false} {
 		header, rows := c.table(ratios)
-		if ratios && len(c.sides) > 2 && table.TableWidth(header, rows) > table.PageWidth(s) {
+		if ratios && len(c.sides) > 2 && show.TableWidth(header, rows) > show.PageWidth(s) {
 			continue
 		}
-		table.WriteTable(s, header, rows)
+		show.Grid{Header: header, Rows: rows}.Write(s)
 		break
 	}
 	header, rows := c.standings()
 	s.Printf("\n")
-	table.WriteSideBySide(s, header, rows)
+	show.WriteSideBySide(s, header, rows)
 	for _, note := range c.allNotes() {
-		table.Lines(s, "note: "+note)
+		show.Lines(s, "note: "+note)
 	}
 }
 
@@ -46,11 +46,7 @@ func (c *comparison) about() (rows [][]string) {
 			continue
 		}
 		d := s.Model.Describe()
-		model := d.Model
-		if d.RanksOnly {
-			model += ", ranks only"
-		}
-		rows = append(rows, []string{s.Called(), s.ID(), fmt.Sprintf("%d %ss at %s", d.Units, d.UnitName, d.Clock), model,
+		rows = append(rows, []string{s.Called(), s.ID(), fmt.Sprintf("%d %ss at %s", d.Units, d.UnitName, d.Clock), modelOf(d),
 			s.Kernel, string(d.Rung), d.Timing, c.evidence(i)})
 	}
 	return rows
@@ -80,7 +76,7 @@ func (c *comparison) evidence(i int) string {
 
 // table has a row per problem: the time of each side, and its ratio to the first unless there is no room for it.
 func (c *comparison) table(ratios bool) (header []string, rows [][]string) {
-	header = append([]string{"problem", table.FastestColumn}, c.labels...)
+	header = append([]string{"problem", show.FastestColumn}, c.labels...)
 	for i := range c.sides {
 		header = append(header, c.sides[i].Called())
 		if i > 0 && ratios {
@@ -97,7 +93,7 @@ func (c *comparison) table(ratios bool) (header []string, rows [][]string) {
 		for i := range c.sides {
 			cell := absent
 			if a, e := r.Best(i); a != nil {
-				cell = table.TimeCell(a, e)
+				cell = show.TimeCell(a, e)
 			}
 			row = append(row, cell)
 			if i > 0 && ratios {

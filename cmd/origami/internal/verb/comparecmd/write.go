@@ -6,13 +6,12 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/score"
@@ -20,18 +19,18 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-func (c *comparison) write(s *iostreams.Streams, f table.Format) error {
+func (c *comparison) write(s *iostreams.Streams, f show.Format) error {
 	switch {
-	case f == table.JSON:
+	case f == show.JSON:
 		for j := range c.rows {
-			if err := table.JSONLine(s, c.rows[j].Comparison(c.labels, s.Hinted)); err != nil {
+			if err := show.JSONLine(s, c.rows[j].Comparison(c.labels, s.Hinted)); err != nil {
 				return err
 			}
 		}
 		if c.many {
-			return table.JSONLine(s, ask.StandingsOf(c.sides, c.rows))
+			return show.JSONLine(s, ask.StandingsOf(c.sides, c.rows))
 		}
-	case f == table.CSV || f == table.TSV:
+	case f == show.CSV || f == show.TSV:
 		return show.Write(s, f, c.answers(s))
 	case c.many:
 		c.list(s)
@@ -80,251 +79,255 @@ func (c *comparison) answers(s *iostreams.Streams) (list []answer) {
 
 const absent = "–"
 
-type grid struct {
-	r        *ask.Contest
-	rows     [][]string
-	headings []int
+// side is a side of one problem. a is nil without an answer.
+type side struct {
+	r *ask.Contest
+	i int
+	a *ask.Ranking
+	e *ask.Entry
+	*ask.Compared
 }
 
-// add adds a row, unless no side has anything in it. Only sides with an answer are asked.
-func (g *grid) add(name string, cell func(i int, a *ask.Ranking, e *ask.Entry) string) {
-	cells, found := []string{name}, false
-	for i := range g.r.Sides {
-		text := absent
-		if a, e := g.r.Best(i); a != nil {
-			text = cmp.Or(cell(i, a, e), absent)
+type column = show.Column[side]
+
+// key is a line of the card with a value of the JSON, and text a line that is computed of a side with an answer.
+var key = show.Key[side]
+
+func text(name string, cell func(*side) string) column {
+	return show.Text(name, func(s *side) string {
+		if s.a == nil {
+			return ""
 		}
-		found = found || text != absent
-		cells = append(cells, text)
-	}
-	if found {
-		g.rows = append(g.rows, cells)
-	}
+		return cell(s)
+	})
 }
 
-func (g *grid) heading(title string) {
-	g.headings = append(g.headings, len(g.rows))
-	g.rows = append(g.rows, append([]string{title}, make([]string, len(g.r.Sides))...))
+// timed is text of models that predict times.
+func timed(name string, cell func(*side) string) column {
+	return text(name, func(s *side) string {
+		if s.RanksOnly {
+			return ""
+		}
+		return cell(s)
+	})
 }
 
-// card writes one problem for a reader.
+// section is lines with a title, which may be empty.
+type section struct {
+	title string
+	lines []column
+}
+
+// card writes one problem for a reader. A line that no side has anything in is left out.
 func (c *comparison) card(s *iostreams.Streams, r *ask.Contest) {
 	s.Printf("%-11s %s\n", "problem", r.Problem.Problem)
-	header := []string{""}
-	for i := range r.Sides {
+	header, sides := []string{""}, make([]side, len(r.Sides))
+	for i := range sides {
 		header = append(header, r.Sides[i].Label())
+		sides[i] = side{r: r, i: i}
+		if sides[i].a, sides[i].e = r.Best(i); sides[i].a != nil {
+			sides[i].Compared = r.Compared(i)
+		}
 	}
-	g := &grid{r: r}
-	c.failed(g)
-	c.times(g)
-	g.faster()
-	c.identity(g)
-	c.costs(g)
-	g.ways()
-	c.roofs(g)
-	g.hierarchy()
-	g.terms(c.terms)
-	table.WriteSideBySide(s, header, g.rows, g.headings...)
+	var rows [][]string
+	var headings []int
+	parts := append([]section{{"", c.lines(r)}, ways(r), {"", roofs}, hierarchy(sides)}, terms(sides, c.terms)...)
+	for _, part := range parts {
+		names, cells := show.Texts(sides, part.lines...)
+		before := len(rows)
+		if part.title != "" {
+			headings = append(headings, before)
+			rows = append(rows, append([]string{part.title}, make([]string, len(sides))...))
+		}
+		begin := len(rows)
+		for j, name := range names {
+			row, found := []string{name}, false
+			for i := range sides {
+				found = found || cells[i][j] != ""
+				cell := absent
+				if name == noAnswer {
+					cell = ""
+				}
+				row = append(row, cmp.Or(cells[i][j], cell))
+			}
+			if found {
+				rows = append(rows, row)
+			}
+		}
+		if len(rows) == begin && begin > before {
+			rows, headings = rows[:before], headings[:len(headings)-1]
+		}
+	}
+	show.WriteSideBySide(s, header, rows, headings...)
 	for _, note := range slices.Concat(c.notes(r), odds(r), confirmed(r)) {
-		table.Lines(s, "note: "+note)
+		show.Lines(s, "note: "+note)
 	}
 }
 
-// failed adds the reasons of the sides that have no answer.
-func (c *comparison) failed(g *grid) {
-	cells, found := []string{"no answer"}, false
-	for i := range g.r.Answers {
-		cell := ""
-		if err := g.r.Answers[i].Err; err != nil {
-			cell, found = err.Error(), true
-		}
-		cells = append(cells, cell)
-	}
-	if found {
-		g.rows = append(g.rows, cells)
-	}
-}
+// noAnswer is the line with the reasons of the sides that have no answer.
+const noAnswer = "no answer"
 
-// identity adds who answers, and what the answer was checked on.
-func (c *comparison) identity(g *grid) {
-	g.add("device", func(_ int, a *ask.Ranking, _ *ask.Entry) string { return a.Arch.DeviceName })
-	g.add("units", func(_ int, a *ask.Ranking, _ *ask.Entry) string {
-		return fmt.Sprintf("%d %ss at %s", a.Arch.Units, a.Arch.UnitName, a.Arch.Clock)
-	})
-	g.add("model", func(_ int, a *ask.Ranking, _ *ask.Entry) string {
-		if a.Arch.RanksOnly {
-			return a.Arch.Model + ", ranks only"
-		}
-		return a.Arch.Model
-	})
-	g.add("family", func(_ int, a *ask.Ranking, _ *ask.Entry) string { return a.Kernel })
-	g.add("rung", func(_ int, a *ask.Ranking, _ *ask.Entry) string { return string(a.Arch.Rung) })
-	g.add("timing", func(_ int, a *ask.Ranking, _ *ask.Entry) string { return a.Arch.Timing })
-	g.add("options", func(_ int, a *ask.Ranking, _ *ask.Entry) string {
-		var words []string
-		for _, o := range a.Arch.Options {
-			if o.Key != timing.Option {
-				words = append(words, o.Key+"="+o.Value)
+// lines are what is predicted, who answers, and what the answer was checked on.
+func (c *comparison) lines(r *ask.Contest) []column {
+	fastest := r.Fastest()
+	return []column{
+		show.Text(noAnswer, func(s *side) string {
+			if err := r.Answers[s.i].Err; err != nil {
+				return err.Error()
 			}
-		}
-		return strings.Join(words, ", ")
-	})
-	g.add("evidence", func(_ int, a *ask.Ranking, e *ask.Entry) string { return table.Evidence(a, e) })
-	g.add("pick", func(_ int, _ *ask.Ranking, e *ask.Entry) string { return e.Config.String() })
+			return ""
+		}),
+		text("time", func(s *side) string {
+			if s.RanksOnly {
+				return "not a time: " + show.TimeCell(s.a, s.e)
+			}
+			return show.TimeCell(s.a, s.e)
+		}),
+		timed("interval", func(s *side) string {
+			low, high, ok := s.a.Interval(s.e)
+			if !ok {
+				return ""
+			}
+			return fmt.Sprintf("%s (%s)", digits.Span(low, high), digits.Level(s.a.Scope(s.e).Uncertainty.Level))
+		}),
+		text("time ÷ first", func(s *side) string { return ratioCell(r.Ratio(s.i)) }),
+		text(show.FastestColumn, func(s *side) string {
+			if fastest == nil || s.i != fastest.Entry {
+				return ""
+			}
+			return fmt.Sprintf("lead %.3f", fastest.Lead) + oddsOf(fastest)
+		}),
+		text("rate", func(s *side) string { return show.RateCell(s.a, s.e) }),
+		timed("launch cost", func(s *side) string {
+			if s.Launch == nil {
+				return "not in the time"
+			}
+			return unit.Seconds(*s.Launch).String() + " of the time"
+		}),
+		text("faster way", func(s *side) string {
+			way := r.Faster(s.i)
+			if way == nil {
+				return ""
+			}
+			e := &way.Entries[0]
+			return fmt.Sprintf("%s %s, %s", way.Kernel, show.TimeCell(way, e), way.Scope(e).Evidence)
+		}),
+		text("device", func(s *side) string { return s.a.Arch.DeviceName }),
+		text("units", func(s *side) string {
+			return fmt.Sprintf("%d %ss at %s", s.a.Arch.Units, s.a.Arch.UnitName, s.a.Arch.Clock)
+		}),
+		text("model", func(s *side) string { return modelOf(s.a.Arch) }),
+		key("kernel", "family"), key("rung"), key("timing"),
+		text("options", func(s *side) string {
+			var words []string
+			for _, o := range s.a.Arch.Options {
+				if o.Key != timing.Option {
+					words = append(words, o.Key+"="+o.Value)
+				}
+			}
+			return strings.Join(words, ", ")
+		}),
+		text("evidence", func(s *side) string { return show.Evidence(s.a, s.e) }),
+		text("pick", func(s *side) string { return s.e.Config.String() }),
+		text("per dollar", func(s *side) string { return work(s.PerDollar) }).If(c.dollars),
+		text("per joule", func(s *side) string { return work(s.PerJoule) }).If(c.joules),
+	}
 }
 
-// times adds what is predicted.
-func (c *comparison) times(g *grid) {
-	g.add("time", func(_ int, a *ask.Ranking, e *ask.Entry) string {
-		if a.Arch.RanksOnly {
-			return "not a time: " + table.TimeCell(a, e)
-		}
-		return table.TimeCell(a, e)
-	})
-	g.add("interval", func(_ int, a *ask.Ranking, e *ask.Entry) string {
-		low, high, ok := a.Interval(e)
-		if !ok || a.Arch.RanksOnly {
-			return ""
-		}
-		return fmt.Sprintf("%s (%s)", digits.Span(low, high), digits.Level(a.Scope(e).Uncertainty.Level))
-	})
-	g.add("time ÷ first", func(i int, _ *ask.Ranking, _ *ask.Entry) string {
-		return ratioCell(g.r.Ratio(i))
-	})
-	fastest := g.r.Fastest()
-	g.add(table.FastestColumn, func(i int, _ *ask.Ranking, _ *ask.Entry) string {
-		if fastest == nil || i != fastest.Entry {
-			return ""
-		}
-		return fmt.Sprintf("lead %.3f", fastest.Lead) + oddsOf(fastest)
-	})
-	g.add("rate", func(_ int, a *ask.Ranking, e *ask.Entry) string { return table.RateCell(a, e) })
-	g.add("launch cost", func(i int, a *ask.Ranking, _ *ask.Entry) string {
-		switch t := g.r.Launch(i); {
-		case a.Arch.RanksOnly:
-			return ""
-		case t == nil:
-			return "not in the time"
-		default:
-			return unit.Seconds(*t).String() + " of the time"
-		}
-	})
+func modelOf(d *arch.Description) string {
+	if d.RanksOnly {
+		return d.Model + ", ranks only"
+	}
+	return d.Model
 }
 
-// faster names the way of each side that is faster than what the side answers with.
-func (g *grid) faster() {
-	g.add("faster way", func(i int, _ *ask.Ranking, _ *ask.Entry) string {
-		way := g.r.Faster(i)
-		if way == nil {
-			return ""
-		}
-		e := &way.Entries[0]
-		return fmt.Sprintf("%s %s, %s", way.Kernel, table.TimeCell(way, e), way.Scope(e).Evidence)
-	})
-}
-
-// ways adds the times of the other kernel families.
-func (g *grid) ways() {
+// ways are the times of the other kernel families.
+func ways(r *ask.Contest) section {
+	var lines []column
 	var families []string
-	for i := range g.r.Sides {
-		for _, way := range g.r.Answers[i].Ways {
-			if !slices.Contains(families, way.Kernel) {
-				families = append(families, way.Kernel)
+	for i := range r.Sides {
+		for _, way := range r.Answers[i].Ways {
+			family := way.Kernel
+			if slices.Contains(families, family) {
+				continue
 			}
+			families = append(families, family)
+			lines = append(lines, text("  "+family, func(s *side) string {
+				i := slices.IndexFunc(s.a.Ways, func(way *ask.Ranking) bool { return way.Kernel == family })
+				switch {
+				case s.a.Kernel == family:
+					return "as above"
+				case i < 0:
+					return ""
+				}
+				return show.TimeCell(s.a.Ways[i], &s.a.Ways[i].Entries[0])
+			}))
 		}
 	}
-	if families == nil {
-		return
-	}
-	g.heading("other ways to run it")
-	for _, family := range families {
-		g.add("  "+family, func(_ int, a *ask.Ranking, _ *ask.Entry) string {
-			i := slices.IndexFunc(a.Ways, func(way *ask.Ranking) bool { return way.Kernel == family })
-			switch {
-			case a.Kernel == family:
-				return "as above"
-			case i < 0:
-				return ""
-			}
-			return table.TimeCell(a.Ways[i], &a.Ways[i].Entries[0])
-		})
-	}
+	return section{"other ways to run it", lines}
 }
 
-// roofs adds where the picks are under the roofs.
-func (c *comparison) roofs(g *grid) {
-	timed := func(name string, cell func(*ask.Ranking, ask.Roofline) string) {
-		g.add(name, func(_ int, a *ask.Ranking, e *ask.Entry) string {
-			if a.Arch.RanksOnly {
-				return ""
-			}
-			return cell(a, a.Roofline(e))
-		})
-	}
-	g.add("bound", func(_ int, _ *ask.Ranking, e *ask.Entry) string { return e.Estimate.Bound.String() })
-	timed("of peak", func(a *ask.Ranking, r ask.Roofline) string {
-		return shareOf(r.PeakShare, digits.Rate(a.Arch.PeakFor(a.Problem.DType), a.Problem.DType))
-	})
-	timed("of DRAM's peak", func(_ *ask.Ranking, r ask.Roofline) string {
+// roofs are where the picks are under the roofs.
+var roofs = []column{
+	text("bound", func(s *side) string { return s.e.Estimate.Bound.String() }),
+	timed("of peak", func(s *side) string {
+		dtype := s.a.Problem.DType
+		return shareOf(s.a.Roofline(s.e).PeakShare, digits.Rate(s.a.Arch.PeakFor(dtype), dtype))
+	}),
+	timed("of DRAM's peak", func(s *side) string {
+		r := s.a.Roofline(s.e)
 		return shareOf(r.DRAMShare, unit.SI(r.DRAMPeak, "B/s"))
-	})
-	timed("of the roof", func(_ *ask.Ranking, r ask.Roofline) string { return shareOf(r.RoofShare, "") })
-	g.add("intensity", func(_ int, a *ask.Ranking, e *ask.Entry) string {
-		r := a.Roofline(e)
-		text := a.Intensity(r.Intensity)
+	}),
+	timed("of the roof", func(s *side) string { return shareOf(s.a.Roofline(s.e).RoofShare, "") }),
+	text("intensity", func(s *side) string {
+		r := s.a.Roofline(s.e)
+		text := s.a.Intensity(r.Intensity)
 		if r.Ridge > 0 {
 			text += ", ridge " + digits.ThreeDigits(r.Ridge)
 		}
 		return text
-	})
-	g.add("occupancy", func(_ int, a *ask.Ranking, e *ask.Entry) string {
-		return a.Waves(a.Roofline(e))
-	})
+	}),
+	text("occupancy", func(s *side) string { return s.a.Waves(s.a.Roofline(s.e)) }),
 }
 
-// hierarchy adds the memory levels of the devices, near to far, and what else their kernels have to fit.
-func (g *grid) hierarchy() {
-	g.heading("the device")
-	sides, least := make([]ask.Hardware, len(g.r.Sides)), map[string]float64{}
+// hierarchy is the memory levels of the devices, near to far, and what else their kernels have to fit.
+func hierarchy(sides []side) section {
+	least := map[string]float64{}
 	for i := range sides {
-		if a, _ := g.r.Best(i); a == nil {
+		if sides[i].a == nil {
 			continue
 		}
-		sides[i] = g.r.Hardware(i)
-		for _, l := range sides[i].Levels {
+		for _, l := range sides[i].Hardware.Levels {
 			capacity := cmp.Or(l.Capacity, math.Inf(1))
 			least[l.Name] = min(cmp.Or(least[l.Name], capacity), capacity)
 		}
 	}
-	names := slices.SortedFunc(maps.Keys(least), func(a, b string) int { // what is near is small
+	var lines []column
+	for _, name := range slices.SortedFunc(maps.Keys(least), func(a, b string) int { // what is near is small
 		return cmp.Or(cmp.Compare(least[a], least[b]), strings.Compare(a, b))
-	})
-	row := func(name string, cell func(*ask.Hardware) string) {
-		g.add("  "+name, func(i int, _ *ask.Ranking, _ *ask.Entry) string { return cell(&sides[i]) })
-	}
-	for _, name := range names {
-		row(name, func(h *ask.Hardware) string {
-			at := slices.IndexFunc(h.Levels, func(l ask.MemoryLevel) bool { return l.Name == name })
+	}) {
+		lines = append(lines, text("  "+name, func(s *side) string {
+			at := slices.IndexFunc(s.Hardware.Levels, func(l ask.MemoryLevel) bool { return l.Name == name })
 			if at < 0 {
 				return ""
 			}
-			return levelCell(&h.Levels[at])
-		})
+			return levelCell(&s.Hardware.Levels[at])
+		}))
 	}
-	row("chiplets", func(h *ask.Hardware) string { return strconv.Itoa(h.Chiplets) })
-	row("instruction", func(h *ask.Hardware) string { return h.Instruction })
-	row("registers", func(h *ask.Hardware) string {
-		if h.Registers == 0 {
-			return ""
-		}
-		return fmt.Sprintf("at most %d per thread", h.Registers)
-	})
-	row("shared memory", func(h *ask.Hardware) string {
-		if h.SharedMemory == 0 {
-			return ""
-		}
-		return limit.Size(h.SharedMemory).String() + " per CTA"
-	})
+	return section{"the device", append(lines, key("hardware.chiplets", "  chiplets"),
+		key("hardware.instruction", "  instruction"),
+		text("  registers", func(s *side) string {
+			if s.Hardware.Registers == 0 {
+				return ""
+			}
+			return fmt.Sprintf("at most %d per thread", s.Hardware.Registers)
+		}),
+		text("  shared memory", func(s *side) string {
+			if s.Hardware.SharedMemory == 0 {
+				return ""
+			}
+			return limit.Size(s.Hardware.SharedMemory).String() + " per CTA"
+		}))}
 }
 
 // levelCell writes the capacity and the bandwidth of a memory level.
@@ -355,15 +358,6 @@ func shareOf(share float64, of string) string {
 	}
 }
 
-func (c *comparison) costs(g *grid) {
-	if c.dollars {
-		g.add("per dollar", func(i int, _ *ask.Ranking, _ *ask.Entry) string { return work(g.r.PerDollar(i)) })
-	}
-	if c.joules {
-		g.add("per joule", func(i int, _ *ask.Ranking, _ *ask.Entry) string { return work(g.r.PerJoule(i)) })
-	}
-}
-
 func work(v *ask.Number) string {
 	if v == nil {
 		return ""
@@ -378,9 +372,9 @@ const leastSure = 0.9
 func oddsOf(f *ask.Fastest) string {
 	switch {
 	case f.Odds == nil:
-		return table.Doubt
+		return show.Doubt
 	case *f.Odds < leastSure:
-		return ", " + percent(*f.Odds) + table.Doubt
+		return ", " + percent(*f.Odds) + show.Doubt
 	}
 	return ", " + percent(*f.Odds)
 }
@@ -432,7 +426,7 @@ func (c *comparison) notes(r *ask.Contest) (notes []string) {
 		notes = append(notes, note)
 	}
 	if len(with) > 0 && len(without) > 0 {
-		notes = append(notes, fmt.Sprintf("the time to launch a kernel is in the times of %s and not in those of %s",
+		notes = append(notes, fmt.Sprintf("the time to launch a kernel is in the times of %s and not in the times of %s",
 			strings.Join(with, ", "), strings.Join(without, ", ")))
 	}
 	return notes

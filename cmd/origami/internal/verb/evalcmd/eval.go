@@ -15,10 +15,9 @@ import (
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/report"
+	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -27,24 +26,16 @@ import (
 	"github.com/origami-gemm/origami/core/score"
 )
 
-// Short says what the command answers.
-const Short = "Score a model against measurements"
-
 // Options are what the command line says.
 type Options struct {
-	Factory *session.Factory
-	Query   session.ProblemFlags
-	Times   string
-	Report  string
-	// Intervals asks for new intervals, computed from the measurements, instead of the scores.
-	Intervals bool
-	// Published asks for the score on published times. Schemes are the schemes of scales, none for all. Pairs adds the
-	// pairs of devices.
-	Published bool
+	Factory   *session.Factory
+	Query     session.ProblemFlags
+	Times     string `json:"times" file:"yes" arg:"FILE" help:"FILE of measured times (.csv or .jsonl, also .gz), or the folder of a data set; the shipped one otherwise"`
+	Intervals bool   `json:"intervals" help:"instead of scoring the model's intervals, compute new ones from the measurements, with their coverage of sizes left out"`
+	Published bool   `json:"published" help:"score predicted times of tuned libraries against published times of many devices"`
 	Schemes   []string
-	Pairs     bool
-	// Each lists the published times instead.
-	Each bool
+	Pairs     bool `json:"pairs" help:"with --published, also list how well each pair of devices is compared, by type and class of shape"`
+	Each      bool `json:"each" help:"with --published, list each time instead, with its prediction, source and licence"`
 
 	model arch.Architecture
 	data  *score.Subset
@@ -56,7 +47,7 @@ func New(f *session.Factory) *cobra.Command {
 	o := &Options{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "eval (--arch ARCH | --published)",
-		Short: Short,
+		Short: "Score a model against measurements",
 		Long: "For each measured problem, print the efficiency of the model's pick (best measured time ÷ time of\n" +
 			"the pick) and of the fastest of its first 4, 8 and 16 candidates, Kendall's tau-b, the error of\n" +
 			"its times, and whether its intervals hold. No GPU is needed: without --times it uses the shipped\n" +
@@ -68,10 +59,9 @@ func New(f *session.Factory) *cobra.Command {
 		Example: `  origami eval --arch sm90 --device h200 --kernel triton
   origami eval --arch sm90@h200 --rung calibrated --json
   origami eval --arch sm90@h200 --kernel triton --times times.csv.gz --compiled kernels.csv --trans-b --json
-  origami eval --arch sm90@h200 --report eval.html
+  origami eval --arch sm90@h200 --json | origami report - --output eval.html
   origami eval --published --dtype bf16 --pairs
   origami eval --published --arch sm90@h100 --arch gfx942@mi300x --json`,
-		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), o) },
 	}
 	o.register(cmd.Flags())
@@ -80,26 +70,16 @@ func New(f *session.Factory) *cobra.Command {
 
 func (o *Options) register(flags *pflag.FlagSet) {
 	o.Query.RegisterRecords(flags)
-	flags.StringVar(&o.Times, "times", "",
-		"`FILE` of measured times (.csv or .jsonl, also .gz), or the folder of a data set; the shipped one otherwise")
-	flags.StringVar(&o.Report, "report", "", report.Usage)
-	flags.BoolVar(&o.Intervals, "intervals", false,
-		"instead of scoring the model's intervals, compute new ones from the measurements, with their coverage "+
-			"of sizes "+
-			"left out")
-	flags.BoolVar(&o.Published, "published", false,
-		"score predicted times of tuned libraries against published times of many devices")
+	session.Register(flags, o)
 	flags.StringSliceVar(&o.Schemes, "scheme", nil,
 		"of the published times, those with these `SCHEMES` of scales only: none, tensor, row, block128+quant, …")
-	flags.BoolVar(&o.Pairs, "pairs", false,
-		"with --published, also list how well each pair of devices is compared, by type and class of shape")
-	flags.BoolVar(&o.Each, "each", false,
-		"with --published, list each time instead, with its prediction, source and licence")
-	session.Files(flags, "times", "report")
 }
 
-// Ask adds the flags of a question, and returns what answers it.
-func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+// Served is the question to a server.
+var Served = server.Endpoint{Name: "eval", Ask: asked, Schema: "Evaluation", Others: others()}
+
+// asked adds the flags of a question, and returns what answers it.
+func asked(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
 	o := &Options{Factory: f}
 	o.register(flags)
 	return func(ctx context.Context) (any, error) {
@@ -114,8 +94,8 @@ func Ask(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, e
 	}
 }
 
-// Others are the schemas of what Ask answers where it is no Evaluation. docs/json.md has their keys.
-func Others() []any {
+// others are the schemas of what ask answers where it is no Evaluation. docs/json.md has their keys.
+func others() []any {
 	of := func(description string, key string) map[string]any {
 		return map[string]any{"type": "object", "description": description, "required": []string{key}}
 	}
@@ -129,9 +109,6 @@ func Run(ctx context.Context, o *Options) error {
 	a, err := o.answer(ctx)
 	if err == nil {
 		err = a.write(o.Factory.Streams, o.Factory.Format())
-	}
-	if err == nil {
-		err = report.Write(ctx, o.Factory, o.Report, a.write)
 	}
 	if err != nil || o.list == nil {
 		return err
@@ -153,7 +130,7 @@ func (o *Options) answer(ctx context.Context) (*answer, error) {
 	if o.data.OnePerProblem() {
 		return o.singles(ctx)
 	}
-	done, stop := table.Work(o.Factory.Streams, "evaluating", len(o.list.Problems))
+	done, stop := show.Work(o.Factory.Streams, "evaluating", len(o.list.Problems))
 	scored, err := ask.Score(ctx, o.model, o.data, o.list.Problems, done, o.list.Failures.Add)
 	stop()
 	if err != nil {
@@ -176,7 +153,7 @@ func (o *Options) answer(ctx context.Context) (*answer, error) {
 
 // intervals finds new intervals from the scores.
 func (o *Options) intervals(ctx context.Context, rows []score.Evaluation) (*answer, error) {
-	done, stop := table.Work(o.Factory.Streams, "finding intervals", len(rows))
+	done, stop := show.Work(o.Factory.Streams, "finding intervals", len(rows))
 	defer stop()
 	return session.UntilCancelled(ctx, func() (*answer, error) {
 		return intervalsOf(o.model.Describe(), o.data, rows, done)
@@ -258,15 +235,15 @@ func (o *Options) problems(ctx context.Context, data *score.Subset) (*session.Pr
 type answer struct {
 	value func() any // of JSON
 	lines bool       // the value is a list with a line for each element
-	rows  func(*iostreams.Streams, table.Format) error
+	rows  func(*iostreams.Streams, show.Format) error
 	page  func(*iostreams.Streams) // what people read
 }
 
-func (a *answer) write(s *iostreams.Streams, f table.Format) error {
+func (a *answer) write(s *iostreams.Streams, f show.Format) error {
 	switch {
-	case f == table.JSON && !a.lines:
-		return table.JSONLine(s, a.value())
-	case f != table.Table:
+	case f == show.JSON && !a.lines:
+		return show.JSONLine(s, a.value())
+	case f != show.Table:
 		return a.rows(s, f)
 	}
 	a.page(s)
@@ -276,7 +253,7 @@ func (a *answer) write(s *iostreams.Streams, f table.Format) error {
 // grid prints a table of rows.
 func grid[T any](s *iostreams.Streams, rows []T, columns ...show.Column[T]) {
 	header, cells := show.Texts(rows, columns...)
-	table.Grid{Header: header, Rows: cells}.Write(s)
+	show.Grid{Header: header, Rows: cells}.Write(s)
 }
 
 const none = "–"

@@ -12,7 +12,7 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -87,7 +87,7 @@ func (o *Options) published(ctx context.Context) (*answer, error) {
 			return nil, diag.Inputf("--published and %s contradict each other", c.flag).Do("leave one of them out")
 		}
 	}
-	if o.Intervals && o.Factory.Format() != table.JSON {
+	if o.Intervals && o.Factory.Format() != show.JSON {
 		return nil, diag.Inputf("the intervals of many devices are written as JSON only").At("--intervals").
 			Do("add --json")
 	}
@@ -131,7 +131,7 @@ func (o *Options) publishedTimes(ctx context.Context) (*publishedOutcome, error)
 	}
 	dtype := o.Query.DType
 	if t, err := gemm.ParseDType(dtype); err == nil {
-		dtype = t.String() // published types are more than those of gemm
+		dtype = t.String() // more types are published than gemm has
 	}
 	return session.UntilCancelled(ctx, func() (*publishedOutcome, error) {
 		out, all := &publishedOutcome{}, published.Times()
@@ -181,10 +181,10 @@ func noPublished(all []published.Time, modelled map[string]bool) error {
 			strings.Join(slices.Sorted(maps.Keys(schemes)), ", "))
 }
 
-// predictPublished fills in the predictions, those of several devices at once. Without any it returns why.
+// predictPublished fills in the predictions, of several devices at once. Without any it returns why.
 func (o *Options) predictPublished(ctx context.Context, out *publishedOutcome) error {
 	devices := sortedBy(out.times, deviceOf)
-	done, stop := table.Work(o.Factory.Streams, "predicting", len(devices))
+	done, stop := show.Work(o.Factory.Streams, "predicting", len(devices))
 	defer stop()
 	group, failed := ask.Group{Most: runtime.GOMAXPROCS(0)}, make([]error, len(devices))
 	for i, times := range devices {

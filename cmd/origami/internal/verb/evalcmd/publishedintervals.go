@@ -10,7 +10,6 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
@@ -43,7 +42,7 @@ func (o *publishedOutcome) shipped(ctx context.Context, s *iostreams.Streams) (*
 			At("--intervals").Do("name it with --model")
 	}
 	all := o.intervals()
-	done, stop := table.Work(s, "finding intervals", len(all))
+	done, stop := show.Work(s, "finding intervals", len(all))
 	defer stop()
 	folds, sources, devices := leftOut(all)
 	var known []*publishedIntervals
@@ -67,7 +66,7 @@ func (o *publishedOutcome) shipped(ctx context.Context, s *iostreams.Streams) (*
 	return &answer{
 		value: func() any { return all },
 		lines: true,
-		rows:  func(s *iostreams.Streams, f table.Format) error { return show.Write(s, f, all) },
+		rows:  func(s *iostreams.Streams, f show.Format) error { return show.Write(s, f, all) },
 	}, nil
 }
 
@@ -233,7 +232,7 @@ func (o *publishedOutcome) intervals() (lines []*publishedIntervals) {
 	return lines
 }
 
-// quantities are the numbers of a model without those of the caches' condition.
+// quantities are the numbers of a model but for the caches' condition.
 func quantities(d *arch.Description) []arch.Constant {
 	return slices.DeleteFunc(slices.Clone(d.Constants), func(c arch.Constant) bool {
 		return strings.HasPrefix(c.Source, "option ")

@@ -9,7 +9,6 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/score"
@@ -37,7 +36,7 @@ type publishedAnswer struct {
 	LeftOut []publishedLeftOut `json:"left_out"`
 }
 
-// publishedLeftOut is how intervals hold where the times that they are of did not count. They still correct predictions,
+// publishedLeftOut is how intervals hold for times that they were not found on. These times still correct predictions,
 // except with the option nearby=none.
 type publishedLeftOut struct {
 	Evidence arch.Evidence `json:"evidence" enum:"checked,sister"` // another source, or another device
@@ -226,7 +225,7 @@ func onePerDevice(times []*publishedTime) []*publishedTime {
 func (o *publishedOutcome) each() *answer {
 	key := show.Key[*publishedTime]
 	return &answer{value: func() any { return o.times }, lines: true,
-		rows: func(s *iostreams.Streams, f table.Format) error { return show.Write(s, f, o.times) },
+		rows: func(s *iostreams.Streams, f show.Format) error { return show.Write(s, f, o.times) },
 		page: func(s *iostreams.Streams) {
 			grid(s, o.times, key("device"), key("dtype", "type"), key("m"), key("n"), key("k"),
 				key("published_seconds", "published"),
@@ -251,7 +250,7 @@ func (o *publishedOutcome) answer(withPairs bool) *answer {
 			o.leaveOut()
 			return &o.publishedAnswer
 		},
-		rows: func(s *iostreams.Streams, f table.Format) error {
+		rows: func(s *iostreams.Streams, f show.Format) error {
 			if withPairs {
 				return show.Write(s, f, o.Pairs)
 			}
@@ -264,11 +263,11 @@ func (o *publishedOutcome) answer(withPairs bool) *answer {
 // print prints what people read.
 func (o *publishedOutcome) print(s *iostreams.Streams, withPairs bool) {
 	devices := sortedBy(o.times, deviceOf)
-	table.Line(s, "model", "%s, kernel family %s", strings.Join(o.Models, ", "), o.Kernel)
-	table.Line(s, "published", "%d times of %s; docs/published.md names their sources", len(o.times),
+	show.Line(s, "model", "%s, kernel family %s", strings.Join(o.Models, ", "), o.Kernel)
+	show.Line(s, "published", "%d times of %s; docs/published.md names their sources", len(o.times),
 		digits.Plural(len(devices), "device", "devices"))
 	if o.RanksOnly {
-		table.Line(s, "not a time", "a model here ranks configurations and predicts no times: its ratios show where it is "+
+		show.Line(s, "not a time", "a model here ranks configurations and predicts no times: its ratios show where it is "+
 			"off")
 	}
 	key, group, pair := show.Key[publishedClass], show.Key[publishedGroup], show.Key[publishedPair]
@@ -311,11 +310,11 @@ func typeName(dtype, scheme string) string {
 // below is what people read below the tables.
 func (o *publishedOutcome) below(s *iostreams.Streams) {
 	if c := &o.AllPairs; c.Count > 0 {
-		table.Line(s, "pairs", "%s of times on two devices: %s within 20 %%; of the %d measured ratios over 1.1, %s have "+
+		show.Line(s, "pairs", "%s of times on two devices: %s within 20 %%; of the %d measured ratios over 1.1, %s have "+
 			"the right winner", digits.Plural(c.Count, "ratio", "ratios"), percent(float64(c.Within)), c.Decided,
 			percent(float64(c.Winner)))
 	}
-	table.Line(s, "stacks agree", "the share of the pairs of software stacks whose times of one problem on one GPU are "+
+	show.Line(s, "stacks agree", "the share of the pairs of software stacks whose times of one problem on one GPU are "+
 		"within 20 %%; none where one stack was timed")
 	// The reason of the first time of each group, with all groups that share it.
 	for _, same := range score.GroupBy(o.Groups, func(g *publishedGroup) [2]string {
@@ -329,14 +328,14 @@ func (o *publishedOutcome) below(s *iostreams.Streams) {
 		for i := range same {
 			refused, devices = refused+same[i].Refused, append(devices, same[i].Device)
 		}
-		table.Line(s, "not modelled", "%s, %s of %s: %s", typeName(same[0].DType, same[0].Scheme),
+		show.Line(s, "not modelled", "%s, %s of %s: %s", typeName(same[0].DType, same[0].Scheme),
 			digits.Plural(refused, "time", "times"), strings.Join(devices, ", "), same[0].Reason)
 	}
 	for _, d := range o.Doubtful {
-		table.Line(s, "not scored", "%s of %s: %s; docs/published.md says why", digits.Plural(d.Times, "time", "times"),
+		show.Line(s, "not scored", "%s of %s: %s; docs/published.md says why", digits.Plural(d.Times, "time", "times"),
 			d.Device, d.Reason)
 	}
 	if len(o.Without) > 0 {
-		table.Line(s, "no model", "%s", strings.Join(o.Without, ", "))
+		show.Line(s, "no model", "%s", strings.Join(o.Without, ", "))
 	}
 }

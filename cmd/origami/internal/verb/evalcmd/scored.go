@@ -8,7 +8,6 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
@@ -25,9 +24,9 @@ func (o *outcome) answer() *answer {
 	e := o.Evaluation()
 	return &answer{
 		value: func() any { return e },
-		rows:  func(s *iostreams.Streams, f table.Format) error { return show.Write(s, f, e.Problems) },
+		rows:  func(s *iostreams.Streams, f show.Format) error { return show.Write(s, f, e.Problems) },
 		page: func(s *iostreams.Streams) {
-			table.Lines(s, append(table.DeviceLines(o.Arch), table.ModelLine(o.Arch, o.Data.Kernel))...)
+			show.Lines(s, append(show.DeviceLines(o.Arch), show.ModelLine(o.Arch, o.Data.Kernel))...)
 			held := o.Data.Name
 			if o.Data.Group > 0 {
 				held += fmt.Sprintf(", group %d", o.Data.Group)
@@ -35,10 +34,10 @@ func (o *outcome) answer() *answer {
 			if o.Data.Split > 0 {
 				held += fmt.Sprintf(", split %d", o.Data.Split)
 			}
-			table.Line(s, "measured", "%s", held)
-			table.Line(s, "in-sample", "%s", o.inSampleText())
+			show.Line(s, "measured", "%s", held)
+			show.Line(s, "in-sample", "%s", o.inSampleText())
 			header, cells := show.Texts(e.Problems, o.columns()...)
-			table.Grid{Header: header, Rows: cells, Least: []string{"top 16", "top 8", "top 4", "in-sample", "best's place",
+			show.Grid{Header: header, Rows: cells, Least: []string{"top 16", "top 8", "top 4", "in-sample", "best's place",
 				"pick's place", "interval held", "tau", "class", "best's time", "pick's time"}}.Write(s)
 			sum := score.SummariseEvaluations(o.Rows, o.Scope)
 			s.Printf("\n")
@@ -134,7 +133,7 @@ func (o *outcome) inSampleText() string {
 // summary is the lines below the tables.
 func (o *outcome) summary(to *iostreams.Streams, s *score.EvaluationSummary) {
 	spread := func(label string, v stats.Quantiles) {
-		table.Line(to, label, "geomean %s, median %s, p10 %s, worst %s", percent(v.Geomean), percent(v.Median),
+		show.Line(to, label, "geomean %s, median %s, p10 %s, worst %s", percent(v.Geomean), percent(v.Median),
 			percent(v.P10), percent(v.Worst))
 	}
 	spread("of best", s.Efficiency)
@@ -142,33 +141,33 @@ func (o *outcome) summary(to *iostreams.Streams, s *score.EvaluationSummary) {
 		spread(fmt.Sprintf("top %d", n), s.Top[i])
 	}
 	if n := s.Unmeasured - s.Failed; n > 0 {
-		table.Line(to, "unrecorded", "%s never tried: efficiencies leave out the problems without a time",
+		show.Line(to, "unrecorded", "%s never tried: efficiencies leave out the problems without a time",
 			digits.Plural(n, "pick was", "picks were"))
 	}
 	if s.Failed > 0 {
-		table.Line(to, "failed", "%s tried and failed: the efficiency is 0",
+		show.Line(to, "failed", "%s tried and failed: the efficiency is 0",
 			digits.Plural(s.Failed, "pick was", "picks were"))
 	}
-	table.Line(to, "tau", "mean %s, worst %s", ratio(s.TauMean), ratio(s.TauWorst))
-	table.Line(to, "error", "median |predicted ÷ measured − 1| %s", percent(s.Error))
+	show.Line(to, "tau", "mean %s, worst %s", ratio(s.TauMean), ratio(s.TauWorst))
+	show.Line(to, "error", "median |predicted ÷ measured − 1| %s", percent(s.Error))
 	has, outside := o.Arch.HasUncertainty(o.Data.Kernel), o.Count(func(r *score.Evaluation) bool {
 		scope := o.Scope(&r.Problem, r.Pick.Config.SplitK)
 		return scope.Uncertainty == nil || scope.Wide
 	})
 	switch level := o.level(); {
 	case level > 0:
-		table.Line(to, "coverage", "the %s intervals cover %s of the times, and %s of the picks' times", digits.Level(level),
+		show.Line(to, "coverage", "the %s intervals cover %s of the times, and %s of the picks' times", digits.Level(level),
 			percent(s.Coverage), percent(s.PickCoverage))
-		table.Line(to, "unmeasured", "mean expected regret %s, mean regret %s", percent(s.ExpectedRegret), percent(s.Regret))
+		show.Line(to, "unmeasured", "mean expected regret %s, mean regret %s", percent(s.ExpectedRegret), percent(s.Regret))
 		spread("auto", s.AutoEfficiency)
-		table.Line(to, "", "the fastest of as many candidates as are worth measuring, %.1f on average", s.CandidatesMeasured)
+		show.Line(to, "", "the fastest of as many candidates as are worth measuring, %.1f on average", s.CandidatesMeasured)
 	case has:
-		table.Line(to, "coverage", "the model states no intervals for problems like these")
+		show.Line(to, "coverage", "the model states no intervals for problems like these")
 	default:
-		table.Line(to, "coverage", "the model states no intervals for this kernel family")
+		show.Line(to, "coverage", "the model states no intervals for this kernel family")
 	}
 	if outside > 0 && has {
-		table.Line(to, "outside", "%s outside of what the intervals were found on: they are wider, or missing",
+		show.Line(to, "outside", "%s outside of what the intervals were found on: they are wider, or missing",
 			digits.Plural(outside, "problem is", "problems are"))
 	}
 	axis := func(name string, c *score.AxisChoice, constant int) {
@@ -180,7 +179,7 @@ func (o *outcome) summary(to *iostreams.Streams, s *score.EvaluationSummary) {
 			text = fmt.Sprintf("; a constant %d geomean %s, worst %s", constant, percent(c.Constant.Geomean),
 				percent(c.Constant.Worst))
 		}
-		table.Line(to, name, "the model's is geomean %s, worst %s of the best over %s%s", percent(c.Chosen.Geomean),
+		show.Line(to, name, "the model's is geomean %s, worst %s of the best over %s%s", percent(c.Chosen.Geomean),
 			percent(c.Chosen.Worst), digits.Plural(c.Chosen.Count, "configuration", "configurations"), text)
 	}
 	axis("group", &o.Group, o.Data.Group)
@@ -210,19 +209,19 @@ func intervalsOf(d *arch.Description, data *score.Subset, rows []score.Evaluatio
 	v := &intervals{Arch: d.Arch, Device: d.Device, Model: d.Model, Rung: d.Rung, Uncertainty: u.Record(), LeaveOneOut: c}
 	return &answer{
 		value: func() any { return v },
-		rows: func(s *iostreams.Streams, f table.Format) error {
+		rows: func(s *iostreams.Streams, f show.Format) error {
 			return show.Write(s, f, v.Uncertainty.Ranges)
 		},
 		page: func(s *iostreams.Streams) {
-			table.Lines(s, append(table.DeviceLines(d), table.ModelLine(d, u.Kernel))...)
-			table.Line(s, "intervals", "%s, of measured ÷ predicted time", digits.Level(u.Level))
+			show.Lines(s, append(show.DeviceLines(d), show.ModelLine(d, u.Kernel))...)
+			show.Line(s, "intervals", "%s, of measured ÷ predicted time", digits.Level(u.Level))
 			grid(s, v.Uncertainty.Ranges, show.Ranges()...)
 			s.Printf("\n")
-			table.Lines(s, show.UncertaintyLines(&v.Uncertainty)...)
-			table.Line(s, "coverage", "of sizes left out in turn: %s of the times (worst size %s), %s of the picks' times; "+
+			show.Lines(s, show.UncertaintyLines(&v.Uncertainty)...)
+			show.Line(s, "coverage", "of sizes left out in turn: %s of the times (worst size %s), %s of the picks' times; "+
 				"median high ÷ low %.2f", digits.Percent(c.Points), digits.Percent(c.Worst), digits.Percent(c.Picks), c.Width)
 			if u.Sigma > 0 {
-				table.Line(s, "regret", "without measuring: mean expected %s, mean %s; after measuring as many as are worth it, "+
+				show.Line(s, "regret", "without measuring: mean expected %s, mean %s; after measuring as many as are worth it, "+
 					"%.1f on average: mean %s", digits.Percent(c.ExpectedRegret), digits.Percent(c.Regret), c.CandidatesMeasured,
 					digits.Percent(c.RegretLeft))
 			}

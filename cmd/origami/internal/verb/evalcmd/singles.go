@@ -8,7 +8,6 @@ import (
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
@@ -80,10 +79,10 @@ func (o *Options) singles(ctx context.Context) (*answer, error) {
 	key, group := show.Key[single], show.Key[singlesGroup]
 	return &answer{
 		value: func() any { return out },
-		rows:  func(s *iostreams.Streams, f table.Format) error { return show.Write(s, f, out.Rows) },
+		rows:  func(s *iostreams.Streams, f show.Format) error { return show.Write(s, f, out.Rows) },
 		page: func(s *iostreams.Streams) {
-			table.Lines(s, append(table.DeviceLines(d), table.ModelLine(d, out.Kernel))...)
-			table.Line(s, "measured", "%s, one configuration per problem", out.Data)
+			show.Lines(s, append(show.DeviceLines(d), show.ModelLine(d, out.Kernel))...)
+			show.Line(s, "measured", "%s, one configuration per problem", out.Data)
 			grid(s, out.Rows, key("problem"), key("config", "configuration"), key("bound").Or(none),
 				key("predicted_ms", "predicted").Or(none), key("measured_ms", "measured"),
 				key("predicted_by_measured", "predicted ÷ measured").Or(none), key("spill_bytes", "spills (B)"))

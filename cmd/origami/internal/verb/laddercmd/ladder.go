@@ -14,10 +14,8 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -32,9 +30,8 @@ type Options struct {
 	Factory *session.Factory
 	M, N, K int
 	// Terms asks for every cost in the table.
-	Terms bool
-	// Records is the folder of a data set, Report a folder to write.
-	Records, Report string
+	Terms   bool
+	Records string // the folder of a data set
 }
 
 // New returns the command.
@@ -51,10 +48,8 @@ func New(f *session.Factory) *cobra.Command {
 			"claims and sources.",
 		Example: `  origami ladder
   origami ladder --arch sm86@a6000 -m 4096 -n 4096 -k 4096 --terms
-  origami ladder --arch sm90@h200 --report ladder.html
   origami --arch sm90@h200 bench --kernel sgemm --dtype fp32 --executor cuda --records sgemm-h200
   origami --arch sm90@h200 ladder --records sgemm-h200 --json`,
-		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), o) },
 	}
 	flags := cmd.Flags()
@@ -64,7 +59,6 @@ func New(f *session.Factory) *cobra.Command {
 	flags.IntVarP(&o.K, "k", "k", 4096, "columns of A, rows of B")
 	flags.BoolVar(&o.Terms, "terms", false, "show every cost in the table")
 	flags.StringVar(&o.Records, "records", "", "`FOLDER` of a data set of the family: its times come first")
-	flags.StringVar(&o.Report, "report", "", report.Usage)
 	return cmd
 }
 
@@ -96,10 +90,7 @@ func Run(ctx context.Context, o *Options) error {
 	for _, c := range l.Costs {
 		out.costs[c.Column()] = c.Name
 	}
-	if err := out.write(o.Factory.Streams, o.Factory.Format()); err != nil {
-		return err
-	}
-	return report.Write(ctx, o.Factory, o.Report, out.write)
+	return out.write(o.Factory.Streams, o.Factory.Format())
 }
 
 func (o *Options) open(ctx context.Context, family string) (arch.Architecture, error) {
@@ -130,18 +121,18 @@ type outcome struct {
 	costs   map[string]string // names for people
 }
 
-func (w *outcome) write(s *iostreams.Streams, f table.Format) error {
+func (w *outcome) write(s *iostreams.Streams, f show.Format) error {
 	rows := w.rows(s, f)
 	switch f {
-	case table.JSON:
-		return table.JSONLine(s, w.Ladder)
-	case table.Table:
+	case show.JSON:
+		return show.JSONLine(s, w.Ladder)
+	case show.Table:
 		s.Printf("device      %s (%s)\n", w.model.Describe().DeviceName, w.model.Describe().ID())
 		s.Printf("problem     %s\n\n", w.problem)
 		_ = rows.All(w.Rungs) // an error of the screen shows when it is flushed
 		s.Printf("\n")
 		header, claims := w.claims()
-		table.WriteTable(s, header, claims)
+		show.Grid{Header: header, Rows: claims}.Write(s)
 		for _, source := range w.sources() {
 			s.Note("measured: " + source)
 		}
@@ -151,7 +142,7 @@ func (w *outcome) write(s *iostreams.Streams, f table.Format) error {
 	}
 }
 
-func (w *outcome) rows(s *iostreams.Streams, f table.Format) *show.Rows[ask.Rung] {
+func (w *outcome) rows(s *iostreams.Streams, f show.Format) *show.Rows[ask.Rung] {
 	type rung = ask.Rung
 	columns := []show.Column[rung]{
 		show.Text("rung", func(r *rung) string {

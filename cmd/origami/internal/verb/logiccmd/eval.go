@@ -11,10 +11,8 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	pages "github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/logic"
@@ -24,10 +22,10 @@ import (
 
 type evalOptions struct {
 	measured
-	folds        int
-	most         []int
-	loss         float64
-	tile, report string
+	folds int
+	most  []int
+	loss  float64
+	tile  string
 }
 
 func newEval(f *session.Factory) *cobra.Command {
@@ -42,7 +40,7 @@ func newEval(f *session.Factory) *cobra.Command {
 			"many kernels are worth on sizes left out when they were built, answered by the library, the nearest\n" +
 			"size, ranges, and the model.",
 		Example: "  origami logic eval --arch sm90@h200 --records ./deepbench-nn --records ./deepbench-tn\n" +
-			"  origami logic eval h200.yaml --arch sm90@h200 --records ./another-day --report gain.html\n" +
+			"  origami logic eval h200.yaml --arch sm90@h200 --records ./another-day\n" +
 			"  origami logic eval --folds 5 --most 1,4,8,16,32,0 --arch sm90@h200 --records ./my-sweep",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -69,7 +67,6 @@ func newEval(f *session.Factory) *cobra.Command {
 	cmd.Flags().IntSliceVar(&o.most, "most", []int{1, 4, 8, 16, 32, 0},
 		"with --folds, the `KERNELS` of the libraries; 0 is for no limit")
 	cmd.Flags().Float64Var(&o.loss, "loss", 0.02, "with --folds, the tolerated loss of a range at each of its sizes")
-	cmd.Flags().StringVar(&o.report, "report", "", pages.Usage)
 	return cmd
 }
 
@@ -146,10 +143,7 @@ func (o *evalOptions) run(ctx context.Context, args []string, typed bool) (err e
 			return err
 		}
 	}
-	if err := g.write(o.factory.Streams, o.factory.Format()); err != nil {
-		return err
-	}
-	return pages.Write(ctx, o.factory, o.report, g.write)
+	return g.write(o.factory.Streams, o.factory.Format())
 }
 
 // add adds a choice among the measured kernels: the zero configuration where it has none.
@@ -271,9 +265,9 @@ type timed struct {
 	Seconds ask.Fields  `json:"seconds"`
 }
 
-func (g *comparison) write(s *iostreams.Streams, format table.Format) error {
+func (g *comparison) write(s *iostreams.Streams, format show.Format) error {
 	switch format {
-	case table.CSV, table.TSV:
+	case show.CSV, show.TSV:
 		const pick = 3 // the place of the model's
 		rows := make([]timed, len(g.sizes))
 		for i := range g.sizes {
@@ -284,12 +278,12 @@ func (g *comparison) write(s *iostreams.Streams, format table.Format) error {
 			}
 		}
 		return show.Write(s, format, rows)
-	case table.Table:
-		table.Line(s, "times", "%s, kernels of %s", g.model.Describe().DeviceName, g.kernel)
-		table.Line(s, "sizes", "%d", len(g.sizes))
-		table.Line(s, "one kernel", "%s", g.one)
+	case show.Table:
+		show.Line(s, "times", "%s, kernels of %s", g.model.Describe().DeviceName, g.kernel)
+		show.Line(s, "sizes", "%d", len(g.sizes))
+		show.Line(s, "one kernel", "%s", g.one)
 		s.Printf("\n")
-	case table.JSON:
+	case show.JSON:
 	}
 	return show.Write(s, format, g.summary(), choiceColumns()...)
 }

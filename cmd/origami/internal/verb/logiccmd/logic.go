@@ -10,7 +10,6 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/logic"
@@ -26,8 +25,6 @@ func New(f *session.Factory) *cobra.Command {
 			"size or a model. It is built from measured times, or read from a file of Tensile or hipBLASLt.",
 		Example: "  origami logic build --arch sm90@h200 --most 8 --output h200.yaml\n" +
 			"  origami select --arch sm90@h200 --logic h200.yaml -m 4096 -n 4096 -k 4096",
-		Args: session.OnlySubcommands,
-		RunE: session.MissingSubcommand,
 	}
 	cmd.AddCommand(newBuild(f), newShow(f), newEval(f), newExport(f))
 	return cmd
@@ -156,19 +153,19 @@ func heading(f *session.Factory, l *tensile.Logic) {
 	if l.Device != "" {
 		on += "@" + l.Device
 	}
-	table.Line(s, "logic", "%s on %s, kernel family %s", l.Type, on, l.Family)
-	table.Line(s, "source", "%s", l.Source)
-	table.Line(s, "layers", "%s, %s, then the %s", digits.Plural(len(l.Exact), "exact size", "exact sizes"),
+	show.Line(s, "logic", "%s on %s, kernel family %s", l.Type, on, l.Family)
+	show.Line(s, "source", "%s", l.Source)
+	show.Line(s, "layers", "%s, %s, then the %s", digits.Plural(len(l.Exact), "exact size", "exact sizes"),
 		digits.Plural(l.Leaves(), "leaf of ranges", "leaves of ranges"),
 		map[logic.Fallback]string{logic.Nearest: "nearest size", logic.Model: "model"}[l.Fallback])
-	table.Line(s, "kernels", "%d", len(l.Kernels))
+	show.Line(s, "kernels", "%d", len(l.Kernels))
 	unit := l.Unit
 	if unit == "" {
 		unit = "unit unknown: the file does not say it"
 	}
-	table.Line(s, "speeds", "%s", unit)
+	show.Line(s, "speeds", "%s", unit)
 	if t := l.Parts; t != nil && (t.Library != "" || t.Metric != "") {
-		table.Line(s, "file says", "%s", fmt.Sprintf("library type %q, metric %q", t.Library, t.Metric))
+		show.Line(s, "file says", "%s", fmt.Sprintf("library type %q, metric %q", t.Library, t.Metric))
 	}
 }
 
@@ -201,7 +198,6 @@ func newBuild(f *session.Factory) *cobra.Command {
 			"is printed.",
 		Example: "  origami logic build --arch sm90@h200 --most 8 --output h200.yaml\n" +
 			"  origami logic build --arch sm90@h200 --records ./my-sweep --fallback nearest > mine.yaml",
-		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.register(cmd)

@@ -12,7 +12,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -160,11 +159,11 @@ func (o *evalOptions) runFolds(ctx context.Context) error {
 		return err
 	}
 	f, d := o.factory, x.model.Describe()
-	if f.Format() == table.Table {
-		table.Line(f.Streams, "times", "%s: %d sizes, %d kernels of family %s on %s", x.name, len(x.sizes),
+	if f.Format() == show.Table {
+		show.Line(f.Streams, "times", "%s: %d sizes, %d kernels of family %s on %s", x.name, len(x.sizes),
 			len(x.kernels), x.kernel, d.ID())
-		table.Line(f.Streams, "model", "%s, rung %s", d.Model, d.Rung)
-		table.Line(f.Streams, "left out", "each of %d parts of the sizes", o.folds)
+		show.Line(f.Streams, "model", "%s, rung %s", d.Model, d.Rung)
+		show.Line(f.Streams, "left out", "each of %d parts of the sizes", o.folds)
 		f.Streams.Printf("\n")
 	}
 	return show.Write(f.Streams, f.Format(), trials, trialColumns()...)
@@ -177,7 +176,7 @@ func (m *measured) leaveOut(
 	times := x.table()
 	model := &logic.Predictions{Sizes: logic.Between(times.Sizes)}
 	libraries := len(most) * min(folds, len(times.Sizes))
-	done, stop := table.Work(m.factory.Streams, "leaving sizes out", len(times.Sizes)+len(model.Sizes)+libraries)
+	done, stop := show.Work(m.factory.Streams, "leaving sizes out", len(times.Sizes)+len(model.Sizes)+libraries)
 	defer stop()
 	if model.Times, err = x.predicted(ctx, base, times.Sizes, done); err != nil {
 		return nil, err

@@ -16,10 +16,8 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
-	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -34,8 +32,7 @@ import (
 // BenchOptions are what the command line says.
 type BenchOptions struct {
 	measuring
-	Query  session.ProblemFlags
-	Report string
+	Query session.ProblemFlags
 }
 
 // NewBench returns the command.
@@ -55,23 +52,16 @@ func NewBench(f *session.Factory) *cobra.Command {
 			"tritonBLAS's NVIDIA port was evaluated on. docs/measuring.md has the method.",
 		Example: `  origami bench --arch sm90@h200
   origami bench --arch sm90@h200 --problems shapes.csv --json
-  origami bench --arch sm90@h200 --report bench.html
   origami bench --arch sm90@h200 --executor cuda --records ./my-sweep
   origami bench --arch sm90@h200 --executor cuda --contract 'lik,ljk->ji' --size i=64,j=64,k=8,l=512
   origami bench --arch sm90@h200 --records ./my-sweep --format csv > three-ways.csv`,
-		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Bench(cmd.Context(), o) },
 	}
 	o.Query.RegisterFile(cmd.Flags())
 	session.Register(cmd.Flags(), &o.Query.Contraction)
 	session.Register(cmd.Flags(), &o.Query.Product, "alpha", "beta", "epilogue")
-	cmd.Flags().StringVar(&o.Executor, "executor", "", "measure first, with the executor plugin `NAME`, as in cuda")
-	cmd.Flags().StringVar(&o.Records, "records", "",
-		"`FOLDER` of a data set, the shipped one otherwise; with --executor, where to write and continue it")
+	session.Register(cmd.Flags(), o)
 	o.Share.Register(cmd.Flags())
-	cmd.Flags().BoolVar(&o.RetryFailed, "retry-failed", false,
-		"with --executor, measure again what has failed")
-	cmd.Flags().StringVar(&o.Report, "report", "", report.Usage)
 	return cmd
 }
 
@@ -101,49 +91,40 @@ func Bench(ctx context.Context, o *BenchOptions) error {
 	if err != nil {
 		return err
 	}
-	writers := make([]*writer, len(groups))
 	for i := range groups {
-		if writers[i], err = o.compare(ctx, a, groups, i, list); err != nil {
+		if err := o.compare(ctx, a, groups, i, list); err != nil {
 			if ctx.Err() != nil && o.Executor != "" {
 				return datastore.Stopped(ctx, err, groups[i].data.Len(), groups[i].data.Name)
 			}
 			return err
 		}
 	}
-	err = report.Write(ctx, o.Factory, o.Report, func(s *iostreams.Streams, format table.Format) error {
-		for _, w := range writers {
-			if err := w.write(s, format); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return cmp.Or(err, list.Failures.Err())
+	return list.Failures.Err()
 }
 
 // compare scores the problems of a group against its data set, and writes the outcome.
 func (o *BenchOptions) compare(
 	ctx context.Context, a arch.Architecture, groups []group, which int, all *session.ProblemList,
-) (*writer, error) {
+) error {
 	data, problems := groups[which].data, groups[which].problems
 	if problems == nil {
 		problems = listed(data.Problems())
 		a = arch.Whole(a, data.Problems()...)
 	}
 	format := o.Factory.Format()
-	if which > 0 && format != table.JSON {
+	if which > 0 && format != show.JSON {
 		o.Factory.Streams.Printf("\n") // between two tables
 	}
 	failures := all.Failures
 	w := &writer{arch: a.Describe(), data: data, labels: all.Labels}
 	for _, p := range problems {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
 		compared, err := score.Compare(ctx, a, data, p.Problem)
 		if err != nil {
 			if diag.KindOf(err) != diag.Input {
-				return nil, err
+				return err
 			}
 			failures.Add(p.Where, err)
 			continue
@@ -151,7 +132,7 @@ func (o *BenchOptions) compare(
 		w.add(compared, p.Labels)
 	}
 	if err := w.write(o.Factory.Streams, format); err != nil {
-		return nil, err
+		return err
 	}
 	s := score.SummariseComparisons(w.data, w.scores)
 	if s.Wrong+s.Failed > 0 {
@@ -160,7 +141,7 @@ func (o *BenchOptions) compare(
 	if missing := w.unfinished(&s); missing != "" {
 		o.Factory.Streams.Warn("the sweep is unfinished: " + missing)
 	}
-	return w, nil
+	return nil
 }
 
 // problems returns the rows of --problems, the built-in sizes, or nil for all that are recorded.
@@ -276,7 +257,7 @@ func (o *BenchOptions) offerCalibration(ctx context.Context, d *arch.Description
 	for _, m := range manifests {
 		if m.Calibrates && slices.ContainsFunc(m.Archs, func(a arch.ArchEntry) bool { return a.ID == d.Arch }) {
 			o.Factory.Streams.Note(fmt.Sprintf(
-				"the model of %s has the numbers of a data sheet; `origami calibrate` measures those of this GPU", d.ID()))
+				"the model of %s has the numbers of a data sheet; `origami calibrate` measures this GPU", d.ID()))
 			break
 		}
 	}
@@ -375,13 +356,12 @@ func (o *BenchOptions) fill(
 			g.problems = append(g.problems, list[i])
 		}
 	}
-	bar := table.NewBar(o.Factory.Streams, "measuring")
+	bar := show.NewBar(o.Factory.Streams, "measuring")
 	defer bar.Stop()
 	fresh, begun := 0, time.Now()
 	r, err := o.record(ctx, gpus, folder, w, bar, func(m dataset.Measurement) {
-		if fresh++; bar.Shown() {
-			bar.SetMessage(rate(fresh, time.Since(begun).Seconds()) + ", " + m.Problem.String())
-		}
+		fresh++
+		bar.SetMessage(rate(fresh, time.Since(begun).Seconds()) + ", " + m.Problem.String())
 	})
 	if err != nil {
 		return err

@@ -10,7 +10,6 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/digits"
@@ -34,20 +33,20 @@ func (w *writer) add(r score.Comparison, labels []string) {
 }
 
 // write writes the answer.
-func (w *writer) write(s *iostreams.Streams, format table.Format) error {
+func (w *writer) write(s *iostreams.Streams, format show.Format) error {
 	sum := score.SummariseComparisons(w.data, w.scores)
 	var above, below []string
 	rows := show.NewRows[compared](s, format)
-	if format == table.Table {
+	if format == show.Table {
 		above, below = w.above(), w.below(&sum)
 		rows = show.NewRows(s, format, w.columns(&sum)...).Least("registers", "noise", "best's place", "pick's place",
 			"tau", "left out", "best TF/s")
 	}
-	table.Lines(s, above...)
+	show.Lines(s, above...)
 	err := rows.All(w.rows)
-	table.Lines(s, below...)
-	if err == nil && format == table.JSON {
-		err = table.JSONLine(s, map[string]*score.ComparisonSummary{"summary": &sum})
+	show.Lines(s, below...)
+	if err == nil && format == show.JSON {
+		err = show.JSONLine(s, map[string]*score.ComparisonSummary{"summary": &sum})
 	}
 	return err
 }
@@ -137,7 +136,7 @@ func (w *writer) above() []string {
 	if w.data.GroupM > 0 {
 		group = fmt.Sprintf("group %d", w.data.GroupM)
 	}
-	return append(table.DeviceLines(w.arch), table.Model(w.arch, w.data.Kernel),
+	return append(show.DeviceLines(w.arch), show.Model(w.arch, w.data.Kernel),
 		fmt.Sprintf("%-11s %s: %s, %s L2, %s inputs, %s", "measured", w.data.Name, w.data.Software, l2, w.data.Input, group))
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -24,11 +24,10 @@ import (
 
 // measuring is what the command line says of measuring, and the GPUs that measure.
 type measuring struct {
-	Factory *session.Factory
-	// Executor measures into the folder Records. Without one, the records stand in for it.
-	Executor, Records string
-	// RetryFailed measures again what has failed.
-	RetryFailed bool
+	Factory     *session.Factory
+	Executor    string `json:"executor" arg:"NAME" help:"measure with the executor plugin NAME, as in cuda or triton"`
+	Records     string `json:"records" arg:"FOLDER" help:"FOLDER of a data set, the shipped one otherwise; with --executor, where to write and continue it"`
+	RetryFailed bool   `json:"retry_failed" help:"with --executor, measure again what has failed"`
 	Share       session.ShareFlags
 
 	warmL2 bool // --timing alone leaves the L2 warm
@@ -45,14 +44,7 @@ func (m *measuring) beside(open func() (arch.Architecture, error)) (arch.Archite
 
 // open finds the GPUs, and returns the least memory that one has.
 func (m *measuring) open(ctx context.Context, a arch.Architecture) (memory unit.Bytes, err error) {
-	if m.Share.On() {
-		m.gpus, memory, err = m.Factory.Sweeps(ctx, a, m.Executor, &m.Share, m.warmL2)
-		return memory, err
-	}
-	one := &measure.GPU{}
-	if one.Sweep, memory, err = m.Factory.Sweep(ctx, a, m.Executor, m.warmL2); err == nil {
-		m.gpus = []*measure.GPU{one}
-	}
+	m.gpus, memory, err = m.Factory.Sweeps(ctx, a, m.Executor, &m.Share, m.warmL2)
 	return memory, err
 }
 
@@ -99,7 +91,7 @@ const checkInterval = 10 * time.Second
 
 // record opens a folder, and lets GPUs measure into it. It tells a bar what goes wrong, and done of each measurement.
 func (m *measuring) record(
-	ctx context.Context, gpus []*measure.GPU, folder string, w *work, bar *table.Bar, done func(dataset.Measurement),
+	ctx context.Context, gpus []*measure.GPU, folder string, w *work, bar *show.Bar, done func(dataset.Measurement),
 ) (*recording, error) {
 	r := &recording{m: m, work: datastore.Work(w.name, w.problems), folder: datastore.ShardFolder(folder, m.shard),
 		merged: folder}

@@ -28,15 +28,16 @@ import (
 // TuneOptions are what the command line says.
 type TuneOptions struct {
 	measuring
-	Query           session.ProblemFlags
-	Logic, Strategy string
-	Regret          string
-	Budget          time.Duration
-	Most            int
-	DryRun          bool
-	file            string
-	stated          string // a flag that says what is tuned
-	regret          float64
+	Query    session.ProblemFlags
+	Logic    string `json:"output" short:"o" arg:"FILE" help:"write the picks as a library logic to this FILE"`
+	Strategy string `json:"strategy" arg:"WHAT" default:"model" help:"what is measured: what the model finds worth it (model), what the steps of the file say (steps), or all"`
+	Regret   string `json:"regret" arg:"SHARE" default:"1%" help:"finish a size when its expected regret is below this SHARE"`
+	Budget   time.Duration
+	Most     int  `json:"max_measurements" arg:"N" help:"make at most N measurements, earlier runs included"`
+	DryRun   bool `json:"dry_run" help:"print what would be measured, and measure nothing"`
+	file     string
+	stated   string // a flag that says what is tuned
+	regret   float64
 }
 
 // The strategies.
@@ -88,19 +89,9 @@ func NewTune(f *session.Factory) *cobra.Command {
 	session.Register(flags, &o.Query.Product, "m", "n", "k", "batch", "trans_a", "trans_b", "dtype", "out_dtype", "kernel")
 	session.Register(flags, &o.Query.Search)
 	o.Query.RegisterProblems(flags)
-	flags.StringVar(&o.Executor, "executor", "", "measure with the executor plugin `NAME`, as in cuda or triton")
-	flags.StringVar(&o.Records, "records", "",
-		"`FOLDER` of a data set, the shipped one otherwise; with --executor, where to write and continue it")
-	flags.StringVar(&o.Strategy, "strategy", byModel,
-		"what is measured: what the model finds worth it (model), what the steps of the file say (steps), or all")
-	flags.StringVar(&o.Regret, "regret", "1%", "finish a size when its expected regret is below this `SHARE`")
+	session.Register(flags, o)
 	flags.DurationVar(&o.Budget, "budget", 0, "stop after this `TIME` of measuring, as in 10m")
-	flags.IntVar(&o.Most, "max-measurements", 0, "make at most `N` measurements, earlier runs included")
-	flags.StringVarP(&o.Logic, "output", "o", "", "write the picks as a library logic to this `FILE`")
-	flags.BoolVar(&o.DryRun, "dry-run", false, "print what would be measured, and measure nothing")
 	o.Share.Register(flags)
-	flags.BoolVar(&o.RetryFailed, "retry-failed", false,
-		"with --executor, measure again what has failed")
 	return cmd
 }
 

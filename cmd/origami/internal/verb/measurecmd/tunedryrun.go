@@ -9,7 +9,6 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
@@ -78,17 +77,17 @@ func (s *tuning) dryRun(ctx context.Context, t *tune.Tuner) error {
 	}
 	streams, format := s.o.Factory.Streams, s.o.Factory.Format()
 	err := show.Answer(streams, format, plan, func() {
-		table.Line(streams, "sizes", "%d", plan.Sizes)
-		table.Line(streams, "brute force", "%s, about %v", digits.Plural(plan.BruteForce, "measurement", "measurements"),
+		show.Line(streams, "sizes", "%d", plan.Sizes)
+		show.Line(streams, "brute force", "%s, about %v", digits.Plural(plan.BruteForce, "measurement", "measurements"),
 			rounded(plan.BruteForceSeconds))
-		table.Line(streams, "expected", "about %s (%s), about %v",
+		show.Line(streams, "expected", "about %s (%s), about %v",
 			digits.Plural(plan.Expected, "measurement", "measurements"),
 			digits.Percent(float64(plan.Expected)/float64(plan.BruteForce)), rounded(plan.ExpectedSeconds))
-		table.Line(streams, "time from", "%s", plan.TimeFrom)
+		show.Line(streams, "time from", "%s", plan.TimeFrom)
 		streams.Printf("\n")
 	}, plan.Sets, show.Key[set]("type"), show.Key[set]("name", "set"), show.Key[set]("sizes"),
 		show.Key[set]("brute_force_measurements", "brute force"))
-	if err != nil || format != table.Table {
+	if err != nil || format != show.Table {
 		return err
 	}
 	streams.Printf("\n")

@@ -16,7 +16,6 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -96,14 +95,14 @@ func (s *tuning) report(ctx context.Context, t *tune.Tuner) error {
 		return err
 	}
 	streams, format := s.o.Factory.Streams, s.o.Factory.Format()
-	if format == table.Table {
+	if format == show.Table {
 		s.heading(&sum)
 		streams.Printf("\n")
 	}
-	if err := s.write(format, rows); err != nil || format != table.JSON {
+	if err := s.write(format, rows); err != nil || format != show.JSON {
 		return err
 	}
-	return table.JSONLine(streams, map[string]*summary{"summary": &sum})
+	return show.JSONLine(streams, map[string]*summary{"summary": &sum})
 }
 
 // keepOutcome writes the outcome beside the measurements that it comes from. A folder with all candidates has none.
@@ -212,11 +211,11 @@ func (s *tuning) heading(sum *summary) {
 	streams, d := s.o.Factory.Streams, s.arch.Describe()
 	line := func(holds bool, label, format string, args ...any) {
 		if holds {
-			table.Line(streams, label, format, args...)
+			show.Line(streams, label, format, args...)
 		}
 	}
-	table.Lines(streams, table.DeviceLines(d)...)
-	table.Lines(streams, table.ModelLine(d, s.kernel))
+	show.Lines(streams, show.DeviceLines(d)...)
+	show.Lines(streams, show.ModelLine(d, s.kernel))
 	took := ""
 	if sum.Fresh > 0 {
 		rate := float64(sum.Fresh) / sum.FreshSeconds
@@ -248,7 +247,7 @@ func rounded(seconds float64) time.Duration {
 }
 
 // write writes the sizes.
-func (s *tuning) write(format table.Format, rows []tuned) error {
+func (s *tuning) write(format show.Format, rows []tuned) error {
 	key, text := show.Key[tuned], show.Text[tuned]
 	positive := func(header string, of func(*tuned) float64, write func(float64) string) show.Column[tuned] {
 		return text(header, func(r *tuned) string {

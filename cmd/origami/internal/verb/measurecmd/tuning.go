@@ -13,7 +13,7 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -201,7 +201,7 @@ func (s *tuning) tune(ctx context.Context, t *tune.Tuner) error {
 			"the expected regret is rough", d.Model, d.ID(), s.kernel))
 	}
 	s.begun = time.Now()
-	bar := table.NewBar(o.Factory.Streams, "tuning")
+	bar := show.NewBar(o.Factory.Streams, "tuning")
 	defer bar.Stop()
 	if o.gpus != nil {
 		if err := s.record(ctx, bar); err != nil {
@@ -265,7 +265,7 @@ func (s *tuning) run(ctx context.Context, t *tune.Tuner) error {
 }
 
 // record lets the GPUs measure into a folder.
-func (s *tuning) record(ctx context.Context, bar *table.Bar) (err error) {
+func (s *tuning) record(ctx context.Context, bar *show.Bar) (err error) {
 	o := s.o
 	first := o.gpus[0].Data
 	first.Source = "origami tune --executor " + o.Executor
@@ -362,10 +362,7 @@ func (x *executor) Wait(ctx context.Context) ([]tune.Measured, error) {
 
 // show says how many sizes are open. The measurements that are left are expected to be as many per size as those that
 // were made.
-func (s *tuning) show(bar *table.Bar, t *tune.Tuner, open int) {
-	if !bar.Shown() {
-		return
-	}
+func (s *tuning) show(bar *show.Bar, t *tune.Tuner, open int) {
 	made := len(t.Log)
 	left := max(open, open*made/max(1, len(t.Sizes)-open))
 	if t.Most > 0 {

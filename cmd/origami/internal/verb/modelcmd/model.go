@@ -13,7 +13,6 @@ import (
 	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/forward"
@@ -214,7 +213,7 @@ func (o *options) write(a *answer) error {
 			}
 			return digits.ThreeDigits(float64(*d.Joules) / 3.6e6)
 		}))
-	if err != nil || f != table.Table {
+	if err != nil || f != show.Table {
 		return err
 	}
 	answered := slices.DeleteFunc(slices.Clone(a.Devices), func(d device) bool { return d.Step == nil })

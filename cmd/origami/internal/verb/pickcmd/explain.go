@@ -7,21 +7,17 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask/question"
+	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 )
-
-// ExplainShort says what the command answers.
-const ExplainShort = "Show every number behind a prediction, with formula, unit and source"
 
 // ExplainOptions are what the command line says.
 type ExplainOptions struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
 	question.Explained
-	// Diff is a second configuration, to be set beside the explained one.
-	Diff string
-	// Terms asks a page for every number.
-	Terms bool
+	Diff  string `json:"diff" arg:"CONFIG" help:"set this CONFIG beside the explained one"`
+	Terms bool   `json:"terms" help:"show every number in a page, with formula, unit and source"`
 }
 
 // NewExplain returns the command.
@@ -29,7 +25,7 @@ func NewExplain(f *session.Factory) *cobra.Command {
 	o := &ExplainOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "explain --arch ARCH -m SIZE -n SIZE -k SIZE",
-		Short: ExplainShort,
+		Short: "Show every number behind a prediction, with formula, unit and source",
 		Long: "Show where the predicted time of one configuration goes. With --terms, and in JSON, CSV and TSV,\n" +
 			"there is every number behind it: the hardware parameters and the model's constants with their\n" +
 			"sources, then each intermediate with its formula, the formula with the numbers put in, its value,\n" +
@@ -40,20 +36,20 @@ func NewExplain(f *session.Factory) *cobra.Command {
   origami explain --arch sm89 -m 2048 -n 2048 -k 2048 --terms
   origami explain --arch sm89 -m 4096 -n 4096 -k 4096 --config 128x256x64,w8,s3,g8
   origami explain --arch gfx942 -m 4096 -n 4096 -k 4096 --json`,
-		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Explain(cmd.Context(), o) },
 	}
 	flags := cmd.Flags()
 	o.Query.Register(flags, false)
 	session.Register(flags, &o.Query.Contraction)
-	session.Register(flags, &o.Explained)
-	flags.StringVar(&o.Diff, "diff", "", "set this `CONFIG` beside the explained one")
-	flags.BoolVar(&o.Terms, "terms", false, "show every number in a page, with formula, unit and source")
+	session.Register(flags, o)
 	return cmd
 }
 
-// ExplainAsk adds the flags of the question, and returns what answers it.
-func ExplainAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+// ExplainServed is the question to a server.
+var ExplainServed = server.Endpoint{Name: "explain", Ask: explainAsk, Schema: "Explanation"}
+
+// explainAsk adds the flags of the question, and returns what answers it.
+func explainAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
 	q := &question.Explain{}
 	return answered(f, flags, q, &q.Asked, new(bool))
 }

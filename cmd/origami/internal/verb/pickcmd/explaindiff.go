@@ -9,7 +9,6 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 )
@@ -40,18 +39,18 @@ func differences(first, second *ask.Explained) (rows []differing) {
 }
 
 // writeDiff sets two configurations of a problem beside each other. all asks a page for the intermediate terms too.
-func writeDiff(s *iostreams.Streams, f table.Format, first, second *ask.Explained, all bool) error {
+func writeDiff(s *iostreams.Streams, f show.Format, first, second *ask.Explained, all bool) error {
 	switch {
-	case f == table.JSON:
-		return table.JSONLine(s, struct {
+	case f == show.JSON:
+		return show.JSONLine(s, struct {
 			First  ask.Explanation `json:"first"`
 			Second ask.Explanation `json:"second"`
 		}{first.Explanation(), second.Explanation()})
-	case f != table.Table:
+	case f != show.Table:
 		return show.Write(s, f, differences(first, second))
 	}
-	table.Lines(s, table.Heading(first.Ranking, &first.Entry)...)
-	table.Line(s, "problem", "%s", first.Problem)
+	show.Lines(s, show.Heading(first.Ranking, &first.Entry)...)
+	show.Line(s, "problem", "%s", first.Problem)
 	rows := [][]string{
 		{"predicted", timeOf(first), timeOf(second), difference(first.Arch, float64(first.Estimate.Cycles),
 			float64(second.Estimate.Cycles), "cycles")},
@@ -73,9 +72,9 @@ func writeDiff(s *iostreams.Streams, f table.Format, first, second *ask.Explaine
 		}
 	}
 	header := []string{"", first.Config.String(), second.Config.String(), "difference"}
-	table.Grid{Header: header, Rows: rows, Headings: headings}.Write(s)
+	show.Grid{Header: header, Rows: rows, Headings: headings}.Write(s)
 	if !all {
-		table.Lines(s, "--terms adds the intermediate terms that differ")
+		show.Lines(s, "--terms adds the intermediate terms that differ")
 	}
 	return nil
 }
@@ -98,7 +97,7 @@ func diffOf(first, second *ask.Explained, kind arch.TermKind) (rows [][]string) 
 }
 
 func termOf(d *arch.Description, t arch.Term, v float64) string {
-	return cell(t, v, func(v float64) string { return table.TermCell(d, v, t.Unit) })
+	return cell(t, v, func(v float64) string { return show.TermCell(d, v, t.Unit) })
 }
 
 // resource is a row of what the compiler gives two kernels, if it is not the same.
@@ -121,7 +120,7 @@ func difference(of *arch.Description, first, second float64, unit string) string
 	if !(math.Abs(d) > noise*max(math.Abs(first), math.Abs(second))) || math.IsInf(d, 0) {
 		return ""
 	}
-	text := table.TermCell(of, d, unit)
+	text := show.TermCell(of, d, unit)
 	if d > 0 {
 		text = "+" + text
 	}
@@ -135,7 +134,7 @@ func timeOf(e *ask.Explained) string {
 	if e.Estimate.Reject != "" {
 		return "rejected: " + string(e.Estimate.Reject)
 	}
-	return table.TimeCell(e.Ranking, &e.Entry)
+	return show.TimeCell(e.Ranking, &e.Entry)
 }
 
 func rankOf(e *ask.Explained) string {

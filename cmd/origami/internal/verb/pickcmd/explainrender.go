@@ -10,7 +10,6 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 )
@@ -27,18 +26,18 @@ var sections = []struct {
 }
 
 // write writes an explanation. all asks a page for every number.
-func write(s *iostreams.Streams, f table.Format, e *ask.Explained, all bool) error {
+func write(s *iostreams.Streams, f show.Format, e *ask.Explained, all bool) error {
 	switch f {
-	case table.JSON:
-		return table.JSONLine(s, e.Explanation())
-	case table.CSV, table.TSV:
+	case show.JSON:
+		return show.JSONLine(s, e.Explanation())
+	case show.CSV, show.TSV:
 		return show.Write(s, f, numbers(e))
 	default:
 		writeSummary(s, e)
 		if all {
 			writeText(s, e)
 		} else {
-			table.Line(s, "terms", "--terms shows all %d, with formulas and sources", len(e.Arch.Terms))
+			show.Line(s, "terms", "--terms shows all %d, with formulas and sources", len(e.Arch.Terms))
 		}
 		return nil
 	}
@@ -88,9 +87,9 @@ func numbers(e *ask.Explained) (list []number) {
 // writeSummary writes what the prediction is and where the time goes.
 func writeSummary(s *iostreams.Streams, e *ask.Explained) {
 	line := func(label, format string, args ...any) {
-		table.Line(s, label, format, args...)
+		show.Line(s, label, format, args...)
 	}
-	table.Lines(s, table.Heading(e.Ranking, &e.Entry)...)
+	show.Lines(s, show.Heading(e.Ranking, &e.Entry)...)
 	line("problem", "%s", e.Problem)
 	line("config", "%s", s.Bold(e.Config.String()))
 	switch {
@@ -99,7 +98,7 @@ func writeSummary(s *iostreams.Streams, e *ask.Explained) {
 	case e.Estimate.Reject != "":
 		line("rejected", "%s", e.Estimate.Reject)
 	default:
-		line("predicted", "%s", table.Prediction(e.Ranking, &e.Entry))
+		line("predicted", "%s", show.Prediction(e.Ranking, &e.Entry))
 		line("why", "%s", e.Why(&e.Entry))
 	}
 	if e.Rank > 0 {
@@ -116,7 +115,7 @@ func writeSummary(s *iostreams.Streams, e *ask.Explained) {
 	if steps := largest(e, arch.KindStep); len(steps) > 0 {
 		line("one K step", "%s", strings.Join(steps, ", "))
 	}
-	table.WayLines(s, e.Ranking)
+	show.WayLines(s, e.Ranking)
 }
 
 // mostNamed is how many terms a line names.
@@ -135,7 +134,7 @@ func largest(e *ask.Explained, kind arch.TermKind) []string {
 	var parts []string
 	for _, i := range found[:min(mostNamed, len(found))] {
 		t := &e.Arch.Terms[i]
-		value := table.TermCell(e.Arch, e.Terms[i], t.Unit)
+		value := show.TermCell(e.Arch, e.Terms[i], t.Unit)
 		if share, ok := e.Share(&e.Entry, i); ok {
 			value = digits.Percent(share)
 		}
@@ -154,14 +153,14 @@ func writeText(s *iostreams.Streams, e *ask.Explained) {
 	list := func(title string, rows [][]string) {
 		if len(rows) > 0 {
 			section(title)
-			table.WriteColumns(s, rows)
+			show.WriteColumns(s, rows)
 		}
 	}
 	var parameters, constants, options [][]string
 	for i := range e.Arch.Params {
 		p := &e.Arch.Params[i]
 		parameters = append(parameters, []string{"  " + p.Name, digits.Parameter(p.Value, p.Unit), p.Tier.String(),
-			table.SourceOf(e.Arch, p)})
+			show.SourceOf(e.Arch, p)})
 	}
 	for _, c := range e.Constants() {
 		constants = append(constants, []string{"  " + c.Name, digits.Quantity(float64(c.Value), c.Unit),
@@ -209,7 +208,7 @@ func writeText(s *iostreams.Streams, e *ask.Explained) {
 		order = fmt.Sprintf("group_m %d", e.Mapping.GroupM)
 	}
 	if e.Mapping.XCDs > 0 {
-		order += "; " + table.LaunchOrder(e.Mapping)
+		order += "; " + show.LaunchOrder(e.Mapping)
 	}
 	s.Printf("  %s\n", order)
 }
@@ -226,13 +225,13 @@ func writeTerm(s *iostreams.Streams, t *ask.ExplainedTerm) {
 	}
 	s.Printf("  %s = %s\n", s.Bold(t.Name), value)
 	if t.Formula != "" {
-		table.Hanging(s, 8, "      = "+strings.TrimSpace(strings.TrimPrefix(t.Formula, "rule:")))
+		show.Hanging(s, 8, "      = "+strings.TrimSpace(strings.TrimPrefix(t.Formula, "rule:")))
 	}
 	if t.Substituted != "" && t.Substituted != t.Formula {
-		table.Hanging(s, 8, "      = "+t.Substituted)
+		show.Hanging(s, 8, "      = "+t.Substituted)
 	}
 	if what := meaning(t.Doc, t.Source); what != "" {
-		table.Hanging(s, 6, "      "+what)
+		show.Hanging(s, 6, "      "+what)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -29,14 +29,11 @@ type Generate func(d *arch.Description, p gemm.Problem, c gemm.Config, adds bool
 
 // ExportOptions are what the command line says.
 type ExportOptions struct {
-	Factory *session.Factory
-	Query   session.ProblemFlags
-	// Config is the configuration to export, empty for the pick.
-	Config string
-	// Adds asks for a kernel that may add to C.
-	Adds bool
-	// Out is the folder for the files.
-	Out      string
+	Factory  *session.Factory
+	Query    session.ProblemFlags
+	Config   string `json:"config" arg:"CONFIG" help:"export this CONFIG, as it is printed (128x256x64 w8 s3 g8 k1) or with commas; what is left out is the first candidate's of that tile"`
+	Adds     bool   `json:"add" help:"a kernel that can add to C: beta may be other than zero"`
+	Out      string `json:"output" short:"o" arg:"FOLDER" default:"." help:"write the files into this FOLDER"`
 	Generate Generate
 }
 
@@ -53,15 +50,10 @@ func NewExport(f *session.Factory, generate Generate) *cobra.Command {
 		Example: `  origami export --arch sm90@h200 -m 4096 -n 4096 -k 4096 --kernel wgmma --output gemm
   origami export --arch sm89 -m 512 -n 512 -k 512 --kernel mma --config 64x64x64,w4,s3 --add
   origami export --arch sm90@h200 -m 4096 -n 4096 -k 4096 --kernel wgmma --epilogue bias+gelu`,
-		Args: session.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Export(cmd.Context(), o) },
 	}
 	o.Query.Register(cmd.Flags(), false)
-	cmd.Flags().StringVar(&o.Config, "config", "",
-		"export this `CONFIG`, as it is printed (128x256x64 w8 s3 g8 k1) or with commas; what is left out is the first "+
-			"candidate's of that tile")
-	cmd.Flags().BoolVar(&o.Adds, "add", false, "a kernel that can add to C: beta may be other than zero")
-	cmd.Flags().StringVarP(&o.Out, "output", "o", ".", "write the files into this `FOLDER`")
+	session.Register(cmd.Flags(), o)
 	return cmd
 }
 
@@ -103,8 +95,8 @@ func (o *ExportOptions) write(files []File) error {
 			return diag.Inputf("%v", err).At("--output %s", o.Out).Do("name a folder that can be written")
 		}
 	}
-	if o.Factory.Format() == table.JSON {
-		return table.JSONLine(o.Factory.Streams, map[string][]string{"files": paths})
+	if o.Factory.Format() == show.JSON {
+		return show.JSONLine(o.Factory.Streams, map[string][]string{"files": paths})
 	}
 	_, err := fmt.Fprintln(o.Factory.Streams.Writer(), strings.Join(paths, "\n"))
 	return err

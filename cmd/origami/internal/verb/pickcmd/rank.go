@@ -11,15 +11,12 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 )
-
-// RankShort says what the command answers.
-const RankShort = "Rank the candidate configurations, with the terms of each prediction"
 
 // RankOptions are what the command line says.
 type RankOptions struct {
@@ -33,7 +30,7 @@ func NewRank(f *session.Factory) *cobra.Command {
 	o := &RankOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "rank --arch ARCH -m SIZE -n SIZE -k SIZE",
-		Short: RankShort,
+		Short: "Rank the candidate configurations, with the terms of each prediction",
 		Long: "Rank the candidate configurations by predicted time, with every term of the prediction. A table\n" +
 			"and JSON list them best first; CSV and TSV with --all, and every format with --include-rejected,\n" +
 			"keep the order of the candidate list and give each its rank.",
@@ -41,7 +38,6 @@ func NewRank(f *session.Factory) *cobra.Command {
   origami rank --arch sm89 -m 2048 -n 2048 -k 2048 --all --format csv > ranking.csv
   origami rank --arch h200 -m 4096 -n 4096 -k 4096 --top 5 --format triton
   origami rank --arch gfx942 -m 512 -n 512 -k 512 --all --include-rejected`,
-		Args:        session.NoArguments,
 		Annotations: map[string]string{config.PastesKey: "yes"},
 		RunE:        func(cmd *cobra.Command, _ []string) error { return Rank(cmd.Context(), o) },
 	}
@@ -53,8 +49,11 @@ func NewRank(f *session.Factory) *cobra.Command {
 	return cmd
 }
 
-// RankAsk adds the flags of the question, and returns what answers it.
-func RankAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+// RankServed is the question to a server.
+var RankServed = server.Endpoint{Name: "rank", Ask: rankAsk, Schema: "Ranked", List: true}
+
+// rankAsk adds the flags of the question, and returns what answers it.
+func rankAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
 	q := &question.Rank{}
 	return answered(f, flags, q, &q.Asked, &q.Invariant)
 }
@@ -71,9 +70,9 @@ func Rank(ctx context.Context, o *RankOptions) error {
 	}
 	defer problems.Close()
 	s, format := o.Factory.Streams, o.Factory.Format()
-	listOrder := o.Rejected || question.Top == 0 && (format == table.CSV || format == table.TSV)
+	listOrder := o.Rejected || question.Top == 0 && (format == show.CSV || format == show.TSV)
 	rows, first := show.NewRows[ask.Ranked](s, format), true
-	bar := table.NewListBar(s, "ranking", o.Query.Problems)
+	bar := show.NewListBar(s, "ranking", o.Query.Problems)
 	defer bar.Stop()
 	return o.Factory.AskEach(ctx, side.Rankings, problems, question, func(a *ask.Ranking) error {
 		bar.SetShare(problems.Share())
@@ -81,16 +80,16 @@ func Rank(ctx context.Context, o *RankOptions) error {
 			slices.SortFunc(a.Entries, func(a, b ask.Entry) int { return a.Position - b.Position })
 		}
 		if format.Pasted() {
-			return table.Paste(s, format, a, len(a.Entries))
+			return show.Paste(s, format, a, len(a.Entries))
 		}
-		if format == table.Table {
+		if format == show.Table {
 			o.table(a, first)
 			first = false
 			return nil
 		}
 		ranked := func(e *ask.Entry) *ask.Ranked {
 			one := a.Ranked(e, o.Rejected)
-			if format != table.JSON {
+			if format != show.JSON {
 				one.Terms = ask.TermColumns(one.Terms)
 			}
 			return &one
@@ -113,10 +112,10 @@ func (o *RankOptions) table(a *ask.Ranking, first bool) {
 	if !first {
 		s.Printf("\n")
 	}
-	table.Lines(s, table.Heading(a, &a.Entries[0])...)
-	table.Line(s, "problem", "%s", strings.Join(append([]string{a.Problem.String()}, a.Labels.Texts()...), "  "))
+	show.Lines(s, show.Heading(a, &a.Entries[0])...)
+	show.Line(s, "problem", "%s", strings.Join(append([]string{a.Problem.String()}, a.Labels.Texts()...), "  "))
 	invariantLine(s, a)
-	table.Line(s, "candidates", "%s", table.CandidateCounts(a.Feasible, a.Rejected))
+	show.Line(s, "candidates", "%s", show.CandidateCounts(a.Feasible, a.Rejected))
 	columns := []show.Column[row]{placeColumn, configColumn, timeColumn(a.Arch), rateColumn, boundColumn,
 		show.Text("reason", func(r *row) string {
 			if r.Detail != "" {
@@ -140,9 +139,9 @@ func (o *RankOptions) table(a *ask.Ranking, first bool) {
 			}))
 		}
 	}
-	_ = show.Write(s, table.Table, best(a, len(a.Entries)), columns...) // its error shows when the screen is flushed
+	_ = show.Write(s, show.Table, best(a, len(a.Entries)), columns...) // its error shows when the screen is flushed
 	if first && terms {
-		table.Lines(s, "terms in their unit, shares of the total in percent; `origami explain --terms` shows all of "+
+		show.Lines(s, "terms in their unit, shares of the total in percent; `origami explain --terms` shows all of "+
 			"them with their formulas")
 	}
 }

@@ -14,23 +14,20 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/diag"
 )
-
-// SelectShort says what the command answers.
-const SelectShort = "Pick the kernel configuration for a problem, and say why"
 
 // SelectOptions are what the command line says.
 type SelectOptions struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
 	question.Pick
-	Measure  string
-	Executor string
-	// Logic is the file of a library logic.
-	Logic string
+	Measure  string `json:"measure" file:"yes" arg:"N" help:"measure the first N candidates and take the fastest; auto measures as many as are worth it"`
+	Executor string `json:"executor" file:"yes" arg:"NAME" help:"executor plugin to measure with, by NAME, as in cuda; the first one otherwise"`
+	Logic    string `json:"logic" file:"yes" arg:"FILE" help:"take the kernels that a library logic has for the problems: a FILE of origami, Tensile or hipBLASLt"`
 }
 
 // NewSelect returns the command.
@@ -38,7 +35,7 @@ func NewSelect(f *session.Factory) *cobra.Command {
 	o := &SelectOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "select --arch ARCH -m SIZE -n SIZE -k SIZE",
-		Short: SelectShort,
+		Short: "Pick the kernel configuration for a problem, and say why",
 		Long: "Pick the kernel configuration with the shortest predicted time. The answer has that time, its\n" +
 			"interval, the reasons, and the runner-up; with --problems a row per problem. --regret adds the\n" +
 			"expected regret, and how many candidates are worth measuring. --measure auto measures as many on\n" +
@@ -57,7 +54,6 @@ func NewSelect(f *session.Factory) *cobra.Command {
   origami select --arch sm90@h200 --kernel wgmma --dtype bf16 --trans-b -m 1:16384 -n 4096 -k 4096
   origami select --arch sm90@h200 --dtype bf16 --trans-b -m 1:8192 -n 4096 -k 4096 --space split_k=1 --same block_k
   origami select --arch sm90@auto -m 4096 -n 4096 -k 4096 --measure auto --executor cuda`,
-		Args:        session.NoArguments,
 		Annotations: map[string]string{config.PastesKey: "yes"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.checkTop(); err != nil {
@@ -70,19 +66,15 @@ func NewSelect(f *session.Factory) *cobra.Command {
 	o.Query.Register(flags, true)
 	session.Register(flags, &o.Query.Contraction)
 	session.Register(flags, &o.Query.Orders)
-	session.Register(flags, &o.Pick)
-	flags.StringVar(&o.Measure, "measure", "",
-		"measure the first `N` candidates and take the fastest; auto measures as many as are worth it")
-	flags.StringVar(&o.Logic, "logic", "",
-		"take the kernels that a library logic has for the problems: a `FILE` of origami, Tensile or hipBLASLt")
-	flags.StringVar(&o.Executor, "executor", "",
-		"executor plugin to measure with, by `NAME`, as in cuda; the first one otherwise")
-	session.Files(flags, "measure", "logic", "executor")
+	session.Register(flags, o)
 	return cmd
 }
 
-// SelectAsk adds the flags of the question, and returns what answers it.
-func SelectAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+// SelectServed is the question to a server.
+var SelectServed = server.Endpoint{Name: "select", Ask: selectAsk, Schema: "Answer", Many: true}
+
+// selectAsk adds the flags of the question, and returns what answers it.
+func selectAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
 	q := &question.Select{}
 	return answered(f, flags, q, &q.Asked, &q.Invariant)
 }
@@ -162,11 +154,11 @@ func (o *SelectOptions) each(ctx context.Context, rankings session.Rankings, lis
 	s, many := o.Factory.Streams, o.Query.Problems != ""
 	w := newSelectWriter(o, many)
 	w.regret, w.labels = q.Regret, list.Labels()
-	q.Ways = q.Advice || !o.Brief && choose == nil && !many && (w.format == table.JSON || w.format == table.Table)
+	q.Ways = q.Advice || !o.Brief && choose == nil && !many && (w.format == show.JSON || w.format == show.Table)
 	if q.Top = max(1, q.Top); !many {
-		q.Top, q.Terms = max(2, q.Top), !o.Brief || w.format == table.Table // for the runner-up, and why it is the pick
+		q.Top, q.Terms = max(2, q.Top), !o.Brief || w.format == show.Table // for the runner-up, and why it is the pick
 	}
-	bar := table.NewListBar(s, "selecting", o.Query.Problems)
+	bar := show.NewListBar(s, "selecting", o.Query.Problems)
 	defer bar.Stop()
 	write := func(one *ask.Ranking) error {
 		bar.SetShare(list.Share())
@@ -205,7 +197,7 @@ func (o *SelectOptions) runContract(ctx context.Context) error {
 		return err
 	}
 	format, plan := o.Factory.Format(), best.Contraction.Plan
-	if (format == table.CSV || format == table.TSV) && !plan.Direct() {
+	if (format == show.CSV || format == show.TSV) && !plan.Direct() {
 		return diag.Inputf("the contraction is no single GEMM: %s", plan.Text()).At("--format %s", format).
 			Do("ask for json or table: a row has one GEMM")
 	}

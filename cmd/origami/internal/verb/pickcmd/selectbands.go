@@ -8,7 +8,6 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -52,17 +51,17 @@ func (o *SelectOptions) runBands(ctx context.Context, r ask.Range) error {
 // writeBands writes the answer for a range or a list of M.
 func (o *SelectOptions) writeBands(side *ask.Contender, p gemm.Problem, b *ask.Bands) error {
 	s, d := o.Factory.Streams, side.Describe()
-	if o.Factory.Format() == table.JSON {
-		return table.JSONLine(s, b)
+	if o.Factory.Format() == show.JSON {
+		return show.JSONLine(s, b)
 	}
-	if o.Factory.Format() == table.Table {
-		table.Lines(s, table.DeviceLines(d)...)
-		table.Lines(s, table.ModelLine(d, b.Kernel))
+	if o.Factory.Format() == show.Table {
+		show.Lines(s, show.DeviceLines(d)...)
+		show.Lines(s, show.ModelLine(d, b.Kernel))
 		p.M = b.Bands[len(b.Bands)-1].MHigh
-		table.Line(s, "problem", "%s, M from %d", p, b.Bands[0].MLow)
+		show.Line(s, "problem", "%s, M from %d", p, b.Bands[0].MLow)
 		o.writeSame(b.Same)
-		table.Line(s, "kernels", "%d, in %s", b.Kernels, digits.Plural(len(b.Bands), "band", "bands"))
-		table.Line(s, "regret", "%s of the time of the pick for each M, at worst %s at M = %d; %d sizes compared",
+		show.Line(s, "kernels", "%d, in %s", b.Kernels, digits.Plural(len(b.Bands), "band", "bands"))
+		show.Line(s, "regret", "%s of the time of the pick for each M, at worst %s at M = %d; %d sizes compared",
 			percent(b.MeanRegret), percent(b.WorstRegret), b.WorstM, b.Asked)
 	}
 	ends := func(low, high fmt.Stringer, one bool) string {
@@ -105,15 +104,15 @@ func (o *SelectOptions) writeSame(same *ask.Same) {
 	paid := func(mean, worst float64, m int) string {
 		return fmt.Sprintf("%s of the time of the pick for each M, at worst %s at M = %d", percent(mean), percent(worst), m)
 	}
-	table.Line(s, "same", "%s for all M costs %s", s.Bold(same.Text()), paid(same.MeanPrice, same.WorstPrice, same.WorstM))
+	show.Line(s, "same", "%s for all M costs %s", s.Bold(same.Text()), paid(same.MeanPrice, same.WorstPrice, same.WorstM))
 	var others []string
 	for _, c := range same.Choices[1:min(len(same.Choices), 1+mostChoices)] {
 		others = append(others, fmt.Sprintf("%s %s", same.TextOf(c.Values), percent(c.MeanPrice)))
 	}
 	if len(others) > 0 {
-		table.Line(s, "otherwise", "%s", strings.Join(others, "; "))
+		show.Line(s, "otherwise", "%s", strings.Join(others, "; "))
 	}
 	if one := same.One; one != nil {
-		table.Line(s, "one kernel", "%s for all M costs %s", one.Config, paid(one.MeanPrice, one.WorstPrice, one.WorstM))
+		show.Line(s, "one kernel", "%s for all M costs %s", one.Config, paid(one.MeanPrice, one.WorstPrice, one.WorstM))
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
@@ -44,7 +43,7 @@ func (o *SelectOptions) runLogic(ctx context.Context) error {
 			}
 			return write(one)
 		})
-	if foreign.many && foreign.format == table.Table && !known(l) {
+	if foreign.many && foreign.format == show.Table && !known(l) {
 		_ = foreign.stream.Close() // an error of the screen shows when it is flushed
 	}
 	return err
@@ -214,7 +213,7 @@ type foreign struct {
 // their speeds.
 type foreignWriter struct {
 	s      *iostreams.Streams
-	format table.Format
+	format show.Format
 	many   bool
 	l      *tensile.Logic
 	stream *show.Rows[foreign]
@@ -241,7 +240,7 @@ func (r *foreign) speed() string {
 
 // rowwise reports whether the answers are rows. Kernels with a prediction have other columns.
 func (w *foreignWriter) rowwise() bool {
-	return w.format == table.CSV || w.format == table.TSV || w.format == table.Table && w.many
+	return w.format == show.CSV || w.format == show.TSV || w.format == show.Table && w.many
 }
 
 func (w *foreignWriter) write(a *ask.Ranking) error {
@@ -260,7 +259,7 @@ func (w *foreignWriter) write(a *ask.Ranking) error {
 	case w.format.Pasted():
 		return diag.Inputf("a kernel of Tensile cannot be written as code").At("--format %s", w.format).
 			Do("use json, csv, tsv or table")
-	case w.format == table.Table && !w.many:
+	case w.format == show.Table && !w.many:
 		w.card(&row)
 		return nil
 	}
@@ -270,14 +269,14 @@ func (w *foreignWriter) write(a *ask.Ranking) error {
 // card writes the answer for one problem.
 func (w *foreignWriter) card(r *foreign) {
 	s := w.s
-	table.Line(s, "problem", "%s", r.size)
-	table.LogicLine(s, &r.Logic)
+	show.Line(s, "problem", "%s", r.size)
+	show.LogicLine(s, &r.Logic)
 	if r.MadeFor != "" {
-		table.Line(s, "", "made for %s with %s", r.Arch, r.MadeFor)
+		show.Line(s, "", "made for %s with %s", r.Arch, r.MadeFor)
 	}
-	table.Line(s, "kernel", "%s", s.Bold(r.Logic.Kernel))
+	show.Line(s, "kernel", "%s", s.Bold(r.Logic.Kernel))
 	if r.Speed != 0 {
-		table.Line(s, "speed", "%s %s", r.speed(), cmp.Or(r.Unit, "(the file does not say the unit)"))
+		show.Line(s, "speed", "%s %s", r.speed(), cmp.Or(r.Unit, "(the file does not say the unit)"))
 	}
-	table.Line(s, "predicted", "nothing: no model here knows the kernels of this file")
+	show.Line(s, "predicted", "nothing: no model here knows the kernels of this file")
 }

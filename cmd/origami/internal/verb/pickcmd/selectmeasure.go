@@ -10,7 +10,6 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -142,7 +141,7 @@ func (m *measurer) measure(ctx context.Context, a *ask.Ranking) error {
 // measured writes what was measured and what came of it.
 func (w *selectWriter) measured(m *ask.Measured) {
 	if len(m.Candidates) == 0 {
-		table.Line(w.s, "measured", "nothing: measuring one more candidate is expected to gain less than the noise, %s",
+		show.Line(w.s, "measured", "nothing: measuring one more candidate is expected to gain less than the noise, %s",
 			percent(measure.AssumedNoise))
 		return
 	}
@@ -159,10 +158,10 @@ func (w *selectWriter) measured(m *ask.Measured) {
 	default:
 		verdict = fmt.Sprintf("%s; the model's pick has no time: %s", chosen.Config, pick.Detail)
 	}
-	table.Line(w.s, "measured", "%s", verdict)
+	show.Line(w.s, "measured", "%s", verdict)
 	w.s.Printf("\n")
 	type candidate = ask.MeasuredCandidate
-	_ = show.Write(w.s, table.Table, m.Candidates, show.Key[candidate]("config", "candidate"),
+	_ = show.Write(w.s, show.Table, m.Candidates, show.Key[candidate]("config", "candidate"),
 		show.Key[candidate]("predicted_seconds", "predicted"), show.Key[candidate]("median_seconds", "measured").Or("–"),
 		show.Key[candidate]("spread").Or("–"),
 		show.Text("of the choice", func(c *candidate) string {

@@ -9,7 +9,6 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/logic"
@@ -34,12 +33,12 @@ func best(a *ask.Ranking, n int) []row {
 var (
 	placeColumn  = show.Text("rank", func(r *row) string { return strings.TrimLeft(strconv.Itoa(r.Rank), "0") })
 	configColumn = show.Text("config", func(r *row) string { return r.Config.String() })
-	rateColumn   = show.Text("rate", ranked(table.RateCell))
+	rateColumn   = show.Text("rate", ranked(show.RateCell))
 	boundColumn  = show.Text("bound", bound)
 )
 
 func timeColumn(d *arch.Description) show.Column[row] {
-	return show.Text(table.TimeHeader(d), ranked(table.TimeCell))
+	return show.Text(show.TimeHeader(d), ranked(show.TimeCell))
 }
 
 func ranked(cell func(*ask.Ranking, *ask.Entry) string) func(*row) string {
@@ -62,16 +61,16 @@ func bound(r *row) string {
 // selectWriter writes one answer after the other in the chosen format.
 type selectWriter struct {
 	s       *iostreams.Streams
-	format  table.Format
+	format  show.Format
 	many    bool
 	top     int  // how many configurations to list
 	regret  bool // the expected regret was asked for
 	logic   bool // a library logic answers
 	labels  []string
 	answers *show.Rows[ask.Answer]
-	rows    []row            // of the table of many problems, if they are not written yet
-	begun   bool             // that table
-	list    *table.PasteList // of many problems, nil if the format has none
+	rows    []row           // of the table of many problems, if they are not written yet
+	begun   bool            // that table
+	list    *show.PasteList // of many problems, nil if the format has none
 }
 
 func newSelectWriter(o *SelectOptions, many bool) *selectWriter {
@@ -79,7 +78,7 @@ func newSelectWriter(o *SelectOptions, many bool) *selectWriter {
 	w := &selectWriter{s: s, format: f, many: many, top: top, regret: o.Regret, logic: o.Logic != "",
 		answers: show.NewRows[ask.Answer](s, f)}
 	if many {
-		w.list = table.NewPasteList(f, top)
+		w.list = show.NewPasteList(f, top)
 	}
 	return w
 }
@@ -89,11 +88,11 @@ func (w *selectWriter) write(a *ask.Ranking) error {
 	case w.list != nil:
 		return w.list.Add(a)
 	case w.format.Pasted():
-		return table.Paste(w.s, w.format, a, w.top)
-	case w.format == table.Table && !w.many:
+		return show.Paste(w.s, w.format, a, w.top)
+	case w.format == show.Table && !w.many:
 		w.card(a)
 		return nil
-	case w.format == table.Table:
+	case w.format == show.Table:
 		if len(w.rows) >= mostRows {
 			w.table()
 			w.s.Printf("\n")
@@ -125,11 +124,11 @@ func (w *selectWriter) table() {
 	states := func(r row) bool { return r.Arch.HasUncertainty(r.Kernel) }
 	first, some := &w.rows[0], slices.ContainsFunc(w.rows, states)
 	if !w.begun {
-		heading := table.Heading(first.Ranking, first.Entry)
+		heading := show.Heading(first.Ranking, first.Entry)
 		if states(*first) {
 			heading = heading[:len(heading)-1] // each row has its own
 		}
-		table.Lines(w.s, heading...)
+		show.Lines(w.s, heading...)
 	}
 	columns := []show.Column[row]{show.Text("problem", func(r *row) string { return r.Problem.String() })}
 	for i, name := range w.labels {
@@ -156,13 +155,13 @@ func (w *selectWriter) table() {
 			return strconv.Itoa(r.Regret.WorthMeasuring)
 		}).If(w.regret),
 		show.Text("advice", func(r *row) string {
-			if lines := table.Advice(r.Ranking); len(lines) > 0 {
+			if lines := show.Advice(r.Ranking); len(lines) > 0 {
 				return lines[0]
 			}
 			return ""
 		}).If(slices.ContainsFunc(w.rows, func(r row) bool { return len(r.Advice) > 0 })),
-		show.Text("evidence", func(r *row) string { return table.EvidenceCell(r.Ranking, r.Entry) }).If(some))
-	list := show.NewRows(w.s, table.Table, columns...).Least("evidence", "of peak", "rate", "bound")
+		show.Text("evidence", func(r *row) string { return show.EvidenceCell(r.Ranking, r.Entry) }).If(some))
+	list := show.NewRows(w.s, show.Table, columns...).Least("evidence", "of peak", "rate", "bound")
 	_ = list.All(w.rows) // an error of the screen shows when it is flushed
 	w.begun, w.rows = true, w.rows[:0]
 }
@@ -170,20 +169,20 @@ func (w *selectWriter) table() {
 // card writes the answer for one problem for a reader.
 func (w *selectWriter) card(a *ask.Ranking) {
 	best := &a.Entries[0]
-	line := func(label, format string, args ...any) { table.Line(w.s, label, format, args...) }
-	table.Lines(w.s, table.Heading(a, best)...)
+	line := func(label, format string, args ...any) { show.Line(w.s, label, format, args...) }
+	show.Lines(w.s, show.Heading(a, best)...)
 	if a.Contraction != nil {
-		table.ContractionLines(w.s, a)
+		show.ContractionLines(w.s, a)
 	}
 	line("problem", "%s", a.Problem)
 	if a.Logic != nil {
-		table.LogicLine(w.s, a.Logic)
+		show.LogicLine(w.s, a.Logic)
 	}
 	line("pick", "%s", w.s.Winner(best.Config.String()))
 	if m := best.Mapping; m.XCDs > 0 {
-		line("", "%s", table.LaunchOrder(m))
+		line("", "%s", show.LaunchOrder(m))
 	}
-	line("predicted", "%s", table.Prediction(a, best))
+	line("predicted", "%s", show.Prediction(a, best))
 	if low, high, ok := a.Interval(best); ok {
 		wider := ""
 		if widened, ok := a.Widened(best); ok && widened >= 1.05 {
@@ -201,8 +200,8 @@ func (w *selectWriter) card(a *ask.Ranking) {
 			float64(best.Estimate.Cycles)))
 	}
 	invariantLine(w.s, a)
-	table.WayLines(w.s, a)
-	line("candidates", "%s", table.CandidateCounts(a.Feasible, a.Rejected))
+	show.WayLines(w.s, a)
+	line("candidates", "%s", show.CandidateCounts(a.Feasible, a.Rejected))
 	switch r := a.Regret; {
 	case r != nil:
 		advice := "measuring other candidates does not pay"
@@ -225,14 +224,14 @@ func (w *selectWriter) card(a *ask.Ranking) {
 // invariantLine says what it costs that the order of sums does not depend on M, where that was asked for.
 func invariantLine(s *iostreams.Streams, a *ask.Ranking) {
 	if a.Price != nil {
-		table.Line(s, "invariant", "the order of sums does not depend on M; that costs %s of the time of the pick of all "+
+		show.Line(s, "invariant", "the order of sums does not depend on M; that costs %s of the time of the pick of all "+
 			"configurations", percent(*a.Price))
 	}
 }
 
 // ranking lists the best configurations of an answer.
 func (w *selectWriter) ranking(a *ask.Ranking) {
-	_ = show.Write(w.s, table.Table, best(a, w.top), placeColumn, configColumn, timeColumn(a.Arch), rateColumn,
+	_ = show.Write(w.s, show.Table, best(a, w.top), placeColumn, configColumn, timeColumn(a.Arch), rateColumn,
 		show.Text("slower by", func(r *row) string {
 			return digits.Percent(float64(r.Estimate.Cycles)/float64(a.Entries[0].Estimate.Cycles) - 1)
 		}), boundColumn) // an error of the screen shows when it is flushed

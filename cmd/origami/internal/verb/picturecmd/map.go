@@ -17,10 +17,9 @@ import (
 	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/report"
+	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
@@ -28,16 +27,13 @@ import (
 	"github.com/origami-gemm/origami/core/stats"
 )
 
-// MapShort says what the command answers.
-const MapShort = "Map rates, winners and regret over a grid of sizes"
-
 // MapOptions are what the command line says.
 type MapOptions struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
 	Grid    question.Grid
-	// Records is the folder of a data set, From a file of winners, Report a page to write.
-	Records, From, Report string
+	From    string `json:"from" file:"yes" arg:"FILE" help:"map this CSV FILE with the columns m,n,k and some of gflops,winner,config,tile,split,flop_per_byte,regret"`
+	Records string `json:"records" file:"yes" arg:"FOLDER" help:"FOLDER of a data set: map what was measured, at its sizes"`
 }
 
 // NewMap returns the command.
@@ -45,18 +41,18 @@ func NewMap(f *session.Factory) *cobra.Command {
 	o := &MapOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "map (--arch ARCH (-m SIZES -n SIZES -k SIZES | --problems FILE | --records FOLDER) | --from FILE)",
-		Short: MapShort,
+		Short: "Map rates, winners and regret over a grid of sizes",
 		Long: "For each size of a grid, print the fastest kernel, its rate, the FLOP per byte of its tile, its\n" +
 			"split of K, its bound, and how many of its CTAs run at once on an SM or CU. Two of m, n and k\n" +
 			"vary; --problems has scattered sizes. With --records the fastest kernel is a measured one, beside\n" +
 			"the model's pick and its regret. --from maps a table that others made, or that this command wrote\n" +
-			"as CSV. A table lists the kernels, CSV and JSON the sizes. --report draws the maps.",
-		Example: `  origami map --arch sm90@h200 -m 16:16:16:5632 -n 16:16:16:5632 -k 3104 --report map.html
+			"as CSV. A table lists the kernels, CSV and JSON the sizes. `origami report`\n" +
+			"draws the maps from JSON.",
+		Example: `  origami map --arch sm90@h200 -m 16:16:16:5632 -n 16:16:16:5632 -k 3104 --json | origami report -
   origami map --arch gfx900 --dtype fp32 -m 64:64:1024 -n 64:64:1024 -k 3104
-  origami map --arch sm90@h200 --problems shapes.csv --report map.html
-  origami map --arch sm90@h200 --records ./my-sweep --report map.html
-  origami map --from winners.csv --dtype fp32 --report map.html`,
-		Args: session.NoArguments,
+  origami map --arch sm90@h200 --problems shapes.csv
+  origami map --arch sm90@h200 --records ./my-sweep --json | origami report - --output map.html
+  origami map --from winners.csv --dtype fp32`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Map(cmd.Context(), o) },
 	}
 	o.register(cmd.Flags())
@@ -67,13 +63,10 @@ func (o *MapOptions) register(flags *pflag.FlagSet) {
 	session.Register(flags, &o.Grid)
 	session.Register(flags, &o.Query.Types)
 	session.Register(flags, &o.Query.Search)
+	session.Register(flags, o)
 	flags.StringVar(&o.Query.Problems, "problems", "",
 		"map the problems of a `FILE` (CSV, TSV, JSON or JSON Lines with m,n,k[,batch,…]; - is stdin)")
-	flags.StringVar(&o.Records, "records", "", "`FOLDER` of a data set: map what was measured, at its sizes")
-	flags.StringVar(&o.From, "from", "",
-		"map this CSV `FILE` with the columns m,n,k and some of gflops,winner,config,tile,split,flop_per_byte,regret")
-	flags.StringVar(&o.Report, "report", "", report.Usage)
-	session.Files(flags, "problems", "records", "from", "report")
+	session.Files(flags, "problems")
 }
 
 // outcome is what was found.
@@ -90,8 +83,11 @@ type outcome struct {
 	ours    bool // it has problems of ours, with a type and a layout
 }
 
-// MapAsk adds the flags of a question, and returns what answers it.
-func MapAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+// MapServed is the question to a server.
+var MapServed = server.Endpoint{Name: "map", Ask: mapAsk, Schema: "Cell", List: true}
+
+// mapAsk adds the flags of a question, and returns what answers it.
+func mapAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
 	o := &MapOptions{Factory: f}
 	o.register(flags)
 	return func(ctx context.Context) (any, error) {
@@ -109,10 +105,7 @@ func Map(ctx context.Context, o *MapOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := out.write(o.Factory.Streams, o.Factory.Format()); err != nil {
-		return err
-	}
-	return report.Write(ctx, o.Factory, o.Report, out.write)
+	return out.write(o.Factory.Streams, o.Factory.Format())
 }
 
 // find fills the map.
@@ -223,7 +216,7 @@ func (o *MapOptions) predict(ctx context.Context, a arch.Architecture, base gemm
 	if err != nil {
 		return err
 	}
-	done, stop := table.Work(o.Factory.Streams, "predicting", len(problems))
+	done, stop := show.Work(o.Factory.Streams, "predicting", len(problems))
 	cells, bad, err := ask.PredictedCells(ctx, a, family, problems, done)
 	stop()
 	if err != nil {
@@ -315,12 +308,12 @@ func (out *outcome) summarise() {
 func rate(gflops float64) string { return digits.Quantity(gflops*1e9, "FLOP/s") }
 
 // write writes the kernels as a table, or the sizes as CSV or JSON.
-func (out *outcome) write(s *iostreams.Streams, format table.Format) error {
-	if format != table.Table {
+func (out *outcome) write(s *iostreams.Streams, format show.Format) error {
+	if format != show.Table {
 		return show.Write(s, format, out.cells)
 	}
 	for _, line := range out.heading {
-		table.Line(s, line[0], "%s", line[1])
+		show.Line(s, line[0], "%s", line[1])
 	}
 	s.Printf("\n")
 	return out.winners(s).All(out.kernels)
@@ -328,7 +321,7 @@ func (out *outcome) write(s *iostreams.Streams, format table.Format) error {
 
 func (out *outcome) winners(s *iostreams.Streams) *show.Rows[ask.Winner] {
 	type winner = ask.Winner
-	return show.NewRows(s, table.Table,
+	return show.NewRows(s, show.Table,
 		show.Text("kernel", func(w *winner) string { return strconv.Itoa(w.Number) }),
 		show.Text("configuration", func(w *winner) string { return cmp.Or(w.Config, w.Tile) }),
 		show.Text("sizes", func(w *winner) string { return strconv.Itoa(w.Sizes) }),

@@ -11,10 +11,9 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/report"
+	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
@@ -24,19 +23,13 @@ import (
 	"github.com/origami-gemm/origami/core/unit"
 )
 
-// RooflineShort says what the command answers.
-const RooflineShort = "Place kernels under the roofs of a device: instructions, shared memory, L2, DRAM"
-
 // RooflineOptions are what the command line says.
 type RooflineOptions struct {
-	Factory *session.Factory
-	Query   session.ProblemFlags
-	// Configs are configurations to place beside the pick.
-	Configs []string
-	// Measured asks for measured times: of the data set in the folder Records, or of the shipped one.
-	Measured bool
-	Records  string
-	Report   string
+	Factory  *session.Factory
+	Query    session.ProblemFlags
+	Configs  []string `json:"config" arg:"CONFIG" help:"place this CONFIG too, as it is printed (128x256x64 w8 s3 g8 k1) or with commas; may be repeated"`
+	Measured bool     `json:"measured" help:"place measured times of the shipped data set"`
+	Records  string   `json:"records" file:"yes" arg:"FOLDER" help:"place measured times of the data set in FOLDER"`
 }
 
 // NewRoofline returns the command.
@@ -44,7 +37,7 @@ func NewRoofline(f *session.Factory) *cobra.Command {
 	o := &RooflineOptions{Factory: f}
 	cmd := &cobra.Command{
 		Use:   "roofline --arch ARCH[,ARCH…] [-m SIZE -n SIZE -k SIZE]",
-		Short: RooflineShort,
+		Short: "Place kernels under the roofs of a device: instructions, shared memory, L2, DRAM",
 		Long: "List the ceilings of each device for a type of operands: matrix instructions, FMA, shared memory\n" +
 			"(LDS), L2, MALL and DRAM, by the data sheet and, with a --device-file, as a microbenchmark reached\n" +
 			"them. Under them stand the pick for each problem and the configurations of --config, with their\n" +
@@ -54,10 +47,9 @@ func NewRoofline(f *session.Factory) *cobra.Command {
 			"defines every number.",
 		Example: `  origami roofline --arch h200
   origami roofline --arch h200 -m 4096 -n 4096 -k 4096 --config 64x64x32,warps=4,stages=2
-  origami roofline --arch h200,mi300x,rtx4090 -m 4096 -n 4096 -k 4096 --dtype bf16 --report roofs.html
+  origami roofline --arch h200,mi300x,rtx4090 -m 4096 -n 4096 -k 4096 --json | origami report -
   origami roofline --device-file my-gpu.yaml --problems shapes.csv --format csv
-  origami roofline --arch h200 --measured --report roofs.html`,
-		Args: session.NoArguments,
+  origami roofline --arch h200 --measured`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Roofline(cmd.Context(), o) },
 	}
 	o.register(cmd.Flags())
@@ -66,16 +58,14 @@ func NewRoofline(f *session.Factory) *cobra.Command {
 
 func (o *RooflineOptions) register(flags *pflag.FlagSet) {
 	o.Query.Register(flags, true)
-	flags.StringArrayVar(&o.Configs, "config", nil,
-		"place this `CONFIG` too, as it is printed (128x256x64 w8 s3 g8 k1) or with commas; may be repeated")
-	flags.BoolVar(&o.Measured, "measured", false, "place measured times of the shipped data set")
-	flags.StringVar(&o.Records, "records", "", "place measured times of the data set in `FOLDER`")
-	flags.StringVar(&o.Report, "report", "", report.Usage)
-	session.Files(flags, "records", "report")
+	session.Register(flags, o)
 }
 
-// RooflineAsk adds the flags of a question, and returns what answers it.
-func RooflineAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
+// RooflineServed is the question to a server.
+var RooflineServed = server.Endpoint{Name: "roofline", Ask: rooflineAsk, Schema: "Rooflines"}
+
+// rooflineAsk adds the flags of a question, and returns what answers it.
+func rooflineAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
 	o := &RooflineOptions{Factory: f}
 	o.register(flags)
 	return func(ctx context.Context) (any, error) {
@@ -100,9 +90,6 @@ func Roofline(ctx context.Context, o *RooflineOptions) error {
 		return err
 	}
 	p.warn(o.Factory.Streams)
-	if err := report.Write(ctx, o.Factory, o.Report, p.write); err != nil {
-		return err
-	}
 	return p.failures.Err()
 }
 
@@ -187,15 +174,15 @@ func (p *picture) warn(s *iostreams.Streams) {
 }
 
 // write writes the ceilings and the kernels. CSV has the kernels, or the ceilings if there are none.
-func (p *picture) write(s *iostreams.Streams, format table.Format) error {
-	if format == table.JSON {
-		return table.JSONLine(s, p.Rooflines)
+func (p *picture) write(s *iostreams.Streams, format show.Format) error {
+	if format == show.JSON {
+		return show.JSONLine(s, p.Rooflines)
 	}
-	if format == table.Table || len(p.Kernels) == 0 {
+	if format == show.Table || len(p.Kernels) == 0 {
 		if err := ceilings(s, format).All(p.ceilings()); err != nil || len(p.Kernels) == 0 {
 			return err
 		}
-		table.Lines(s, "")
+		show.Lines(s, "")
 	}
 	return p.rows(s, format).All(p.kernels())
 }
@@ -217,7 +204,7 @@ func (p *picture) ceilings() (rows []ceiling) {
 	return rows
 }
 
-func ceilings(s *iostreams.Streams, f table.Format) *show.Rows[ceiling] {
+func ceilings(s *iostreams.Streams, f show.Format) *show.Rows[ceiling] {
 	quantity := func(header string, of func(*ceiling) ask.Number) show.Column[ceiling] {
 		return show.Text(header, func(c *ceiling) string {
 			if v := float64(of(c)); digits.Finite(v) {
@@ -249,7 +236,7 @@ func (p *picture) kernels() []placed {
 	return rows
 }
 
-func (p *picture) rows(s *iostreams.Streams, f table.Format) *show.Rows[placed] {
+func (p *picture) rows(s *iostreams.Streams, f show.Format) *show.Rows[placed] {
 	columns := []show.Column[placed]{
 		show.Key[placed]("device"), show.Text("problem", func(k *placed) string { return k.Size.String() }),
 		show.Text("kernel", func(k *placed) string {

@@ -13,7 +13,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/sdk/conformance"
 	"github.com/origami-gemm/origami/sdk/host"
@@ -106,7 +105,7 @@ func check(ctx context.Context, f *session.Factory, h *host.Host, path string, o
 	}
 
 	write := func(r *conformance.Result) error { return writeResult(f.Streams, r) }
-	if format := f.Format(); format != table.Table {
+	if format := f.Format(); format != show.Table {
 		rows := show.NewRows[checked](f.Streams, format)
 		write = func(r *conformance.Result) error {
 			return rows.Add(&checked{info.Name, r.Name, strings.ToLower(resultOf(r)),
@@ -114,9 +113,9 @@ func check(ctx context.Context, f *session.Factory, h *host.Host, path string, o
 		}
 	}
 	failed, done := 0, 0
-	bar := &table.Bar{}
+	bar := &show.Bar{}
 	if !f.Streams.Terminal { // lines of results on the same terminal are progress enough
-		bar = table.NewBar(f.Streams, checks[0].Name)
+		bar = show.NewBar(f.Streams, checks[0].Name)
 	}
 	conformance.Run(ctx, info.Name, conn, checks, o, func(r conformance.Result) {
 		if ctx.Err() != nil {

@@ -23,7 +23,6 @@ func newList(f *session.Factory) *cobra.Command {
 			"that are not in the lock file are not read. A lock file that cannot be used is listed first, as an\n" +
 			"error.",
 		Example: "  origami plugin ls\n  origami plugin ls --json",
-		Args:    session.NoArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return pluginList(cmd.Context(), f) },
 	}
 }

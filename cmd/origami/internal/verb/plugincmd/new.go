@@ -22,7 +22,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/printable"
@@ -127,8 +127,8 @@ func runNew(ctx context.Context, f *session.Factory, o *newOptions) error {
 		}
 	}
 	c.Next = append([]string{"cd " + quotedWord(c.Dir)}, c.Next...)
-	if f.Format() == table.JSON {
-		return table.JSONLine(f.Streams, c)
+	if f.Format() == show.JSON {
+		return show.JSONLine(f.Streams, c)
 	}
 	f.Streams.Printf("plugin %s is in %s, on the origami %s; next:\n", c.Name, c.Dir, cmp.Or(c.Version, c.SDK))
 	for _, step := range c.Next {

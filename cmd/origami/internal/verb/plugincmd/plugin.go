@@ -9,7 +9,7 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
+	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/sdk/host"
 )
@@ -37,8 +37,6 @@ func New(f *session.Factory, actions Actions) *cobra.Command {
 			"Only a plugin that --plugin or the setting plugins names replaces what a built-in plugin provides.",
 		Example: "  origami plugin ls\n  origami plugin check ./origami-plugin-mine\n  origami plugin trust " +
 			"./origami-plugin-mine",
-		Args: session.OnlySubcommands,
-		RunE: session.MissingSubcommand,
 	}
 	cmd.AddCommand(newList(f), newCommand(f), newCheck(f, actions.Connect), &cobra.Command{
 		Use:   "trust PATH",
@@ -97,8 +95,8 @@ func hasLockFile(f *session.Factory) error {
 
 // report writes the change of the lock file.
 func report(f *session.Factory, name, path, what string) error {
-	if f.Format() == table.JSON {
-		return table.JSONLine(f.Streams, struct {
+	if f.Format() == show.JSON {
+		return show.JSONLine(f.Streams, struct {
 			Name     string `json:"name"`
 			Path     string `json:"path,omitempty"`
 			LockFile string `json:"lock_file"`

@@ -1,5 +1,5 @@
-// Package recordscmd is `origami records`: folders of measurements, put together, looked at, held against each other
-// and tidied.
+// Package recordscmd is `origami records`: folders of measurements, put together, looked at and held against each
+// other.
 package recordscmd
 
 import (
@@ -18,7 +18,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
@@ -32,15 +31,13 @@ import (
 func New(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "records",
-		Short: "Merge, show, compare, verify and tidy folders of measurements",
+		Short: "Merge, show, compare and verify folders of measurements",
 		Long: "bench and tune keep what they measure in folders. With --shard, each part of the work has a folder of its\n" +
 			"own. docs/data-sets.md describes the files.",
 		Example: "  origami records merge ./tuned\n" +
 			"  origami records show ./tuned",
-		Args: session.OnlySubcommands,
-		RunE: session.MissingSubcommand,
 	}
-	cmd.AddCommand(newMerge(f), newShow(f), newDiff(f), newVerify(f), newCompact(f))
+	cmd.AddCommand(newMerge(f), newShow(f), newDiff(f), newVerify(f))
 	return cmd
 }
 
@@ -52,7 +49,8 @@ func newMerge(f *session.Factory) *cobra.Command {
 		Long: "Put the measurements of folders together, each once, in any order. A folder with shards in it\n" +
 			"stands for its shards. Measurements under other conditions or another driver than most, or of a\n" +
 			"GPU that was slower or faster than the others with the same kernels, are set apart, with the\n" +
-			"reason. Missing parts are listed; shards that run again measure only what the merged folder lacks.",
+			"reason. Missing parts are listed; shards that run again measure only what the merged folder lacks. The\n" +
+			"folder is written anew, without lines that later ones replace, and without incomplete ones.",
 		Example: "  origami records merge ./tuned\n" +
 			"  origami records merge node1 node2 node3 --into all",
 		Args: atLeastOne,
@@ -76,24 +74,6 @@ func atLeastOne(cmd *cobra.Command, args []string) error {
 		return session.OneArgument("FOLDER", "a folder of measurements")(cmd, args)
 	}
 	return nil
-}
-
-func newCompact(f *session.Factory) *cobra.Command {
-	return &cobra.Command{
-		Use:   "compact FOLDER",
-		Short: "Rewrite a folder of measurements without replaced and incomplete lines",
-		Long: "Rewrite the measurements of a folder in the order of problems, without lines that later ones replace,\n" +
-			"blocks of finals that are not complete, and a last line that was cut off. What counts stays as it is.",
-		Example: "  origami records compact ./my-sweep",
-		Args:    session.OneArgument("FOLDER", "a folder of measurements"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			m, err := datastore.Merge(cmd.Context(), args[0], args)
-			if err != nil {
-				return err
-			}
-			return write(f, args[0], 1, m)
-		},
-	}
 }
 
 func newVerify(f *session.Factory) *cobra.Command {
@@ -183,14 +163,14 @@ func write(f *session.Factory, into string, folders int, m *datastore.Merging) e
 		s.Warn(a.Name + ": " + digits.Plural(a.Measurements, "measurement is", "measurements are") + " set apart: " + a.Why)
 	}
 	format := f.Format()
-	if format != table.Table {
+	if format != show.Table {
 		return show.Write(s, format, []mergedJSON{out})
 	}
-	table.Line(s, "merged", "%s from %s; %d were in several folders, or here before", digits.Plural(out.Measurements,
+	show.Line(s, "merged", "%s from %s; %d were in several folders, or here before", digits.Plural(out.Measurements,
 		"measurement", "measurements"), digits.Plural(folders, "folder", "folders"), out.Several)
-	table.Line(s, "into", "%s", into)
+	show.Line(s, "into", "%s", into)
 	if len(out.Missing) > 0 {
-		table.Line(s, "missing", "%s", strings.Join(out.Missing, "; "))
+		show.Line(s, "missing", "%s", strings.Join(out.Missing, "; "))
 	}
 	return nil
 }
@@ -263,9 +243,9 @@ func showFolder(f *session.Factory, d *dataset.Dataset) error {
 		Failed: count(dataset.Failed) + count(dataset.Timeout), Checks: len(d.Checks()), GPUs: gpus(d)}
 	key := show.Key[gpuRow]
 	return show.Answer(f.Streams, f.Format(), s, func() {
-		table.Line(f.Streams, "device", "%s@%s %s", s.Arch, s.Device, s.DriverName)
-		table.Line(f.Streams, "kernel", "%s, %s %s", s.Kernel, s.Executor, s.Version)
-		table.Line(f.Streams, "measured", "%s of %s, %d with a time, %d wrong, %d not built, %d failed",
+		show.Line(f.Streams, "device", "%s@%s %s", s.Arch, s.Device, s.DriverName)
+		show.Line(f.Streams, "kernel", "%s, %s %s", s.Kernel, s.Executor, s.Version)
+		show.Line(f.Streams, "measured", "%s of %s, %d with a time, %d wrong, %d not built, %d failed",
 			digits.Plural(s.Measurements, "measurement", "measurements"), digits.Plural(s.Problems, "problem", "problems"), s.OK,
 			s.Wrong, s.NotBuilt, s.Failed)
 		f.Streams.Printf("\n")
@@ -423,13 +403,13 @@ func diff(f *session.Factory, first, second *dataset.Dataset) error {
 
 func writeDiff(f *session.Factory, sum *differentJSON, rows []differing) error {
 	s, format := f.Streams, f.Format()
-	if format == table.Table {
+	if format == show.Table {
 		if sum.Conditions != "" {
-			table.Line(s, "conditions", "%s", sum.Conditions)
+			show.Line(s, "conditions", "%s", sum.Conditions)
 		}
-		table.Line(s, "measured", "%d in both, %d only in the first, %d only in the second", sum.Both, sum.First, sum.Second)
+		show.Line(s, "measured", "%d in both, %d only in the first, %d only in the second", sum.Both, sum.First, sum.Second)
 		if v := float64(sum.Ratio); !math.IsNaN(v) {
-			table.Line(s, "times", "those of the second are %.4g times those of the first, at the median", v)
+			show.Line(s, "times", "the second folder has %.4g times the times of the first, at the median", v)
 		}
 		if len(rows) == 0 {
 			return nil
@@ -439,8 +419,8 @@ func writeDiff(f *session.Factory, sum *differentJSON, rows []differing) error {
 	key := show.Key[differing]
 	err := show.Write(s, format, rows, key("problem"), key("kernel"), key("first_status", "first"),
 		key("second_status", "second"), key("first_seconds", "first"), key("second_seconds", "second"))
-	if err == nil && format == table.JSON {
-		err = table.JSONLine(s, map[string]*differentJSON{"summary": sum})
+	if err == nil && format == show.JSON {
+		err = show.JSONLine(s, map[string]*differentJSON{"summary": sum})
 	}
 	return err
 }

@@ -5,18 +5,20 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
-	"github.com/origami-gemm/origami/cmd/origami/internal/report"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/pickcmd"
@@ -24,6 +26,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/printable"
+	"github.com/origami-gemm/origami/sdk/durable"
 	"github.com/origami-gemm/origami/site/page"
 )
 
@@ -43,15 +46,16 @@ func New(f *session.Factory) *cobra.Command {
   origami report --arch h200,mi300x --problems shapes.csv --output h200-mi300x.html
   origami report --arch h200 -m 1:8192 -n 4096 -k 4096
   origami tune shapes.csv --arch h200 --dry-run --json | origami report -`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, files []string) error {
-			if err := report.Check("--output", output); err != nil {
+			if err := check(output); err != nil {
 				return err
 			}
 			answers, err := answers(cmd.Context(), f, cmd.Flags(), files)
 			if len(answers) == 0 {
 				return err
 			}
-			return cmp.Or(report.Pages(cmd.Context(), f, "--output", output, answers), err)
+			return cmp.Or(write(cmd.Context(), f, output, answers), err)
 		},
 	}
 	flags := cmd.Flags()
@@ -156,6 +160,36 @@ func answered(ctx context.Context, f *session.Factory, verb string, make func(*s
 		a.Query = query.Encode()
 	}
 	return a, err
+}
+
+// write writes the page with answers to a file, and says so. An earlier page stays until the new one is whole.
+func write(ctx context.Context, f *session.Factory, file string, answers []page.Answer) error {
+	footer := fmt.Sprintf("Written by %s on %s with: %s", session.Software(), time.Now().UTC().Format(time.DateOnly),
+		printable.Line("origami "+strings.Join(f.Args, " ")))
+	names := map[string]string{}
+	manifests, _ := f.Manifests(ctx) // without plugins the ids are their names
+	for i := range manifests {
+		for _, a := range manifests[i].Archs {
+			for _, d := range a.Devices {
+				names[printable.Line(d.ID)] = printable.Line(d.Name)
+			}
+		}
+	}
+	err := durable.Replace(file, 0o644, func(w io.Writer) error { return page.Write(w, footer, names, answers) })
+	if err != nil {
+		return diag.Inputf("the page cannot be written: %v", err).At("--output %s", file).Do("name another file")
+	}
+	f.Streams.Note("the page is " + file)
+	return nil
+}
+
+// check refuses a file that cannot be written, before anything is computed for it.
+func check(file string) error {
+	if info, err := os.Stat(filepath.Dir(file)); file != "" && (err != nil || !info.IsDir()) {
+		return diag.Inputf("there is no folder %s", filepath.Dir(file)).At("--output %s", file).
+			Do("make it, or name another file")
+	}
+	return nil
 }
 
 // read reads what commands have written as JSON.

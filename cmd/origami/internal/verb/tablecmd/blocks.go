@@ -12,7 +12,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -37,7 +36,7 @@ func newBlocks(f *session.Factory) *cobra.Command {
 		Args: session.OneArgument("CONFIG", "the config.json of a model"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
-	o.register(cmd, "layer", "tables")
+	session.Register(cmd.Flags(), o)
 	return cmd
 }
 
@@ -53,7 +52,7 @@ func (o *blockOptions) run(ctx context.Context, name string) error {
 	if err := c.Complete(name); err != nil {
 		return err
 	}
-	list, err := c.Products(o.tp)
+	list, err := c.Products(o.TP)
 	if err != nil {
 		return err
 	}
@@ -68,12 +67,12 @@ func (o *blockOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	t.For, t.TP = c.Label(o.tp), o.tp
+	t.For, t.TP = c.Label(o.TP), o.TP
 	if !slices.Contains(hf.Dense, c.ModelType) {
 		o.factory.Streams.Note("experts run in another kernel: `origami table fused-moe` has their table")
 	}
-	if o.output != "" {
-		if err := t.install(o.output); err != nil {
+	if o.Output != "" {
+		if err := t.install(o.Output); err != nil {
 			return err
 		}
 		o.factory.Streams.Note("copy the files to vllm/model_executor/layers/quantization/utils/configs, or for SGLang to " +
@@ -181,8 +180,8 @@ func (t *blockTable) install(folder string) error {
 func (o *blockOptions) write(side *ask.Contender, t *blockTable) error {
 	key := show.Key[blockKernel]
 	return answer(o.factory, side, t, t.Evidence, func(s *iostreams.Streams) {
-		table.Line(s, "table", "%s, %s", t.For, typeOf(t.DType, t.ScaleBlock))
-		table.Line(s, "gain", "%s times as fast as without a table (predicted; geometric mean)",
+		show.Line(s, "table", "%s, %s", t.For, typeOf(t.DType, t.ScaleBlock))
+		show.Line(s, "gain", "%s times as fast as without a table (predicted; geometric mean)",
 			s.Bold(digits.ThreeDigits(t.Gain)))
 	}, t.Kernels, key("layer"), key("n"), key("k"), key("m", "rows"), key("config", "kernel"), key("seconds", "time"),
 		show.Text("90 %", func(k *blockKernel) string { return span(k.Interval) }), key("default_seconds", "no table"),

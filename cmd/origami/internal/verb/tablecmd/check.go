@@ -19,7 +19,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -30,7 +29,7 @@ import (
 
 type checkOptions struct {
 	factory *session.Factory
-	load    string
+	loaded
 }
 
 func newCheck(f *session.Factory) *cobra.Command {
@@ -57,8 +56,7 @@ func newCheck(f *session.Factory) *cobra.Command {
 			return o.run(cmd.Context(), args[0], args[1:])
 		},
 	}
-	cmd.Flags().SortFlags = false
-	addLoad(cmd, &o.load)
+	session.Register(cmd.Flags(), o)
 	return cmd
 }
 
@@ -201,7 +199,7 @@ func (o *checkOptions) experts(ctx context.Context, n *named, config string) (*e
 			e.inter, n.experts, n.inter).At("%s", config).Do("give the config.json of the table's model")
 	}
 	e.inter, e.dtype, e.blocks = n.inter, n.dtype, n.blocks
-	l, err := parseLoad(o.load, e.count)
+	l, err := parseLoad(o.Load, e.count)
 	return e, l, err
 }
 
@@ -220,10 +218,10 @@ func (o *checkOptions) run(ctx context.Context, name string, config []string) er
 		if e, l, err = o.experts(ctx, &n, config[0]); err != nil {
 			return err
 		}
-	case o.load != uniform:
+	case o.Load != uniform:
 		return diag.Inputf("--load is about experts, and the table has none").At("%s", name).Do("leave it out")
 	default:
-		o.load = ""
+		o.Load = ""
 	}
 	side, err := e.open(ctx, o.factory)
 	if err != nil {
@@ -232,7 +230,7 @@ func (o *checkOptions) run(ctx context.Context, name string, config []string) er
 	d := side.Describe()
 	t := &tableCheck{File: filepath.Base(name), MadeFor: n.device, Arch: d.Arch, Device: d.Device,
 		DeviceName: d.DeviceName, SameDevice: n.device == strings.ReplaceAll(d.DeviceName, " ", "_"), Model: d.Model,
-		Kernel: side.Kernel, DType: e.dtype.String(), ScaleBlock: e.scaled(), Load: o.load}
+		Kernel: side.Kernel, DType: e.dtype.String(), ScaleBlock: e.scaled(), Load: o.Load}
 	sizes := slices.Sorted(maps.Keys(configs))
 	for i, rows := range l.rows(e.topK, sizes) {
 		c, err := side.choices(ctx, e, sizes[i], rows, configs[sizes[i]])
@@ -305,13 +303,13 @@ func (o *checkOptions) write(side *ask.Contender, t *tableCheck) error {
 		if t.Load != "" {
 			what += ", load " + t.Load
 		}
-		table.Line(s, "table", "%s", what)
+		show.Line(s, "table", "%s", what)
 		if t.MedianLoss != nil {
-			table.Line(s, "loss", "%s at the median (predicted, against the kernels that the model would choose)",
+			show.Line(s, "loss", "%s at the median (predicted, against the kernels that the model would choose)",
 				s.Bold(digits.Percent(*t.MedianLoss)))
 		}
 		if t.Refused > 0 {
-			table.Line(s, "refused", "%d of %d kernels do not run on this device", t.Refused, len(t.Lines))
+			show.Line(s, "refused", "%d of %d kernels do not run on this device", t.Refused, len(t.Lines))
 		}
 	}, t.Lines, key("m", "tokens"), key("config", "kernel"), key("reject", "does not run"), key("choice", "the model's"),
 		key("seconds", "time"), key("loss"), key("default_loss", "no table"))

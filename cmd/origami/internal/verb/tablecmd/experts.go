@@ -35,7 +35,7 @@ func (e *experts) scaled() []int {
 	return []int{scaleBlock, scaleBlock}
 }
 
-// products are the two products for the rows that each expert gets, or the one of a matrix.
+// products are the two products for the rows that each expert gets, or the product of a matrix.
 func (e *experts) products(rows []int) ([]gemm.Problem, error) {
 	list := []gemm.Problem{typedLinear(e.dtype, rows[0], e.inter, e.hidden)}
 	if e.count > 0 {

@@ -35,7 +35,7 @@ var fixed = gemm.Config{BlockM: 128, BlockN: 128, BlockK: 64, NumWarps: 8, NumSt
 
 type invariantOptions struct {
 	options
-	explain bool
+	Explain bool `json:"explain" help:"list every kernel: its time, evidence and price, and why"`
 }
 
 func newInvariant(f *session.Factory) *cobra.Command {
@@ -54,8 +54,7 @@ func newInvariant(f *session.Factory) *cobra.Command {
 		Args: session.OneArgument("CONFIG", "the config.json of a model"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
-	o.register(cmd, "layer", "table for vLLM")
-	cmd.Flags().BoolVar(&o.explain, "explain", false, "list every kernel: its time, evidence and price, and why")
+	session.Register(cmd.Flags(), o)
 	return cmd
 }
 
@@ -71,7 +70,7 @@ func (o *invariantOptions) run(ctx context.Context, name string) error {
 	if err := c.Complete(name); err != nil {
 		return err
 	}
-	list, err := c.Products(o.tp)
+	list, err := c.Products(o.TP)
 	if err != nil {
 		return err
 	}
@@ -83,7 +82,7 @@ func (o *invariantOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	t.For, t.TP = c.Label(o.tp), o.tp
+	t.For, t.TP = c.Label(o.TP), o.TP
 	if cmp.Or(c.DType, c.TorchDType) == "float16" {
 		o.factory.Streams.Warn("the model is in float16, for which vLLM " + vllmVersion +
 			" reads no table: serve it with --dtype bfloat16")
@@ -91,11 +90,11 @@ func (o *invariantOptions) run(ctx context.Context, name string) error {
 	if !slices.Contains(hf.Dense, c.ModelType) {
 		o.factory.Streams.Note("experts run in another kernel: the table has the other layers")
 	}
-	if o.output != "" {
-		if err := t.install(o.output); err != nil {
+	if o.Output != "" {
+		if err := t.install(o.Output); err != nil {
 			return err
 		}
-		o.factory.Streams.Note(fmt.Sprintf("start vLLM with PYTHONPATH=%s VLLM_BATCH_INVARIANT=1", o.output))
+		o.factory.Streams.Note(fmt.Sprintf("start vLLM with PYTHONPATH=%s VLLM_BATCH_INVARIANT=1", o.Output))
 	}
 	return o.write(side, t)
 }
@@ -158,7 +157,7 @@ type tableLayer struct {
 	Count  int      `json:"count"` // how many of them a forward pass computes
 	N      int      `json:"n"`     // columns and rows of B
 	K      int      `json:"k"`
-	BlockK int      `json:"block_k"` // the one of all kernels
+	BlockK int      `json:"block_k"` // the step along K that all kernels have
 	// the time of the fastest kernels with it ÷ the time of the fastest of all − 1
 	MeanPrice  float64  `json:"mean_price" unit:"fraction"`
 	WorstPrice float64  `json:"worst_price" unit:"fraction"`
@@ -170,7 +169,7 @@ type tableLayer struct {
 	most                  int
 }
 
-// kernel is what runs from the M behind the one of the kernel before it up to M.
+// kernel is what runs for the rows up to M that the kernel before it does not have.
 type kernel struct {
 	M         int           `json:"m"`       // the largest M of the kernel, of which the times are
 	BlockM    int           `json:"block_m"` // the configuration, without block_k and group_m

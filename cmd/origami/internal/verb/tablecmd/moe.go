@@ -16,7 +16,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -31,9 +30,9 @@ var tokenSizes = []int{1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 
 
 type moeOptions struct {
 	options
-	load    string
-	explain bool
-	sglang  string
+	loaded
+	Explain bool   `json:"explain" help:"list every kernel with the reason"`
+	SGLang  string `json:"sglang" arg:"VERSION" help:"write it for SGLang with this VERSION of Triton, as in 3.5.1"`
 }
 
 func newMoE(f *session.Factory) *cobra.Command {
@@ -53,19 +52,16 @@ func newMoE(f *session.Factory) *cobra.Command {
 		Args: session.OneArgument("CONFIG", "the config.json of a model"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
-	o.register(cmd, "expert", "table")
-	addLoad(cmd, &o.load)
-	cmd.Flags().BoolVar(&o.explain, "explain", false, "list every kernel with the reason")
-	cmd.Flags().StringVar(&o.sglang, "sglang", "", "write it for SGLang with this `VERSION` of Triton, as in 3.5.1")
+	session.Register(cmd.Flags(), o)
 	return cmd
 }
 
 // uniform is the load without --load.
 const uniform = "uniform"
 
-func addLoad(cmd *cobra.Command, load *string) {
-	cmd.Flags().StringVar(load, "load", uniform,
-		"a `LOAD`, how popular the experts are: uniform, zipf=1.1, or a weight for each, divided by commas")
+// loaded is how popular experts are.
+type loaded struct {
+	Load string `json:"load" arg:"LOAD" default:"uniform" help:"a LOAD, how popular the experts are: uniform, zipf=1.1, or a weight for each, divided by commas"`
 }
 
 func (o *moeOptions) run(ctx context.Context, name string) error {
@@ -73,15 +69,15 @@ func (o *moeOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	e, layers, err := expertsOf(c, name, o.tp)
+	e, layers, err := expertsOf(c, name, o.TP)
 	if err != nil {
 		return err
 	}
-	if o.sglang != "" && strings.Trim(o.sglang, "0123456789.") != "" {
-		return diag.Inputf("--sglang %s is no version of Triton", o.sglang).
+	if o.SGLang != "" && strings.Trim(o.SGLang, "0123456789.") != "" {
+		return diag.Inputf("--sglang %s is no version of Triton", o.SGLang).
 			Do("give what python prints as triton.__version__, as in 3.5.1")
 	}
-	l, err := parseLoad(o.load, e.count)
+	l, err := parseLoad(o.Load, e.count)
 	if err != nil {
 		return err
 	}
@@ -93,8 +89,8 @@ func (o *moeOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	t.For, t.TP, t.Load, t.Layers = c.Label(o.tp), o.tp, o.load, layers
-	if o.output != "" {
+	t.For, t.TP, t.Load, t.Layers = c.Label(o.TP), o.TP, o.Load, layers
+	if o.Output != "" {
 		if err := o.install(t); err != nil {
 			return err
 		}
@@ -238,17 +234,17 @@ func blockShape(block []int, sglang bool) string {
 
 // install writes the files of a server.
 func (o *moeOptions) install(t *expertTable) error {
-	folder, note := o.output, fmt.Sprintf("start vLLM with VLLM_TUNED_CONFIG_FOLDER=%s", o.output)
+	folder, note := o.Output, fmt.Sprintf("start vLLM with VLLM_TUNED_CONFIG_FOLDER=%s", o.Output)
 	files := map[string]func(*expertKernel) expert{".json": func(k *expertKernel) expert { return k.Config }}
-	if o.sglang != "" {
-		folder = filepath.Join(folder, "configs", "triton_"+strings.ReplaceAll(o.sglang, ".", "_"))
-		note = fmt.Sprintf("start SGLang with SGLANG_MOE_CONFIG_DIR=%s", o.output)
+	if o.SGLang != "" {
+		folder = filepath.Join(folder, "configs", "triton_"+strings.ReplaceAll(o.SGLang, ".", "_"))
+		note = fmt.Sprintf("start SGLang with SGLANG_MOE_CONFIG_DIR=%s", o.Output)
 		files = map[string]func(*expertKernel) expert{
 			".json":      func(k *expertKernel) expert { return k.Up },
 			"_down.json": func(k *expertKernel) expert { return k.Down },
 		}
 	}
-	if err := makeFolder(folder, o.output); err != nil {
+	if err := makeFolder(folder, o.Output); err != nil {
 		return err
 	}
 	for end, of := range files {
@@ -256,7 +252,7 @@ func (o *moeOptions) install(t *expertTable) error {
 		for i := range t.Kernels {
 			kernels[t.Kernels[i].M] = of(&t.Kernels[i])
 		}
-		if err := writeKernels(folder, t.fileName(o.sglang != "")+end, kernels); err != nil {
+		if err := writeKernels(folder, t.fileName(o.SGLang != "")+end, kernels); err != nil {
 			return err
 		}
 	}
@@ -285,13 +281,13 @@ func writeKernels(folder, name string, kernels map[int]expert) error {
 func (o *moeOptions) write(side *ask.Contender, t *expertTable) error {
 	key := show.Key[expertKernel]
 	return answer(o.factory, side, t, t.Evidence, func(s *iostreams.Streams) {
-		table.Line(s, "table", "%s, %d layers of %d experts (%d per token), hidden %d, inner %d, %s, load %s", t.For,
+		show.Line(s, "table", "%s, %d layers of %d experts (%d per token), hidden %d, inner %d, %s, load %s", t.For,
 			t.Layers, t.Experts, t.TopK, t.Hidden, t.Inter, typeOf(t.DType, t.ScaleBlock), t.Load)
-		table.Line(s, "gain", "%s times as fast as vLLM without a table (predicted; geometric mean over the tokens)",
+		show.Line(s, "gain", "%s times as fast as vLLM without a table (predicted; geometric mean over the tokens)",
 			s.Bold(digits.ThreeDigits(t.Gain)))
 	}, t.Kernels, key("m", "tokens"), key("active_experts", "experts"), key("config", "kernel"), key("seconds", "layer"),
 		show.Text("90 %", func(k *expertKernel) string { return span(k.Interval) }), key("default_seconds", "no table"),
-		key("gain"), key("why").If(o.explain))
+		key("gain"), key("why").If(o.Explain))
 }
 
 // typeOf is a type with its scales.

@@ -10,16 +10,8 @@ import (
 // options are what the commands that write tables have in common.
 type options struct {
 	factory *session.Factory
-	tp      int
-	output  string
-}
-
-// register adds the flags: each part of a model is divided among GPUs, and what is written.
-func (o *options) register(cmd *cobra.Command, part, what string) {
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.IntVar(&o.tp, "tp", 1, "`N` GPUs divide each "+part+" among them (tensor parallel)")
-	flags.StringVarP(&o.output, "output", "o", "", "write the "+what+" to this `FOLDER`")
+	TP      int    `json:"tp" arg:"N" default:"1" help:"N GPUs divide each layer among them (tensor parallel)"`
+	Output  string `json:"output" short:"o" arg:"FOLDER" help:"write the files into this FOLDER"`
 }
 
 // New returns the command with its subcommands.
@@ -32,8 +24,6 @@ func New(f *session.Factory) *cobra.Command {
 		Example: "  origami table invariant config.json --arch sm90@h100 --output vllm-table\n" +
 			"  origami table fused-moe config.json --arch sm90@h100 --output tables\n" +
 			"  origami table check 'E=8,N=7168,device_name=NVIDIA_H200.json' config.json --arch sm90@h200",
-		Args: session.OnlySubcommands,
-		RunE: session.MissingSubcommand,
 	}
 	cmd.AddCommand(newInvariant(f), newMoE(f), newBlocks(f), newCheck(f))
 	return cmd

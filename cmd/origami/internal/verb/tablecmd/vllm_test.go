@@ -3,12 +3,13 @@ package tablecmd
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/origami-gemm/origami/internal/testing/must"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // vLLM finds the table in a folder of PYTHONPATH and reads it, as far as testdata has the names and rules of its

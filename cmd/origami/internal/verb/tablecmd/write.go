@@ -8,7 +8,6 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/cmd/origami/internal/table"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -31,11 +30,11 @@ func (o *invariantOptions) write(side *ask.Contender, t *invariantTable) error {
 		}), key("seconds", "time"), show.Text("90 %", func(r *row) string { return span(r.Interval) }), key("evidence"),
 		key("price"), key("fixed_seconds", "fixed tile"), key("gain"), key("why")}
 	lines := func(s *iostreams.Streams) {
-		table.Line(s, "table", "%s for vLLM %s, %s", t.For, t.VLLM, t.DType)
-		table.Line(s, "gain", "%s times as fast as vLLM's fixed tile %s (predicted; all layers, geometric mean over M)",
+		show.Line(s, "table", "%s for vLLM %s, %s", t.For, t.VLLM, t.DType)
+		show.Line(s, "gain", "%s times as fast as vLLM's fixed tile %s (predicted; all layers, geometric mean over M)",
 			s.Bold(digits.ThreeDigits(t.Gain)), &fixed)
 	}
-	if o.explain || format != table.Table {
+	if o.Explain || format != show.Table {
 		return answer(o.factory, side, t, t.evidence(), lines, t.rows(), kernels...)
 	}
 	layer, all := show.Key[tableLayer], show.Key[pass]
@@ -60,10 +59,10 @@ func answer[T any](
 	s := f.Streams
 	return show.Answer(s, f.Format(), object, func() {
 		d := side.Describe()
-		table.Lines(s, table.DeviceLines(d)...)
-		table.Lines(s, table.ModelLine(d, side.Kernel))
+		show.Lines(s, show.DeviceLines(d)...)
+		show.Lines(s, show.ModelLine(d, side.Kernel))
 		lines(s)
-		table.Line(s, "evidence", "%s", evidence)
+		show.Line(s, "evidence", "%s", evidence)
 	}, rows, columns...)
 }
 

@@ -1,4 +1,4 @@
-package table
+package show
 
 import (
 	"fmt"
@@ -32,29 +32,24 @@ type Bar struct {
 	done, total int64
 }
 
-// NewBar begins a bar without a known end, which is drawn at once.
-func NewBar(s *iostreams.Streams, message string) *Bar { return newBar(s, message, 0) }
-
-// NewLateBar begins a bar without a known end, which is drawn if the work lasts.
-func NewLateBar(s *iostreams.Streams, message string) *Bar { return newBar(s, message, soon) }
-
-// NewListBar is NewLateBar for work on the problems that --problems names. There is no bar while a user types them.
-func NewListBar(s *iostreams.Streams, message, problems string) *Bar {
-	if problems == "-" && s.InTerminal {
-		return &Bar{}
-	}
-	return NewLateBar(s, message)
-}
-
-func newBar(s *iostreams.Streams, message string, after time.Duration) *Bar {
+// NewBar begins a bar without a known end, which is drawn if the work lasts.
+func NewBar(s *iostreams.Streams, message string) *Bar {
 	b := &Bar{s: s, begun: time.Now(), message: message}
 	b.quit, b.gone = make(chan struct{}), make(chan struct{})
 	if s.ErrTerminal {
-		go b.run(after, tick, func() { s.SetStatus(b.line(time.Now())) })
+		go b.run(soon, tick, func() { s.SetStatus(b.line(time.Now())) })
 	} else {
 		go b.run(quiet, quiet, func() { s.Note(b.text(time.Now())) })
 	}
 	return b
+}
+
+// NewListBar is NewBar for work on the problems that --problems names. There is no bar while a user types them.
+func NewListBar(s *iostreams.Streams, message, problems string) *Bar {
+	if problems == "-" && s.InTerminal {
+		return &Bar{}
+	}
+	return NewBar(s, message)
 }
 
 // run shows how far the work is after a while, and then again and again.
@@ -102,9 +97,6 @@ func (b *Bar) state(now time.Time) (share float64, text string) {
 
 func seconds(d time.Duration) string { return d.Round(time.Second).String() }
 
-// Shown reports whether anything is shown.
-func (b *Bar) Shown() bool { return b.quit != nil }
-
 // Set says how much of how much work is done, in any unit. A total of 0 is unknown. The work begins where nothing of it
 // is done.
 func (b *Bar) Set(done, total int64) {
@@ -121,13 +113,6 @@ func (b *Bar) Add(more int64) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.done += more
-}
-
-// SetLeft says how much work is left after what is done.
-func (b *Bar) SetLeft(left int64) {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	b.total = b.done + left
 }
 
 // SetShare says which share of the work is done, from 0 to 1. A share of 0 may be unknown, and changes nothing.
@@ -162,7 +147,7 @@ func (b *Bar) Stop() {
 
 // Work begins a bar that is drawn if the work lasts. done counts parts of total.
 func Work(s *iostreams.Streams, message string, total int) (done func(parts int), stop func()) {
-	b := NewLateBar(s, message)
+	b := NewBar(s, message)
 	b.Set(0, int64(total))
 	return func(parts int) { b.Add(int64(parts)) }, b.Stop
 }

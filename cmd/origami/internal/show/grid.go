@@ -1,4 +1,6 @@
-package table
+// Package show writes answers: rows as a table for people, CSV, TSV and lines of JSON, all from structs, and the lines
+// and sentences around tables.
+package show
 
 import (
 	"fmt"
@@ -9,10 +11,36 @@ import (
 	pretty "github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/origami-gemm/origami/ask"
+	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/printable"
 )
+
+// Format is how a command writes its answer.
+type Format string
+
+// The formats. CSV and TSV hold the same columns and differ in the separator.
+const (
+	Table Format = config.Table
+	JSON  Format = config.JSON
+	CSV   Format = config.CSV
+	TSV   Format = config.TSV
+)
+
+// Pasted reports whether a format is for configurations that are pasted into a program.
+func (f Format) Pasted() bool { return slices.Contains(config.PasteFormats, string(f)) }
+
+// JSONLine writes v as one line of JSON.
+func JSONLine(s *iostreams.Streams, v any) error {
+	line, err := ask.Encode(v)
+	if err != nil {
+		return err
+	}
+	_, err = s.Data().Write(line)
+	return err
+}
 
 // Grid is a table for a reader. It fits the screen: columns that have no room are left out, and a line below says
 // which.
@@ -32,20 +60,21 @@ type Grid struct {
 func (g Grid) Write(s *iostreams.Streams) {
 	room := ScreenWidth(s)
 	left := g.fit(room)
+	// What is still too wide is broken in the widest column behind the first, as far as that leaves something to read.
+	widths := slices.Repeat([]int{math.MaxInt}, len(g.Header))
+	if over := TableWidth(g.Header, g.Rows) - 2 - room; over > 0 && len(widths) > 1 {
+		at := 1
+		for i := range widths[1:] {
+			if columnWidth(g.Header, g.Rows, i+1) > columnWidth(g.Header, g.Rows, at) {
+				at = i + 1
+			}
+		}
+		widths[at] = max(columnWidth(g.Header, g.Rows, at)-over, leastColumn)
+	}
+	g.print(s, widths)
 	if len(left) > 0 {
-		defer func() {
-			Lines(s, fmt.Sprintf("not shown: %s; --wide shows all columns", strings.Join(left, ", ")))
-		}()
+		Lines(s, fmt.Sprintf("not shown: %s; --wide shows all columns", strings.Join(left, ", ")))
 	}
-	if over := TableWidth(g.Header, g.Rows) - 2 - room; over > 0 {
-		g.fold(over)
-	}
-	g.print(s)
-}
-
-// WriteTable prints aligned columns, see Grid.
-func WriteTable(s *iostreams.Streams, header []string, rows [][]string, headings ...int) {
-	Grid{Header: header, Rows: rows, Headings: headings}.Write(s)
 }
 
 // fit leaves out columns until the others have room, and returns the names of the former. Empty columns go first.
@@ -68,11 +97,10 @@ func (g *Grid) fit(room int) (left []string) {
 		for at > 0 && g.Header[at] != name {
 			at--
 		}
-		if at == 0 {
-			continue
+		if at > 0 {
+			g.leaveOut(at)
+			left = append(left, name)
 		}
-		g.leaveOut(at)
-		left = append(left, name)
 	}
 	slices.Reverse(left)
 	return left
@@ -83,26 +111,16 @@ func (g *Grid) leaveOut(column int) {
 	g.Header, g.Rows = without(g.Header), picked(g.Rows, without)
 }
 
-// fold breaks the cells of the widest column behind the first into lines that are shorter by over, as far as that
-// leaves something to read.
-func (g *Grid) fold(over int) {
-	at, widest := 0, 0
-	for i := 1; i < len(g.Header); i++ {
-		if width := columnWidth(g.Header, g.Rows, i); width > widest {
-			at, widest = i, width
-		}
+func picked(rows [][]string, pick func([]string) []string) [][]string {
+	out := make([][]string, len(rows))
+	for i, row := range rows {
+		out[i] = pick(row)
 	}
-	width := max(widest-over, leastColumn)
-	if width >= widest {
-		return
-	}
-	widths := make([]int, len(g.Header))
-	widths[at] = width
-	lines, bold := folded(append([][]string{g.Header}, g.Rows...), widths, g.Headings)
-	g.Header, g.Rows, g.Headings = lines[0], lines[1:], bold
+	return out
 }
 
-func (g *Grid) print(s *iostreams.Streams) {
+// print prints the table with columns of at most these widths.
+func (g *Grid) print(s *iostreams.Streams, widths []int) {
 	w := pretty.NewWriter()
 	style := pretty.StyleLight
 	style.Options = pretty.Options{SeparateColumns: true}
@@ -110,21 +128,23 @@ func (g *Grid) print(s *iostreams.Streams) {
 	style.Box.PaddingLeft, style.Box.PaddingRight = "", " "
 	style.Format.Header = text.FormatDefault
 	w.SetStyle(style)
-	head := make(pretty.Row, len(g.Header))
-	columns := make([]pretty.ColumnConfig, len(g.Header))
-	for i, h := range g.Header {
-		head[i] = string(s.Bold(h))
+	columns := make([]pretty.ColumnConfig, len(widths))
+	for i := range widths {
 		columns[i] = pretty.ColumnConfig{Number: i + 1, Align: text.AlignLeft, AlignHeader: text.AlignLeft}
 		if numeric(g.Rows, i) {
 			columns[i].Align, columns[i].AlignHeader = text.AlignRight, text.AlignRight
 		}
 	}
 	w.SetColumnConfigs(columns)
+	head := make(pretty.Row, len(g.Header))
+	for i, h := range g.Header {
+		head[i] = wrapped(string(s.Bold(h)), widths[i])
+	}
 	w.AppendHeader(head)
 	for i, row := range g.Rows {
 		cells := make(pretty.Row, len(row))
 		for j := range row {
-			cells[j] = s.Letters(printable.Line(row[j]))
+			cells[j] = wrapped(s.Letters(printable.Line(row[j])), widths[j])
 			switch {
 			case g.Header[j] == boundColumn:
 				cells[j] = string(BoundStyle(s, row[j]))
@@ -137,8 +157,26 @@ func (g *Grid) print(s *iostreams.Streams) {
 		}
 		w.AppendRow(cells)
 	}
-	for line := range strings.Lines(w.Render()) {
-		s.Printf("%s\n", iostreams.Styled(strings.TrimRight(line, " \n")))
+	names := columnWidth(g.Header, g.Rows, 0)
+	for i, line := range strings.Split(w.Render(), "\n") {
+		if slices.Min(widths) < math.MaxInt && i > 0 && strings.HasPrefix(line, strings.Repeat(" ", names)) {
+			line = "…" + line[1:] // no text of a plugin begins a line
+		}
+		s.Printf("%s\n", iostreams.Styled(strings.TrimRight(line, " ")))
+	}
+}
+
+// WriteColumns prints rows without a header. The last cells are broken into lines where the screen is too narrow.
+func WriteColumns(s *iostreams.Streams, rows [][]string) {
+	last := len(rows[0]) - 1
+	before := TableWidth(rows[0][:last], rows)
+	for _, row := range rows {
+		line := ""
+		for i, cell := range row[:last] {
+			line += text.Pad(s.Letters(printable.Line(cell)), columnWidth(rows[0], rows, i)+2, ' ')
+		}
+		line = strings.TrimRight(line+s.Letters(printable.Line(row[last])), " ")
+		s.Printf("%s\n", iostreams.Styled(Hang(line, before, ScreenWidth(s))))
 	}
 }
 
@@ -168,6 +206,23 @@ func (g *Grid) wins(row []string, column int) bool {
 	return false
 }
 
+// numeric reports whether a column holds numbers, perhaps with a unit behind them.
+func numeric(rows [][]string, column int) bool {
+	found := false
+	for _, row := range rows {
+		cell := row[column]
+		if cell == "" || cell == absent {
+			continue
+		}
+		digits := strings.TrimLeft(cell, "+-<* ")
+		if digits == "" || digits[0] < '0' || digits[0] > '9' || strings.ContainsAny(cell, "x@,") {
+			return false
+		}
+		found = true
+	}
+	return found
+}
+
 // defaultWidth is the width of a line outside of terminals, leastColumn the width of a column that is worth reading.
 const (
 	defaultWidth = 120
@@ -193,16 +248,13 @@ func PageWidth(s *iostreams.Streams) int {
 
 // WriteSideBySide prints a table whose first column has the names of the rows and whose others are compared. It fits
 // the screen: cells are broken into lines, and where even that does not help, the columns follow each other in several
-// tables. headings are as in WriteTable.
+// tables. headings are Grid.Headings.
 func WriteSideBySide(s *iostreams.Streams, header []string, rows [][]string, headings ...int) {
-	names, widest := 0, 0
-	for _, row := range append([][]string{header}, rows...) {
-		names = max(names, text.StringWidthWithoutEscSequences(row[0]))
-		for _, cell := range row[1:] {
-			widest = max(widest, text.StringWidthWithoutEscSequences(cell))
-		}
+	widest := 0
+	for i := range header[1:] {
+		widest = max(widest, columnWidth(header, rows, i+1))
 	}
-	room := PageWidth(s) - names - 2
+	room := PageWidth(s) - columnWidth(header, rows, 0) - 2
 	sides := max(len(header)-1, 1)
 	width := min(widest, max(room/sides-2, leastColumn))
 	at := max(1, min(sides, room/(width+2)))
@@ -212,91 +264,9 @@ func WriteSideBySide(s *iostreams.Streams, header []string, rows [][]string, hea
 		}
 		to := min(from+at, len(header))
 		pick := func(row []string) []string { return append([]string{row[0]}, row[from:to]...) }
-		widths := slices.Repeat([]int{width}, to-from+1)
-		widths[0] = 0
-		lines, bold := folded(append([][]string{pick(header)}, picked(rows, pick)...), widths, headings)
-		side := Grid{Header: lines[0], Rows: lines[1:], Headings: bold, sides: true}
-		side.print(s)
+		g := Grid{Header: pick(header), Rows: picked(rows, pick), Headings: headings, sides: true}
+		g.print(s, append([]int{math.MaxInt}, slices.Repeat([]int{width}, to-from)...))
 	}
-}
-
-func picked(rows [][]string, pick func([]string) []string) [][]string {
-	out := make([][]string, len(rows))
-	for i, row := range rows {
-		out[i] = pick(row)
-	}
-	return out
-}
-
-// continued stands before the further lines of a row, so that no text of a plugin begins a line.
-const continued = "…"
-
-// folded breaks the cells of each column into lines of its width, 0 for any. The first row is a header. headings are
-// numbers of the other rows, which it translates.
-func folded(rows [][]string, widths []int, headings []int) (lines [][]string, bold []int) {
-	for i, row := range rows {
-		cells := make([][]string, len(row))
-		height := 1
-		for j, cell := range row {
-			cells[j] = []string{cell}
-			if widths[j] > 0 {
-				cells[j] = brokenText(printable.Line(cell), widths[j])
-			}
-			height = max(height, len(cells[j]))
-		}
-		if slices.Contains(headings, i-1) {
-			bold = append(bold, len(lines)-1)
-		}
-		for k := range height {
-			line := make([]string, len(row))
-			if k > 0 {
-				line[0] = continued
-			}
-			for j := range cells {
-				if k == 0 || j > 0 && k < len(cells[j]) {
-					line[j] = cells[j][k]
-				}
-			}
-			lines = append(lines, line)
-		}
-	}
-	return lines, bold
-}
-
-// brokenText breaks a text into lines after blanks and commas, or anywhere in a longer word.
-func brokenText(cell string, width int) []string {
-	var lines []string
-	for {
-		head, rest := cut(cell, width)
-		if lines = append(lines, head); rest == "" {
-			return lines
-		}
-		cell = rest
-	}
-}
-
-// cut cuts a text at a width: after a blank or a comma, or in a longer word, as in a product behind its last sign.
-func cut(line string, width int) (head, rest string) {
-	letters := []rune(line)
-	if len(letters) <= width {
-		return line, ""
-	}
-	word, sign := 0, 0 // the last places behind a word and behind a sign
-	for i := 1; i <= width; i++ {
-		switch {
-		case letters[i] == ' ' && (i+1 == len(letters) || letters[i+1] != '%') || letters[i-1] == ',':
-			word = i
-		case strings.ContainsRune("*/(", letters[i-1]):
-			sign = i
-		}
-	}
-	end := width
-	if word < width/2 && sign > width/2 {
-		end = sign
-	} else if word > 0 {
-		end = word
-	}
-	return strings.TrimRight(string(letters[:end]), " "), strings.TrimLeft(string(letters[end:]), " ")
 }
 
 // columnWidth is the width of a column.
@@ -328,4 +298,33 @@ func BoundStyle(s *iostreams.Streams, bound string) iostreams.Styled {
 		return s.Paint(bound, iostreams.Yellow)
 	}
 	return iostreams.Styled(s.Letters(bound))
+}
+
+// Hang breaks a line at a width. The lines that go on begin at a column.
+func Hang(line string, column, width int) string {
+	if width-column < 2*leastColumn {
+		column = min(column, 6)
+	}
+	letters := []rune(line)
+	if text.StringWidthWithoutEscSequences(line) <= width || width-column < leastColumn {
+		return line
+	}
+	end := width
+	for end > column && letters[end] != ' ' {
+		end--
+	}
+	if end == column { // one long word
+		end = width
+	}
+	rest := wrapped(strings.TrimLeft(string(letters[end:]), " "), width-column)
+	return wrapped(string(letters[:end]), width) + strings.ReplaceAll("\n"+rest, "\n", "\n"+strings.Repeat(" ", column))
+}
+
+// wrapped breaks a text between words, or within a word that is too long.
+func wrapped(words string, width int) string {
+	lines := strings.Split(text.WrapSoft(words, width), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
 }

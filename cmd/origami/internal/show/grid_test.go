@@ -1,4 +1,4 @@
-package table
+package show
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ func TestGrid(t *testing.T) {
 		var out bytes.Buffer
 		s := iostreams.Plain(strings.NewReader(""), &out, &out)
 		s.Colour = tc.colour
-		WriteTable(s, []string{"name", "time", "note"}, rows)
+		Grid{Header: []string{"name", "time", "note"}, Rows: rows}.Write(s)
 		must.Do(t, s.Flush())
 		if out.String() != tc.want {
 			t.Errorf("colour %v: got\n%q, want\n%q", tc.colour, out.String(), tc.want)

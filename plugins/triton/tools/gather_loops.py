@@ -1,7 +1,7 @@
 """Compiles a kernel of plugins/triton for sm_90, without a GPU, and writes what the assembler makes of its K loop.
 
     pip install triton==3.6.0
-    python gather_loops.py [triton_persistent] < configurations > rows
+    PYTHONPATH=..:../../../sdk/python python gather_loops.py [triton_persistent] < configurations > rows
 
 A configuration is a line dtype,trans_a,trans_b,bm,bn,bk,stages,warps,even_k. A row repeats it, then has registers per
 thread, spilled registers, shared memory, and of the loop in SASS: its instructions, those from the first asynchronous
@@ -20,7 +20,7 @@ import tempfile
 import triton
 import triton.backends.nvidia
 
-from gather_triton import Config, Problem, kernel
+from origami_triton.table import Config, Problem, kernel
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 

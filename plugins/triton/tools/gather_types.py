@@ -2,7 +2,7 @@
 its operands, and what ptxas reports of it.
 
     pip install triton==3.6.0
-    python gather_types.py > ../../nvidia/kernel/triton/testdata/types.csv
+    PYTHONPATH=..:../../../sdk/python python gather_types.py > ../../nvidia/kernel/triton/testdata/types.csv
 
 `async` lists the asynchronous copies of the whole kernel by width, as 8x16: eight of 16 bytes, and `loads` the loads
 that are not. A copy of a K step is there once per stage: in front of the loop, and inside.
@@ -17,7 +17,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from gather_triton import Config, Problem, assemble, kernel
+from origami_triton.table import Config, Problem, assemble, kernel
 
 TARGETS = (90, 80, 100, 103)
 LEAST_FP8 = 89

@@ -110,7 +110,8 @@ var resourceTerms = []model.Term{
 		+ wide_instructions * (wide_slots - 1)) * (32 / load_store_units)`,
 		"issue of loads and stores: the lanes of a warp, load_store_units per cycle"),
 	row("shared_step", cycles, "shared_wavefronts", "shared memory: 32 banks of 4 B per cycle"),
-	row("l1_step", cycles, "l1_passes", "L1: a pass of a load from global memory per cycle"),
+	row("l1_step", cycles, "l1_passes + tile_bytes / 128",
+		"L1: a pass of a load from global memory per cycle, and one of 128 B for lines that come from the L2"),
 	row("fma_step", cycles, "fmas * 32 / fma_lanes / fma_share", "FMA instructions"),
 	row("tensor_step", cycles, "multiplications * (2 * 16 * 16 * 16) / (tensor_rate * mma_sync_share)", "tensor cores").
 		As(arch.CommonComputeStep),

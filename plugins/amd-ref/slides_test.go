@@ -25,6 +25,7 @@ type cell struct {
 	gflops  float64 // 0 if it cannot be read
 	tile    string  // of the winner, the shorter side first; empty if unknown
 	splits  bool    // the winner splits K
+	legible bool    // whether it does can be read
 }
 
 // readCells reads a table of the folder of the data.
@@ -64,6 +65,7 @@ func slides(t *testing.T) []cell {
 	return readCells(t, "vega10-slides.csv", func(get func(string) string) cell {
 		return cell{
 			problem: sgemm(true, true), gflops: number(get("gflops")), tile: get("tile"), splits: number(get("split")) > 1,
+			legible: get("split") != "",
 		}
 	})
 }
@@ -168,28 +170,37 @@ func slideKernels() (list []gemm.Config) {
 }
 
 // Among the kernels of the experiment, the model's winner has the tile of the slides' winner, or the next smaller or
-// larger one.
+// larger one. The slides do not say which is right, since they have no times of losers: the model is 13 % off, and
+// predicts the slides' tile less than that slower. Where the split of K can be read, it agrees.
 func TestSlideWinners(t *testing.T) {
 	a, kernels := openVega(t), slideKernels()
 	estimates := make([]arch.Estimate, len(kernels))
-	var same, near, known, splits int
+	var same, near, known, splits, legible int
+	var slower []float64 // the fastest kernel of the slides' tile, predicted ÷ the model's winner
 	cells := slides(t)
 	winners := make([]string, len(cells))
 	for i, c := range cells {
 		if err := a.Estimate(t.Context(), estimates, c.problem, kernels); err != nil {
 			t.Fatal(err)
 		}
-		best := -1
+		best, ofTile := -1, math.Inf(1)
 		for j, e := range estimates {
-			if e.Reject == "" && (best < 0 || e.Cycles < estimates[best].Cycles) {
+			if e.Reject != "" {
+				continue
+			}
+			if best < 0 || e.Cycles < estimates[best].Cycles {
 				best = j
+			}
+			if tileOf(&kernels[j]) == c.tile {
+				ofTile = min(ofTile, float64(e.Cycles))
 			}
 		}
 		w := kernels[best]
-		winners[i] = fmt.Sprintf("%dx%d", min(w.BlockM, w.BlockN), max(w.BlockM, w.BlockN))
+		winners[i] = tileOf(&w)
 		if c.tile == "" {
 			continue
 		}
+		slower = append(slower, ofTile/float64(estimates[best].Cycles))
 		known++
 		switch ratio := area(winners[i]) / area(c.tile); {
 		case winners[i] == c.tile:
@@ -198,15 +209,26 @@ func TestSlideWinners(t *testing.T) {
 		case ratio >= 0.5 && ratio <= 2:
 			near++
 		}
-		if c.splits == (w.SplitK > 1) {
-			splits++
+		if c.legible {
+			if legible++; c.splits == (w.SplitK > 1) {
+				splits++
+			}
 		}
 	}
-	t.Logf("of %d winners, %.0f %% have the same tile, %.0f %% an area within a factor of 2; %.0f %% agree on splitting K",
-		known, 100*share(same, known), 100*share(near, known), 100*share(splits, known))
-	if share(same, known) < 0.2 || share(near, known) < 0.85 {
-		t.Errorf("%d of %d winners have the same tile, %d a similar one", same, known, near)
+	slices.Sort(slower)
+	median := slower[len(slower)/2]
+	t.Logf("of %d winners, %.0f %% have the same tile, %.0f %% an area within a factor of 2; the slides' tile is predicted "+
+		"%.3f times as long at the median, %.3f for one in ten; %d of %d agree on splitting K",
+		known, 100*share(same, known), 100*share(near, known), median, slower[len(slower)*9/10], splits, legible)
+	if share(same, known) < 0.2 || share(near, known) < 0.85 || median > 1.1 || legible < 100 || splits < legible-5 {
+		t.Errorf("%d of %d winners have the same tile, %d a similar one, their tile takes %.3f; %d of %d splits agree", same,
+			known, near, median, splits, legible)
 	}
+}
+
+// tileOf is the tile of a configuration as the slides' table has it, the shorter side first.
+func tileOf(c *gemm.Config) string {
+	return fmt.Sprintf("%dx%d", min(c.BlockM, c.BlockN), max(c.BlockM, c.BlockN))
 }
 
 func area(tile string) float64 {

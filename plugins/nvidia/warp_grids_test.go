@@ -5,12 +5,16 @@
 package nvidia_test
 
 import (
+	"math"
+	"slices"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
@@ -55,6 +59,44 @@ func TestWarpGrids(t *testing.T) {
 	t.Logf("%d of %d in the 90 %% interval", inside, all)
 	if all < 600 || float64(inside) < 0.9*float64(all) {
 		t.Errorf("90 %% intervals hold %d of %d times of chosen grids", inside, all)
+	}
+}
+
+// Warps that divide the K steps of a tile, as many as are derived, one, two and four, on 24 problems that were listed
+// before they were measured. The fastest kernel is hardly faster than the fastest with derived grids. The model favours
+// more warps along K, and its picks among all grids are slower than those among derived ones.
+func TestWarpsAlongK(t *testing.T) {
+	a, d := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"}), readSet(t, "sweeps/warps/mma-drawn")
+	var gain, derived, all []float64
+	for _, p := range d.Problems() {
+		// The fastest, and the pick, among derived grids and among all.
+		best, pick, least := [2]float64{1, 1}, [2]float64{}, [2]float64{math.Inf(1), math.Inf(1)}
+		for _, m := range d.Sweep(p) {
+			if m.Library != "" || m.Status != dataset.OK {
+				continue
+			}
+			var e [1]arch.Estimate
+			must.Do(t, a.Estimate(t.Context(), e[:], p, []gemm.Config{m.Config}))
+			for i := range 2 {
+				if i == 0 && m.Config.Axes != (gemm.Axes{}) {
+					continue
+				}
+				best[i] = min(best[i], float64(m.Median))
+				if c := float64(e[0].Cycles); c < least[i] {
+					least[i], pick[i] = c, float64(m.Median)
+				}
+			}
+		}
+		t.Logf("%s: derived ÷ fastest %.3f, picks %.3f, %.3f", p, best[0]/best[1], pick[0]/best[1], pick[1]/best[1])
+		gain = append(gain, best[0]/best[1])
+		derived, all = append(derived, pick[0]/best[1]), append(all, pick[1]/best[1])
+	}
+	g, x, y := stats.Geomean(gain), stats.Geomean(derived), stats.Geomean(all)
+	t.Logf("%d problems: derived ÷ fastest %.3f, at most %.3f; picks among derived grids %.3f, among all %.3f", len(gain), g,
+		slices.Max(gain), x, y)
+	if len(gain) < 24 || g > 1.015 || slices.Max(gain) > 1.09 || y < x {
+		t.Errorf("%d problems: the fastest grid is %.3f times as fast as the derived, the picks take %.3f and %.3f", len(gain),
+			g, x, y)
 	}
 }
 

@@ -87,12 +87,15 @@ def main(arguments):
                          + ", ".join(f"sm{cc}" for cc in SHARED))
     if file in ("trans_a", "trans_b"):
         file, layout = "", file
+    configs = [[*c, 2, 8, 1] for c in itertools.product(TILES, TILES, DEPTHS)]
     if file:
-        with (sys.stdin if file == "-" else open(file, newline="")) as lines:
-            configs = [[int(r.get(n) or r["config." + n]) for n in NAMES] + [int(r.get("even_k") or 1)]
-                       for r in csv.DictReader(lines)]
-    else:
-        configs = [[*c, 2, 8, 1] for c in itertools.product(TILES, TILES, DEPTHS)]
+        try:
+            with (sys.stdin if file == "-" else open(file, newline="")) as lines:
+                configs = [[int(r.get(n) or r["config." + n]) for n in NAMES] + [int(r.get("even_k") or 1)]
+                           for r in csv.DictReader(lines)]
+        except (OSError, KeyError, ValueError) as error:
+            raise SystemExit(f"origami-plugin-triton table: {file}: {error!r}; give a CSV file with the columns "
+                             + ", ".join(NAMES)) from error
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(COLUMNS.split(","))
     with multiprocessing.get_context("fork").Pool() as pool:

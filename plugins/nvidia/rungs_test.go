@@ -26,7 +26,7 @@ var ofKind = map[string]string{
 	"triton fp8":       "sweeps/random-fp8/h200-test sweeps/random2-fp8/h200-test",
 	"triton int8":      "sweeps/random-int8/h200-test sweeps/random2-int8/h200-test",
 	"triton tf32":      "sweeps/random-tf32/h200-test sweeps/random2-tf32/h200-test",
-	"mma split":        "sweeps/split/mma-test",
+	"mma split":        "sweeps/split/mma-test sweeps/warps/mma-drawn",
 	"mma fp8":          "sweeps/fp8/mma-test",
 	"mma int8":         "sweeps/int8/mma-test",
 	"mma tf32":         "sweeps/tf32/mma-test",

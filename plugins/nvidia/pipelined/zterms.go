@@ -147,7 +147,6 @@ type device struct {
 	prologueCycles        float64 // prologue_cycles
 	part13                float64 // 2 * accumulator_bytes
 	partialBandwidth      float64 // partial_bandwidth
-	warpSumCycles         float64 // warp_sum_cycles
 	residentArrival       float64 // resident_arrival
 	arrivalLatency        float64 // arrival_latency
 	residentTurn          float64 // resident_turn
@@ -256,7 +255,6 @@ func (d *device) compute(value func(name string) float64) {
 	d.prologueCycles = value("prologue_cycles")
 	d.part13 = float64(2 * accumulatorBytes)
 	d.partialBandwidth = value("partial_bandwidth")
-	d.warpSumCycles = value("warp_sum_cycles")
 	d.residentArrival = value("resident_arrival")
 	d.arrivalLatency = value("arrival_latency")
 	d.residentTurn = value("resident_turn")
@@ -388,16 +386,15 @@ type kernelTerms struct {
 	part29           float64 // repeat_m + repeat_n
 	l2Queue          float64 // l2_queue
 	part30           float64 // 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth)
-	part31           float64 // warps_k - 1
-	part32           float64 // when(0 < resident, resident_arrival, arrival_latency)
-	part33           float64 // resident * resident_turn
-	part34           float64 // max(timed_ctas - 1, 1)
-	part35           float64 // 16 / instruction_k
-	part36           float64 // tdp * (1 - fma)
-	part37           float64 // clock / peak
-	part38           float64 // when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
-	part39           float64 // reduce_launches * relaunch_seconds * clock
-	part40           float64 // resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part31           float64 // when(0 < resident, resident_arrival, arrival_latency)
+	part32           float64 // resident * resident_turn
+	part33           float64 // max(timed_ctas - 1, 1)
+	part34           float64 // 16 / instruction_k
+	part35           float64 // tdp * (1 - fma)
+	part36           float64 // clock / peak
+	part37           float64 // when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part38           float64 // reduce_launches * relaunch_seconds * clock
+	part39           float64 // resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
 	tensorStep       float64 // tensor_step
 }
 
@@ -749,20 +746,19 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		x83 = d.epilogueBandwidth
 	}
 	k.part30 = d.part13 / x83
-	k.part31 = in.warpsK - 1
 	var x84 float64
 	if in.resident > 0 {
 		x84 = d.residentArrival
 	} else {
 		x84 = d.arrivalLatency
 	}
-	k.part32 = x84
-	k.part33 = float64(in.resident * d.residentTurn)
-	k.part34 = max(in.timedCtas-1, 1)
-	k.part35 = 16 / in.instructionK
+	k.part31 = x84
+	k.part32 = float64(in.resident * d.residentTurn)
+	k.part33 = max(in.timedCtas-1, 1)
+	k.part34 = 16 / in.instructionK
 	x85 := float64(d.tdp * (1 - in.fma))
-	k.part36 = x85
-	k.part37 = d.clock / in.peak
+	k.part35 = x85
+	k.part36 = d.clock / in.peak
 	var x86 float64
 	if in.resident > 0 {
 		x86 = d.residentAdd
@@ -770,9 +766,9 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		x86 = d.addLatency
 	}
 	x87 := in.blockM * in.blockN * d.accumulatorBytes / d.part17
-	k.part38 = x86 + x87
-	k.part39 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part40 = d.residentAdd + x87
+	k.part37 = x86 + x87
+	k.part38 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part39 = d.residentAdd + x87
 }
 
 // variantTerms holds the values of a stage.
@@ -787,11 +783,10 @@ type variantTerms struct {
 	part3        float64 // pow(ctas_per_sm, 4)
 	part4        float64 // ctas_per_sm * block_m * block_n
 	part5        float64 // ctas_per_sm * tensor_copy
-	part6        float64 // ctas_per_sm * (warps_k - 1) * block_m * block_n * warp_sum_cycles
-	part7        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
-	part8        float64 // 1 - hidden
-	part9        float64 // sqrt(sqrt(on_chip))
-	part10       float64 // chain_step + spill_step
+	part6        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
+	part7        float64 // 1 - hidden
+	part8        float64 // sqrt(sqrt(on_chip))
+	part9        float64 // chain_step + spill_step
 }
 
 func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
@@ -822,11 +817,10 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	v.part3 = fourth(ctasPerSm)
 	v.part4 = float64(ctasPerSm * k.blockM * k.blockN)
 	v.part5 = float64(ctasPerSm * k.tensorCopy)
-	v.part6 = float64(ctasPerSm * k.part31 * k.blockM * k.blockN * d.warpSumCycles)
-	v.part7 = min(1, (ctasPerSm-1)/k.part34)
-	v.part8 = 1 - hidden
-	v.part9 = math.Sqrt(math.Sqrt(onChip))
-	v.part10 = k.chainStep + spillStep
+	v.part6 = min(1, (ctasPerSm-1)/k.part33)
+	v.part7 = 1 - hidden
+	v.part8 = math.Sqrt(math.Sqrt(onChip))
+	v.part9 = k.chainStep + spillStep
 }
 
 // splitTerms holds the values of a stage.
@@ -836,7 +830,7 @@ type splitTerms struct {
 	part2    float64 // when(0 < handover, 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth) + output_cost / split_k, output_cost)
 	part3    float64 // max(apart / split_k, 1) - 1
 	part4    float64 // when(0 < handover, when(0 < resident, resident_arrival, arrival_latency), 0)
-	part1    float64 // ctas_per_sm * block_m * block_n * when(0 < handover, 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth) + output_cost / split_k, output_cost) + ctas_per_sm * block_m * block_n * (max(apart / split_k, 1) - 1) * 2 * accumulator_bytes / partial_bandwidth + ctas_per_sm * tensor_copy + ctas_per_sm * (warps_k - 1) * block_m * block_n * warp_sum_cycles + when(0 < handover, when(0 < resident, resident_arrival, arrival_latency), 0) + resident * resident_turn
+	part1    float64 // ctas_per_sm * block_m * block_n * when(0 < handover, 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth) + output_cost / split_k, output_cost) + ctas_per_sm * block_m * block_n * (max(apart / split_k, 1) - 1) * 2 * accumulator_bytes / partial_bandwidth + ctas_per_sm * tensor_copy + when(0 < handover, when(0 < resident, resident_arrival, arrival_latency), 0) + resident * resident_turn
 	part6    float64 // split_k * (when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes))
 	part5    float64 // split_k * accumulator_bytes + output_bytes
 }
@@ -859,11 +853,11 @@ func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTe
 	c.part3 = x2
 	var x3 float64
 	if handover > 0 {
-		x3 = k.part32
+		x3 = k.part31
 	}
 	c.part4 = x3
-	c.part1 = float64(v.part4*x1) + float64(v.part4*x2)*2*d.accumulatorBytes/d.partialBandwidth + v.part5 + v.part6 + x3 + k.part33
-	c.part6 = float64(in.splitK * k.part38)
+	c.part1 = float64(v.part4*x1) + float64(v.part4*x2)*2*d.accumulatorBytes/d.partialBandwidth + v.part5 + x3 + k.part32
+	c.part6 = float64(in.splitK * k.part37)
 	c.part5 = float64(in.splitK*d.accumulatorBytes) + k.outputBytes
 }
 
@@ -998,7 +992,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 		repeated = float64(k.repeatM*(k.blockM-x10)/x11*k.part27) + float64(k.repeatN*(k.blockN-x12)/x13*k.part28)
 	}
 	idleLatency := d.dramLatency + copyLatency
-	computeFloor := float64(s.part8 * k.part37)
+	computeFloor := float64(s.part8 * k.part36)
 	var x14 float64
 	if s.groupTiles > 0 {
 		x14 = s.groupTiles
@@ -1160,7 +1154,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	if g.passCounts*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
 			x24 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x24*v.part7)
+			fullPaced = chipLoop + float64(x24*v.part6)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1200,13 +1194,13 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		x38 := max(steps-k.stepsAhead, 0)
 		tailLoop = float64(x37*tailFirstStep) + float64(x38*tailStep)
 		x39 := float64(tailCtas * k.blockM * k.blockN)
-		tailEpilogue = float64(x39*c.part2) + float64(x39*c.part3)*2*d.accumulatorBytes/d.partialBandwidth + float64(tailCtas*k.tensorCopy) + float64(tailCtas*k.part31*k.blockM*k.blockN*d.warpSumCycles) + c.part4 + k.part33
+		tailEpilogue = float64(x39*c.part2) + float64(x39*c.part3)*2*d.accumulatorBytes/d.partialBandwidth + float64(tailCtas*k.tensorCopy) + c.part4 + k.part32
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
 			x40 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x40*min(1, (tailCtas-1)/k.part34))
+			tailPaced = chipLoop + float64(x40*min(1, (tailCtas-1)/k.part33))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1214,7 +1208,7 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		x42 := tailLatency / k.stepsAhead
 		tailTimed = k.timedFixed + max(x41*x42, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
 	}
-	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part8*(float64(fullWaves*fullFill)+tailFill))
+	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part7*(float64(fullWaves*fullFill)+tailFill))
 	loop := float64(fullWaves*fullLoop) + tailLoop
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var allWaves float64
@@ -1226,8 +1220,8 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		allWaves = fill + loop + epilogue
 	}
 	var power float64
-	if k.part36 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part35*d.part15)-d.part16, 0)
+	if k.part35 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part34*d.part15)-d.part16, 0)
 	}
 	dramFloor := (dramBytes + g.part12) / d.part9
 	var reduction float64
@@ -1235,13 +1229,13 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		if c.handover > 0 {
 			reduction = c.part6
 		} else {
-			reduction = k.part39 + s.part7*c.part5/d.reduceBandwidth
+			reduction = k.part38 + s.part7*c.part5/d.reduceBandwidth
 		}
 	}
 	var handed float64
 	if sharedTiles > 0 {
 		if math.Floor(part) < part {
-			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part40)))
+			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part39)))
 		}
 	}
 	var unbeaten float64
@@ -1346,7 +1340,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	if g.passCounts*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
 			x10 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x10*v.part7)
+			fullPaced = chipLoop + float64(x10*v.part6)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1354,21 +1348,21 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	var tailEpilogue float64
 	if tailCtas > 0 {
 		x11 := float64(tailCtas * k.blockM * k.blockN)
-		tailEpilogue = float64(x11*c.part2) + float64(x11*c.part3)*2*d.accumulatorBytes/d.partialBandwidth + float64(tailCtas*k.tensorCopy) + float64(tailCtas*k.part31*k.blockM*k.blockN*d.warpSumCycles) + c.part4 + k.part33
+		tailEpilogue = float64(x11*c.part2) + float64(x11*c.part3)*2*d.accumulatorBytes/d.partialBandwidth + float64(tailCtas*k.tensorCopy) + c.part4 + k.part32
 	}
 	var tailPaced float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
 			x12 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x12*min(1, (tailCtas-1)/k.part34))
+			tailPaced = chipLoop + float64(x12*min(1, (tailCtas-1)/k.part33))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
 	}
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var power float64
-	if k.part36 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part35*d.part15)-d.part16, 0)
+	if k.part35 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part34*d.part15)-d.part16, 0)
 	}
 	dramFloor := (dramBytes + g.part12) / d.part9
 	var reduction float64
@@ -1376,7 +1370,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		if c.handover > 0 {
 			reduction = c.part6
 		} else {
-			reduction = k.part39 + s.part7*c.part5/d.reduceBandwidth
+			reduction = k.part38 + s.part7*c.part5/d.reduceBandwidth
 		}
 	}
 	var x13 float64
@@ -1387,7 +1381,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		}
 		x15 := fullWaves + x16
 		x17 := float64(ctas * steps)
-		x14 := g.part13 + epilogue + max(max(steps*max(ctasOfSm*v.part9, x15*v.part10), max(steps-k.stepsAhead, 0)*(x15*g.part14)), max(x17*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x17*g.stepBytes, dramBytes)*d.part18))
+		x14 := g.part13 + epilogue + max(max(steps*max(ctasOfSm*v.part8, x15*v.part9), max(steps-k.stepsAhead, 0)*(x15*g.part14)), max(x17*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x17*g.stepBytes, dramBytes)*d.part18))
 		var x19 float64
 		if tailCtas > 0 {
 			x19 = k.timedFixed + tailPaced
@@ -1401,7 +1395,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		}
 		x20 := fullWaves + x21
 		x22 := float64(ctas * steps)
-		x13 = g.part13 + epilogue + max(max(steps*max(ctasOfSm*v.part9, x20*v.part10), max(steps-k.stepsAhead, 0)*(x20*g.part14)), max(x22*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x22*g.stepBytes, dramBytes)*d.part18))
+		x13 = g.part13 + epilogue + max(max(steps*max(ctasOfSm*v.part8, x20*v.part9), max(steps-k.stepsAhead, 0)*(x20*g.part14)), max(x22*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x22*g.stepBytes, dramBytes)*d.part18))
 	}
 	return s.launch + max(max(x13, power), dramFloor) + reduction
 }
@@ -1654,7 +1648,7 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 	if g.passCounts*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
 			x49 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x49*v.part7)
+			fullPaced = chipLoop + float64(x49*v.part6)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1693,13 +1687,13 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 		x63 := max(t.steps-k.stepsAhead, 0)
 		tailLoop = float64(x62*tailFirstStep) + float64(x63*tailStep)
 		x64 := float64(t.tailCtas * k.blockM * k.blockN)
-		tailEpilogue = float64(x64*c.part2) + float64(x64*c.part3)*2*d.accumulatorBytes/d.partialBandwidth + float64(t.tailCtas*k.tensorCopy) + float64(t.tailCtas*k.part31*k.blockM*k.blockN*d.warpSumCycles) + c.part4 + k.part33
+		tailEpilogue = float64(x64*c.part2) + float64(x64*c.part3)*2*d.accumulatorBytes/d.partialBandwidth + float64(t.tailCtas*k.tensorCopy) + c.part4 + k.part32
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
 			x65 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x65*min(1, (t.tailCtas-1)/k.part34))
+			tailPaced = chipLoop + float64(x65*min(1, (t.tailCtas-1)/k.part33))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1707,7 +1701,7 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 		x67 := tailLatency / k.stepsAhead
 		tailTimed = k.timedFixed + max(x66*x67, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
-	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part8*(float64(t.fullWaves*fullFill)+tailFill))
+	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part7*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
 	epilogue := float64(t.fullWaves*fullEpilogue) + tailEpilogue
 	var pass float64
@@ -1719,13 +1713,13 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 		if c.handover > 0 {
 			reduction = c.part6
 		} else {
-			reduction = k.part39 + s.part7*c.part5/d.reduceBandwidth
+			reduction = k.part38 + s.part7*c.part5/d.reduceBandwidth
 		}
 	}
 	var handed float64
 	if sharedTiles > 0 {
 		if math.Floor(part) < part {
-			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part40)))
+			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part39)))
 		}
 	}
 	dramTotal := dramBytes + g.part12 + float64(t.steps*d.part12*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))

@@ -83,9 +83,6 @@ var Constants = []Constant{
 	fixed("line_bytes", gpu.LineBytes, bytes, "cache line", cudaGuide+"Device Memory Accesses"),
 	fixed("accumulator_bytes", 4, bytes, "a sum",
 		"PTX ISA, mma.sync and wgmma with .f32 accumulators"),
-	fixed("warp_sum_cycles", 0.25, cycles, "a sum of another warp that divides the K steps of the same tile",
-		"chosen on an H200 (plugins/nvidia/data/sweeps/warps, mma-fp16 and mma-fp32; mma-drawn is held out): write and read "+
-			"of a word by 32 banks take 0.06 without conflicts"),
 	fixed("l2_usable_share", 0.7, one, "share of l2_bytes within which the L2 is uniformly fast",
 		"RRZE-HPC/gpu-benches@1038c5d, gpu-l2-cache, h200: 44 of 62.9 MB"),
 	fixed("dynamic_share", 0.79, one, "share of tdp that switching takes; the rest is memory at rest and leakage",

@@ -126,10 +126,9 @@ var waveTerms = []model.Term{
 					output_cost)
 			+ wave_ctas * block_m * block_n * (max(apart / split_k, 1) - 1) * 2 * accumulator_bytes / partial_bandwidth
 			+ wave_ctas * tensor_copy
-			+ wave_ctas * (warps_k - 1) * block_m * block_n * warp_sum_cycles
 			+ when(handover > 0, when(resident > 0, resident_arrival, arrival_latency), 0) + resident * resident_turn`,
 		"output; sums that are handed over are written and, by the last CTA of the tile, read, as are those of leaves that wait "+
-			"for others of their CTA. The sums of warps that divide the K steps go through shared memory"),
+			"for others of their CTA"),
 	row("wave_paced", cycles, `when(wave_ctas > 1,
 			chip_loop + (full_chip_loop - chip_loop) * min(1, (wave_ctas - 1) / max(timed_ctas - 1, 1)),
 			one_loop + (chip_loop - one_loop) * (active / num_sms))`,

@@ -24,7 +24,9 @@ EXPERIMENTS = {
     "collectives-on-h200": ("two H200, torch", 'python3 $HERE/measure.py $OUT/times.csv'),
     "deepbench-on-h200": ("nothing", f"""cd {DATA}/grids
         for t in fp16 tf32; do origami --arch sm90@h200 logic eval --records deepbench-$t/h200-nn \\
-            --records deepbench-$t/h200-nt --records deepbench-$t/h200-tn; done"""),
+             --records deepbench-$t/h200-nt --records deepbench-$t/h200-tn; done
+         origami --arch h100 logic eval --kernel sgemm --records deepbench-fp32/h100-128x128 \\
+             --records deepbench-fp32/h100-nn-tuned --records deepbench-fp32/h100-nt-tuned --records deepbench-fp32/h100-tn-tuned"""),
     "exact-on-h200": ("H200, torch", 'bash $HERE/run.sh "$@"'),
     "fit-on-h200": ("nothing", f"""
         origami --device-file $HERE/h200-blank.yaml fit --records {DATA}/h200-triton --output $OUT/fitted.yaml
@@ -37,6 +39,7 @@ EXPERIMENTS = {
     "kernel-parameters-on-h200": ("H200", f"""cd {DATA}/sweeps/warps
         origami --arch sm90@h200 bench --executor cuda --kernel mma --problems fp16.csv --candidates fp16-configs.csv \\
             --records $OUT/fp16"""),
+    "issue-on-h200": ("H200, nvcc", "nvcc -O3 -std=c++17 -arch=sm_90a -o $OUT/micro $HERE/micro.cu && $OUT/micro"),
     "layers-on-h100": ("H100, torch", 'SEED=${SEED:-128} python3 $HERE/measure.py "$@"'),
     "logic-on-h200": ("nothing", f"""origami logic eval --folds 5 --arch sm90@h200 --records {DATA}/grids/slides/h200
         origami logic eval --folds 5 --arch sm90@h200"""),

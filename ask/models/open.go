@@ -47,8 +47,12 @@ func (f *Found) Open(ctx context.Context, s Source) (arch.Architecture, error) {
 	// The answer of a model on another rung would be reported under a wrong name.
 	if d := a.Describe(); r.Rung != "" && d.Rung != r.Rung {
 		is := "rung " + string(d.Rung)
-		if d.RungReason != "" {
-			is += " " + d.RungReason
+		because := d.RungReason
+		if because == "" && r.Rung == arch.RungCompiled {
+			because = "since no compiler's report on its kernels is shipped"
+		}
+		if because != "" {
+			is += " " + because
 		}
 		return nil, diag.Inputf("the %s model of %s is on %s, and %s was asked for", d.Model, d.ID(), is, r.Rung).
 			At(RungPlace).Do("leave it out")

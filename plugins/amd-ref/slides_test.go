@@ -27,6 +27,7 @@ type cell struct {
 	gflops  float64 // 0 if it cannot be read
 	tile    string  // of the winner, the shorter side first; empty if unknown
 	splits  bool    // the winner splits K
+	legible bool    // whether it does can be read
 }
 
 // readCells reads a table of the folder of the data.
@@ -57,6 +58,7 @@ func slides(t *testing.T) []cell {
 	return readCells(t, "vega10-slides.csv", func(line map[string]string) cell {
 		return cell{
 			problem: sgemm(true, true), gflops: number(line["gflops"]), tile: line["tile"], splits: number(line["split"]) > 1,
+			legible: line["split"] != "",
 		}
 	})
 }
@@ -151,18 +153,35 @@ func slideKernels() (list []gemm.Config) {
 }
 
 // Among the kernels of the experiment, the model's winner has the tile of the slides' winner, or the next smaller or
-// larger one.
+// larger one. The slides do not say which is right, since they have no times of losers: the model is 13 % off, and
+// predicts the slides' tile less than that slower. Where the split of K can be read, it agrees.
 func TestSlideWinners(t *testing.T) {
 	a, kernels := openVega(t), slideKernels()
-	var same, near, known, splits int
+	estimates := make([]arch.Estimate, len(kernels))
+	var same, near, known, splits, legible int
+	var slower []float64 // the fastest kernel of the slides' tile, predicted ÷ the model's winner
 	cells := slides(t)
 	winners := make([]string, len(cells))
 	for i, c := range cells {
-		w := kernels[fastest(t, a, c.problem, kernels)]
-		winners[i] = fmt.Sprintf("%dx%d", min(w.BlockM, w.BlockN), max(w.BlockM, w.BlockN))
+		must.Do(t, a.Estimate(t.Context(), estimates, c.problem, kernels))
+		best, ofTile := -1, math.Inf(1)
+		for j, e := range estimates {
+			if e.Reject != "" {
+				continue
+			}
+			if best < 0 || e.Cycles < estimates[best].Cycles {
+				best = j
+			}
+			if tileOf(&kernels[j]) == c.tile {
+				ofTile = min(ofTile, float64(e.Cycles))
+			}
+		}
+		w := kernels[best]
+		winners[i] = tileOf(&w)
 		if c.tile == "" {
 			continue
 		}
+		slower = append(slower, ofTile/float64(estimates[best].Cycles))
 		known++
 		switch ratio := area(winners[i]) / area(c.tile); {
 		case winners[i] == c.tile:
@@ -171,13 +190,23 @@ func TestSlideWinners(t *testing.T) {
 		case ratio >= 0.5 && ratio <= 2:
 			near++
 		}
-		if c.splits == (w.SplitK > 1) {
-			splits++
+		if c.legible {
+			if legible++; c.splits == (w.SplitK > 1) {
+				splits++
+			}
 		}
 	}
-	must.Hold(t, share(same, known) >= 0.2 && share(near, known) >= 0.85, "of %d winners, %.0f %% have the same tile, "+
-		"%.0f %% an area within a factor of 2; %.0f %% agree on splitting K", known, 100*share(same, known),
-		100*share(near, known), 100*share(splits, known))
+	slices.Sort(slower)
+	median := slower[len(slower)/2]
+	must.Hold(t, share(same, known) >= 0.2 && share(near, known) >= 0.85 && median <= 1.1 && legible >= 100 &&
+		splits >= legible-5, "of %d winners, %.0f %% have the same tile, %.0f %% an area within a factor of 2; the slides' "+
+		"tile is predicted %.3f times as long at the median, %.3f for one in ten; %d of %d agree on splitting K", known,
+		100*share(same, known), 100*share(near, known), median, slower[len(slower)*9/10], splits, legible)
+}
+
+// tileOf is the tile of a configuration as the slides' table has it, the shorter side first.
+func tileOf(c *gemm.Config) string {
+	return fmt.Sprintf("%dx%d", min(c.BlockM, c.BlockN), max(c.BlockM, c.BlockN))
 }
 
 func area(tile string) float64 {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,11 +16,49 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/internal/testing/csvtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/builtins"
 	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/library/checked"
 	"github.com/origami-gemm/origami/plugins/library/published"
 )
+
+// What the refusal of fp64 and of complex types says of the model of fp32: measured/h200-fp64 has times of cuBLAS.
+func TestUnmodelled(t *testing.T) {
+	a := must.Get(open(t, arch.OpenRequest{Arch: "sm90", Device: "h200", Options: map[string]string{"timing": "cold"}}))(t)
+	s, ratios := selector.New(a, arch.Space{}), map[string][]float64{}
+	for _, row := range csvtest.Named(t, "published/measured/h200-fp64.csv.gz") {
+		if row["l2"] != "cold" {
+			continue
+		}
+		size := func(name string) int { return must.Get(strconv.Atoi(row[name]))(t) }
+		p := gemm.New(size("m"), size("n"), size("k"))
+		p.DType = gemm.FP32
+		p.SetTrans(false, row["trans_b"] == "1")
+		var r selector.Result
+		must.Do(t, s.Select(t.Context(), p, &r))
+		predicted := float64(r.Entries[0].Estimate.Cycles.At(a.Describe().Clock)) * 1e6
+		ratios[row["dtype"]] = append(ratios[row["dtype"]], predicted/must.Get(strconv.ParseFloat(row["time_us"], 64))(t))
+	}
+	for _, dtype := range []string{"fp64", "complex64", "complex128"} {
+		_, err := gemm.ParseDType(dtype)
+		_, says, _ := strings.Cut(err.Error(), "on an H200 are ")
+		var count int
+		var v [3]float64
+		if _, err := fmt.Sscanf(says, "%f at the median, %f to %f over %d", &v[0], &v[1], &v[2], &count); err != nil {
+			t.Fatalf("%q: %v", says, err)
+		}
+		r := ratios[dtype]
+		for i, is := range []float64{stats.Median(r), slices.Min(r), slices.Max(r)} {
+			if math.Abs(is/v[i]-1) > 0.05 || count != len(r) {
+				t.Errorf("%s: predicted ÷ measured of %d products is %.2f, and the refusal says %q", dtype, len(r), is, says)
+			}
+		}
+	}
+}
 
 // open opens the model on the default device of an architecture.
 func open(t testing.TB, r arch.OpenRequest) (arch.Architecture, error) {

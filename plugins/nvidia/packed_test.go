@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"flag"
 	"os"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/internal/testing/must"
@@ -19,10 +21,19 @@ func TestPackedKernels(t *testing.T) {
 	k := data.TritonH200
 	compiled := must.Get(kernel.ReadTable(data.TritonH200Compiled, gpu.SM90))(t)
 	timings := must.Get(kernel.ReadTimings(data.TritonH200Timings))(t)
-	for name, tables := range map[string][2][]byte{
+	packed := map[string][2][]byte{
 		"data/packed/h200-triton.compiled": {compiled, k.PackedCompiled},
 		"data/packed/h200-triton.timings":  {timings, k.PackedTimings},
-	} {
+	}
+	text := string(must.Get(data.Compiled.ReadFile("compiled/triton.csv"))(t))
+	header, rows, _ := strings.Cut(text, "\n")
+	ofReferences := header + "\n" + strings.Join(regexp.MustCompile(`(?m)^(\d+,){4}2,8,.*\n`).FindAllString(rows, -1), "")
+	for _, sm := range []*gpu.SM{gpu.SM80, gpu.SM86, gpu.SM89} {
+		name := "packed/triton-" + sm.ID + ".compiled"
+		shipped, _ := data.Reports.ReadFile(name)
+		packed["data/"+name] = [2][]byte{must.Get(kernel.ReadTable([]byte(ofReferences), sm))(t), shipped}
+	}
+	for name, tables := range packed {
 		if *update {
 			must.Do(t, os.WriteFile(name, tables[0], 0o644))
 		} else if !bytes.Equal(tables[0], tables[1]) {

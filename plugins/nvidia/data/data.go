@@ -74,6 +74,12 @@ var (
 	TritonH200Timings []byte
 )
 
+// Reports has a compiler's report, as kernel.Table, on the kernels that the references choose among (8 warps, 2 stages)
+// for the architectures without times of single kernels.
+//
+//go:embed packed/triton-sm*.compiled
+var Reports embed.FS
+
 //go:embed packed/h200-triton.compiled
 var tritonH200PackedCompiled []byte
 

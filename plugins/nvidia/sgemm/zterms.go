@@ -139,17 +139,18 @@ type kernelTerms struct {
 	part1         float64 // num_sms * ctas_per_sm
 	part2         float64 // when(0 < group_m, group_m, 1)
 	tileBytes     float64 // tile_bytes
-	part3         float64 // pow(load_issue_step, 4) + pow(shared_wavefronts, 4)
-	part4         float64 // pow(fma_step + tensor_step, 4)
-	part5         float64 // pow(issue_step, 4)
+	part3         float64 // tile_bytes / 128
+	part4         float64 // pow(load_issue_step, 4) + pow(shared_wavefronts, 4)
+	part5         float64 // pow(fma_step + tensor_step, 4)
+	part6         float64 // pow(issue_step, 4)
 	barrierStep   float64 // barrier_step
-	part6         float64 // max(ahead, 1)
-	part7         float64 // global_instructions * (32 / load_store_units)
-	part8         float64 // fmas / num_warps * warp_fma_cycles
-	part9         float64 // ctas_per_sm - 1
-	part10        float64 // 4 + operand_bytes
-	part11        float64 // l2_latency_cycles + block_m * block_n * 4 / sm_l2_rate
-	part12        float64 // when(0 < multiplications, 1 / (tensor_rate * num_sms), 1 / (2 * fma_lanes * num_sms))
+	part7         float64 // max(ahead, 1)
+	part8         float64 // global_instructions * (32 / load_store_units)
+	part9         float64 // fmas / num_warps * warp_fma_cycles
+	part10        float64 // ctas_per_sm - 1
+	part11        float64 // 4 + operand_bytes
+	part12        float64 // l2_latency_cycles + block_m * block_n * 4 / sm_l2_rate
+	part13        float64 // when(0 < multiplications, 1 / (tensor_rate * num_sms), 1 / (2 * fma_lanes * num_sms))
 	loadIssueStep float64 // load_issue_step
 	fmaStep       float64 // fma_step
 	tensorStep    float64 // tensor_step
@@ -190,26 +191,27 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.part2 = x2
 	k.tileBytes = tileBytes
 	k.loadIssueStep = loadIssueStep
+	k.part3 = tileBytes / 128
 	k.fmaStep = fmaStep
 	k.tensorStep = tensorStep
 	k.issueStep = issueStep
-	k.part3 = fourth(loadIssueStep) + fourth(in.sharedWavefronts)
-	k.part4 = fourth(fmaStep + tensorStep)
-	k.part5 = fourth(issueStep)
+	k.part4 = fourth(loadIssueStep) + fourth(in.sharedWavefronts)
+	k.part5 = fourth(fmaStep + tensorStep)
+	k.part6 = fourth(issueStep)
 	k.barrierStep = barrierStep
-	k.part6 = max(in.ahead, 1)
-	k.part7 = float64(in.globalInstructions * d.part4)
-	k.part8 = float64(in.fmas / in.numWarps * d.warpFmaCycles)
-	k.part9 = ctasPerSm - 1
-	k.part10 = 4 + in.operandBytes
-	k.part11 = d.l2LatencyCycles + float64(in.blockM*in.blockN)*4/d.smL2Rate
+	k.part7 = max(in.ahead, 1)
+	k.part8 = float64(in.globalInstructions * d.part4)
+	k.part9 = float64(in.fmas / in.numWarps * d.warpFmaCycles)
+	k.part10 = ctasPerSm - 1
+	k.part11 = 4 + in.operandBytes
+	k.part12 = d.l2LatencyCycles + float64(in.blockM*in.blockN)*4/d.smL2Rate
 	var x3 float64
 	if in.multiplications > 0 {
 		x3 = d.part8
 	} else {
 		x3 = d.part9
 	}
-	k.part12 = x3
+	k.part13 = x3
 }
 
 // timing holds the values of a stage.
@@ -240,31 +242,32 @@ func (t *timing) compute(d *device, p *problem, k *kernelTerms) {
 	missB := 1 - min(1, d.part2/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*p.k*k.operandBytes))
 	dramBytes := float64(p.part1 * k.operandBytes * (float64(p.m*(1+float64((sweeps-1)*missA))) + float64(p.n*(1+float64((rowGroups-1)*missB)))))
 	dramShare := min(1, dramBytes/(ctas*steps*k.tileBytes))
+	l1Step := t.l1Passes + k.part3
 	x2 := float64(active * k.tileBytes)
 	l2Step := x2 / d.l2PerfRatio
 	dramStep := x2 * dramShare / d.dramPerfRatio
-	busy := k.part3 + fourth(t.l1Passes) + k.part4 + k.part5 + fourth(l2Step) + fourth(dramStep)
+	busy := k.part4 + fourth(l1Step) + k.part5 + k.part6 + fourth(l2Step) + fourth(dramStep)
 	throughputStep := math.Sqrt(math.Sqrt(busy))
 	x3 := 1 / max(1, waves)
 	dramWaits := x3 + float64((1-x3)*dramShare)
 	loadLatency := d.l2LatencyCycles + float64(dramWaits*d.part6)
 	var exposedStep float64
 	if k.ahead > 0 {
-		exposedStep = max(0, loadLatency/k.part6-throughputStep)
+		exposedStep = max(0, loadLatency/k.part7-throughputStep)
 	} else {
 		var x4 float64
 		if k.barriers > 0 {
-			x4 = k.part7
+			x4 = k.part8
 		} else {
 			x4 = throughputStep
 		}
 		exposedStep = max(0, loadLatency-x4)
 	}
-	aloneStep := max(0, k.part8-throughputStep)
+	aloneStep := max(0, k.part9-throughputStep)
 	waitStep := exposedStep + aloneStep + k.barrierStep
 	var fullWait float64
 	if fullWaves > 0 {
-		x5 := float64(k.part9 * throughputStep)
+		x5 := float64(k.part10 * throughputStep)
 		x6 := float64(waitStep * waitStep)
 		fullWait = math.Sqrt(float64(x5*x5)+x6) - x5
 	}
@@ -285,7 +288,7 @@ func (t *timing) compute(d *device, p *problem, k *kernelTerms) {
 	waitingStep := (float64(fullWaves*fullWait) + tailWait) / ctasOfSm
 	var conversion float64
 	if k.converts > 0 {
-		conversion = d.part7 + p.part3*k.part10/d.dramPerfRatio
+		conversion = d.part7 + p.part3*k.part11/d.dramPerfRatio
 	}
 	var x9 float64
 	if tailCtas > 0 {
@@ -300,11 +303,11 @@ func (t *timing) compute(d *device, p *problem, k *kernelTerms) {
 	}
 	var reduction float64
 	if k.splitK > 1 {
-		reduction = d.handoverCycles + float64(math.Ceil(tiles/d.numSms)*k.splitK*k.part11) + 2*max(0, partialBytes-d.part2)/d.dramPerfRatio
+		reduction = d.handoverCycles + float64(math.Ceil(tiles/d.numSms)*k.splitK*k.part12) + 2*max(0, partialBytes-d.part2)/d.dramPerfRatio
 	}
 	dramTotal := dramBytes + p.part2
 	dramFloor := dramTotal / d.dramPerfRatio
-	computeFloor := float64(p.part4 * k.part12)
+	computeFloor := float64(p.part4 * k.part13)
 	x10 := fill + loop + output + reduction
 	limits := max(max(x10, dramFloor), computeFloor) - x10
 	total := d.launch + conversion + fill + loop + output + reduction + limits
@@ -346,28 +349,29 @@ func columns(dst []float64, in *inputs, d *device, p *problem, k *kernelTerms, t
 	dramTotal := dramBytes + p.part2
 	intensityDram := p.part4 / dramTotal
 	intensityLimit := 2 * p.m * p.n * p.k / (float64(k.operandBytes*(float64(p.m*p.k)+float64(p.k*p.n))) + float64(p.outputBytes*p.m*p.n))
-	busy := k.part3 + fourth(t.l1Passes) + k.part4 + k.part5 + fourth(t.l2Step) + fourth(t.dramStep)
+	l1Step := t.l1Passes + k.part3
+	busy := k.part4 + fourth(l1Step) + k.part5 + k.part6 + fourth(t.l2Step) + fourth(t.dramStep)
 	throughputStep := math.Sqrt(math.Sqrt(busy))
 	x5 := 1 / max(1, waves)
 	dramWaits := x5 + float64((1-x5)*dramShare)
 	loadLatency := d.l2LatencyCycles + float64(dramWaits*d.part6)
 	var exposedStep float64
 	if k.ahead > 0 {
-		exposedStep = max(0, loadLatency/k.part6-throughputStep)
+		exposedStep = max(0, loadLatency/k.part7-throughputStep)
 	} else {
 		var x6 float64
 		if k.barriers > 0 {
-			x6 = k.part7
+			x6 = k.part8
 		} else {
 			x6 = throughputStep
 		}
 		exposedStep = max(0, loadLatency-x6)
 	}
-	aloneStep := max(0, k.part8-throughputStep)
+	aloneStep := max(0, k.part9-throughputStep)
 	waitStep := exposedStep + aloneStep + k.barrierStep
 	var fullWait float64
 	if fullWaves > 0 {
-		x7 := float64(k.part9 * throughputStep)
+		x7 := float64(k.part10 * throughputStep)
 		x8 := float64(waitStep * waitStep)
 		fullWait = math.Sqrt(float64(x7*x7)+x8) - x7
 	}
@@ -387,7 +391,7 @@ func columns(dst []float64, in *inputs, d *device, p *problem, k *kernelTerms, t
 	}
 	var conversion float64
 	if k.converts > 0 {
-		conversion = d.part7 + p.part3*k.part10/d.dramPerfRatio
+		conversion = d.part7 + p.part3*k.part11/d.dramPerfRatio
 	}
 	var x11 float64
 	if tailCtas > 0 {
@@ -402,10 +406,10 @@ func columns(dst []float64, in *inputs, d *device, p *problem, k *kernelTerms, t
 	}
 	var reduction float64
 	if k.splitK > 1 {
-		reduction = d.handoverCycles + float64(math.Ceil(tiles/d.numSms)*k.splitK*k.part11) + 2*max(0, partialBytes-d.part2)/d.dramPerfRatio
+		reduction = d.handoverCycles + float64(math.Ceil(tiles/d.numSms)*k.splitK*k.part12) + 2*max(0, partialBytes-d.part2)/d.dramPerfRatio
 	}
 	dramFloor := dramTotal / d.dramPerfRatio
-	computeFloor := float64(p.part4 * k.part12)
+	computeFloor := float64(p.part4 * k.part13)
 	x12 := fill + loop + output + reduction
 	limits := max(max(x12, dramFloor), computeFloor) - x12
 	dst[0] = threads
@@ -451,7 +455,7 @@ func columns(dst []float64, in *inputs, d *device, p *problem, k *kernelTerms, t
 	dst[40] = intensityLimit
 	dst[41] = k.loadIssueStep
 	dst[42] = in.sharedWavefronts
-	dst[43] = t.l1Passes
+	dst[43] = l1Step
 	dst[44] = k.fmaStep
 	dst[45] = k.tensorStep
 	dst[46] = k.issueStep

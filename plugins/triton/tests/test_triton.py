@@ -419,5 +419,16 @@ class State(unittest.TestCase):
         self.assertEqual(reasons(0x4 | 0x1000), ["sw_power_cap", "0x1000"])
 
 
+@unittest.skipUnless(HAS_TRITON, "needs triton")
+class Table(unittest.TestCase):
+    def test_rows_are_the_shipped_ones(self):
+        from origami_triton import table
+
+        folder = pathlib.Path(__file__).parents[2] / "nvidia" / "data" / "compiled"
+        shipped = (folder / "triton.csv").read_text().splitlines()
+        self.assertEqual(shipped[0], table.COLUMNS)
+        for job in ((89, "", 256, 256, 16, 2, 8, 1), (80, "", 64, 64, 64, 3, 4, 1), (89, "", 256, 256, 64, 3, 8, 1)):
+            self.assertIn(",".join(map(str, table.row(job))), shipped)
+
 if __name__ == "__main__":
     unittest.main()

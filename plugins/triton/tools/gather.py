@@ -1,11 +1,9 @@
 """Compiles the kernels of plugins/triton without a GPU, and writes what Triton and ptxas make of them.
 
     pip install triton==3.6.0
-    python gather.py resources TARGET [trans_a|trans_b] < configurations   # rows of compiled/triton.csv in plugins/nvidia/data
     python gather.py types > ../../nvidia/kernel/triton/testdata/types.csv
     python gather.py loops [triton_persistent] < configurations            # the K loop in SASS, for sm_90
 
-resources  a configuration is a line bm,bn,bk,stages,warps,even_k
 types      every type, layout and alignment: `async` lists the asynchronous copies of the whole kernel by width, as 8x16:
            eight of 16 bytes, and `loads` the loads that are not. A copy of a K step is there once per stage: in front of the
            loop, and inside
@@ -38,9 +36,6 @@ from origami_gemm_plugin import Config, Problem  # noqa: E402
 from origami_triton import kernel  # noqa: E402
 
 OUT = csv.writer(sys.stdout, lineterminator="\n")
-# The shared memory that a CTA may use. Source: CUDA C++ Programming Guide, table "Technical Specifications per Compute
-# Capability".
-SHARED = {80: 163 << 10, 86: 99 << 10, 89: 99 << 10, 90: 227 << 10, 100: 227 << 10, 103: 227 << 10}
 MATRIX = re.compile("HGMMA|QGMMA|IGMMA|HMMA|IMMA|QMMA")
 
 
@@ -53,23 +48,11 @@ def compiled(problem, target, blocks, family=kernel.FAMILY, even_k=None):
         constants[function.arg_names.index("EVEN_K"),] = even_k
     built = triton.compile(ASTSource(function, signature, constants, attributes), target=GPUTarget("cuda", target, 32),
                            options={"num_warps": warps, "num_stages": stages})
-    return built, *cubin.resources(built.asm["cubin"], built.metadata.name)
+    return built, *cubin.resources(built.asm["cubin"], built.metadata.name)[:2]
 
 
 def problem(dtype="fp16", trans_a=0, trans_b=0, **more):
     return Problem(4096, 4096, 4096, dtype=dtype, a_major="m" if trans_a else "k", b_major="k" if trans_b else "n", **more)
-
-
-def resources(target, layout=""):
-    trans_a, trans_b = int(layout == "trans_a"), int(layout == "trans_b")
-    for line in sys.stdin:
-        *blocks, even_k = (int(v) for v in line.split(","))
-        built, registers, stack = compiled(problem("fp16", trans_a, trans_b), int(target), blocks, even_k=bool(even_k))
-        status = "ok" if built.metadata.shared <= SHARED[int(target)] else "OutOfResources"
-        # The driver rounds the local memory of a thread up to eight bytes; n_spills counts words of it.
-        OUT.writerow([target, *blocks, 8, even_k, registers, (stack + 7) // 8 * 2, built.metadata.shared, status, trans_a,
-                      trans_b])
-        sys.stdout.flush()
 
 
 TARGETS = (90, 80, 100, 103)
@@ -169,4 +152,4 @@ def loops(family=kernel.FAMILY):
 
 
 if __name__ == "__main__":
-    {"resources": resources, "types": types, "loops": loops}[sys.argv[1]](*sys.argv[2:])
+    {"types": types, "loops": loops}[sys.argv[1]](*sys.argv[2:])

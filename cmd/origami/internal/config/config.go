@@ -112,7 +112,8 @@ func (s *Settings) All() []Setting {
 			"what predicted times are of, as `TIMING`: " + strings.Join(timing.Names(), ", ") + " (default model)",
 			nil, detail, &s.Timing},
 		{"compiled", "compiled",
-			"`FILE` (also .gz) of what the compiler reports about each kernel, instead of the model's file",
+			"`FILE` (also .gz) of what the compiler reports about each kernel, instead of the model's file; " +
+				"origami-plugin-triton table ARCH writes it",
 			nil, detail, &s.CompiledFile},
 		{"characterization", "characterization",
 			"`FILE` (also .gz) of a timing pass over the kernels, instead of the model's file",

@@ -1,6 +1,6 @@
 """Times PyTorch's matrix multiplications (cuBLAS) of random problems under three conditions of the caches.
 
-usage: cublas.py OUT.csv SECONDS [SEED]
+usage: cublas.py OUT.csv SECONDS [SEED [TYPE,...]]
 """
 import csv
 import random
@@ -14,8 +14,10 @@ MOST_COPIES = 64
 LAYERS = 6
 
 INPUT = {'bf16': torch.bfloat16, 'fp16': torch.float16, 'fp32': torch.float32, 'tf32': torch.float32,
-         'fp8': torch.float8_e4m3fn, 'int8': torch.int8}
-OUTPUT_BYTES = {'bf16': 2, 'fp16': 2, 'fp32': 4, 'tf32': 4, 'fp8': 2, 'int8': 4}
+         'fp8': torch.float8_e4m3fn, 'int8': torch.int8,
+         'fp64': torch.float64, 'complex64': torch.complex64, 'complex128': torch.complex128}
+OUTPUT_BYTES = {'bf16': 2, 'fp16': 2, 'fp32': 4, 'tf32': 4, 'fp8': 2, 'int8': 4,
+                'fp64': 8, 'complex64': 8, 'complex128': 16}
 IN_TURN = ['bf16', 'fp8', 'bf16', 'tf32', 'fp16', 'bf16', 'int8', 'fp8', 'fp32']
 COLUMNS = ['dtype', 'm', 'n', 'k', 'trans_b', 'l2', 'time_us', 'time_us_min', 'time_us_max', 'copies', 'error']
 
@@ -79,6 +81,8 @@ def timed(calls, seconds=0.004):
 
 def error(result, a, b):
     """The largest error of 64 rows, relative to their largest result."""
+    if result.dtype in (torch.float64, torch.complex64, torch.complex128):
+        result, a, b = result.to(torch.complex128), a.to(torch.complex128), b.to(torch.complex128)
     want = a[:64] @ b
     return ((result[:64] - want).abs().max() / (want.abs().max() + 1e-9)).item()
 
@@ -94,8 +98,8 @@ def measure(dtype, m, n, k, trans_b, one):
     b = [matrix(n, k, dtype) if trans_b else matrix(k, n, dtype) for _ in range(max(copies, LAYERS))]
     off = -1
     if 2 * m * n * k < 4e11:
-        off = error(multiply(dtype, a[0], b[0], trans_b, one).float(), a[0].float(),
-                    (b[0].t() if trans_b else b[0]).float())
+        wide = (lambda x: x) if dtype.startswith(('fp64', 'complex')) else torch.Tensor.float
+        off = error(wide(multiply(dtype, a[0], b[0], trans_b, one)), wide(a[0]), wide(b[0].t() if trans_b else b[0]))
 
     def call(i, j):
         return lambda: multiply(dtype, a[i], b[j], trans_b, one)
@@ -107,6 +111,7 @@ def measure(dtype, m, n, k, trans_b, one):
 
 def main():
     out, seconds, seed = sys.argv[1], float(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 20261122
+    in_turn = sys.argv[4].split(',') if len(sys.argv) > 4 else IN_TURN
     torch.manual_seed(0)
     rnd, start, done = random.Random(seed), time.time(), 0
     one = torch.ones((), device='cuda')
@@ -114,13 +119,13 @@ def main():
         rows = csv.writer(file)
         rows.writerow(COLUMNS)
         while time.time() - start < seconds:
-            dtype = IN_TURN[done % len(IN_TURN)]
+            dtype = in_turn[done % len(in_turn)]
             done += 1
             m, n, k = random_shape(rnd)
             trans_b = 1 if dtype in ('fp8', 'int8') or rnd.random() < 0.7 else 0
             if dtype == 'int8' and m <= 16:
                 m += 16  # what torch._int_mm takes
-            if dtype == 'fp32' and 2 * m * n * k > 4e11:
+            if dtype in ('fp32', 'fp64', 'complex64', 'complex128') and 2 * m * n * k > (1e11 if 'complex' in dtype else 4e11):
                 continue
             try:
                 for l2, times, copies, off in measure(dtype, m, n, k, trans_b, one):

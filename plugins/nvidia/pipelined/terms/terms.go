@@ -151,7 +151,8 @@ var stepTerms = []model.Term{
 	row("handover", one, "when(split_k > 1, when(reduce_launches > 0, 0, 1), 0)",
 		"1 if the CTAs of a tile hand their sums to the one that arrives last"),
 	row("issue_step", cycles, "(family_slots * num_warps + fma_loads) / schedulers",
-		"issue slots of the loop besides copies and what multiplies"),
+		"issue slots of the loop besides copies and what multiplies: one instruction per cycle and scheduler, never two "+
+			"(experiments/issue-on-h200: FFMA and LOP3 in turn 0.92)"),
 	row("tile_lines", one, `when(trans_a > 0, `+linesOf("k", "m")+`, `+linesOf("m", "k")+`)
 			+ when(trans_b > 0, `+linesOf("n", "k")+`, `+linesOf("k", "n")+`)`,
 		"cache lines that the operands touch"),
@@ -219,7 +220,8 @@ var gridTerms = []model.Term{
 		"rows of output tiles of all groups; 0 without groups"),
 	row("grid_m", one, `when(group_tiles > 0, group_tiles / batch,
 			cdiv(cdiv(m, block_m), sharers) * sharers)`,
-		"rows of output tiles; with groups, on average").As(arch.CommonTilesM),
+		"rows of output tiles; with groups, on average. A tile across the edge of C takes as long as a whole one: stores are "+
+			"predicated, and no branch depends on the lane (experiments/issue-on-h200: 0.99 to 1.03)").As(arch.CommonTilesM),
 	row("grid_n", one, "cdiv(cdiv(n, block_n), sharers_a) * sharers_a", "columns of output tiles").As(arch.CommonTilesN),
 	row("ctas", one, "when(group_tiles > 0, group_tiles, grid_m * batch) * grid_n * split_k", "CTAs of the launch"),
 	row("shared_a", bytes, "m / grid_m / sharers_a * block_k * element_bytes",

@@ -69,7 +69,9 @@ var kernelTerms = []model.Term{
 var gridTerms = []model.Term{
 	row("grid_m", one, "cdiv(m, block_m)", "rows of output tiles").As(arch.CommonTilesM),
 	row("grid_n", one, "cdiv(n, block_n)", "columns of output tiles").As(arch.CommonTilesN),
-	row("tiles", one, "grid_m * grid_n * batch", "output tiles"),
+	row("tiles", one, "grid_m * grid_n * batch",
+		"output tiles. One across the edge of C takes as long as a whole one: stores are predicated, and no branch depends on "+
+			"the lane (experiments/issue-on-h200: 0.99 to 1.03)"),
 	row("ctas", one, "tiles * split_k", "CTAs of the launch"),
 	row("steps", one, "cdiv(cdiv(k, block_k), split_k)", "K steps of a CTA"),
 	row("waves", one, "ctas / (num_sms * ctas_per_sm)", "CTAs of the launch ÷ CTAs that fit on the device").
@@ -110,13 +112,15 @@ var resourceTerms = []model.Term{
 		+ wide_instructions * (wide_slots - 1)) * (32 / load_store_units)`,
 		"issue of loads and stores: the lanes of a warp, load_store_units per cycle"),
 	row("shared_step", cycles, "shared_wavefronts", "shared memory: 32 banks of 4 B per cycle"),
-	row("l1_step", cycles, "l1_passes", "L1: a pass of a load from global memory per cycle"),
+	row("l1_step", cycles, "l1_passes + tile_bytes / 128",
+		"L1: a pass of a load from global memory per cycle, and one of 128 B for lines that come from the L2"),
 	row("fma_step", cycles, "fmas * 32 / fma_lanes / fma_share", "FMA instructions"),
 	row("tensor_step", cycles, "multiplications * (2 * 16 * 16 * 16) / (tensor_rate * mma_sync_share)", "tensor cores").
 		As(arch.CommonComputeStep),
 	row("issue_step", cycles, `(fmas + global_instructions * (1 + when(barriers > 0, copy_slots, 1))
 		+ async_copies * async_slots + shared_instructions + loop_slots * num_warps) / schedulers`,
-		"issue of all instructions of warps; a load of an operand that is not copied has an addition for its address"),
+		"issue of all instructions of warps, one per cycle and scheduler, never two (experiments/issue-on-h200: FFMA and LOP3 "+
+			"in turn 0.92); a load of an operand that is not copied has an addition for its address"),
 	row("l2_step", cycles, "active * tile_bytes / l2_perf_ratio", "one CTA's operands through the L2").
 		As(arch.CommonL2Step),
 	row("dram_step", cycles, "active * tile_bytes * dram_share / dram_perf_ratio", "one CTA's share of DRAM").

@@ -44,17 +44,12 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// Times of another timing are another harness's: they count for little, and narrow nothing. Two sources of one timing
-// that contradict each other count for less than one.
+// Times of another timing say nothing. Two sources of one timing that contradict each other count for less than one.
 func TestHarness(t *testing.T) {
-	many := append(around(0.2), append(around(0.2), around(0.2)...)...)
-	a, b := series("a", "layers", many...), series("b", "layers", around(-0.2)...)
-	alone, other := at(1000, 1000, 1000, "layers", a), at(1000, 1000, 1000, "events", a)
-	if other.Residual <= 0 || other.Residual > 0.04 || other.Spread != 0 {
+	a, b := series("a", "layers", around(0.2)...), series("b", "layers", around(-0.2)...)
+	alone := at(1000, 1000, 1000, "layers", a)
+	if other := at(1000, 1000, 1000, "events", a); other != (residual.Found{}) {
 		t.Errorf("another timing: %+v", other)
-	}
-	if few := at(1000, 1000, 1000, "events", b); few != (residual.Found{}) {
-		t.Errorf("few times of another timing: %+v", few)
 	}
 	if both := at(1000, 1000, 1000, "layers", a, b); math.Abs(both.Residual) > 0.02 ||
 		both.Spread > 0 && both.Spread <= alone.Spread {

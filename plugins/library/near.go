@@ -15,6 +15,8 @@ type nearTimes struct {
 	pools   map[string]*nearby.Pool // by nearby.TypesOf
 	layouts map[arch.Layout]string  // nearby.LayoutOf
 	problem residual.Problem        // its options
+	// sisters are the types with the times of a sister: an interval does not narrow.
+	sisters map[string]bool
 	// apart are the types whose times of an early release are apart: an interval that holds times of both does not narrow.
 	apart map[string]bool
 }
@@ -22,13 +24,14 @@ type nearTimes struct {
 // nearTimes finds the times of the device. It is nil without any.
 func (m *Model) nearTimes() *nearTimes {
 	d := &m.Description
-	pools := nearby.Of(d.ID(), m.options.scheme, m.options.release)
-	if len(pools) == 0 || m.options.nearby == NoNearby {
+	if m.options.nearby == NoNearby {
 		return nil
 	}
-	n := &nearTimes{pools: map[string]*nearby.Pool{}, layouts: map[arch.Layout]string{}}
-	for _, p := range pools {
-		n.pools[p.Types] = p
+	n := &nearTimes{pools: map[string]*nearby.Pool{}, layouts: map[arch.Layout]string{}, sisters: map[string]bool{}}
+	n.problem.Timing = string(m.options.timing)
+	n.choose(d.ID(), m.Board(), nearby.Of(d.Arch+"@", m.options.scheme, m.options.release))
+	if len(n.pools) == 0 {
+		return nil
 	}
 	for _, t := range m.types() {
 		for _, a := range []gemm.Major{gemm.MajorM, gemm.MajorK} {
@@ -38,7 +41,7 @@ func (m *Model) nearTimes() *nearTimes {
 			}
 		}
 	}
-	n.problem.Timing, n.apart = string(m.options.timing), map[string]bool{}
+	n.apart = map[string]bool{}
 	if m.options.release == checked.AnyRelease {
 		for _, p := range nearby.Of(d.ID(), m.options.scheme, checked.Early) {
 			n.apart[p.Types] = slices.ContainsFunc(p.Series, func(s *residual.Series) bool {
@@ -51,6 +54,35 @@ func (m *Model) nearTimes() *nearTimes {
 		n.problem.Within = 1.25
 	}
 	return n
+}
+
+// Board is what the card has.
+func (m *Model) Board() nearby.Board {
+	d := &m.Description
+	return nearby.Board{Units: float64(d.Units), DRAM: float64(arch.LevelOf(m.Memory, arch.BoundDRAM).DataSheet)}
+}
+
+// choose takes the times of the device. Of types of which it lacks times in the timing, those of its sister join them,
+// in full, so that cards of one die keep their order.
+func (n *nearTimes) choose(device string, card nearby.Board, pools []*nearby.Pool) {
+	sisters := map[string][]*nearby.Pool{}
+	for _, p := range pools {
+		if p.Device == device {
+			n.pools[p.Types] = p
+		} else {
+			sisters[p.Types] = append(sisters[p.Types], p)
+		}
+	}
+	for types, list := range sisters {
+		own, sister := n.pools[types], nearby.Sister(list, card, n.problem.Timing)
+		switch {
+		case sister == nil || own != nil && own.Has(n.problem.Timing):
+		case own == nil:
+			n.pools[types], n.sisters[types] = sister, true
+		default:
+			n.pools[types], n.sisters[types] = own.Beside(sister), true
+		}
+	}
 }
 
 // of is what the times say of a problem. All are of one product, no batch or group.
@@ -66,7 +98,7 @@ func (n *nearTimes) of(p *gemm.Problem) residual.Found {
 	q := n.problem
 	q.M, q.N, q.K, q.Layout = p.M, p.N, p.K, n.layouts[arch.LayoutOf(p)]
 	found := residual.At(pool.Rows(), &q)
-	if n.apart[types] {
+	if n.apart[types] || n.sisters[types] {
 		found.Spread = 0
 	}
 	return found

@@ -116,9 +116,11 @@ type Problem struct {
 type Found struct {
 	// Residual is log(measured ÷ predicted), and Spread its standard deviation, 0 if the times say too little of it.
 	Residual, Spread float64
-	// Times is how many count, and Nearest the Euclidean distance of the nearest in logarithms of M, N and K.
+	// Times is how many count, Nearest the Euclidean distance of the nearest in logarithms of M, N and K, and Series its
+	// series.
 	Times   int
 	Nearest float64
+	Series  *Series
 }
 
 // hit is a time near a problem.
@@ -169,7 +171,7 @@ func At(all []*Series, p *Problem) Found {
 	if len(hits) == 0 {
 		return Found{}
 	}
-	found := Found{Times: len(hits), Nearest: hits[0].distance}
+	found := Found{Times: len(hits), Nearest: hits[0].distance, Series: hits[0].series}
 	asked := oneSource
 	if several {
 		asked = oneOfSources

@@ -58,6 +58,9 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 	m.Description.Uncertainty = checked.Of(m.Description.ID(), m.Description.Vendor, Name, o.scheme, o.release,
 		string(o.timing))
 	if m.near = m.nearTimes(); m.near != nil {
+		d := &m.Description
+		at := slices.IndexFunc(d.Terms, func(t arch.Term) bool { return t.Common == arch.CommonNearSet })
+		d.Terms[at].Source = m.near.source
 		m.Description.Monotone = []arch.Dim{arch.DimNone} // measured times are not
 	}
 	return m, nil
@@ -158,6 +161,10 @@ func (e *evaluation) Problem(p gemm.Problem) {
 	}
 	e.near = e.model.near.of(&p)
 	e.q.nearTimes, e.q.nearDistance = float64(e.near.Times), e.near.Nearest
+	e.q.nearSet = 0
+	if e.near.Times > 0 {
+		e.q.nearSet = e.model.near.sets[e.near.Series]
+	}
 	e.q.nearResidual, e.q.nearSpread = e.near.Residual, e.near.Spread
 	e.q.compute(&e.model.device)
 }

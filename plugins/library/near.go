@@ -1,7 +1,9 @@
 package library
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -15,6 +17,9 @@ type nearTimes struct {
 	pools   map[string]*nearby.Pool // by nearby.TypesOf
 	layouts map[arch.Layout]string  // nearby.LayoutOf
 	problem residual.Problem        // its options
+	// sets number the series of the timing, which source names.
+	sets   map[*residual.Series]float64
+	source string
 	// sisters are the types with the times of a sister: an interval does not narrow.
 	sisters map[string]bool
 	// apart are the types whose times of an early release are apart: an interval that holds times of both does not narrow.
@@ -65,24 +70,34 @@ func (m *Model) Board() nearby.Board {
 // choose takes the times of the device. Of types of which it lacks times in the timing, those of its sister join them,
 // in full, so that cards of one die keep their order.
 func (n *nearTimes) choose(device string, card nearby.Board, pools []*nearby.Pool) {
-	sisters := map[string][]*nearby.Pool{}
+	sisters, used := map[string][]*nearby.Pool{}, map[*nearby.Pool]bool{}
 	for _, p := range pools {
 		if p.Device == device {
-			n.pools[p.Types] = p
+			n.pools[p.Types], used[p] = p, true
 		} else {
 			sisters[p.Types] = append(sisters[p.Types], p)
 		}
 	}
 	for types, list := range sisters {
 		own, sister := n.pools[types], nearby.Sister(list, card, n.problem.Timing)
-		switch {
-		case sister == nil || own != nil && own.Has(n.problem.Timing):
-		case own == nil:
-			n.pools[types], n.sisters[types] = sister, true
-		default:
-			n.pools[types], n.sisters[types] = own.Beside(sister), true
+		if sister == nil || own != nil && own.Has(n.problem.Timing) {
+			continue
+		}
+		if n.pools[types], n.sisters[types], used[sister] = sister, true, true; own != nil {
+			n.pools[types] = own.Beside(sister)
 		}
 	}
+	n.sets = map[*residual.Series]float64{}
+	var names []string
+	for _, p := range pools {
+		for _, s := range p.Series {
+			if used[p] && s.Timing == n.problem.Timing {
+				n.sets[s] = float64(len(names) + 1)
+				names = append(names, fmt.Sprintf("%d: %s on %s, %d times of %s", len(names)+1, s.Source, p.Device, s.Times, s.Layout))
+			}
+		}
+	}
+	n.source = strings.Join(names, "; ")
 }
 
 // of is what the times say of a problem. All are of one product, no batch or group.

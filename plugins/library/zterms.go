@@ -197,6 +197,7 @@ type problem struct {
 	halvings         float64 // halvings, set by hand
 	crossings        float64 // crossings, set by hand
 	nearTimes        float64 // near_times, set by hand
+	nearSet          float64 // near_set, set by hand
 	nearDistance     float64 // near_distance, set by hand
 	nearResidual     float64 // near_residual, set by hand
 	nearSpread       float64 // near_spread, set by hand
@@ -791,11 +792,12 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	dst[63] = throttle
 	dst[64] = t.stopwatch
 	dst[65] = p.nearTimes
-	dst[66] = p.nearDistance
-	dst[67] = p.nearResidual
-	dst[68] = p.nearSpread
-	dst[69] = t.nearby
-	dst[70] = t.total
+	dst[66] = p.nearSet
+	dst[67] = p.nearDistance
+	dst[68] = p.nearResidual
+	dst[69] = p.nearSpread
+	dst[70] = t.nearby
+	dst[71] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -183,11 +183,14 @@ var totalTerms = []model.Term{
 		"what the power limit adds").Share(),
 	input("stopwatch", cycles, OfTiming, "what core/timing adds for the option timing to kernels back to back",
 		"what the stopwatch counts besides the kernel").Share(),
-	input("near_times", one, NearProblem, "up to 8 of the timing and 4 of others",
-		"published times of the device near the problem, in log M, log N and log K"),
-	input("near_distance", one, NearProblem, "Euclidean, 0 without a time", "of the nearest of them, in these logarithms"),
+	input("near_times", one, NearProblem, "up to 8 of the timing",
+		"published times near the problem, in log M, log N and log K").As(arch.CommonNearTimes),
+	input("near_set", one, NearProblem, "its number in the source", "the published times that the nearest of them is of").
+		As(arch.CommonNearSet),
+	input("near_distance", one, NearProblem, "Euclidean, 0 without a time", "of the nearest of them, in these logarithms").
+		As(arch.CommonNearDistance),
 	input("near_residual", one, NearProblem, "of package core/residual",
-		"log(measured ÷ predicted) that the times near the problem show"),
+		"log(measured ÷ predicted) that the times near the problem show").As(arch.CommonNearResidual),
 	input("near_spread", one, NearProblem, "of package core/residual",
 		"standard deviation of what is left of it; 0 if the times say less than the model's own error"),
 	input("nearby", cycles, Nearby, "max((busy + throttle + stopwatch) * (exp(near_residual) - 1), "+

@@ -84,7 +84,7 @@ func New(a arch.Architecture) *Device {
 // and the fourth root of a sum of fourth powers: of the transfers, and of the rest, which stays. To its base, Events
 // adds Launch and the eviction of as many dirty lines as the kernel brings bytes, up to the caches; Alone adds Launch;
 // Host adds Call to Events; Sustained adds what the power exceeds its limit by, less of it for a kernel that is long
-// enough to be limited in any timing.
+// enough to be limited in any timing. Events is no less than Launch and Cold: its operands come from DRAM.
 //
 // A time that is shorter than the transfers of its timing converts to the least time of the other. A model
 // without constants, or without levels of memory that say that they are L2 and DRAM, has one time for every timing.
@@ -212,7 +212,12 @@ func (w *work) in(to Timing, t unit.Seconds) unit.Seconds {
 		after, still := w.transfers(of)
 		first := unit.Seconds(still-cold) * w.First
 		if least := w.Launch + unit.Seconds(before); t <= least {
-			t = below(w.Launch+unit.Seconds(after)+first, t, least)
+			also := w.Launch + unit.Seconds(after) + first
+			there := below(also, t, least)
+			if also <= least { // fewer bytes from DRAM take no longer
+				there = min(there, t)
+			}
+			t = there
 		} else {
 			t = w.Launch + fourth(float64(t-w.Launch), -before, after) + first
 		}
@@ -231,14 +236,13 @@ func fourth(terms ...float64) unit.Seconds {
 
 // clocked converts from the base of a timing.
 func (w *work) clocked(t unit.Seconds, to Timing) unit.Seconds {
-	evicted := w.Launch + w.Evicted(w.a+w.b+w.c)
 	switch to {
 	case Events:
-		return t + evicted
+		return w.Launch + max(t+w.Evicted(w.a+w.b+w.c), w.in(Cold, t))
 	case Alone:
 		return t + w.Launch
 	case Host:
-		return t + evicted + w.Call
+		return w.clocked(t, Events) + w.Call
 	case Sustained:
 		if w.peak == 0 {
 			return t
@@ -266,11 +270,14 @@ func (w *work) model(t unit.Seconds, from Timing) unit.Seconds {
 	}
 	of := from.Base()
 	if of == Model {
-		least, extra := w.least(), w.clocked(0, from)
-		if t <= least+extra {
-			return below(least, t, least+extra)
+		least := w.least()
+		if shortest := w.clocked(least, from); t <= shortest {
+			return below(least, t, shortest)
 		}
-		return t - extra
+		if from == Host {
+			t -= w.Call
+		}
+		return min(t-w.Launch-w.Evicted(w.a+w.b+w.c), w.model(t-w.Launch, Cold))
 	}
 	before, cold := w.transfers(Model)
 	after, still := w.transfers(of)

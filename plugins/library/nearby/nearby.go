@@ -45,8 +45,8 @@ type Board struct{ Units, DRAM float64 }
 // than equal does not.
 const equal, atMost = 0.05, 0.15
 
-// least is how many times a harness has that is known well enough to speak for sisters.
-const least = 50
+// Least is how many times a harness has that is known well enough to speak for sisters.
+const Least = 50
 
 // Sister returns, of pools with the same types, that of the sister of a card which is most like it, among those with
 // enough times in a timing: a device of the same architecture. It is nil without one. On 26 series of devices that are
@@ -56,15 +56,15 @@ func Sister(pools []*Pool, card Board, timing string) (best *Pool) {
 	for _, p := range pools {
 		units, dram := math.Abs(math.Log(p.Board.Units/card.Units)), math.Abs(math.Log(p.Board.DRAM/card.DRAM))
 		is := min(units, dram) <= equal && units <= atMost
-		if is && units+dram < nearest && p.Has(timing) {
+		if is && units+dram < nearest && p.Has(timing, Least) {
 			best, nearest = p, units+dram
 		}
 	}
 	return best
 }
 
-// Has reports whether a pool has enough times in a timing to say something of it.
-func (p *Pool) Has(timing string) bool {
+// Has reports whether a pool has a series in a timing of at least so many times.
+func (p *Pool) Has(timing string, least int) bool {
 	return slices.ContainsFunc(p.Series, func(s *residual.Series) bool {
 		return s.Timing == timing && s.Times >= least
 	})
@@ -72,7 +72,7 @@ func (p *Pool) Has(timing string) bool {
 
 // Beside returns a pool with the times of another as well.
 func (p *Pool) Beside(other *Pool) *Pool {
-	both := &Pool{}
+	both := &Pool{Types: p.Types}
 	both.once.Do(func() { both.Series = slices.Concat(p.Rows(), other.Rows()) })
 	return both
 }

@@ -104,12 +104,13 @@ func (s *Series) Add(rows []Row) {
 type Problem struct {
 	M, N, K        int
 	Timing, Layout string
+	// Source is whose harness is asked about, empty for no particular one. Times of others count for less then.
+	Source string
 
 	// These leave times out, to score the others: WithoutSame the problem's own, Within all times with N and K both within
-	// this factor, and Source all times of this source.
+	// this factor.
 	WithoutSame bool
 	Within      float64
-	Source      string
 }
 
 // Found is what measured times say of a problem.
@@ -161,7 +162,7 @@ func At(all []*Series, p *Problem) Found {
 	m, n, k := log(p.M), log(p.N), log(p.K)
 	of, several := "", false
 	for _, s := range all {
-		if s.Source != p.Source && s.Timing == p.Timing {
+		if s.Timing == p.Timing {
 			several = several || of != "" && of != s.Source
 			of = s.Source
 			s.near(&to, p, m, n, k)
@@ -269,6 +270,13 @@ func (f *Found) solve(hits []hit, p *Problem, asked float64) {
 			}
 		}
 		with := asked
+		switch p.Source {
+		case "":
+		case a.series.Source:
+			with = 1
+		default:
+			with = otherSource
+		}
 		if a.series.Layout != p.Layout {
 			with *= otherLayout
 		}

@@ -55,10 +55,15 @@ func TestHarness(t *testing.T) {
 		both.Spread > 0 && both.Spread <= alone.Spread {
 		t.Errorf("two sources: %+v, one: %+v", both, alone)
 	}
-	without := residual.At([]*residual.Series{a, b}, &residual.Problem{M: 1000, N: 1000, K: 1000, Timing: "layers",
-		Layout: "fp16", Source: "b"})
-	if without != alone {
-		t.Errorf("without b: %+v, a alone: %+v", without, alone)
+	of := func(source string) residual.Found {
+		return residual.At([]*residual.Series{a, b}, &residual.Problem{M: 1000, N: 1000, K: 1000, Timing: "layers",
+			Layout: "fp16", Source: source})
+	}
+	if own := of("b"); own.Residual > -0.15 || own.Spread == 0 {
+		t.Errorf("of b: %+v", own)
+	}
+	if third := of("c"); math.Abs(third.Residual) > 0.02 || third.Spread > 0 {
+		t.Errorf("of a source without times: %+v", third)
 	}
 }
 

@@ -105,7 +105,7 @@ func (d *Device) Added(p *gemm.Problem, to Timing) unit.Seconds {
 	if d.Constants == (Constants{}) || d.DRAMRate <= 0 {
 		return 0
 	}
-	return d.workOf(p).clocked(0, to)
+	return d.workOf(p).added(to)
 }
 
 // Converter returns what converts the times of kernels for a problem. It is not safe for concurrent use.
@@ -234,13 +234,27 @@ func fourth(terms ...float64) unit.Seconds {
 	return unit.Seconds(math.Sqrt(math.Sqrt(max(sum, 0))))
 }
 
+// added is what a timing adds to its base, however long the kernel takes.
+func (w *work) added(to Timing) unit.Seconds {
+	switch to {
+	case Events:
+		return w.Launch + w.Evicted(w.a+w.b+w.c)
+	case Alone:
+		return w.Launch
+	case Host:
+		return w.added(Events) + w.Call
+	default:
+		return 0
+	}
+}
+
 // clocked converts from the base of a timing.
 func (w *work) clocked(t unit.Seconds, to Timing) unit.Seconds {
 	switch to {
 	case Events:
-		return w.Launch + max(t+w.Evicted(w.a+w.b+w.c), w.in(Cold, t))
+		return max(t+w.added(to), w.Launch+w.in(Cold, t))
 	case Alone:
-		return t + w.Launch
+		return t + w.added(to)
 	case Host:
 		return w.clocked(t, Events) + w.Call
 	case Sustained:
@@ -274,14 +288,15 @@ func (w *work) model(t unit.Seconds, from Timing) unit.Seconds {
 		if shortest := w.clocked(least, from); t <= shortest {
 			return below(least, t, shortest)
 		}
-		if from == Host {
-			t -= w.Call
+		plain := t - w.added(from)
+		if w.clocked(plain, from) > t*(1+1e-9) { // it is of Cold, behind the launch
+			plain = w.model(plain+w.Evicted(w.a+w.b+w.c), Cold)
 		}
-		return min(t-w.Launch-w.Evicted(w.a+w.b+w.c), w.model(t-w.Launch, Cold))
+		return plain
 	}
 	before, cold := w.transfers(Model)
 	after, still := w.transfers(of)
-	t -= w.clocked(0, from)
+	t -= w.added(from)
 	if least := w.Launch + unit.Seconds(after) + unit.Seconds(still-cold)*w.First; t <= least {
 		return below(w.Launch+unit.Seconds(before), t, least)
 	}

@@ -2,6 +2,8 @@ package ask
 
 import (
 	"context"
+	"math"
+	"strconv"
 	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -27,10 +29,44 @@ type Explanation struct {
 	Constants []Parameter `json:"constants"`
 	// the options of the plugin, by key
 	Options map[string]string `json:"options"`
+	// the measured times near the problem that correct the prediction
+	Near *Near `json:"near,omitempty"`
 	// by name, in the order in which the model computes them
 	Terms Fields `json:"terms" of:"ExplainedTerm"`
 	// cycles that a problem besides A·B adds to the total, by name
 	Besides Fields `json:"besides,omitempty" of:"Number"`
+}
+
+// Near is what measured times near a problem say of its prediction.
+type Near struct {
+	// the set of the nearest: source, device, how many times, types and layout
+	Source string `json:"source"`
+	// how many count
+	Times int `json:"times"`
+	// of the nearest: the root of the sum of the squares of what log M, log N and log K differ by
+	Distance Number `json:"distance"`
+	// by which they multiply the time, unless it is at the peaks of the data sheet
+	Factor Number `json:"factor"`
+}
+
+// Near returns what times near the problem say, nil without any.
+func (e *Explained) Near() *Near {
+	times, _ := e.common(&e.Entry, arch.CommonNearTimes)
+	set, _ := e.common(&e.Entry, arch.CommonNearSet)
+	distance, _ := e.common(&e.Entry, arch.CommonNearDistance)
+	off, _ := e.common(&e.Entry, arch.CommonNearResidual)
+	if times < 1 {
+		return nil
+	}
+	n := &Near{Times: int(times), Distance: Number(distance), Factor: Number(math.Exp(off))}
+	for _, t := range e.Arch.Terms {
+		for source := range strings.SplitSeq(t.Source, "; ") {
+			if name, is := strings.CutPrefix(source, strconv.Itoa(int(set))+": "); is && t.Common == arch.CommonNearSet {
+				n.Source = name
+			}
+		}
+	}
+	return n
 }
 
 // ExplainedTerm is a term with its formula.
@@ -191,6 +227,7 @@ func (e *Explained) Explanation() Explanation {
 	o := Explanation{
 		Answer: e.Answer(&e.Entry), Rank: place(e.Rank), Status: e.Status(), Reason: e.Estimate.Reject,
 		Detail: e.Detail, Parameters: Parameters(e.Arch), Constants: e.Constants(), Options: map[string]string{},
+		Near: e.Near(),
 	}
 	for _, option := range e.Arch.Options {
 		o.Options[option.Key] = option.Value

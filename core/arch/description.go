@@ -320,15 +320,19 @@ const (
 	CommonDRAMTraffic  = "dram_traffic"  // bytes per K step
 	CommonDRAMFraction = "dram_fraction" // share of the DRAM bandwidth in reach
 	CommonPenalty      = "padding_factor"
-	CommonComputeStep  = "compute_step" // matrix instructions of one K step
-	CommonL2Step       = "l2_step"      // L2 transfer of one K step
-	CommonMALLStep     = "mall_step"    // MALL transfer of one K step
-	CommonDRAMStep     = "dram_step"    // DRAM or HBM transfer of one K step, with its latency
-	CommonMemoryStep   = "memory_step"  // memory side of one K step
-	CommonKStep        = "k_step"       // one steady-state K step
-	CommonWave         = "wave"         // one round of tiles
-	CommonLaunch       = "launch"       // from the host's call to the first instruction, where the time includes it
-	CommonToldApart    = "told_apart"   // least ratio of two times from which on the shorter is known to be shorter
+	CommonComputeStep  = "compute_step"  // matrix instructions of one K step
+	CommonL2Step       = "l2_step"       // L2 transfer of one K step
+	CommonMALLStep     = "mall_step"     // MALL transfer of one K step
+	CommonDRAMStep     = "dram_step"     // DRAM or HBM transfer of one K step, with its latency
+	CommonMemoryStep   = "memory_step"   // memory side of one K step
+	CommonKStep        = "k_step"        // one steady-state K step
+	CommonWave         = "wave"          // one round of tiles
+	CommonNearTimes    = "near_times"    // measured times near the problem that correct the total
+	CommonNearSet      = "near_set"      // the number of the set of the nearest of them, in the term's source
+	CommonNearDistance = "near_distance" // of the nearest of them, in the logarithms of M, N and K
+	CommonNearResidual = "near_residual" // log(measured ÷ predicted) that they show
+	CommonLaunch       = "launch"        // from the host's call to the first instruction, where the time includes it
+	CommonToldApart    = "told_apart"    // least ratio of two times from which on the shorter is known to be shorter
 	CommonTotal        = "total"
 )
 

@@ -84,7 +84,7 @@ func New(a arch.Architecture) *Device {
 // and the fourth root of a sum of fourth powers: of the transfers, and of the rest, which stays. To its base, Events
 // adds Launch and the eviction of as many dirty lines as the kernel brings bytes, up to the caches; Alone adds Launch;
 // Host adds Call to Events; Sustained adds what the power exceeds its limit by, less of it for a kernel that is long
-// enough to be limited in any timing.
+// enough to be limited in any timing. Events is no less than Launch and Cold: its operands come from DRAM.
 //
 // A time that is shorter than the transfers of its timing converts to the least time of the other. A model
 // without constants, or without levels of memory that say that they are L2 and DRAM, has one time for every timing.
@@ -105,7 +105,7 @@ func (d *Device) Added(p *gemm.Problem, to Timing) unit.Seconds {
 	if d.Constants == (Constants{}) || d.DRAMRate <= 0 {
 		return 0
 	}
-	return d.workOf(p).clocked(0, to)
+	return d.workOf(p).added(to)
 }
 
 // Converter returns what converts the times of kernels for a problem. It is not safe for concurrent use.
@@ -212,7 +212,12 @@ func (w *work) in(to Timing, t unit.Seconds) unit.Seconds {
 		after, still := w.transfers(of)
 		first := unit.Seconds(still-cold) * w.First
 		if least := w.Launch + unit.Seconds(before); t <= least {
-			t = below(w.Launch+unit.Seconds(after)+first, t, least)
+			also := w.Launch + unit.Seconds(after) + first
+			there := below(also, t, least)
+			if also <= least { // fewer bytes from DRAM take no longer
+				there = min(there, t)
+			}
+			t = there
 		} else {
 			t = w.Launch + fourth(float64(t-w.Launch), -before, after) + first
 		}
@@ -229,16 +234,29 @@ func fourth(terms ...float64) unit.Seconds {
 	return unit.Seconds(math.Sqrt(math.Sqrt(max(sum, 0))))
 }
 
-// clocked converts from the base of a timing.
-func (w *work) clocked(t unit.Seconds, to Timing) unit.Seconds {
-	evicted := w.Launch + w.Evicted(w.a+w.b+w.c)
+// added is what a timing adds to its base, however long the kernel takes.
+func (w *work) added(to Timing) unit.Seconds {
 	switch to {
 	case Events:
-		return t + evicted
+		return w.Launch + w.Evicted(w.a+w.b+w.c)
 	case Alone:
-		return t + w.Launch
+		return w.Launch
 	case Host:
-		return t + evicted + w.Call
+		return w.added(Events) + w.Call
+	default:
+		return 0
+	}
+}
+
+// clocked converts from the base of a timing.
+func (w *work) clocked(t unit.Seconds, to Timing) unit.Seconds {
+	switch to {
+	case Events:
+		return max(t+w.added(to), w.Launch+w.in(Cold, t))
+	case Alone:
+		return t + w.added(to)
+	case Host:
+		return w.clocked(t, Events) + w.Call
 	case Sustained:
 		if w.peak == 0 {
 			return t
@@ -266,15 +284,19 @@ func (w *work) model(t unit.Seconds, from Timing) unit.Seconds {
 	}
 	of := from.Base()
 	if of == Model {
-		least, extra := w.least(), w.clocked(0, from)
-		if t <= least+extra {
-			return below(least, t, least+extra)
+		least := w.least()
+		if shortest := w.clocked(least, from); t <= shortest {
+			return below(least, t, shortest)
 		}
-		return t - extra
+		plain := t - w.added(from)
+		if w.clocked(plain, from) > t*(1+1e-9) { // it is of Cold, behind the launch
+			plain = w.model(plain+w.Evicted(w.a+w.b+w.c), Cold)
+		}
+		return plain
 	}
 	before, cold := w.transfers(Model)
 	after, still := w.transfers(of)
-	t -= w.clocked(0, from)
+	t -= w.added(from)
 	if least := w.Launch + unit.Seconds(after) + unit.Seconds(still-cold)*w.First; t <= least {
 		return below(w.Launch+unit.Seconds(before), t, least)
 	}

@@ -127,7 +127,7 @@ func TestLaws(t *testing.T) {
 		}
 		for _, order := range [][2]timing.Timing{
 			{timing.Warm, timing.Layers5}, {timing.Layers5, timing.Layers}, {timing.Layers, timing.Model},
-			{timing.Model, timing.Cold}, {timing.Model, timing.Events}, {timing.Warm, timing.Alone},
+			{timing.Model, timing.Cold}, {timing.Cold, timing.Events}, {timing.Warm, timing.Alone},
 			{timing.Model, timing.Sustained}, {timing.Events, timing.Host},
 		} {
 			less, more := gpu.Convert(model, &p, timing.Model, order[0]), gpu.Convert(model, &p, timing.Model, order[1])

@@ -27,7 +27,7 @@ func TestOf(t *testing.T) {
 		}
 	}
 	for of, want := range map[[2]string]float64{
-		{"library", "blackwell"}: 3.1e-6, {"pipelined", "blackwell"}: 2.4e-6, {"library", "cdna2"}: 2.4e-6,
+		{"library", "blackwell"}: 3.4e-6, {"pipelined", "blackwell"}: 2.4e-6, {"library", "cdna2"}: 2.4e-6,
 	} {
 		d := arch.Description{Constants: costs.Of(of[0], of[1])}
 		if got := d.Constant("timing_launch", 0); got != want {

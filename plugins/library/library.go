@@ -38,6 +38,7 @@ type Model struct {
 	kernels kernels
 	peaks   map[gemm.DType]float64 // FLOP/s, 0 for a type that the machine does not multiply
 	clocked *stopwatch.Device
+	cold    *Model     // the model in Cold, for timings that are no less; else nil
 	near    *nearTimes // nil without published times
 }
 
@@ -58,6 +59,9 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 	m.Description.Uncertainty = checked.Of(m.Description.ID(), m.Description.Vendor, Name, o.scheme, o.release,
 		string(o.timing))
 	if m.near = m.nearTimes(); m.near != nil {
+		d := &m.Description
+		at := slices.IndexFunc(d.Terms, func(t arch.Term) bool { return t.Common == arch.CommonNearSet })
+		d.Terms[at].Source = m.near.source
 		m.Description.Monotone = []arch.Dim{arch.DimNone} // measured times are not
 	}
 	return m, nil
@@ -66,7 +70,7 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 func newModel(machine Machine, o options, values map[string]float64) *Model {
 	m := &Model{machine: machine, options: o, kernels: kernelsOf(machine.Generation, o.scheme)}
 	m.Description, m.peaks = machine.Description, map[gemm.DType]float64{}
-	m.Space, m.New = m.space, func() model.Evaluation { return &evaluation{model: m} }
+	m.Space, m.New = m.space, func() model.Evaluation { return m.evaluation() }
 	d := &m.Description
 	variant := terms.Variant{Generation: machine.Generation, Scheme: o.scheme, Release: o.release}
 	m.AnyAccess = machine.narrow // the term of that name
@@ -91,6 +95,10 @@ func newModel(machine Machine, o options, values map[string]float64) *Model {
 	m.Reach(arch.BoundL2, value("l2_share_16")*value("units"))
 	m.Reach(arch.BoundDRAM, value("dram_speed")/value("clock")*value("read_share"))
 	m.clocked = stopwatch.New(m)
+	if o.timing == stopwatch.Events || o.timing == stopwatch.Host {
+		o.timing = stopwatch.Cold
+		m.cold = newModel(machine, o, values)
+	}
 	return m
 }
 
@@ -103,7 +111,7 @@ func (m *Model) Fastest(p gemm.Problem) unit.Seconds {
 	if m.Supports(&p) != nil {
 		return 0
 	}
-	e, fastest := evaluation{model: m}, unit.Cycles(0)
+	e, fastest := m.evaluation(), unit.Cycles(0)
 	e.Problem(p)
 	c := gemm.Config{Kernel: Family, BlockK: depthBytes * 8 / p.DType.Bits()}
 	for _, c.BlockM = range e.kernels.sides {
@@ -143,6 +151,16 @@ type evaluation struct {
 	q       problem
 	t       timing
 	near    residual.Found
+	nearOf  stopwatch.Timing
+	cold    *evaluation // of Model.cold
+}
+
+func (m *Model) evaluation() *evaluation {
+	e := &evaluation{model: m}
+	if m.cold != nil {
+		e.cold = m.cold.evaluation()
+	}
+	return e
 }
 
 // Problem implements model.Evaluation.
@@ -156,10 +174,17 @@ func (e *evaluation) Problem(p gemm.Problem) {
 		crossings: e.model.crossings(&p),
 		oneRow:    model.One(p.M == 1 && slices.Contains(e.kernels.oneRow, p.DType)),
 	}
-	e.near = e.model.near.of(&p)
+	e.near, e.nearOf = e.model.near.of(&p)
 	e.q.nearTimes, e.q.nearDistance = float64(e.near.Times), e.near.Nearest
+	e.q.nearSet = 0
+	if e.near.Times > 0 {
+		e.q.nearSet = e.model.near.sets[e.near.Series]
+	}
 	e.q.nearResidual, e.q.nearSpread = e.near.Residual, e.near.Spread
 	e.q.compute(&e.model.device)
+	if e.cold != nil {
+		e.cold.Problem(p)
+	}
 }
 
 // halvings is the term of that name. Kernels of FMA instructions load elements, whatever their alignment.
@@ -186,25 +211,46 @@ func (e *evaluation) Config(c *gemm.Config) arch.Reason {
 	t := &e.t
 	t.blockM, t.blockN, t.blockK = float64(c.BlockM), float64(c.BlockN), float64(c.BlockK)
 	t.splitK = float64(c.SplitK)
+	if e.cold != nil {
+		e.cold.Config(c)
+	}
 	return e.kernels.reject(c)
 }
 
-// compute computes the terms, then what the stopwatch counts besides the kernel, and then what times near the problem
-// add.
+// compute computes the terms, what the stopwatch counts besides the kernel, and what times near the problem add: before
+// that, if they are of the base of the timing.
 func (e *evaluation) compute() {
 	e.t.stopwatch, e.t.nearby = 0, 0
 	e.t.compute(&e.model.device, &e.q)
+	busy, floor := e.t.total, max(e.q.computeFloor, e.q.dramFloor)
+	correct := func() {
+		if e.near.Times > 0 {
+			e.t.nearby = max(e.t.total*residual.Share(e.near.Residual), floor-e.t.total)
+			e.t.total += e.t.nearby
+		}
+	}
+	if e.nearOf != e.model.options.timing {
+		correct()
+	}
 	if of := e.model.options.timing; of != of.Base() {
 		clock := float64(e.model.Description.Clock)
 		seconds := unit.Seconds(e.t.total / clock)
-		e.t.stopwatch = float64(e.model.clocked.Convert(seconds, &e.problem, of.Base(), of)-seconds) * clock
+		stated := e.model.clocked.Convert(seconds, &e.problem, of.Base(), of)
+		if e.cold != nil {
+			e.cold.compute()
+			added := e.model.clocked.Launch
+			if of == stopwatch.Host {
+				added += e.model.clocked.Call
+			}
+			stated = max(stated, unit.Seconds(e.cold.t.total/clock)+added)
+		}
+		e.t.stopwatch = float64(stated-seconds) * clock
 		e.t.total += e.t.stopwatch
 	}
-	if e.near.Times > 0 {
-		floor := max(e.q.computeFloor, e.q.dramFloor)
-		e.t.nearby = max(e.t.total*residual.Share(e.near.Residual), floor-e.t.total)
-		e.t.total += e.t.nearby
+	if e.nearOf == e.model.options.timing {
+		correct()
 	}
+	e.t.total = busy + e.t.stopwatch + e.t.nearby
 }
 
 // Estimate implements model.Evaluation.

@@ -1,34 +1,47 @@
 package library
 
 import (
-	"slices"
+	"fmt"
+	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/residual"
+	stopwatch "github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/plugins/library/checked"
 	"github.com/origami-gemm/origami/plugins/library/nearby"
 )
 
 // nearTimes are the published times that correct the predictions of a model.
 type nearTimes struct {
-	pools   map[string]*nearby.Pool // by nearby.TypesOf
-	layouts map[arch.Layout]string  // nearby.LayoutOf
-	problem residual.Problem        // its options
-	// apart are the types whose times of an early release are apart: an interval that holds times of both does not narrow.
-	apart map[string]bool
+	known   map[string]known       // by nearby.TypesOf
+	layouts map[arch.Layout]string // nearby.LayoutOf
+	problem residual.Problem       // its options
+	// sets number the series that count, which source names.
+	sets   map[*residual.Series]float64
+	source string
+}
+
+// known are times of types.
+type known struct {
+	pool *nearby.Pool
+	// timing is theirs: the one asked for or its base, whose times they correct then.
+	timing stopwatch.Timing
+	// vague says that intervals do not narrow: the times are a sister's or of the base, or those of an early release are
+	// apart, and an interval holds times of both.
+	vague bool
 }
 
 // nearTimes finds the times of the device. It is nil without any.
 func (m *Model) nearTimes() *nearTimes {
-	d := &m.Description
-	pools := nearby.Of(d.ID(), m.options.scheme, m.options.release)
-	if len(pools) == 0 || m.options.nearby == NoNearby {
+	d, o := &m.Description, m.options
+	if o.nearby == NoNearby {
 		return nil
 	}
-	n := &nearTimes{pools: map[string]*nearby.Pool{}, layouts: map[arch.Layout]string{}}
-	for _, p := range pools {
-		n.pools[p.Types] = p
+	n := &nearTimes{known: map[string]known{}, layouts: map[arch.Layout]string{}}
+	n.choose(o.timing, d.ID(), m.Board(), nearby.Of(d.Arch+"@", o.scheme, o.release))
+	if len(n.known) == 0 {
+		return nil
 	}
 	for _, t := range m.types() {
 		for _, a := range []gemm.Major{gemm.MajorM, gemm.MajorK} {
@@ -38,36 +51,90 @@ func (m *Model) nearTimes() *nearTimes {
 			}
 		}
 	}
-	n.problem.Timing, n.apart = string(m.options.timing), map[string]bool{}
-	if m.options.release == checked.AnyRelease {
-		for _, p := range nearby.Of(d.ID(), m.options.scheme, checked.Early) {
-			n.apart[p.Types] = slices.ContainsFunc(p.Series, func(s *residual.Series) bool {
-				return s.Timing == n.problem.Timing
-			})
+	if o.release == checked.AnyRelease {
+		for _, p := range nearby.Of(d.ID(), o.scheme, checked.Early) {
+			if k, ok := n.known[p.Types]; ok && p.Has(string(o.timing), 1) {
+				k.vague = true
+				n.known[p.Types] = k
+			}
 		}
 	}
-	n.problem.WithoutSame = m.options.nearby != "all"
-	if m.options.nearby == withoutNear {
+	n.problem.WithoutSame = o.nearby != "all"
+	if o.nearby == withoutNear {
 		n.problem.Within = 1.25
 	}
 	return n
 }
 
-// of is what the times say of a problem. All are of one product, no batch or group.
-func (n *nearTimes) of(p *gemm.Problem) residual.Found {
-	if n == nil || p.Batch != 1 || p.Groups != (gemm.Groups{}) || p.BeyondProduct() {
-		return residual.Found{}
+// Board is what the card has.
+func (m *Model) Board() nearby.Board {
+	d := &m.Description
+	return nearby.Board{Units: float64(d.Units), DRAM: float64(arch.LevelOf(m.Memory, arch.BoundDRAM).DataSheet)}
+}
+
+// choose takes the times of the device in a timing, or else in its base. Where it has no or few, those of its sister join
+// them, in full, so that cards of one die keep their order.
+func (n *nearTimes) choose(asked stopwatch.Timing, device string, card nearby.Board, pools []*nearby.Pool) {
+	own, sisters := map[string]*nearby.Pool{}, map[string][]*nearby.Pool{}
+	for _, p := range pools {
+		if p.Device == device {
+			own[p.Types] = p
+		} else {
+			sisters[p.Types] = append(sisters[p.Types], p)
+		}
 	}
-	types := nearby.TypesOf(p.DType)
-	pool := n.pools[types]
-	if pool == nil {
-		return residual.Found{}
+	used := map[*residual.Series]bool{}
+	for _, p := range pools {
+		if n.known[p.Types].pool != nil {
+			continue
+		}
+		for _, of := range []stopwatch.Timing{asked, asked.Base()} {
+			p, sister, k := own[p.Types], nearby.Sister(sisters[p.Types], card, string(of)), known{timing: of, vague: of != asked}
+			switch {
+			case p != nil && (sister == nil && p.Has(string(of), 1) || p.Has(string(of), nearby.Least)):
+				k.pool = p
+			case sister == nil:
+				continue
+			case p != nil:
+				k.pool, k.vague = p.Beside(sister), true
+			default:
+				k.pool, k.vague = sister, true
+			}
+			n.known[k.pool.Types] = k
+			for _, s := range k.pool.Series {
+				used[s] = s.Timing == string(of)
+			}
+			break
+		}
+	}
+	n.sets = map[*residual.Series]float64{}
+	var names []string
+	for _, p := range pools {
+		for _, s := range p.Series {
+			if used[s] {
+				n.sets[s] = float64(len(names) + 1)
+				names = append(names, fmt.Sprintf("%d: %s on %s, %d times of %s in %s", len(names)+1, s.Source, p.Device, s.Times,
+					s.Layout, s.Timing))
+			}
+		}
+	}
+	n.source = strings.Join(names, "; ")
+}
+
+// of is what the times say of a problem, and of which timing they are. All are of one product, no batch or group.
+func (n *nearTimes) of(p *gemm.Problem) (residual.Found, stopwatch.Timing) {
+	if n == nil || p.Batch != 1 || p.Groups != (gemm.Groups{}) || p.BeyondProduct() {
+		return residual.Found{}, ""
+	}
+	k, ok := n.known[nearby.TypesOf(p.DType)]
+	if !ok {
+		return residual.Found{}, ""
 	}
 	q := n.problem
-	q.M, q.N, q.K, q.Layout = p.M, p.N, p.K, n.layouts[arch.LayoutOf(p)]
-	found := residual.At(pool.Rows(), &q)
-	if n.apart[types] {
+	q.M, q.N, q.K, q.Layout, q.Timing = p.M, p.N, p.K, n.layouts[arch.LayoutOf(p)], string(k.timing)
+	found := residual.At(k.pool.Rows(), &q)
+	if k.vague {
 		found.Spread = 0
 	}
-	return found
+	return found, k.timing
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
@@ -70,6 +71,34 @@ func TestNearbyIntervals(t *testing.T) {
 	for nearby, most := range map[string]float64{"without-near": 1.35, library.WithoutSame: 1.25} {
 		if f := found[nearby]; math.Abs(f.held-0.92) > 0.04 || f.width > most || f.width >= found[library.NoNearby].width {
 			t.Errorf("%s: %+v, and the terms alone %+v; want at most %v wide", nearby, f, found[library.NoNearby], most)
+		}
+	}
+}
+
+// An explanation names the published times that correct a prediction: the device's own, or its sister's.
+func TestNearIsNamed(t *testing.T) {
+	for _, c := range []struct{ arch, device, timing, begins string }{
+		{"sm90", "h200", "layers", "aiconfigurator on sm90@h200, "},
+		{"sm89", "rtx4090d", "model", "llmservingsim on sm89@rtx4090, "},
+		{"sm89", "rtx4090d", "cold", ""},
+	} {
+		a, err := open(t, arch.OpenRequest{Arch: c.arch, Device: c.device, Options: map[string]string{"timing": c.timing}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := gemm.New(1000, 4096, 4096)
+		p.SetTrans(false, true)
+		e, err := ask.Explain(t.Context(), a, p, library.Family, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := e.Near()
+		if n == nil && c.begins == "" {
+			continue
+		}
+		if n == nil || !strings.HasPrefix(n.Source, c.begins) || n.Times != 8 || n.Distance > 0.5 || n.Factor < 0.8 ||
+			n.Factor > 1.2 {
+			t.Errorf("%s in %s: %+v", c.device, c.timing, n)
 		}
 	}
 }

@@ -48,36 +48,37 @@ type device struct {
 	throttleSecondsTf32 float64 // throttle_seconds_tf32
 	throttleSeconds4    float64 // throttle_seconds_4
 	throttleSecondsInt8 float64 // throttle_seconds_int8
-	part1               float64 // keep_share * (l2_size + mall_size)
+	part1               float64 // warm_share * (l2_size + mall_size)
 	allCold             float64 // all_cold
 	layers              float64 // layers
 	part2               float64 // weights_share * (l2_size + mall_size)
-	part3               float64 // reuse_share * (l2_size + mall_size)
+	part3               float64 // keep_share * (l2_size + mall_size)
+	part4               float64 // reuse_share * (l2_size + mall_size)
 	clock               float64 // clock
 	units               float64 // units
-	part4               float64 // clock * units
+	part5               float64 // clock * units
 	dramRate            float64 // dram_rate
-	part6               float64 // 4 * resident_tiles
-	part5               float64 // resident_tiles * 16384
+	part7               float64 // 4 * resident_tiles
+	part6               float64 // resident_tiles * 16384
 	l2Count             float64 // l2_count
-	part7               float64 // 1 / (units * far_share)
-	part8               float64 // 1 / (dram_rate * read_share)
-	part9               float64 // 1 / (dram_rate * write_share)
+	part8               float64 // 1 / (units * far_share)
+	part9               float64 // 1 / (dram_rate * read_share)
+	part10              float64 // 1 / (dram_rate * write_share)
 	coldStepSeconds     float64 // cold_step_seconds
-	part10              float64 // cta_seconds * clock
-	part11              float64 // 1 / store_rate
-	part12              float64 // 1 / clock_gain
-	part13              float64 // 1 / (units * gemv_rate)
-	part14              float64 // gemv_seconds * clock
+	part11              float64 // cta_seconds * clock
+	part12              float64 // 1 / store_rate
+	part13              float64 // 1 / clock_gain
+	part14              float64 // 1 / (units * gemv_rate)
+	part15              float64 // gemv_seconds * clock
 	launchSeconds       float64 // launch_seconds
 	coldSeconds         float64 // cold_seconds
-	part16              float64 // split_seconds * clock
-	part15              float64 // 1 / reduce_rate
-	part17              float64 // wide_share * (l2_size + mall_size)
+	part17              float64 // split_seconds * clock
+	part16              float64 // 1 / reduce_rate
+	part18              float64 // wide_share * (l2_size + mall_size)
 	quantises           float64 // quantises
-	part20              float64 // quantise_seconds * clock
-	part19              float64 // 1 / (units * quantise_rate)
-	part18              float64 // dram_rate * quantise_share
+	part21              float64 // quantise_seconds * clock
+	part20              float64 // 1 / (units * quantise_rate)
+	part19              float64 // dram_rate * quantise_share
 	tdp                 float64 // tdp
 	thrift              float64 // thrift
 }
@@ -143,39 +144,40 @@ func (d *device) compute(value func(name string) float64) {
 	d.throttleSeconds4 = value("throttle_seconds_4")
 	d.throttleSecondsInt8 = value("throttle_seconds_int8")
 	x6 := value("l2_size") + value("mall_size")
-	d.part1 = float64(value("keep_share") * x6)
+	d.part1 = float64(value("warm_share") * x6)
 	d.allCold = value("all_cold")
 	layers := value("layers")
 	d.layers = layers
 	d.part2 = float64(value("weights_share") * x6)
-	d.part3 = float64(value("reuse_share") * x6)
+	d.part3 = float64(value("keep_share") * x6)
+	d.part4 = float64(value("reuse_share") * x6)
 	d.clock = clock
 	units := value("units")
 	d.units = units
-	d.part4 = float64(clock * units)
+	d.part5 = float64(clock * units)
 	d.dramRate = dramRate
 	residentTiles := value("resident_tiles")
-	d.part6 = float64(4 * residentTiles)
-	d.part5 = float64(residentTiles * 16384)
+	d.part7 = float64(4 * residentTiles)
+	d.part6 = float64(residentTiles * 16384)
 	d.l2Count = value("l2_count")
-	d.part7 = 1 / (units * value("far_share"))
-	d.part8 = 1 / (dramRate * value("read_share"))
-	d.part9 = 1 / (dramRate * value("write_share"))
+	d.part8 = 1 / (units * value("far_share"))
+	d.part9 = 1 / (dramRate * value("read_share"))
+	d.part10 = 1 / (dramRate * value("write_share"))
 	d.coldStepSeconds = value("cold_step_seconds")
-	d.part10 = float64(value("cta_seconds") * clock)
-	d.part11 = 1 / value("store_rate")
-	d.part12 = 1 / value("clock_gain")
-	d.part13 = 1 / (units * value("gemv_rate"))
-	d.part14 = float64(value("gemv_seconds") * clock)
+	d.part11 = float64(value("cta_seconds") * clock)
+	d.part12 = 1 / value("store_rate")
+	d.part13 = 1 / value("clock_gain")
+	d.part14 = 1 / (units * value("gemv_rate"))
+	d.part15 = float64(value("gemv_seconds") * clock)
 	d.launchSeconds = value("launch_seconds")
 	d.coldSeconds = value("cold_seconds")
-	d.part16 = float64(value("split_seconds") * clock)
-	d.part15 = 1 / value("reduce_rate")
-	d.part17 = float64(value("wide_share") * x6)
+	d.part17 = float64(value("split_seconds") * clock)
+	d.part16 = 1 / value("reduce_rate")
+	d.part18 = float64(value("wide_share") * x6)
 	d.quantises = value("quantises")
-	d.part20 = float64(value("quantise_seconds") * clock)
-	d.part19 = 1 / (units * value("quantise_rate"))
-	d.part18 = float64(dramRate * value("quantise_share"))
+	d.part21 = float64(value("quantise_seconds") * clock)
+	d.part20 = 1 / (units * value("quantise_rate"))
+	d.part19 = float64(dramRate * value("quantise_share"))
 	tdp := value("tdp")
 	d.tdp = tdp
 	d.thrift = thrift
@@ -197,6 +199,7 @@ type problem struct {
 	halvings         float64 // halvings, set by hand
 	crossings        float64 // crossings, set by hand
 	nearTimes        float64 // near_times, set by hand
+	nearSet          float64 // near_set, set by hand
 	nearDistance     float64 // near_distance, set by hand
 	nearResidual     float64 // near_residual, set by hand
 	nearSpread       float64 // near_spread, set by hand
@@ -392,16 +395,16 @@ func (p *problem) compute(d *device) {
 	coldWeights := max(d.allCold, x3)
 	var x4 float64
 	if d.layers > 1 {
-		x4 = min(max(((activations+output)/d.part1-0.5)/1, 0), 1)
+		x4 = min(max(((activations+output)/d.part3-0.5)/1, 0), 1)
 	} else {
 		x4 = warmMisses
 	}
 	coldActivations := max(d.allCold, x4)
 	reads := float64(coldWeights*weights) + float64(coldActivations*activations)
 	writes := float64(coldActivations * output)
-	againWeights := float64(weights * min(max((weights/d.part3-0.3)/1, 0), 1))
-	againActivations := float64(activations * min(max((activations/d.part3-0.3)/1, 0), 1))
-	unitRate := p.peak / d.part4
+	againWeights := float64(weights * min(max((weights/d.part4-0.3)/1, 0), 1))
+	againActivations := float64(activations * min(max((activations/d.part4-0.3)/1, 0), 1))
+	unitRate := p.peak / d.part5
 	narrow := 1 + float64(1.2*p.halvings)
 	lines := 1 + float64(0.12*p.crossings)
 	x5 := float64(2 * p.batch * p.m * p.n * p.k)
@@ -411,8 +414,8 @@ func (p *problem) compute(d *device) {
 	step := float64((stepSeconds + float64(x6*d.coldStepSeconds)) * d.clock)
 	launch := float64((d.launchSeconds + float64(x6*d.coldSeconds)) * d.clock)
 	x7 := float64(x1 * (2 + p.elementBytes))
-	coldWide := max(d.allCold, min(max((x7/d.part17-0.7)/0.6, 0), 1))
-	quantise := float64(d.quantises * (d.part20 + float64(x7*max(d.part19, coldWide/d.part18))))
+	coldWide := max(d.allCold, min(max((x7/d.part18-0.7)/0.6, 0), 1))
+	quantise := float64(d.quantises * (d.part21 + float64(x7*max(d.part20, coldWide/d.part19))))
 	var power float64
 	if d.tdp > 0 {
 		power = float64(x5 * (energy * d.thrift / d.tdp) * d.clock)
@@ -428,10 +431,10 @@ func (p *problem) compute(d *device) {
 	p.part2 = 1 / feed
 	p.part3 = 1 / l2Port
 	p.part4 = 1 / (d.units * l2Share)
-	p.part5 = float64(writes * d.part9)
+	p.part5 = float64(writes * d.part10)
 	p.step = step
-	p.part6 = fourth(weights * d.part13)
-	p.part7 = float64(p.k * p.elementBytes / 128 * d.part14)
+	p.part6 = fourth(weights * d.part14)
+	p.part7 = float64(p.k * p.elementBytes / 128 * d.part15)
 	p.launch = launch
 	p.part8 = max(computeFloor, dramFloor)
 	p.quantise = quantise
@@ -459,7 +462,7 @@ func (t *timing) compute(d *device, p *problem) {
 	x1 := float64(tilesM * tilesN * p.batch)
 	ctas := float64(x1 * t.splitK)
 	steps := math.Ceil(math.Ceil(p.k/t.blockK) / t.splitK)
-	resident := min(d.part6, max(1, d.part5/(t.blockM*t.blockN)))
+	resident := min(d.part7, max(1, d.part6/(t.blockM*t.blockN)))
 	ctasOfUnit := math.Ceil(ctas / d.units)
 	active := min(ctas, d.units)
 	waveTiles := active * resident / t.splitK
@@ -476,11 +479,11 @@ func (t *timing) compute(d *device, p *problem) {
 	farBytes := float64((float64(tilesM*t.blockM*(tilesN/dieColumns)) + float64(tilesN*t.blockN*(tilesM/dieRows))) * p.batch * t.splitK * steps * t.blockK * p.elementBytes)
 	matrix := float64(ctasOfUnit * (float64(2*t.blockM*t.blockN*steps*t.blockK*p.part1) + float64(tileBytes*p.part2)))
 	x2 := float64(p.lines * tileBytes)
-	l2 := max(max(x2*ctasOfUnit*p.part3, x2*ctas*p.part4), farBytes*d.part7)
-	dram := float64((p.reads+readAgain)*d.part8) + p.part5
-	latency := float64(max(1, ctasOfUnit/resident) * (d.part10 + float64(steps*p.step)))
-	store := float64(ctasOfUnit * t.blockM * t.blockN * p.outputBytes * d.part11)
-	inner := float64((math.Sqrt(math.Sqrt(fourth(matrix)+fourth(l2)+fourth(latency))) + store) * d.part12)
+	l2 := max(max(x2*ctasOfUnit*p.part3, x2*ctas*p.part4), farBytes*d.part8)
+	dram := float64((p.reads+readAgain)*d.part9) + p.part5
+	latency := float64(max(1, ctasOfUnit/resident) * (d.part11 + float64(steps*p.step)))
+	store := float64(ctasOfUnit * t.blockM * t.blockN * p.outputBytes * d.part12)
+	inner := float64((math.Sqrt(math.Sqrt(fourth(matrix)+fourth(l2)+fourth(latency))) + store) * d.part13)
 	x3 := fourth(dram)
 	tiled := math.Sqrt(math.Sqrt(fourth(inner) + x3))
 	gemv := math.Sqrt(math.Sqrt(p.part6+x3)) + p.part7
@@ -494,7 +497,7 @@ func (t *timing) compute(d *device, p *problem) {
 	limits := max(p.part8-loop, 0)
 	var reduction float64
 	if t.splitK > 1 {
-		reduction = d.part16 + float64(float64(2*max(1, ctas/d.units)*t.blockM*t.blockN)*4*d.part15)
+		reduction = d.part17 + float64(float64(2*max(1, ctas/d.units)*t.blockM*t.blockN)*4*d.part16)
 	}
 	busy := p.launch + loop + limits + reduction + p.quantise
 	throttle := float64(max(p.power-loop, 0) * (busy / (busy + p.part9)))
@@ -676,19 +679,19 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	coldWeights := max(d.allCold, x3)
 	var x4 float64
 	if d.layers > 1 {
-		x4 = min(max(((activations+output)/d.part1-0.5)/1, 0), 1)
+		x4 = min(max(((activations+output)/d.part3-0.5)/1, 0), 1)
 	} else {
 		x4 = warmMisses
 	}
 	coldActivations := max(d.allCold, x4)
 	writes := float64(coldActivations * output)
-	unitRate := p.peak / d.part4
+	unitRate := p.peak / d.part5
 	tilesM := math.Ceil(p.m / t.blockM)
 	tilesN := math.Ceil(p.n / t.blockN)
 	x5 := float64(tilesM * tilesN * p.batch)
 	ctas := float64(x5 * t.splitK)
 	steps := math.Ceil(math.Ceil(p.k/t.blockK) / t.splitK)
-	resident := min(d.part6, max(1, d.part5/(t.blockM*t.blockN)))
+	resident := min(d.part7, max(1, d.part6/(t.blockM*t.blockN)))
 	ctasOfUnit := math.Ceil(ctas / d.units)
 	active := min(ctas, d.units)
 	waveTiles := active * resident / t.splitK
@@ -704,9 +707,9 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	dieRows := min(tilesM, max(1, math.Sqrt(dieTiles*t.blockN/t.blockM)))
 	dieColumns := min(tilesN, max(1, dieTiles/dieRows))
 	farBytes := float64((float64(tilesM*t.blockM*(tilesN/dieColumns)) + float64(tilesN*t.blockN*(tilesM/dieRows))) * p.batch * t.splitK * steps * t.blockK * p.elementBytes)
-	latency := float64(max(1, ctasOfUnit/resident) * (d.part10 + float64(steps*p.step)))
-	store := float64(ctasOfUnit * t.blockM * t.blockN * p.outputBytes * d.part11)
-	inner := float64((math.Sqrt(math.Sqrt(fourth(t.matrix)+fourth(t.l2)+fourth(latency))) + store) * d.part12)
+	latency := float64(max(1, ctasOfUnit/resident) * (d.part11 + float64(steps*p.step)))
+	store := float64(ctasOfUnit * t.blockM * t.blockN * p.outputBytes * d.part12)
+	inner := float64((math.Sqrt(math.Sqrt(fourth(t.matrix)+fourth(t.l2)+fourth(latency))) + store) * d.part13)
 	x6 := fourth(t.dram)
 	tiled := math.Sqrt(math.Sqrt(fourth(inner) + x6))
 	gemv := math.Sqrt(math.Sqrt(p.part6+x6)) + p.part7
@@ -720,9 +723,9 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	limits := max(p.part8-loop, 0)
 	var reduction float64
 	if t.splitK > 1 {
-		reduction = d.part16 + float64(float64(2*max(1, ctas/d.units)*t.blockM*t.blockN)*4*d.part15)
+		reduction = d.part17 + float64(float64(2*max(1, ctas/d.units)*t.blockM*t.blockN)*4*d.part16)
 	}
-	coldWide := max(d.allCold, min(max((x1*(2+p.elementBytes)/d.part17-0.7)/0.6, 0), 1))
+	coldWide := max(d.allCold, min(max((x1*(2+p.elementBytes)/d.part18-0.7)/0.6, 0), 1))
 	busy := p.launch + loop + limits + reduction + p.quantise
 	throttle := float64(max(p.power-loop, 0) * (busy / (busy + p.part9)))
 	dst[0] = p.peak
@@ -791,11 +794,12 @@ func columns(dst []float64, d *device, p *problem, t *timing) {
 	dst[63] = throttle
 	dst[64] = t.stopwatch
 	dst[65] = p.nearTimes
-	dst[66] = p.nearDistance
-	dst[67] = p.nearResidual
-	dst[68] = p.nearSpread
-	dst[69] = t.nearby
-	dst[70] = t.total
+	dst[66] = p.nearSet
+	dst[67] = p.nearDistance
+	dst[68] = p.nearResidual
+	dst[69] = p.nearSpread
+	dst[70] = t.nearby
+	dst[71] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -62,7 +62,7 @@ func TestNearby(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *allTimes != "" {
-		writeNearby(t, rows)
+		writeNearby(t, rows, opened)
 		return
 	}
 	stored := map[placed]map[[3]int][]float64{}
@@ -92,7 +92,7 @@ func TestNearby(t *testing.T) {
 	}
 }
 
-func writeNearby(t *testing.T, rows map[placed][]residual.Row) {
+func writeNearby(t *testing.T, rows map[placed][]residual.Row, opened opener) {
 	t.Helper()
 	var pools []*nearby.Pool
 	for _, at := range slices.SortedFunc(maps.Keys(rows), func(a, b placed) int {
@@ -105,6 +105,11 @@ func writeNearby(t *testing.T, rows map[placed][]residual.Row) {
 			pools[n].Release == p.Release && pools[n].Types == p.Types {
 			p = pools[n]
 		} else {
+			m, err := opened(p.Device, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Board = m.Board()
 			pools = append(pools, p)
 		}
 		s := &residual.Series{Source: at.source, Timing: at.timing, Layout: at.layout}

@@ -251,6 +251,10 @@ var OfMachine = []model.Quantity{
 		Doc: "share of the caches that the weights of layers in turn can use",
 	},
 	{
+		Name: "warm_share", Unit: one, Value: 0.58, Low: 0.02, High: 3,
+		Doc: "share of the caches that keeps the matrices from one run to the next; Hopper's where no such times were fitted",
+	},
+	{
 		Name: "reuse_share", Unit: one, Value: 0.6, Low: 0.1, High: 3,
 		Doc: "share of the caches that keeps an operand from one wave of tiles to the next",
 	},

@@ -68,7 +68,7 @@ var problemTerms = []model.Term{
 	row("weights", bytes, "batch * n * k * element_bytes", "B, the weights of a layer"),
 	row("activations", bytes, "batch * m * k * element_bytes", "A, the activations of a layer"),
 	row("output", bytes, "batch * m * n * output_bytes", "C"),
-	row("warm_misses", one, ramp("(weights + activations + output) / (keep_share * "+caches+")", "0.5", "1"),
+	row("warm_misses", one, ramp("(weights + activations + output) / (warm_share * "+caches+")", "0.5", "1"),
 		"share of the matrices that the caches do not keep from one run to the next"),
 	row("cold_weights", one, `max(all_cold, when(layers > 1,
 			`+ramp("layers * weights / (weights_share * "+caches+")", "0.8", "0.4")+`, warm_misses))`,
@@ -183,15 +183,18 @@ var totalTerms = []model.Term{
 		"what the power limit adds").Share(),
 	input("stopwatch", cycles, OfTiming, "what core/timing adds for the option timing to kernels back to back",
 		"what the stopwatch counts besides the kernel").Share(),
-	input("near_times", one, NearProblem, "up to 8 of the timing and 4 of others",
-		"published times of the device near the problem, in log M, log N and log K"),
-	input("near_distance", one, NearProblem, "Euclidean, 0 without a time", "of the nearest of them, in these logarithms"),
+	input("near_times", one, NearProblem, "up to 8 of the timing, or of the one that it adds to",
+		"published times near the problem, in log M, log N and log K").As(arch.CommonNearTimes),
+	input("near_set", one, NearProblem, "its number in the source", "the published times that the nearest of them is of").
+		As(arch.CommonNearSet),
+	input("near_distance", one, NearProblem, "Euclidean, 0 without a time", "of the nearest of them, in these logarithms").
+		As(arch.CommonNearDistance),
 	input("near_residual", one, NearProblem, "of package core/residual",
-		"log(measured ÷ predicted) that the times near the problem show"),
+		"log(measured ÷ predicted) that the times near the problem show").As(arch.CommonNearResidual),
 	input("near_spread", one, NearProblem, "of package core/residual",
 		"standard deviation of what is left of it; 0 if the times say less than the model's own error"),
-	input("nearby", cycles, Nearby, "max((busy + throttle + stopwatch) * (exp(near_residual) - 1), "+
-		"max(compute_floor, dram_floor) - (busy + throttle + stopwatch))",
+	input("nearby", cycles, Nearby, "exp(near_residual) - 1 of the total, without stopwatch if the times are of the timing "+
+		"that it adds to, and at least what leads to compute_floor and dram_floor",
 		"what published times near the problem add, down to the peaks of the data sheet").Share(),
 	row("total", cycles, "busy + throttle + stopwatch + nearby", "predicted total").Total(),
 }

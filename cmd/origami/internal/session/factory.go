@@ -31,6 +31,8 @@ type Factory struct {
 	// Settings and PluginOptions, the words of --option, are valid after Configure.
 	Settings      config.Settings
 	PluginOptions []string
+	// Corrected corrects an opened model by what a command was given. It may be nil.
+	Corrected func(context.Context, arch.Architecture) (arch.Architecture, error)
 
 	host       Host          // nil until Connect was called
 	gpus       []exec.Device // the GPUs of this machine; nil until an executor was asked

@@ -75,6 +75,9 @@ func (f *Factory) OpenSide(ctx context.Context, t *models.Found, s *question.Sea
 		return ask.Contender{}, err
 	}
 	a, err := f.Open(ctx, t)
+	if err == nil && f.Corrected != nil {
+		a, err = f.Corrected(ctx, a)
+	}
 	if err != nil {
 		return ask.Contender{}, err
 	}

@@ -40,6 +40,7 @@ func NewExplain(f *session.Factory) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	o.Query.Register(flags, false)
+	records(f, flags)
 	session.Register(flags, &o.Query.Contraction)
 	session.Register(flags, o)
 	return cmd

@@ -109,6 +109,10 @@ func writeSummary(s *iostreams.Streams, e *ask.Explained) {
 	if e.Estimate.Reject != "" {
 		return
 	}
+	if n := e.Near(); n != nil {
+		line("near times", "%d of %s; the nearest is %.2f away in log M, N, K; factor %.3f", n.Times, n.Source,
+			float64(n.Distance), float64(n.Factor))
+	}
 	if parts := largest(e, arch.KindShare); len(parts) > 0 {
 		line("time", "%s", strings.Join(parts, ", "))
 	}

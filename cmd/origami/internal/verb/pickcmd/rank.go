@@ -43,6 +43,7 @@ func NewRank(f *session.Factory) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	o.Query.Register(flags, true)
+	records(f, flags)
 	session.Register(flags, &o.Query.Contraction)
 	session.Register(flags, &o.Query.Orders)
 	session.Register(flags, &o.Ranking, "top", "all", "include_rejected")

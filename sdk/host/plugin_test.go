@@ -31,7 +31,6 @@ func runPlugin(mode string) {
 	}
 	runs, _ := os.ReadFile(started(mode))
 	first := strings.Count(string(runs), "\n") == 1
-	describing := len(os.Args) > 1 && os.Args[1] == "describe"
 
 	behaviour, isExecutor := strings.CutPrefix(mode, executorPrefix)
 	what, call, _ := strings.Cut(behaviour, ".")
@@ -40,11 +39,6 @@ func runPlugin(mode string) {
 	case "exit":
 		fmt.Fprintln(os.Stderr, "cannot load libnone.so")
 		os.Exit(3)
-	case "garbage":
-		fmt.Println("Hello, I am a friendly program.\nHow are you?")
-		time.Sleep(time.Minute)
-	case "silent":
-		time.Sleep(time.Minute)
 	case "slow":
 		time.Sleep(slowStart)
 	case "plain": // speaks without TLS
@@ -61,15 +55,6 @@ func runPlugin(mode string) {
 		fmt.Fprintln(os.Stderr, strings.Repeat("long ", 1<<16))
 	case "drift":
 		p.drift = !first
-	case "orphan": // a descendant holds the streams open
-		if proc, err := os.StartProcess("/bin/sleep", []string{"sleep", "60"},
-			&os.ProcAttr{Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}}); err == nil {
-			_ = proc.Release()
-		}
-	case "mute": // describes itself too slowly
-		if describing {
-			time.Sleep(time.Minute)
-		}
 	}
 	if isExecutor {
 		serve.MainExecutor(executorProvider{fake.ExecutorProvider{Name: mode}, p})
@@ -91,17 +76,6 @@ type provider struct {
 	fake.Provider
 	what, call string
 	drift      bool
-}
-
-func (p provider) Manifest() arch.Manifest {
-	m := p.Provider.Manifest()
-	if p.what == "nameless" {
-		m.Name = ""
-	}
-	if p.what == "empty" {
-		m.Archs = nil
-	}
-	return m
 }
 
 func (p provider) Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error) {

@@ -208,7 +208,7 @@ func TestMeasureInChunks(t *testing.T) {
 		if want.time == 1 {
 			enough = 5
 		}
-		err := k.Measure(t.Context(), exec.MeasureOptions{WarmL2: true, Input: "zeros", Warmup: 7},
+		err := k.Measure(t.Context(), exec.MeasureOptions{WarmL2: true, Input: exec.InputNormal, Warmup: 7},
 			func(exec.Sample) bool { n++; return n < enough })
 		if err != nil || n != enough {
 			t.Errorf("%d samples, %v", n, err)
@@ -216,7 +216,7 @@ func TestMeasureInChunks(t *testing.T) {
 		var runs []int64
 		for i, r := range p.requests {
 			m := r.(*pb.MeasureRequest)
-			if m.Input != "zeros" || !m.WarmL2 || (m.Warmup == 7) != (i == 0) || (m.Warmup == 0) != (i > 0) {
+			if m.Input != exec.InputNormal || !m.WarmL2 || (m.Warmup == 7) != (i == 0) || (m.Warmup == 0) != (i > 0) {
 				t.Errorf("request %d: %v", i, m)
 			}
 			runs = append(runs, m.Runs)

@@ -2,10 +2,8 @@ package wire
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -17,7 +15,6 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
-	"github.com/origami-gemm/origami/internal/testing/fake"
 	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/example"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
@@ -220,45 +217,6 @@ func TestMalformedRequests(t *testing.T) {
 		}
 	}
 }
-
-// One connection serves many goroutines over several architectures and spaces, also while handles are closed.
-func TestConcurrentUse(t *testing.T) {
-	p := connect(t)
-	var wg sync.WaitGroup
-	for g := range 8 {
-		wg.Go(func() {
-			r := arch.OpenRequest{Arch: "fake", Device: []string{"small", "large"}[g%2]}
-			local, err := fake.Provider{}.Open(t.Context(), r)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			remote, err := p.client.Open(t.Context(), r)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			for i := range 15 {
-				request := selector.Request{Problems: []gemm.Problem{gemm.New(i+1, g+1, 64), gemm.New(77, i+1, 5)},
-					Space: arch.Space{BlockM: [][]int{nil, {16}, {32, 128}}[i%3]}, Top: i}
-				want, err1 := selector.Rank(t.Context(), inProcess{local}, request)
-				got, err2 := selector.Rank(t.Context(), remote, request)
-				if err1 != nil || err2 != nil || fmt.Sprint(want) != fmt.Sprint(got) {
-					t.Errorf("got %v, %v\nwant %v, %v", got, err2, want, err1)
-				}
-				if i%5 == 4 {
-					if err := remote.Close(t.Context()); err != nil {
-						t.Error(err)
-					}
-				}
-			}
-		})
-	}
-	wg.Wait()
-}
-
-// inProcess hides the Ranker of an architecture.
-type inProcess struct{ arch.Architecture }
 
 // A host may open more architectures than a plugin holds models of, and then ask them all.
 func TestMoreArchitecturesThanModels(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"math"
 	"reflect"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -35,15 +34,6 @@ func TestRandomMeasurementsSurvive(t *testing.T) {
 	amount := rapid.OneOf(rapid.Just(0.0), positive)
 	count := rapid.IntRange(0, math.MaxInt)
 	rapid.Check(t, func(t *rapid.T) {
-		m := exec.Manifest{Name: rapid.StringN(1, 9, -1).Draw(t, "name"), Version: rapid.String().Draw(t, "version")}
-		survives(t, m, nil)
-
-		r := exec.Resources{
-			Registers: count.Draw(t, "registers"), SpillBytes: unit.Bytes(amount.Draw(t, "spills")),
-			SharedMemory: unit.Bytes(amount.Draw(t, "shared")), CTAsPerSM: count.Draw(t, "ctas"),
-		}
-		survives(t, r, nil)
-
 		n := exec.Numerics{
 			MaxError: rapid.OneOf(amount, rapid.Just(math.Inf(1))).Draw(t, "error"), Tolerance: amount.Draw(t, "tolerance"),
 			Checked: rapid.Int64Min(0).Draw(t, "checked"), OutOfBounds: rapid.Int64Min(0).Draw(t, "out"),
@@ -66,14 +56,6 @@ func TestRandomMeasurementsSurvive(t *testing.T) {
 		}
 		samples, err := fromSamples(sent(t, toSamples(s)), len(s))
 		same(t, s, samples, err)
-
-		e := exec.Environment{
-			Time: time.Unix(0, rapid.Int64Range(1, math.MaxInt64).Draw(t, "ns")).UTC(), Driver: rapid.String().Draw(t, "driver"),
-			Clock:        unit.Hertz(amount.Draw(t, "clock")),
-			TemperatureC: rapid.Float64Range(-300, 1e9).Draw(t, "temperature"), ThrottleReasons: rapid.SliceOfN(rapid.String(),
-				1, 3).Draw(t, "reasons"),
-		}
-		survives(t, e, nil)
 	})
 }
 

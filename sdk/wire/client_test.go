@@ -92,8 +92,6 @@ func rewrite[T any](m proto.Message, change func(*T)) {
 		text = &m.Json
 	case *pb.OpenResponse:
 		text = &m.Json
-	case *pb.CompileResponse:
-		text = &m.ResourcesJson
 	}
 	v, err := read[T](*text)
 	if err != nil {

@@ -100,7 +100,6 @@ func TestDescriptionsSurvive(t *testing.T) {
 var fieldsKnown = map[string]int{
 	"arch.ArchEntry": 7, "arch.OpenRequest": 11, "arch.Space": 8, "gemm.Config": 9, "gemm.Problem": 19,
 	"arch.Estimate": 4, "arch.Rejection": 4, "arch.AxisValues": 2, "selector.Result": 4, "selector.Entry": 4,
-	"exec.MeasureOptions": 3, "exec.Sample": 2,
 }
 
 // allSet checks that each field of a message, and of those inside it, has a value somewhere.

@@ -5,9 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 
@@ -59,14 +57,13 @@ type held struct {
 	released bool
 }
 
-// on returns the executor and the index of a device of a request, as far as an int holds it: which devices there are
-// is the executor's to say.
-func (s *executorServer) on(ctx context.Context, device int64) (exec.Executor, int, error) {
-	if device < 0 || device > math.MaxInt32 {
-		return nil, 0, malformed(fmt.Errorf("device %d", device))
+// asked reads a request.
+func asked[T any](req *pb.Json) (T, error) {
+	q, err := unmarshal[T](req.GetJson(), maxRequestMemory)
+	if err != nil {
+		return q, malformed(err)
 	}
-	x, err := s.executor(ctx)
-	return x, int(device), err
+	return q, nil
 }
 
 // executor returns the executor, opened if need be. A failure is not kept: the next call tries again.
@@ -141,43 +138,40 @@ func (s *executorServer) Devices(ctx context.Context, _ *pb.Json) (*pb.Json, err
 	return toJSON(&devices), nil
 }
 
-func (s *executorServer) Environment(ctx context.Context, req *pb.EnvironmentRequest) (*pb.Json, error) {
+func (s *executorServer) Environment(ctx context.Context, req *pb.Json) (*pb.Json, error) {
 	s.calls.RLock()
 	defer s.calls.RUnlock()
-	x, device, err := s.on(ctx, req.GetDevice())
+	q, err := asked[environmentQuestion](req)
 	if err != nil {
 		return nil, err
 	}
-	e, err := x.Environment(ctx, device)
+	x, err := s.executor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e, err := x.Environment(ctx, q.Device)
 	if err != nil {
 		return nil, toStatus(err)
 	}
 	return toJSON(&e), nil
 }
 
-func (s *executorServer) Compile(ctx context.Context, req *pb.CompileRequest) (*pb.CompileResponse, error) {
+func (s *executorServer) Compile(ctx context.Context, req *pb.Json) (*pb.Json, error) {
 	s.calls.RLock()
 	defer s.calls.RUnlock()
-	p, err := fromProblem(req.GetProblem())
+	q, err := asked[compileQuestion](req)
 	if err != nil {
-		return nil, malformed(err)
+		return nil, err
 	}
-	c, err := fromConfig(req.GetConfig())
-	if err != nil {
-		return nil, malformed(err)
-	}
-	if err := p.Validate(); err != nil {
-		return nil, toStatus(err)
-	}
-	x, device, err := s.on(ctx, req.GetDevice())
+	x, err := s.executor(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var k exec.Kernel
-	if library := (gemm.Config{Kernel: c.Kernel}); c == library {
-		k, err = x.Library(ctx, device, p, c.Kernel)
+	if library := (gemm.Config{Kernel: q.Config.Kernel}); q.Config == library {
+		k, err = x.Library(ctx, q.Device, q.Problem, q.Config.Kernel)
 	} else {
-		k, err = x.Compile(ctx, device, p, c)
+		k, err = x.Compile(ctx, q.Device, q.Problem, q.Config)
 	}
 	if err == nil && ctx.Err() != nil {
 		err = errors.Join(ctx.Err(), k.Close()) // nobody waits for the handle
@@ -185,61 +179,64 @@ func (s *executorServer) Compile(ctx context.Context, req *pb.CompileRequest) (*
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	resources := k.Resources()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.last++; s.last == 0 {
 		s.last++
 	}
 	s.kernels[s.last] = &held{kernel: k}
-	return &pb.CompileResponse{Kernel: s.last, ResourcesJson: marshal(&resources)}, nil
+	return toJSON(&compiled{s.last, k.Resources()}), nil
 }
 
-func (s *executorServer) Check(ctx context.Context, req *pb.CheckRequest) (*pb.CheckResponse, error) {
+func (s *executorServer) Check(ctx context.Context, req *pb.Json) (*pb.Json, error) {
 	s.calls.RLock()
 	defer s.calls.RUnlock()
+	q, err := asked[kernelQuestion](req)
+	if err != nil {
+		return nil, err
+	}
 	var n exec.Numerics
-	err := s.use(req.GetKernel(), func(k exec.Kernel) (err error) {
+	err = s.use(q.Kernel, func(k exec.Kernel) (err error) {
 		n, err = k.Check(ctx)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return toNumerics(n), nil
+	return toJSON(&n), nil
 }
 
-func (s *executorServer) Measure(ctx context.Context, req *pb.MeasureRequest) (*pb.MeasureResponse, error) {
+func (s *executorServer) Measure(ctx context.Context, req *pb.Json) (*pb.Json, error) {
 	s.calls.RLock()
 	defer s.calls.RUnlock()
-	o, runs, err := fromMeasureRequest(req)
+	q, err := asked[measureQuestion](req)
 	if err != nil {
-		return nil, malformed(err)
+		return nil, err
 	}
-	samples := make([]exec.Sample, 0, runs)
-	err = s.use(req.GetKernel(), func(k exec.Kernel) error {
-		return k.Measure(ctx, o, func(sample exec.Sample) bool {
+	samples := make([]exec.Sample, 0, q.Runs)
+	err = s.use(q.Kernel, func(k exec.Kernel) error {
+		return k.Measure(ctx, q.MeasureOptions, func(sample exec.Sample) bool {
 			samples = append(samples, sample)
-			return len(samples) < runs
+			return len(samples) < q.Runs
 		})
 	})
 	if err != nil {
 		return nil, err
 	}
-	return toSamples(samples), nil
+	return toJSON(&samples), nil
 }
 
-func (s *executorServer) Run(ctx context.Context, req *pb.RunRequest) (*pb.RunResponse, error) {
+func (s *executorServer) Run(ctx context.Context, req *pb.Json) (*pb.Json, error) {
 	s.calls.RLock()
 	defer s.calls.RUnlock()
-	p, runs, err := fromRunRequest(req)
+	q, err := asked[runQuestion](req)
 	if err != nil {
-		return nil, malformed(err)
+		return nil, err
 	}
-	if err := p.Validate(); err != nil {
+	if err := q.Program.Validate(); err != nil {
 		return nil, toStatus(err)
 	}
-	x, device, err := s.on(ctx, req.GetDevice())
+	x, err := s.executor(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -247,19 +244,23 @@ func (s *executorServer) Run(ctx context.Context, req *pb.RunRequest) (*pb.RunRe
 	if !ok {
 		return nil, status.Error(codes.Unimplemented, "this executor runs no programs")
 	}
-	readings, err := runner.Run(ctx, device, p, runs)
+	readings, err := runner.Run(ctx, q.Device, q.Program, q.Runs)
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	return toReadings(readings), nil
+	return toJSON(&readings), nil
 }
 
-func (s *executorServer) Release(_ context.Context, req *pb.ReleaseRequest) (*pb.Json, error) {
+func (s *executorServer) Release(_ context.Context, req *pb.Json) (*pb.Json, error) {
 	s.calls.RLock()
 	defer s.calls.RUnlock()
+	q, err := asked[kernelQuestion](req)
+	if err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
-	h := s.kernels[req.GetKernel()]
-	delete(s.kernels, req.GetKernel())
+	h := s.kernels[q.Kernel]
+	delete(s.kernels, q.Kernel)
 	unused := h != nil && h.users == 0
 	if h != nil {
 		h.released = true

@@ -3,7 +3,6 @@ package wire
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"reflect"
 	"strings"
@@ -60,44 +59,14 @@ func TestForgedAnswersOfExecutorsAreRefused(t *testing.T) {
 	for _, call := range []string{"Manifest", "Environment", "Compile", "Check", "Measure", "Run"} {
 		forge(call, "empty", func(m proto.Message) { proto.Reset(m) })
 	}
-	forge("Compile", "no kernel", func(m proto.Message) { m.(*pb.CompileResponse).Kernel = 0 })
-	check := func(what string, f func(*pb.CheckResponse)) {
-		forge("Check", what, func(m proto.Message) { f(m.(*pb.CheckResponse)) })
-	}
-	check("error NaN", func(n *pb.CheckResponse) { n.MaxError = math.NaN() })
-	check("error negative", func(n *pb.CheckResponse) { n.MaxError = -1 })
-	check("tolerance NaN", func(n *pb.CheckResponse) { n.Tolerance = math.NaN() })
-	check("tolerance infinite", func(n *pb.CheckResponse) { n.Tolerance = math.Inf(1) })
-	check("checked", func(n *pb.CheckResponse) { n.Checked = -1 })
-	check("wrong", func(n *pb.CheckResponse) { n.Wrong = -1 })
-	check("more wrong than checked", func(n *pb.CheckResponse) { n.Wrong = n.Checked + 1 })
-	check("out of bounds", func(n *pb.CheckResponse) { n.OutOfBounds = -1 })
-
-	measure := func(what string, f func(*pb.MeasureResponse)) {
-		forge("Measure", what, func(m proto.Message) { f(m.(*pb.MeasureResponse)) })
-	}
-	measure("too few", func(m *pb.MeasureResponse) { m.TimesSeconds, m.ClocksHz = m.TimesSeconds[1:], m.ClocksHz[1:] })
-	measure("too many", func(m *pb.MeasureResponse) {
-		m.TimesSeconds, m.ClocksHz = append(m.TimesSeconds, 1), append(m.ClocksHz, 1)
+	forge("Compile", "no kernel", func(m proto.Message) { rewrite(m, func(q *compiled) { q.Kernel = 0 }) })
+	forge("Check", "more wrong than checked", func(m proto.Message) {
+		rewrite(m, func(n *exec.Numerics) { n.Wrong = n.Checked + 1 })
 	})
-	measure("clocks", func(m *pb.MeasureResponse) { m.ClocksHz = append(m.ClocksHz, 1) })
-	for _, v := range []float64{math.NaN(), math.Inf(1), 0, -1e-6, 5e-324, 1e300} {
-		measure(fmt.Sprintf("time %v", v), func(m *pb.MeasureResponse) { m.TimesSeconds[len(m.TimesSeconds)-1] = v })
-		if v != 0 {
-			measure(fmt.Sprintf("clock %v", v), func(m *pb.MeasureResponse) { m.ClocksHz[0] = v })
-		}
-	}
-
-	run := func(what string, f func(*pb.RunResponse)) {
-		forge("Run", what, func(m proto.Message) { f(m.(*pb.RunResponse)) })
-	}
-	run("too few", func(m *pb.RunResponse) { m.TimesSeconds, m.ClocksHz = m.TimesSeconds[1:], m.ClocksHz[1:] })
-	run("too many", func(m *pb.RunResponse) {
-		m.TimesSeconds, m.ClocksHz = append(m.TimesSeconds, 1), append(m.ClocksHz, 1)
-	})
-	run("time", func(m *pb.RunResponse) { m.TimesSeconds[0] = 0 })
-	run("clock", func(m *pb.RunResponse) { m.ClocksHz[0] = math.NaN() })
-	run("counters", func(m *pb.RunResponse) { m.Counters = m.Counters[1:] })
+	forge("Measure", "too few", func(m proto.Message) { rewrite(m, func(s *[]exec.Sample) { *s = (*s)[1:] }) })
+	forge("Measure", "too many", func(m proto.Message) { rewrite(m, func(s *[]exec.Sample) { *s = append(*s, (*s)[0]) }) })
+	forge("Run", "too few", func(m proto.Message) { rewrite(m, func(r *[]exec.Reading) { *r = (*r)[1:] }) })
+	forge("Run", "counters", func(m proto.Message) { rewrite(m, func(r *[]exec.Reading) { (*r)[0].Counters = nil }) })
 
 	p := connectExecutor(t)
 	x := p.client.Executor()
@@ -108,42 +77,28 @@ func TestForgedAnswersOfExecutorsAreRefused(t *testing.T) {
 func TestMalformedExecutorRequests(t *testing.T) {
 	p := connectExecutor(t)
 	s := pb.NewExecutorServiceClient(p.conn)
-	compiled, err := s.Compile(t.Context(), &pb.CompileRequest{Problem: toProblem(problem),
-		Config: toConfigs([]gemm.Config{config})})
-	if err != nil {
-		t.Fatal(err)
+	kernel := must.Get(KernelOf(must.Get(s.Compile(t.Context(), CompileMessage(0, problem, config)))(t)))(t)
+	compileWith := func(device int, p gemm.Problem, c gemm.Config) error {
+		return ignore(s.Compile(t.Context(), CompileMessage(device, p, c)))
 	}
-	compileWith := func(r *pb.CompileRequest) error {
-		if r.Config == nil {
-			r.Config = toConfigs([]gemm.Config{config})
-		}
-		_, err := s.Compile(t.Context(), r)
-		return err
+	measureWith := func(runs, warmup int) error {
+		return ignore(s.Measure(t.Context(), MeasureMessage(kernel, exec.MeasureOptions{Warmup: warmup}, runs)))
 	}
-	measureWith := func(runs, warmup int64) error {
-		_, err := s.Measure(t.Context(), &pb.MeasureRequest{Kernel: compiled.Kernel, Runs: runs, Warmup: warmup})
-		return err
+	changed := func(change func(*gemm.Problem)) gemm.Problem {
+		p := problem
+		change(&p)
+		return p
 	}
-	dtype := func(e pb.ElementType) *pb.Problem {
-		q := toProblem(problem)
-		q.ElementType = e
-		return q
-	}
-	negative := toProblem(problem)
-	negative.M = -1
-	_, environment := s.Environment(t.Context(), &pb.EnvironmentRequest{Device: math.MinInt64})
 	for name, err := range map[string]error{
-		"device negative":  compileWith(&pb.CompileRequest{Device: -1, Problem: toProblem(problem)}),
-		"device huge":      compileWith(&pb.CompileRequest{Device: 1 << 40, Problem: toProblem(problem)}),
-		"device unknown":   compileWith(&pb.CompileRequest{Device: 2, Problem: toProblem(problem)}),
-		"no problem":       compileWith(&pb.CompileRequest{}),
-		"dtype missing":    compileWith(&pb.CompileRequest{Problem: dtype(0)}),
-		"dtype unknown":    compileWith(&pb.CompileRequest{Problem: dtype(99)}),
-		"size negative":    compileWith(&pb.CompileRequest{Problem: negative}),
-		"no configuration": compileWith(&pb.CompileRequest{Problem: toProblem(problem), Config: &pb.Configs{}}),
-		"short column": compileWith(&pb.CompileRequest{Problem: toProblem(problem),
-			Config: &pb.Configs{BlockM: []int64{1}, Kernels: []string{"one"}}}),
-		"environment":      environment,
+		"device negative":  compileWith(-1, problem, config),
+		"device huge":      compileWith(1<<40, problem, config),
+		"device unknown":   compileWith(2, problem, config),
+		"no problem":       ignore(s.Compile(t.Context(), &pb.Json{Json: []byte(`{"config":{"kernel":"one"}}`)})),
+		"no configuration": ignore(s.Compile(t.Context(), &pb.Json{Json: []byte(`{"problem":{"m":1,"n":1,"k":1}}`)})),
+		"no JSON":          ignore(s.Compile(t.Context(), &pb.Json{})),
+		"dtype missing":    compileWith(0, changed(func(p *gemm.Problem) { p.DType = 0 }), config),
+		"size negative":    compileWith(0, changed(func(p *gemm.Problem) { p.M = -1 }), config),
+		"environment":      ignore(s.Environment(t.Context(), toJSON(&environmentQuestion{math.MinInt64}))),
 		"no runs":          measureWith(0, 0),
 		"negative runs":    measureWith(-1, 0),
 		"too many runs":    measureWith(math.MaxInt64, 0),
@@ -153,18 +108,18 @@ func TestMalformedExecutorRequests(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	for _, handle := range []uint64{0, compiled.Kernel + 1, compiled.Kernel - 1} {
-		_, err := s.Check(t.Context(), &pb.CheckRequest{Kernel: handle})
+	for _, handle := range []uint64{0, kernel + 1, kernel - 1} {
+		_, err := s.Check(t.Context(), KernelMessage(handle))
 		if _, missing := details(err); missing != pb.Missing_RESOURCE_KERNEL || status.Code(err) != codes.NotFound {
 			t.Errorf("handle %d: got %v", handle, err)
 		}
-		if _, err := s.Release(t.Context(), &pb.ReleaseRequest{Kernel: handle}); err != nil {
+		if _, err := s.Release(t.Context(), KernelMessage(handle)); err != nil {
 			t.Errorf("releasing the unknown handle %d: %v", handle, err)
 		}
 	}
 	live := OpenMessage(arch.OpenRequest{Arch: "fake", Live: &arch.LiveDevice{Name: "GPU",
 		Attributes: map[string]float64{"clock": math.NaN()}}})
-	_, err = pb.NewArchServiceClient(connect(t).conn).Open(t.Context(), live)
+	_, err := pb.NewArchServiceClient(connect(t).conn).Open(t.Context(), live)
 	if d, _ := details(err); d.GetKind() != pb.Diagnostic_KIND_INPUT {
 		t.Errorf("live device: got %v", err)
 	}
@@ -190,16 +145,18 @@ func TestMeasureInChunks(t *testing.T) {
 	p := connectExecutor(t)
 	for _, want := range []struct {
 		time float64
-		runs []int64
+		runs []int
 	}{
-		{1e-6, []int64{1, 16, 16, 16}}, {1e-3, []int64{1, 5, 5, 5, 5, 5, 5, 5, 5}}, {1, []int64{1, 1, 1, 1, 1}},
-		{leastNumber, []int64{1, 16, 16, 16}},
+		{1e-6, []int{1, 16, 16, 16}}, {1e-3, []int{1, 5, 5, 5, 5, 5, 5, 5, 5}}, {1, []int{1, 1, 1, 1, 1}},
+		{leastNumber, []int{1, 16, 16, 16}},
 	} {
 		p.forge = func(m proto.Message) {
-			if m, ok := m.(*pb.MeasureResponse); ok {
-				for i := range m.TimesSeconds {
-					m.TimesSeconds[i] = want.time
-				}
+			if p.call == "Measure" {
+				rewrite(m, func(list *[]exec.Sample) {
+					for i := range *list {
+						(*list)[i].Time = unit.Seconds(want.time)
+					}
+				})
 			}
 		}
 		k := compile(t, p.client.Executor())
@@ -213,9 +170,9 @@ func TestMeasureInChunks(t *testing.T) {
 		if err != nil || n != enough {
 			t.Errorf("%d samples, %v", n, err)
 		}
-		var runs []int64
+		var runs []int
 		for i, r := range p.requests {
-			m := r.(*pb.MeasureRequest)
+			m := must.Get(read[measureQuestion](r.(*pb.Json).Json))(t)
 			if m.Input != exec.InputNormal || !m.WarmL2 || (m.Warmup == 7) != (i == 0) || (m.Warmup == 0) != (i > 0) {
 				t.Errorf("request %d: %v", i, m)
 			}
@@ -297,7 +254,7 @@ func TestRunPrograms(t *testing.T) {
 		if _, err := x.Run(t.Context(), 0, p, 3); err == nil || diag.KindOf(err) != diag.Input {
 			t.Errorf("%s: got %v", what, err)
 		}
-		if _, _, err := fromRunRequest(&pb.RunRequest{ProgramJson: marshal(&p), Runs: 1}); err == nil && p.Validate() == nil {
+		if _, err := asked[runQuestion](toJSON(&runQuestion{0, p, 1})); err == nil && p.Validate() == nil {
 			t.Errorf("%s: the server takes it", what)
 		}
 	}

@@ -103,7 +103,6 @@ func messages(f testing.TB) []message {
 	x, _ := fake.ExecutorProvider{}.Open(ctx)
 	devices, _ := x.Devices(ctx)
 	environment, _ := x.Environment(ctx, 0)
-	const runs = 3
 	plan, _ := fake.Provider{}.Calibration(ctx, exec.Device{Name: "GPU", Attributes: map[string]float64{"units": 1}})
 	rungs, _ := fake.Provider{}.Ladder(ctx)
 	value := calibrate.Value{Value: 1, Unit: "s", Spread: 0.01, Clock: 1e9, Rounds: 3, Time: time.Unix(1, 0).UTC()}
@@ -177,29 +176,13 @@ func messages(f testing.TB) []message {
 		ofJSON(devices, nil),
 		ofJSON(environment, nil),
 		ofJSON(exec.Resources{Registers: 128, SpillBytes: 8, SharedMemory: 1024, CTAsPerSM: 2}, nil),
-		of(toNumerics(exec.Numerics{MaxError: math.Inf(1), Tolerance: 0.01, Checked: 5, Wrong: 2, OutOfBounds: 1}),
-			fromNumerics, func(n exec.Numerics) error {
-				if !(n.MaxError >= 0) || n.Wrong > n.Checked || n.Wrong < 0 {
-					return fmt.Errorf("%+v passed", n)
-				}
-				return nil
-			}, toNumerics),
-		of(toSamples([]exec.Sample{{Time: 1e-5}, {Time: 2e-5, Clock: 1e9}, {Time: 3e-5}}),
-			func(q *pb.MeasureResponse) ([]exec.Sample, error) {
-				return fromSamples(q,
-					runs)
-			}, func(samples []exec.Sample) error {
-				for _, s := range samples {
-					if err := arePositive(float64(s.Time)); err != nil {
-						return err
-					}
-				}
-				return nil
-			}, toSamples),
-		ofJSON(program, nil),
-		of(toReadings([]exec.Reading{{Sample: exec.Sample{Time: 1e-5, Clock: 1e9}, Counters: []uint64{1, 2}}}),
-			func(q *pb.RunResponse) ([]exec.Reading, error) { return fromReadings(q, 2, 1) },
-			func(readings []exec.Reading) error { return arePositive(float64(readings[0].Time)) }, toReadings),
+		ofJSON(exec.Numerics{MaxError: 1e-3, Tolerance: 0.01, Checked: 5, Wrong: 2, OutOfBounds: 1}, nil),
+		ofJSON([]exec.Sample{{Time: 1e-5}, {Time: 2e-5, Clock: 1e9}, {Time: 3e-5}}, several[exec.Sample](3)),
+		ofJSON([]exec.Reading{{Sample: exec.Sample{Time: 1e-5, Clock: 1e9}, Counters: []uint64{1, 2}}}, nil),
+		ofJSON(compiled{7, exec.Resources{Registers: 128}}, (*compiled).check),
+		ofJSON(compileQuestion{1, p, few.Configs[1]}, nil),
+		ofJSON(measureQuestion{7, exec.MeasureOptions{WarmL2: true, Input: "normal", Warmup: 2}, 3}, nil),
+		ofJSON(runQuestion{1, program, 3}, nil),
 		of(toTimes([][]unit.Seconds{{1, 0}, {2, 3}}, 2), func(q *pb.EstimateWithResponse) ([][]unit.Seconds, error) {
 			return fromTimes(q, 2, 2)
 		}, func(rows [][]unit.Seconds) error {

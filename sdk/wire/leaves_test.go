@@ -39,22 +39,23 @@ func TestEveryLeafIsChecked(t *testing.T) {
 		"numbers.value one.clock_hz one.spread order.window params.value problems.alpha problems.beta temperature_celsius"
 	// Enumerations, ids and names; those of them that may be empty; and texts of other kinds that must be there.
 	const words = "archs.fitted archs.id archs.kernels archs.models arguments.dtype arguments.kind atoms.dtype " +
-		"axes.default axes.name axes.type axes.values ceilings.dtype ceilings.level description.kernels " +
-		"description.model description.models description.monotone description.unused devices.aliases devices.id " +
-		"families.name layouts.amajor layouts.bmajor levels.bound order.keys params.name params.tier peak.dtype " +
-		"problems.dtype ranges.bound rungs.operands terms.kind types.in types.out value "
-	const optional = "clock description.clock_rung description.rung problems.epilogue problems.nest " +
-		"problems.out_dtype uncertainty.evidence "
+		"axes.cluster axes.default axes.name axes.type axes.values ceilings.dtype ceilings.level " +
+		"description.kernels description.model description.models description.monotone description.unused " +
+		"devices.aliases devices.id families.name layouts.amajor layouts.bmajor levels.bound order.keys " +
+		"params.name params.tier peak.dtype problem.dtype problems.dtype ranges.bound rungs.operands terms.kind " +
+		"types.in types.out value "
+	const optional = "clock description.clock_rung description.rung problem.out_dtype problems.epilogue " +
+		"problems.nest problems.out_dtype uncertainty.evidence "
 	const needed = "arch atoms.type ceilings.name claims.rung constants.name costs.name costs.term " +
 		"description.arch description.device device device.arch device.name family fitted.data_set levels.name " +
 		"name numbers.name others.name program.entry program.text published.rung rungs.name terms.name " +
 		"uncertainty.kernel "
 	// A range ends behind 0.
-	const positive = "arguments.bytes atoms.cycles batch.high constants.high constants.low constants.value " +
-		"description.clock_hz divisor.high flops.high k.high m.high n.high one.value problems.batch " +
-		"problems.groups problems.k problems.m problems.n program.counters program.grid program.launches " +
-		"program.threads published.rate_flops_per_second ranges.high ranges.low runs split_k.high " +
-		"uncertainty.level work "
+	const positive = "arguments.bytes atoms.cycles batch.high checked constants.high constants.low " +
+		"constants.value description.clock_hz divisor.high flops.high k.high kernel m.high n.high one.value " +
+		"problem.batch problem.k problem.m problem.n problems.batch problems.groups problems.k problems.m " +
+		"problems.n program.counters program.grid program.launches program.threads " +
+		"published.rate_flops_per_second ranges.high ranges.low runs seconds split_k.high uncertainty.level work "
 	wants := map[any]string{nil: "", true: "", -1: signed, 5e-324: signed + " constants.low constants.value",
 		1e300: "one.clock_hz one.spread", "a \x1b": words + optional, long: words + optional, "": words + needed, 0: positive}
 	got := map[any]map[string]bool{}

@@ -323,7 +323,7 @@ proto: tools ## buf lint, and no change that breaks plugins built against the ba
 
 generate: tools ## generated Go of the wire protocol, the PTX instructions and the models of terms, command-line reference
 	go test -count=1 -run ListsOfTypes ./core/gemm -update
-	cd sdk/proto && buf generate && buf build --exclude-source-info --as-file-descriptor-set -o ../python/origami_gemm_plugin/wire.binpb
+	cd sdk/proto && buf generate
 	go generate ./plugins/nvidia/ptx ./plugins/nvidia/pipelined ./plugins/nvidia/sgemm ./plugins/nvidia/tritonblas \
 		./plugins/nvidia/fusedmoe ./plugins/amd-ref/tensile ./plugins/amd-ref/amd-origami ./plugins/library
 	go generate ./ask

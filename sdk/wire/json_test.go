@@ -18,17 +18,30 @@ import (
 // The answers in docs/plugin-protocol.md are taken, and have every key that must be there.
 func TestAnswersOfTheDocumentation(t *testing.T) {
 	page := must.Get(os.ReadFile("../../docs/plugin-protocol.md"))(t)
-	block := regexp.MustCompile("(?s)```json\n(.*?)```").FindSubmatch(page)
-	var answers map[string]json.RawMessage
-	if block == nil || json.Unmarshal(block[1], &answers) != nil {
-		t.Fatal("no answers")
+	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(page, 2)
+	var answers, questions map[string]json.RawMessage
+	if len(blocks) != 2 || json.Unmarshal(blocks[0][1], &answers) != nil || json.Unmarshal(blocks[1][1], &questions) != nil {
+		t.Fatal("no answers and questions")
+	}
+	block := blocks[0]
+	for call, err := range map[string]error{
+		"Compile":     ignore(read[compileQuestion](questions["Compile"])),
+		"Check":       ignore(read[kernelQuestion](questions["Check"])),
+		"Measure":     ignore(read[measureQuestion](questions["Measure"])),
+		"Environment": ignore(read[environmentQuestion](questions["Environment"])),
+	} {
+		if err != nil || len(questions) != 4 {
+			t.Errorf("asked in %s: %v", call, err)
+		}
 	}
 	for call, taken := range map[string]func([]byte) error{
 		"Info":        func(text []byte) error { return ignore(read[Info](text)) },
 		"Manifest":    func(text []byte) error { return ignore(read(text, checkManifest)) },
 		"Open":        func(text []byte) error { return ignore(read(text, (*opening).check)) },
 		"Devices":     func(text []byte) error { return ignore(read[[]exec.Device](text)) },
-		"Compile":     func(text []byte) error { return ignore(read[exec.Resources](text)) },
+		"Compile":     func(text []byte) error { return ignore(read(text, (*compiled).check)) },
+		"Check":       func(text []byte) error { return ignore(read[exec.Numerics](text)) },
+		"Measure":     func(text []byte) error { return ignore(read(text, several[exec.Sample](1))) },
 		"Environment": func(text []byte) error { return ignore(read[exec.Environment](text)) },
 		"describe":    func(text []byte) error { return ignore(ParseDescribe(text)) },
 	} {

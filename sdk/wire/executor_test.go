@@ -254,7 +254,7 @@ func TestRunPrograms(t *testing.T) {
 		if _, err := x.Run(t.Context(), 0, p, 3); err == nil || diag.KindOf(err) != diag.Input {
 			t.Errorf("%s: got %v", what, err)
 		}
-		if _, err := asked[runQuestion](toJSON(&runQuestion{0, p, 1})); err == nil && p.Validate() == nil {
+		if _, err := unmarshal[runQuestion](marshal(&runQuestion{0, p, 1}), maxRequestMemory); err == nil && p.Validate() == nil {
 			t.Errorf("%s: the server takes it", what)
 		}
 	}

@@ -30,7 +30,6 @@ func (e executorProvider) Open(ctx context.Context) (exec.Executor, error) {
 	if e.p.what == "deviceless" {
 		return nil, &diag.Error{Kind: diag.Device, What: "there is no device", Fix: "put one in"}
 	}
-	e.p.act("Open")
 	x, err := e.ExecutorProvider.Open(ctx)
 	return &faultyExecutor{x, e.p}, err
 }

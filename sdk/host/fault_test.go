@@ -23,22 +23,9 @@ import (
 
 var problem = gemm.New(1000, 2000, 3000)
 
-// calls are all calls of an open architecture that reach the plugin.
-var calls = map[string]func(context.Context, arch.Architecture) error{
-	"Candidates": func(ctx context.Context, a arch.Architecture) error {
-		_, err := a.Candidates(ctx, problem, arch.Space{})
-		return err
-	},
-	"Estimate": func(ctx context.Context, a arch.Architecture) error {
-		return a.Estimate(ctx, make([]arch.Estimate, len(configs)), problem, configs)
-	},
-	"Terms": func(ctx context.Context, a arch.Architecture) error {
-		return a.Terms(ctx, make([]float64, len(configs)*len(a.Describe().Terms)), problem, configs)
-	},
-	"Mapping": func(ctx context.Context, a arch.Architecture) error {
-		_, err := a.Mapping(ctx, problem, configs[0])
-		return err
-	},
+// terms asks for the breakdown of all configurations.
+func terms(ctx context.Context, a arch.Architecture) error {
+	return a.Terms(ctx, make([]float64, len(configs)*len(a.Describe().Terms)), problem, configs)
 }
 
 func rank(ctx context.Context, a arch.Architecture) ([]selector.Result, error) {
@@ -100,12 +87,12 @@ func TestCallerGivesUp(t *testing.T) {
 		if errors.Is(want, context.Canceled) {
 			time.AfterFunc(100*time.Millisecond, cancel)
 		}
-		if err := calls["Terms"](ctx, a); !errors.Is(err, want) {
+		if err := terms(ctx, a); !errors.Is(err, want) {
 			t.Errorf("got %v, want %v", err, want)
 		}
 		cancel()
 	}
-	if err := calls["Mapping"](t.Context(), a); err != nil {
+	if _, err := a.Mapping(t.Context(), problem, configs[0]); err != nil {
 		t.Error(err)
 	}
 	if n := starts(t, "hang.Terms"); n != 1 {
@@ -117,7 +104,7 @@ func TestPluginReplacedBehindARestart(t *testing.T) {
 	h := hostOf(t, host.Options{}, "drift")
 	a := open(t, h, arch.OpenRequest{Arch: "drift"})
 	killAll(t, "drift")
-	err := calls["Terms"](t.Context(), a)
+	err := terms(t.Context(), a)
 	wantFault(t, err, "drift", host.FaultNonsense, "differently after a restart")
 }
 
@@ -180,7 +167,7 @@ func TestLogs(t *testing.T) {
 	var out syncBuffer
 	logger := hclog.New(&hclog.LoggerOptions{Name: "origami", Level: hclog.Debug, Output: &out})
 	h := hostOf(t, host.Options{Logger: logger}, "print.Terms", "badlog")
-	must.Do(t, calls["Terms"](t.Context(), open(t, h, arch.OpenRequest{Arch: "print.Terms"})))
+	must.Do(t, terms(t.Context(), open(t, h, arch.OpenRequest{Arch: "print.Terms"})))
 	open(t, h, arch.OpenRequest{Arch: "badlog"}) // malformed log lines do no harm
 	must.Do(t, h.Close())
 	for _, want := range []string{

@@ -97,7 +97,7 @@ func runHost(f folder, moment string) {
 		<-ctx.Done()
 	case "during a call":
 		time.AfterFunc(50*time.Millisecond, ready)
-		err = calls["Terms"](ctx, a)
+		err = terms(ctx, a)
 	case "closing":
 		pid, _ := strconv.Atoi(f.lines(startsFile)[0])
 		_ = syscall.Kill(pid, syscall.SIGSTOP) // so that it takes a while

@@ -61,6 +61,8 @@ func fromNumerics(x *numerics) (exec.Numerics, error) {
 		return n, errors.New("no numerics")
 	case x.Wrong > x.Checked:
 		return n, fmt.Errorf("%d of %d elements are wrong", x.Wrong, x.Checked)
+	case x.MaxError != nil && *x.MaxError < 0:
+		return n, fmt.Errorf("the largest error is %v", *x.MaxError)
 	case x.MaxError != nil:
 		n.MaxError = *x.MaxError
 	}

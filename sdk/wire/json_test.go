@@ -78,6 +78,11 @@ func TestFaultsOfJSON(t *testing.T) {
 			t.Errorf("%s\ngot  %v\nwant %s", text, err, says)
 		}
 	}
+	for _, text := range []string{`{"":"a"}`, `{"a":"b","a":"c"}`} {
+		if x, err := read[map[string]string]([]byte(text)); err == nil {
+			t.Errorf("%s passes as %v", text, x)
+		}
+	}
 	for _, number := range []string{"01", "+1", ".5", "5.", "1e", "0x1", "1_0", "NaN", "Infinity", "-", "--1", "1e400",
 		"1e101", "1e-101", "-1", `"1"`, "true", "null", "[1]", ""} {
 		if x, err := read[arch.Range]([]byte(`{"low":` + number + `,"high":2}`)); err == nil {

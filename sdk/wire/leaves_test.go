@@ -56,8 +56,8 @@ func TestEveryLeafIsChecked(t *testing.T) {
 		"problem.batch problem.k problem.m problem.n problems.batch problems.groups problems.k problems.m " +
 		"problems.n program.counters program.grid program.launches program.threads " +
 		"published.rate_flops_per_second ranges.high ranges.low runs seconds split_k.high uncertainty.level work "
-	wants := map[any]string{nil: "", true: "", -1: signed, 5e-324: signed + " constants.low constants.value",
-		1e300: "one.clock_hz one.spread", "a \x1b": words + optional, long: words + optional, "": words + needed, 0: positive}
+	wants := map[any]string{nil: "", true: "", -1: signed, 5e-324: signed + " constants.low constants.value max_error",
+		1e300: "max_error one.clock_hz one.spread", "a \x1b": words + optional, long: words + optional, "": words + needed, 0: positive}
 	got := map[any]map[string]bool{}
 	for _, m := range messages(t) {
 		q, ok := m.seed.(*pb.Json)

@@ -95,6 +95,7 @@ var rules = map[reflect.Type]string{
 	reflect.TypeFor[exec.Sample]():      "Time:positive",
 	reflect.TypeFor[exec.Reading]():     "Time:positive",
 	reflect.TypeFor[compileQuestion]():  "Problem:required Config:required",
+	reflect.TypeFor[numerics]():         "MaxError:any",
 	reflect.TypeFor[calibrate.Probe]():  "Work:positive",
 	reflect.TypeFor[calibrate.Number](): "Value:finite",
 	reflect.TypeFor[calibrate.Value]():  "Value:any Spread:any Clock:any",

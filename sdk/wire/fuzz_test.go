@@ -176,6 +176,7 @@ func messages(f testing.TB) []message {
 		ofJSON(devices, nil),
 		ofJSON(environment, nil),
 		ofJSON(exec.Resources{Registers: 128, SpillBytes: 8, SharedMemory: 1024, CTAsPerSM: 2}, nil),
+		ofJSON(exec.Numerics{MaxError: math.Inf(1), Checked: 5}, nil),
 		ofJSON(exec.Numerics{MaxError: 1e-3, Tolerance: 0.01, Checked: 5, Wrong: 2, OutOfBounds: 1}, nil),
 		ofJSON([]exec.Sample{{Time: 1e-5}, {Time: 2e-5, Clock: 1e9}, {Time: 3e-5}}, several[exec.Sample](3)),
 		ofJSON([]exec.Reading{{Sample: exec.Sample{Time: 1e-5, Clock: 1e9}, Counters: []uint64{1, 2}}}, nil),
@@ -200,7 +201,7 @@ func FuzzMessages(f *testing.F) {
 	all := messages(f)
 	for kind, m := range all {
 		data := must.Get(proto.Marshal(m.seed))(f)
-		if out, err := m.read(data); err != nil || (out != nil) != m.goesOn {
+		if out, err := m.read(data); err != nil || (out != nil) != m.goesOn || m.goesOn && !proto.Equal(out, m.seed) {
 			f.Fatalf("the seed of %s: %v, %v", m.name, out, err)
 		}
 		f.Add(uint8(kind), data)

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -258,35 +259,7 @@ func FuzzServer(f *testing.F) {
 		if len(data) > 1<<10 || proto.Unmarshal(data, req) != nil { // the product of long axes takes long, as it should
 			return
 		}
-		var err error
-		var answer proto.Message
-		switch q := req.(type) {
-		case *pb.OpenRequest:
-			answer, err = s.Open(ctx, q)
-		case *pb.CandidatesRequest:
-			q.Handle = opened.Handle
-			answer, err = s.Candidates(ctx, q)
-		case *pb.EstimateRequest:
-			q.Handle = opened.Handle
-			answer, err = s.Estimate(ctx, q)
-		case *pb.TermsRequest:
-			q.Handle = opened.Handle
-			answer, err = s.Terms(ctx, q)
-		case *pb.MappingRequest:
-			q.Handle = opened.Handle
-			answer, err = s.Mapping(ctx, q)
-		case *pb.RankRequest:
-			q.Handle = opened.Handle
-			answer, err = s.Rank(ctx, q)
-		case *pb.EstimateWithRequest:
-			q.Handle = opened.Handle
-			answer, err = s.EstimateWith(ctx, q)
-		case *pb.Json:
-			if answer, err = s.Calibration(ctx, q); err == nil {
-				break
-			}
-			answer, err = s.CalibrationNumbers(ctx, q)
-		}
+		answer, err := serve(ctx, s, opened.Handle, req)
 		if err != nil {
 			if !Answered(err) && status.Code(err) != codes.Unimplemented {
 				t.Fatalf("%T %v: %v has no detail", req, req, err)
@@ -297,6 +270,37 @@ func FuzzServer(f *testing.F) {
 			t.Fatalf("%T %v: %v", req, req, err)
 		}
 	})
+}
+
+// serve makes the call that a request is for, about an open architecture.
+func serve(ctx context.Context, s *archServer, handle []byte, req proto.Message) (answer proto.Message, err error) {
+	switch q := req.(type) {
+	case *pb.OpenRequest:
+		return s.Open(ctx, q)
+	case *pb.CandidatesRequest:
+		q.Handle = handle
+		return s.Candidates(ctx, q)
+	case *pb.EstimateRequest:
+		q.Handle = handle
+		return s.Estimate(ctx, q)
+	case *pb.TermsRequest:
+		q.Handle = handle
+		return s.Terms(ctx, q)
+	case *pb.MappingRequest:
+		q.Handle = handle
+		return s.Mapping(ctx, q)
+	case *pb.RankRequest:
+		q.Handle = handle
+		return s.Rank(ctx, q)
+	case *pb.EstimateWithRequest:
+		q.Handle = handle
+		return s.EstimateWith(ctx, q)
+	case *pb.Json:
+		if answer, err = s.Calibration(ctx, q); err != nil {
+			answer, err = s.CalibrationNumbers(ctx, q)
+		}
+	}
+	return answer, err
 }
 
 // Whatever a program prints as its description, it is understood or refused, and a name is there whenever it passes.

@@ -29,8 +29,8 @@ func clustered() declare.Model {
 	return m
 }
 
-// The model's own space has the values that it lists, and a rule over an axis rejects some of them. That a plugin honours
-// named axes, and refuses others, is what the conformance checks say.
+// The model's own space has the values that it lists, and a rule over an axis rejects some of them. That a plugin
+// honours named axes, and refuses others, is what the conformance checks say.
 func TestOwnValuesOfAxes(t *testing.T) {
 	a := open(t, arch.OpenRequest{}, clustered())
 	n := map[string]int{}

@@ -113,8 +113,8 @@ func (s *executorServer) Manifest(context.Context, *pb.Json) (*pb.Json, error) {
 }
 
 // withExecutor serves a call that the executor answers.
-func withExecutor[Q, A any](ctx context.Context, s *executorServer, req *pb.Json, do func(exec.Executor, *Q) (A, error)) (
-	*pb.Json, error) {
+func withExecutor[Q, A any](ctx context.Context, s *executorServer, req *pb.Json,
+	do func(exec.Executor, *Q) (A, error)) (*pb.Json, error) {
 	s.calls.RLock()
 	defer s.calls.RUnlock()
 	return answered(req, func(q *Q) (a A, err error) {

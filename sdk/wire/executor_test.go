@@ -254,7 +254,8 @@ func TestRunPrograms(t *testing.T) {
 		if _, err := x.Run(t.Context(), 0, p, 3); err == nil || diag.KindOf(err) != diag.Input {
 			t.Errorf("%s: got %v", what, err)
 		}
-		if _, err := unmarshal[runQuestion](marshal(&runQuestion{0, p, 1}), maxRequestMemory); err == nil && p.Validate() == nil {
+		_, err := unmarshal[runQuestion](marshal(&runQuestion{0, p, 1}), maxRequestMemory)
+		if err == nil && p.Validate() == nil {
 			t.Errorf("%s: the server takes it", what)
 		}
 	}

@@ -58,8 +58,8 @@ func of[M proto.Message, T any](seed M, from func(M) (T, error), sound func(T) e
 	}, to != nil}
 }
 
-// ofJSON makes a message of a value that travels as JSON, and what is checked where it arrives, which may be nil. What it
-// guarantees is what TestEveryLeafIsChecked says.
+// ofJSON makes a message of a value that travels as JSON, and what is checked where it arrives, which may be nil.
+// TestEveryLeafIsChecked says what it guarantees.
 func ofJSON[T any](v T, check func(*T) error) message {
 	if check == nil {
 		check = func(*T) error { return nil }

@@ -20,9 +20,11 @@ func TestAnswersOfTheDocumentation(t *testing.T) {
 	page := must.Get(os.ReadFile("../../docs/plugin-protocol.md"))(t)
 	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(page, 2)
 	var answers, questions map[string]json.RawMessage
-	if len(blocks) != 2 || json.Unmarshal(blocks[0][1], &answers) != nil || json.Unmarshal(blocks[1][1], &questions) != nil {
+	if len(blocks) != 2 {
 		t.Fatal("no answers and questions")
 	}
+	must.Do(t, json.Unmarshal(blocks[0][1], &answers))
+	must.Do(t, json.Unmarshal(blocks[1][1], &questions))
 	block := blocks[0]
 	for call, err := range map[string]error{
 		"Compile":     ignore(read[compileQuestion](questions["Compile"])),

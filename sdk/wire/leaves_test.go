@@ -29,9 +29,9 @@ func leaves(v any, at []string, set func(any), visit func(at []string, old any, 
 	}
 }
 
-// In every message that is JSON, each leaf in turn becomes a value that makes no sense. The lists are of the last two keys
-// to it: where such a number is taken, and where such a text, or 0, is refused. All others are the other way round. Nothing
-// is null, and nothing but a boolean is true.
+// In every message that is JSON, each leaf in turn becomes a value that makes no sense. The lists are of the last two
+// keys to it: where such a number is taken, and where such a text, or 0, is refused. All others are the other way round.
+// Nothing is null, and nothing but a boolean is true.
 func TestEveryLeafIsChecked(t *testing.T) {
 	long := strings.Repeat("a", maxID+1)
 	const signed = "atoms.latency_cycles attributes.clock attributes.dram_bandwidth attributes.num_sms bandwidth.c0 " +
@@ -57,7 +57,8 @@ func TestEveryLeafIsChecked(t *testing.T) {
 		"problems.n program.counters program.grid program.launches program.threads " +
 		"published.rate_flops_per_second ranges.high ranges.low runs seconds split_k.high uncertainty.level work "
 	wants := map[any]string{nil: "", true: "", -1: signed, 5e-324: signed + " constants.low constants.value max_error",
-		1e300: "max_error one.clock_hz one.spread", "a \x1b": words + optional, long: words + optional, "": words + needed, 0: positive}
+		1e300: "max_error one.clock_hz one.spread", "a \x1b": words + optional, long: words + optional,
+		"": words + needed, 0: positive}
 	got := map[any]map[string]bool{}
 	for _, m := range messages(t) {
 		q, ok := m.seed.(*pb.Json)

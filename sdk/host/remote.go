@@ -117,7 +117,7 @@ func (h *Host) Lend(ctx context.Context, name string, in io.Reader, out io.Write
 		}
 		defer func() { _ = conn.Close() }()
 		if _, err := fmt.Fprintln(out, l.line); err != nil {
-			return nil //nolint:nilerr // nobody is at the other end any more
+			return nil // nobody is at the other end any more
 		}
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()

@@ -86,13 +86,12 @@ func several[T any](runs int) func(*[]T) error {
 	}
 }
 
-// CompileMessage, KernelMessage and MeasureMessage are requests, for a caller that speaks the protocol itself.
-// KernelMessage is about a kernel that is compiled, as Check and Release are.
+// CompileMessage asks for a kernel. The three messages are for a caller that speaks the protocol itself.
 func CompileMessage(device int, p gemm.Problem, c gemm.Config) *pb.Json {
 	return toJSON(&compileQuestion{device, p, c})
 }
 
-// KernelMessage names a kernel.
+// KernelMessage names a kernel, to check or to release it.
 func KernelMessage(kernel uint64) *pb.Json { return toJSON(&kernelQuestion{kernel}) }
 
 // MeasureMessage asks for runs of a kernel.
@@ -100,13 +99,13 @@ func MeasureMessage(kernel uint64, o exec.MeasureOptions, runs int) *pb.Json {
 	return toJSON(&measureQuestion{kernel, o, runs})
 }
 
-// KernelOf reads the answer to a CompileMessage, and Samples that to a MeasureMessage.
+// KernelOf reads the answer to a CompileMessage.
 func KernelOf(q *pb.Json) (uint64, error) {
 	got, err := fromJSON((*compiled).check)(q)
 	return got.Kernel, err
 }
 
-// Samples reads runs.
+// Samples reads the answer to a MeasureMessage.
 func Samples(q *pb.Json, runs int) ([]exec.Sample, error) {
 	return fromJSON(several[exec.Sample](runs))(q)
 }

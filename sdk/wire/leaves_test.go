@@ -30,7 +30,7 @@ func leaves(v any, at []string, set func(any), visit func(at []string, old any, 
 }
 
 // In every message that is JSON, each leaf in turn becomes a value that makes no sense. The lists are of the last two
-// keys to it: where such a number is taken, and where such a text, or 0, is refused. All others are the other way round.
+// keys to it: where such a number is taken, and where such a text, or 0, is refused. The others: the reverse.
 // Nothing is null, and nothing but a boolean is true.
 func TestEveryLeafIsChecked(t *testing.T) {
 	long := strings.Repeat("a", maxID+1)

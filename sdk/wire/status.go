@@ -40,7 +40,7 @@ var statusCodes = [...]codes.Code{
 
 // toStatus turns an error of the model into a gRPC status that carries it as a Diagnostic. A status stays as it is.
 func toStatus(err error) error {
-	if _, is := err.(interface{ GRPCStatus() *status.Status }); is { //nolint:errorlint // what wraps one is none
+	if _, is := err.(interface{ GRPCStatus() *status.Status }); is { // what wraps one is none
 		return err
 	}
 	if s := status.FromContextError(err); s.Code() != codes.Unknown {

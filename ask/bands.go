@@ -211,7 +211,7 @@ func BandsOf(ctx context.Context, a arch.Architecture, space arch.Space, p gemm.
 			one.Kernel = ladder.Library
 		}
 		one.SecondsLow, one.SecondsHigh = b.seconds(s.kernel, s.from), b.seconds(s.kernel, s.to-1)
-		one.MeanRegret, one.WorstRegret, one.WorstM = b.regret(s)
+		one.MeanRegret, one.WorstRegret, one.WorstM = b.regret(b.times[s.kernel], s.from, s.to)
 		out.MeanRegret += one.MeanRegret * b.weight(s.from, s.to) / b.weight(0, len(b.sizes))
 		if len(out.Bands) == 0 || one.WorstRegret > out.WorstRegret {
 			out.WorstRegret, out.WorstM = one.WorstRegret, one.WorstM
@@ -289,13 +289,12 @@ type banding struct {
 	// listed says that each size is a band of its own, and that all weigh the same.
 	listed bool
 	// With axes that have one value for all sizes: same says which and what it costs, conforms which of configs have it.
-	// one is the place in configs of the single kernel for all sizes, or -1. prices has the price of the values and of
-	// that kernel for each size. cycles has the time of the free pick for each searched size.
+	// one is the place in configs of the single kernel for all sizes, or -1. paid are the times, by size, of the fastest
+	// kernel with the values, and of that single kernel if there is one.
 	same     *Same
 	conforms []bool
 	one      int
-	prices   [][2]float64
-	cycles   []unit.Cycles
+	paid     [][]unit.Seconds
 }
 
 func newBanding(p gemm.Problem, sizes []int, listed bool) *banding {
@@ -320,7 +319,7 @@ func newBanding(p gemm.Problem, sizes []int, listed bool) *banding {
 }
 
 // price fills in the times, and keeps the kernels that bands may have.
-func (b *banding) price(ctx context.Context, a arch.Architecture, space arch.Space, axes []axis, free Kernels,
+func (b *banding) price(ctx context.Context, a arch.Architecture, space arch.Space, axes []string, free Kernels,
 	library arch.Architecture) error {
 	b.best = slices.Repeat([]unit.Seconds{never}, len(b.sizes))
 	var theirs []unit.Seconds
@@ -356,11 +355,7 @@ func (b *banding) price(ctx context.Context, a arch.Architecture, space arch.Spa
 
 // pick adds to b.configs the picks of the searched sizes.
 func (b *banding) pick(ctx context.Context, a arch.Architecture, space arch.Space) error {
-	var asked []gemm.Problem
-	for _, at := range b.searched {
-		asked = append(asked, b.problems[at])
-	}
-	picks, err := selector.Rank(ctx, a, selector.Request{Problems: asked, Space: space, Top: 1})
+	picks, err := b.picks(ctx, Kernels{a, space})
 	if err != nil {
 		return err
 	}
@@ -372,12 +367,18 @@ func (b *banding) pick(ctx context.Context, a arch.Architecture, space arch.Spac
 		if t == never {
 			continue
 		}
-		c := picks[i].Entries[0].Config
-		if c.GroupM = 0; !slices.Contains(b.configs, c) {
-			b.configs = append(b.configs, c)
-		}
+		b.use(picks[i].Entries[0].Config, true)
 	}
 	return nil
+}
+
+// picks returns the picks of kernels at the searched sizes.
+func (b *banding) picks(ctx context.Context, of Kernels) ([]selector.Result, error) {
+	var asked []gemm.Problem
+	for _, at := range b.searched {
+		asked = append(asked, b.problems[at])
+	}
+	return selector.Rank(ctx, of.Model, selector.Request{Problems: asked, Space: of.Space, Top: 1})
 }
 
 // estimate fills in the times of configs.
@@ -441,17 +442,17 @@ func (b *banding) weight(from, to int) float64 {
 // loss is what a kernel loses against the pick for one size.
 func (b *banding) loss(kernel, at int) float64 { return float64(b.times[kernel][at]/b.best[at]) - 1 }
 
-// regret returns the regret of a span: the mean and the worst with its M.
-func (b *banding) regret(s span) (mean, worst float64, at int) {
-	at = b.sizes[s.from]
-	for i := s.from; i < s.to; i++ {
-		loss := b.loss(s.kernel, i)
+// regret returns what times lose against the picks of a run of sizes: the mean and the worst with its M.
+func (b *banding) regret(times []unit.Seconds, from, to int) (mean, worst float64, at int) {
+	at = b.sizes[from]
+	for i := from; i < to; i++ {
+		loss := float64(times[i]/b.best[i]) - 1
 		mean += loss * b.weight(i, i+1)
 		if loss > worst {
 			worst, at = loss, b.sizes[i]
 		}
 	}
-	return mean / b.weight(s.from, s.to), worst, at
+	return mean / b.weight(from, to), worst, at
 }
 
 // spans returns the bands.
@@ -520,7 +521,7 @@ func (b *banding) divide() []span {
 	for i := range losses {
 		losses[i] = make([]float64, len(b.times))
 		for k := range b.times {
-			mean, _, _ := b.regret(span{b.starts[i], ends[i], k})
+			mean, _, _ := b.regret(b.times[k], b.starts[i], ends[i])
 			losses[i][k] = mean * b.weight(b.starts[i], ends[i])
 		}
 	}

@@ -3,7 +3,6 @@ package ask_test
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/ask"
@@ -42,14 +41,11 @@ func TestBands(t *testing.T) {
 		bands := must.Get(ask.BandsOf(t.Context(), wgmma, space, layer(high, nk[0], nk[1]), ask.Range{Low: low}, library))(t)
 		next := low
 		for _, b := range bands.Bands {
-			if b.MLow != next || b.MHigh < b.MLow {
-				t.Errorf("%v: band %d to %d follows %d", nk, b.MLow, b.MHigh, next-1)
-			}
+			must.That(t, b.MLow == next && b.MHigh >= b.MLow, "%v: band %d to %d follows %d", nk, b.MLow, b.MHigh, next-1)
 			next = b.MHigh + 1
 		}
-		if next != high+1 || bands.Kernels > len(bands.Bands) {
-			t.Errorf("%v: %d kernels up to %d", nk, bands.Kernels, next-1)
-		}
+		must.That(t, next == high+1 && bands.Kernels <= len(bands.Bands),
+			"%v: %d kernels up to %d", nk, bands.Kernels, next-1)
 		worst, sum, weights := 0.0, 0.0, 0.0
 		for m := low; m <= high; m += 13 {
 			band := bands.Bands[slices.IndexFunc(bands.Bands, func(b ask.Band) bool { return m <= b.MHigh })]
@@ -61,9 +57,7 @@ func TestBands(t *testing.T) {
 				if a == wgmma {
 					e, err = selector.RankOne(t.Context(), a, p, selector.Request{Space: space, Top: 1})
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				seconds := float64(e[0].Estimate.Cycles.At(a.Describe().Clock))
 				if a == library {
 					seconds *= margin(m, nk[1])
@@ -75,9 +69,7 @@ func TestBands(t *testing.T) {
 			}
 			if band.Kernel == "wgmma" {
 				r, err := ask.RankAmong(t.Context(), wgmma, "wgmma", p, []gemm.Config{*band.Config})
-				if err != nil || r.Err != nil {
-					t.Fatal(err, r.Err)
-				}
+				must.Need(t, err == nil && r.Err == nil, "%v %v", err, r.Err)
 				loss := float64(r.Seconds(&r.Entries[0]))/best - 1
 				worst, sum, weights = max(worst, loss), sum+loss/float64(m), weights+1/float64(m)
 			}
@@ -108,9 +100,7 @@ func TestBandsWithAnActivation(t *testing.T) {
 	p := must.Get(nvidia.Provider())(t)
 	open := func(kernel string) arch.Architecture {
 		a, err := (&models.Target{Arch: "sm90", Device: "h100", Kernel: kernel}).Open(t.Context(), models.Providers{p})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return a
 	}
 	wgmma, library := open("wgmma"), open("library")
@@ -120,14 +110,10 @@ func TestBandsWithAnActivation(t *testing.T) {
 			p := layer(size[0], size[1], size[2])
 			p.Epilogue.Activation = act
 			bands, err := ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, ask.Range{Low: size[0]}, library)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			kernels = append(kernels, bands.Bands[0].Kernel)
 		}
-		if !slices.Equal(kernels, []string{"library", "wgmma"}) {
-			t.Errorf("%v: %v without and with an activation", size, kernels)
-		}
+		must.Alike(t, kernels, []string{"library", "wgmma"}, size)
 	}
 }
 
@@ -137,9 +123,7 @@ func TestBandsOfOneM(t *testing.T) {
 	p := layer(512, 4096, 4096)
 	bands := must.Get(ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, ask.Range{Low: p.M}, nil))(t)
 	pick, err := selector.RankOne(t.Context(), wgmma, p, selector.Request{Space: arch.Space{Kernel: "wgmma"}, Top: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := pick[0].Config
 	want.GroupM = 0
 	if len(bands.Bands) != 1 || *bands.Bands[0].Config != want || bands.WorstRegret != 0 || bands.Bands[0].MLow != 512 ||
@@ -153,17 +137,12 @@ func TestBandsWithoutAKernel(t *testing.T) {
 	wgmma, library := openH200(t, "wgmma"), openH200(t, "library")
 	p := layer(64, 4096, 4097) // no tensor map describes its rows
 	bands, err := ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, ask.Range{Low: 1}, library)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if i := slices.IndexFunc(bands.Bands, func(b ask.Band) bool { return b.Kernel != "library" }); i >= 0 {
 		t.Errorf("band %+v", bands.Bands[i])
 	}
-	if _, err = ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, ask.Range{Low: 1}, nil); err == nil ||
-		!strings.Contains(err.Error(), "tensor_map") {
-		t.Errorf("%v", err)
-	}
-	if _, err = ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, ask.Range{Low: 65}, nil); err == nil {
-		t.Error("a range that ends before it begins was answered")
-	}
+	must.Fail(t, must.Err(ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, ask.Range{Low: 1}, nil)),
+		"tensor_map")
+	must.Fail(t, must.Err(ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, ask.Range{Low: 65}, nil)),
+		"is no range of sizes")
 }

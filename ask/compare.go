@@ -37,9 +37,6 @@ type Contender struct {
 // Describe describes the model.
 func (c *Contender) Describe() *arch.Description { return c.Model.Describe() }
 
-// Timed reports whether a side predicts times.
-func (c *Contender) Timed() bool { return c.Err == nil && !c.Describe().RanksOnly }
-
 // Contest is what the sides make of one problem.
 type Contest struct {
 	problems.Problem

@@ -101,8 +101,8 @@ func (c *Contender) Explain(ctx context.Context, p gemm.Problem, kernel, config 
 // Explain asks about one configuration: the pick if config is empty.
 func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, config string) (*Explained, error) {
 	a = arch.Whole(a, p)
-	// The whole ranking is needed for the rank of the configuration.
-	answers, err := Rankings(ctx, a, Question{Problems: []gemm.Problem{p}, Kernel: kernel, Rejected: true, Terms: true})
+	// The whole ranking is needed for the rank of the configuration. Terms of all of it take hundreds of megabytes.
+	answers, err := Rankings(ctx, a, Question{Problems: []gemm.Problem{p}, Kernel: kernel, Rejected: true})
 	if err != nil {
 		return nil, err
 	}
@@ -121,6 +121,12 @@ func Explain(ctx context.Context, a arch.Architecture, p gemm.Problem, kernel, c
 	}
 	if err != nil {
 		return nil, err
+	}
+	if e.Terms == nil {
+		e.Terms = make([]float64, len(e.Arch.Terms))
+		if err := a.Terms(ctx, e.Terms, p, []gemm.Config{e.Candidate}); err != nil {
+			return nil, err
+		}
 	}
 	if p.BeyondProduct() {
 		e.Besides = arch.BesidesOf(a, &p, &e.Config).Parts()
@@ -183,7 +189,7 @@ func EntryOf(ctx context.Context, a arch.Architecture, p gemm.Problem, c gemm.Co
 // Explanation returns what is explained as a plain value.
 func (e *Explained) Explanation() Explanation {
 	o := Explanation{
-		Answer: e.Answer(&e.Entry), Rank: e.rank(), Status: e.Status(), Reason: e.Estimate.Reject,
+		Answer: e.Answer(&e.Entry), Rank: place(e.Rank), Status: e.Status(), Reason: e.Estimate.Reject,
 		Detail: e.Detail, Parameters: Parameters(e.Arch), Constants: e.Constants(), Options: map[string]string{},
 	}
 	for _, option := range e.Arch.Options {

@@ -2,6 +2,7 @@ package ask
 
 import (
 	"fmt"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"strings"
 	"testing"
 )
@@ -20,12 +21,8 @@ func TestGroup(t *testing.T) {
 	}
 	defer func() {
 		fault := fmt.Sprint(recover())
-		if !strings.HasPrefix(fault, "a fault\n") || !strings.Contains(fault, "group_test.go") {
-			t.Error(fault)
-		}
-		if done != [3]bool{true, true, true} {
-			t.Error(done)
-		}
+		must.That(t, strings.HasPrefix(fault, "a fault\n") && strings.Contains(fault, "group_test.go"), "%v", fault)
+		must.Equal(t, done, [3]bool{true, true, true})
 	}()
 	g.Wait()
 	t.Error("the panic is lost")

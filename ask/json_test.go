@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // A number that JSON cannot hold is an error that names it.
@@ -31,8 +32,7 @@ func TestEncodeNamesNumbers(t *testing.T) {
 	} {
 		line, err := Encode(v)
 		var d *diag.Error
-		if !errors.As(err, &d) || d.Where != want || d.Kind != diag.Plugin || line != nil {
-			t.Errorf("%v, %s, want %s", err, line, want)
-		}
+		must.That(t, errors.As(err, &d) && d.Where == want && d.Kind == diag.Plugin && line == nil,
+			"%v, %s, want %s", err, line, want)
 	}
 }

@@ -24,9 +24,7 @@ func TestMarginsReplayed(t *testing.T) {
 		mean, worst, without float64
 	}{{"layers-since.json", 236, 1.026, 0.949, 0.89}, {"drawn-since.json", 126, 1.001, 0.88, 0.72}} {
 		text, err := os.ReadFile("../experiments/layers-on-h100/" + set.file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var list []struct {
 			M, N, K                          int
 			DType                            string
@@ -53,8 +51,7 @@ func TestMarginsReplayed(t *testing.T) {
 		mean, worst := replayed(h100.Describe())
 		_, without := replayed(&arch.Description{})
 		t.Logf("%s: %.4f, at worst %.3f, without margins %.3f", set.file, mean, worst, without)
-		if mean < set.mean || worst < set.worst || without > set.without {
-			t.Errorf("%s: %.4f, at worst %.3f, without margins %.3f; want %+v", set.file, mean, worst, without, set)
-		}
+		must.That(t, mean >= set.mean && worst >= set.worst && without <= set.without,
+			"%s: %.4f, at worst %.3f, without margins %.3f; want %+v", set.file, mean, worst, without, set)
 	}
 }

@@ -1,7 +1,6 @@
 package ask_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/ask"
@@ -20,19 +19,14 @@ func TestRankings(t *testing.T) {
 	problems := []gemm.Problem{gemm.New(4096, 4096, 4096), gemm.New(64, 4096, 512)}
 	space := models.Space{{Name: "block_m", Values: []string{"64"}}}
 	answers, err := ask.Rankings(t.Context(), a, ask.Question{Problems: problems, Space: space, Top: 1})
-	if err != nil || len(answers) != len(problems) {
-		t.Fatalf("%d answers, %v", len(answers), err)
-	}
+	must.Need(t, err == nil && len(answers) == len(problems), "%d answers, %v", len(answers), err)
 	for i, one := range answers {
-		if one.Err != nil || one.Problem != problems[i] || one.Entries[0].Config.BlockM != 64 {
-			t.Errorf("%s: %+v, %v", one.Problem, one.Entries, one.Err)
-		}
+		must.That(t, one.Err == nil && one.Problem == problems[i] && one.Entries[0].Config.BlockM == 64,
+			"%s: %+v, %v", one.Problem, one.Entries, one.Err)
 	}
 	for want, bad := range map[string]models.Target{
 		`unknown architecture "x"`: {Arch: "x"}, `no model of`: {Arch: id, Kernel: "none"},
 	} {
-		if _, err := bad.Open(t.Context(), source); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		must.Fail(t, must.Err(bad.Open(t.Context(), source)), want)
 	}
 }

@@ -51,7 +51,7 @@ func (e *Entry) Status() string {
 // Ranked returns an entry with its terms as a plain value. rejected says that the question asked for the configurations
 // that cannot be used.
 func (a *Ranking) Ranked(e *Entry, rejected bool) Ranked {
-	out := Ranked{Answer: a.Answer(e), Rank: e.rank(), Detail: e.Detail, Terms: a.NamedTerms(e)}
+	out := Ranked{Answer: a.Answer(e), Rank: place(e.Rank), Detail: e.Detail, Terms: a.NamedTerms(e)}
 	if rejected {
 		out.Status, out.Reason = e.Status(), e.Estimate.Reject
 	}
@@ -74,14 +74,6 @@ func (a *Ranking) Brief(e *Entry) Brief {
 	pick := a.Pick(e)
 	outside := append([]string{}, a.Outside(e)...)
 	return Brief{e.Rank, pick.Config, pick.Predicted, pick.Mapping, a.Scope(e).Evidence, outside}
-}
-
-// rank is the entry's rank, nil if it has none.
-func (e *Entry) rank() *int {
-	if e.Rank == 0 {
-		return nil
-	}
-	return &e.Rank
 }
 
 // NamedTerms returns the terms of an entry by name, in the order of the schema.

@@ -74,39 +74,9 @@ type RooflineKernel struct {
 	Config *gemm.Config `json:"config"`
 	// whether the time is measured
 	Measured bool `json:"measured"`
-	// its time, and its rate
-	Seconds float64 `json:"seconds" unit:"s"`
-	Rate    float64 `json:"flop_per_second" unit:"FLOP/s"`
-	// the rate that the lowest roof allows, and the share reached
-	Attainable float64 `json:"attainable_flop_per_second"`
-	Share      float64 `json:"of_attainable" unit:"fraction"`
-	// the level of the lowest roof
-	Bound string `json:"bound" enum:"compute,shared memory,requested,L2,MALL,DRAM"`
-	// the number of the instructions that it exceeds, so that one of both is wrong
-	Above string `json:"above,omitempty" enum:"limit,reached"`
-	// the kernel at each memory
-	Levels []RooflineLevel `json:"levels"`
-
-	// Size and Place are the problem and the kernel as figures have them.
-	Size  gemm.Problem    `json:"-"`
-	Place roofline.Kernel `json:"-"`
-}
-
-// RooflineLevel is a kernel at one memory.
-type RooflineLevel struct {
-	// the memory
-	Level string `json:"level" enum:"compute,shared memory,requested,L2,MALL,DRAM"`
-	// the bytes that pass it
-	Bytes float64 `json:"bytes"`
-	// whether the model counted the bytes
-	Counted bool `json:"counted_by_model"`
-	// operations by byte, and bytes by second
-	Intensity float64 `json:"flop_per_byte"`
-	Bandwidth float64 `json:"bytes_per_second"`
-	// the bandwidth ÷ its roof
-	Share Number `json:"of_roof"`
-	// the number that the bandwidth exceeds, so that one of both is wrong
-	Above string `json:"above,omitempty" enum:"limit,reached"`
+	roofline.Kernel
+	// Size is the problem as figures have it.
+	Size gemm.Problem `json:"-"`
 }
 
 // Placing is what to place under the roofs.
@@ -200,20 +170,14 @@ func orUnknown(v float64) Number {
 
 // place places a kernel with a time. terms may be nil.
 func (p *placer) place(of *problems.Problem, name string, c gemm.Config, terms []float64, seconds float64) {
-	roofs := p.device(of.DType)
-	k := roofs.Place(p.Describe(), of.Problem, c, terms, seconds)
-	one := RooflineKernel{Device: p.Label(), Problem: of.Record(), Name: name, Measured: p.Records != nil,
-		Seconds: k.Seconds, Rate: k.Rate, Attainable: k.Attainable, Share: k.Share(), Bound: k.Bound.String(),
-		Above: roofs.Compute(&k).String(), Size: of.Problem, Place: k}
+	k := p.device(of.DType).Place(p.Describe(), of.Problem, c, terms, seconds)
+	one := RooflineKernel{Device: p.Label(), Problem: of.Record(), Name: name, Measured: p.Records != nil, Kernel: k,
+		Size: of.Problem}
 	if c != (gemm.Config{}) {
 		one.Config = &c
 	}
 	if len(of.Labels) > 0 {
 		one.Labels = Labels(p.Labels, of.Labels)
-	}
-	for _, l := range k.Points {
-		one.Levels = append(one.Levels, RooflineLevel{Level: l.Level.String(), Bytes: l.Bytes, Counted: l.Counted,
-			Intensity: l.Intensity, Bandwidth: l.Bandwidth, Share: orUnknown(l.Share), Above: l.Above.String()})
 	}
 	p.out.Kernels = append(p.out.Kernels, one)
 }

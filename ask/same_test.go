@@ -3,7 +3,6 @@ package ask_test
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/ask"
@@ -63,9 +62,7 @@ func TestSameOfAList(t *testing.T) {
 			for _, m := range served {
 				p := layer(m, nk[0], nk[1])
 				r, err := ask.RankAmong(t.Context(), triton, "triton", p, []gemm.Config{c})
-				if err != nil || r.Err != nil {
-					t.Fatal(err, r.Err)
-				}
+				must.Need(t, err == nil && r.Err == nil, "%v %v", err, r.Err)
 				price += (float64(r.Seconds(&r.Entries[0]))/fastest(t, triton, space, p) - 1) / float64(len(served))
 			}
 			if c == one.Config && math.Abs(price-one.MeanPrice) > 1e-9 || price < one.MeanPrice-1e-9 {
@@ -84,9 +81,7 @@ func TestSameOfARange(t *testing.T) {
 	for _, same := range [][]string{{"block_k"}, {"block_k", "stages"}, {"block_k", "num_stages", "cluster"}} {
 		got, err := ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma", SplitK: []int{1}}, layer(4096, 4608, 3584),
 			ask.Range{Low: 1, Same: same}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		next := 1
 		for _, b := range got.Bands {
 			if b.MLow != next || b.Kernel != "wgmma" || b.Config.BlockK != got.Bands[0].Config.BlockK ||
@@ -114,9 +109,7 @@ func TestSameRefused(t *testing.T) {
 		"a list of 2 sizes M from 0":   {List: []int{5, 0}},
 	} {
 		_, err := ask.BandsOf(t.Context(), triton, arch.Space{Kernel: "triton"}, layer(64, 512, 512), r, nil)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v", r, err)
-		}
+		must.Fail(t, err, want)
 	}
 }
 
@@ -126,9 +119,7 @@ func TestBandsOfAList(t *testing.T) {
 	list := []int{4096, 16, 16, 1}
 	got, err := ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, layer(1, 1024, 8192), ask.Range{List: list},
 		library)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var sizes []int
 	for _, b := range got.Bands {
 		sizes = append(sizes, b.MLow)
@@ -136,9 +127,8 @@ func TestBandsOfAList(t *testing.T) {
 			t.Errorf("%+v", b)
 		}
 	}
-	if !slices.Equal(sizes, []int{1, 16, 4096}) || got.Problem.M != 4096 || got.Same != nil {
-		t.Errorf("%v, %+v", sizes, got)
-	}
+	must.That(t, slices.Equal(sizes, []int{1, 16, 4096}) && got.Problem.M == 4096 && got.Same == nil,
+		"%v, %+v", sizes, got)
 }
 
 // TestInvariantBands: bands of invariant kernels have one order of sums, and their prices are against all kernels.
@@ -162,9 +152,8 @@ func TestInvariantBands(t *testing.T) {
 				t.Errorf("%s, M = %d: %s costs %v, want %v", kernel, b.MLow, b.Config, b.Price.Same, price)
 			}
 		}
-		if math.Abs(got.Same.MeanPrice-mean) > 1e-9 || mean < 0 {
-			t.Errorf("%s: %v, want %v", kernel, got.Same.MeanPrice, mean)
-		}
+		must.That(t, math.Abs(got.Same.MeanPrice-mean) <= 1e-9 && mean >= 0,
+			"%s: %v, want %v", kernel, got.Same.MeanPrice, mean)
 		t.Logf("%s: %s costs %.4f", kernel, got.Same.Text(), mean)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // A device of 100 SMs at 1 GHz, 1000 TFLOP/s and 4 TB/s.
@@ -65,8 +66,6 @@ func TestWhy(t *testing.T) {
 		},
 		{whyOf(square, 128, arch.Estimate{Reject: arch.ReasonRegisters}, nil), ""},
 	} {
-		if c.got != c.want {
-			t.Errorf("%q,\nwant %q", c.got, c.want)
-		}
+		must.Equal(t, c.got, c.want)
 	}
 }

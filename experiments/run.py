@@ -6,7 +6,8 @@
 
 It runs from the root of the checkout, with bin/origami, bin/liborigami.so and the executors of `make build lib cuda triton`
 (trusted, see docs/measuring.md). Results go to the folder in OUT, or else to bin/experiments/NAME. experiments/README.md
-says what came out.
+says what came out. Some programs are in git alone: they run in a checkout of the commit that has them, which is made and
+built beside the results (`make build lib`; executors are the caller's).
 """
 
 import os
@@ -20,34 +21,25 @@ SWEEP = "random2-fp16"
 
 # What each needs beside a build, and its commands for a shell. HERE is its folder, OUT the folder of its results.
 EXPERIMENTS = {
-    "advice-on-h100": ("H100, torch", 'python3 $HERE/measure.py origami $OUT/result.jsonl "$@"'),
     "collectives-on-h200": ("two H200, torch", 'python3 $HERE/measure.py $OUT/times.csv'),
     "deepbench-on-h200": ("nothing", f"""cd {DATA}/grids
         for t in fp16 tf32; do origami --arch sm90@h200 logic eval --records deepbench-$t/h200-nn \\
             --records deepbench-$t/h200-nt --records deepbench-$t/h200-tn; done"""),
-    "epilogues-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
-    "exact-on-h200": ("H200, torch", 'bash $HERE/run.sh "${@:-all}"'),
-    "experts-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
+    "exact-on-h200": ("H200, torch", 'bash $HERE/run.sh "$@"'),
     "fit-on-h200": ("nothing", f"""
         origami --device-file $HERE/h200-blank.yaml fit --records {DATA}/h200-triton --output $OUT/fitted.yaml
         origami --device-file $OUT/fitted.yaml eval --times {DATA}/h200-triton-other
         origami calibrate --replay {DATA}/h200-calibration/records.jsonl.gz"""),
-    "fp8-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
     "grouped-on-h200": ("Go", "go test -count=1 -run Grouped ./plugins/nvidia/data && "
                               "go test -count=1 -v -run FloorsOfGroups ./plugins/nvidia"),
     "here-on-h200": ("H200, torch, triton, a wheel", "bash $HERE/run.sh known"),
-    "inductor-on-h200": ("H200, torch", """python3 $HERE/measure.py all --out $OUT/result.json "$@"
-        python3 $HERE/table.py $OUT/result.json"""),
     "inductor-cublas": ("nothing", "python3 $ROOT/experiments/inductor-on-h200/cublas.py"),
     "kernel-parameters-on-h200": ("H200", f"""cd {DATA}/sweeps/warps
         origami --arch sm90@h200 bench --executor cuda --kernel mma --problems fp16.csv --candidates fp16-configs.csv \\
             --records $OUT/fp16"""),
     "layers-on-h100": ("H100, torch", 'SEED=${SEED:-128} python3 $HERE/measure.py "$@"'),
-    "layers-held": ("H100, torch", "python3 $ROOT/experiments/layers-on-h100/held.py"),
     "logic-on-h200": ("nothing", f"""origami logic eval --folds 5 --arch sm90@h200 --records {DATA}/grids/slides/h200
         origami logic eval --folds 5 --arch sm90@h200"""),
-    "logic-classifiers": ("numpy 2.4.6, scikit-learn 1.9.1", "python3 $ROOT/experiments/logic-on-h200/compare.py origami"),
-    "lookup-table": ("H100, torch 2.11", 'python3 $HERE/measure.py $OUT/result.json --layers 4 --turns 1 "$@"'),
     "many-gpus-simulated": ("Go, an hour", "make many-gpus"),
     "mma-on-h200": ("nothing", "origami --arch sm90@h200 --model reference bench --kernel mma"),
     "mma-peak": ("H200", "make cuda-test && bin/cuda.test -test.run xxx -test.bench OfPeak -test.benchtime 150x"),
@@ -56,9 +48,6 @@ EXPERIMENTS = {
     "nvidia-amd-published": ("nothing", "origami eval --published --arch h100,mi300x,h200,mi355x --pairs --report $OUT"),
     "persistent-on-h100": ("H100, torch, triton", f"""cd {DATA}/h100-persistent
         origami --arch sm90@h100 eval --times h100-test --candidates configs.csv"""),
-    "persistent-inductor": ("H100, torch 2.11", """
-        python3 $ROOT/experiments/persistent-on-h100/inductor.py $OUT/inductor.json "$@"
-        python3 $ROOT/experiments/persistent-on-h100/orders.py $OUT/inductor.json"""),
     "pin-on-h200": ("H200, torch, triton 3.6", "$HERE/get.sh && $HERE/run.sh"),
     "reference-on-h200": ("nothing", """origami --arch sm90@h200 --model reference bench
         origami --arch sm90@h200 --model reference --rung compiled bench
@@ -87,42 +76,71 @@ EXPERIMENTS = {
         origami logic eval slides/h200-tuned.yaml --arch sm90@h200 --records slides/h200-again"""),
     "step-operators": ("pyarrow, numpy, scipy", 'pip download aiconfigurator-core==0.12.0 --no-deps -d $OUT && '
                        'python3 $HERE/fit.py $OUT/*.whl plugins/serving/operators.json'),
-    "timings-on-h200": ("H200, torch, triton", """python3 $HERE/prepare.py $OUT --origami $(command -v origami)
-        python3 $HERE/measure.py $OUT $OUT/result.jsonl "$@" """),
-    "timings-table": ("nothing", "python3 $ROOT/experiments/timings-on-h200/table.py"),
-    "torch-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
     "triton-on-h200": ("nothing", f"origami --arch sm90@h200 bench --records {DATA}/h200-triton-executor"),
-    "triton-pick-on-h200": ("H200, torch, triton", 'python3 $HERE/bench_triton.py run $OUT/result.json "$@"'),
     "tuning-compared": ("optuna 5.0.0, kernel_tuner 1.5.0", 'python3 $HERE/compare.py origami "$@"'),
-    "two-gpus": ("two H100s, torch", 'python3 $HERE/tune.py "$@"'),
     "unseen-parts": ("nothing", "cd $HERE && ./predict.sh > $OUT/predicted.csv && ./compare.sh"),
     "vega10-slides": ("Go", """go test -count=1 -v -run 'Vega|SlideWinners' ./plugins/amd-ref
         origami map --from plugins/amd-ref/data/vega10-slides.csv --dtype fp32 --report $OUT"""),
     "vllm-invariant-on-h100": ("H100, torch, triton", """for m in llama-3.1-8b qwen3-1.7b; do
             origami table invariant $HERE/$m.json --arch sm90@h100 --output $OUT/tables --format csv > /dev/null; done
         python3 $HERE/measure.py $OUT/tables/*.json"""),
-    "wgmma-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
     "wgmma-on-h200": ("nothing", f"""
         origami bench --arch sm90@h200 --kernel wgmma --records {DATA}/h200-wgmma/both/wgmma-builtin-test
         origami bench --arch sm90@h200 --kernel wgmma --records {DATA}/h200-wgmma/random/wgmma-test"""),
 }
 
+# The last commit with the programs below. Nothing that ships rests on another run of them.
+COMMIT = "8911d3c7"
+IN_GIT = {
+    "advice-on-h100": ("H100, torch", 'python3 $HERE/measure.py origami $OUT/result.jsonl "$@"'),
+    "epilogues-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
+    "experts-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
+    "fp8-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
+    "inductor-on-h200": ("H200, torch", """python3 $HERE/measure.py all --out $OUT/result.json "$@"
+        python3 $HERE/table.py $OUT/result.json"""),
+    "layers-held": ("H100, torch", "python3 $ROOT/experiments/layers-on-h100/held.py"),
+    "logic-classifiers": ("numpy 2.4.6, scikit-learn 1.9.1", "python3 $ROOT/experiments/logic-on-h200/compare.py origami"),
+    "lookup-table": ("H100, torch 2.11", 'python3 $HERE/measure.py $OUT/result.json --layers 4 --turns 1 "$@"'),
+    "persistent-inductor": ("H100, torch 2.11", """
+        python3 $ROOT/experiments/persistent-on-h100/inductor.py $OUT/inductor.json "$@"
+        python3 $ROOT/experiments/persistent-on-h100/orders.py $OUT/inductor.json"""),
+    "timings-on-h200": ("H200, torch, triton", """python3 $HERE/prepare.py $OUT --origami $(command -v origami)
+        python3 $HERE/measure.py $OUT $OUT/result.jsonl "$@" """),
+    "timings-table": ("nothing", "python3 $ROOT/experiments/timings-on-h200/table.py"),
+    "torch-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
+    "triton-pick-on-h200": ("H200, torch, triton", 'python3 $HERE/bench_triton.py run $OUT/result.json "$@"'),
+    "two-gpus": ("two H100s, torch", 'python3 $HERE/tune.py "$@"'),
+    "wgmma-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
+}
+
+
+def checkout(folder):
+    """The commit's files in a folder, built."""
+    if not folder.exists():
+        folder.mkdir()
+        archive = subprocess.run(["git", "archive", COMMIT], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
+        subprocess.run(["tar", "-x"], cwd=folder, input=archive, check=True)
+    subprocess.run(["make", "build", "lib"], cwd=folder, check=True)
+    return folder
+
 
 def main():
-    if len(sys.argv) < 2 or sys.argv[1] not in EXPERIMENTS:
+    known = EXPERIMENTS | IN_GIT
+    if len(sys.argv) < 2 or sys.argv[1] not in known:
         print(__doc__)
-        for name, (needs, _) in EXPERIMENTS.items():
-            print(f"{name:28}{needs}")
+        for name, (needs, _) in known.items():
+            print(f"{name:28}{needs}{f' (in git, {COMMIT})' * (name in IN_GIT)}")
         return len(sys.argv) > 1
     name = sys.argv[1]
     out = pathlib.Path(os.environ.get("OUT") or ROOT / "bin/experiments" / name).resolve()
     out.mkdir(parents=True, exist_ok=True)
+    root = checkout(out / "checkout") if name in IN_GIT else ROOT
     join = os.pathsep.join
     environment = {
-        "ORIGAMI_LIB": str(ROOT / "bin/liborigami.so"), **os.environ, "ROOT": str(ROOT), "HERE": str(ROOT / "experiments" / name),
-        "OUT": str(out), "PATH": join([str(ROOT / "bin"), os.environ.get("PATH", "")]),
-        "PYTHONPATH": join(filter(None, [str(ROOT / "bindings/python"), os.environ.get("PYTHONPATH")]))}
-    return subprocess.run(["sh", "-exc", EXPERIMENTS[name][1], "sh", *sys.argv[2:]], cwd=ROOT, env=environment).returncode
+        "ORIGAMI_LIB": str(root / "bin/liborigami.so"), **os.environ, "ROOT": str(root), "HERE": str(root / "experiments" / name),
+        "OUT": str(out), "PATH": join([str(root / "bin"), os.environ.get("PATH", "")]),
+        "PYTHONPATH": join(filter(None, map(str, (root / "bindings/python", ROOT / "experiments", os.environ.get("PYTHONPATH")))))}
+    return subprocess.run(["sh", "-exc", known[name][1], "sh", *sys.argv[2:]], cwd=root, env=environment).returncode
 
 
 if __name__ == "__main__":

@@ -152,8 +152,8 @@ def files_of(folder):
 class Commands:
     """The lines of commands.txt. A line is one or more steps in one folder."""
 
-    def __init__(self, origami, only, renames):
-        self.origami, self.renames = origami, renames
+    def __init__(self, origami, only):
+        self.origami = origami
         lines = [line.strip() for line in (HERE / "commands.txt").read_text().splitlines()]
         self.lines = [line for line in lines if line and line[0] != "#" and only.search(line)]
 
@@ -166,11 +166,8 @@ class Commands:
         flags = [] if line.startswith("@ ") else ["--in-process"]
         done, before = [], files_of(work)
         for i, step in enumerate(line.removeprefix("@ ").split(" && ")):
-            text = step
-            for old, new in self.renames.args:
-                text = old.sub(new, text)
             arguments = [a.replace("$RECORDS", str(REPO / "plugins/nvidia/data")).replace("$DOCS", str(REPO / "docs"))
-                         .replace("$REPO", str(REPO)) for a in shlex.split(text)]
+                         .replace("$REPO", str(REPO)) for a in shlex.split(step)]
             outcome = measured([self.origami, *flags, *arguments], work, logs / f"out{i}", logs / f"err{i}")
             after = files_of(work)
             name = line if i == 0 and " && " not in line else f"{line.split(' && ')[0]} … {i + 1}: {step}"
@@ -259,7 +256,7 @@ def glob(pattern):
 
 class Renames:
     def __init__(self, path):
-        self.keys, self.values, self.texts, self.args, self.gone = [], [], [], [], []
+        self.keys, self.values = [], []
         for number, line in enumerate(path.read_text().splitlines(), 1):
             rule, _, reason = line.partition(" # ")
             if not rule.strip() or rule.startswith("#"):
@@ -273,7 +270,7 @@ class Renames:
 
     def add(self, what, rest):
         command = re.compile("")
-        if what != "gone" and " in " in rest:
+        if " in " in rest:
             rest, _, within = rest.rpartition(" in ")
             command = re.compile(within.strip())
         if what == "key":
@@ -281,16 +278,8 @@ class Renames:
             self.keys.append((glob(old), old, new, command))
         elif what == "value":
             self.values.append((glob(rest.strip()), command))
-        elif what in ("text", "args"):
-            old, new = (side.strip() for side in rest.split("=>"))
-            if what == "args":
-                self.args.append((re.compile(old), new))
-            else:
-                self.texts.append((re.compile(old), new, command))
-        elif what == "gone":
-            self.gone.append(re.compile(rest.strip()))
         else:
-            raise ValueError(f"{what} is none of key, value, text, args and gone")
+            raise ValueError(f"{what} is neither key nor value")
 
     def key(self, key, name, new):
         """The new name of a key, or None if it is meant to be gone. new are the keys that there are now: a rule is not
@@ -314,13 +303,6 @@ class Renames:
     def may_differ(self, key, name):
         return any(pattern.match(key) and command.search(name) for pattern, command in self.values)
 
-    def rewrite(self, value, name):
-        if isinstance(value, str):
-            for pattern, new, command in self.texts:
-                if command.search(name):
-                    value = pattern.sub(new, value)
-        return value
-
 
 # ---- comparing
 
@@ -340,17 +322,16 @@ def alike(a, b, tolerance):
         return False
 
 
-def difference(old, new, name, renames, tolerance):
+def difference(old, new, tolerance):
     """The first pair that differs, or None."""
     (a, count_a, hash_a), (b, count_b, hash_b) = listed(old), listed(new)
-    rewritten = [renames.rewrite(v, name) for v in a]
-    for i, (x, y) in enumerate(zip(rewritten, b)):
+    for i, (x, y) in enumerate(zip(a, b)):
         if not alike(x, y, tolerance):
             at = f"[{i}] " if max(count_a, count_b) > 1 else ""
             return f"{at}{x}", f"{at}{y}"
     if count_a != count_b:
         return f"{count_a} values", f"{count_b} values: {b[len(a):][:1]}"
-    if hash_a != hash_b and rewritten == a and tolerance == 0:
+    if hash_a != hash_b and tolerance == 0:
         return f"a value behind the first {FIRST} of {count_a}", "another value"
     return None
 
@@ -361,8 +342,7 @@ def compare(before, now, renames, tolerance, only):
         if not only.search(name):
             continue
         if name not in now:
-            if not any(p.search(name) for p in renames.gone):
-                yield name, "(all)", "an answer", "none"
+            yield name, "(all)", "an answer", "none"
             continue
         new, seen = dict(now[name]["answer"]), set()
         for key, values in old["answer"].items():
@@ -375,7 +355,7 @@ def compare(before, now, renames, tolerance, only):
             shown = key if key == to else f"{key} -> {to}"
             if to not in new:
                 yield name, shown, listed(values)[0][:1], "(gone)"
-            elif found := difference(values, new[to], name, renames, tolerance):
+            elif found := difference(values, new[to], tolerance):
                 yield name, shown, *found
         for key in new:
             if key not in seen and not renames.is_new(key, name) and not renames.may_differ(key, name):
@@ -429,7 +409,7 @@ def dearer(name, new, before):
     return ("cpu" in old and (new["cpu"] > CPU * max(old["cpu"], SHORT) or new["memory"] > MEMORY * old["memory"]))
 
 
-def gather(options, before, renames):
+def gather(options, before):
     """Runs everything. Returns the answers and, when storing, those of a second run. Otherwise it fills before, the
     stored state."""
     origami = os.path.abspath(os.environ.get("ORIGAMI") or REPO / "bin/origami")
@@ -437,7 +417,7 @@ def gather(options, before, renames):
     if not os.path.exists(origami):
         sys.exit(f"same: there is no {origami}; build it with `make build`, or name another in ORIGAMI")
     MASKS.insert(0, (re.compile(re.escape(origami)), "ORIGAMI"))
-    commands = Commands(origami, options.only, renames)
+    commands = Commands(origami, options.only)
     answers = {}
     with tempfile.TemporaryDirectory(prefix="same-") as root, ProcessPoolExecutor(options.jobs) as pool:
         run = functools.partial(commands.run, root=root)
@@ -489,10 +469,10 @@ def main():
     if options.store:
         if options.only.pattern:
             parser.error("--store takes everything; leave --only out")
-        return store(gather(options, {}, Renames(pathlib.Path(os.devnull))))
+        return store(gather(options, {}))
     renames = Renames(HERE / "renames.txt")
     before = {}
-    now = gather(options, before, renames)[0]
+    now = gather(options, before)[0]
     skipped = "library: " if not any(name.startswith("library: ") for name in now) else None
     if skipped:
         before = {name: one for name, one in before.items() if not name.startswith(skipped)}

@@ -57,12 +57,9 @@ func TestSettings(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		}
-		if !strings.HasPrefix(got, c.want) {
-			t.Errorf("%s: %s, want %s", c.words, got, c.want)
-		}
-		if fmt.Sprint(target.Options, target.Overrides) != "map[scheme:row] map[clock:{1 } units:{2 }]" {
-			t.Errorf("%s changes the target", c.words)
-		}
+		must.That(t, strings.HasPrefix(got, c.want), "%s: %s, want %s", c.words, got, c.want)
+		must.That(t, fmt.Sprint(target.Options, target.Overrides) == "map[scheme:row] map[clock:{1 } units:{2 }]",
+			"%s changes the target", c.words)
 	}
 }
 
@@ -81,9 +78,7 @@ func TestDeviceFile(t *testing.T) {
 		} else if got = found.ID(); (found.OpenRequest.DeviceFile != nil) != (want == "chip@two") {
 			t.Errorf("%s: the request is %+v", name, found.OpenRequest)
 		}
-		if !strings.HasPrefix(got, want) {
-			t.Errorf("%s is %s, want %s", name, got, want)
-		}
+		must.That(t, strings.HasPrefix(got, want), "%s is %s, want %s", name, got, want)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // Whatever a file of candidates holds, it is refused in one line, or every configuration in it can be asked for.
@@ -21,9 +22,7 @@ func FuzzCandidates(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		list, err := Candidates("file", data, "family", d)
 		if err != nil {
-			if diag.KindOf(err) != diag.Input || strings.ContainsAny(err.Error(), "\r\n") {
-				t.Errorf("%q", err)
-			}
+			must.That(t, diag.KindOf(err) == diag.Input && !strings.ContainsAny(err.Error(), "\r\n"), "%q", err)
 			return
 		}
 		for i := range list {
@@ -31,8 +30,6 @@ func FuzzCandidates(f *testing.F) {
 				t.Errorf("%+v: %v", list[i], err)
 			}
 		}
-		if len(list) == 0 {
-			t.Error("no configurations and no error")
-		}
+		must.That(t, len(list) != 0, "no configurations and no error")
 	})
 }

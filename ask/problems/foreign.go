@@ -22,11 +22,12 @@ var (
 	traced  = regexp.MustCompile(`"(traceEvents|schemaVersion|ph)"\s*:`)
 )
 
-// foreignRows are the products that another program names.
-type foreignRows struct {
-	name string
-	list []shapes.Row
-	at   int
+// listRows are rows in memory: the products that another program names, or what is written in place of a file.
+type listRows struct {
+	name  string
+	names []string // of the columns
+	list  []shapes.Row
+	at    int
 }
 
 // openForeign reads the text of another program, through gzip if it is compressed. For any other text, rows is nil, and
@@ -67,25 +68,25 @@ func openForeign(name string, r io.Reader) (rows rows, rest io.Reader, err error
 	case err != nil && !errors.Is(err, limit.ErrLongLine):
 		return nil, nil, unreadable(name, err)
 	case len(list) > 0:
-		return &foreignRows{name: name, list: list}, nil, nil
+		return &listRows{name: name, names: shapes.Columns, list: list}, nil, nil
 	case sizes == 0 && !beginsJSON(head) && strings.ContainsAny(strings.Join(header, ""), "()[]=<>"):
 		return nil, nil, diag.Inputf("it is in no format that is read").At("%s", name).Do(headerForm)
 	}
 	return nil, bytes.NewReader(head), nil // for what is wrong with its header
 }
 
-func (f *foreignRows) columns() []string { return shapes.Columns }
-func (f *foreignRows) place(int) string  { return f.line() }
-func (f *foreignRows) share() float64    { return float64(f.at) / float64(len(f.list)) }
+func (f *listRows) columns() []string { return f.names }
+func (f *listRows) place(int) string  { return f.line() }
+func (f *listRows) share() float64    { return float64(f.at) / float64(len(f.list)) }
 
-func (f *foreignRows) line() string {
+func (f *listRows) line() string {
 	if f.at == 0 || f.list[f.at-1].Line == 0 {
 		return f.name
 	}
 	return fmt.Sprintf("%s:%d", f.name, f.list[f.at-1].Line)
 }
 
-func (f *foreignRows) next(brief bool) (cells []string, bad, err error) {
+func (f *listRows) next(brief bool) (cells []string, bad, err error) {
 	if f.at == len(f.list) {
 		return nil, nil, io.EOF
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // The words of libraries for types, layouts and batches mean what they say, and what they contradict is an error.
@@ -45,9 +46,7 @@ func TestReadCSVWords(t *testing.T) {
 		default:
 			got = good[0].String()
 		}
-		if !strings.HasPrefix(got, tc.want) {
-			t.Errorf("%q: got %s, want %s…", tc.file, got, tc.want)
-		}
+		must.That(t, strings.HasPrefix(got, tc.want), "%q: got %s, want %s…", tc.file, got, tc.want)
 	}
 }
 
@@ -76,10 +75,7 @@ func TestReadForeign(t *testing.T) {
 			_ = zip.Close()
 			text = b.Bytes()
 		}
-		file, err := Open("p.log", bytes.NewReader(text), 0, base)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(Open("p.log", bytes.NewReader(text), 0, base))(t)
 		first, second, end := file.Next(false), file.Next(false), file.Next(false)
 		if p := first.Problem; first.Bad != nil || p.String() != "8x64x32 bf16 trans-b" || p.Count != 2 ||
 			p.Where != "p.log:2" || len(p.Labels) != 1 || p.Labels[0] != "2" {
@@ -88,8 +84,6 @@ func TestReadForeign(t *testing.T) {
 		if second.Bad == nil || !strings.HasPrefix(second.Bad.Error(), "p.log:3: products of _grouped_mm are not read") {
 			t.Errorf("got %+v", second)
 		}
-		if end.End == nil {
-			t.Errorf("got %+v", end)
-		}
+		must.That(t, end.End != nil, "got %+v", end)
 	}
 }

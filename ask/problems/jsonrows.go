@@ -13,6 +13,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/core/strictjson"
 )
 
 // jsonWithin is how much blank space may come before a JSON text.
@@ -181,7 +182,7 @@ func (f *jsonRows) object(brief bool) (members []member, bad, err error) {
 	if brief && raw[0] != '{' { // a place in a long line takes long to find
 		return nil, errUnread, nil
 	}
-	if members, bad = f.members(nil, raw, f.begin, 0); bad != nil && brief {
+	if members, bad = f.members(nil, string(raw), f.begin, 0); bad != nil && brief {
 		bad = errUnread
 	}
 	return members, bad, nil
@@ -231,115 +232,93 @@ func (f *jsonRows) notJSON(err error, brief bool) error {
 }
 
 // members reads the members of an object that begins at a place in the text.
-func (f *jsonRows) members(list []member, raw []byte, begin, depth int) ([]member, error) {
+func (f *jsonRows) members(list []member, raw string, begin, depth int) ([]member, error) {
 	if raw[0] != '{' {
 		return nil, diag.Inputf("it is not an object").At("%s", f.line()).Do("%s", f.fix)
 	}
 	if len(raw) > int(limit.Row) {
 		return nil, diag.Inputf("the object is longer than %v", limit.Row).At("%s", f.line()).Do("leave members out")
 	}
-	for next := 1; ; { // behind the brace
-		next = skipBlank(raw, next)
-		if raw[next] == '}' {
-			break
-		}
-		end := valueEnd(raw, next)
-		name := strings.TrimSpace(jsonString(raw[next:end]))
-		next = skipBlank(raw, end)
-		end = valueEnd(raw, next)
-		value, at := raw[next:end], begin+next
-		next = end
+	s := strictjson.Scanner{Text: raw}
+	err := s.Each('{', '}', func(int) (err error) {
+		name := strings.TrimSpace(quoted(&s))
+		s.Next()
+		s.At++ // the colon
+		s.Next()
+		from := s.At
+		skip(&s)
+		value, at := raw[from:s.At], begin+from
 		if deepest, ok := f.within[name]; ok && depth <= deepest && value[0] == '{' {
-			var err error
-			from := len(list)
-			if list, err = f.members(list, value, at, depth+1); err != nil {
-				return nil, err
-			}
-			for i := from; i < len(list) && name == "labels"; i++ {
+			before := len(list)
+			list, err = f.members(list, value, at, depth+1)
+			for i := before; i < len(list) && name == "labels"; i++ {
 				list[i].name = "labels." + list[i].name
 			}
-			continue
+			return err
 		}
 		if lower := strings.ToLower(name); slices.Contains(columns, lower) {
 			name = lower
 		}
 		if slices.ContainsFunc(list, func(m member) bool { return m.name == name }) {
-			return nil, diag.Inputf("%s is there twice", name).At("%s", f.line()).Do("leave one of them out")
+			return diag.Inputf("%s is there twice", name).At("%s", f.line()).Do("leave one of them out")
 		}
 		if len(list) == limit.Cells {
-			return nil, diag.Inputf("the object has more than %d members", limit.Cells).At("%s", f.line()).
+			return diag.Inputf("the object has more than %d members", limit.Cells).At("%s", f.line()).
 				Do("leave members out")
 		}
 		list = append(list, member{name: name, cell: jsonCell(name, value), at: at})
-	}
-	return list, nil
+		return nil
+	})
+	return list, err
 }
 
-// skipBlank returns where a name or a value begins, or the object ends, at a place in JSON or behind it.
-func skipBlank(text []byte, at int) int {
-	for ; ; at++ {
-		switch text[at] {
-		case ' ', '\t', '\r', '\n', ',', ':':
-		default:
-			return at
-		}
-	}
-}
-
-// valueEnd returns the end of the value that begins at a place in JSON.
-func valueEnd(text []byte, at int) int {
-	for depth := 0; ; at++ {
-		switch text[at] {
-		case '"':
-			for at++; text[at] != '"'; at++ {
-				if text[at] == '\\' {
-					at++
-				}
-			}
-		case '[', '{':
-			depth++
-		case ']', '}':
-			depth--
-		default: // a number or a word, or what is between values
-			if depth > 0 {
-				continue
-			}
-			for ; at < len(text) && !strings.ContainsRune(" \t\r\n,]}", rune(text[at])); at++ {
-			}
-			return at
-		}
-		if depth == 0 {
-			return at + 1
-		}
+// skip goes behind a value of a text that is JSON.
+func skip(s *strictjson.Scanner) {
+	switch s.Next() {
+	case '{':
+		_ = s.Each('{', '}', func(int) error {
+			quoted(s)
+			s.Next()
+			s.At++ // the colon
+			skip(s)
+			return nil
+		})
+	case '[':
+		_ = s.Each('[', ']', func(int) error {
+			skip(s)
+			return nil
+		})
+	case '"':
+		quoted(s)
+	default:
+		s.Bare()
 	}
 }
 
-// jsonString is a string without its quotes.
-func jsonString(quoted []byte) (text string) {
-	for _, c := range quoted {
-		if c == '\\' || c >= utf8.RuneSelf {
-			_ = json.Unmarshal(quoted, &text) // it is JSON
-			return text
-		}
+// quoted reads a string as encoding/json does, of a text that is JSON.
+func quoted(s *strictjson.Scanner) string {
+	text, _, _ := s.Quoted()
+	if !utf8.ValidString(text) {
+		text = string([]rune(text))
 	}
-	return string(quoted[1 : len(quoted)-1])
+	return text
 }
 
 // jsonCell is a value as a cell: a text without its quotes, nothing for null, and a list of numbers for a column of the
 // problem without its brackets.
-func jsonCell(name string, value []byte) string {
+func jsonCell(name, value string) string {
 	switch value[0] {
 	case '"':
-		return strings.TrimSpace(jsonString(value))
+		return strings.TrimSpace(quoted(&strictjson.Scanner{Text: value}))
 	case 'n':
 		return ""
 	case '[', '{':
 		var compact bytes.Buffer
-		_ = json.Compact(&compact, value)
+		_ = json.Compact(&compact, []byte(value))
 		if text := compact.String(); text[0] == '[' && slices.Contains(columns, name) {
 			return text[1 : len(text)-1]
 		}
 		return compact.String()
 	}
-	return string(value)
+	return value
 }

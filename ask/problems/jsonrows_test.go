@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"strings"
 	"testing"
 	"time"
@@ -24,13 +25,11 @@ func FuzzMembers(f *testing.F) {
 			return
 		}
 		rows := &jsonRows{text: text}
-		got, err := rows.members(nil, text, 0, 0)
+		got, err := rows.members(nil, string(text), 0, 0)
 		if err != nil {
 			return // twice, or too many
 		}
-		if len(got) != len(want) {
-			t.Fatalf("%s: %d members, want %d", text, len(got), len(want))
-		}
+		must.Need(t, len(got) == len(want), "%s: %d members, want %d", text, len(got), len(want))
 		for name, value := range want {
 			name = strings.TrimSpace(name)
 			if lower := strings.ToLower(name); strings.Contains(" "+strings.Join(columns, " ")+" ", " "+lower+" ") {
@@ -38,11 +37,9 @@ func FuzzMembers(f *testing.F) {
 			}
 			found := false
 			for _, m := range got {
-				found = found || m.name == name && m.cell == jsonCell(name, value) && bytes.HasPrefix(text[m.at:], value)
+				found = found || m.name == name && m.cell == jsonCell(name, string(value)) && bytes.HasPrefix(text[m.at:], value)
 			}
-			if !found {
-				t.Fatalf("%s: no %q of %s among %+v", text, name, value, got)
-			}
+			must.Need(t, found, "%s: no %q of %s among %+v", text, name, value, got)
 		}
 	})
 }
@@ -64,9 +61,8 @@ func TestPositionsOfOneLine(t *testing.T) {
 		if end := strings.IndexByte(text.String(), '\n'); at > end {
 			wantLine, wantColumn = 2, at-end
 		}
-		if line != wantLine || column != wantColumn {
-			t.Fatalf("%d is %d:%d, want %d:%d", at, line, column, wantLine, wantColumn)
-		}
+		must.Need(t, line == wantLine && column == wantColumn,
+			"%d is %d:%d, want %d:%d", at, line, column, wantLine, wantColumn)
 		if back := at - 10; back > 0 {
 			rows.position(back)
 		}

@@ -263,12 +263,6 @@ func (f *File) combination(brief bool) (Problem, error, error) {
 	return p, nil, nil
 }
 
-// More reports whether some problem can have what few problems have, for which files have more columns.
-func (f *File) More() bool {
-	return !f.base.Plain() ||
-		slices.ContainsFunc(f.header, func(name string) bool { return slices.Contains(gemm.MoreColumns, name) })
-}
-
 // Labels are the names of the columns that are no part of a problem.
 func (f *File) Labels() (names []string) {
 	for _, name := range f.header {

@@ -46,9 +46,7 @@ func TestReadCSV(t *testing.T) {
 		"\n" +
 		"300,100,200,false,fp8,7,true\n"
 	good, bad, err := readCSV("p.csv", strings.NewReader(file), base)
-	if err != nil || len(bad) > 0 {
-		t.Fatal(err, bad)
-	}
+	must.Need(t, err == nil && len(bad) == 0, "%v %v", err, bad)
 	want := []Problem{
 		{gemm.Problem{M: 1, N: 2, K: 3, Batch: 4, AMajor: gemm.MajorK, BMajor: gemm.MajorK,
 			DType: gemm.BF16}, "p.csv:3", nil, 0},
@@ -57,9 +55,7 @@ func TestReadCSV(t *testing.T) {
 		{gemm.Problem{M: 100, N: 200, K: 300, Batch: 7, AMajor: gemm.MajorM, BMajor: gemm.MajorN, DType: gemm.FP8},
 			"p.csv:6", nil, 0},
 	}
-	if diff := cmp.Diff(want, good); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(want, good), "")
 }
 
 // A command that passes labels through gets them in the order of the file. What looks like a column of the problem is
@@ -67,14 +63,10 @@ func TestReadCSV(t *testing.T) {
 func TestReadCSVLabels(t *testing.T) {
 	file := must.Get(Open("p.csv", strings.NewReader("layer,m,n,id,k\nqkv,1,2,7,3\n"), 0, base))(t)
 	p, bad, err := file.next(false)
-	if err != nil || bad != nil || p.M != 1 || p.K != 3 || !slices.Equal(p.Labels, []string{"qkv", "7"}) {
-		t.Errorf("got %+v, %v, %v", p, bad, err)
-	}
+	must.That(t, err == nil && bad == nil && p.M == 1 && p.K == 3 && slices.Equal(p.Labels, []string{"qkv", "7"}),
+		"got %+v, %v, %v", p, bad, err)
 	for _, header := range []string{"m,n,k,btach", "1,2,3", "m,n,k,"} {
-		if _, err := Open("p.csv", strings.NewReader(header+"\n1,2,3,4\n"), 0, base); err == nil ||
-			!strings.Contains(err.Error(), "unknown column") {
-			t.Errorf("%s: %v", header, err)
-		}
+		must.Fail(t, must.Err(Open("p.csv", strings.NewReader(header+"\n1,2,3,4\n"), 0, base)), "unknown column")
 	}
 }
 
@@ -91,35 +83,28 @@ func TestProblemForms(t *testing.T) {
 		"origami":  `{"problem":{"m":1000,"n":2,"k":3},"labels":{"name":"qkv"}} {"problem":` + second + `}`,
 	} {
 		good, bad, err := readCSV("p", strings.NewReader(text), base)
-		if err != nil || len(bad) > 0 || len(good) != 2 {
-			t.Fatal(name, err, bad, good)
-		}
-		if good[0].Problem != gemm.New(1000, 2, 3) || !slices.Equal(good[0].Labels, []string{"qkv"}) {
-			t.Errorf("%s: %+v, want %s", name, good[0], want[0])
-		}
+		must.Need(t, err == nil && len(bad) == 0 && len(good) == 2, "%v %v %v %v", name, err, bad, good)
+		must.That(t, good[0].Problem == gemm.New(1000, 2, 3) && slices.Equal(good[0].Labels, []string{"qkv"}),
+			"%s: %+v, want %s", name, good[0], want[0])
 		other := gemm.New(4, 5, 6)
 		other.Batch, other.DType = 7, gemm.BF16
-		if good[1].Problem != other || !slices.Equal(good[1].Labels, []string{""}) {
-			t.Errorf("%s: %+v, want %s", name, good[1], want[1])
-		}
+		must.That(t, good[1].Problem == other && slices.Equal(good[1].Labels, []string{""}),
+			"%s: %+v, want %s", name, good[1], want[1])
 	}
 }
 
 // A row with lists and ranges stands for all combinations, the last size changing first.
 func TestProblemRanges(t *testing.T) {
 	file, ok, err := Inline("--problems", "m=16:16:16:100,n=7,k=64,128", base)
-	if err != nil || !ok {
-		t.Fatal(ok, err)
-	}
+	must.Need(t, err == nil && ok, "%v %v", ok, err)
 	fromCSV := must.Get(Open("p.csv", strings.NewReader("m,n,k\n16:16:16:100,7,\"64,128\"\n"), 0, base))(t)
 	fromJSON := must.Get(Open("p.json", strings.NewReader(`{"m":"16:16:16:100","n":7,"k":[64,128]}`), 0, base))(t)
 	for _, m := range []int{16, 32, 64} {
 		for _, k := range []int{64, 128} {
 			for _, f := range []*File{file, fromCSV, fromJSON} {
 				p, bad, err := f.next(false)
-				if bad != nil || err != nil || p.Problem != gemm.New(m, 7, k) {
-					t.Errorf("%s: %v, %v, %v, want %dx7x%d", f.name, p, bad, err, m, k)
-				}
+				must.That(t, bad == nil && err == nil && p.Problem == gemm.New(m, 7, k),
+					"%s: %v, %v, %v, want %dx7x%d", f.name, p, bad, err, m, k)
 			}
 		}
 	}
@@ -145,21 +130,16 @@ func TestReadJSONBadRows(t *testing.T) {
 {"m": 4, "n": 5, "k": 6, "name": {"of": ["b", 1]}}
 `
 	good, bad := must.Two(readCSV("p.csv", strings.NewReader(file), base))(t)
-	if len(good) != 2 || good[1].Where != "p.csv:8" || good[1].Labels[0] != `{"of":["b",1]}` {
-		t.Errorf("good rows: %+v", good)
-	}
+	must.That(t, len(good) == 2 && good[1].Where == "p.csv:8" && good[1].Labels[0] == `{"of":["b",1]}`,
+		"good rows: %+v", good)
 	wants := []string{
 		`p.csv:2:15: n "2.5" is not a whole number`, `p.csv:3:16: not JSON: `, `p.csv:4: it is not an object`,
 		`p.csv:5: n "" is empty`,
 		`p.csv:6: m is there twice`, `p.csv:7:1: not JSON: `,
 	}
-	if len(bad) != len(wants) {
-		t.Fatalf("got %d errors, want %d: %v", len(bad), len(wants), bad)
-	}
+	must.Need(t, len(bad) == len(wants), "got %d errors, want %d: %v", len(bad), len(wants), bad)
 	for i, want := range wants {
-		if !strings.HasPrefix(bad[i].Error(), want) {
-			t.Errorf("got %q, want %q…", bad[i], want)
-		}
+		must.That(t, strings.HasPrefix(bad[i].Error(), want), "got %q, want %q…", bad[i], want)
 	}
 }
 
@@ -168,9 +148,7 @@ func TestReadCSVDefaults(t *testing.T) {
 	flags := gemm.Problem{Batch: 3, DType: gemm.FP8}
 	flags.SetTrans(true, true)
 	good, bad, err := readCSV("p.csv", strings.NewReader("m,n,k,trans_a,batch\n1,2,3,0,\n"), flags)
-	if err != nil || len(bad) > 0 {
-		t.Fatal(err, bad)
-	}
+	must.Need(t, err == nil && len(bad) == 0, "%v %v", err, bad)
 	if p := good[0]; p.TransA() || !p.TransB() || p.Batch != 3 || p.DType != gemm.FP8 {
 		t.Errorf("got %+v", p)
 	}
@@ -193,9 +171,7 @@ x,2,3,fp16,0
 4,5,6,bf16,1
 `
 	good, bad := must.Two(readCSV("p.csv", strings.NewReader(file), base))(t)
-	if len(good) != 2 || good[1].M != 4 || good[1].Where != "p.csv:13" {
-		t.Errorf("good rows: %+v", good)
-	}
+	must.That(t, len(good) == 2 && good[1].M == 4 && good[1].Where == "p.csv:13", "good rows: %+v", good)
 	wants := []string{
 		`p.csv:3:1: m "x" is not a whole number`, `p.csv:4:3: n "0" is zero`, `p.csv:5:5: k "-3" is negative`,
 		`p.csv:6:5: k "99999999999999999999" does not fit`, `p.csv:7:7: dtype "fp17" is none of fp16,`,
@@ -204,13 +180,9 @@ x,2,3,fp16,0
 		`p.csv:11:4: not CSV`,
 		`p.csv:12: m·n·k·batch of 9000000000x9000000000x9000000000`,
 	}
-	if len(bad) != len(wants) {
-		t.Fatalf("got %d errors, want %d: %v", len(bad), len(wants), bad)
-	}
+	must.Need(t, len(bad) == len(wants), "got %d errors, want %d: %v", len(bad), len(wants), bad)
 	for i, want := range wants {
-		if !strings.HasPrefix(bad[i].Error(), want) {
-			t.Errorf("got %q, want %q…", bad[i], want)
-		}
+		must.That(t, strings.HasPrefix(bad[i].Error(), want), "got %q, want %q…", bad[i], want)
 	}
 }
 
@@ -225,9 +197,8 @@ func TestReadCSVBadFile(t *testing.T) {
 		"broken header":  {"m,\"n,k\n", "p.csv:1:"},
 	} {
 		good, bad, err := readCSV("p.csv", strings.NewReader(tc.file), base)
-		if err == nil || !strings.HasPrefix(err.Error(), tc.want) || diag.KindOf(err) != diag.Input {
-			t.Errorf("%s: got %v, %v, %v; want %s…", name, good, bad, err, tc.want)
-		}
+		must.That(t, err != nil && strings.HasPrefix(err.Error(), tc.want) && diag.KindOf(err) == diag.Input,
+			"%s: got %v, %v, %v; want %s…", name, good, bad, err, tc.want)
 	}
 }
 
@@ -252,21 +223,15 @@ func FuzzProblems(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		good, bad, err := readCSV("p.csv", strings.NewReader(string(data)), base)
 		for _, p := range good {
-			if err := p.Validate(); err != nil {
-				t.Errorf("%+v: %v", p, err)
-			}
+			must.Do(t, p.Validate())
 		}
 		if err != nil {
 			bad = append(bad, err)
 		}
 		for _, err := range bad {
 			var d *diag.Error
-			if !errors.As(err, &d) || d.Kind != diag.Input || !at.MatchString(d.Where) || d.Fix == "" {
-				t.Errorf("error %v", err)
-			}
-			if strings.ContainsAny(err.Error(), "\r\n") {
-				t.Errorf("error of several lines: %q", err)
-			}
+			must.That(t, errors.As(err, &d) && d.Kind == diag.Input && at.MatchString(d.Where) && d.Fix != "", "error %v", err)
+			must.That(t, !strings.ContainsAny(err.Error(), "\r\n"), "error of several lines: %q", err)
 		}
 		if len(good) == 0 && len(bad) == 0 {
 			t.Error("neither problems nor errors")

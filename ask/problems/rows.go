@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/formats/shapes"
 )
 
 // The columns of a problems file. The first three are required; the others default to what the flags say.
@@ -75,45 +76,20 @@ func unreadable(name string, err error) error {
 	return diag.Inputf("the file cannot be read: %v", err).At("%s", name).Do("check the file")
 }
 
-// inlineRows is one row that is written in place of a file.
-type inlineRows struct {
-	name         string
-	names, cells []string
-	begun        bool
-}
-
 // inline reads "m=16:16:16:5632,n=4096,k=64,128": what has no "=" belongs to the name before it.
-func inline(name, text string) (rows *inlineRows, ok bool) {
-	rows = &inlineRows{name: name}
+func inline(name, text string) (rows *listRows, ok bool) {
+	rows = &listRows{name: name, list: []shapes.Row{{}}}
+	row := &rows.list[0]
 	for _, part := range strings.Split(text, ",") {
 		name, cell, found := strings.Cut(part, "=")
 		switch {
 		case found:
-			rows.names, rows.cells = append(rows.names, strings.TrimSpace(name)), append(rows.cells, cell)
-		case len(rows.cells) == 0:
+			rows.names, row.Cells = append(rows.names, strings.TrimSpace(name)), append(row.Cells, cell)
+		case len(row.Cells) == 0:
 			return nil, false
 		default:
-			rows.cells[len(rows.cells)-1] += "," + part
+			row.Cells[len(row.Cells)-1] += "," + part
 		}
 	}
 	return rows, slices.Contains(columns, strings.ToLower(rows.names[0]))
-}
-
-func (r *inlineRows) columns() []string { return r.names }
-func (r *inlineRows) line() string      { return r.name }
-func (r *inlineRows) place(int) string  { return r.name }
-
-func (r *inlineRows) share() float64 {
-	if r.begun {
-		return 1
-	}
-	return 0
-}
-
-func (r *inlineRows) next(bool) (cells []string, bad, err error) {
-	if r.begun {
-		return nil, nil, io.EOF
-	}
-	r.begun = true
-	return r.cells, nil, nil
 }

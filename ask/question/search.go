@@ -75,18 +75,16 @@ func (q *Search) Restrict(a arch.Architecture, kernel string, invariant bool) (a
 	for _, name := range d.Kernels {
 		var one family
 		if !q.Candidates.Asked() {
-			var of arch.Space
-			if of, one.err = space.Of(d, name); one.err == nil && invariant {
-				of, _, one.err = d.Invariant(of)
+			if one.space, one.err = space.Of(d, name); one.err == nil && invariant {
+				one.space, _, one.err = d.Invariant(one.space)
 			}
-			one.Architecture = arch.WithSpace(a, of)
 		} else {
 			var list []gemm.Config
 			list, one.err = problems.Candidates(cmp.Or(q.Candidates.Name, "candidates"), []byte(q.Candidates.Text), name, d)
 			if one.err == nil && invariant {
 				list, one.err = onlyInvariant(d, name, list)
 			}
-			one.Architecture = arch.WithCandidates(a, list)
+			one.list = arch.WithCandidates(a, list)
 		}
 		r.of[name] = one
 	}
@@ -143,10 +141,11 @@ type restricted struct {
 	of    map[string]family
 }
 
-// family is an architecture that offers the candidates of one kernel family only, or the error why it has none.
+// family has the candidates of one kernel family, as a list or as a space, or the error why it has none.
 type family struct {
-	arch.Architecture
-	err error
+	list  arch.Architecture // nil for a space
+	space arch.Space
+	err   error
 }
 
 // Candidates implements arch.Architecture.
@@ -158,14 +157,16 @@ func (r *restricted) Candidates(ctx context.Context, p gemm.Problem, s arch.Spac
 		return r.Architecture.Candidates(ctx, p, s) // which says so
 	case one.err != nil:
 		return nil, one.err
+	case one.list != nil:
+		return one.list.Candidates(ctx, p, s)
 	}
-	return one.Candidates(ctx, p, s)
+	return r.Architecture.Candidates(ctx, p, one.space)
 }
 
 // Mapping implements arch.Architecture.
 func (r *restricted) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
-	if one := r.of[cmp.Or(c.Kernel, r.first)]; one.Architecture != nil {
-		return one.Mapping(ctx, p, c)
+	if one := r.of[cmp.Or(c.Kernel, r.first)]; one.list != nil {
+		return one.list.Mapping(ctx, p, c)
 	}
 	return r.Architecture.Mapping(ctx, p, c)
 }

@@ -322,6 +322,15 @@ int32_t origami_launch(const origami_plan *plan, const origami_call *call, char 
 		fail(error, size, "beta is %g, and the kernel does not read C; load one whose problem has adds set", call->beta);
 		return ORIGAMI_INPUT;
 	}
+	/* A thread that has not used CUDA has no context, which a tensor map needs too. */
+	void *current = NULL;
+	int result, other = cuda.cuCtxGetCurrent(&current) != CUDA_SUCCESS || current != plan->context;
+	if (other) {
+		result = cuda.cuCtxPushCurrent(plan->context);
+		if (result != CUDA_SUCCESS)
+			return failed(error, size, result, plan->device, "making it current");
+	}
+	const char *doing = "launching a kernel";
 	for (uint32_t i = 0; i < k->parameter_count; i++) {
 		const origami_parameter *p = &k->parameters[i];
 		float scalar = p->role == ORIGAMI_ROLE_ALPHA ? call->alpha : call->beta;
@@ -329,9 +338,11 @@ int32_t origami_launch(const origami_plan *plan, const origami_call *call, char 
 		switch (p->role) {
 		case ORIGAMI_ROLE_MAP: {
 			const origami_map *m = &k->maps[p->value];
-			int result = encode(room[p->value], m, plan->hash[p->value], addresses[m->matrix]);
-			if (result != CUDA_SUCCESS)
-				return failed(error, size, result, plan->device, "describing a matrix");
+			result = encode(room[p->value], m, plan->hash[p->value], addresses[m->matrix]);
+			if (result != CUDA_SUCCESS) {
+				doing = "describing a matrix";
+				goto left;
+			}
 			pointers[i] = room[p->value];
 			break;
 		}
@@ -378,20 +389,14 @@ int32_t origami_launch(const origami_plan *plan, const origami_call *call, char 
 				values[i].half = (uint32_t)p->value;
 		}
 	}
-	void *current = NULL;
-	int other = cuda.cuCtxGetCurrent(&current) != CUDA_SUCCESS || current != plan->context;
-	if (other) {
-		int result = cuda.cuCtxPushCurrent(plan->context);
-		if (result != CUDA_SUCCESS)
-			return failed(error, size, result, plan->device, "making it current");
-	}
-	int result = cuda.cuLaunchKernel(plan->function, k->grid[0], k->grid[1], k->grid[2], k->threads, 1, 1,
+	result = cuda.cuLaunchKernel(plan->function, k->grid[0], k->grid[1], k->grid[2], k->threads, 1, 1,
 	                                 (unsigned)k->shared_memory, call->stream, pointers, NULL);
+left:
 	if (other)
 		cuda.cuCtxPopCurrent(&current);
 	if (error != NULL && size > 0)
 		error[0] = 0;
-	return result == CUDA_SUCCESS ? ORIGAMI_OK : failed(error, size, result, plan->device, "launching a kernel");
+	return result == CUDA_SUCCESS ? ORIGAMI_OK : failed(error, size, result, plan->device, doing);
 }
 
 void origami_unload(origami_plan *plan) { free(plan); }

@@ -21,13 +21,9 @@ func TestEnumerate(t *testing.T) {
 			}
 		}
 	}
-	if len(got) != len(want) {
-		t.Fatalf("%d configurations, want %d", len(got), len(want))
-	}
+	must.Need(t, len(got) == len(want), "%d configurations, want %d", len(got), len(want))
 	for i := range want {
-		if got[i] != want[i] {
-			t.Errorf("configuration %d is %s, want %s", i, got[i], want[i])
-		}
+		must.Equal(t, got[i], want[i], i)
 	}
 
 	long := make([]int, 2000)
@@ -49,26 +45,18 @@ func TestEnumerate(t *testing.T) {
 
 func TestBandwidth(t *testing.T) {
 	linear := Bandwidth{Peak: 1896, Units: 128, Linear: true}
-	if got := linear.At(64); got != 948 {
-		t.Errorf("half the units of a linear level reach %v B/cycle", got)
-	}
+	must.Equal(t, linear.At(64), 948)
 	saturating := Bandwidth{Peak: 1000, Units: 304, C1: 0.015}
 	for active, want := range map[int]float64{1: 0.015, 66: 0.99, 67: 1, 304: 1, 305: 1} {
-		if got := saturating.Fraction(active); got != want {
-			t.Errorf("%d units reach %v, want %v", active, got, want)
-		}
+		must.Equal(t, saturating.Fraction(active), want, active)
 	}
-	if got := (Bandwidth{Units: 10, C0: 0.01, C1: 0.02, C2: 0.1}).Fraction(2); got != 0.01*4+0.02*2+0.1 {
-		t.Errorf("the polynomial gives %v", got)
-	}
+	must.Equal(t, (Bandwidth{Units: 10, C0: 0.01, C1: 0.02, C2: 0.1}).Fraction(2), 0.01*4+0.02*2+0.1)
 }
 
 func TestBoundNames(t *testing.T) {
 	for b, want := range map[Bound]string{BoundCompute: "compute", BoundL2: "l2", BoundMALL: "mall", BoundDRAM: "dram",
 		BoundLatency: "latency", BoundL1: "l1", BoundSharedMemory: "shared_memory", BoundIssue: "issue",
 		BoundUnknown: "unknown", 200: "unknown"} {
-		if b.String() != want {
-			t.Errorf("bound %d is %s, want %s", uint8(b), b, want)
-		}
+		must.Equal(t, b.String(), want, uint8(b), b)
 	}
 }

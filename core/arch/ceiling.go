@@ -29,6 +29,9 @@ func (p Place) String() string {
 	return fmt.Sprintf("level(%d)", uint8(p))
 }
 
+// MarshalText writes the name.
+func (p Place) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
 // Ceiling is a limit of a device: operations per second at AtCompute, bytes per second elsewhere.
 type Ceiling struct {
 	// Name is the name of the unit or the memory. At AtCompute it is the name of the instruction: tables write the element

@@ -319,7 +319,6 @@ const (
 	CommonL2Traffic    = "l2_traffic"    // bytes per K step, over all SMs or CUs
 	CommonDRAMTraffic  = "dram_traffic"  // bytes per K step
 	CommonDRAMFraction = "dram_fraction" // share of the DRAM bandwidth in reach
-	CommonUtilization  = "utilization"   // useful share of the padded work
 	CommonPenalty      = "padding_factor"
 	CommonComputeStep  = "compute_step" // matrix instructions of one K step
 	CommonL2Step       = "l2_step"      // L2 transfer of one K step

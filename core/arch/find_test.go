@@ -1,7 +1,7 @@
 package arch
 
 import (
-	"strings"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"testing"
 )
 
@@ -25,9 +25,7 @@ func TestFind(t *testing.T) {
 		"Acme Fast H200 SXM": "first sm90@h200",
 	} {
 		m, err := Find(manifests, name)
-		if err != nil || m.Manifest.Name+" "+m.ID() != want {
-			t.Errorf("%s: %+v, %v; want %s", name, m, err, want)
-		}
+		must.That(t, err == nil && m.Manifest.Name+" "+m.ID() == want, "%s: %+v, %v; want %s", name, m, err, want)
 	}
 	for name, want := range map[string]string{
 		"sm91":        `unknown architecture "sm91"; did you mean sm90`,
@@ -37,8 +35,6 @@ func TestFind(t *testing.T) {
 		"empty":       `unknown architecture "empty"`,
 		"mi300x@sm90": `unknown architecture "mi300x"`,
 	} {
-		if _, err := Find(manifests, name); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", name, err, want)
-		}
+		must.Fail(t, must.Err(Find(manifests, name)), want)
 	}
 }

@@ -28,17 +28,3 @@ func (l *listed) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (Ma
 	}
 	return l.Architecture.Mapping(ctx, p, c)
 }
-
-// WithSpace returns an architecture that always lists the candidates of one space.
-func WithSpace(a Architecture, s Space) Architecture { return &spaced{a, s} }
-
-// spaced has no Rank method either.
-type spaced struct {
-	Architecture
-	space Space
-}
-
-// Candidates implements Architecture.
-func (s *spaced) Candidates(ctx context.Context, p gemm.Problem, _ Space) (*Candidates, error) {
-	return s.Architecture.Candidates(ctx, p, s.space)
-}

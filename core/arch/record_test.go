@@ -2,7 +2,6 @@ package arch_test
 
 import (
 	"encoding/json"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -26,9 +25,7 @@ func TestUncertaintyRecord(t *testing.T) {
 		text := must.Get(json.Marshal(want.Record()))(t)
 		var r arch.UncertaintyRecord
 		must.Do(t, json.Unmarshal(text, &r))
-		if got, err := r.Uncertainty(); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %+v, %v", name, got, err)
-		}
+		must.Alike(t, must.Get(r.Uncertainty())(t), want, name)
 	}
 	r := arch.UncertaintyRecord{Ranges: []arch.ErrorRangeRecord{{Low: 2.3, High: 3.2}, {Low: 0.5, High: 0.9}}}
 	got, err := r.Uncertainty()
@@ -37,7 +34,5 @@ func TestUncertaintyRecord(t *testing.T) {
 	}
 	what := "heat"
 	r = arch.UncertaintyRecord{Ranges: []arch.ErrorRangeRecord{{Bound: &what}}}
-	if _, err := r.Uncertainty(); err == nil {
-		t.Error("an unknown bound is read")
-	}
+	must.Fail(t, must.Err(r.Uncertainty()), "unknown bound \"heat")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // checked describes a model that was checked on fp16, and, on other problems, on bf16 with a split of K.
@@ -127,12 +128,8 @@ func TestScope(t *testing.T) {
 			split = 1
 		}
 		low, high, ok := d.Scope(kernel, &p, split).Interval(arch.Estimate{Bound: arch.BoundCompute}, seconds)
-		if low != tc.low || high != tc.high || ok != (tc.low > 0) {
-			t.Errorf("%s: from %v to %v, %v", name, low, high, ok)
-		}
-		if got := d.Outside(kernel, &p, split); !slices.Equal(got, tc.outside) {
-			t.Errorf("%s: outside in %q", name, got)
-		}
+		must.That(t, low == tc.low && high == tc.high && ok == (tc.low > 0), "%s: from %v to %v, %v", name, low, high, ok)
+		must.Alike(t, d.Outside(kernel, &p, split), tc.outside, name)
 	}
 }
 
@@ -177,9 +174,8 @@ func TestInSample(t *testing.T) {
 	}}
 	p := gemm.New(1, 2, 3)
 	p.Out, p.LDA = gemm.FP16, 3
-	if !d.InSample(p, "one") || !d.InSample(p, "other") {
-		t.Error("a default that is written out makes it another problem")
-	}
+	must.That(t, d.InSample(p, "one") && d.InSample(p, "other"),
+		"a default that is written out makes it another problem")
 	if p.K = 4; d.InSample(p, "one") {
 		t.Error("another problem is in-sample")
 	}
@@ -242,22 +238,18 @@ func TestEvidence(t *testing.T) {
 	} {
 		s := c.d.Scope(c.kernel, &c.p, 1)
 		_, high, ok := s.Interval(arch.Estimate{Bound: arch.BoundCompute}, 1)
-		if s.Evidence != c.want || high != c.high || !ok || s.Checked() != (c.want == arch.EvidenceChecked) {
-			t.Errorf("%s %v: %s to %v, want %s to %v", c.kernel, c.p, s.Evidence, high, c.want, c.high)
-		}
+		must.That(t, s.Evidence == c.want && high == c.high && ok && s.Checked() == (c.want == arch.EvidenceChecked),
+			"%s %v: %s to %v, want %s to %v", c.kernel, c.p, s.Evidence, high, c.want, c.high)
 	}
 	for i, want := range map[int]arch.Evidence{
 		0: arch.EvidenceChecked, 2: arch.EvidenceSister, 3: arch.EvidenceUnchecked,
 	} {
 		u := &d.Uncertainty[i]
-		if got := d.EvidenceOf(u); got != want {
-			t.Errorf("uncertainty %d is %s, want %s", i, got, want)
-		}
+		must.Equal(t, d.EvidenceOf(u), want, i)
 		without := *u
 		without.Ranges = nil
-		if d.EvidenceOf(&without) != arch.EvidenceUnchecked || overridden.EvidenceOf(u) != arch.EvidenceUnchecked {
-			t.Errorf("uncertainty %d without ranges, or of other hardware, counts", i)
-		}
+		must.That(t, d.EvidenceOf(&without) == arch.EvidenceUnchecked && overridden.EvidenceOf(u) == arch.EvidenceUnchecked,
+			"uncertainty %d without ranges, or of other hardware, counts", i)
 	}
 	if !d.HasUncertainty("tiled") || d.HasUncertainty("other") || !d.HasElsewhere("other") || d.HasElsewhere("none") {
 		t.Error("uncertainties are found that are not there")

@@ -276,13 +276,7 @@ func (d *Description) SumsOf(kernel string) (SumOrder, error) {
 		return sums, nil
 	}
 	err := diag.Inputf("nobody knows in which order kernels of the family %s add up", kernel)
-	var others []string
-	for i := range d.Families {
-		if len(d.Families[i].Sums.Same) > 0 {
-			others = append(others, d.Families[i].Name)
-		}
-	}
-	if len(others) > 0 {
+	if others := d.familiesThat(func(f *Family) bool { return len(f.Sums.Same) > 0 }); others != nil {
 		return sums, err.Do("use %s kernels", strings.Join(others, " or "))
 	}
 	return sums, err.Do("choose the configurations yourself")
@@ -293,20 +287,13 @@ func (o *SumOrder) Has(c *gemm.Config, declared []gemm.Axis) bool {
 	if len(o.Same) == 0 {
 		return false
 	}
-	numbers := c.Numbers()
 	for _, x := range o.Values {
-		var value string
-		if axis, err := gemm.FindAxis(declared, x.Name); err == nil {
-			value = axis.Value(c.Axes)
-		} else {
-			value = strconv.Itoa(numbers[slices.IndexFunc(gemm.Fields(), func(f gemm.Field) bool { return f.Name == x.Name })])
-		}
 		if o.Leaves != "" && x.Name == "split_k" {
 			if leaves, err := gemm.FindAxis(declared, o.Leaves); err == nil {
 				x.Values = append(splits(leaves.Number(c.Axes)), x.Values...)
 			}
 		}
-		if !slices.Contains(x.Values, value) {
+		if !slices.Contains(x.Values, c.On(x.Name, declared)) {
 			return false
 		}
 	}

@@ -28,23 +28,17 @@ func TestEnumerateNamedAxes(t *testing.T) {
 		configs := must.Get(s.Enumerate(defaults, declared...))(t)
 		var out []string
 		for i := range configs {
-			if err := configs[i].Validate(declared...); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, configs[i].Validate(declared...))
 			out = append(out, strings.TrimSpace(strings.TrimPrefix(configs[i].String(), "1x1x1 w1 s1")))
 		}
 		return strings.Join(out, "; ")
 	}
 	want := "; cluster=2; schedule=ping; cluster=2 schedule=ping; k2; k2 cluster=2; k2 schedule=ping; " +
 		"k2 cluster=2 schedule=ping"
-	if got := list(Space{}); got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	must.Equal(t, list(Space{}), want)
 	got := list(Space{SplitK: one, Axes: []AxisValues{{"cluster", []string{"8", "1"}}, {"other", []string{"3"}}}})
 	want = "cluster=8 other=3; other=3; cluster=8 other=3 schedule=ping; other=3 schedule=ping"
-	if got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	must.Equal(t, got, want)
 
 	many := make([]string, 2000)
 	for i := range many {
@@ -70,26 +64,18 @@ func TestUnknownOfAFamily(t *testing.T) {
 	own := Space{Kernel: "opaque", BlockM: []int{64}, BlockN: []int{64, 128}, BlockK: []int{64},
 		NumWarps: Unknown, NumStages: Unknown, SplitK: []int{1, 2}}
 	all, err := Space{BlockN: []int{32}}.Enumerate(own)
-	if err != nil || len(all) != 2 || all[1].String() != "64x32x64 k2" {
-		t.Fatalf("%v, %v", all, err)
-	}
+	must.Need(t, err == nil && len(all) == 2 && all[1].String() == "64x32x64 k2", "%v, %v", all, err)
 	d := Description{Kernels: []string{"opaque", "open"}, Families: []Family{{Name: "opaque", Opaque: true}}}
 	c := all[0]
-	if err := d.CheckConfig(&c); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, d.CheckConfig(&c))
 	c.NumStages = 3
-	if err := d.CheckConfig(&c); err == nil || !strings.Contains(err.Error(), "num_stages = 3, which nobody knows") {
-		t.Errorf("3 stages: %v", err)
-	}
+	must.Fail(t, d.CheckConfig(&c), "num_stages = 3, which nobody knows")
 	c.NumStages, c.Kernel = 0, "open"
 	if err := d.CheckConfig(&c); diag.KindOf(err) != diag.Input {
 		t.Errorf("no warps in another family: %v", err)
 	}
 	_, err = Space{NumWarps: []int{4}}.Enumerate(own)
-	if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "nobody knows num_warps of the kernels of") {
-		t.Errorf("a space with warps: %v", err)
-	}
+	must.Refuse(t, err, "nobody knows num_warps of the kernels of")
 }
 
 // A space is narrowed to invariant configurations. What contradicts them is refused, and so is a family that does not
@@ -113,9 +99,7 @@ func TestInvariantTrees(t *testing.T) {
 		"64x32x16,w4,s2,k4,tree=2": false, "64x32x16,w4,s2,k3,tree=8": false, "64x32x16,w4,s2,k2": false,
 	} {
 		c, err := gemm.ParseConfig(text, gemm.Config{SplitK: 1}, axes...)
-		if err != nil || sums.Has(&c, axes) != invariant {
-			t.Errorf("%s: %v", text, err)
-		}
+		must.That(t, err == nil && sums.Has(&c, axes) == invariant, "%s: %v", text, err)
 	}
 }
 
@@ -128,9 +112,8 @@ func TestInvariant(t *testing.T) {
 	s, same, err := d.Invariant(Space{Kernel: "ordered", BlockM: []int{32, 64, 256}, NumWarps: []int{4}})
 	want := Space{Kernel: "ordered", BlockM: []int{64}, NumWarps: []int{4}, SplitK: []int{1},
 		Axes: []AxisValues{{Name: "skew", Values: []string{"0"}}}}
-	if err != nil || !reflect.DeepEqual(s, want) || !slices.Equal(same, []string{"block_k"}) {
-		t.Errorf("%+v, %v, %v", s, same, err)
-	}
+	must.That(t, err == nil && reflect.DeepEqual(s, want) && slices.Equal(same, []string{"block_k"}),
+		"%+v, %v, %v", s, same, err)
 	for want, space := range map[string]Space{
 		"with split_k of 2, 4 the order of sums depends on M; leave it out, or give 1": {
 			Kernel: "ordered", SplitK: []int{2, 4},
@@ -150,16 +133,10 @@ func TestInvariant(t *testing.T) {
 		"64x32x16,w4,s2,k2,skew=0": false,
 	} {
 		c, err := gemm.ParseConfig(text, gemm.Config{}, axes...)
-		if err != nil || sums.Has(&c, axes) != invariant {
-			t.Errorf("%s: %v", text, err)
-		}
+		must.That(t, err == nil && sums.Has(&c, axes) == invariant, "%s: %v", text, err)
 	}
 	d.Families[1].Sums.Same = []string{"blockk"}
-	if err := d.CheckFamilies(); err == nil || !strings.Contains(err.Error(), `unknown axis "blockk"`) {
-		t.Error(err)
-	}
+	must.Fail(t, d.CheckFamilies(), `unknown axis "blockk"`)
 	d.Families[1].Sums = SumOrder{Values: []AxisValues{{Name: "skew", Values: []string{"2"}}}}
-	if err := d.CheckFamilies(); err == nil || !strings.Contains(err.Error(), "skew") {
-		t.Error(err)
-	}
+	must.Fail(t, d.CheckFamilies(), "skew")
 }

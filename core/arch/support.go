@@ -43,40 +43,43 @@ func (d *Description) SupportsTypes(kernel string, p *gemm.Problem) error {
 	return nil
 }
 
-// supportsNests returns an error if a family has no kernels for nested indices.
-func (d *Description) supportsNests(kernel string) error {
-	var others []string
+// familiesThat returns the names of the kernel families that are described as some condition asks for.
+func (d *Description) familiesThat(are func(*Family) bool) (names []string) {
 	for i := range d.Families {
-		switch f := &d.Families[i]; {
-		case f.Nests && f.Name == kernel:
-			return nil
-		case f.Nests:
-			others = append(others, f.Name)
+		if are(&d.Families[i]) {
+			names = append(names, d.Families[i].Name)
 		}
 	}
+	return names
+}
+
+func nests(f *Family) bool { return f.Nests }
+
+// supportsNests returns an error if a family has no kernels for nested indices.
+func (d *Description) supportsNests(kernel string) error {
+	families := d.familiesThat(nests)
 	err := diag.Inputf("there are no %s kernels for nested indices", kernel)
-	if others == nil {
+	switch {
+	case slices.Contains(families, kernel):
+		return nil
+	case families == nil:
 		return err.Do("use another model, or ask about the matrices alone")
 	}
-	return err.Do("use %s kernels", strings.Join(others, " or "))
+	return err.Do("use %s kernels", strings.Join(families, " or "))
 }
 
 // NestFamily returns the first kernel family with kernels for nested indices, empty if there is none.
 func (d *Description) NestFamily() string {
-	for i := range d.Families {
-		if d.Families[i].Nests {
-			return d.Families[i].Name
-		}
+	if families := d.familiesThat(nests); families != nil {
+		return families[0]
 	}
 	return ""
 }
 
 func (d *Description) noGroups(kernel string) error {
 	err := diag.Inputf("the %s model of %s does not predict %s kernels for problems in groups", d.Model, d.Arch, kernel)
-	for i := range d.Families {
-		if d.Families[i].Groups {
-			return err.Do("use %s kernels", d.Families[i].Name)
-		}
+	if others := d.familiesThat(func(f *Family) bool { return f.Groups }); others != nil {
+		return err.Do("use %s kernels", others[0])
 	}
 	return err.Do("use another model, or ask about each group by itself")
 }

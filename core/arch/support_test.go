@@ -46,9 +46,7 @@ func TestSupports(t *testing.T) {
 	} {
 		p := gemm.New(4096, 4096, 4096)
 		c.change(&p)
-		if err := p.Validate(); err != nil {
-			t.Fatalf("%s: %v", p, err)
-		}
+		must.Do(t, p.Validate())
 		err := d.Supports(c.kernel, &p)
 		if (err == nil) != (c.says == "") || err != nil &&
 			(!strings.Contains(err.Error(), c.says) || diag.KindOf(err) != diag.Input) {
@@ -72,9 +70,7 @@ func TestGroupsAreDeclared(t *testing.T) {
 	if err := d.Supports("mma", &p); err == nil || err.Error() != refused+"use triton kernels" {
 		t.Errorf("with the wrong family: %v", err)
 	}
-	if err := d.Supports("triton", &p); err != nil {
-		t.Errorf("with the family that has groups: %v", err)
-	}
+	must.Do(t, d.Supports("triton", &p))
 }
 
 // Both formats of fp8 have one rate and one instruction.

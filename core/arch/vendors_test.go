@@ -1,6 +1,7 @@
 package arch_test
 
 import (
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -63,9 +64,7 @@ func literals(t *testing.T, folder string, do func(at token.Position, text strin
 		})
 		return nil
 	})
-	if err != nil || files < 4 {
-		t.Fatalf("%s: %d files, %v", folder, files, err)
-	}
+	must.Need(t, err == nil && files >= 4, "%s: %d files, %v", folder, files, err)
 }
 
 // Core knows no vendor: what a device or a library has is in the description that its plugin gives, or in a package of

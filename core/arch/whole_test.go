@@ -3,12 +3,12 @@ package arch_test
 import (
 	"context"
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/costs"
 )
 
@@ -63,22 +63,16 @@ func TestWhole(t *testing.T) {
 		t.Error("what is besides the matrices is added twice")
 	}
 	p := gemm.New(64, 32, 32)
-	if arch.Whole(model, p) != arch.Architecture(model) {
-		t.Error("a GEMM of matrices needs nothing besides")
-	}
+	must.Equal(t, arch.Whole(model, p), arch.Architecture(model))
 	p.Beta = 2
 	if got, err := estimate(p, config); err != nil || got != 1000+64*32*2/10. { // C once
 		t.Error(got, err)
 	}
-	if model.asked != gemm.New(64, 32, 32) {
-		t.Errorf("the model is asked about %s", model.asked)
-	}
+	must.Equal(t, model.asked, gemm.New(64, 32, 32))
 
 	// Scales: a number of 4 bytes for each row and column, and 2 instructions for each element of 4 tiles on 4 SMs.
 	p.Beta, p.Epilogue.Scales = 0, true
-	if got, err := estimate(p, config); err != nil || got != 1000+(64+32)*4/10.+32*16/32*2*0.25 {
-		t.Error(got, err)
-	}
+	must.Equal(t, must.Get(estimate(p, config))(t), 1000+(64+32)*4/10.+32*16/32*2*0.25)
 	p.Epilogue.Scales = false
 
 	// Rows side by side: only finding the elements costs. 4 tiles of 2 blocks of 48·16 elements on 4 SMs, 3 cycles for 32.
@@ -87,9 +81,7 @@ func TestWhole(t *testing.T) {
 	if p.Nest, err = gemm.ParseNest("m64:32:0:32,n32:0:1:1,k32:1:32:0"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := estimate(p, config); err != nil || got != 1000+4*2*48*16/32*3/4. {
-		t.Error(got, err)
-	}
+	must.Equal(t, must.Get(estimate(p, config))(t), 1000+4*2*48*16/32*3/4.)
 	// A split gives all of 8 SMs a tile, but there are 4. With one tile there is one.
 	config.BlockM, config.BlockN = 64, 32
 	if b := arch.BesidesOf(model, &p, &config); b.Addresses != 1*2*96*16/32*3 {
@@ -118,11 +110,7 @@ func TestWhole(t *testing.T) {
 		err.Error() != "there are no rows kernels for nested indices; use nests kernels" {
 		t.Error(err)
 	}
-	if model.Describe().NestFamily() != "nests" {
-		t.Error(model.Describe().NestFamily())
-	}
-	if err := model.Describe().Supports("nests", &p); err == nil || !strings.Contains(err.Error(),
-		"the plain model of toy predicts A·B of matrices, and the problem is 64x32x32 fp16 nest ") {
-		t.Error(err)
-	}
+	must.Equal(t, model.Describe().NestFamily(), "nests")
+	must.Fail(t, model.Describe().Supports("nests", &p),
+		"the plain model of toy predicts A·B of matrices, and the problem is 64x32x32 fp16 nest ")
 }

@@ -3,7 +3,6 @@ package calibrate
 import (
 	"context"
 	"errors"
-	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // device is a runner whose programs take the time that times says for the n-th round of an entry, from 1.
@@ -71,10 +71,7 @@ func probes(names ...string) *Plan {
 // numbersOf computes the numbers of rounds.
 func numbersOf(t *testing.T, p *Plan, rounds map[string][]Round) []Number {
 	t.Helper()
-	numbers, _, err := p.Numbers(t.Context(), p.Values(rounds))
-	if err != nil {
-		t.Fatal(err)
-	}
+	numbers, _ := must.Two(p.Numbers(t.Context(), p.Values(rounds)))(t)
 	return numbers
 }
 
@@ -86,15 +83,11 @@ func TestValueOfProbe(t *testing.T) {
 	probe.Value, probe.Clock = "work/(counter_0/counter_2)", "counter_0/counter_1*1e9"
 	probe.Program.Counters = 3
 	probe.Program.Arguments = []exec.Argument{{Kind: exec.CountersArgument}}
-	if err := p.Check(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Check())
 	round := Round{Work: 12, Readings: []exec.Reading{
 		{Sample: exec.Sample{Time: 1, Clock: 5}, Counters: []uint64{8, 4, 2}}}}
 	v := p.Values(map[string][]Round{"a": {round, round, round}})["a"]
-	if v.Refused != "" || v.Value != 3 || v.Clock != 2e9 {
-		t.Errorf("%+v", v)
-	}
+	must.That(t, v.Refused == "" && v.Value == 3 && v.Clock == 2e9, "%+v", v)
 	round.Readings[0].Counters = nil // as in records of another program
 	if v = p.Values(map[string][]Round{"a": {round, round, round}})["a"]; v.Refused == "" || v.Clock != 5 {
 		t.Errorf("%+v", v)
@@ -106,9 +99,7 @@ func TestValueOfProbe(t *testing.T) {
 	} {
 		broken := probes("a")
 		change(&broken.Probes[0])
-		if err := broken.Check(); err == nil || !strings.Contains(err.Error(), what) {
-			t.Errorf("%s: %v", what, err)
-		}
+		must.Fail(t, broken.Check(), what)
 	}
 }
 
@@ -140,18 +131,12 @@ func TestUnstable(t *testing.T) {
 		t.Fatal(refused, err)
 	}
 	want := map[string]int{"steady": MinRounds, "settles": 6, "moves": MaxRounds, "other": MaxRounds}
-	if !maps.Equal(d.calls, want) {
-		t.Errorf("rounds %v, want %v", d.calls, want)
-	}
-	if !reflect.DeepEqual(kept, s.Rounds) {
-		t.Error("what was kept is not what was measured")
-	}
+	must.Alike(t, d.calls, want)
+	must.Alike(t, kept, s.Rounds)
 	v := plan.Values(s.Rounds)
 	for name, reason := range map[string]string{"moves": "the clock moved between 0.1111 and 0.1429 GHz",
 		"other": "something else"} {
-		if !strings.Contains(v[name].Refused, reason) {
-			t.Errorf("%s: %q", name, v[name].Refused)
-		}
+		must.That(t, strings.Contains(v[name].Refused, reason), "%s: %q", name, v[name].Refused)
 	}
 	if got := v["settles"]; got.Refused != "" || got.Value != 5 || got.Spread != 0 || got.Rounds != 6 {
 		t.Errorf("settles: %+v", got)
@@ -159,13 +144,9 @@ func TestUnstable(t *testing.T) {
 	var names []string
 	for _, n := range numbersOf(t, plan, s.Rounds) {
 		names = append(names, n.Name)
-		if n.Date != "2026-11-22" || n.Clock != 1e9 {
-			t.Errorf("%+v", n)
-		}
+		must.That(t, n.Date == "2026-11-22" && n.Clock == 1e9, "%+v", n)
 	}
-	if !slices.Equal(names, []string{"steady", "settles"}) {
-		t.Errorf("numbers %v", names)
-	}
+	must.Alike(t, names, []string{"steady", "settles"})
 	for i := range s.Rounds["other"] {
 		s.Rounds["other"][i].Environment.ThrottleReasons = []string{"sw_power_cap", "hw_thermal"}
 	}
@@ -182,10 +163,7 @@ func TestContinue(t *testing.T) {
 		d := &device{times: map[string]func(int) (float64, float64){"a": steady(1), "b": steady(2)}}
 		records := &Records{Device: exec.Device{Name: "GPU", Arch: "sm90", Attributes: map[string]float64{"num_sms": 3}},
 			Executor: "x", Version: "1", Host: "h"}
-		text, err := records.HeaderLine()
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(records.HeaderLine())(t)
 		keep := func(p *Probe, r Round) error {
 			line, err := RoundLine(p.Name, r)
 			text = append(text, line...)
@@ -210,16 +188,9 @@ func TestContinue(t *testing.T) {
 		}
 		d.fail = nil
 		s = &Session{Plan: plan, Runner: d, Environment: d.environment, Keep: keep, Rounds: again.Rounds}
-		if _, err := s.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if d.calls["a"] != MinRounds || d.calls["b"] != MinRounds {
-			t.Errorf("ended at %d: %v", ends, d.calls)
-		}
-		replayed, err := ReadRecords("f", strings.NewReader(string(text)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Run(t.Context()))(t)
+		must.That(t, d.calls["a"] == MinRounds && d.calls["b"] == MinRounds, "ended at %d: %v", ends, d.calls)
+		replayed := must.Get(ReadRecords("f", strings.NewReader(string(text))))(t)
 		want := numbersOf(t, plan, s.Rounds)
 		if got := numbersOf(t, plan, replayed.Rounds); len(got) != 2 || !reflect.DeepEqual(got, want) {
 			t.Errorf("replayed %+v, measured %+v", got, want)
@@ -239,9 +210,8 @@ func TestRefusedByDevice(t *testing.T) {
 	plan := probes("a", "b")
 	s := &Session{Plan: plan, Runner: d, Environment: d.environment, Keep: func(*Probe, Round) error { return nil }}
 	refused, err := s.Run(t.Context())
-	if err != nil || refused["a"] != "too little memory" || len(refused) != 1 || d.calls["a"] != 0 {
-		t.Error(refused, err, d.calls)
-	}
+	must.That(t, err == nil && refused["a"] == "too little memory" && len(refused) == 1 && d.calls["a"] == 0,
+		"%v %v %v", refused, err, d.calls)
 	if got := numbersOf(t, plan, s.Rounds); len(got) != 1 || got[0].Name != "b" {
 		t.Error(got)
 	}
@@ -256,15 +226,10 @@ func TestVariation(t *testing.T) {
 // A round that is there twice would count twice.
 func TestRoundsAreThereOnce(t *testing.T) {
 	head, err := (&Records{Device: exec.Device{Name: "GPU", Arch: "sm90"}}).HeaderLine()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var lines []string
 	for _, seconds := range []unit.Seconds{1e-3, 2e-3} {
-		line, err := RoundLine("p", Round{Work: 1, Readings: []exec.Reading{{Sample: exec.Sample{Time: seconds}}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must.Get(RoundLine("p", Round{Work: 1, Readings: []exec.Reading{{Sample: exec.Sample{Time: seconds}}}}))(t)
 		lines = append(lines, string(line))
 	}
 	text := string(head) + lines[0] + lines[1]
@@ -272,24 +237,16 @@ func TestRoundsAreThereOnce(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	_, err = ReadRecords("f", strings.NewReader(text+strings.Replace(lines[0], ":", ": ", 1)))
-	if err == nil || !strings.Contains(err.Error(), "f:4: the round of line 2 is there again") {
-		t.Errorf("%v", err)
-	}
+	must.Fail(t, err, "f:4: the round of line 2 is there again")
 }
 
 // FuzzRecords: records are refused, or the same when they are written and read again.
 func FuzzRecords(f *testing.F) {
 	gpu := exec.Device{Name: "GPU", Arch: "sm90", Attributes: map[string]float64{"l2_bytes": 6e7}}
-	head, err := (&Records{Device: gpu}).HeaderLine()
-	if err != nil {
-		f.Fatal(err)
-	}
+	head := must.Get((&Records{Device: gpu}).HeaderLine())(f)
 	reading := exec.Reading{Sample: exec.Sample{Time: 1e-3}, Counters: []uint64{1}}
-	line, err := RoundLine("p", Round{Work: 1, Readings: []exec.Reading{reading},
-		Environment: exec.Environment{ThrottleReasons: []string{"x"}}})
-	if err != nil {
-		f.Fatal(err)
-	}
+	line := must.Get(RoundLine("p", Round{Work: 1, Readings: []exec.Reading{reading},
+		Environment: exec.Environment{ThrottleReasons: []string{"x"}}}))(f)
 	f.Add(string(head))
 	f.Add(string(head) + string(line))
 	f.Add(string(head) + string(line) + "{")
@@ -300,23 +257,16 @@ func FuzzRecords(f *testing.F) {
 		if err != nil {
 			return
 		}
-		out, err := r.HeaderLine()
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(r.HeaderLine())(t)
 		for name, rounds := range r.Rounds {
 			for _, round := range rounds {
-				line, err := RoundLine(name, round)
-				if err != nil {
-					t.Fatal(err)
-				}
+				line := must.Get(RoundLine(name, round))(t)
 				out = append(out, line...)
 			}
 		}
 		again, err := ReadRecords("f", strings.NewReader(string(out)))
 		r.Torn = 0
-		if err != nil || !reflect.DeepEqual(r.Rounds, again.Rounds) || r.Device.Name != again.Device.Name {
-			t.Errorf("%+v became %+v: %v", r, again, err)
-		}
+		must.That(t, err == nil && reflect.DeepEqual(r.Rounds, again.Rounds) && r.Device.Name == again.Device.Name,
+			"%+v became %+v: %v", r, again, err)
 	})
 }

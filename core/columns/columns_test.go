@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/columns"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 const recorded = `{"m":64,"time":"2026-11-22T14:55:15.393Z","samples":[0.000032864000648260114, 3e-05,7],"x":{"m":-1}}
@@ -23,9 +24,7 @@ m,n,us
 func packed(t testing.TB, text string) []byte {
 	t.Helper()
 	var file bytes.Buffer
-	if err := columns.Write(&file, []byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, columns.Write(&file, []byte(text)))
 	return file.Bytes()
 }
 
@@ -49,9 +48,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("%d of %d bytes, %v", len(got), len(text), err)
 		}
 	}
-	if err := columns.Write(io.Discard, []byte("a\nb")); err == nil {
-		t.Error("a text without a line feed at its end is taken")
-	}
+	must.Fail(t, columns.Write(io.Discard, []byte("a\nb")), "has no line feed")
 }
 
 // A damaged file is an error, and costs no more memory than it has bytes.
@@ -95,14 +92,9 @@ func TestTable(t *testing.T) {
 			_ = z.Close()
 			file = b.Bytes()
 		}
-		in, err := columns.Open(bytes.NewReader(file), name, "split it")
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := must.Get(columns.Open(bytes.NewReader(file), name, "split it"))(t)
 		err = table.Each(in, func(r *columns.Row) error {
-			if r.Has("none") || r.Text("none") != "" {
-				t.Error("there is no such column")
-			}
+			must.That(t, !r.Has("none") && r.Text("none") == "", "there is no such column")
 			total += float64(r.Count("m")) * r.Positive("us")
 			return nil
 		})

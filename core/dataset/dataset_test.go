@@ -10,6 +10,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func gz(text string) []byte {
@@ -44,17 +45,12 @@ func files() fstest.MapFS {
 }
 
 func TestRead(t *testing.T) {
-	d, err := Read("here", files())
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Read("here", files()))(t)
 	p := gemm.Problem{M: 64, N: 64, K: 100, Batch: 1, AMajor: gemm.MajorK, BMajor: gemm.MajorK, DType: gemm.BF16}
 	c := gemm.Config{BlockM: 16, BlockN: 32, BlockK: 64, NumStages: 2, NumWarps: 4, GroupM: 8, SplitK: 1,
 		Kernel: "triton"}
 	r, ok := d.Find(p, c)
-	if !ok || r.Median != 5e-6 || r.Runs != 20 || r.Status != OK {
-		t.Errorf("found %v %+v", ok, r)
-	}
+	must.That(t, ok && r.Median == 5e-6 && r.Runs == 20 && r.Status == OK, "found %v %+v", ok, r)
 	// 64 does not divide 100: the masked kernel. Another group is the same kernel.
 	c.GroupM = 1
 	if m, ok := d.Find(p, c); !ok || m.Resources.Registers != 40 || m.Resources.SpillBytes != 0 ||
@@ -83,9 +79,7 @@ func TestRead(t *testing.T) {
 	if _, ok := d.Find(gemm.New(64, 64, 100), c); ok {
 		t.Error("found with another layout and type")
 	}
-	if len(d.Problems()) != 3 || d.Problems()[0] != p || d.GroupM != 8 || d.Device != "h200" {
-		t.Errorf("%+v", d)
-	}
+	must.That(t, len(d.Problems()) == 3 && d.Problems()[0] == p && d.GroupM == 8 && d.Device == "h200", "%+v", d)
 }
 
 // Whatever is wrong, nothing of the dataset is used, and the error says which file and where in it.
@@ -134,9 +128,8 @@ func TestBrokenDatasets(t *testing.T) {
 		f := files()
 		c.change(f)
 		d, err := Read("here", f)
-		if d != nil || diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v, %v, want %s", d, err, c.want)
-		}
+		must.That(t, d == nil && diag.KindOf(err) == diag.Input && strings.Contains(err.Error(), c.want),
+			"%v, %v, want %s", d, err, c.want)
 	}
 }
 
@@ -148,16 +141,12 @@ func FuzzRead(f *testing.F) {
 			"dataset.json": {Data: []byte(describe)}, "times.csv": {Data: []byte(times)},
 			"kernels.csv": {Data: []byte(kernels)}, "cublas.csv": {Data: []byte(library)},
 		})
-		if (d == nil) == (err == nil) {
-			t.Fatalf("%v, %v", d, err)
-		}
+		must.Need(t, (d == nil) != (err == nil), "%v, %v", d, err)
 		if d == nil {
 			return
 		}
 		for _, m := range d.All() {
-			if !(m.Median > 0) || m.Problem.Validate() != nil {
-				t.Errorf("%+v", m)
-			}
+			must.That(t, m.Median > 0 && m.Problem.Validate() == nil, "%+v", m)
 		}
 	})
 }
@@ -174,10 +163,7 @@ func TestReadTimes(t *testing.T) {
 		"64,64,64,16,32,64,2,4,8,0.5,20\n" +
 		"64,64,64,32,32,64,2,4,8,0.25,1\n" +
 		"64,64,64,32,32,64,2,4,1,0.125,20\n")}}
-	d, err := ReadTimes("folder", files, "t.csv", stated, base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(ReadTimes("folder", files, "t.csv", stated, base))(t)
 	p := d.Problems()[0]
 	if len(d.Problems()) != 1 || p.DType != gemm.BF16 || !p.TransB() || d.Conditions != stated || d.GroupM != 8 ||
 		d.Name != "folder/t.csv" {
@@ -202,19 +188,15 @@ func TestReadTimesOfLines(t *testing.T) {
 		m := Measurement{Problem: gemm.New(64, 64, 64), Config: gemm.Config{BlockM: block, BlockN: 16, BlockK: 16,
 			NumWarps: 4, NumStages: 2, SplitK: 1, GroupM: 4, Kernel: "mma"},
 			Phase: Sweep, Status: Failed, Detail: "no"}
-		text, err := AppendLine(nil, Conditions{Arch: "sm90", Device: device, Kernel: "mma", Input: "normal",
-			Executor: "x", ExecutorVersion: "1"}, &m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(AppendLine(nil, Conditions{Arch: "sm90", Device: device, Kernel: "mma", Input: "normal",
+			Executor: "x", ExecutorVersion: "1"}, &m))(t)
 		return string(text)
 	}
 	files := fstest.MapFS{"a.jsonl": {Data: []byte(line("h200", 16) + line("h200", 32))},
 		"b.jsonl": {Data: []byte(line("h200", 16) + line("h100", 32))}}
 	d, err := ReadTimes(".", files, "a.jsonl", Conditions{Kernel: "another"}, gemm.Problem{})
-	if err != nil || d.Device != "h200" || d.Kernel != "mma" || d.GroupM != 4 || d.Len() != 2 {
-		t.Fatalf("%+v, %v", d, err)
-	}
+	must.Need(t, err == nil && d.Device == "h200" && d.Kernel == "mma" && d.GroupM == 4 && d.Len() == 2,
+		"%+v, %v", d, err)
 	if _, err := ReadTimes(".", files, "b.jsonl", Conditions{}, gemm.Problem{}); diag.KindOf(err) != diag.Input ||
 		!strings.HasPrefix(err.Error(), `b.jsonl:2: device is "h100" and was "h200" in the first line; `) {
 		t.Errorf("%v", err)
@@ -227,35 +209,25 @@ func TestLineOfAWholeProblem(t *testing.T) {
 	d := New("d", Conditions{Arch: "sm90", Device: "h200", Kernel: m.Config.Kernel, Input: "normal"})
 	m.Phase, m.Block, m.Arms, m.Null = Sweep, 0, 0, false
 	plain, err := AppendLine(nil, d.Conditions, &m)
-	if err != nil || !bytes.Contains(plain, []byte(`"dtype":"`+m.Problem.DType.String()+`"},`)) {
-		t.Fatalf("%s, %v", plain, err)
-	}
+	must.Need(t, err == nil && bytes.Contains(plain, []byte(`"dtype":"`+m.Problem.DType.String()+`"},`)),
+		"%s, %v", plain, err)
 	whole := m
 	whole.Problem.Out, whole.Problem.LDA, whole.Problem.AlignB = gemm.FP32, m.Problem.K+5, 4
 	whole.Problem.LDC = m.Problem.N // the default
 	line, err := AppendLine(nil, d.Conditions, &whole)
 	want := fmt.Sprintf(`,"out_dtype":"fp32","lda":%d,"align_b":4},`, m.Problem.K+5)
-	if err != nil || !bytes.Contains(line, []byte(want)) {
-		t.Fatalf("%s, %v", line, err)
-	}
+	must.Need(t, err == nil && bytes.Contains(line, []byte(want)), "%s, %v", line, err)
 	_, back, err := ParseLine(bytes.TrimSuffix(line, []byte("\n")))
-	if err != nil || back.Problem != whole.Problem.Canonical() || back.Problem == whole.Problem {
-		t.Fatalf("%+v, %v", back.Problem, err)
-	}
+	must.Need(t, err == nil && back.Problem == whole.Problem.Canonical() && back.Problem != whole.Problem,
+		"%+v, %v", back.Problem, err)
 	for _, one := range []Measurement{m, whole} {
-		if err := d.Add(one); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Add(one))
 	}
-	if err := d.Add(back); err == nil {
-		t.Error("the same problem counts as another")
-	}
+	must.Fail(t, d.Add(back), "is recorded twice")
 	for _, p := range []gemm.Problem{m.Problem, back.Problem} {
 		if found, ok := d.Find(p, m.Config); !ok || found.Problem != p {
 			t.Errorf("%s is not found", p)
 		}
 	}
-	if got := len(d.Problems()); got != 2 {
-		t.Errorf("%d problems", got)
-	}
+	must.Equal(t, len(d.Problems()), 2)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // A small file that unpacks to a large one is refused, whatever of it is read.
@@ -71,9 +72,7 @@ func TestBlocksAreBounded(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	for i := range 100 {
 		m := Measurement{Problem: gemm.New(i+1, 64, 64), Phase: Final, Block: maxBlocks, Arms: 1, Status: OK}
-		if err := d.Add(m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Add(m))
 		if d.NextBlock(m.Problem) != maxBlocks+1 || len(d.Finals(m.Problem)) != 1 {
 			t.Fatalf("next block %d, finals %v", d.NextBlock(m.Problem), d.Finals(m.Problem))
 		}
@@ -92,16 +91,10 @@ func TestMeasurementsAreBounded(t *testing.T) {
 		return d.Add(Measurement{Problem: gemm.New(i+1, 64, 64), Phase: Sweep, Status: OK})
 	}
 	for i := range d.most {
-		if err := d.Full(d.most - i); err != nil {
-			t.Fatal(err)
-		}
-		if err := add(i); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Full(d.most-i))
+		must.Do(t, add(i))
 	}
-	if d.Full(0) != nil || d.Full(1) == nil {
-		t.Error("it is not full when it is")
-	}
+	must.That(t, d.Full(0) == nil && d.Full(1) != nil, "it is not full when it is")
 	if err := add(d.most); diag.KindOf(err) != diag.Input ||
 		!strings.HasPrefix(err.Error(), "there are more than 1000 measurements, the most of a data set; ") {
 		t.Errorf("got %v", err)

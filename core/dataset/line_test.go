@@ -19,6 +19,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 var toy = Conditions{
@@ -49,10 +50,7 @@ func full() Measurement {
 
 func text(t testing.TB, c Conditions, m Measurement) string {
 	t.Helper()
-	line, err := AppendLine(nil, c, &m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := must.Get(AppendLine(nil, c, &m))(t)
 	return string(line)
 }
 
@@ -72,19 +70,13 @@ func TestLine(t *testing.T) {
 		Detail: "hung"}
 	for name, m := range map[string]Measurement{"full": full(), "wrong": wrong, "library": library} {
 		line := text(t, toy, m)
-		if strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {
-			t.Errorf("%s is not one line: %q", name, line)
-		}
+		must.That(t, strings.Count(line, "\n") == 1 && strings.HasSuffix(line, "\n"), "%s is not one line: %q", name, line)
 		c, got, err := ParseLine([]byte(strings.TrimSuffix(line, "\n")))
-		if err != nil || c != toy {
-			t.Errorf("%s: %v, %+v", name, err, c)
-		}
+		must.That(t, err == nil && c == toy, "%s: %v, %+v", name, err, c)
 		if m.Samples == nil {
 			m.Samples = []unit.Seconds{}
 		}
-		if diff := cmp.Diff(m, got); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		must.Equal(t, cmp.Diff(m, got), "", name)
 	}
 	m := full()
 	if m.Median != 1.15e-5 || math.Abs(m.RelativeMAD-1e-6/1.15e-5) > 1e-12 || m.ClockMin != 1.8e9 ||
@@ -133,14 +125,12 @@ func TestBadLines(t *testing.T) {
 		`"status" is there t`:  {`"status":"ok"`, `"status":"failed","status":"ok"`},
 		`"STATUS" is written`:  {`"status"`, `"STATUS"`},
 		`"problem.m" is there`: {`"m":64`, `"m":64,"m":64`},
-		`"config.block_m" is`:  {`"block_m":64`, `"block_m":32,"block_m":64`},
+		`"block_m" is`:         {`"block_m":64`, `"block_m":32,"block_m":64`},
 		`fault "executor" is`:  {`"status":"ok"`, `"status":"failed","fault":"executor"`},
 		`status ok has no fa`:  {`"status":"ok"`, `"status":"ok","fault":"kernel"`},
 	} {
 		line := strings.Replace(good, change[0], change[1], 1)
-		if line == good {
-			t.Fatalf("%s changes nothing in %s", change[0], good)
-		}
+		must.Need(t, line != good, "%s changes nothing in %s", change[0], good)
 		if _, _, err := ParseLine([]byte(line)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -152,10 +142,7 @@ func sweeps(t testing.TB) (description string, lines []string) {
 	t.Helper()
 	d := New("here", toy)
 	d.Source, d.Software = "a test", "x"
-	b, err := AppendDescription(nil, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(AppendDescription(nil, d))(t)
 	for _, size := range []int{64, 128} {
 		m := full()
 		m.Problem.M, m.Phase, m.Block, m.Arms, m.Null = size, Sweep, 0, 0, false
@@ -202,9 +189,7 @@ func TestSummaryLeftOut(t *testing.T) {
 func inColumns(t testing.TB, text string) []byte {
 	t.Helper()
 	var file bytes.Buffer
-	if err := columns.Write(&file, []byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, columns.Write(&file, []byte(text)))
 	return file.Bytes()
 }
 
@@ -221,9 +206,7 @@ func TestReadLines(t *testing.T) {
 	} {
 		files[DescriptionFile] = &fstest.MapFile{Data: []byte(description)}
 		d, err := Read("here", files)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		must.Do(t, err)
 		p := full().Problem
 		if d.Len() != 6 || len(d.Problems()) != 2 || d.Problems()[0] != p ||
 			!reflect.DeepEqual(d.Libraries(), []string{"cublas"}) || d.Conditions != toy {
@@ -277,9 +260,7 @@ func TestBrokenLines(t *testing.T) {
 		}
 		d, truncated, err := Recover("here", files)
 		if !c.truncated {
-			if d != nil || err == nil {
-				t.Errorf("recovered %s: %v, %v", want, d, err)
-			}
+			must.That(t, d == nil && err != nil, "recovered %s: %v, %v", want, d, err)
 			continue
 		}
 		if err != nil || truncated == nil || truncated.Keep != int64(last) || d.Len() != 5 ||
@@ -292,15 +273,11 @@ func TestBrokenLines(t *testing.T) {
 	for _, file := range [][]byte{cut[:len(cut)-9], {}, []byte(all)} {
 		files := fstest.MapFS{DescriptionFile: {Data: []byte(description)}, "a.jsonl.cols": {Data: file}}
 		_, err := Read("here", files)
-		if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "here/a.jsonl.cols: it cannot be read") {
-			t.Errorf("columns of %d bytes: %v", len(file), err)
-		}
+		must.Refuse(t, err, "here/a.jsonl.cols: it cannot be read")
 	}
 	both := files()
 	both[Log] = &fstest.MapFile{Data: []byte(all)}
-	if _, err := Read("here", both); err == nil || !strings.Contains(err.Error(), "two layouts") {
-		t.Errorf("two layouts: %v", err)
-	}
+	must.Fail(t, must.Err(Read("here", both)), "two layouts")
 	// Only what a sweep appends to can be cut off.
 	if _, _, err := Recover("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)},
 		"a.jsonl": {Data: []byte(all[:len(all)-1])}}); err == nil {
@@ -337,14 +314,10 @@ func TestMeasuredAgain(t *testing.T) {
 	} {
 		d, err := Read("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: []byte(c.log)}})
 		if c.want == "" {
-			if err == nil || !strings.Contains(err.Error(), "is recorded twice") {
-				t.Errorf("%s is read: %v", c.log, err)
-			}
+			must.Fail(t, err, "is recorded twice")
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		m, _ := d.Find(full().Problem, full().Config)
 		if p := full().Problem; m.Status != c.want || d.Len() != 1 || len(d.Sweep(p)) != 1 ||
 			d.Sweep(p)[0].Status != c.want {
@@ -365,17 +338,11 @@ func FuzzLine(f *testing.F) {
 		}
 		// What is read can be written, and reads as the same again.
 		again, err := AppendLine(nil, c, &m)
-		if err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
+		must.Do(t, err)
 		c2, m2, err := ParseLine(bytes.TrimSuffix(again, []byte("\n")))
-		if err != nil || c2 != c {
-			t.Fatalf("%s becomes %s: %v", line, again, err)
-		}
+		must.Need(t, err == nil && c2 == c, "%s becomes %s: %v", line, again, err)
 		third, err := AppendLine(nil, c2, &m2)
-		if err != nil || !bytes.Equal(again, third) {
-			t.Fatalf("%s becomes %s: %v", again, third, err)
-		}
+		must.Need(t, err == nil && bytes.Equal(again, third), "%s becomes %s: %v", again, third, err)
 	})
 }
 
@@ -410,11 +377,8 @@ func TestLineWithNamedAxes(t *testing.T) {
 	plain := full()
 	plain.Phase, plain.Block, plain.Arms, plain.Null = Sweep, 0, 0, false
 	named := plain
-	axes, err := gemm.NewAxes(gemm.AxisValue{Name: "schedule", Value: "ping-pong"},
-		gemm.AxisValue{Name: "cluster", Value: "2x1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	axes := must.Get(gemm.NewAxes(gemm.AxisValue{Name: "schedule", Value: "ping-pong"},
+		gemm.AxisValue{Name: "cluster", Value: "2x1"}))(t)
 	named.Config.Axes = axes
 	const numbers = `"config":{"block_m":64,"block_n":32,"block_k":16,"group_m":4,` +
 		`"num_warps":4,"num_stages":3,"split_k":2`
@@ -422,18 +386,12 @@ func TestLineWithNamedAxes(t *testing.T) {
 		t.Error(line)
 	}
 	line := text(t, toy, named)
-	if !strings.Contains(line, numbers+`,"axes":{"cluster":"2x1","schedule":"ping-pong"}},`) {
-		t.Error(line)
-	}
+	must.That(t, strings.Contains(line, numbers+`,"axes":{"cluster":"2x1","schedule":"ping-pong"}},`), "%v", line)
 	_, got, err := ParseLine([]byte(line))
-	if err != nil || got.Config != named.Config {
-		t.Errorf("%s, %v, want %s", got.Config, err, named.Config)
-	}
+	must.That(t, err == nil && got.Config == named.Config, "%s, %v, want %s", got.Config, err, named.Config)
 	d := New("here", toy)
 	for _, m := range []Measurement{plain, named} {
-		if err := d.Add(m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Add(m))
 	}
 	if m, ok := d.Find(named.Problem, named.Config); !ok || m.Config != named.Config {
 		t.Errorf("found %+v", m)
@@ -448,10 +406,7 @@ func TestVerify(t *testing.T) {
 	description, lines := sweeps(t)
 	text := strings.Join(lines, "")
 	look := func(log string) Verified {
-		v, err := Verify("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: []byte(log)}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(Verify("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: []byte(log)}}))(t)
 		return v
 	}
 	if v := look(text); v.Lines != 6 || v.Files != 1 || v.Unsummed != 0 || len(v.Damaged) > 0 {

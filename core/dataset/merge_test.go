@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 var mergeConditions = Conditions{Arch: "sm90", Device: "h200", Kernel: "k", Input: "normal", Executor: "e",
@@ -39,9 +40,7 @@ func folder(t testing.TB, name string, pace float64, clock unit.Hertz, driver st
 				one := exec.Sample{Time: took, Clock: clock}
 				m.SetSamples([]exec.Sample{one, one, {Time: took * 1.01, Clock: clock}})
 			}
-			if err := d.Add(m); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, d.Add(m))
 		}
 	}
 	return d
@@ -53,9 +52,7 @@ func final(t testing.TB, d *Dataset, block, arms, have int) {
 	for i := range have {
 		m := d.All()[i]
 		m.Phase, m.Block, m.Arms = Final, block, arms
-		if err := d.Add(m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Add(m))
 	}
 }
 
@@ -74,10 +71,7 @@ func written(t testing.TB, d *Dataset) string {
 
 func merged(t testing.TB, into *Dataset, others ...*Dataset) *Merged {
 	t.Helper()
-	m, err := Merge("all", into, others)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Merge("all", into, others))(t)
 	return m
 }
 
@@ -90,17 +84,13 @@ func TestMerge(t *testing.T) {
 	final(t, b, 1, 2, 2)
 	check := a.All()[0]
 	check.Phase = Check
-	if err := a.Add(check); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Add(check))
 	all := merged(t, nil, a, b, c)
 	want := written(t, all.Dataset)
 	if all.Len() != 5*12+4 || len(all.Checks()) != 1 || len(all.Apart) > 0 || all.Several != 2*12 {
 		t.Fatalf("%d measurements, %d checks, %d in several, %v", all.Len(), len(all.Checks()), all.Several, all.Apart)
 	}
-	if n := len(all.Finals(gemm.New(64, 64, 64))); n != 2 {
-		t.Errorf("%d complete blocks", n)
-	}
+	must.Equal(t, len(all.Finals(gemm.New(64, 64, 64))), 2)
 	for name, again := range map[string]*Merged{
 		"another order":   merged(t, nil, c, a, b),
 		"twice":           merged(t, nil, a, b, c, b, a),
@@ -109,9 +99,7 @@ func TestMerge(t *testing.T) {
 		"with itself":     merged(t, all.Dataset, all.Dataset),
 		"by parts":        merged(t, nil, merged(t, nil, a, c).Dataset, merged(t, nil, b, c).Dataset),
 	} {
-		if diff := cmp.Diff(want, written(t, again.Dataset)); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		must.Equal(t, cmp.Diff(want, written(t, again.Dataset)), "", name)
 	}
 	for _, d := range []*Dataset{a, b, c} {
 		for _, m := range d.All() {
@@ -127,14 +115,10 @@ func TestMergeFailed(t *testing.T) {
 	a, b := folder(t, "a", 1, 0, ""), New("b", mergeConditions)
 	for _, m := range a.All() {
 		m.Status, m.Fault, m.Detail, m.Samples, m.Runs, m.Median = Failed, FaultKernel, "?", nil, 0, 0
-		if err := b.Add(m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, b.Add(m))
 	}
 	for _, list := range [][]*Dataset{{a, b}, {b, a}} {
-		if n := merged(t, nil, list...).Count(func(m *Measurement) bool { return m.Status == OK }); n != 11 {
-			t.Errorf("%d have a time", n)
-		}
+		must.Equal(t, merged(t, nil, list...).Count(func(m *Measurement) bool { return m.Status == OK }), 11)
 	}
 }
 
@@ -144,9 +128,7 @@ func TestMergeApart(t *testing.T) {
 	other.DriverName = "NVIDIA H100"
 	both := folder(t, "z", 1, 1.98e9, "1", 7)
 	for _, m := range folder(t, "z", 1, 1.98e9, "2", 8, 9).All()[12:] { // the driver is replaced in the middle
-		if err := both.Add(m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, both.Add(m))
 	}
 	const kernels = "the times of the 11 kernels that others have too are "
 	for name, c := range map[string]struct {
@@ -185,20 +167,13 @@ func TestMergeApart(t *testing.T) {
 func TestMergeRefused(t *testing.T) {
 	a, slow := folder(t, "a", 1, 0, "1", 2), folder(t, "b", 1.06, 0, "1", 3)
 	_, err := Merge("all", nil, []*Dataset{a, slow})
-	if err == nil || !strings.Contains(err.Error(), "nothing says which of them is right") {
-		t.Error(err)
-	}
+	must.Fail(t, err, "nothing says which of them is right")
 	changed := New("c", mergeConditions)
 	for _, m := range a.All() {
 		m.Resources.Registers++
-		if err := changed.Add(m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, changed.Add(m))
 	}
-	if _, err = Merge("all", nil, []*Dataset{a, changed}); err == nil ||
-		!strings.Contains(err.Error(), "they are not the same kernel") {
-		t.Error(err)
-	}
+	must.Fail(t, must.Err(Merge("all", nil, []*Dataset{a, changed})), "they are not the same kernel")
 	if m := merged(t, nil, New("empty", mergeConditions)); m.Len() != 0 || m.Arch != "sm90" {
 		t.Error(m.Conditions)
 	}
@@ -212,9 +187,7 @@ func TestMergeLiar(t *testing.T) {
 		few := New(d.Name, mergeConditions)
 		for _, m := range d.All() {
 			if slices.Contains(problems, m.Problem.M/64) {
-				if err := few.Add(m); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, few.Add(m))
 			}
 		}
 		return few
@@ -235,9 +208,7 @@ func TestMergeLiar(t *testing.T) {
 	} {
 		for _, list := range [][]*Dataset{{a, liar, x.third}, {x.third, liar, a}, {liar, a, x.third}} {
 			m, err := Merge("all", nil, list)
-			if (err != nil) != x.fails {
-				t.Fatalf("%s: %v", name, err)
-			}
+			must.Need(t, (err != nil) == x.fails, "%s: %v", name, err)
 			if err != nil {
 				continue
 			}
@@ -245,15 +216,12 @@ func TestMergeLiar(t *testing.T) {
 			for _, one := range m.Apart {
 				apart = append(apart, one.Name)
 			}
-			if !slices.Equal(apart, x.apart) {
-				t.Errorf("%s: set apart: %+v", name, m.Apart)
-			}
+			must.Alike(t, apart, x.apart, name, m.Apart)
 		}
 	}
 	// Two camps, each of two, and a chain whose ends differ.
-	if _, err := Merge("all", nil, []*Dataset{a, c, liar, folder(t, "z", 2, 0, "1", many...)}); err == nil {
-		t.Error("nothing says which camp is right")
-	}
+	must.Fail(t, must.Err(Merge("all", nil, []*Dataset{a, c, liar, folder(t, "z", 2, 0, "1", many...)})),
+		"nothing says which of them is right")
 	if m := merged(t, nil, folder(t, "fast", 0.97, 0, "1", many...), a, slow); len(m.Apart) > 0 {
 		t.Errorf("set apart: %+v", m.Apart)
 	}
@@ -268,14 +236,11 @@ func TestCheckLines(t *testing.T) {
 		t.Fatal(string(line), err)
 	}
 	_, again, err := ParseLine(bytes.TrimSpace(line))
-	if err != nil || again.Phase != Check || again.GPU != "3" || !slices.Equal(again.Samples, m.Samples) {
-		t.Error(again, err)
-	}
+	must.That(t, err == nil && again.Phase == Check && again.GPU == "3" && slices.Equal(again.Samples, m.Samples),
+		"%v %v", again, err)
 	d := New("a", mergeConditions)
 	for range 2 {
-		if err := d.Add(m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Add(m))
 	}
 	if d.Len() != 0 || len(d.Checks()) != 2 || len(d.Problems()) != 0 {
 		t.Error(d.Len(), len(d.Checks()))

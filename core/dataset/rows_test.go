@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -48,20 +49,12 @@ func TestManyRows(t *testing.T) {
 	if err != nil {
 		t.Skip("ORIGAMI_ROWS=1000000 runs it")
 	}
-	source, err := Read("h200-mma", os.DirFS("../../plugins/nvidia/data/h200-mma"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(Read("h200-mma", os.DirFS("../../plugins/nvidia/data/h200-mma")))(t)
 	templates := slices.DeleteFunc(source.All(), func(m Measurement) bool { return m.Phase != Sweep || m.Library != "" })
 	folder := t.TempDir()
 	t.Logf("%d templates, a Measurement has %d B", len(templates), unsafe.Sizeof(Measurement{}))
-	description, err := AppendDescription(nil, source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, DescriptionFile), description, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	description := must.Get(AppendDescription(nil, source))(t)
+	must.Do(t, os.WriteFile(filepath.Join(folder, DescriptionFile), description, 0o600))
 	lines := make([][]byte, len(templates)) // without the value of k, at a line feed
 	for i := range templates {
 		if lines[i], err = AppendLine(nil, source.Conditions, &templates[i]); err != nil {
@@ -70,10 +63,7 @@ func TestManyRows(t *testing.T) {
 	}
 	bytesWritten := int64(0)
 	write := func() {
-		f, err := os.Create(filepath.Join(folder, Log))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(os.Create(filepath.Join(folder, Log)))(t)
 		w := bufio.NewWriter(f)
 		for i := range rows {
 			m := &templates[i%len(templates)]
@@ -83,9 +73,7 @@ func TestManyRows(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := errors.Join(w.Flush(), f.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(w.Flush(), f.Close()))
 	}
 	if os.Getenv("ORIGAMI_UNREAD") != "" {
 		write = func() {}
@@ -97,9 +85,7 @@ func TestManyRows(t *testing.T) {
 		if err == nil {
 			err = pprof.StartCPUProfile(f)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer pprof.StopCPUProfile()
 	}
 	var d *Dataset
@@ -132,9 +118,7 @@ func TestManyRows(t *testing.T) {
 	}
 	step(t, "merge", rows, func() {
 		merged, err := Merge("there", nil, []*Dataset{d})
-		if err != nil || merged.Len() != d.Len() {
-			t.Fatal(err)
-		}
+		must.Need(t, err == nil && merged.Len() == d.Len(), "%v", err)
 	})
 }
 
@@ -154,9 +138,7 @@ func entered(t *testing.T, c Conditions, templates []Measurement, rows int) *Dat
 			e := *m.Environment
 			m.Environment = &e
 		}
-		if err := d.Add(m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Add(m))
 	}
 	return d
 }

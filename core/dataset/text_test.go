@@ -12,15 +12,14 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func TestText(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "eight by": "eight by", "eight bytes": "eigh …", "äääää": "ää …", "\xff": "?", "a\xffbcdefgh": "a?bc …",
 	} {
-		if got := Text(text, 8); got != want {
-			t.Errorf("%q becomes %q, want %q", text, got, want)
-		}
+		must.Equal(t, Text(text, 8), want, text)
 	}
 }
 
@@ -40,9 +39,8 @@ func TestBound(t *testing.T) {
 	if line := text(t, toy, m); len(line) > 20<<10 || !strings.Contains(line, ` …"`) {
 		t.Errorf("the line has %d bytes", len(line))
 	}
-	if len(before.Driver) != len(long) || len(before.ThrottleReasons[0]) != 300 {
-		t.Error("the executor's own data is changed")
-	}
+	must.That(t, len(before.Driver) == len(long) && len(before.ThrottleReasons[0]) == 300,
+		"the executor's own data is changed")
 	m = full()
 	m.Bound()
 	if got, want := text(t, toy, m), text(t, toy, full()); got != want {
@@ -63,17 +61,13 @@ func TestUnreadable(t *testing.T) {
 		t.Error("a description was written that is too long to be read")
 	}
 	d.Software, d.DriverName = "x", "\xff"
-	if _, err := AppendDescription(nil, d); err == nil {
-		t.Error("a description was written under a name that reads back as another")
-	}
+	must.Fail(t, must.Err(AppendDescription(nil, d)), "is no UTF-8")
 	for text, want := range map[string]string{
 		`{"arch":"a","arch":"b"}`: `the key "arch" is there twice`, `{"ARCH":"a"}`: `the key "ARCH" is written "arch"`,
 		`{} {}`: "there is more behind it",
 	} {
 		_, err := Describe("here", fstest.MapFS{DescriptionFile: {Data: []byte(text)}})
-		if err == nil || !strings.Contains(err.Error(), "here/dataset.json: not a dataset description: "+want) {
-			t.Errorf("%s: %v, want %s", text, err, want)
-		}
+		must.Fail(t, err, "here/dataset.json: not a dataset description: "+want)
 	}
 }
 
@@ -100,23 +94,16 @@ func FuzzWrite(f *testing.F) {
 			m.SetSamples(nil)
 		}
 		m.Bound()
-		if !utf8.ValidString(m.Detail + m.Host + m.Numerics.Reference) {
-			t.Fatalf("%q", m.Detail)
-		}
+		must.Need(t, utf8.ValidString(m.Detail+m.Host+m.Numerics.Reference), "%q", m.Detail)
 		line, err := AppendLine(nil, c, &m)
 		if err != nil {
 			return // a number that cannot be
 		}
 		d := New("here", c)
 		d.Source, d.Software = "a fuzz test", Text(words, MaxName)
-		description, err := AppendDescription(nil, d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		description := must.Get(AppendDescription(nil, d))(t)
 		got, err := Read("here", fstest.MapFS{DescriptionFile: {Data: description}, Log: {Data: line}})
-		if err != nil || got.Len() != 1 || got.Conditions != c {
-			t.Fatalf("%s and %s: %v", description, line, err)
-		}
+		must.Need(t, err == nil && got.Len() == 1 && got.Conditions == c, "%s and %s: %v", description, line, err)
 		if again, err := AppendLine(nil, c, got.measurements.at(0)); err != nil || !bytes.Equal(again, line) {
 			t.Fatalf("%s becomes %s: %v", line, again, err)
 		}

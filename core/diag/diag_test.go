@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func TestErrorIsOneLine(t *testing.T) {
@@ -73,9 +74,7 @@ func TestErrorIsBounded(t *testing.T) {
 func TestAtAndDoDoNotChangeTheOriginal(t *testing.T) {
 	plain := diag.Inputf("wrong")
 	_ = plain.At("here").Do("fix")
-	if plain.Where != "" || plain.Fix != "" {
-		t.Errorf("%+v", plain)
-	}
+	must.That(t, plain.Where == "" && plain.Fix == "", "%+v", plain)
 }
 
 func TestKindOf(t *testing.T) {
@@ -83,9 +82,7 @@ func TestKindOf(t *testing.T) {
 	if got := diag.KindOf(wrapped); got != diag.Device {
 		t.Errorf("wrapped device error: %v", got)
 	}
-	if !errors.Is(wrapped, io.EOF) {
-		t.Error("the cause is lost")
-	}
+	must.That(t, errors.Is(wrapped, io.EOF), "the cause is lost")
 	if got := diag.KindOf(errors.New("x")); got != diag.Internal {
 		t.Errorf("foreign error: %v", got)
 	}
@@ -95,9 +92,7 @@ func TestKindOf(t *testing.T) {
 	for kind, name := range map[diag.Kind]string{
 		diag.Internal: "internal", diag.Input: "input", diag.Plugin: "plugin", diag.Device: "device", 99: "internal",
 	} {
-		if kind.String() != name {
-			t.Errorf("kind %d is %q, want %q", kind, kind, name)
-		}
+		must.That(t, kind.String() == name, "kind %d is %q, want %q", kind, kind, name)
 	}
 }
 
@@ -128,9 +123,7 @@ func TestNearest(t *testing.T) {
 	}
 	// Equals keep their order; a short word allows two edits.
 	got := diag.Nearest("sm9", []string{"sm90", "sm89", "sm80", "gfx942"}, 4)
-	if !slices.Equal(got, []string{"sm90", "sm89", "sm80"}) {
-		t.Errorf("%q", got)
-	}
+	must.That(t, slices.Equal(got, []string{"sm90", "sm89", "sm80"}), "%q", got)
 }
 
 func TestNearestIsEditDistance(t *testing.T) {
@@ -144,9 +137,8 @@ func TestNearestIsEditDistance(t *testing.T) {
 	} {
 		limit := max(2, len(c.a)/2)
 		found := len(diag.Nearest(c.a, []string{c.b}, 1)) == 1
-		if found != (c.d <= limit) {
-			t.Errorf("distance of %q and %q is %d, limit %d, found %v", c.a, c.b, c.d, limit, found)
-		}
+		must.That(t, found == (c.d <= limit),
+			"distance of %q and %q is %d, limit %d, found %v", c.a, c.b, c.d, limit, found)
 	}
 }
 
@@ -168,7 +160,6 @@ func TestWithin(t *testing.T) {
 			t.Errorf("%v within %q is %v, want %s", c.err, c.place, got, c.want)
 		}
 	}
-	if !errors.Is(diag.Within("stdout", cause), cause) || diag.Within("stdout", nil) != nil {
-		t.Error("the cause is lost, or nothing became an error")
-	}
+	must.That(t, errors.Is(diag.Within("stdout", cause), cause) && diag.Within("stdout", nil) == nil,
+		"the cause is lost, or nothing became an error")
 }

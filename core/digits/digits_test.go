@@ -8,6 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func TestExactRoundTrips(t *testing.T) {
@@ -26,9 +27,7 @@ func TestExactRoundTrips(t *testing.T) {
 	}
 	for v, want := range map[float64]string{8448: "8448", 2520000000: "2520000000", 0.5: "0.5",
 		1e15 + 1: "1000000000000001"} {
-		if got := Exact(v); got != want {
-			t.Errorf("Exact(%v) = %s, want %s", v, got, want)
-		}
+		must.Equal(t, Exact(v), want, v)
 	}
 }
 
@@ -38,9 +37,7 @@ func TestShort(t *testing.T) {
 		2520000000: "2520000000",
 		1e18:       "1e+18", 1e-9: "1e-09", -0.5: "-0.5", 0.00001: "1e-05",
 	} {
-		if got := SixDigits(v); got != want {
-			t.Errorf("SixDigits(%v) = %s, want %s", v, got, want)
-		}
+		must.Equal(t, SixDigits(v), want, v)
 	}
 }
 
@@ -50,9 +47,7 @@ func TestPercent(t *testing.T) {
 		0.0000029: "<0.001 %", 2.5: "250 %",
 		0.09996: "10.0 %", 0.99951: "100 %", math.Inf(1): "+Inf",
 	} {
-		if got := Percent(v); got != want {
-			t.Errorf("Percent(%v) = %s, want %s", v, got, want)
-		}
+		must.Equal(t, Percent(v), want, v)
 	}
 }
 
@@ -62,11 +57,7 @@ func TestSpan(t *testing.T) {
 		low, high unit.Seconds
 		want      string
 	}{{158e-6, 237e-6, "158-237 µs"}, {0.9e-3, 1.2e-3, "900 µs-1.20 ms"}} {
-		if got := Span(tc.low, tc.high); got != tc.want {
-			t.Errorf("Span(%v, %v) = %s, want %s", tc.low, tc.high, got, tc.want)
-		}
+		must.Equal(t, Span(tc.low, tc.high), tc.want, tc.low, tc.high)
 	}
-	if got := Level(0.9) + ", " + Level(0.995); got != "90 %, 99.5 %" {
-		t.Errorf("levels %s", got)
-	}
+	must.Equal(t, Level(0.9)+", "+Level(0.995), "90 %, 99.5 %")
 }

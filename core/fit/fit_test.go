@@ -5,13 +5,13 @@ import (
 	"errors"
 	"math"
 	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // line is a model with two quantities: a launch takes so many cycles, and each K step so many.
@@ -70,29 +70,20 @@ func times(t *testing.T) *fit.Sample {
 		if k == 4096 {
 			seconds[2] *= 1.05
 		}
-		if err := s.Add(gemm.New(64, 64, k), configs, seconds); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Add(gemm.New(64, 64, k), configs, seconds))
 	}
 	return s
 }
 
 // The fit finds the numbers that the times were made with, from the middle of the bounds, and says how it went.
 func TestRun(t *testing.T) {
-	got, err := fit.Run(t.Context(), times(t), model, quantities, fit.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, err := fit.Run(t.Context(), times(t), model, quantities, fit.Options{Steps: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(fit.Run(t.Context(), times(t), model, quantities, fit.Options{}))(t)
+	first := must.Get(fit.Run(t.Context(), times(t), model, quantities, fit.Options{Steps: 1}))(t)
 	if math.Abs(got.Values["launch"]/3000-1) > 0.02 || math.Abs(got.Values["step"]/25-1) > 0.02 || !got.Converged {
 		t.Errorf("found %+v", got)
 	}
-	if first.Steps != 1 || first.Converged || got.Steps < 2 || first.Loss <= got.Loss {
-		t.Errorf("a loss of %v after a step, and of %v after %d", first.Loss, got.Loss, got.Steps)
-	}
+	must.That(t, first.Steps == 1 && !first.Converged && got.Steps >= 2 && first.Loss > got.Loss,
+		"a loss of %v after a step, and of %v after %d", first.Loss, got.Loss, got.Steps)
 }
 
 // Bounds hold, a quantity that is not fitted stays where it is, and problems that do not count change nothing.
@@ -100,14 +91,11 @@ func TestOptions(t *testing.T) {
 	narrow := []fit.Quantity{{Name: "step", Low: 1, High: 20}}
 	start := map[string]float64{"launch": 3000, "step": 2}
 	got, err := fit.Run(t.Context(), times(t), model, narrow, fit.Options{Start: start})
-	if err != nil || got.Values["step"] != 20 || got.Values["launch"] != 3000 {
-		t.Errorf("found %+v, %v", got, err)
-	}
+	must.That(t, err == nil && got.Values["step"] == 20 && got.Values["launch"] == 3000, "found %+v, %v", got, err)
 	tame := func(i int) bool { return i != 1 }
 	exact, err := fit.Run(t.Context(), times(t), model, quantities, fit.Options{Use: tame})
-	if err != nil || math.Abs(exact.Values["step"]/25-1) > 1e-3 || exact.Loss > 1e-6 {
-		t.Errorf("without the wild time found %+v, %v", exact, err)
-	}
+	must.That(t, err == nil && math.Abs(exact.Values["step"]/25-1) <= 1e-3 && exact.Loss <= 1e-6,
+		"without the wild time found %+v, %v", exact, err)
 }
 
 func TestMistakes(t *testing.T) {
@@ -119,9 +107,7 @@ func TestMistakes(t *testing.T) {
 	}
 	broken := func(map[string]float64) (arch.Architecture, error) { return nil, errors.New("no device") }
 	large := &fit.Sample{}
-	if err := large.Add(gemm.New(1, 1, 1024), []gemm.Config{{BlockK: 1024}}, []float64{1}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, large.Add(gemm.New(1, 1, 1024), []gemm.Config{{BlockK: 1024}}, []float64{1}))
 	run := func(s *fit.Sample, m fit.Model, q []fit.Quantity, o fit.Options) error {
 		_, err := fit.Run(t.Context(), s, m, q, o)
 		return err
@@ -135,9 +121,7 @@ func TestMistakes(t *testing.T) {
 		"1 kernels with 0":  s.Add(gemm.New(1, 1, 1), make([]gemm.Config, 1), nil),
 		"is NaN":            s.Add(gemm.New(1, 1, 1), make([]gemm.Config, 1), []float64{math.NaN()}),
 	} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		must.Fail(t, err, want)
 	}
 }
 
@@ -178,9 +162,7 @@ func sweeps(t *testing.T, launch, step float64, problems, sweeps int) *fit.Sampl
 				configs = append(configs, gemm.Config{BlockM: 64, BlockN: 64 + 64*(j/6), BlockK: blocks[j]})
 				seconds = append(seconds, (launch+step*float64(k/blocks[j]))*1e-9*scatter)
 			}
-			if err := s.Add(gemm.New(64*(1+i), 64, k), configs, seconds); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Add(gemm.New(64*(1+i), 64, k), configs, seconds))
 		}
 	}
 	return s
@@ -191,9 +173,7 @@ func TestAdopt(t *testing.T) {
 	base := line{launch: 1000, step: 10}
 	stages, last := 0, fit.Stage{}
 	a, err := fit.Adopt(t.Context(), device(t, 3000, 25, 20), base, base, func(s fit.Stage) { stages, last = stages+1, s })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	values := adopted(a)
 	if a.Refused != "" || len(values) != 2 || math.Abs(values["launch"]/3000-1) > 0.03 ||
 		math.Abs(values["step"]/25-1) > 0.03 {
@@ -204,42 +184,28 @@ func TestAdopt(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	for _, q := range a.Quantities[:2] {
-		if !(q.FoldLow <= q.New && q.New <= q.FoldHigh*1.01) || q.Error > 0.5 {
-			t.Errorf("%+v", q)
-		}
+		must.That(t, q.FoldLow <= q.New && q.New <= q.FoldHigh*1.01 && q.Error <= 0.5, "%+v", q)
 	}
 	if spare := a.Quantities[2]; spare.New != spare.Value || spare.Kept != "no time depends on it" {
 		t.Errorf("%+v", spare)
 	}
-	if stages == 0 || last.Done != last.Total {
-		t.Errorf("%d stages, the last %+v", stages, last)
-	}
+	must.That(t, stages != 0 && last.Done == last.Total, "%d stages, the last %+v", stages, last)
 }
 
 // Times of the device that the model is of change nothing, whatever their scatter.
 func TestAdoptNothing(t *testing.T) {
 	base := line{launch: 3000, step: 25}
-	a, err := fit.Adopt(t.Context(), device(t, 3000, 25, 20), base, base, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a.Refused == "" || len(adopted(a)) != 0 {
-		t.Errorf("%+v", a)
-	}
+	a := must.Get(fit.Adopt(t.Context(), device(t, 3000, 25, 20), base, base, nil))(t)
+	must.That(t, a.Refused != "" && len(adopted(a)) == 0, "%+v", a)
 	for _, q := range a.Quantities {
-		if q.New != q.Value || q.Kept == "" {
-			t.Errorf("%+v", q)
-		}
+		must.That(t, q.New == q.Value && q.Kept != "", "%+v", q)
 	}
 }
 
 // A quantity that hardly any time depends on is not determined.
 func TestAdoptUndetermined(t *testing.T) {
 	base := line{launch: 100, step: 10}
-	a, err := fit.Adopt(t.Context(), device(t, 101, 1000, 20), base, base, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(fit.Adopt(t.Context(), device(t, 101, 1000, 20), base, base, nil))(t)
 	if _, moved := adopted(a)["launch"]; moved {
 		t.Errorf("%+v", a.Quantities[0])
 	}
@@ -248,27 +214,18 @@ func TestAdoptUndetermined(t *testing.T) {
 func TestAdoptRefuses(t *testing.T) {
 	base := line{launch: 1000, step: 10}
 	_, err := fit.Adopt(t.Context(), device(t, 3000, 25, 9), base, base, nil)
-	if err == nil || !strings.Contains(err.Error(), "90 usable times, of 9 different problems") {
-		t.Error(err)
-	}
+	must.Fail(t, err, "90 usable times, of 9 different problems")
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := fit.Adopt(stopped, device(t, 3000, 25, 20), base, base, nil); err == nil {
-		t.Error("a stopped fit")
-	}
+	must.Fail(t, must.Err(fit.Adopt(stopped, device(t, 3000, 25, 20), base, base, nil)), "canceled")
 }
 
 // Times of a problem from two sweeps are one observation, in one fold.
 func TestAddAgain(t *testing.T) {
 	base := line{launch: 1000, step: 10}
-	want, err := fit.Adopt(t.Context(), device(t, 3000, 25, 20), base, base, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(fit.Adopt(t.Context(), device(t, 3000, 25, 20), base, base, nil))(t)
 	got, err := fit.Adopt(t.Context(), sweeps(t, 3000, 25, 20, 2), base, base, nil)
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, %v, want %+v", got, err, want)
-	}
+	must.That(t, err == nil && reflect.DeepEqual(got, want), "%+v, %v, want %+v", got, err, want)
 }
 
 // adopted are the new values of the quantities that are adopted.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func TestEntering(t *testing.T) {
@@ -42,9 +43,7 @@ func TestEntering(t *testing.T) {
 				got = append(got, d.Terms[i].Name)
 			}
 		}
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("timed %v, tails %v: %s, want %s", c.timed, c.tails, got, c.want)
-		}
+		must.Equal(t, strings.Join(got, " "), c.want, c.timed, c.tails, got)
 	}
 	d.Terms[len(d.Terms)-1].Formula = "rule: as measured"
 	if got := Entering(d, values(0, 0)); got != nil {

@@ -8,8 +8,7 @@
 package formula
 
 import (
-	"go/scanner"
-	"go/token"
+	"regexp"
 	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -61,30 +60,13 @@ func Substitute(f string, values map[string]float64, text func(float64) string) 
 	if IsRule(f) {
 		return f
 	}
-	var s scanner.Scanner
-	files := token.NewFileSet()
-	src := []byte(f)
-	s.Init(files.AddFile("", files.Base(), len(src)), src, func(token.Position, string) {}, 0)
-	var out strings.Builder
-	last := 0
-	for {
-		pos, tok, lit := s.Scan()
-		if tok == token.EOF {
-			break
+	return words.ReplaceAllStringFunc(f, func(word string) string {
+		if v, ok := values[word]; ok {
+			return text(v)
 		}
-		offset := files.Position(pos).Offset
-		if tok != token.IDENT {
-			continue
-		}
-		v, ok := values[lit]
-		rest := strings.TrimLeft(f[offset+len(lit):], " ")
-		if !ok || strings.HasPrefix(rest, "(") {
-			continue
-		}
-		out.WriteString(f[last:offset])
-		out.WriteString(text(v))
-		last = offset + len(lit)
-	}
-	out.WriteString(f[last:])
-	return out.String()
+		return word
+	})
 }
+
+// words are names, and functions up to their parenthesis.
+var words = regexp.MustCompile(`\b[A-Za-z_]\w*( *\()?`)

@@ -1,6 +1,7 @@
 package formula
 
 import (
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"strconv"
 	"testing"
 )
@@ -17,16 +18,12 @@ func TestEval(t *testing.T) {
 		"mod(m, block_m) / m":                            0.04,
 		"pow(2, 10) + floor(2.7) + ceil(0.2) + sqrt(16)": 1031,
 	} {
-		if got, err := Eval(f, values); err != nil || got != want {
-			t.Errorf("%s = %v, %v; want %v", f, got, err, want)
-		}
+		must.Equal(t, must.Get(Eval(f, values))(t), want, f)
 	}
 	for _, f := range []string{
 		"", "m +", "nobody", "m % 2", "f(1)", "cdiv(1)", "!m", "m.x", "m[0]", `"text"`, "m.f()",
 	} {
-		if got, err := Eval(f, values); err == nil {
-			t.Errorf("%q = %v, want an error", f, got)
-		}
+		must.Fail(t, must.Err(Eval(f, values)), "formula \"")
 	}
 }
 
@@ -38,9 +35,7 @@ func TestSubstitute(t *testing.T) {
 		"max(m, third)":            "max(100, 0.3333)",
 		"rule: m of block_m":       "rule: m of block_m",
 	} {
-		if got := Substitute(f, values, text); got != want {
-			t.Errorf("%s becomes %s, want %s", f, got, want)
-		}
+		must.Equal(t, Substitute(f, values, text), want, f)
 	}
 }
 
@@ -56,8 +51,6 @@ func FuzzEval(f *testing.F) {
 				t.Errorf("%q is written %s, which reads as %s, %v", s, e, again, err)
 			}
 		}
-		if out := Substitute(s, map[string]float64{}, func(float64) string { return "5" }); out != s {
-			t.Errorf("with no names to replace, %q becomes %q", s, out)
-		}
+		must.Equal(t, Substitute(s, map[string]float64{}, func(float64) string { return "5" }), s)
 	})
 }

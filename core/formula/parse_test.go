@@ -1,6 +1,7 @@
 package formula
 
 import (
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -18,14 +19,10 @@ func TestExprString(t *testing.T) {
 		"a>b && (c<=d||e!=1)":          "b < a && (c <= d || e != 1)",
 		"when(m>=n,cdiv(m,n),sqrt(m))": "when(n <= m, cdiv(m, n), sqrt(m))",
 	} {
-		e, err := Parse(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(Parse(f))(t)
 		again, err := Parse(e.String())
-		if e.String() != want || err != nil || !reflect.DeepEqual(e, again) {
-			t.Errorf("%s is written %s, want %s (%v)", f, e, want, err)
-		}
+		must.That(t, e.String() == want && err == nil && reflect.DeepEqual(e, again),
+			"%s is written %s, want %s (%v)", f, e, want, err)
 	}
 }
 

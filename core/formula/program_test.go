@@ -2,12 +2,12 @@ package formula
 
 import (
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // machine is a description whose terms use every kind of name and operation.
@@ -36,14 +36,10 @@ func compile(t testing.TB) (*Program, []int) {
 	t.Helper()
 	p := NewProgram()
 	for _, param := range machine.Params {
-		if err := p.Constant(param.Name, param.Value); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Constant(param.Name, param.Value))
 	}
 	for _, c := range machine.Constants {
-		if err := p.Constant(c.Name, c.Value); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Constant(c.Name, c.Value))
 	}
 	slots := make([]int, len(machine.Terms))
 	for i, term := range machine.Terms {
@@ -78,9 +74,8 @@ func TestProgramIsEval(t *testing.T) {
 			values := Values(&machine, problem, c, row)
 			for i, term := range machine.Terms {
 				want, err := Eval(term.Formula, values)
-				if err != nil || math.Float64bits(row[i]) != math.Float64bits(want) {
-					t.Errorf("%s of %s for %s: %v, want %v (%v)", term.Name, c, problem, row[i], want, err)
-				}
+				must.That(t, err == nil && math.Float64bits(row[i]) == math.Float64bits(want),
+					"%s of %s for %s: %v, want %v (%v)", term.Name, c, problem, row[i], want, err)
 			}
 		}
 	}
@@ -99,17 +94,12 @@ func TestProgramKnowsDependencies(t *testing.T) {
 			}
 		}
 	}
-	if v := p.Frame()[slots[7]]; v != 1024+2+math.Sqrt(0.3)+1 {
-		t.Errorf("fixed is %v before anything is run", v)
-	}
+	must.Equal(t, p.Frame()[slots[7]], 1024+2+math.Sqrt(0.3)+1)
 	before := len(p.Steps(everything).steps)
 	again, err := p.Compile("cdiv(m, block_m)*cdiv(n, block_n)*batch")
-	if err != nil || again != slots[0] || len(p.Steps(everything).steps) != before {
-		t.Errorf("the same formula again is computed again: %v", err)
-	}
-	if n := len(p.Steps(func(d Deps) bool { return d&OnConfig == 0 }).steps); n != 0 {
-		t.Errorf("%d steps depend on no configuration", n)
-	}
+	must.That(t, err == nil && again == slots[0] && len(p.Steps(everything).steps) == before,
+		"the same formula again is computed again: %v", err)
+	must.Equal(t, len(p.Steps(func(d Deps) bool { return d&OnConfig == 0 }).steps), 0)
 }
 
 func TestProgramCalls(t *testing.T) {
@@ -138,9 +128,7 @@ func TestProgramCalls(t *testing.T) {
 		p.PutProblem(frame, gemm.New(5, 6, 7), &machine.Atoms[0])
 		p.PutConfig(frame, &gemm.Config{BlockK: 64})
 		p.Steps(everything).Run(frame)
-		if frame[slot] != call.want {
-			t.Errorf("%s is %v, want %v", call.name, frame[slot], call.want)
-		}
+		must.Equal(t, frame[slot], call.want, call.name)
 	}
 	for want, err := range map[string]error{
 		`unknown name "nobody"`:     second(p.Call("a", sum, []string{"nobody"})),
@@ -149,9 +137,7 @@ func TestProgramCalls(t *testing.T) {
 		`"a-b" is no name`:          p.Constant("a-b", 1),
 		`unknown name "later"`:      second(p.Define("b", "later + 1")),
 	} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		must.Fail(t, err, want)
 	}
 }
 
@@ -160,13 +146,11 @@ func second(_ int, err error) error { return err }
 func TestProgramAllocatesNothing(t *testing.T) {
 	p, _ := compile(t)
 	steps, frame, c := p.Steps(everything), p.Frame(), largeConfig
-	if n := testing.AllocsPerRun(100, func() {
+	must.Equal(t, testing.AllocsPerRun(100, func() {
 		p.PutProblem(frame, gemm.New(1000, 333, 77), &machine.Atoms[0])
 		p.PutConfig(frame, &c)
 		steps.Run(frame)
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	}), 0)
 }
 
 // BenchmarkProgram is nine terms of about 40 operations for one configuration.

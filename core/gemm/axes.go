@@ -286,6 +286,19 @@ func (c *Config) SetAxis(declared []Axis, name, value string) error {
 	return x.Set(c, value)
 }
 
+// On returns what a configuration has on an axis, as text: a number by its name in Fields, or one of the axes that its
+// family declares. It is empty for another name.
+func (c *Config) On(name string, declared []Axis) string {
+	if i := slices.IndexFunc(fields[:], func(f Field) bool { return f.Name == name }); i >= 0 {
+		return strconv.Itoa(c.Numbers()[i])
+	}
+	x, err := FindAxis(declared, name)
+	if err != nil {
+		return ""
+	}
+	return x.Value(c.Axes)
+}
+
 // FindAxis returns the declared axis of a name. The error names those that are declared.
 func FindAxis(declared []Axis, name string) (*Axis, error) {
 	for i := range declared {

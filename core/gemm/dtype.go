@@ -285,9 +285,5 @@ func Plain(operands ...DType) (list []Types) {
 	return list
 }
 
-// Scaled reports whether results exist only with scales, as vendors' libraries apply them: small floats have one per
-// block, and integer sums become floats with them. Other kernels multiply plain matrices.
-func (t Types) Scaled() bool { return t.In.Known() && slices.Contains(types[t.In].scaled, t.Out) }
-
 // Valid reports whether hardware can multiply operands of type In into results of type Out.
 func (t Types) Valid() bool { return t.In.Known() && slices.Contains(outputs[t.In], t.Out) }

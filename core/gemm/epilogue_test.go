@@ -2,6 +2,7 @@ package gemm
 
 import (
 	"encoding/json"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"math"
 	"slices"
 	"strings"
@@ -13,18 +14,14 @@ func TestEpilogues(t *testing.T) {
 	for _, e := range Epilogues() {
 		names += " " + e.String()
 		back, err := ParseEpilogue(e.String())
-		if err != nil || back != e {
-			t.Errorf("%s comes back as %v, %v", e, back, err)
-		}
+		must.That(t, err == nil && back == e, "%s comes back as %v, %v", e, back, err)
 		p := New(8, 16, 8)
 		p.Epilogue = e
 		var r Record
 		if text, err := json.Marshal(p.Record()); err != nil || json.Unmarshal(text, &r) != nil {
 			t.Fatal(err)
 		}
-		if back, err := r.Problem(); err != nil || back != p {
-			t.Errorf("%s comes back as %s, %v", p, back, err)
-		}
+		must.Equal(t, must.Get(r.Problem())(t), p)
 		if p.Plain() || !p.BeyondProduct() || p.Flat().Plain() != (e.Activation < QuickGELU) ||
 			!strings.HasSuffix(p.String(), " epilogue "+e.String()) {
 			t.Error(p)
@@ -35,23 +32,17 @@ func TestEpilogues(t *testing.T) {
 		"relu", "relu2", "quick_gelu", "silu_gated", "bias", "bias+gelu", "bias_fp32+silu", "residual", "bias_fp32+gelu_tanh+residual", "scales",
 		"scales+relu", "scales+bias", "scales+bias_fp32+silu_gated+residual",
 	} {
-		if !slices.Contains(list, name) {
-			t.Errorf("%s is missing in %s", name, names)
-		}
+		must.That(t, slices.Contains(list, name), "%s is missing in %s", name, names)
 	}
 	if want := 10*3*2*2 - 1; len(list) != want || len(slices.Compact(slices.Sorted(slices.Values(list)))) != want {
 		t.Errorf("%d names, want %d: %s", len(list), want, names)
 	}
 	for _, text := range []string{"", "none"} {
-		if e, err := ParseEpilogue(text); err != nil || e != (Epilogue{}) {
-			t.Errorf("%q is %v, %v", text, e, err)
-		}
+		must.Equal(t, must.Get(ParseEpilogue(text))(t), Epilogue{}, text)
 	}
 	for _, text := range []string{"gelu+bias", "bias+", "+relu", "Relu", "bias+bias", "bias+scales", "bias_fp16"} {
 		_, err := ParseEpilogue(text)
-		if err == nil || !strings.Contains(err.Error(), "is no epilogue; use one of scales, bias, bias_fp32, relu") {
-			t.Errorf("%q: %v", text, err)
-		}
+		must.Fail(t, err, "is no epilogue; use one of scales, bias, bias_fp32, relu")
 	}
 	gated, residual := Epilogue{Activation: GatedSiLU}, Epilogue{Residual: true}
 	for want, p := range map[string]Problem{
@@ -63,15 +54,11 @@ func TestEpilogues(t *testing.T) {
 		"the type of the bias is fp32":           {N: 16, DType: FP16, Epilogue: Epilogue{BiasType: FP32}},
 	} {
 		p.M, p.K, p.Batch, p.AMajor, p.BMajor = 8, 8, 1, MajorK, MajorN
-		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		must.Fail(t, p.Validate(), want)
 	}
 	wide := New(8, 8, 8)
 	wide.Out, wide.Epilogue = FP32, Epilogue{Bias: true, BiasType: FP32}
-	if got := wide.Canonical().Epilogue; got != (Epilogue{Bias: true}) {
-		t.Errorf("a bias of the type of C is %s", got)
-	}
+	must.Equal(t, wide.Canonical().Epilogue, Epilogue{Bias: true})
 	p := New(8, 32, 8)
 	p.Epilogue = gated
 	if rows, columns := p.Rows(C); rows != 8 || columns != 16 || p.LD(C) != 16 {

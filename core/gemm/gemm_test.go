@@ -15,27 +15,15 @@ import (
 func TestNewIsValidAndRowMajor(t *testing.T) {
 	p := gemm.New(2048, 1024, 512)
 	must.Do(t, p.Validate())
-	if p.TransA() || p.TransB() || p.Batch != 1 || p.DType != gemm.FP16 {
-		t.Errorf("%+v", p)
-	}
-	if got := p.String(); got != "2048x1024x512 fp16" {
-		t.Errorf("%q", got)
-	}
-	if got := p.Flops(); got != 2*2048*1024*512 {
-		t.Errorf("%v FLOP", got)
-	}
+	must.That(t, !p.TransA() && !p.TransB() && p.Batch == 1 && p.DType == gemm.FP16, "%+v", p)
+	must.Equal(t, p.String(), "2048x1024x512 fp16")
+	must.Equal(t, p.Flops(), 2*2048*1024*512)
 	p.SetTrans(true, true)
 	p.Batch = 4
-	if p.AMajor != gemm.MajorM || p.BMajor != gemm.MajorK || !p.TransA() || !p.TransB() {
-		t.Errorf("%+v", p)
-	}
-	if got := p.String(); got != "2048x1024x512 fp16 batch 4 trans-a trans-b" {
-		t.Errorf("%q", got)
-	}
+	must.That(t, p.AMajor == gemm.MajorM && p.BMajor == gemm.MajorK && p.TransA() && p.TransB(), "%+v", p)
+	must.Equal(t, p.String(), "2048x1024x512 fp16 batch 4 trans-a trans-b")
 	p.SetTrans(false, false)
-	if p.AMajor != gemm.MajorK || p.BMajor != gemm.MajorN {
-		t.Errorf("%+v", p)
-	}
+	must.That(t, p.AMajor == gemm.MajorK && p.BMajor == gemm.MajorN, "%+v", p)
 }
 
 func TestValidateRefuses(t *testing.T) {
@@ -87,12 +75,8 @@ func TestValidateRefuses(t *testing.T) {
 		p := gemm.New(64, 64, 64)
 		c.change(&p)
 		err := p.Validate()
-		if err == nil || !strings.Contains(err.Error(), c.says) || diag.KindOf(err) != diag.Input {
-			t.Errorf("Validate(%+v) = %v, want an input error saying %q", p, err, c.says)
-		}
-		if p.Canonical().Validate() == nil {
-			t.Errorf("%+v is valid in its canonical form", p)
-		}
+		must.Refuse(t, err, c.says)
+		must.That(t, p.Canonical().Validate() != nil, "%+v is valid in its canonical form", p)
 	}
 }
 
@@ -119,9 +103,7 @@ func TestValidateLimit(t *testing.T) {
 						product.Mul(product, pad(v))
 					}
 					fits := product.Cmp(limit) < 0
-					if got := p.Validate() == nil; got != fits {
-						t.Errorf("%s: valid is %v, 8 × padded volume is %v", p, got, product)
-					}
+					must.Equal(t, p.Validate() == nil, fits, p, product)
 					if fits {
 						valid++
 					}
@@ -129,9 +111,7 @@ func TestValidateLimit(t *testing.T) {
 			}
 		}
 	}
-	if valid < 50 {
-		t.Errorf("only %d sizes were valid: the test checks one side of the limit", valid)
-	}
+	must.That(t, valid >= 50, "only %d sizes were valid: the test checks one side of the limit", valid)
 }
 
 func TestDTypes(t *testing.T) {
@@ -142,26 +122,20 @@ func TestDTypes(t *testing.T) {
 	}
 	for _, d := range gemm.DTypes() {
 		back, err := gemm.ParseDType(d.String())
-		if err != nil || back != d {
-			t.Errorf("ParseDType(%q) = %v, %v", d, back, err)
-		}
+		must.That(t, err == nil && back == d, "ParseDType(%q) = %v, %v", d, back, err)
 		want, ok := bits[d]
 		if !ok || d.Bits() != want[0] || d.Bytes() != want[0]/8 || d.Size(64) != 8*want[0] || d.Output().Bits() != want[1] {
 			t.Errorf("%s has %d bits in, %d out, want %v", d, d.Bits(), d.Output().Bits(), want)
 		}
 		delete(bits, d)
 	}
-	if len(bits) > 0 {
-		t.Errorf("DTypes lacks %v", bits)
-	}
+	must.That(t, len(bits) == 0, "DTypes lacks %v", bits)
 	for _, s := range []string{"", "int999", "fp", "float8", "torch.halves", "f16_c"} {
 		if d, err := gemm.ParseDType(s); err == nil || !strings.Contains(err.Error(), "fp16, bf16") {
 			t.Errorf("ParseDType(%q) = %v, %v", s, d, err)
 		}
 	}
-	if got := gemm.DType(99).String(); got != "dtype(99)" {
-		t.Errorf("%q", got)
-	}
+	must.Equal(t, gemm.DType(99).String(), "dtype(99)")
 }
 
 func TestParseConfig(t *testing.T) {
@@ -181,9 +155,7 @@ func TestParseConfig(t *testing.T) {
 		{"1x1x4096,split=4096,group=1,warps=1,stages=1", gemm.Config{BlockM: 1, BlockN: 1, BlockK: 4096, GroupM: 1,
 			NumWarps: 1, NumStages: 1, SplitK: 4096, Kernel: "triton"}},
 	} {
-		if got, err := gemm.ParseConfig(c.s, base); err != nil || got != c.want {
-			t.Errorf("ParseConfig(%q) = %+v, %v, want %+v", c.s, got, err, c.want)
-		}
+		must.Equal(t, must.Get(gemm.ParseConfig(c.s, base))(t), c.want, c.s)
 	}
 	for _, c := range []struct{ s, says string }{
 		{"", "does not start with a tile"},
@@ -217,14 +189,10 @@ func TestConfigRoundTrip(t *testing.T) {
 		{BlockM: 16, BlockN: 16, BlockK: 512, GroupM: 16, NumWarps: 4, NumStages: 5, SplitK: 8},
 		{BlockM: 64, BlockN: 64, BlockK: 32, NumWarps: 4, NumStages: 3, SplitK: 1}, // GroupM not chosen yet
 	} {
-		if got, err := gemm.ParseConfig(c.String(), gemm.Config{}); err != nil || got != c {
-			t.Errorf("%q reads back as %+v, %v", c, got, err)
-		}
+		must.Equal(t, must.Get(gemm.ParseConfig(c.String(), gemm.Config{}))(t), c)
 	}
 	c := gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, GroupM: 1, NumWarps: 8, NumStages: 2, SplitK: 1}
-	if got := c.String(); got != "128x256x64 w8 s2 g1" {
-		t.Errorf("%q", got)
-	}
+	must.Equal(t, c.String(), "128x256x64 w8 s2 g1")
 }
 
 func TestIntensity(t *testing.T) {
@@ -233,9 +201,7 @@ func TestIntensity(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	// The largest configuration stays finite and positive.
-	if got := (gemm.Config{BlockM: 4096, BlockN: 4096, BlockK: 4096}).Intensity(); got != 8192.0/3 {
-		t.Errorf("%v", got)
-	}
+	must.Equal(t, (gemm.Config{BlockM: 4096, BlockN: 4096, BlockK: 4096}).Intensity(), 8192.0/3)
 }
 
 func FuzzParseConfig(f *testing.F) {
@@ -251,19 +217,13 @@ func FuzzParseConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		c, err := gemm.ParseConfig(s, base)
 		if err != nil {
-			if diag.KindOf(err) != diag.Input || strings.ContainsAny(err.Error(), "\n\r") {
-				t.Errorf("%q: %v", s, err)
-			}
+			must.That(t, diag.KindOf(err) == diag.Input && !strings.ContainsAny(err.Error(), "\n\r"), "%q: %v", s, err)
 			return
 		}
 		for _, v := range []int{c.BlockM, c.BlockN, c.BlockK, c.GroupM, c.NumWarps, c.NumStages, c.SplitK} {
-			if v < 1 || v > 4096 {
-				t.Fatalf("%q gives %+v", s, c)
-			}
+			must.Need(t, v >= 1 && v <= 4096, "%q gives %+v", s, c)
 		}
-		if again, err := gemm.ParseConfig(c.String(), gemm.Config{Kernel: "triton"}); err != nil || again != c {
-			t.Errorf("%q gives %+v, its text %q gives %+v, %v", s, c, c, again, err)
-		}
+		must.Equal(t, must.Get(gemm.ParseConfig(c.String(), gemm.Config{Kernel: "triton"}))(t), c, s)
 	})
 }
 
@@ -275,9 +235,7 @@ func TestUnknownNumbers(t *testing.T) {
 	}
 	text, err := json.Marshal(c)
 	want := `{"block_m":128,"block_n":256,"block_k":64,"group_m":null,"num_warps":null,"num_stages":null,"split_k":2}`
-	if err != nil || string(text) != want {
-		t.Errorf("%s, %v", text, err)
-	}
+	must.That(t, err == nil && string(text) == want, "%s, %v", text, err)
 	var read gemm.Config
 	if err := json.Unmarshal(text, &read); err != nil || read != c {
 		t.Errorf("%+v, %v", read, err)
@@ -291,8 +249,6 @@ func TestUnknownNumbers(t *testing.T) {
 		{BlockM: 128, BlockN: 256, BlockK: 64, SplitK: 2, GroupM: 1},
 		{BlockM: 128, BlockN: 256, BlockK: 64},
 	} {
-		if wrong.ValidateKnown() == nil {
-			t.Errorf("%+v is taken", wrong)
-		}
+		must.That(t, wrong.ValidateKnown() != nil, "%+v is taken", wrong)
 	}
 }

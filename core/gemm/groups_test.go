@@ -25,9 +25,7 @@ func grouped(t interface{ Fatal(args ...any) }, rows ...int) gemm.Problem {
 func TestGroupsOfAProblem(t *testing.T) {
 	p := grouped(t, 120, 33, 0, 512)
 	must.Do(t, p.Validate())
-	if got := p.String(); got != "665x256x512 fp16 groups 120,33,0,512" {
-		t.Errorf("%q", got)
-	}
+	must.Equal(t, p.String(), "665x256x512 fp16 groups 120,33,0,512")
 	if count, rows := p.Products(); count != 3 || rows != 665.0/3 {
 		t.Errorf("%d products of %v rows", count, rows)
 	}
@@ -45,9 +43,7 @@ func TestGroupsOfAProblem(t *testing.T) {
 	if many := grouped(t, make([]int, 300)...); many.String() != "0x256x512 fp16 in 300 groups" {
 		t.Errorf("%q", many)
 	}
-	if one := grouped(t, 64).Canonical(); one != gemm.New(64, 256, 512) {
-		t.Errorf("one group is %+v", one)
-	}
+	must.Equal(t, grouped(t, 64).Canonical(), gemm.New(64, 256, 512))
 }
 
 func TestGroupsAreRefused(t *testing.T) {
@@ -64,9 +60,7 @@ func TestGroupsAreRefused(t *testing.T) {
 			t.Errorf("%.40q is read as %.40q, %v, want %q", text, g, err, says)
 		}
 	}
-	if _, err := gemm.NewGroups(make([]int, gemm.MaxGroups+1)...); err == nil {
-		t.Error("too many groups are taken")
-	}
+	must.Fail(t, must.Err(gemm.NewGroups(make([]int, gemm.MaxGroups+1)...)), "there are 1025 groups")
 	for _, c := range []struct {
 		says   string
 		change func(*gemm.Problem)
@@ -83,9 +77,7 @@ func TestGroupsAreRefused(t *testing.T) {
 	} {
 		p := grouped(t, 32, 64)
 		c.change(&p)
-		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %q", p, err, c.says)
-		}
+		must.Fail(t, p.Validate(), c.says)
 	}
 }
 
@@ -119,9 +111,7 @@ func TestGroupsAreValues(t *testing.T) {
 func TestGroupsAllocateNothing(t *testing.T) {
 	p := grouped(t, 120, 33, 0, 512)
 	if n := testing.AllocsPerRun(100, func() {
-		if p.Validate() != nil || p.Canonical().Groups.Tiles(128) != 6 {
-			t.Fatal("wrong")
-		}
+		must.Need(t, p.Validate() == nil && p.Canonical().Groups.Tiles(128) == 6, "wrong")
 	}); n > 0 {
 		t.Errorf("%v allocations", n)
 	}

@@ -1,12 +1,10 @@
 package gemm
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/origami-gemm/origami/core/strictjson"
 )
 
 // axesKey is the JSON key under which the values on named axes stand, by name.
@@ -62,90 +60,26 @@ func (c Config) Cells() (cells []string) {
 // UnmarshalJSON reads what MarshalJSON writes and keeps the family. A missing number or null becomes 0; an unknown key
 // is an error.
 func (c *Config) UnmarshalJSON(text []byte) error {
-	if string(text) == "null" {
-		return nil
+	var v struct {
+		BlockM    int               `json:"block_m"`
+		BlockN    int               `json:"block_n"`
+		BlockK    int               `json:"block_k"`
+		GroupM    int               `json:"group_m"`
+		NumWarps  int               `json:"num_warps"`
+		NumStages int               `json:"num_stages"`
+		SplitK    int               `json:"split_k"`
+		Axes      map[string]string `json:"axes"`
 	}
-	var numbers [NumFields]int
-	var axes []AxisValue
-	dec := json.NewDecoder(bytes.NewReader(text))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return &json.UnmarshalTypeError{Value: kindOf(t)}
-	}
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return err
-		}
-		name, _ := key.(string)
-		if name == axesKey {
-			if axes, err = unmarshalAxes(dec); err != nil {
-				return err
-			}
-			continue
-		}
-		i := 0
-		for i < NumFields && fields[i].Name != name {
-			i++
-		}
-		if i == NumFields {
-			return fmt.Errorf("unknown field %q", name)
-		}
-		if err := dec.Decode(&numbers[i]); err != nil {
-			return within(name, err)
-		}
-	}
-	own, err := NewAxes(axes...)
-	if err != nil {
+	if err := strictjson.Unmarshal(text, &v); err != nil || string(text) == "null" {
 		return err
 	}
-	c.SetNumbers(numbers)
-	c.Axes = own
-	return nil
-}
-
-// unmarshalAxes reads the object of axis values that comes next.
-func unmarshalAxes(dec *json.Decoder) ([]AxisValue, error) {
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil, &json.UnmarshalTypeError{Value: kindOf(t), Field: axesKey}
+	values := make([]AxisValue, 0, len(v.Axes))
+	for name, value := range v.Axes {
+		values = append(values, AxisValue{name, value})
 	}
-	var axes []AxisValue
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return nil, err
-		}
-		name, _ := key.(string)
-		var value string
-		if err := dec.Decode(&value); err != nil {
-			return nil, within(axesKey+"."+name, err)
-		}
-		axes = append(axes, AxisValue{name, value})
-	}
-	_, err := dec.Token() // the closing brace
-	return axes, err
-}
-
-// within puts the name of a field before that in an error about its value.
-func within(field string, err error) error {
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
-		kind.Field = field
+	axes, err := NewAxes(values...)
+	if err == nil {
+		*c = Config{v.BlockM, v.BlockN, v.BlockK, v.GroupM, v.NumWarps, v.NumStages, v.SplitK, axes, c.Kernel}
 	}
 	return err
-}
-
-// kindOf names the kind of a token as package json does.
-func kindOf(t json.Token) string {
-	switch t.(type) {
-	case bool:
-		return "bool"
-	case float64, json.Number:
-		return "number"
-	case string:
-		return "string"
-	case json.Delim:
-		return "array"
-	default:
-		return "null"
-	}
 }

@@ -46,13 +46,9 @@ func TestListsOfTypes(t *testing.T) {
 			continue
 		}
 		for line := range strings.Lines(list.want) {
-			if !strings.Contains(got, line) {
-				t.Errorf("%s lacks the line %q; run make generate", list.file, line)
-			}
+			must.That(t, strings.Contains(got, line), "%s lacks the line %q; run make generate", list.file, line)
 		}
-		if len(got) != len(list.want) {
-			t.Errorf("%s has more or other types than core/gemm; run make generate", list.file)
-		}
+		must.Equal(t, len(got), len(list.want), list.file)
 	}
 }
 

@@ -3,7 +3,6 @@ package gemm
 import (
 	"encoding/json"
 	"github.com/origami-gemm/origami/internal/testing/must"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -20,30 +19,18 @@ func nested(t testing.TB) Problem {
 func TestNests(t *testing.T) {
 	p := nested(t)
 	must.Do(t, p.Validate())
-	if got := p.Nest.Offsets(DimM, A); !slices.Equal(got, []int{0, 1, 2, 5, 6, 7}) {
-		t.Error(got)
-	}
-	if got := p.Nest.Offsets(DimK, B); !slices.Equal(got, []int{0, 1, 2, 3}) {
-		t.Error(got)
-	}
-	if got := p.Nest.Offsets(DimN, A); !slices.Equal(got, []int{0, 0, 0, 0}) {
-		t.Error(got)
-	}
+	must.Alike(t, p.Nest.Offsets(DimM, A), []int{0, 1, 2, 5, 6, 7})
+	must.Alike(t, p.Nest.Offsets(DimK, B), []int{0, 1, 2, 3})
+	must.Alike(t, p.Nest.Offsets(DimN, A), []int{0, 0, 0, 0})
 	if p.Nest.Span(A) != 2+5+1+5+30+1 || p.Nest.Span(B) != 12+1+2+1 || p.Nest.Span(C) != 8+12+3+24+1 {
 		t.Error(p.Nest.Span(A), p.Nest.Span(B), p.Nest.Span(C))
 	}
 	text := must.Get(json.Marshal(p.Record()))(t)
 	var r Record
 	must.Do(t, json.Unmarshal(text, &r))
-	if back, err := r.Problem(); err != nil || back != p {
-		t.Errorf("%s comes back as %s, %v", p, back, err)
-	}
-	if got := strings.Join(p.MoreCells(), ";"); got != ";;;;;;;;"+p.Nest.String()+";0.5;-1;" {
-		t.Error(got)
-	}
-	if !strings.HasSuffix(p.String(), " batch 2 nest "+p.Nest.String()+" alpha 0.5 beta -1") || p.Plain() {
-		t.Error(p)
-	}
+	must.Equal(t, must.Get(r.Problem())(t), p)
+	must.That(t, strings.HasSuffix(p.String(), " batch 2 nest "+p.Nest.String()+" alpha 0.5 beta -1") && !p.Plain(),
+		"%v", p)
 	if flat := p.Flat(); !flat.Plain() || flat.M != 6 {
 		t.Error(flat)
 	}
@@ -52,9 +39,7 @@ func TestNests(t *testing.T) {
 	}
 	one := New(1, 1, 1)
 	one.Alpha = 1
-	if one.Canonical() != New(1, 1, 1) {
-		t.Error("an alpha of 1 is the default")
-	}
+	must.Equal(t, one.Canonical(), New(1, 1, 1))
 }
 
 func TestMistakesInNests(t *testing.T) {
@@ -70,9 +55,7 @@ func TestMistakesInNests(t *testing.T) {
 		"m4000000000000000000:4000000000:0:0": `the stride in A is 4000000000`,
 		strings.Repeat("m1:0:0:0,", 30) + "m1:0:0:0": `is no index of a nest`,
 	} {
-		if _, err := ParseNest(text); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v, want %s", text, err, says)
-		}
+		must.Fail(t, must.Err(ParseNest(text)), says)
 	}
 	for says, change := range map[string]func(*Problem){
 		"the nest has 6 values along m, and the problem 7": func(p *Problem) { p.M = 7 },
@@ -81,9 +64,7 @@ func TestMistakesInNests(t *testing.T) {
 	} {
 		p := nested(t)
 		change(&p)
-		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v, want %s", err, says)
-		}
+		must.Fail(t, p.Validate(), says)
 	}
 }
 
@@ -95,13 +76,9 @@ func FuzzParseNest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if back, err := ParseNest(n.String()); err != nil || back != n {
-			t.Errorf("%q comes back as %q, %v", n, back, err)
-		}
+		must.Equal(t, must.Get(ParseNest(n.String()))(t), n)
 		for _, x := range n.Indices() {
-			if x.Size < 1 {
-				t.Errorf("%+v", x)
-			}
+			must.That(t, x.Size >= 1, "%+v", x)
 		}
 	})
 }

@@ -1,7 +1,5 @@
 package gemm
 
-import "strconv"
-
 // Record is a problem in JSON and in the CSV that origami writes. What was added later is left out at its default, so
 // that the text of other problems stays what it was.
 type Record struct {
@@ -97,39 +95,3 @@ var (
 	MoreColumns = []string{"out_dtype", "lda", "ldb", "ldc", "align_a", "align_b", "align_c", "groups", "nest",
 		"alpha", "beta", "epilogue"}
 )
-
-// Cells returns the cells of Columns. Booleans are 0 and 1.
-func (p Problem) Cells() []string {
-	bit := func(b bool) string {
-		if b {
-			return "1"
-		}
-		return "0"
-	}
-	return []string{
-		strconv.Itoa(p.M), strconv.Itoa(p.N), strconv.Itoa(p.K), strconv.Itoa(p.Batch), bit(p.TransA()),
-		bit(p.TransB()), p.DType.String(),
-	}
-}
-
-// MoreCells returns the cells of MoreColumns, empty at the default.
-func (p Problem) MoreCells() []string {
-	r := p.Record()
-	cells := []string{r.Out}
-	for _, v := range []int{r.LDA, r.LDB, r.LDC, r.AlignA, r.AlignB, r.AlignC} {
-		cell := ""
-		if v != 0 {
-			cell = strconv.Itoa(v)
-		}
-		cells = append(cells, cell)
-	}
-	cells = append(cells, p.Canonical().Groups.String(), r.Nest)
-	for _, v := range []float32{r.Alpha, r.Beta} {
-		cell := ""
-		if v != 0 {
-			cell = strconv.FormatFloat(float64(v), 'g', -1, 32)
-		}
-		cells = append(cells, cell)
-	}
-	return append(cells, r.Epilogue)
-}

@@ -31,9 +31,7 @@ func TestNamesOfTypes(t *testing.T) {
 			}
 		}
 	}
-	if _, err := gemm.ParseOutput("int64"); err == nil || !strings.Contains(err.Error(), "fp16, bf16, fp32, int32") {
-		t.Errorf("got %v", err)
-	}
+	must.Fail(t, must.Err(gemm.ParseOutput("int64")), "fp16, bf16, fp32, int32")
 }
 
 func TestOutputTypes(t *testing.T) {
@@ -42,9 +40,7 @@ func TestOutputTypes(t *testing.T) {
 		gemm.FP8: "fp16, bf16, fp32", gemm.FP8E5M2: "fp16, bf16, fp32", gemm.INT8: "int32, fp16, bf16", gemm.INT32: "",
 		gemm.FP4: "fp16, bf16, fp32", gemm.FP6: "fp16, bf16, fp32", gemm.FP6E3M2: "fp16, bf16, fp32",
 	} {
-		if got := gemm.TypeNames(in.Outputs()); got != outputs {
-			t.Errorf("%s gives %s", in, got)
-		}
+		must.Equal(t, gemm.TypeNames(in.Outputs()), outputs, in)
 		for out := gemm.DType(0); out < 20; out++ {
 			p := gemm.New(64, 64, 64)
 			p.DType, p.Out = in, out
@@ -81,16 +77,10 @@ func TestVectorBytes(t *testing.T) {
 	} {
 		p := gemm.New(64, 64, 64)
 		c.change(&p)
-		if got := p.String(); got != c.text {
-			t.Errorf("%q, want %q", got, c.text)
-		}
-		if err := p.Validate(); err != nil {
-			t.Errorf("%s: %v", p, err)
-		}
+		must.Equal(t, p.String(), c.text)
+		must.Do(t, p.Validate())
 		for o, want := range []int{c.a, c.b, c.c} {
-			if got := p.VectorBytes(gemm.Operand(o)); got != want {
-				t.Errorf("%s: %d bytes at once of %s, want %d", p, got, gemm.Operand(o), want)
-			}
+			must.Equal(t, p.VectorBytes(gemm.Operand(o)), want, p, gemm.Operand(o))
 		}
 	}
 }
@@ -188,9 +178,6 @@ func TestRecords(t *testing.T) {
 		if plain := strings.HasSuffix(string(text), `"dtype":"`+p.DType.String()+`"}`); plain != p.Plain() {
 			t.Errorf("%s is written as %s", p, text)
 		}
-		if cells := p.MoreCells(); len(cells) != len(gemm.MoreColumns) || p.Plain() != (strings.Join(cells, "") == "") {
-			t.Errorf("%s has the cells %q", p, cells)
-		}
 	})
 	for _, c := range []struct{ text, says string }{
 		{`{"m":8,"n":8,"k":8,"batch":1,"dtype":"fp16","out_dtype":"fp64"}`, `unknown output type "fp64"`},
@@ -202,9 +189,7 @@ func TestRecords(t *testing.T) {
 	} {
 		var r gemm.Record
 		must.Do(t, json.Unmarshal([]byte(c.text), &r))
-		if _, err := r.Problem(); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %q", c.text, err, c.says)
-		}
+		must.Fail(t, must.Err(r.Problem()), c.says)
 	}
 }
 
@@ -228,9 +213,7 @@ func TestDivisor(t *testing.T) {
 	} {
 		p := gemm.New(1024, 1024, 1024)
 		tc.change(&p)
-		if got := p.Divisor(); got != tc.want {
-			t.Errorf("%s: %d, want %d", p, got, tc.want)
-		}
+		must.Equal(t, p.Divisor(), tc.want, p)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		p := gemm.New(rapid.IntRange(1, 4096).Draw(t, "m"), rapid.IntRange(1, 4096).Draw(t, "n"),

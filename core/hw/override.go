@@ -56,34 +56,28 @@ func (o Overrides) For(arch, device string) map[string]OverrideValue {
 func ParseOverrides(file string, data []byte) (Overrides, error) {
 	const form = `write {"sm89":{"l2_perf_ratio":{"value":1896,"unit":"B/cycle"}}}`
 	var top map[string]json.RawMessage
-	dec := json.NewDecoder(bytes.NewReader(data))
-	err := dec.Decode(&top)
-	if err == nil {
-		if _, extra := dec.Token(); !errors.Is(extra, io.EOF) {
-			err = errors.New("data follows the first JSON object")
-		}
-	}
-	if err == nil && top == nil {
+	err := strictjson.Unmarshal(data, &top)
+	var syntax *json.SyntaxError
+	var twice *strictjson.KeyError
+	switch {
+	case errors.As(err, &syntax):
+		line, column := position(data, int(syntax.Offset))
+		return Overrides{}, diag.Inputf("not JSON: %v", err).At("%s:%d:%d", file, line, column).Do(form)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		line, column := position(data, len(data)+1)
+		return Overrides{}, diag.Inputf("not JSON: the file ends too early").
+			At("%s:%d:%d", file, line, column).Do(form)
+	case errors.As(err, &twice):
+		return Overrides{}, diag.Inputf("%v", err).At("%s", file).Do(form)
+	case errors.Is(err, strictjson.ErrTrailing):
+		err = errors.New("data follows the first JSON object")
+	case errors.Is(err, io.EOF):
+		err = errors.New("empty")
+	case err == nil && top == nil:
 		err = errors.New("null")
 	}
 	if err != nil {
-		var syntax *json.SyntaxError
-		switch {
-		case errors.As(err, &syntax):
-			line, column := position(data, int(syntax.Offset))
-			return Overrides{}, diag.Inputf("not JSON: %v", err).At("%s:%d:%d", file, line, column).Do(form)
-		case errors.Is(err, io.ErrUnexpectedEOF):
-			line, column := position(data, len(data)+1)
-			return Overrides{}, diag.Inputf("not JSON: the file ends too early").
-				At("%s:%d:%d", file, line, column).Do(form)
-		case errors.Is(err, io.EOF):
-			err = errors.New("empty")
-		}
 		return Overrides{}, diag.Inputf("not an override file: %v", err).At("%s", file).Do(form)
-	}
-	// Of two equal keys, encoding/json takes the last.
-	if err := strictjson.Unmarshal(data, &top); err != nil {
-		return Overrides{}, diag.Inputf("%v", err).At("%s", file).Do(form)
 	}
 	out := Overrides{ByArch: map[string]map[string]OverrideValue{}, Bare: map[string]OverrideValue{}}
 	for _, key := range slices.Sorted(maps.Keys(top)) {

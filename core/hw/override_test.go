@@ -1,7 +1,6 @@
 package hw_test
 
 import (
-	"maps"
 	"strings"
 	"testing"
 
@@ -22,21 +21,15 @@ func TestParseOverrides(t *testing.T) {
 		"sm89":      {"l2_perf_ratio": {Value: 1896, Unit: "B/cycle"}, "mma_latency": {Value: 33}},
 		"sm90@h200": {"clock": {Value: 1.5, Unit: "GHz"}},
 	} {
-		if !maps.Equal(o.ByArch[key], want) {
-			t.Errorf("%s: %v", key, o.ByArch[key])
-		}
+		must.Alike(t, o.ByArch[key], want, key)
 	}
 	if got, ok := o.ByArch["gfx942"]; !ok || len(got) != 0 {
 		t.Errorf("gfx942: %v", got)
 	}
 	bare := map[string]hw.OverrideValue{"hbm_latency_penalty": {Value: 623}, "clock": {Value: 1800, Unit: "MHz"}}
-	if !maps.Equal(o.Bare, bare) {
-		t.Errorf("bare: %v", o.Bare)
-	}
+	must.Alike(t, o.Bare, bare)
 	empty, err := hw.ParseOverrides("hw.json", []byte(" {} \n"))
-	if err != nil || len(empty.ByArch)+len(empty.Bare) != 0 {
-		t.Errorf("{}: %v, %v", empty, err)
-	}
+	must.That(t, err == nil && len(empty.ByArch)+len(empty.Bare) == 0, "{}: %v, %v", empty, err)
 }
 
 // A more specific override replaces a less specific one: architecture, then device, then bare.
@@ -45,21 +38,15 @@ func TestOverridesFor(t *testing.T) {
 		"sm90": {"a": 1, "b": 1, "c": 1}, "sm90@h200": {"b": 2, "c": 2}, "sm90@h100": {"a": 9}, "sm89": {"a": 8}, "c": 3
 	}`)))(t)
 	h200 := map[string]hw.OverrideValue{"a": {Value: 1}, "b": {Value: 2}, "c": {Value: 3}}
-	if got := o.For("sm90", "h200"); !maps.Equal(got, h200) {
-		t.Errorf("sm90@h200: %v", got)
-	}
+	must.Alike(t, o.For("sm90", "h200"), h200)
 	mi300x := map[string]hw.OverrideValue{"c": {Value: 3}}
-	if got := o.For("gfx942", "mi300x"); !maps.Equal(got, mi300x) {
-		t.Errorf("gfx942@mi300x: %v", got)
-	}
+	must.Alike(t, o.For("gfx942", "mi300x"), mi300x)
 	if got := (hw.Overrides{}).For("sm90", "h200"); len(got) != 0 {
 		t.Errorf("no overrides: %v", got)
 	}
 	// The caller may modify the result.
 	o.For("sm90", "h200")["a"] = hw.OverrideValue{Value: 77}
-	if got := o.For("sm90", "h200")["a"].Value; got != 1 {
-		t.Errorf("a is %v after the caller changed its copy", got)
-	}
+	must.Equal(t, o.For("sm90", "h200")["a"].Value, 1)
 }
 
 func TestParseOverridesRefuses(t *testing.T) {
@@ -103,9 +90,8 @@ func TestParseOverridesRefuses(t *testing.T) {
 		if !strings.HasPrefix(text, "hw.json:") || strings.ContainsAny(text, "\n\t") || diag.KindOf(err) != diag.Input {
 			t.Errorf("%s: %q is not one line of kind input that starts with the file", c.name, text)
 		}
-		if !strings.Contains(text, `write {"sm89":`) || o.ByArch != nil || o.Bare != nil {
-			t.Errorf("%s: %+v, %q", c.name, o, text)
-		}
+		must.That(t, strings.Contains(text, `write {"sm89":`) && o.ByArch == nil && o.Bare == nil,
+			"%s: %+v, %q", c.name, o, text)
 	}
 }
 

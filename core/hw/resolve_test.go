@@ -66,17 +66,13 @@ func find(t *testing.T, set hw.Set, name string) hw.Param {
 
 func TestResolveConvertsAndKeepsTheOrder(t *testing.T) {
 	set := resolve(t, fullSheet(), nil)
-	if len(set) != len(specs) {
-		t.Fatalf("%d parameters", len(set))
-	}
+	must.Need(t, len(set) == len(specs), "%d parameters", len(set))
 	for i, want := range []float64{128, 75497472, 2.52e9, 1008e9, 400, 500} {
 		if p := set[i]; p.Name != specs[i].Name || p.Unit != specs[i].Unit || p.Value != want || p.Tier != hw.Derived {
 			t.Errorf("%+v, want %s = %v %s", p, specs[i].Name, want, specs[i].Unit)
 		}
 	}
-	if set.Int("l2_bytes") != 75497472 {
-		t.Errorf("Int: %d", set.Int("l2_bytes"))
-	}
+	must.Equal(t, set.Int("l2_bytes"), 75497472)
 	if p := find(t, set, "clock"); p.Source != "a source" || p.Method != hw.Datasheet || p.Date != "2026-02-12" {
 		t.Errorf("the provenance is lost: %+v", p)
 	}
@@ -93,9 +89,7 @@ func TestResolveTakesTheHighestTier(t *testing.T) {
 	if p := find(t, set, "penalty"); p.Value != 623 || p.Tier != hw.Calibrated {
 		t.Errorf("calibrated over derived: %+v", p)
 	}
-	if !set.Calibrated(specs) {
-		t.Error("both calibrating parameters are calibrated")
-	}
+	must.That(t, set.Calibrated(specs), "both calibrating parameters are calibrated")
 
 	set = resolve(t, s, map[string]hw.OverrideValue{"penalty": {Value: 0}, "clock": {Value: 1500, Unit: "MHz"}})
 	if p := find(t, set, "penalty"); p.Value != 0 || p.Tier != hw.Override || p.Method != hw.User ||
@@ -105,9 +99,7 @@ func TestResolveTakesTheHighestTier(t *testing.T) {
 	if p := find(t, set, "clock"); p.Value != 1.5e9 || p.Tier != hw.Override || p.Unit != "Hz" {
 		t.Errorf("override in another unit: %+v", p)
 	}
-	if !set.Calibrated(specs) {
-		t.Error("an override is above calibrated")
-	}
+	must.That(t, set.Calibrated(specs), "an override is above calibrated")
 
 	delete(s.Calibrated, "penalty")
 	if set := resolve(t, s, nil); set.Calibrated(specs) {
@@ -129,9 +121,8 @@ func TestResolveDerivesFromResolvedNumbers(t *testing.T) {
 		asked = append(asked, name)
 		return bandwidthPerCycle(name, known)
 	}, nil)
-	if err != nil || len(asked) != 1 || asked[0] != "dram_perf_ratio" {
-		t.Errorf("derive was asked for %v, %v", asked, err)
-	}
+	must.That(t, err == nil && len(asked) == 1 && asked[0] == "dram_perf_ratio",
+		"derive was asked for %v, %v", asked, err)
 }
 
 // change modifies a sheet or the overrides.
@@ -225,21 +216,14 @@ func TestResolveRefuses(t *testing.T) {
 			t.Errorf("%s: %v, %v, want an error saying %q", c.name, set, err, c.says)
 			continue
 		}
-		if !strings.HasPrefix(err.Error(), c.where+": ") || diag.KindOf(err) != diag.Input {
-			t.Errorf("%s: %q does not start with %q", c.name, err, c.where)
-		}
+		must.That(t, strings.HasPrefix(err.Error(), c.where+": ") && diag.KindOf(err) == diag.Input,
+			"%s: %q does not start with %q", c.name, err, c.where)
 	}
 	// The result of a formula is checked too.
 	s := fullSheet()
 	nan := func(string, hw.Set) (hw.Number, bool) { return num(math.NaN(), "B/cycle", hw.Formula), true }
-	if _, err := hw.Resolve(specs, s, nan, nil); err == nil ||
-		!strings.Contains(err.Error(), "dram_perf_ratio of sm89") {
-		t.Errorf("NaN from a formula: %v", err)
-	}
-	if _, err := hw.Resolve(specs, s, nil, nil); err == nil ||
-		!strings.Contains(err.Error(), "no value for dram_perf_ratio") {
-		t.Errorf("no formula: %v", err)
-	}
+	must.Fail(t, must.Err(hw.Resolve(specs, s, nan, nil)), "dram_perf_ratio of sm89")
+	must.Fail(t, must.Err(hw.Resolve(specs, s, nil, nil)), "no value for dram_perf_ratio")
 }
 
 // A sheet can be resolved any number of times: Resolve does not change it.
@@ -264,13 +248,9 @@ func TestTierNames(t *testing.T) {
 	for tier, want := range map[hw.Tier]string{
 		hw.Derived: "derived", hw.Calibrated: "calibrated", hw.Override: "override", 9: "tier(9)",
 	} {
-		if got := tier.String(); got != want {
-			t.Errorf("%d is %q, want %q", tier, got, want)
-		}
+		must.Equal(t, tier.String(), want, tier)
 	}
-	if hw.Derived >= hw.Calibrated || hw.Calibrated >= hw.Override {
-		t.Error("the tiers are not in order")
-	}
+	must.That(t, hw.Derived < hw.Calibrated && hw.Calibrated < hw.Override, "the tiers are not in order")
 }
 
 func TestReadsTellsWhatIsLookedUp(t *testing.T) {

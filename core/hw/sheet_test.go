@@ -40,19 +40,13 @@ func TestDecodeSheet(t *testing.T) {
 	clock := hw.Number{
 		Value: 2.52, Unit: "GHz", Source: "whitepaper", Method: hw.Datasheet, Date: "2022-09-20",
 	}
-	if got := s.Derived["clock"]; got != clock {
-		t.Errorf("clock is %+v, want %+v", got, clock)
-	}
-	if got := s.Calibrated["l2_perf_ratio"].Value; got != 1896 {
-		t.Errorf("l2_perf_ratio is %v", got)
-	}
+	must.Equal(t, s.Derived["clock"], clock)
+	must.Equal(t, s.Calibrated["l2_perf_ratio"].Value, 1896)
 	atom := hw.Atom{
 		Type: "fp16", M: 16, N: 8, K: 16, Cycles: 33,
 		Source: "report", Method: hw.Microbenchmark, Date: "2026-02-12",
 	}
-	if got := s.Atoms[0]; got != atom {
-		t.Errorf("atom is %+v, want %+v", got, atom)
-	}
+	must.Equal(t, s.Atoms[0], atom)
 }
 
 func TestDecodeSheetRefuses(t *testing.T) {
@@ -98,9 +92,7 @@ func TestDecodeSheetRefuses(t *testing.T) {
 		},
 	} {
 		broken := strings.Replace(goodSheet, c.old, c.new, 1)
-		if broken == goodSheet {
-			t.Fatalf("%s: %q is not in the good sheet", c.name, c.old)
-		}
+		must.Need(t, broken != goodSheet, "%s: %q is not in the good sheet", c.name, c.old)
 		s, err := hw.DecodeSheet("sm89.yaml", []byte(broken))
 		if err == nil || s != nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want an error saying %q", c.name, err, c.says)
@@ -117,9 +109,7 @@ func TestDecodeSheetRefuses(t *testing.T) {
 func TestDecodeSheetReportsTheSameFaultEveryTime(t *testing.T) {
 	broken := strings.NewReplacer("source: whitepaper, ", "", "source: gpu-benches, ", "").Replace(goodSheet)
 	_, first := hw.DecodeSheet("sm89.yaml", []byte(broken))
-	if first == nil {
-		t.Fatal("no error")
-	}
+	must.Need(t, first != nil, "no error")
 	for range 50 {
 		if _, err := hw.DecodeSheet("sm89.yaml", []byte(broken)); err == nil || err.Error() != first.Error() {
 			t.Fatalf("%v, then %v", first, err)
@@ -148,28 +138,22 @@ func FuzzDecodeSheet(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := hw.DecodeSheet("fuzz.yaml", data)
 		if err != nil {
-			if s != nil || diag.KindOf(err) != diag.Input || strings.ContainsAny(err.Error(), "\n\r") {
-				t.Fatalf("%v, %q", s, err)
-			}
+			must.Need(t, s == nil && diag.KindOf(err) == diag.Input && !strings.ContainsAny(err.Error(), "\n\r"),
+				"%v, %q", s, err)
 			return
 		}
 		// A decoded sheet has complete provenance. It resolves or returns an error.
 		for tier, numbers := range map[string]map[string]hw.Number{"derived": s.Derived, "calibrated": s.Calibrated} {
 			for name, n := range numbers {
-				if n.Unit == "" || n.Source == "" || n.Method == "" || len(n.Date) != len("2026-02-12") {
-					t.Fatalf("%s.%s: %+v", tier, name, n)
-				}
+				must.Need(t, n.Unit != "" && n.Source != "" && n.Method != "" && len(n.Date) == len("2026-02-12"),
+					"%s.%s: %+v", tier, name, n)
 			}
 		}
 		for _, a := range s.Atoms {
-			if a.M < 1 || a.N < 1 || a.K < 1 || !(a.Cycles > 0) || a.Source == "" {
-				t.Fatalf("%+v", a)
-			}
+			must.Need(t, a.M >= 1 && a.N >= 1 && a.K >= 1 && a.Cycles > 0 && a.Source != "", "%+v", a)
 		}
 		set, err := hw.Resolve(specs, s, nil, nil)
-		if (err == nil) != (len(set) == len(specs)) {
-			t.Fatalf("%v, %v", set, err)
-		}
+		must.Need(t, (err == nil) == (len(set) == len(specs)), "%v, %v", set, err)
 	})
 }
 
@@ -204,8 +188,6 @@ func TestFittedSection(t *testing.T) {
 		"date: 2026-11-22\n  values": "date: yesterday\n  values", "n: 128": "q: 128",
 	} {
 		_, err := hw.DecodeSheet("x.yaml", []byte(goodSheet+strings.Replace(fittedSection, old, replaced, 1)))
-		if err == nil || !strings.Contains(err.Error(), "fitted") {
-			t.Errorf("%s: %v", replaced, err)
-		}
+		must.Fail(t, err, "fitted")
 	}
 }

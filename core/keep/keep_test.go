@@ -29,18 +29,14 @@ func TestBudget(t *testing.T) {
 	for i := range 100 { // a value in place of another takes its room
 		values[0].Store(&i, Budget/16)
 	}
-	if values[63].Load() == nil || room.bytes != Budget {
-		t.Errorf("the last one made room, %d bytes are held", room.bytes)
-	}
+	must.That(t, values[63].Load() != nil && room.bytes == Budget,
+		"the last one made room, %d bytes are held", room.bytes)
 	large := 1
 	values[5].Store(&large, 2*Budget)
-	if values[5].Load() != &large || values[0].Load() != nil {
-		t.Error("a value over the budget stays alone until the next")
-	}
+	must.That(t, values[5].Load() == &large && values[0].Load() == nil,
+		"a value over the budget stays alone until the next")
 	Drop()
-	if values[5].Load() != nil || room.bytes != 0 {
-		t.Errorf("%d bytes are held", room.bytes)
-	}
+	must.That(t, values[5].Load() == nil && room.bytes == 0, "%d bytes are held", room.bytes)
 }
 
 // The value of a key is made once, however many ask, and a failure is not kept.
@@ -52,30 +48,22 @@ func TestMap(t *testing.T) {
 	for range 8 {
 		group.Go(func() {
 			v, err := m.Get(1, func() (*int, int, error) { calls++; return &calls, 8, nil })
-			if err != nil || v != &calls {
-				t.Error(v, err)
-			}
+			must.That(t, err == nil && v == &calls, "%v %v", v, err)
 		})
 	}
 	group.Wait()
-	if calls != 1 {
-		t.Errorf("it was made %d times", calls)
-	}
+	must.Equal(t, calls, 1)
 	failed := errors.New("failed")
 	for range 2 {
 		if _, err := m.Get(2, func() (*int, int, error) { calls++; return nil, 0, failed }); !errors.Is(err, failed) {
 			t.Error(err)
 		}
 	}
-	if calls != 3 {
-		t.Errorf("a failure was kept: %d calls", calls)
-	}
+	must.Equal(t, calls, 3)
 	for i := range 10 * mostSlots {
 		must.Get(m.Get(i, func() (*int, int, error) { return &i, Budget / 16, nil }))(t)
 	}
-	if len(m.slots) > mostSlots {
-		t.Errorf("%d keys are held", len(m.slots))
-	}
+	must.That(t, len(m.slots) <= mostSlots, "%d keys are held", len(m.slots))
 }
 
 // A process that answers no more questions lets go of everything, and not while one is being answered.
@@ -89,21 +77,15 @@ func TestRest(t *testing.T) {
 		long := Asked()
 		time.Sleep(5 * Rest)
 		synctest.Wait()
-		if v.Load() == nil {
-			t.Error("it is gone while a question is being answered")
-		}
+		must.That(t, v.Load() != nil, "it is gone while a question is being answered")
 		long()
 		time.Sleep(2*Rest + time.Second)
 		synctest.Wait()
-		if v.Load() != nil || room.bytes != 0 {
-			t.Error("it is still there")
-		}
+		must.That(t, v.Load() == nil && room.bytes == 0, "it is still there")
 		Asked()() // it waits again
 		v.Store(&one, 8)
 		time.Sleep(2*Rest + time.Second)
 		synctest.Wait()
-		if v.Load() != nil {
-			t.Error("it is there after another question")
-		}
+		must.That(t, v.Load() == nil, "it is there after another question")
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // described is a model whose predicted ratios may be off by a factor of 1.25.
@@ -39,9 +40,7 @@ func judge(t *testing.T, c Claim, entries ...Entry) Judged {
 	t.Helper()
 	l := Ladder{Costs: costs, Claims: []Claim{c}}
 	list := l.Judge(entries, described(clock))
-	if len(list) != 1 || list[0].Claim != c || list[0].Evidence == "" {
-		t.Fatalf("%+v", list)
-	}
+	must.Need(t, len(list) == 1 && list[0].Claim == c && list[0].Evidence != "", "%+v", list)
 	return list[0]
 }
 
@@ -68,9 +67,8 @@ func TestAResourceThatLimits(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			j := judge(t, claim, test.e)
-			if j.Verdict != test.want || !strings.Contains(j.Evidence, test.evidence) {
-				t.Errorf("%s: %s", j.Verdict, j.Evidence)
-			}
+			must.That(t, j.Verdict == test.want && strings.Contains(j.Evidence, test.evidence),
+				"%s: %s", j.Verdict, j.Evidence)
 		})
 	}
 }
@@ -114,12 +112,9 @@ func TestAGainOverAnotherRung(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			j := judge(t, claim, test.below, test.rung)
-			if j.Verdict != test.want || !strings.Contains(j.Evidence, test.evidence) {
-				t.Errorf("%s: %s", j.Verdict, j.Evidence)
-			}
-			if strings.Contains(j.Evidence, "conflict") {
-				t.Errorf("conflicts of a kernel that counts none: %s", j.Evidence)
-			}
+			must.That(t, j.Verdict == test.want && strings.Contains(j.Evidence, test.evidence),
+				"%s: %s", j.Verdict, j.Evidence)
+			must.That(t, !strings.Contains(j.Evidence, "conflict"), "conflicts of a kernel that counts none: %s", j.Evidence)
 		})
 	}
 }
@@ -138,9 +133,7 @@ func TestWhyPaddingLoses(t *testing.T) {
 		claim := Claim{Rung: "padded", Over: "tiled", Least: 1.1, Lost: because,
 			LostIf: "over_conflict_degree == 1 && conflict_degree >= 1 && over_wide_instructions > wide_instructions"}
 		j := judge(t, claim, rung("tiled", below, 1000, 0), rung("padded", above, 1400, 0))
-		if strings.Contains(j.Evidence, because) != test.want {
-			t.Errorf("degree %v, %v and %v reads of 16 bytes: %s", test.degree, test.wide, test.padded, j.Evidence)
-		}
+		must.Equal(t, strings.Contains(j.Evidence, because), test.want, test.degree, test.wide, test.padded, j.Evidence)
 	}
 }
 
@@ -221,9 +214,8 @@ func TestDominant(t *testing.T) {
 		{"no values", nil, "", 0}, {"no total", Values{"steps": 1, "ctas_of_sm": 1, "fma_step": 1}, "", 0},
 	} {
 		most, share := Dominant(costs, test.v)
-		if most.Name != test.want || math.Abs(share-test.share) > 1e-12 {
-			t.Errorf("%s: %q at %v", test.name, most.Name, share)
-		}
+		must.That(t, most.Name == test.want && math.Abs(share-test.share) <= 1e-12,
+			"%s: %q at %v", test.name, most.Name, share)
 	}
 	if s := costs[1].Seconds(kernel(0, 500, 0), clock); math.Abs(s-500e-9) > 1e-15 {
 		t.Errorf("500 cycles at 1 GHz take %v s", s)
@@ -231,7 +223,5 @@ func TestDominant(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	if got := costs[2].Column(); got != "load_issue" {
-		t.Error(got)
-	}
+	must.Equal(t, costs[2].Column(), "load_issue")
 }

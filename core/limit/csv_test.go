@@ -10,6 +10,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func TestCSV(t *testing.T) {
@@ -47,9 +48,7 @@ func TestCSV(t *testing.T) {
 			}
 			break
 		}
-		if rows != tc.rows {
-			t.Errorf("%s: got %d rows, want %d", name, rows, tc.rows)
-		}
+		must.Equal(t, rows, tc.rows, name)
 	}
 }
 
@@ -85,18 +84,14 @@ func FuzzCSV(f *testing.F) {
 				string(plain.Comma)) < cells
 			got, err := limited.Read()
 			if limit.Exceeded(err) != nil {
-				if small {
-					t.Fatalf("%v", err)
-				}
+				must.Need(t, !small, "%v", err)
 				return
 			}
 			if !slices.Equal(got, want) || errors.Is(err, io.EOF) != errors.Is(wantErr, io.EOF) ||
 				(err == nil) != (wantErr == nil) {
 				t.Fatalf("got %q, %v, want %q, %v", got, err, want, wantErr)
 			}
-			if len(got) > cells || len(strings.Join(got, "")) > row {
-				t.Fatalf("got %q", got)
-			}
+			must.Need(t, len(got) <= cells && len(strings.Join(got, "")) <= row, "got %q", got)
 			if errors.Is(err, io.EOF) {
 				return
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func TestReader(t *testing.T) {
@@ -24,15 +25,12 @@ func TestReader(t *testing.T) {
 		} {
 			got, err := limit.ReadAll(wrap(bytes.NewReader(text)), "big.csv", most, "split it")
 			if size <= most {
-				if err != nil || !bytes.Equal(got, text) {
-					t.Errorf("%d bytes, %s: got %q, %v", size, name, got, err)
-				}
+				must.That(t, err == nil && bytes.Equal(got, text), "%d bytes, %s: got %q, %v", size, name, got, err)
 				continue
 			}
 			const want = "big.csv: it is larger than 10 B, the most that is read of such a file; split it"
-			if len(got) != most || err == nil || err.Error() != want || diag.KindOf(err) != diag.Input {
-				t.Errorf("%d bytes, %s: got %q, %v", size, name, got, err)
-			}
+			must.That(t, len(got) == most && err != nil && err.Error() == want && diag.KindOf(err) == diag.Input,
+				"%d bytes, %s: got %q, %v", size, name, got, err)
 			if e := limit.Exceeded(fmt.Errorf("line 3: %w", err)); e == nil || e.Error() != want {
 				t.Errorf("wrapped: got %v", e)
 			}
@@ -51,26 +49,17 @@ func TestReader(t *testing.T) {
 		t.Errorf("got %v", limit.Exceeded(err))
 	}
 	_, err := limit.ReadAll(iotest.ErrReader(io.ErrUnexpectedEOF), "f", 1, "")
-	if !errors.Is(err, io.ErrUnexpectedEOF) || limit.Exceeded(err) != nil {
-		t.Errorf("got %v", err)
-	}
+	must.That(t, errors.Is(err, io.ErrUnexpectedEOF) && limit.Exceeded(err) == nil, "got %v", err)
 }
 
 // A file is in memory once, however large it is.
 func TestReadAllOfAFile(t *testing.T) {
 	text := bytes.Repeat([]byte("0123456789abcdef"), 1<<18)
 	files := fstest.MapFS{"large.csv": {Data: text}}
-	f, err := files.Open("large.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(files.Open("large.csv"))(t)
 	got, err := limit.ReadAll(f, "large.csv", limit.Records, "")
-	if err != nil || !bytes.Equal(got, text) {
-		t.Errorf("got %d bytes, %v", len(got), err)
-	}
-	if cap(got) > len(text)+bytes.MinRead {
-		t.Errorf("%d bytes are held for %d", cap(got), len(text))
-	}
+	must.That(t, err == nil && bytes.Equal(got, text), "got %d bytes, %v", len(got), err)
+	must.That(t, cap(got) <= len(text)+bytes.MinRead, "%d bytes are held for %d", cap(got), len(text))
 	if f, err = files.Open("large.csv"); err != nil {
 		t.Fatal(err)
 	}
@@ -83,8 +72,6 @@ func TestSize(t *testing.T) {
 	for size, want := range map[limit.Size]string{
 		limit.Text: "1 MiB", limit.Records: "16 GiB", 3 << 10: "3 KiB", 1500: "1500 B", 0: "0 B", 1<<20 + 1: "1048577 B",
 	} {
-		if size.String() != want {
-			t.Errorf("%d: got %s, want %s", int64(size), size, want)
-		}
+		must.Equal(t, size.String(), want, int64(size), size)
 	}
 }

@@ -70,15 +70,7 @@ func (t *Table) with(kept []int, o *Options) (*Logic, error) {
 // BuildUnit is the unit of the speeds of logics that are built from times.
 const BuildUnit = "GFLOPS"
 
-func least(v []float64) int {
-	best := 0
-	for i := range v {
-		if v[i] < v[best] {
-			best = i
-		}
-	}
-	return best
-}
+func least(v []float64) int { return slices.Index(v, slices.Min(v)) }
 
 // cell is a size with the times of the kept kernels.
 type cell struct {
@@ -354,15 +346,7 @@ func (t *Table) choose(o *Options) ([]int, error) {
 // noGain is a mean loss that is rounding alone, so that equal kernels are not exchanged for ever.
 const noGain = 1e-12
 
-func largest(v []float64) int {
-	best := 0
-	for i := range v {
-		if v[i] > v[best] {
-			best = i
-		}
-	}
-	return best
-}
+func largest(v []float64) int { return slices.Index(v, slices.Max(v)) }
 
 // chooser finds kernels that lower the mean loss of all views.
 type chooser struct {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"pgregory.net/rapid"
 )
 
@@ -50,10 +51,7 @@ func regretOf(t *testing.T, trials []Trial, most int, way Way) Regret {
 
 func TestTrials(t *testing.T) {
 	table, right := tableOfPlaces(5, []float64{1, 1, 1, 1, 1})
-	trials, err := Trials(table, []int{1, 3, 0}, Options{Model: right}, 5, func(int) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	trials := must.Get(Trials(table, []int{1, 3, 0}, Options{Model: right}, 5, func(int) {}))(t)
 	all := len(table.Sizes)
 	for _, way := range []Way{ByModel} {
 		if r := regretOf(t, trials, 0, way); r.Mean != 0 || r.Worst != 0 || r.Sizes != all || r.Unanswered != 0 {
@@ -71,9 +69,8 @@ func TestTrials(t *testing.T) {
 	}
 	for _, way := range []Way{BySize, ByModel} {
 		one, three := regretOf(t, trials, 1, way), regretOf(t, trials, 3, way)
-		if !(one.Mean > three.Mean && three.Mean > 0) {
-			t.Errorf("by %q one kernel has the regret %v and three %v", way, one.Mean, three.Mean)
-		}
+		must.That(t, one.Mean > three.Mean && three.Mean > 0,
+			"by %q one kernel has the regret %v and three %v", way, one.Mean, three.Mean)
 	}
 }
 
@@ -82,13 +79,8 @@ func TestTrials(t *testing.T) {
 func TestKernelsSuitModel(t *testing.T) {
 	table, wrong := tableOfPlaces(5, []float64{1, 1, 0.2, 1, 1})
 	for _, model := range []*Predictions{nil, wrong} {
-		kept, err := table.choose(&Options{Most: 4, Model: model})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if slices.Contains(kept, 2) != (model == nil) {
-			t.Errorf("with the model %v the kernels are %v", model != nil, kept)
-		}
+		kept := must.Get(table.choose(&Options{Most: 4, Model: model}))(t)
+		must.Equal(t, slices.Contains(kept, 2), model == nil, model != nil, kept)
 	}
 }
 
@@ -148,14 +140,9 @@ func TestBetween(t *testing.T) {
 
 func TestTrialsWithoutModel(t *testing.T) {
 	table, _ := tableOfPlaces(3, []float64{1, 1, 1})
-	trials, err := Trials(table, []int{0}, Options{}, 5, func(int) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	trials := must.Get(Trials(table, []int{0}, Options{}, 5, func(int) {}))(t)
 	for _, x := range trials {
-		if x.Way == ByModel || x.Way == ByModelOfAll {
-			t.Errorf("without a model there is %q", x.Way)
-		}
+		must.That(t, x.Way != ByModel && x.Way != ByModelOfAll, "without a model there is %q", x.Way)
 	}
 }
 

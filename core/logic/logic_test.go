@@ -6,11 +6,11 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/logic"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // measured is a table of kernels with square tiles: a large tile is fast at large sizes, and wastes small ones.
@@ -40,10 +40,7 @@ func measured(t testing.TB) *logic.Table {
 
 func build(t testing.TB, o logic.Options) *logic.Logic {
 	t.Helper()
-	l, err := logic.Build(measured(t), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(logic.Build(measured(t), o))(t)
 	l.Arch, l.Device, l.Family, l.Source = "sm90", "h200", "triton", "a formula"
 	return l
 }
@@ -53,9 +50,8 @@ func TestLayers(t *testing.T) {
 	table := measured(t)
 	for i, s := range table.Sizes {
 		k, layer := l.Lookup(s)
-		if layer != logic.LayerExact || l.Kernels[k].Name != fastest(table, i) {
-			t.Errorf("%v is answered by %s of %s", s, l.Kernels[k].Name, layer)
-		}
+		must.That(t, layer == logic.LayerExact && l.Kernels[k].Name == fastest(table, i),
+			"%v is answered by %s of %s", s, l.Kernels[k].Name, layer)
 		if k, layer := l.LookupOther(s); layer != logic.LayerRange || l.Kernels[k].Name != fastest(table, i) {
 			t.Errorf("%v is answered by %s of %s", s, l.Kernels[k].Name, layer)
 		}
@@ -92,9 +88,7 @@ func losses(t *testing.T, l *logic.Logic, table *logic.Table, look func(logic.Si
 	sum := 0.0
 	for i, s := range table.Sizes {
 		k, _ := look(s)
-		if k < 0 {
-			t.Fatalf("%v has no answer", s)
-		}
+		must.Need(t, k >= 0, "%v has no answer", s)
 		at := slices.IndexFunc(table.Kernels, func(x logic.Kernel) bool { return x.Name == l.Kernels[k].Name })
 		ratio := table.Times[i][at] / slices.Min(table.Times[i])
 		sum, worst = sum+math.Log(ratio), max(worst, ratio-1)
@@ -118,21 +112,14 @@ func TestLossAndCap(t *testing.T) {
 	for _, most := range []int{5, 4, 3, 2, 1} {
 		l := build(t, logic.Options{Most: most, Fallback: logic.Nearest})
 		mean, _ := losses(t, l, table, l.Lookup)
-		if len(l.Kernels) > most || mean < regret {
-			t.Errorf("%d kernels: %g after %g", most, mean, regret)
-		}
+		must.That(t, len(l.Kernels) <= most && mean >= regret, "%d kernels: %g after %g", most, mean, regret)
 		regret = mean
 	}
-	if regret < 0.3 {
-		t.Errorf("one kernel loses %g", regret)
-	}
+	must.That(t, regret >= 0.3, "one kernel loses %g", regret)
 	if l := build(t, logic.Options{Importance: 1.1}); len(l.Kernels) != 1 {
 		t.Errorf("%d kernels are more important than all together", len(l.Kernels))
 	}
-	trials, err := logic.Trials(table, []int{0}, logic.Options{}, logic.Folds, func(int) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	trials := must.Get(logic.Trials(table, []int{0}, logic.Options{}, logic.Folds, func(int) {}))(t)
 	best, ok := logic.Best(trials)
 	if r := best.Regret; !ok || r.Sizes == 0 || r.Mean > 0.2 {
 		t.Error(trials)
@@ -151,38 +138,25 @@ func TestOnlyKernelStays(t *testing.T) {
 		table.Times[0][k] = math.Inf(1)
 	}
 	l, err := logic.Build(table, logic.Options{Most: 1, Fallback: logic.Model})
-	if err != nil || l.Kernels[0].Config.BlockM != 16 {
-		t.Error(l, err)
-	}
+	must.That(t, err == nil && l.Kernels[0].Config.BlockM == 16, "%v %v", l, err)
 	table.Times[1][0] = math.Inf(1)
 	for k := 2; k < len(table.Kernels); k++ {
 		table.Times[1][k] = math.Inf(1)
 	}
-	if _, err := logic.Build(table, logic.Options{Most: 1}); err == nil ||
-		!strings.Contains(err.Error(), "1 kernels do not reach") {
-		t.Error(err)
-	}
+	must.Fail(t, must.Err(logic.Build(table, logic.Options{Most: 1})), "1 kernels do not reach")
 	table.Times[1][1] = math.Inf(1)
-	if _, err := logic.Build(table, logic.Options{}); err == nil ||
-		!strings.Contains(err.Error(), "no kernel has a time") {
-		t.Error(err)
-	}
+	must.Fail(t, must.Err(logic.Build(table, logic.Options{})), "no kernel has a time")
 }
 
 // The slides' 27 × 27 winners make 27 rules with 477 leaves if nothing may change. Only winners are known, so a changed
 // cell is a loss of 1.
 func TestWinnersOfTheSlides(t *testing.T) {
 	file, err := os.Open("testdata/vega10-winners.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer func() { _ = file.Close() }()
 	reader := csv.NewReader(file)
 	reader.Comment = '#'
-	rows, err := reader.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(reader.ReadAll())(t)
 	table := &logic.Table{Kernels: make([]logic.Kernel, 31)}
 	for _, row := range rows[1:] {
 		for i, cell := range row[1:] {
@@ -200,10 +174,7 @@ func TestWinnersOfTheSlides(t *testing.T) {
 			table.Sizes, table.Times = append(table.Sizes, logic.Size{m, n, 1, 3104}), append(table.Times, times)
 		}
 	}
-	l, err := logic.Build(table, logic.Options{Ranges: true, Fallback: logic.Model})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(logic.Build(table, logic.Options{Ranges: true, Fallback: logic.Model}))(t)
 	if n := len(l.Ranges[0].Rules[0].Rules); n != 27 || l.Leaves() != 477 {
 		t.Errorf("%d rows, %d leaves, want 27 and 477", n, l.Leaves())
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/origami-gemm/origami/core/logic"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // Generated source answers as Lookup does.
@@ -41,9 +42,7 @@ func TestGeneratedSource(t *testing.T) {
 				fmt.Fprintf(&want, "%d %d\n", k, number)
 			}
 			source, err := l.Go("main", "Cijk_Ailk_Bljk_HHS_BH")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			run(t, asked.String(), want.String(), map[string]string{"logic.go": string(source), "main.go": goMain,
 				"go.mod": "module generated\n\ngo 1.26\n"}, "go", "build", "-o", "run", ".")
 			if source, err = l.C("mine", "Cijk_Ailk_Bljk_HHS_BH"); err != nil {
@@ -58,12 +57,8 @@ func TestGeneratedSource(t *testing.T) {
 		})
 	}
 	l := build(t, logic.Options{})
-	if _, err := l.Go("no name", ""); err == nil {
-		t.Error("a name with a blank is taken")
-	}
-	if _, err := l.C("9", ""); err == nil {
-		t.Error("a prefix that begins with a digit is taken")
-	}
+	must.Fail(t, must.Err(l.Go("no name", "")), "is no name of a Go package")
+	must.Fail(t, must.Err(l.C("9", "")), "is no prefix of names in C")
 }
 
 // uneven is a logic with ranges that end in different ways: below a largest size, and for all that are left.
@@ -77,9 +72,7 @@ func uneven(t *testing.T) *logic.Logic {
 		Order: []int{logic.B, logic.L, logic.I, logic.J}, Fallback: logic.Model,
 		Ranges: []logic.Rule{of(9, of(64, of(128, leaf(32, 0), leaf(-1, 1)), of(-1, leaf(-1, 1))),
 			of(-1, of(5000, leaf(4, 0), leaf(64, 1), leaf(900, 2))))}}
-	if err := l.Prepare(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Prepare())
 	return l
 }
 
@@ -117,9 +110,7 @@ func run(t *testing.T, in, want string, files map[string]string, command ...stri
 	t.Helper()
 	folder := t.TempDir()
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	compile := exec.Command(command[0], command[1:]...)
 	compile.Dir = folder
@@ -129,11 +120,6 @@ func run(t *testing.T, in, want string, files map[string]string, command ...stri
 	}
 	program := exec.Command(filepath.Join(folder, "run"))
 	program.Stdin = strings.NewReader(in)
-	out, err := program.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(string(out), "\n")); diff != "" {
-		t.Error(command[0], diff)
-	}
+	out := must.Get(program.Output())(t)
+	must.Equal(t, cmp.Diff(strings.Split(want, "\n"), strings.Split(string(out), "\n")), "", command[0])
 }

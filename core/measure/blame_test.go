@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/internal/testing/exectest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -169,26 +170,20 @@ func (c *blameCase) test(t *testing.T, op string) {
 	got := statuses(t, l, p)
 	switch {
 	case c.want == stops:
-		if !errors.Is(err, c.err) || got[dataset.OK] != 4 || len(got) != 1 || c.retried != (len(waited) > 1) {
-			t.Errorf("it ended with %v after %v, and recorded %v", err, waited, got)
-		}
+		must.That(t, errors.Is(err, c.err) && got[dataset.OK] == 4 && len(got) == 1 && c.retried == (len(waited) > 1),
+			"it ended with %v after %v, and recorded %v", err, waited, got)
 	case err != nil || len(waited) > 0 || got[dataset.OK] < 13 || got[dataset.OK] < 14 && got[c.want] != 1:
 		t.Errorf("it ended with %v after %v, and recorded %v, want one %s", err, waited, got, c.want)
 	}
 	for i := 1; i < len(waited); i++ {
-		if waited[i] <= waited[i-1] {
-			t.Errorf("the pauses %v do not grow", waited)
-		}
+		must.That(t, waited[i] > waited[i-1], "the pauses %v do not grow", waited)
 	}
 	for _, m := range l.read(t).Sweep(p) {
-		if (m.Status == dataset.Failed || m.Status == dataset.Timeout) != (m.Fault == dataset.FaultKernel) {
-			t.Errorf("%s has the fault %q", m.Status, m.Fault)
-		}
+		must.That(t, (m.Status == dataset.Failed || m.Status == dataset.Timeout) == (m.Fault == dataset.FaultKernel),
+			"%s has the fault %q", m.Status, m.Fault)
 	}
 	// The next run, with an executor that works, measures what is missing, and repeats nothing.
-	if _, err := sweepOne(t.Context(), t, &exectest.Executor{Noise: 0.01}, l, p); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(sweepOne(t.Context(), t, &exectest.Executor{Noise: 0.01}, l, p))(t)
 	if then := statuses(t, l, p); len(l.read(t).Sweep(p)) != 14 || c.want == stops && then[dataset.OK] != 14 {
 		t.Errorf("then %v is recorded", then)
 	}
@@ -228,9 +223,7 @@ func TestRandomKills(t *testing.T) {
 			if err == nil {
 				break
 			}
-			if attempt > 20 {
-				t.Fatalf("it does not get on: %v", err)
-			}
+			must.Need(t, attempt <= 20, "it does not get on: %v", err)
 		}
 		if got := fmt.Sprint(statuses(t, l, p)); got != "map[failed:1 ok:13]" {
 			t.Fatalf("after %d kills in %d sweeps the last has %s", kills, sweeps, got)
@@ -242,9 +235,7 @@ func TestRandomKills(t *testing.T) {
 		}
 	}
 	t.Logf("%d kills in %d sweeps; the killer ended the process %d times at most in one of them", kills, sweeps, most)
-	if most > 20 {
-		t.Errorf("a kernel that kills the executor ended it %d times in one sweep", most)
-	}
+	must.That(t, most <= 20, "a kernel that kills the executor ended it %d times in one sweep", most)
 }
 
 // One death in the finals does not cost the best candidate its place.
@@ -252,9 +243,7 @@ func TestDeathInFinals(t *testing.T) {
 	x, l, calls := &exectest.Executor{Noise: 0.01}, new(log), 0
 	p := gemm.New(64, 64, 64)
 	x.Before = func(n int) error { calls = n; return nil }
-	if _, err := sweepOne(t.Context(), t, x, l, p); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(sweepOne(t.Context(), t, x, l, p))(t)
 	for _, early := range []int{1, 20, 40} {
 		l, x = new(log), &exectest.Executor{Noise: 0.01}
 		x.Before = func(n int) error {
@@ -263,9 +252,7 @@ func TestDeathInFinals(t *testing.T) {
 			}
 			return nil
 		}
-		if _, err := sweepOne(t.Context(), t, x, l, p); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(sweepOne(t.Context(), t, x, l, p))(t)
 		blocks := l.read(t).Finals(p)
 		if got := statuses(t, l, p); len(blocks) != 1 || got[dataset.OK] != 14 || len(got) != 1 {
 			t.Errorf("killed %d calls before the end: %d blocks, %v", early, len(blocks), got)

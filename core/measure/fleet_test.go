@@ -23,6 +23,7 @@ import (
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/exectest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // card is a GPU of a made-up machine. Its kernels take as long as on any other, times pace, and all of its time is that
@@ -129,10 +130,7 @@ func jobs(t testing.TB, whole bool) []measure.Job { return jobsOf(t, work, whole
 
 func jobsOf(t testing.TB, problems []gemm.Problem, whole bool) (list []measure.Job) {
 	t.Helper()
-	candidates, err := wide{}.Candidates(t.Context(), gemm.Problem{}, arch.Space{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	candidates := must.Get(wide{}.Candidates(t.Context(), gemm.Problem{}, arch.Space{}))(t)
 	for _, p := range problems {
 		if whole {
 			list = append(list, measure.Job{Problem: p, Whole: true})
@@ -199,9 +197,7 @@ func TestFleet(t *testing.T) {
 					m, begun := newMachine(cards), time.Now()
 					f := m.fleet(t)
 					f.Interval = 10 * time.Second
-					if _, err := through(t, f, jobsOf(t, many, whole)); err != nil {
-						t.Fatal(err)
-					}
+					must.Get(through(t, f, jobsOf(t, many, whole)))(t)
 					took := time.Since(begun)
 					got := m.log.lines(t)
 					if want == nil {
@@ -213,9 +209,7 @@ func TestFleet(t *testing.T) {
 					if most := alone / time.Duration(cards) * 10 / 9; took > most && !raceDetector {
 						t.Errorf("it took %v, and %v alone, where at most %v is expected", took, alone, most)
 					}
-					if len(m.aside) > 0 {
-						t.Error(m.aside)
-					}
+					must.That(t, len(m.aside) == 0, "%v", m.aside)
 				})
 			})
 		}
@@ -259,9 +253,7 @@ func TestFleetFaults(t *testing.T) {
 		var undisturbed map[string]string
 		synctest.Test(t, func(t *testing.T) {
 			m := newMachine(1)
-			if _, err := through(t, m.fleet(t), jobs(t, whole)); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(through(t, m.fleet(t), jobs(t, whole)))(t)
 			undisturbed = m.log.lines(t)
 		})
 		for _, fault := range faults {
@@ -279,13 +271,8 @@ func TestFleetFaults(t *testing.T) {
 								once.Do(func() { fault.do(m.cards[1]) })
 							}
 						}
-						last, err := through(t, m.fleet(t), jobs(t, whole))
-						if err != nil {
-							t.Fatal(err)
-						}
-						if diff := cmp.Diff(undisturbed, m.log.lines(t)); diff != "" {
-							t.Error(diff)
-						}
+						last := must.Get(through(t, m.fleet(t), jobs(t, whole)))(t)
+						must.Equal(t, cmp.Diff(undisturbed, m.log.lines(t)), "")
 						switch {
 						case m.cards[1].runs.Load() < moment:
 							t.Errorf("the GPU had %d calls only", m.cards[1].runs.Load())
@@ -332,9 +319,7 @@ func TestFleetAtFirst(t *testing.T) {
 				do(m.cards[0])
 				err := begin(t, m)
 				if name == "wrong" {
-					if err != nil || len(m.aside) != 1 {
-						t.Fatal(err, m.aside)
-					}
+					must.Need(t, err == nil && len(m.aside) == 1, "%v %v", err, m.aside)
 					return
 				}
 				if err == nil || !strings.Contains(err.Error(), "nothing says which of them is right") ||
@@ -343,9 +328,7 @@ func TestFleetAtFirst(t *testing.T) {
 				}
 				// With the records of a run that was right, it is known.
 				good := newMachine(1)
-				if err := begin(t, good); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, begin(t, good))
 				m.log = slices.Clone(good.log)
 				if err := begin(t, m); err != nil || len(m.aside) != 1 || !strings.HasPrefix(m.aside[0], "0: ") {
 					t.Fatal(err, m.aside)
@@ -373,13 +356,9 @@ func TestFleetHungKernel(t *testing.T) {
 					return others(p, x)
 				}
 			}
-			if _, err := through(t, m.fleet(t), jobs(t, false)); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(through(t, m.fleet(t), jobs(t, false)))(t)
 			all := m.log.read(t).All()
-			if len(all) != 24*14 || len(m.aside) > 0 {
-				t.Errorf("%d measurements, set aside: %v", len(all), m.aside)
-			}
+			must.That(t, len(all) == 24*14 && len(m.aside) == 0, "%d measurements, set aside: %v", len(all), m.aside)
 			for _, r := range all {
 				hangs, timeout := r.Problem == work[at] && r.Config.BlockM == 64, r.Status == dataset.Timeout
 				if hangs != timeout || timeout && r.Fault != dataset.FaultKernel {
@@ -396,25 +375,17 @@ func TestFleetGoesOn(t *testing.T) {
 	list := jobs(t, false)
 	synctest.Test(t, func(t *testing.T) {
 		whole := newMachine(2)
-		if _, err := through(t, whole.fleet(t), list); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(through(t, whole.fleet(t), list))(t)
 		want := whole.log.lines(t)
 		for _, cut := range []int{1, len(whole.log) / 3, len(whole.log) - 7} {
 			m := newMachine(2)
 			m.log = slices.Clone(whole.log[:cut])
 			m.full = true
-			if _, err := through(t, m.fleet(t), list); err == nil || !strings.Contains(err.Error(), "no space left") {
-				t.Fatalf("with a full disk: %v", err)
-			}
+			must.Fail(t, must.Err(through(t, m.fleet(t), list)), "no space left")
 			m.full = false
 			before := m.log.lines(t)
-			if _, err := through(t, m.fleet(t), list); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, m.log.lines(t)); diff != "" {
-				t.Errorf("cut at %d: %s", cut, diff)
-			}
+			must.Get(through(t, m.fleet(t), list))(t)
+			must.Equal(t, cmp.Diff(want, m.log.lines(t)), "", cut)
 			if n := len(m.log.read(t).All()); n != len(want) || len(before) > n {
 				t.Errorf("cut at %d: %d lines, %d before", cut, n, len(before))
 			}
@@ -445,9 +416,7 @@ func TestFleetAllAside(t *testing.T) {
 		if _, err := through(t, m.fleet(t), jobs(t, false)); err != nil || kept == 0 {
 			t.Fatal(err, kept)
 		}
-		if n := len(m.log.lines(t)); n != 24*14 {
-			t.Errorf("%d lines in the end", n)
-		}
+		must.Equal(t, len(m.log.lines(t)), 24*14)
 	})
 }
 
@@ -461,18 +430,14 @@ func TestFleetRepeats(t *testing.T) {
 			}
 		}
 		f := m.fleet(t)
-		if err := f.Begin(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Begin(t.Context()))
 		defer f.Close()
 		list := jobs(t, false)
 		pair := []gemm.Config{list[0].Config, list[1].Config}
 		wait := func() {
 			for {
 				if done, err := f.Wait(t.Context()); err != nil || len(done) == 0 {
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, err)
 					return
 				}
 			}
@@ -486,9 +451,8 @@ func TestFleetRepeats(t *testing.T) {
 		data := m.log.read(t)
 		for _, p := range work {
 			blocks := data.Finals(p)
-			if len(blocks) != 1 || len(blocks[0]) != 3 || !blocks[0][2].Null || blocks[0][0].Config != pair[0] {
-				t.Fatalf("%s: %v", p, blocks)
-			}
+			must.Need(t, len(blocks) == 1 && len(blocks[0]) == 3 && blocks[0][2].Null && blocks[0][0].Config == pair[0],
+				"%s: %v", p, blocks)
 			for _, r := range blocks[0] {
 				if r.GPU != blocks[0][0].GPU || r.Status != dataset.OK {
 					t.Errorf("%s of %s is %s on GPU %s, and the first is on GPU %s", r.Label(), p, r.Status, r.GPU,

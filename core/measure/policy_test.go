@@ -10,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/exectest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // A configuration that cannot win keeps its first samples. A steady one is measured the least number of times, a noisy
@@ -44,9 +45,7 @@ func TestEnough(t *testing.T) {
 		"49, not steady":     {samples(slices.Repeat(ragged, 13)[:49]...), 1e-6, false},
 		"50, not steady yet": {samples(slices.Repeat(ragged, 13)[:50]...), 1e-6, true},
 	} {
-		if got := enough(c.samples, c.best); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		must.Equal(t, enough(c.samples, c.best), c.want, name)
 	}
 }
 
@@ -58,9 +57,7 @@ func TestTritonBLASProblems(t *testing.T) {
 		}
 		seen[p] = true
 	}
-	if len(seen) != 23 {
-		t.Errorf("%d problems", len(seen))
-	}
+	must.Equal(t, len(seen), 23)
 }
 
 func TestChoose(t *testing.T) {
@@ -88,9 +85,8 @@ func TestChoose(t *testing.T) {
 			}
 		}
 		got, noise := Choose(block)
-		if got != tc.want || math.Abs(noise-tc.noise) > 1e-12 || math.IsNaN(noise) != math.IsNaN(tc.noise) {
-			t.Errorf("%s: %d with noise %v, want %d with %v", name, got, noise, tc.want, tc.noise)
-		}
+		must.That(t, got == tc.want && !(math.Abs(noise-tc.noise) > 1e-12) && math.IsNaN(noise) == math.IsNaN(tc.noise),
+			"%s: %d with noise %v, want %d with %v", name, got, noise, tc.want, tc.noise)
 	}
 }
 
@@ -109,21 +105,15 @@ func TestTurns(t *testing.T) {
 		},
 	}
 	s := &Sweep{Executor: x, Data: dataset.New("", dataset.Conditions{})}
-	block, err := s.MeasureInTurns(t.Context(), gemm.New(256, 256, 256),
-		[]gemm.Config{config(16), config(32), config(48), config(64)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	block := must.Get(s.MeasureInTurns(t.Context(), gemm.New(256, 256, 256),
+		[]gemm.Config{config(16), config(32), config(48), config(64)}))(t)
 	want := []dataset.Status{dataset.OK, dataset.OK, dataset.Wrong, dataset.Failed, dataset.OK}
 	for i, m := range block {
-		if m.Status != want[i] || m.Null != (i == 4) || (m.Status == dataset.OK) != (m.Runs >= minRounds) {
-			t.Errorf("arm %d: %s after %d runs, null %v: %s", i, m.Status, m.Runs, m.Null, m.Detail)
-		}
+		must.That(t, m.Status == want[i] && m.Null == (i == 4) && (m.Status == dataset.OK) == (m.Runs >= minRounds),
+			"arm %d: %s after %d runs, null %v: %s", i, m.Status, m.Runs, m.Null, m.Detail)
 	}
 	if choice, noise := Choose(block); choice != 1 || noise != 0 || block[1].Median != 2e-3 {
 		t.Errorf("chose %d at %v with noise %v", choice, block[1].Median, noise)
 	}
-	if n := s.Data.Len(); n != 0 {
-		t.Errorf("%d measurements are kept", n)
-	}
+	must.Equal(t, s.Data.Len(), 0)
 }

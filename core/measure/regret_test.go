@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // The integrals agree with a simulation.
@@ -50,10 +51,8 @@ func TestExpectedRegretAgainstSimulation(t *testing.T) {
 			// just below.
 			above := WorthMeasuring(tc.times, tc.sigma, regret*1.05)
 			below := WorthMeasuring(tc.times, tc.sigma, regret*0.95)
-			if above > n || below <= n {
-				t.Errorf("%s: at a noise about the regret after %d, %d and %d are worth measuring",
-					tc.name, n, above, below)
-			}
+			must.That(t, above <= n && below > n,
+				"%s: at a noise about the regret after %d, %d and %d are worth measuring", tc.name, n, above, below)
 		}
 	}
 }
@@ -72,9 +71,7 @@ func TestRegretWithoutUncertainty(t *testing.T) {
 	for i := range many {
 		many[i] = 1
 	}
-	if n := WorthMeasuring(many, 0.3, 0); n != RegretCandidates {
-		t.Errorf("without noise %d are worth it", n)
-	}
+	must.Equal(t, WorthMeasuring(many, 0.3, 0), RegretCandidates)
 }
 
 func BenchmarkExpectedRegret(b *testing.B) {

@@ -21,6 +21,7 @@ import (
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/exectest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 var conditions = dataset.Conditions{Arch: "toy", Device: "one", Kernel: "k", Input: exec.InputNormal,
@@ -44,15 +45,9 @@ func (l *log) read(t testing.TB) *dataset.Dataset {
 	t.Helper()
 	d := dataset.New("here", conditions)
 	d.Source = "a test"
-	description, err := dataset.AppendDescription(nil, d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, truncated, err := dataset.Recover("here", fstest.MapFS{dataset.DescriptionFile: {Data: description},
-		dataset.Log: {Data: *l}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	description := must.Get(dataset.AppendDescription(nil, d))(t)
+	data, truncated := must.Two(dataset.Recover("here", fstest.MapFS{dataset.DescriptionFile: {Data: description},
+		dataset.Log: {Data: *l}}))(t)
 	if truncated != nil {
 		*l = (*l)[:truncated.Keep]
 	}
@@ -148,10 +143,7 @@ func outcome(t testing.TB, l *log) map[string]int {
 
 func candidates(t testing.TB, p gemm.Problem) []gemm.Config {
 	t.Helper()
-	list, err := wide{}.Candidates(t.Context(), p, arch.Space{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(wide{}.Candidates(t.Context(), p, arch.Space{}))(t)
 	for i := range list.Configs {
 		list.Configs[i].GroupM = 3
 	}
@@ -160,9 +152,7 @@ func candidates(t testing.TB, p gemm.Problem) []gemm.Config {
 
 func TestSweep(t *testing.T) {
 	x, l := device(), new(log)
-	if err := run(t.Context(), t, x, l); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(t.Context(), t, x, l))
 	if now, most := x.Held(); now != 0 || most > 7 {
 		t.Errorf("%d kernels are open, %d were", now, most)
 	}
@@ -182,14 +172,11 @@ func TestSweep(t *testing.T) {
 				t.Errorf("%d of %s: %v %+v", m, p, ok, got)
 			}
 			unread := m == 32 || m == 64 || m == 96 || m == 112 || m == 160
-			if got.ClockMoved() != (m == 128) || (got.Environment == nil) != unread {
-				t.Errorf("%d of %s: %+v", m, p, got)
-			}
+			must.That(t, got.ClockMoved() == (m == 128) && (got.Environment == nil) == unread, "%d of %s: %+v", m, p, got)
 		}
 		finals := data.Finals(p)
-		if len(finals) != 1 || len(finals[0]) < 6 || len(finals[0][0].Samples) < 10 {
-			t.Errorf("finals of %s: %+v", p, finals)
-		}
+		must.That(t, len(finals) == 1 && len(finals[0]) >= 6 && len(finals[0][0].Samples) >= 10,
+			"finals of %s: %+v", p, finals)
 		row, err := score.Compare(t.Context(), wide{}, data, p)
 		if err != nil || row.Phase != dataset.Final || row.Wrong != 1 || row.Failed != 4 || row.NotBuilt != 1 ||
 			row.Missing != 0 || row.Measured != 8 || !(row.Noise >= 0) ||
@@ -198,10 +185,7 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	// A problem for which nothing runs has no finals and no answer.
-	if _, err := score.Compare(t.Context(), wide{}, data, sizes[1]); diag.KindOf(err) != diag.Input ||
-		!strings.Contains(err.Error(), "(14 failed)") {
-		t.Errorf("%v", err)
-	}
+	must.Refuse(t, must.Err(score.Compare(t.Context(), wide{}, data, sizes[1])), "(14 failed)")
 	// Nothing is left to do.
 	before, again := len(*l), device()
 	again.Before = func(int) error { return errors.New("called") }
@@ -216,9 +200,7 @@ func TestResume(t *testing.T) {
 	count := 0
 	x := device()
 	x.Before = func(n int) error { count = max(count, n); return nil }
-	if err := run(t.Context(), t, x, whole); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(t.Context(), t, x, whole))
 	want := outcome(t, whole)
 	for stop := 1; stop < count; stop += 1 + stop/10 {
 		l := new(log)
@@ -249,9 +231,7 @@ func TestResume(t *testing.T) {
 		if cut := (stop * 7) % 900; cut < len(*l) {
 			*l = (*l)[:len(*l)-cut]
 		}
-		if err := run(t.Context(), t, device(), l); err != nil {
-			t.Fatalf("resumed after call %d: %v", stop, err)
-		}
+		must.Do(t, run(t.Context(), t, device(), l))
 		// Near-ties of the noisy sweep may send others into the finals.
 		if diff := cmp.Diff(comparable(want), comparable(outcome(t, l))); diff != "" {
 			t.Fatalf("stopped at call %d of %d: %s", stop, count, diff)
@@ -281,13 +261,9 @@ func TestBrokenExecutor(t *testing.T) {
 		return exectest.Fine
 	}
 	err := run(t.Context(), t, x, l)
-	if diag.KindOf(err) != diag.Plugin {
-		t.Fatal(err)
-	}
+	must.Need(t, diag.KindOf(err) == diag.Plugin, "%v", err)
 	data := l.read(t)
-	if data.Len() != 6 {
-		t.Errorf("%d measurements are kept", data.Len())
-	}
+	must.Equal(t, data.Len(), 6)
 	for i, c := range candidates(t, sizes[0])[:6] {
 		if m, ok := data.Find(sizes[0], c); !ok || (m.Status == dataset.OK) != (i < 3) {
 			t.Errorf("%+v", m)
@@ -306,15 +282,12 @@ func TestLostKernels(t *testing.T) {
 		}
 		return nil
 	}
-	if err := run(t.Context(), t, x, l); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run(t.Context(), t, x, l))
 	data := l.read(t)
 	for _, p := range sizes {
 		row, err := score.Compare(t.Context(), wide{}, data, p)
-		if err != nil || row.Measured != 14 || row.Failed != 0 || row.Phase != dataset.Final || row.Noise < 0 {
-			t.Errorf("%+v, %v", row, err)
-		}
+		must.That(t, err == nil && row.Measured == 14 && row.Failed == 0 && row.Phase == dataset.Final && row.Noise >= 0,
+			"%+v, %v", row, err)
 	}
 	x, l = device(), new(log)
 	x.Fate, x.LibraryFate = nil, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/exectest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // wordy is an executor with a text of its choice in all its answers.
@@ -50,9 +51,7 @@ func TestLongTexts(t *testing.T) {
 		l, p := new(log), gemm.New(64, 64, 64)
 		s := &measure.Sweep{Arch: wide{}, Ahead: 3, Data: l.read(t), Keep: l.keep, Host: text,
 			Executor: wordy{&exectest.Executor{Noise: 0.01}, text}}
-		if err := s.Run(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Run(t.Context(), p))
 		if data := l.read(t); len(data.Sweep(p)) != 14 || len(data.Finals(p)) != 1 {
 			t.Errorf("%d measurements and %d finals can be read", len(data.Sweep(p)), len(data.Finals(p)))
 		}
@@ -74,9 +73,7 @@ func TestParts(t *testing.T) {
 		var all []int
 		for i := range n {
 			part, load := measure.Shard{Index: i + 1, Of: n}.Part(costs), unit.Seconds(0)
-			if !slices.IsSorted(part) {
-				t.Fatal(part)
-			}
+			must.Need(t, slices.IsSorted(part), "%v", part)
 			for _, at := range part {
 				load += costs[at]
 			}
@@ -87,14 +84,10 @@ func TestParts(t *testing.T) {
 		}
 		slices.Sort(all)
 		for i, at := range all {
-			if i != at || len(all) != len(costs) {
-				t.Fatalf("%v of %d pieces", all, len(costs))
-			}
+			must.Need(t, i == at && len(all) == len(costs), "%v of %d pieces", all, len(costs))
 		}
 	}
-	if got := (measure.Shard{}).Part(make([]unit.Seconds, 3)); !slices.Equal(got, []int{0, 1, 2}) {
-		t.Error(got)
-	}
+	must.Alike(t, (measure.Shard{}).Part(make([]unit.Seconds, 3)), []int{0, 1, 2})
 	if s := (measure.Shard{Index: 2, Of: 4}); s.String() != "2/4" {
 		t.Error(s)
 	}

@@ -1,13 +1,13 @@
 package model_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // A quantity has the value of the highest rung that the model stands on, for the model's generation.
@@ -27,9 +27,7 @@ func TestQuantityOnARung(t *testing.T) {
 			t.Errorf("%s on %s: %v, want %v", test.generation, test.rung, got.Value, test.want)
 		}
 	}
-	if got := q.On(arch.RungSpec, "new").Source; got != "chosen" {
-		t.Errorf("the source is %q", got)
-	}
+	must.Equal(t, q.On(arch.RungSpec, "new").Source, "chosen")
 }
 
 // The schema has formulas on one line, with their conditions, and says which terms are inputs.
@@ -84,17 +82,12 @@ func open() *model.Model {
 func TestModel(t *testing.T) {
 	m, p := open(), gemm.New(64, 64, 64)
 	list, err := m.Candidates(t.Context(), p, arch.Space{})
-	if err != nil || len(list.Configs) != 1 || len(list.Rejected) != 1 || list.Rejected[0].Detail != "64 rows" {
-		t.Fatalf("%+v, %v", list, err)
-	}
+	must.Need(t, err == nil && len(list.Configs) == 1 && len(list.Rejected) == 1 && list.Rejected[0].Detail == "64 rows",
+		"%+v, %v", list, err)
 	both := []gemm.Config{list.Rejected[0].Config, list.Configs[0]}
 	estimates, rows := make([]arch.Estimate, 2), make([]float64, 2)
-	if err := m.Estimate(t.Context(), estimates, p, both); err != nil {
-		t.Fatal(err)
-	}
-	if estimates[0].Reject != arch.ReasonRegisters || estimates[1].Cycles != 32*16 {
-		t.Errorf("%+v", estimates)
-	}
+	must.Do(t, m.Estimate(t.Context(), estimates, p, both))
+	must.That(t, estimates[0].Reject == arch.ReasonRegisters && estimates[1].Cycles == 32*16, "%+v", estimates)
 	if err := m.Terms(t.Context(), rows, p, both); err != nil || rows[0] != 64*16 || rows[1] != 32*16 {
 		t.Errorf("%v, %v", rows, err)
 	}
@@ -120,12 +113,8 @@ func TestModelRefuses(t *testing.T) {
 		terms := m.Terms(t.Context(), make([]float64, 1), test.p, []gemm.Config{test.c})
 		_, mapping := m.Mapping(t.Context(), test.p, test.c)
 		for _, err := range []error{estimate, terms, mapping} {
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%s %s: %v, want %q", test.p, test.c, err, test.want)
-			}
+			must.Fail(t, err, test.want)
 		}
 	}
-	if err := m.Estimate(t.Context(), nil, good, []gemm.Config{c}); err == nil {
-		t.Error("there is no room for the estimate, and no error")
-	}
+	must.Fail(t, m.Estimate(t.Context(), nil, good, []gemm.Config{c}), "room for 0 results")
 }

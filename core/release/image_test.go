@@ -27,15 +27,13 @@ func TestImageCopiesWhatItIsGiven(t *testing.T) {
 		} `yaml:"dockers_v2"`
 	}
 	must.Do(t, yaml.Unmarshal(read(t, ".goreleaser.yaml"), &config))
-	if len(config.Builds) != 1 || len(config.Dockers) != 1 {
-		t.Fatalf("%d programs and %d images, want one of each", len(config.Builds), len(config.Dockers))
-	}
+	must.Need(t, len(config.Builds) == 1 && len(config.Dockers) == 1,
+		"%d programs and %d images, want one of each", len(config.Builds), len(config.Dockers))
 	build, image := config.Builds[0], config.Dockers[0]
 	for _, platform := range image.Platforms {
 		goos, goarch, _ := strings.Cut(platform, "/")
-		if !slices.Contains(build.Goos, goos) || !slices.Contains(build.Goarch, goarch) {
-			t.Errorf("the image is for %s, for which nothing is built", platform)
-		}
+		must.That(t, slices.Contains(build.Goos, goos) && slices.Contains(build.Goarch, goarch),
+			"the image is for %s, for which nothing is built", platform)
 	}
 	for _, file := range image.Extra {
 		read(t, file)
@@ -49,9 +47,7 @@ func TestImageCopiesWhatItIsGiven(t *testing.T) {
 	}
 	slices.Sort(given)
 	slices.Sort(copied)
-	if !slices.Equal(copied, given) {
-		t.Errorf("%s copies %v, and is given %v", image.Dockerfile, copied, given)
-	}
+	must.Alike(t, copied, given, image.Dockerfile)
 }
 
 func read(t *testing.T, name string) []byte {

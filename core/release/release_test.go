@@ -39,9 +39,8 @@ func TestChangelogHasTheRelease(t *testing.T) {
 }
 
 func TestVersionIsSemantic(t *testing.T) {
-	if !regexp.MustCompile(`^\d+\.\d+\.\d+(-dev)?$`).MatchString(Version) {
-		t.Errorf("version %s is neither X.Y.Z nor X.Y.Z-dev", Version)
-	}
+	must.That(t, regexp.MustCompile(`^\d+\.\d+\.\d+(-dev)?$`).MatchString(Version),
+		"version %s is neither X.Y.Z nor X.Y.Z-dev", Version)
 }
 
 func TestBuildNamesTheCommit(t *testing.T) {
@@ -53,9 +52,7 @@ func TestBuildNamesTheCommit(t *testing.T) {
 		Version + "+58da08666a.modified": {revision, setting("vcs.modified", "true")},
 		Version + "+58":                  {setting("vcs.revision", "58")},
 	} {
-		if got := BuildOf(&debug.BuildInfo{Settings: settings}).String(); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
+		must.Equal(t, BuildOf(&debug.BuildInfo{Settings: settings}).String(), want)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 )
@@ -74,9 +75,6 @@ func (d *Device) Ceiling(l Level) *Ceiling {
 	return &d.Ceilings[i]
 }
 
-// Peak is the highest roof of operations, 0 if none is known.
-func (d *Device) Peak() float64 { return d.roof(Compute) }
-
 // Ridge is the FLOP per byte from which on a memory no longer limits a kernel: the data sheet's peak ÷ the limit of its
 // bandwidth, or ÷ what was reached where no limit is known. It is 0 for a rate of operations, and if no peak is known.
 func (d *Device) Ridge(c *Ceiling) float64 {
@@ -88,16 +86,6 @@ func (d *Device) Ridge(c *Ceiling) float64 {
 		return 0
 	}
 	return d.DataSheet / bandwidth
-}
-
-// Bandwidth is the roof of a memory, 0 if none is known.
-func (d *Device) Bandwidth(l Level) float64 { return d.roof(l) }
-
-func (d *Device) roof(l Level) float64 {
-	if c := d.Ceiling(l); c != nil {
-		return c.Roof()
-	}
-	return 0
 }
 
 // compute are the rates of the matrix instructions of a type, and of FMA.
@@ -180,49 +168,50 @@ func memory(d *arch.Description, levels []arch.Level) (list []Ceiling) {
 	return append(list, l2, dram)
 }
 
-// Kernel is a kernel under the roofs of a device.
+// Kernel is a kernel under the roofs of a device. Its rate is of the operations of the problem, without padding. Levels
+// are those of which the bytes are known, near to far.
 type Kernel struct {
-	// Flops are the operations of the problem, without padding. Seconds is the time, Rate the quotient.
-	Flops, Seconds, Rate float64
-	// Points are the levels where bytes are known, near to far.
-	Points []Point
-	// Attainable is the lowest roof at the kernel's intensities, and Bound its level.
-	Attainable float64
-	Bound      Level
+	// its time, and its rate
+	Seconds float64 `json:"seconds" unit:"s"`
+	Rate    float64 `json:"flop_per_second" unit:"FLOP/s"`
+	// the rate that the lowest roof allows, and the share reached
+	Attainable float64 `json:"attainable_flop_per_second"`
+	Share      float64 `json:"of_attainable" unit:"fraction"`
+	// the level of the lowest roof
+	Bound Level `json:"bound" enum:"compute,shared memory,requested,L2,MALL,DRAM"`
+	// the number of the instructions that it exceeds, so that one of both is wrong
+	Above Above `json:"above,omitempty" enum:"limit,reached"`
+	// the kernel at each memory
+	Levels []Point `json:"levels"`
 }
 
-// Share is the rate ÷ the attainable one.
-func (k *Kernel) Share() float64 { return k.Rate / k.Attainable }
-
-// Point is a kernel at one level of memory.
+// Point is a kernel at one memory. Bytes that the model did not count are those of whole tiles, or the compulsory ones.
 type Point struct {
-	Level Level
-	// Bytes pass the level. Intensity is operations by byte, Bandwidth bytes by second.
-	Bytes, Intensity, Bandwidth float64
-	// Counted says that a term of the model has the bytes. Otherwise they are those of whole tiles, or the compulsory
-	// ones.
-	Counted bool
-	// Share is the bandwidth ÷ the roof of the level, 0 if none is known.
-	Share float64
-	// Above says what the bandwidth is above, if anything.
-	Above Above
+	// the memory
+	Level Level `json:"level" enum:"compute,shared memory,requested,L2,MALL,DRAM"`
+	// the bytes that pass it
+	Bytes float64 `json:"bytes"`
+	// whether the model counted the bytes
+	Counted bool `json:"counted_by_model"`
+	// operations by byte, and bytes by second
+	Intensity float64 `json:"flop_per_byte"`
+	Bandwidth float64 `json:"bytes_per_second"`
+	// the bandwidth ÷ its roof
+	Share digits.Number `json:"of_roof"`
+	// the number that the bandwidth exceeds, so that one of both is wrong
+	Above Above `json:"above,omitempty" enum:"limit,reached"`
 }
 
 // Above is what a rate is above.
-type Above uint8
+type Above string
 
 // A rate above what a microbenchmark reached says that the microbenchmark is not the fastest kernel, or that the bytes
 // are counted too high. One above a limit cannot be right.
 const (
-	Nothing Above = iota
-	AboveReached
-	AboveLimit
+	Nothing      Above = ""
+	AboveReached Above = "reached"
+	AboveLimit   Above = "limit"
 )
-
-var aboveNames = [...]string{"", "reached", "limit"}
-
-// String returns the word in tables and JSON, empty for Nothing.
-func (a Above) String() string { return aboveNames[a] }
 
 // rounding is how far a rate may be above a limit and count as at it.
 const rounding = 1e-9
@@ -231,33 +220,27 @@ const rounding = 1e-9
 // are counted by whole tiles. Of a kernel without a configuration, such as a library's, only the compulsory bytes are
 // known.
 func (d *Device) Place(m *arch.Description, p gemm.Problem, c gemm.Config, terms []float64, seconds float64) Kernel {
-	k := Kernel{Flops: p.Flops(), Seconds: seconds, Rate: p.Flops() / seconds, Attainable: math.Inf(1)}
-	if peak := d.Peak(); peak > 0 {
-		k.Attainable = peak
+	flops := p.Flops()
+	k := Kernel{Seconds: seconds, Rate: flops / seconds, Attainable: math.Inf(1)}
+	if c := d.Ceiling(Compute); c != nil {
+		k.Attainable, k.Above = c.Roof(), above(c, k.Rate)
 	}
 	for _, b := range bytesOf(m, p, c, terms) {
 		if b.Bytes <= 0 {
 			continue
 		}
-		b.Intensity, b.Bandwidth = k.Flops/b.Bytes, b.Bytes/seconds
+		b.Intensity, b.Bandwidth, b.Share = flops/b.Bytes, b.Bytes/seconds, digits.Number(math.NaN())
 		if ceiling := d.Ceiling(b.Level); ceiling != nil {
 			roof := ceiling.Roof()
-			b.Share, b.Above = b.Bandwidth/roof, above(ceiling, b.Bandwidth)
+			b.Share, b.Above = digits.Number(b.Bandwidth/roof), above(ceiling, b.Bandwidth)
 			if attainable := roof * b.Intensity; attainable < k.Attainable {
 				k.Attainable, k.Bound = attainable, b.Level
 			}
 		}
-		k.Points = append(k.Points, b)
+		k.Levels = append(k.Levels, b)
 	}
+	k.Share = k.Rate / k.Attainable
 	return k
-}
-
-// Compute says what the rate of a kernel is above.
-func (d *Device) Compute(k *Kernel) Above {
-	if c := d.Ceiling(Compute); c != nil {
-		return above(c, k.Rate)
-	}
-	return Nothing
 }
 
 func above(c *Ceiling, rate float64) Above {

@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/roofline"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // gpu is a made-up device with 100 units at 1 GHz.
@@ -60,17 +61,11 @@ func TestCeilings(t *testing.T) {
 	check := func() {
 		t.Helper()
 		d := roofline.New(g, gemm.FP16)
-		if len(d.Ceilings) != len(want) {
-			t.Fatalf("%+v", d.Ceilings)
-		}
+		must.Need(t, len(d.Ceilings) == len(want), "%+v", d.Ceilings)
 		for i, c := range d.Ceilings {
-			if c.Source == "" {
-				t.Errorf("%s has no source", c.Name)
-			}
+			must.That(t, c.Source != "", "%s has no source", c.Name)
 			c.Source = ""
-			if c != want[i] {
-				t.Errorf("%+v, want %+v", c, want[i])
-			}
+			must.Equal(t, c, want[i])
 		}
 	}
 	g.d.Widen("scratch", arch.AtShared, "scratch_width")
@@ -89,7 +84,8 @@ func TestCeilings(t *testing.T) {
 		{Name: "HBM", Level: roofline.DRAM, Limit: 2e12, Reached: 1.9e12},
 	}
 	check()
-	if fp32 := roofline.New(g, gemm.FP32); fp32.Ceilings[0].Name != "fp32 FMA" || fp32.Peak() != 20e12 {
+	if fp32 := roofline.New(g, gemm.FP32); fp32.Ceilings[0].Name != "fp32 FMA" ||
+		fp32.Ceiling(roofline.Compute).Roof() != 20e12 {
 		t.Errorf("%+v", fp32.Ceilings)
 	}
 }
@@ -101,33 +97,27 @@ func TestPlace(t *testing.T) {
 	const requested, l2, dram, shared = 400e6, 300e6, 8e6, 500e6
 	row := []float64{requested, l2, dram, shared}
 	k := d.Place(&g.d, p, c, row, 100e-6)
-	if k.Rate != 20e12 || k.Bound != roofline.L2 || math.Abs(k.Attainable-2e9/l2*5e12) > 1 || k.Share() > 1 {
-		t.Errorf("%+v", k)
-	}
+	must.That(t, k.Rate == 20e12 && k.Bound == roofline.L2 && math.Abs(k.Attainable-2e9/l2*5e12) <= 1 && k.Share <= 1,
+		"%+v", k)
 	var levels []roofline.Level
-	for _, point := range k.Points {
+	for _, point := range k.Levels {
 		levels = append(levels, point.Level)
-		if point.Above != roofline.Nothing || !point.Counted || point.Intensity != 2e9/point.Bytes {
-			t.Errorf("%+v", point)
-		}
+		must.That(t, point.Above == roofline.Nothing && point.Counted && point.Intensity == 2e9/point.Bytes, "%+v", point)
 	}
-	if len(levels) != 4 || levels[0] != roofline.Shared || levels[3] != roofline.DRAM {
-		t.Error(levels)
-	}
+	must.That(t, len(levels) == 4 && levels[0] == roofline.Shared && levels[3] == roofline.DRAM, "%v", levels)
 	// Faster than a limit of the hardware, and than a microbenchmark.
 	fast := d.Place(&g.d, p, c, row, 3.9e-6)
-	if d.Compute(&fast) != roofline.AboveLimit || fast.Points[3].Above != roofline.AboveLimit ||
-		fast.Points[2].Above != roofline.AboveReached {
+	if fast.Above != roofline.AboveLimit || fast.Levels[3].Above != roofline.AboveLimit ||
+		fast.Levels[2].Above != roofline.AboveReached {
 		t.Errorf("%+v", fast)
 	}
 	// Without terms, bytes are those of whole tiles; without a configuration, the least.
 	tiles := d.Place(&g.d, p, c, nil, 100e-6)
-	if tiles.Points[0].Level != roofline.Requested || tiles.Points[0].Bytes != 100*200*1000*2+2e6 ||
-		tiles.Points[0].Counted {
-		t.Errorf("%+v", tiles.Points)
+	if tiles.Levels[0].Level != roofline.Requested || tiles.Levels[0].Bytes != 100*200*1000*2+2e6 ||
+		tiles.Levels[0].Counted {
+		t.Errorf("%+v", tiles.Levels)
 	}
 	library := d.Place(&g.d, p, gemm.Config{}, nil, 100e-6)
-	if len(library.Points) != 1 || library.Points[0].Bytes != 6e6 || roofline.Compulsory(p) != 6e6 {
-		t.Errorf("%+v", library.Points)
-	}
+	must.That(t, len(library.Levels) == 1 && library.Levels[0].Bytes == 6e6 && roofline.Compulsory(p) == 6e6,
+		"%+v", library.Levels)
 }

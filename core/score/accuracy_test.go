@@ -7,6 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-12 }
@@ -31,9 +32,7 @@ func TestAccuracyOf(t *testing.T) {
 // A problem with three times has three pairs and the weight of a problem with two.
 func TestCeilingOf(t *testing.T) {
 	c := CeilingOf([][]unit.Seconds{{1, 1.1, 1.3}, {2, 2.1}, {5}, nil})
-	if c.Count != 2 || !near(float64(c.Share), (2.0/3+1)/2) {
-		t.Errorf("%+v", c)
-	}
+	must.That(t, c.Count == 2 && near(float64(c.Share), (2.0/3+1)/2), "%+v", c)
 	if c := CeilingOf([][]unit.Seconds{{1}}); c.Count != 0 || c.Share == c.Share {
 		t.Errorf("of one stack %+v", c)
 	}
@@ -47,9 +46,8 @@ func TestComparabilityOf(t *testing.T) {
 		{Predicted: 1, Measured: 2},       // a tie names no winner
 		{Predicted: 2.3, Measured: 2},     // within, and the right winner
 	})
-	if c.Count != 5 || !near(float64(c.Within), 0.4) || c.Decided != 4 || !near(float64(c.Winner), 0.5) {
-		t.Errorf("%+v", c)
-	}
+	must.That(t, c.Count == 5 && near(float64(c.Within), 0.4) && c.Decided == 4 && near(float64(c.Winner), 0.5),
+		"%+v", c)
 	if c := ComparabilityOf(nil); c.Count != 0 || c.Within == c.Within {
 		t.Errorf("of nothing %+v", c)
 	}
@@ -64,9 +62,7 @@ func TestLayerOf(t *testing.T) {
 		{16, 512, 4096, LayerLargeK}, {16, 4096, 4096, LayerDecode}, {17, 4096, 4096, LayerSmall},
 		{256, 4096, 4096, LayerSmall}, {257, 4096, 4096, LayerPrefill},
 	} {
-		if got := LayerOf(gemm.New(c.m, c.n, c.k)); got != c.want {
-			t.Errorf("%dx%dx%d is %s, want %s", c.m, c.n, c.k, got, c.want)
-		}
+		must.Equal(t, LayerOf(gemm.New(c.m, c.n, c.k)), c.want, c.m, c.n, c.k)
 	}
 	// 1 MiB is a limit of bytes.
 	p := gemm.New(1024, 512, 256)
@@ -90,15 +86,11 @@ func TestFastest(t *testing.T) {
 	}
 	problems[1].M = 13
 	got, bad, err := Fastest(t.Context(), m, "f", problems)
-	if err != nil || len(got) != len(problems) {
-		t.Fatalf("%d predictions, %v", len(got), err)
-	}
+	must.Need(t, err == nil && len(got) == len(problems), "%d predictions, %v", len(got), err)
 	for i := range got {
 		p := &got[i]
 		if i == 1 {
-			if bad[i] == nil || p.Predicted != 0 {
-				t.Errorf("a refused problem has %v, %v", p.Predicted, bad[i])
-			}
+			must.That(t, bad[i] != nil && p.Predicted == 0, "a refused problem has %v, %v", p.Predicted, bad[i])
 		} else if bad[i] != nil || !near(float64(p.Predicted), 200e-6) || p.Config.BlockM != 32 || p.Bound != arch.BoundL2 {
 			t.Fatalf("prediction %d is %+v", i, p)
 		}
@@ -115,9 +107,8 @@ func TestCalibrateRows(t *testing.T) {
 			Measured: unit.Seconds(1e-3 * off)})
 	}
 	u := CalibrateRows("f", "elsewhere", rows, GroupRanges([]Group{{Rows: rows}}, 0))
-	if u.Checked.Times != 200 || u.Checked.Sizes != 200 || u.Checked.DataSet != "elsewhere" || u.Sigma != 0 {
-		t.Fatalf("%+v", u)
-	}
+	must.Need(t, u.Checked.Times == 200 && u.Checked.Sizes == 200 && u.Checked.DataSet == "elsewhere" && u.Sigma == 0,
+		"%+v", u)
 	held := 0
 	for i := range rows {
 		low, high, ok := u.Interval(arch.BoundDRAM, rows[i].Predicted)
@@ -125,9 +116,8 @@ func TestCalibrateRows(t *testing.T) {
 			held++
 		}
 	}
-	if held < 175 || held > 190 || u.MedianError < 0.15 || u.MedianError > 0.3 {
-		t.Errorf("the intervals hold %d of 200, and the median error is %.3f", held, u.MedianError)
-	}
+	must.That(t, held >= 175 && held <= 190 && u.MedianError >= 0.15 && u.MedianError <= 0.3,
+		"the intervals hold %d of 200, and the median error is %.3f", held, u.MedianError)
 	// Few times say how far they are off, and give no intervals.
 	few := rows[:minGroupTimes-1]
 	if u := CalibrateRows("f", "elsewhere", few, GroupRanges([]Group{{Rows: few}}, 0.1)); u.Ranges != nil ||
@@ -154,12 +144,8 @@ func TestOdds(t *testing.T) {
 		{of(0.9, 1, 4), of(0.5, 1.1, 1.2), 0.5518}, // the middles of the intervals are the other way round
 	} {
 		got := Odds(c.first, c.second)
-		if math.Abs(got-c.want) > 2e-3 {
-			t.Errorf("%+v: %.6f", c, got)
-		}
-		if got != math.Round(got*1e6)/1e6 {
-			t.Errorf("%+v: %v has more than six decimals", c, got)
-		}
+		must.That(t, math.Abs(got-c.want) <= 2e-3, "%+v: %.6f", c, got)
+		must.Equal(t, got, math.Round(got*1e6)/1e6, c)
 		if other := Odds(c.second, c.first); math.Abs(got+other-1) > 1e-12 {
 			t.Errorf("%+v: %v and %v", c, got, other)
 		}
@@ -185,8 +171,7 @@ func TestOddsOfOneModel(t *testing.T) {
 	} {
 		got := OddsOfOneModel(1e-3, c.ratio*1e-3, c.u, arch.BoundDRAM)
 		back := OddsOfOneModel(c.ratio*1e-3, 1e-3, c.u, arch.BoundDRAM)
-		if math.Abs(got-c.want) > 1e-3 || math.Abs(got+back-1) > 1e-12 {
-			t.Errorf("ratio %v: %v and %v, want %v", c.ratio, got, back, c.want)
-		}
+		must.That(t, math.Abs(got-c.want) <= 1e-3 && math.Abs(got+back-1) <= 1e-12,
+			"ratio %v: %v and %v, want %v", c.ratio, got, back, c.want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // world makes up sizes whose errors have a common and an individual part, and depend on the bound and on the time.
@@ -73,13 +74,11 @@ func TestCoverageOnNewSizes(t *testing.T) {
 			}
 		}
 		share := float64(held) / float64(of)
-		if of != sets*60*30 || share < 0.87 || share > 0.94 {
-			t.Errorf("%s: the coverage on new sizes is %.3f", name, share)
-		}
+		must.That(t, of == sets*60*30 && share >= 0.87 && share <= 0.94,
+			"%s: the coverage on new sizes is %.3f", name, share)
 		// And leaving one out predicts it.
-		if math.Abs(predicted-share) > 0.03 {
-			t.Errorf("%s: leaving one out promises %.3f, new sizes show %.3f", name, predicted, share)
-		}
+		must.That(t, math.Abs(predicted-share) <= 0.03,
+			"%s: leaving one out promises %.3f, new sizes show %.3f", name, predicted, share)
 	}
 }
 
@@ -89,9 +88,7 @@ func TestRangesFollowTheKind(t *testing.T) {
 	u := arch.Uncertainty{Ranges: ErrorRanges(w.sizes(rand.New(rand.NewPCG(3, 4)), 60))}
 	width := func(b arch.Bound, predicted unit.Seconds) float64 {
 		low, high, ok := u.Interval(b, predicted)
-		if !ok {
-			t.Fatalf("no interval for %s at %s", b, predicted)
-		}
+		must.Need(t, ok, "no interval for %s at %s", b, predicted)
 		return math.Log(float64(high / low))
 	}
 	if l2, compute := width(arch.BoundL2, 100e-6), width(arch.BoundCompute, 100e-6); l2 < 2*compute {
@@ -177,9 +174,8 @@ func TestPlanSigma(t *testing.T) {
 			t.Errorf("%s: the regret after measuring %.1f candidates of other sizes is %v", tc.name,
 				s.CandidatesMeasured, left)
 		}
-		if math.Abs(s.ExpectedRegret/s.Regret-1) > 0.15 {
-			t.Errorf("%s: expected regret %v, measured %v", tc.name, s.ExpectedRegret, s.Regret)
-		}
+		must.That(t, math.Abs(s.ExpectedRegret/s.Regret-1) <= 0.15,
+			"%s: expected regret %v, measured %v", tc.name, s.ExpectedRegret, s.Regret)
 	}
 }
 
@@ -204,9 +200,7 @@ func TestFolds(t *testing.T) {
 		for _, n := range counts {
 			least, most = min(least, n), max(most, n)
 		}
-		if most-least > 1 {
-			t.Errorf("%s is spread over the folds as %v", c, *counts)
-		}
+		must.That(t, most-least <= 1, "%s is spread over the folds as %v", c, *counts)
 	}
 	// The order of the problems does not matter.
 	of := map[gemm.Problem]int{}
@@ -217,9 +211,7 @@ func TestFolds(t *testing.T) {
 		problems[i], problems[j] = problems[j], problems[i]
 	})
 	for i, f := range Folds(problems, 5) {
-		if of[problems[i]] != f {
-			t.Errorf("%s moved from fold %d to %d", problems[i], of[problems[i]], f)
-		}
+		must.Equal(t, of[problems[i]], f, problems[i])
 	}
 }
 
@@ -247,9 +239,8 @@ func simulated(random *rand.Rand, parts, groups int) (all []Group) {
 func TestWidenedRangesHoldForNewGroups(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 11))
 	f := LeaveGroupsOut(simulated(random, 80, 2))
-	if len(f.Left) != 160 || f.Held < 0.85 || f.Held > 0.95 || f.Width <= 1 {
-		t.Fatalf("%d left out, %.3f held, width %.2f", len(f.Left), f.Held, f.Width)
-	}
+	must.Need(t, len(f.Left) == 160 && f.Held >= 0.85 && f.Held <= 0.95 && f.Width > 1,
+		"%d left out, %.3f held, width %.2f", len(f.Left), f.Held, f.Width)
 	share := func(widening float64) float64 {
 		held, of := 0, 0
 		for range 40 {

@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // What was scored is what was checked: neither more, nor less.
@@ -61,9 +62,7 @@ func TestWidening(t *testing.T) {
 	// One class takes twice its predicted time: the others reach up to 1.08.
 	biased := append(made(Square, 30, 1), made(Decode, 15, 2)...)
 	w := widening(biased)
-	if w < 1.8 || w > 2.1 {
-		t.Errorf("a class that takes twice its predicted time widens by %v", w)
-	}
+	must.That(t, w >= 1.8 && w <= 2.1, "a class that takes twice its predicted time widens by %v", w)
 	u := arch.Uncertainty{Ranges: ErrorRanges(made(Square, 30, 1)), Widening: w}
 	held, of := 0, 0
 	for _, row := range made(Decode, 40, 2) {
@@ -74,9 +73,7 @@ func TestWidening(t *testing.T) {
 		t.Errorf("the widened range holds %.2f of the class", share)
 	}
 	// With one class there is nothing to leave out.
-	if w := widening(made(Square, 40, 1)); w != 0 {
-		t.Errorf("a single class widens by %v", w)
-	}
+	must.Equal(t, widening(made(Square, 40, 1)), 0)
 }
 
 // With few measured picks, nothing is known of what they lose.

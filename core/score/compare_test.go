@@ -3,16 +3,15 @@ package score
 import (
 	"context"
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // cycles is a model that predicts a cycle per element of block_m, at 1 Hz.
@@ -56,19 +55,14 @@ func sweep(t *testing.T, group int, p gemm.Problem, times map[int]unit.Seconds) 
 
 func add(t *testing.T, data *dataset.Dataset, m dataset.Measurement) {
 	t.Helper()
-	if err := data.Add(m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, data.Add(m))
 }
 
 func TestCompare(t *testing.T) {
 	// The model ranks 16, 32, 64, 128, 256. 16 has no record; 32 is picked and is third of four.
 	ctx, p := context.Background(), gemm.New(64, 64, 64)
 	times := map[int]unit.Seconds{32: 5, 64: 3, 128: 3, 256: 8, 0: 2.5}
-	row, err := Compare(ctx, cycles{}, sweep(t, 3, p, times), p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	row := must.Get(Compare(ctx, cycles{}, sweep(t, 3, p, times), p))(t)
 	if row.Candidates != 5 || row.Measured != 4 || row.PassedOver != 1 || row.Missing != 1 || row.PickRank != 3 ||
 		row.BestRank != 2 || row.Pick.Predicted != 32 {
 		t.Errorf("%+v", row)
@@ -93,10 +87,7 @@ func TestCompare(t *testing.T) {
 		t.Errorf("at another group: %+v, %v", row, err)
 	}
 	other.GroupM = 3
-	if _, err := Compare(ctx, cycles{}, other, p); diag.KindOf(err) != diag.Input ||
-		!strings.Contains(err.Error(), "(5 not recorded)") {
-		t.Errorf("nothing measurable: %v", err)
-	}
+	must.Refuse(t, must.Err(Compare(ctx, cycles{}, other, p)), "(5 not recorded)")
 }
 
 // The finals decide what they measured, and nothing else.
@@ -121,10 +112,7 @@ func TestFinals(t *testing.T) {
 	}
 	check := func(phase dataset.Phase, pick, best, library unit.Seconds, noise float64, failed int) {
 		t.Helper()
-		row, err := Compare(ctx, cycles{}, data, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		row := must.Get(Compare(ctx, cycles{}, data, p))(t)
 		if row.Phase != phase || row.Pick.Measured != pick || row.Best.Measured != best || row.Libraries[0] != library ||
 			math.Abs(row.Noise-noise) > 1e-12 && !math.IsNaN(noise) {
 			t.Errorf("%+v", row)

@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // model predicts the cycles of a function, at a clock of 1 MHz.
@@ -85,9 +86,7 @@ func recorded(t *testing.T) (*dataset.Dataset, gemm.Problem) {
 func evaluate1(t *testing.T, m *model, r *Subset, p gemm.Problem) Evaluation {
 	t.Helper()
 	rows, bad, err := Evaluate(t.Context(), m, r, []gemm.Problem{p})
-	if err != nil || bad[0] != nil {
-		t.Fatal(err, bad)
-	}
+	must.Need(t, err == nil && bad[0] == nil, "%v %v", err, bad)
 	return rows[0]
 }
 
@@ -103,9 +102,7 @@ func TestSplitsVary(t *testing.T) {
 		t.Errorf("split %d, pick %v, best %v", r.Split, row.Pick, row.Best)
 	}
 	split, err := SplitChoice(t.Context(), m, r, r.Problems)
-	if err != nil || split.Chosen.Count != 1 || split.Chosen.Worst != 1 {
-		t.Errorf("split %+v, %v", split, err)
-	}
+	must.That(t, err == nil && split.Chosen.Count == 1 && split.Chosen.Worst == 1, "split %+v, %v", split, err)
 }
 
 func isMicro(t unit.Seconds, us float64) bool { return math.Abs(float64(t)*1e6-us) < 1e-9 }
@@ -113,9 +110,8 @@ func isMicro(t unit.Seconds, us float64) bool { return math.Abs(float64(t)*1e6-u
 func TestEvaluate(t *testing.T) {
 	d, p := recorded(t)
 	r := SubsetOf(d)
-	if r.Group != 8 || r.Split != 1 || len(r.Problems) != 1 || r.Problems[0] != p || len(r.Partial) != 1 {
-		t.Fatalf("group %d, split %d, problems %v, partial %v", r.Group, r.Split, r.Problems, r.Partial)
-	}
+	must.Need(t, r.Group == 8 && r.Split == 1 && len(r.Problems) == 1 && r.Problems[0] == p && len(r.Partial) == 1,
+		"group %d, split %d, problems %v, partial %v", r.Group, r.Split, r.Problems, r.Partial)
 	// The model predicts that small blocks are fast, rejects 64, and would choose another group and split.
 	m := &model{group: 3, cycles: func(c gemm.Config) float64 {
 		if c.BlockM == 64 {
@@ -145,15 +141,12 @@ func TestEvaluate(t *testing.T) {
 		t.Errorf("tau %v, want %v", row.Tau, want)
 	}
 	// |16/40 − 1|, |32/20 − 1|, |48/10 − 1|
-	if math.Abs(row.Error-0.6) > 1e-12 {
-		t.Errorf("error %v", row.Error)
-	}
+	must.That(t, math.Abs(row.Error-0.6) <= 1e-12, "error %v", row.Error)
 
 	group, err := GroupChoice(t.Context(), m, r, r.Problems)
 	// The group 3 is nearest to 2.
-	if err != nil || group.Chosen.Count != 1 || group.Chosen.Worst != 1 || group.Constant.Worst != 0.8 {
-		t.Errorf("group %+v, %v", group, err)
-	}
+	must.That(t, err == nil && group.Chosen.Count == 1 && group.Chosen.Worst == 1 && group.Constant.Worst == 0.8,
+		"group %+v, %v", group, err)
 }
 
 // The efficiency of a pick that was never tried is unknown and left out of the mean. A failed pick has efficiency 0.
@@ -184,13 +177,9 @@ func TestUnmeasuredPick(t *testing.T) {
 	d.Untried = nil
 	add(t, d, dataset.Measurement{Problem: p, Config: config(1, 8, 1), Phase: dataset.Sweep, Status: dataset.NotBuilt})
 	failed := evaluate1(t, m, SubsetOf(d), p)
-	if failed.Efficiency() != 0 || !failed.Failed {
-		t.Errorf("%+v", failed)
-	}
+	must.That(t, failed.Efficiency() == 0 && failed.Failed, "%+v", failed)
 	s := SummariseEvaluations([]Evaluation{row, failed, failed}, nil)
-	if s.Unmeasured != 3 || s.Failed != 2 || s.Efficiency.Count != 2 || s.Efficiency.Worst != 0 {
-		t.Errorf("%+v", s)
-	}
+	must.That(t, s.Unmeasured == 3 && s.Failed == 2 && s.Efficiency.Count == 2 && s.Efficiency.Worst == 0, "%+v", s)
 }
 
 func TestCoveredIntervals(t *testing.T) {
@@ -247,8 +236,6 @@ func TestClasses(t *testing.T) {
 		{513, 4096, 4096, Square}, {1024, 1024, 65536, LargeK}, {512, 512, 4095, Square}, {512, 512, 4096, LargeK},
 		{8192, 8192, 8192, Square}, {8192, 28672, 8192, Square}, {1 << 40, 65, 1, Skinny},
 	} {
-		if got := ClassOf(gemm.New(tc.m, tc.n, tc.k)); got != tc.want {
-			t.Errorf("%dx%dx%d is %s, want %s", tc.m, tc.n, tc.k, got, tc.want)
-		}
+		must.Equal(t, ClassOf(gemm.New(tc.m, tc.n, tc.k)), tc.want, tc.m, tc.n, tc.k)
 	}
 }

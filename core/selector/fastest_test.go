@@ -6,6 +6,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // fastest is mapped, and finds the fastest by itself: the estimates of the others are too low. It counts its calls.
@@ -40,15 +41,9 @@ func TestFastest(t *testing.T) {
 	}{{1, 0, 1}, {3, 0, 1}, {0, 0, 0}, {3, 0.05, 0}} {
 		a := &fastest{window: test.window}
 		var got, want Result
-		if err := New(a, arch.Space{}).Rank(t.Context(), gemm.New(64, 64, 64), test.top, &got); err != nil {
-			t.Fatal(err)
-		}
-		if err := New(&a.mapped, arch.Space{}).Rank(t.Context(), gemm.New(64, 64, 64), test.top, &want); err != nil {
-			t.Fatal(err)
-		}
-		if a.asked != test.asked {
-			t.Errorf("top %d, window %v: asked %d times, want %d", test.top, test.window, a.asked, test.asked)
-		}
+		must.Do(t, New(a, arch.Space{}).Rank(t.Context(), gemm.New(64, 64, 64), test.top, &got))
+		must.Do(t, New(&a.mapped, arch.Space{}).Rank(t.Context(), gemm.New(64, 64, 64), test.top, &want))
+		must.Equal(t, a.asked, test.asked, test.top, test.window)
 		for i, e := range got.Entries {
 			if e != want.Entries[i] && test.window == 0 {
 				t.Errorf("top %d: entry %d is %+v, want %+v", test.top, i, e, want.Entries[i])

@@ -7,6 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // mapped is an architecture with ten candidates. The last is the fastest. It counts the calls of Mapping.
@@ -46,33 +47,20 @@ func TestMap(t *testing.T) {
 		m := &mapped{}
 		s := New(m, arch.Space{})
 		var result Result
-		if err := s.Rank(ctx, gemm.New(64, 64, 64), 0, &result); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Rank(ctx, gemm.New(64, 64, 64), 0, &result))
 		m.calls, s.Map = 0, c.toMap
-		if err := s.Rank(ctx, gemm.New(64, 64, 64), c.top, &result); err != nil {
-			t.Fatal(err)
-		}
-		viaRequest, err := Rank(ctx, m,
-			Request{Problems: []gemm.Problem{gemm.New(64, 64, 64)}, Top: c.top, Map: c.toMap})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if m.calls != 2*c.want {
-			t.Errorf("top %d, map %d: %d mappings in two rankings, want %d in each", c.top, c.toMap, m.calls, c.want)
-		}
+		must.Do(t, s.Rank(ctx, gemm.New(64, 64, 64), c.top, &result))
+		viaRequest := must.Get(Rank(ctx, m,
+			Request{Problems: []gemm.Problem{gemm.New(64, 64, 64)}, Top: c.top, Map: c.toMap}))(t)
+		must.Equal(t, m.calls, 2*c.want, c.top, c.toMap, c.want)
 		for i, e := range result.Entries {
 			want := 0
 			if i < c.want {
 				want = 7
 			}
-			if e.Config.GroupM != want || e.Mapping.GroupM != want || e.Config.BlockM != 16*(10-i) {
-				t.Errorf("top %d, map %d: entry %d is %v with mapping %v, want group %d", c.top, c.toMap, i, e.Config,
-					e.Mapping, want)
-			}
-			if e != viaRequest[0].Entries[i] {
-				t.Errorf("entry %d differs between Selector and Rank", i)
-			}
+			must.That(t, e.Config.GroupM == want && e.Mapping.GroupM == want && e.Config.BlockM == 16*(10-i),
+				"top %d, map %d: entry %d is %v with mapping %v, want group %d", c.top, c.toMap, i, e.Config, e.Mapping, want)
+			must.Equal(t, e, viaRequest[0].Entries[i], i)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
-	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -14,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // table is an architecture with given estimates.
@@ -51,12 +51,8 @@ func tile(m, n, k int) gemm.Config { return gemm.Config{BlockM: m, BlockN: n, Bl
 func ranked(t *testing.T, a arch.Architecture, top int) Result {
 	t.Helper()
 	results, err := Rank(context.Background(), a, Request{Problems: []gemm.Problem{gemm.New(64, 64, 64)}, Top: top})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if results[0].Err != nil {
-		t.Fatal(results[0].Err)
-	}
+	must.Do(t, err)
+	must.Do(t, results[0].Err)
 	return results[0]
 }
 
@@ -77,9 +73,7 @@ func TestBitEqualTotalsGoByIntensityThenCandidateOrder(t *testing.T) {
 		cycles: []float64{50, 100, 100, 200, 200},
 	}
 	// Candidates 1 and 2 tie in both. Candidate 4 has the higher intensity of the second tie.
-	if got := indices(ranked(t, a, 0)); !slices.Equal(got, []int{0, 1, 2, 4, 3}) {
-		t.Errorf("order %v", got)
-	}
+	must.Alike(t, indices(ranked(t, a, 0)), []int{0, 1, 2, 4, 3})
 }
 
 func TestWindowReordersTheLeadingGroupOnly(t *testing.T) {
@@ -97,9 +91,7 @@ func TestWindowReordersTheLeadingGroupOnly(t *testing.T) {
 		cycles: []float64{100, 100.5, 100.9, 100.2, 101, 300, 301},
 	}
 	want := []int{2, 1, 3, 0, 4, 5, 6}
-	if got := indices(ranked(t, a, 0)); !slices.Equal(got, want) {
-		t.Errorf("order %v, want %v", got, want)
-	}
+	must.Alike(t, indices(ranked(t, a, 0)), want)
 }
 
 // The top-k list is a prefix of the full list, for both kinds of order, with many ties.
@@ -128,9 +120,7 @@ func TestTopIsAPrefix(t *testing.T) {
 		}
 		sorted := slices.Clone(full)
 		sort.Ints(sorted)
-		if len(slices.Compact(sorted)) != len(full) {
-			t.Fatalf("an entry is missing or doubled in %v", full)
-		}
+		must.Need(t, len(slices.Compact(sorted)) == len(full), "an entry is missing or doubled in %v", full)
 	}
 }
 
@@ -141,19 +131,11 @@ func TestCountsAndMapping(t *testing.T) {
 		static:  []arch.Rejection{{Config: tile(256, 256, 256), Position: 3, Reason: arch.ReasonSharedMemory}},
 	}
 	r := ranked(t, a, 1)
-	if r.Feasible != 2 || r.RejectedTotal() != 2 || r.Entries[0].Config.GroupM != 2 {
-		t.Errorf("%+v", r)
-	}
+	must.That(t, r.Feasible == 2 && r.RejectedTotal() == 2 && r.Entries[0].Config.GroupM == 2, "%+v", r)
 	a.cycles = []float64{math.NaN(), math.NaN(), math.NaN()}
 	problems := []gemm.Problem{gemm.New(0, 1, 1), gemm.New(1, 1, 1)}
-	results, err := Rank(context.Background(), a, Request{Problems: problems})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diag.KindOf(results[0].Err) != diag.Input || diag.KindOf(results[1].Err) != diag.Input ||
-		!strings.Contains(results[1].Err.Error(), "3 model_rule, 1 shared_memory") {
-		t.Errorf("errors %v and %v", results[0].Err, results[1].Err)
-	}
+	results := must.Get(Rank(context.Background(), a, Request{Problems: problems}))(t)
+	must.Refuse(t, results[1].Err, "3 model_rule, 1 shared_memory")
 }
 
 // An invalid prediction, or one whose time is infinite or zero, is the fault of the model, or of the user who has
@@ -163,14 +145,10 @@ func TestNonsenseTotalsAreRefused(t *testing.T) {
 		a := &table{configs: []gemm.Config{tile(16, 16, 16)}, cycles: []float64{bad}}
 		var r Result
 		err := New(a, arch.Space{}).Select(context.Background(), gemm.New(1, 1, 1), &r)
-		if diag.KindOf(err) != diag.Plugin {
-			t.Errorf("%v cycles: %v", bad, err)
-		}
+		must.Equal(t, diag.KindOf(err), diag.Plugin, bad, err)
 		a.params = hw.Set{{Name: "clock", Tier: hw.Override}, {Name: "num_sms", Tier: hw.Derived}}
 		err = New(a, arch.Space{}).Select(context.Background(), gemm.New(1, 1, 1), &r)
-		if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "with other values of clock; ") {
-			t.Errorf("%v cycles with an override: %v", bad, err)
-		}
+		must.Refuse(t, err, "with other values of clock; ")
 	}
 }
 
@@ -179,9 +157,7 @@ func TestMemoAnswersAsTheSelector(t *testing.T) {
 	m := NewMemo(New(a, arch.Space{}))
 	for range 2 {
 		e, err := m.Select(context.Background(), gemm.New(1, 1, 1))
-		if err != nil || e.Index != 1 {
-			t.Errorf("%+v, %v", e, err)
-		}
+		must.That(t, err == nil && e.Index == 1, "%+v, %v", e, err)
 	}
 	if _, err := m.Select(context.Background(), gemm.New(0, 1, 1)); diag.KindOf(err) != diag.Input {
 		t.Errorf("m = 0: %v", err)
@@ -192,10 +168,7 @@ func TestMemoAnswersAsTheSelector(t *testing.T) {
 func TestMemoKeepsNoGroups(t *testing.T) {
 	a := &table{configs: []gemm.Config{tile(16, 16, 16), tile(32, 32, 32)}, cycles: []float64{200, 100}}
 	m := NewMemo(New(a, arch.Space{}))
-	groups, err := gemm.NewGroups(100, 28)
-	if err != nil {
-		t.Fatal(err)
-	}
+	groups := must.Get(gemm.NewGroups(100, 28))(t)
 	p := gemm.New(128, 64, 64)
 	p.SetGroups(groups)
 	if e, err := m.Select(t.Context(), p); err != nil || e.Index != 1 || len(m.picks) != 0 {

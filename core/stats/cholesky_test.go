@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"math"
 	"testing"
 )
@@ -21,9 +22,7 @@ func TestSolve(t *testing.T) {
 	Forward(root, b)
 	Backward(root, b)
 	for i := range want {
-		if math.Abs(b[i]-want[i]) > 1e-12 {
-			t.Errorf("x = %v in place of %v", b, want)
-		}
+		must.That(t, math.Abs(b[i]-want[i]) <= 1e-12, "x = %v in place of %v", b, want)
 	}
 }
 
@@ -31,7 +30,5 @@ func TestSolve(t *testing.T) {
 func TestSingular(t *testing.T) {
 	root := [][]float64{{1}, {1, 1 - 1e-17}}
 	Cholesky(root, 1e-10)
-	if root[1][1] != 1e-5 {
-		t.Errorf("the pivot is %v", root[1][1])
-	}
+	must.Equal(t, root[1][1], 1e-5)
 }

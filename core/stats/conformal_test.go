@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -51,9 +52,7 @@ func TestConformalGroups(t *testing.T) {
 	if c.Clusters() != 12 || used[0] != 0 || used[1] != 2 || used[2] != 4 {
 		t.Errorf("%d clusters, groups %v", c.Clusters(), used)
 	}
-	if !math.IsNaN(limits[4]) || limits[0] < 6 || limits[2] < limits[0] {
-		t.Errorf("limits %v", limits)
-	}
+	must.That(t, math.IsNaN(limits[4]) && limits[0] >= 6 && limits[2] >= limits[0], "limits %v", limits)
 	if empty := NewConformal([][]Residual{nil, nil}, [][]int{{0}}, 8); empty.Clusters() != 0 {
 		t.Errorf("%d clusters without residuals", empty.Clusters())
 	} else if limits, _ := empty.Limits(0.1); !math.IsNaN(limits[0]) {

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -16,18 +17,12 @@ func TestQuantilesOf(t *testing.T) {
 	if s := QuantilesOf([]float64{1, 0, 1}); s.Geomean != 0 || s.Median != 1 || s.Worst != 0 {
 		t.Errorf("%+v", s)
 	}
-	if s := QuantilesOf(nil); s != (Quantiles{}) {
-		t.Errorf("of nothing: %+v", s)
-	}
+	must.Equal(t, QuantilesOf(nil), Quantiles{})
 }
 
 func TestMedian(t *testing.T) {
-	if m := Median([]float64{3, 1, 2, 10}); m != 2.5 {
-		t.Errorf("%v", m)
-	}
-	if !math.IsNaN(Median[float64](nil)) {
-		t.Error("nothing has a median")
-	}
+	must.Equal(t, Median([]float64{3, 1, 2, 10}), 2.5)
+	must.That(t, math.IsNaN(Median[float64](nil)), "nothing has a median")
 }
 
 func TestMedianMAD(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/costs"
 )
 
@@ -43,28 +44,20 @@ func (p *product) problem(t *testing.T) gemm.Problem {
 	if p.DType == "fp8" {
 		r.Out = "fp16"
 	}
-	problem, err := r.Problem()
-	if err != nil {
-		t.Fatal(err)
-	}
+	problem := must.Get(r.Problem())(t)
 	return problem
 }
 
 // recorded are the products of the experiment that the constants are from.
 func recorded(t *testing.T) (all []product) {
 	t.Helper()
-	f, err := os.Open("../../experiments/timings-on-h200/result.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open("../../experiments/timings-on-h200/result.jsonl"))(t)
 	defer func() { _ = f.Close() }()
 	lines := bufio.NewScanner(f)
 	lines.Scan() // the environment
 	for lines.Scan() {
 		var p product
-		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(lines.Bytes(), &p))
 		all = append(all, p)
 	}
 	return all
@@ -102,9 +95,8 @@ func TestRecorded(t *testing.T) {
 		}
 		median, share := stats.Median(errors), within/float64(len(errors))
 		t.Logf("%-9s %d times, median error %.1f %%, %.0f %% within 10 %%", to, len(errors), 100*median, 100*share)
-		if median > want.median || share < want.share {
-			t.Errorf("%s: want at most %.1f %%, and %.0f %%", to, 100*want.median, 100*want.share)
-		}
+		must.That(t, median <= want.median && share >= want.share,
+			"%s: want at most %.1f %%, and %.0f %%", to, 100*want.median, 100*want.share)
 	}
 }
 
@@ -115,10 +107,7 @@ func TestLaws(t *testing.T) {
 	for range 2000 {
 		size := func() int { return 8 * int(math.Exp(rng.Float64()*7.6)) }
 		r := gemm.Record{M: size(), N: size(), K: size(), Batch: 1, TransB: true, DType: "bf16"}
-		p, err := r.Problem()
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(r.Problem())(t)
 		m, n, k := float64(p.M), float64(p.N), float64(p.K)
 		model := unit.Seconds((2.5e-6 + 2*m*n*k/8e14 + 2*(m*k+n*k+m*n)/3.8e12) * (1 + rng.Float64()))
 		for _, to := range timing.All() {
@@ -142,9 +131,7 @@ func TestLaws(t *testing.T) {
 			{timing.Model, timing.Sustained}, {timing.Events, timing.Host},
 		} {
 			less, more := gpu.Convert(model, &p, timing.Model, order[0]), gpu.Convert(model, &p, timing.Model, order[1])
-			if less > more*(1+1e-9) {
-				t.Fatalf("%v: %s takes %v, %s %v", p, order[0], less, order[1], more)
-			}
+			must.Need(t, less <= more*(1+1e-9), "%v: %s takes %v, %s %v", p, order[0], less, order[1], more)
 		}
 	}
 }
@@ -154,17 +141,12 @@ func TestNames(t *testing.T) {
 	for _, x := range timing.All() {
 		text, err := json.Marshal(x)
 		var back timing.Timing
-		if err != nil || json.Unmarshal(text, &back) != nil || back != x || x.Meaning() == "" {
-			t.Errorf("%s is written as %s and read as %s: %v", x, text, back, err)
-		}
+		must.That(t, err == nil && json.Unmarshal(text, &back) == nil && back == x && x.Meaning() != "",
+			"%s is written as %s and read as %s: %v", x, text, back, err)
 	}
 	_, err := timing.Parse("cool")
 	const want = `the timing "cool" is unknown; use one of model, events, alone, warm, cold, layers, layers5, ` +
 		`sustained, host`
-	if err == nil || err.Error() != want {
-		t.Errorf("%v", err)
-	}
-	if _, err := json.Marshal(timing.Timing("")); err == nil {
-		t.Error("an empty timing is written")
-	}
+	must.That(t, err != nil && err.Error() == want, "%v", err)
+	must.Fail(t, must.Err(json.Marshal(timing.Timing(""))), "is no timing")
 }

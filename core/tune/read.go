@@ -29,68 +29,39 @@ const (
 	mostSizes = 1 << 14
 )
 
-// file reads the nodes of a tuning file. Its methods end with a panic of a mistake where the file is wrong, which Read
-// recovers, as the parser of text/template does.
+// file reads the nodes of a tuning file.
 type file struct {
 	*yamlnode.File
 	left  int // how many sizes may still be added
 	named func(name string) (gemm.Problem, error)
 }
 
-// mistake is a panic with the error of a file.
-type mistake struct{ error }
-
-// check ends the reading if there is an error.
-func check(err error) {
-	if err != nil {
-		panic(mistake{err})
-	}
-}
-
-// must returns a value that was read, and ends the reading if there is an error.
-func must[T any](v T, err error) T {
-	check(err)
-	return v
-}
-
 // at returns a value of a node, and ends the reading there if there is an error.
 func at[T any](f *file, n *yaml.Node, v T, err error) T {
 	if err != nil {
-		check(f.At(n, "%v", err))
+		yamlnode.Check(f.At(n, "%v", err))
 	}
 	return v
 }
 
 // Read reads a tuning file. Nothing of a bad file is returned, and its error has the line. named returns a GEMM of no
 // size with the types and the layout of the problem type of a name.
-func Read(name string, text []byte, named func(string) (gemm.Problem, error)) (out *File, err error) {
+func Read(name string, text []byte, named func(string) (gemm.Problem, error)) (*File, error) {
 	if len(text) > int(limit.Text) {
 		return nil, diag.Inputf("it is larger than %v, the most that is read of such a file", limit.Text).
 			At("%s", name).Do("use ranges, or several files")
 	}
-	f := &file{yamlnode.New(name, mostNodes), mostSizes, named}
-	root, err := f.Parse(text, advice)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			m, ok := r.(mistake)
-			if !ok {
-				panic(r)
-			}
-			out, err = nil, m.error
+	return yamlnode.Read(name, text, mostNodes, advice, func(nodes *yamlnode.File, root *yaml.Node) *File {
+		f, out := &file{nodes, mostSizes, named}, &File{}
+		keys := f.object(root, "the file", fields{
+			"kernel":   func(n *yaml.Node) { out.Kernel = f.text(n, "kernel") },
+			"problems": func(n *yaml.Node) { f.each(n, "problems", func(n *yaml.Node) { f.addType(out, n) }) },
+		})
+		if keys["problems"] == nil {
+			yamlnode.Check(f.At(root, "the key problems is missing").Do(advice))
 		}
-	}()
-	out = &File{}
-	keys := f.object(root, "the file", fields{
-		"kernel":   func(n *yaml.Node) { out.Kernel = f.text(n, "kernel") },
-		"problems": func(n *yaml.Node) { f.each(n, "problems", func(n *yaml.Node) { f.addType(out, n) }) },
+		return out
 	})
-	if keys["problems"] == nil {
-		check(f.At(root, "the key problems is missing").Do(advice))
-	}
-	return out, nil
 }
 
 // fields are what reads the values of the keys of a mapping.
@@ -98,15 +69,15 @@ type fields map[string]func(*yaml.Node)
 
 // object reads a mapping in the order of the file, and returns its values.
 func (f *file) object(n *yaml.Node, what string, read fields) map[string]*yaml.Node {
-	values := must(f.Fields(n, what))
+	values := f.Fields(n, what)
 	for i := 0; i < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if read[key.Value] == nil {
 			err, keys := f.At(key, "%s has no key %q", what, key.Value), slices.Sorted(maps.Keys(read))
 			if near := diag.Nearest(key.Value, keys, 1); len(near) > 0 {
-				check(err.Do("did you mean %s?", near[0]))
+				yamlnode.Check(err.Do("did you mean %s?", near[0]))
 			}
-			check(err.Do("its keys are %s", strings.Join(keys, ", ")))
+			yamlnode.Check(err.Do("its keys are %s", strings.Join(keys, ", ")))
 		}
 		read[key.Value](values[key.Value])
 	}
@@ -115,9 +86,9 @@ func (f *file) object(n *yaml.Node, what string, read fields) map[string]*yaml.N
 
 // each reads the elements of a list that is not empty.
 func (f *file) each(n *yaml.Node, what string, read func(*yaml.Node)) {
-	nodes := must(f.List(n, what))
+	nodes := f.List(n, what)
 	if len(nodes) == 0 {
-		check(f.At(n, "%s is empty", what).Do(advice))
+		yamlnode.Check(f.At(n, "%s is empty", what).Do(advice))
 	}
 	for _, x := range nodes {
 		read(x)
@@ -127,7 +98,7 @@ func (f *file) each(n *yaml.Node, what string, read func(*yaml.Node)) {
 // text reads a scalar as it is written.
 func (f *file) text(n *yaml.Node, what string) string {
 	if n.Kind != yaml.ScalarNode || n.Value == "" || yamlnode.Null(n) {
-		check(f.At(n, "%s is %s", what, yamlnode.Kind(n)).Do("give one value"))
+		yamlnode.Check(f.At(n, "%s is %s", what, yamlnode.Kind(n)).Do("give one value"))
 	}
 	return n.Value
 }
@@ -142,7 +113,7 @@ func (f *file) addType(out *File, n *yaml.Node) {
 	flag := func(i int, key string) func(*yaml.Node) {
 		return func(n *yaml.Node) {
 			if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" || n.Decode(&trans[i]) != nil {
-				check(f.At(n, "%s is %s", key, yamlnode.Kind(n)).Do("write true or false"))
+				yamlnode.Check(f.At(n, "%s is %s", key, yamlnode.Kind(n)).Do("write true or false"))
 			}
 		}
 	}
@@ -163,33 +134,33 @@ func (f *file) addType(out *File, n *yaml.Node) {
 			p, err := f.named(f.text(n, "type"))
 			t.Problem = at(f, n, p, err)
 		},
-		"most": func(n *yaml.Node) { t.Most = must(f.Whole(n, "most", 1)) },
+		"most": func(n *yaml.Node) { t.Most = f.Whole(n, "most", 1) },
 		"sets": func(n *yaml.Node) { sets = n },
 	})
 	keys := f.object(n, "a problem type", all)
 	for key := range own {
 		if keys["type"] != nil && keys[key] != nil {
-			check(f.At(keys[key], "type says what %s does", key).Do("leave one of them out"))
+			yamlnode.Check(f.At(keys[key], "type says what %s does", key).Do("leave one of them out"))
 		}
 	}
 	switch {
 	case keys["type"] == nil && keys["dtype"] == nil:
-		check(f.At(n, "a problem type has neither type nor dtype").
+		yamlnode.Check(f.At(n, "a problem type has neither type nor dtype").
 			Do("write dtype: fp16, or type: Cijk_Ailk_Bljk_HHS_BH"))
 	case sets == nil:
-		check(f.At(n, "a problem type has no sets").Do(advice))
+		yamlnode.Check(f.At(n, "a problem type has no sets").Do(advice))
 	case keys["type"] == nil:
 		t.Problem.SetTrans(trans[0], trans[1])
 	}
 	f.each(sets, "sets", func(x *yaml.Node) {
 		s := f.set(x, t.Problem)
 		if slices.ContainsFunc(t.Sets, func(o Set) bool { return o.Name == s.Name }) {
-			check(f.At(x, "two sets of the problem type are called %q", s.Name).Do("give each a name of its own"))
+			yamlnode.Check(f.At(x, "two sets of the problem type are called %q", s.Name).Do("give each a name of its own"))
 		}
 		t.Sets = append(t.Sets, s)
 	})
 	if slices.ContainsFunc(out.Types, func(o Type) bool { return o.Problem == t.Problem }) {
-		check(f.At(n, "the problem type is there twice").Do("give it all its sets in one place"))
+		yamlnode.Check(f.At(n, "the problem type is there twice").Do("give it all its sets in one place"))
 	}
 	out.Types = append(out.Types, t)
 }
@@ -208,7 +179,7 @@ func (f *file) set(n *yaml.Node, base gemm.Problem) Set {
 		"fixed":   func(n *yaml.Node) { s.Fixed = f.axes(n, "fixed", one) },
 		"initial": func(n *yaml.Node) { s.Initial = f.axes(n, "initial", one) },
 		"steps": func(n *yaml.Node) {
-			for _, x := range must(f.List(n, "steps")) {
+			for _, x := range f.List(n, "steps") {
 				s.Steps = append(s.Steps, f.step(x, base))
 			}
 		},
@@ -216,14 +187,14 @@ func (f *file) set(n *yaml.Node, base gemm.Problem) Set {
 	})
 	for _, key := range []string{"fixed", "initial", "steps"} {
 		if keys["configs"] != nil && keys[key] != nil {
-			check(f.At(keys[key], "a set with configs has %s too", key).Do("leave one of them out"))
+			yamlnode.Check(f.At(keys[key], "a set with configs has %s too", key).Do("leave one of them out"))
 		}
 	}
 	if len(s.Sizes) == 0 {
 		if keys["sizes"] != nil {
 			n = keys["sizes"]
 		}
-		check(f.At(n, "a set has no sizes").Do(sizeForm))
+		yamlnode.Check(f.At(n, "a set has no sizes").Do(sizeForm))
 	}
 	s.check()
 	return s
@@ -238,17 +209,17 @@ func (s *Set) check() {
 	for _, step := range s.Steps {
 		for _, p := range step.Sizes {
 			if !slices.Contains(s.Sizes, p) {
-				check(diag.Inputf("a step is measured at %s, which is no size of its set", p).At("%s", step.Where).
+				yamlnode.Check(diag.Inputf("a step is measured at %s, which is no size of its set", p).At("%s", step.Where).
 					Do("add the size to the set, or take one of its sizes"))
 			}
 		}
 		for _, a := range step.Axes {
 			switch {
 			case step.Action == Join && !taken[a.Name]:
-				check(diag.Inputf("branches are joined by %s, which no step before has", a.Name).At("%s", a.Where).
+				yamlnode.Check(diag.Inputf("branches are joined by %s, which no step before has", a.Name).At("%s", a.Where).
 					Do("fork by it before"))
 			case step.Action != Join && taken[a.Name]:
-				check(diag.Inputf("%s has its values already", a.Name).At("%s", a.Where).Do("leave one of them out"))
+				yamlnode.Check(diag.Inputf("%s has its values already", a.Name).At("%s", a.Where).Do("leave one of them out"))
 			}
 			taken[a.Name] = true
 		}
@@ -257,12 +228,12 @@ func (s *Set) check() {
 
 // axes reads parameters in the order of the file.
 func (f *file) axes(n *yaml.Node, what string, values func(*yaml.Node, string) []string) (out []Axis) {
-	must(f.Fields(n, what))
+	f.Fields(n, what)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		name := parameter(key.Value)
 		if name == "group_m" {
-			check(f.At(key, "%s is not searched: the launch order is chosen after the configuration", key.Value).
+			yamlnode.Check(f.At(key, "%s is not searched: the launch order is chosen after the configuration", key.Value).
 				Do("leave it out, or list whole configurations under configs"))
 		}
 		out = append(out, Axis{name, f.where(key), values(yamlnode.Resolve(n.Content[i+1]), name)})
@@ -286,7 +257,7 @@ func (f *file) step(n *yaml.Node, base gemm.Problem) Step {
 	action := func(a Action, read func(*yaml.Node) []Axis) func(*yaml.Node) {
 		return func(x *yaml.Node) {
 			if s.Action != "" {
-				check(f.At(n, "a step has %s and %s", min(s.Action, a), max(s.Action, a)).Do("make two steps of it"))
+				yamlnode.Check(f.At(n, "a step has %s and %s", min(s.Action, a), max(s.Action, a)).Do("make two steps of it"))
 			}
 			s.Action, s.Axes = a, read(x)
 		}
@@ -297,7 +268,7 @@ func (f *file) step(n *yaml.Node, base gemm.Problem) Step {
 				f.each(x, name, func(v *yaml.Node) {
 					text := f.text(v, name)
 					if slices.Contains(out, text) {
-						check(f.At(v, "%s has the value %s twice", name, text).Do("leave one of them out"))
+						yamlnode.Check(f.At(v, "%s has the value %s twice", name, text).Do("leave one of them out"))
 					}
 					out = append(out, text)
 				})
@@ -316,7 +287,7 @@ func (f *file) step(n *yaml.Node, base gemm.Problem) Step {
 		"sizes": func(x *yaml.Node) { s.Sizes = f.sizes(x, base) },
 	})
 	if len(s.Axes) == 0 {
-		check(f.At(n, "a step has no parameters").Do("write each, fork or join, with parameters"))
+		yamlnode.Check(f.At(n, "a step has no parameters").Do("write each, fork or join, with parameters"))
 	}
 	return s
 }
@@ -324,18 +295,18 @@ func (f *file) step(n *yaml.Node, base gemm.Problem) Step {
 // sizes reads a list of exact sizes and ranges.
 func (f *file) sizes(n *yaml.Node, base gemm.Problem) (out []gemm.Problem) {
 	seen := map[gemm.Problem]bool{}
-	for _, e := range must(f.List(n, "sizes")) {
+	for _, e := range f.List(n, "sizes") {
 		var indices [][]int
 		keys := f.object(e, "a size", fields{
-			"exact": func(n *yaml.Node) { indices = [][]int{must(f.Integers(n, "a size", 1))} },
+			"exact": func(n *yaml.Node) { indices = [][]int{f.Integers(n, "a size", 1)} },
 			"range": func(n *yaml.Node) { indices = f.ranges(n) },
 		})
 		if len(keys) != 1 {
-			check(f.At(e, "a size has %d keys", len(keys)).Do(sizeForm))
+			yamlnode.Check(f.At(e, "a size has %d keys", len(keys)).Do(sizeForm))
 		}
 		for _, v := range indices {
 			if len(v) != 3 && len(v) != 4 {
-				check(f.At(e, "a size has %d numbers", len(v)).Do(sizeForm))
+				yamlnode.Check(f.At(e, "a size has %d numbers", len(v)).Do(sizeForm))
 			}
 			p := base
 			p.M, p.N, p.K, p.Batch = v[0], v[1], v[len(v)-1], 1
@@ -357,21 +328,22 @@ func (f *file) sizes(n *yaml.Node, base gemm.Problem) (out []gemm.Problem) {
 }
 
 func (f *file) tooMany(n *yaml.Node) {
-	check(f.At(n, "there are more than %d sizes", mostSizes).Do("take longer steps, or several files"))
+	yamlnode.Check(f.At(n, "there are more than %d sizes", mostSizes).Do("take longer steps, or several files"))
 }
 
 // ranges reads the values of each index and returns all combinations, the last index fastest.
 func (f *file) ranges(n *yaml.Node) [][]int {
 	out := [][]int{nil}
-	for i, x := range must(f.List(n, "a range")) {
+	for i, x := range f.List(n, "a range") {
 		var values []int
 		same := -1
 		if x.Kind != yaml.ScalarNode {
-			steps, err := gemm.Steps(must(f.Integers(x, "an index of a range", 0))...)
-			check(diag.Within(f.where(x), err))
+			steps, err := gemm.Steps(f.Integers(x, "an index of a range", 0)...)
+			yamlnode.Check(diag.Within(f.where(x), err))
 			values = steps
-		} else if same = must(f.Whole(x, "the index to follow", 0)); same >= i {
-			check(f.At(x, "index %d cannot follow index %d", i, same).Do("a bare number is the place of an earlier index"))
+		} else if same = f.Whole(x, "the index to follow", 0); same >= i {
+			yamlnode.Check(f.At(x, "index %d cannot follow index %d", i, same).
+				Do("a bare number is the place of an earlier index"))
 		}
 		var longer [][]int
 		for _, before := range out {

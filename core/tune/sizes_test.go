@@ -1,13 +1,13 @@
 package tune
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/origami-gemm/origami/formats/tensile"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // sized returns a file with these sizes.
@@ -17,10 +17,7 @@ func sized(sizes string) string {
 
 func sizesOf(t *testing.T, text string) [][4]int {
 	t.Helper()
-	f, err := Read("a.yaml", []byte(text), tensile.Layout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(Read("a.yaml", []byte(text), tensile.Layout))(t)
 	var out [][4]int
 	for _, p := range f.Types[0].Sets[0].Sizes {
 		out = append(out, [4]int{p.M, p.N, p.Batch, p.K})
@@ -33,13 +30,9 @@ func TestRangeOfTheSlides(t *testing.T) {
 	want := []int{16, 32, 64, 112, 176, 256, 352, 464, 592, 736, 896, 1072, 1264, 1472, 1696, 1936, 2192, 2464, 2752, 3056,
 		3376, 3712, 4064, 4432, 4816, 5216, 5632}
 	got := sizesOf(t, sized("[{range: [[16, 16, 16, 5632], [16, 16, 16, 5632], [3104]]}]"))
-	if len(got) != 27*27 {
-		t.Fatalf("%d sizes", len(got))
-	}
+	must.Need(t, len(got) == 27*27, "%d sizes", len(got))
 	for i, s := range got {
-		if s != [4]int{want[i/27], want[i%27], 1, 3104} {
-			t.Fatalf("size %d is %v", i, s)
-		}
+		must.Need(t, s == [4]int{want[i/27], want[i%27], 1, 3104}, "size %d is %v", i, s)
 	}
 }
 
@@ -53,9 +46,7 @@ func TestSizes(t *testing.T) {
 		"[{range: [[1, 1, 2, 9], [5], [2, 4], 1]}]": {{1, 5, 2, 5}, {1, 5, 4, 5},
 			{2, 5, 2, 5}, {2, 5, 4, 5}, {5, 5, 2, 5}, {5, 5, 4, 5}},
 	} {
-		if diff := cmp.Diff(want, sizesOf(t, sized(text))); diff != "" {
-			t.Errorf("%s: %s", text, diff)
-		}
+		must.Equal(t, cmp.Diff(want, sizesOf(t, sized(text))), "", text)
 	}
 }
 
@@ -97,9 +88,7 @@ func TestBadFiles(t *testing.T) {
 		{set + "  - sizes: [{exact: [1, 2, 3]}]", `a.yaml:5: two sets of the problem type are called ""; `},
 	} {
 		f, err := Read("a.yaml", []byte(c[0]), tensile.Layout)
-		if f != nil || err == nil || !strings.HasPrefix(err.Error(), c[1]) {
-			t.Errorf("%q: %v, want %s", c[0], err, c[1])
-		}
+		must.That(t, f == nil && err != nil && strings.HasPrefix(err.Error(), c[1]), "%q: %v, want %s", c[0], err, c[1])
 	}
 }
 
@@ -112,9 +101,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		file, err := Read("f", text, tensile.Layout)
 		if err != nil {
-			if file != nil || !strings.HasPrefix(err.Error(), "f:") {
-				t.Fatalf("%v", err)
-			}
+			must.Need(t, file == nil && strings.HasPrefix(err.Error(), "f:"), "%v", err)
 			return
 		}
 		sizes := 0
@@ -122,14 +109,10 @@ func FuzzRead(f *testing.F) {
 			for _, s := range typ.Sets {
 				sizes += len(s.Sizes)
 				for _, p := range s.Sizes {
-					if err := p.Validate(); err != nil {
-						t.Fatal(fmt.Errorf("%v: %w", p, err))
-					}
+					must.Do(t, p.Validate())
 				}
 			}
 		}
-		if len(file.Types) == 0 || sizes == 0 || sizes > mostSizes {
-			t.Fatalf("%d types, %d sizes", len(file.Types), sizes)
-		}
+		must.Need(t, len(file.Types) != 0 && sizes != 0 && sizes <= mostSizes, "%d types, %d sizes", len(file.Types), sizes)
 	})
 }

@@ -177,24 +177,12 @@ func (w *walk) assign(c *gemm.Config, x Axis, value string) error {
 	return diag.Within(x.Where, err)
 }
 
-// value returns what a configuration has for a parameter.
-func (w *walk) value(c *gemm.Config, name string) string {
-	if i := number(name); i >= 0 {
-		return strconv.Itoa(c.Numbers()[i])
-	}
-	x, err := gemm.FindAxis(w.axes, name)
-	if err != nil {
-		return ""
-	}
-	return x.Value(c.Axes)
-}
-
 // step does a step at some sizes.
 func (w *walk) step(ctx context.Context, step *Step, sizes []int) error {
 	if step.Action == Join {
 		return w.keepFastest(ctx, w.branches, sizes, func(i int) (key string) {
 			for _, x := range step.Axes {
-				key += w.value(&w.branches[i], x.Name) + ","
+				key += w.branches[i].On(x.Name, w.axes) + ","
 			}
 			return key
 		})

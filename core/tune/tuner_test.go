@@ -17,6 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/formats/tensile"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/costs"
 )
 
@@ -114,18 +115,13 @@ func TestFewMeasurements(t *testing.T) {
 	for seed := range uint64(worlds) {
 		w, calls := newWorld(seed, 40, 128), 0
 		x := w.tuner(map[Task]unit.Seconds{}, &calls)
-		if err := x.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, x.Run(t.Context()))
 		before += w.regret(make([]Pick, len(w.sizes))) / worlds
 		after += w.regret(x.Picks) / worlds
-		if calls > 40*16 || calls != len(x.Log) {
-			t.Errorf("%d measurements", calls)
-		}
+		must.That(t, calls <= 40*16 && calls == len(x.Log), "%d measurements", calls)
 		for s, p := range x.Picks {
-			if p.Why != Enough || p.Measured == 0 || !(p.Expected <= 0.01) || p.Time != w.times[s][p.Candidate] {
-				t.Errorf("size %d: %+v", s, p)
-			}
+			must.That(t, p.Why == Enough && p.Measured != 0 && p.Expected <= 0.01 && p.Time == w.times[s][p.Candidate],
+				"size %d: %+v", s, p)
 		}
 	}
 	if t.Logf("regret %v, %v before", after, before); !(before > 0.05) || !(after < 0.012) {
@@ -137,9 +133,7 @@ func TestFewMeasurements(t *testing.T) {
 func TestContinued(t *testing.T) {
 	w, calls := newWorld(2, 12, 64), 0
 	whole := w.tuner(map[Task]unit.Seconds{}, &calls)
-	if err := whole.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, whole.Run(t.Context()))
 	for stop := 1; stop < calls; stop += 13 {
 		again, cache := 0, map[Task]unit.Seconds{}
 		ended := w.tuner(cache, &again)
@@ -148,9 +142,7 @@ func TestContinued(t *testing.T) {
 			t.Fatalf("stopped after %d: %v, %d", stop, err, len(ended.Log))
 		}
 		next := w.tuner(cache, &again)
-		if err := next.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, next.Run(t.Context()))
 		if diff := cmp.Diff(whole.Log, next.Log); diff != "" || again != calls {
 			t.Fatalf("stopped after %d of %d, %d made: %s", stop, calls, again, diff)
 		}
@@ -164,18 +156,15 @@ func TestBudget(t *testing.T) {
 		calls := 0
 		x := w.tuner(map[Task]unit.Seconds{}, &calls)
 		x.Most = most
-		if err := x.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, x.Run(t.Context()))
 		sum := 0.0
 		for _, p := range x.Picks {
 			if sum += p.Expected; p.Candidate < 0 || p.Why == Enough && p.Time == 0 {
 				t.Errorf("%d: %+v", most, p)
 			}
 		}
-		if calls != most || sum > 1.2*last {
-			t.Errorf("%d measurements of %d, expected regret %v after %v", calls, most, sum, last)
-		}
+		must.That(t, calls == most && sum <= 1.2*last,
+			"%d measurements of %d, expected regret %v after %v", calls, most, sum, last)
 		last = sum
 	}
 }
@@ -188,9 +177,7 @@ func TestBudgetOfALowRegret(t *testing.T) {
 		reached := func(regret float64) float64 {
 			x := w.tuner(map[Task]unit.Seconds{}, &calls)
 			x.Regret, x.Most = regret, 60
-			if err := x.Run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, x.Run(t.Context()))
 			return w.regret(x.Picks) / 8
 		}
 		usual += reached(0.01)
@@ -214,9 +201,7 @@ func TestFailing(t *testing.T) {
 		}
 	}
 	x := w.tuner(map[Task]unit.Seconds{}, &calls)
-	if err := x.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, x.Run(t.Context()))
 	tried := map[gemm.Config]int{}
 	for _, m := range x.Log {
 		if c := w.sizes[m.Size].Candidates[m.Candidate].Config; m.Size != 7 && bad[c] {
@@ -224,9 +209,7 @@ func TestFailing(t *testing.T) {
 		}
 	}
 	for c, n := range tried {
-		if n > mostFailures+x.Batch {
-			t.Errorf("%v was tried %d times", c, n)
-		}
+		must.That(t, n <= mostFailures+x.Batch, "%v was tried %d times", c, n)
 	}
 	for s, p := range x.Picks {
 		if s == 7 != (p.Why == Failing && p.Candidate < 0) || s != 7 && w.times[s][p.Candidate] <= 0 {
@@ -239,23 +222,16 @@ func TestFailing(t *testing.T) {
 func TestCap(t *testing.T) {
 	w, calls := newWorld(5, 30, 64), 0
 	x := w.tuner(map[Task]unit.Seconds{}, &calls)
-	if err := x.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := x.Cap(t.Context(), 0, 4); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, x.Run(t.Context()))
+	must.Do(t, x.Cap(t.Context(), 0, 4))
 	l, err := x.Logic(0)
-	if err != nil || len(l.Kernels) > 4 || len(l.Exact) != len(w.sizes) {
-		t.Fatalf("%v: %d kernels, %d sizes", err, len(l.Kernels), len(l.Exact))
-	}
+	must.Need(t, err == nil && len(l.Kernels) <= 4 && len(l.Exact) == len(w.sizes),
+		"%v: %d kernels, %d sizes", err, len(l.Kernels), len(l.Exact))
 	expected, known := 0.0, w.regret(x.Picks)
 	for _, p := range x.Picks {
 		expected += p.Expected / float64(len(x.Picks))
 	}
-	if known < 0.01 || expected < known/2 {
-		t.Errorf("regret %v, expected %v", known, expected)
-	}
+	must.That(t, known >= 0.01 && expected >= known/2, "regret %v, expected %v", known, expected)
 }
 
 // Everything is brute force: all are measured, and the picks are the fastest.
@@ -270,14 +246,11 @@ func TestEverything(t *testing.T) {
 // In steps, the values of one parameter are compared at a time, branches go on by themselves, and only what is left is
 // measured at all sizes. If the best value of a parameter does not depend on the others, the best kernel is found.
 func TestSteps(t *testing.T) {
-	f, err := Read("a.yaml", []byte("problems:\n- dtype: fp16\n  sets:\n"+
+	f := must.Get(Read("a.yaml", []byte("problems:\n- dtype: fp16\n  sets:\n"+
 		"  - sizes: [{range: [[256, 256, 1024], 0, [64]]}]\n"+
 		"    fixed: {split_k: 1}\n    initial: {num_warps: 8}\n    steps:\n    - each: {num_stages: [2, 3, 4]}\n"+
 		"    - fork: {block_m: [16, 32], block_n: [16, 32]}\n    - each: {num_warps: [4, 8], block_k: [32, 64]}\n"+
-		"      sizes: [{exact: [256, 256, 64]}]\n    - join: [block_m]\n"), tensile.Layout)
-	if err != nil {
-		t.Fatal(err)
-	}
+		"      sizes: [{exact: [256, 256, 64]}]\n    - join: [block_m]\n"), tensile.Layout))(t)
 	x := &Tuner{Prior: shipped, Regret: 0.01, Batch: 4}
 	slow := func(c *gemm.Config) unit.Seconds { // the fastest has 32x16x64, 4 warps, 3 stages
 		v := 1e-5
@@ -300,17 +273,13 @@ func TestSteps(t *testing.T) {
 	x.Executor = Lookup(func(task Task) (unit.Seconds, bool) {
 		return slow(&x.Sizes[task.Size].Candidates[task.Candidate].Config), true
 	})
-	if err := x.InSteps(t.Context(), f, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, x.InSteps(t.Context(), f, nil))
 	// 3 stages; 4 branches × (2 warps + 1 more block_k) at the first size, joined to 2 at the median one; 2 × 4 sizes.
 	if want := 3 + 4*3 + 4 + 2*4 - 2 - 2; len(x.Log) != want {
 		t.Errorf("%d measurements, want %d", len(x.Log), want)
 	}
 	for s, p := range x.Picks {
-		if p.Time != 1e-5 || p.Why != Stepped || !math.IsNaN(p.Expected) {
-			t.Errorf("size %d: %+v", s, p)
-		}
+		must.That(t, p.Time == 1e-5 && p.Why == Stepped && math.IsNaN(p.Expected), "size %d: %+v", s, p)
 	}
 }
 
@@ -325,9 +294,8 @@ func TestPosterior(t *testing.T) {
 	like := c.Config
 	like.NumStages = 5 - like.NumStages // 2 or 3
 	here, near, there := b.at(0).mean(&c.Config), b.at(0).mean(&like), b.at(1).mean(&c.Config)
-	if !(here > 0.19) || !(near < here && near > 0.1) || !(there < near/2 && there > 0) {
-		t.Errorf("0.2 was measured: %v, %v for a like configuration, %v far away", here, near, there)
-	}
+	must.That(t, here > 0.19 && near < here && near > 0.1 && there < near/2 && there > 0,
+		"0.2 was measured: %v, %v for a like configuration, %v far away", here, near, there)
 }
 
 func BenchmarkDecision(b *testing.B) {
@@ -386,17 +354,14 @@ func TestUnordered(t *testing.T) {
 	for seed := range uint64(2) {
 		c := &crew{w: w, random: rand.New(rand.NewPCG(seed, 1)), wrong: map[Task]bool{}}
 		x := &Tuner{Sizes: w.sizes, Prior: shipped, Regret: 0.01, Batch: 12, Executor: c, Unordered: true}
-		if err := x.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, x.Run(t.Context()))
 		if r := w.regret(x.Picks); r > 0.01 || c.most > 12 || c.most < 6 {
 			t.Errorf("regret %v, %d at once", r, c.most)
 		}
 		known := map[Task]bool{}
 		for _, m := range x.Log {
-			if known[m.Task] || m.Time != w.times[m.Size][m.Candidate] {
-				t.Fatalf("%+v, which takes %v", m, w.times[m.Size][m.Candidate])
-			}
+			must.Need(t, !known[m.Task] && m.Time == w.times[m.Size][m.Candidate],
+				"%+v, which takes %v", m, w.times[m.Size][m.Candidate])
 			known[m.Task] = true
 		}
 		again := &Tuner{Sizes: w.sizes, Prior: shipped, Regret: 0.01, Batch: 12, Unordered: true}
@@ -411,12 +376,8 @@ func TestUnordered(t *testing.T) {
 			t.Errorf("%+v is measured", task)
 			return 0, false
 		})
-		if err := again.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(x.Picks, again.Picks); diff != "" {
-			t.Error(diff)
-		}
+		must.Do(t, again.Run(t.Context()))
+		must.Equal(t, cmp.Diff(x.Picks, again.Picks), "")
 	}
 	x := &Tuner{Sizes: w.sizes, Prior: shipped, Regret: 0.01, Batch: 16, Unordered: true,
 		Executor: &crew{w: w, random: rand.New(rand.NewPCG(9, 1)), wrong: map[Task]bool{}}}

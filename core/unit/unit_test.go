@@ -40,9 +40,7 @@ func TestSI(t *testing.T) {
 		{math.Inf(1), "s", "+Inf s"},
 		{math.NaN(), "s", "NaN s"},
 	} {
-		if got := unit.SI(c.v, c.unit); got != c.want {
-			t.Errorf("SI(%v, %q) = %q, want %q", c.v, c.unit, got, c.want)
-		}
+		must.Equal(t, unit.SI(c.v, c.unit), c.want, c.v, c.unit)
 	}
 }
 
@@ -65,26 +63,16 @@ func TestSIKeepsThreeDigits(t *testing.T) {
 			if name[0] == 'u' {
 				s, ok = 1e-6, true
 			}
-			if !ok || math.Abs(got*s-v) > 0.00501*v {
-				t.Fatalf("SI(%v) = %q", v, text)
-			}
+			must.Need(t, ok && math.Abs(got*s-v) <= 0.00501*v, "SI(%v) = %q", v, text)
 		}
 	}
 }
 
 func TestStrings(t *testing.T) {
-	if got := unit.Seconds(137e-6).String(); got != "137 µs" {
-		t.Errorf("Seconds: %q", got)
-	}
-	if got := unit.Hertz(2.52e9).String(); got != "2.52 GHz" {
-		t.Errorf("Hertz: %q", got)
-	}
-	if got := unit.FlopsPerSecond(165.2e12).String(); got != "165 TFLOP/s" {
-		t.Errorf("FlopsPerSecond: %q", got)
-	}
-	if got := unit.Cycles(2.52e9).At(2.52e9); got != 1 {
-		t.Errorf("2.52e9 cycles at 2.52 GHz take %v s", float64(got))
-	}
+	must.Equal(t, unit.Seconds(137e-6).String(), "137 µs")
+	must.Equal(t, unit.Hertz(2.52e9).String(), "2.52 GHz")
+	must.Equal(t, unit.FlopsPerSecond(165.2e12).String(), "165 TFLOP/s")
+	must.Equal(t, unit.Cycles(2.52e9).At(2.52e9), 1)
 }
 
 func TestConvert(t *testing.T) {
@@ -106,14 +94,11 @@ func TestConvert(t *testing.T) {
 		{132, "1", "1", 132},
 	} {
 		got, err := unit.Convert(c.value, c.from, c.to)
-		if err != nil || math.Abs(got-c.want) > 1e-15*math.Abs(c.want) {
-			t.Errorf("Convert(%v, %s, %s) = %v, %v, want %v", c.value, c.from, c.to, got, err, c.want)
-		}
+		must.That(t, err == nil && math.Abs(got-c.want) <= 1e-15*math.Abs(c.want),
+			"Convert(%v, %s, %s) = %v, %v, want %v", c.value, c.from, c.to, got, err, c.want)
 	}
 	// Conversion to the same unit keeps the bits, even of NaN.
-	if got, err := unit.Convert(0.1, "B/s", "B/s"); err != nil || got != 0.1 {
-		t.Errorf("same unit: %v, %v", got, err)
-	}
+	must.Equal(t, must.Get(unit.Convert(0.1, "B/s", "B/s"))(t), 0.1)
 	if got, err := unit.Convert(math.NaN(), "GHz", "GHz"); err != nil || !math.IsNaN(got) {
 		t.Errorf("NaN: %v, %v", got, err)
 	}
@@ -136,15 +121,11 @@ func TestConvertRefuses(t *testing.T) {
 
 func TestNamesAreUsable(t *testing.T) {
 	names := unit.Names()
-	if len(names) < 10 {
-		t.Fatalf("only %v", names)
-	}
+	must.Need(t, len(names) >= 10, "only %v", names)
 	for i, name := range names {
 		if i > 0 && names[i-1] >= name {
 			t.Errorf("%q is not before %q", names[i-1], name)
 		}
-		if got, err := unit.Convert(3, name, name); err != nil || got != 3 {
-			t.Errorf("%s: %v, %v", name, got, err)
-		}
+		must.Equal(t, must.Get(unit.Convert(3, name, name))(t), 3, name)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -54,7 +55,5 @@ func TestNoTextHasMoreValuesThanTheBound(t *testing.T) {
 		}
 		check(text.String())
 	}
-	if parsed < 5000 {
-		t.Errorf("%d texts were parsed", parsed)
-	}
+	must.That(t, parsed >= 5000, "%d texts were parsed", parsed)
 }

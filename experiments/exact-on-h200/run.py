@@ -2,14 +2,15 @@
 
     python3 run.py bits SEED | speed | trees | step | contract | summary        results go to $OUT
 
-bits      random M, rows, micro-batches and ranks (simulated on one GPU) against one whole product, eager and compiled. Two
-          processes, with seeds of their own, have the same digests of the whole products.
-speed     the products of Qwen3-8B's layers, forward and both gradients, beside cuBLAS: medians of CUDA graphs whose weights do
-          not fit into the L2
-trees     times by the number of leaves
+bits      random M, rows, micro-batches and ranks (simulated on one GPU) against one whole product, eager and compiled, 1,000
+          draws of each layer. Two processes, with seeds of their own, have the same digests of the whole products.
+speed     the products of Qwen3-8B's layers, forward and both gradients, beside cuBLAS, in one order and in trees: medians of
+          CUDA graphs whose weights do not fit into the L2
+trees     the model's first kernels of trees
 step      a training step of two layers of Qwen3-8B, plain, with PyTorch's deterministic algorithms, and in one order"""
 
 import concurrent.futures
+import dataclasses
 import json
 import math
 import os
@@ -22,7 +23,8 @@ import time
 import torch
 
 import origami_gemm.torch as og
-from origami_gemm import _layers
+from origami_gemm import _layers, lib
+from origami_gemm.torch import _ops
 from origami_gemm.torch._exact import digest
 
 OUT = pathlib.Path(os.environ.get("OUT", "."))
@@ -69,82 +71,136 @@ def split(blocks):
     return parts
 
 
-def bits(seed):
-    limit, rows = most(170 if seed == 1 else 130), []
-    for number, (n, k) in enumerate(SHAPES, 1):
+DRAWS, ANCHORS = 1000, 16
+
+
+def few_kernels():
+    """Sizes up to each of a few random ones, which it returns, have the kernel that the model takes for that one: all sizes have
+    more kernels than a run can compile."""
+    sizes = sorted({ROWS, *(int(2 ** random.uniform(0, 12)) for _ in range(ANCHORS - 1))})
+    of_all = lib.Model.bands
+
+    def octave(m, turned=False):
+        return (m, m) if turned else next((low + 1, high) for low, high in zip([0, *sizes], sizes) if m <= high)
+
+    def bands(model, m, *shape, **options):
+        return [dataclasses.replace(one, m_low=m[0]) for one in of_all(model, (m[1], m[1]), *shape, **options)]
+
+    _layers.octave, lib.Model.bands = octave, bands
+    return sizes
+
+
+class Shape:
+    """The operands of a layer, and its kernels, which a pool compiles."""
+
+    def __init__(self, n, k, sizes, pool):
         torch.manual_seed(n * 131 + k)
-        random.seed(seed)
-        leaves, back, begin = leaves_of(k), leaves_of(n), time.time()
-        x, w, dy = half(ROWS, k), half(n, k) / math.sqrt(k), half(ROWS, n)
-        layer = lambda x, w, grad=None: og.linear(x, w, invariant=True, leaves=(leaves, back), tokens_per_block=BLOCK, grad=grad)
-        compiled = torch.compile(layer, dynamic=True)
-        a, v = x.clone().requires_grad_(), w.clone().requires_grad_()
-        y = layer(a, v)
-        y.backward(dy)
-        y, dx, dw = y.detach(), a.grad, v.grad
-        row = {"n": n, "k": k, "leaves": [leaves, back], "process": seed, "draws": 0, "different": {}, "errors": [],
-               "digests": [digest(t) for t in (y, dx, dw)]}
-        count = lambda what, same: row["different"].update({what: row["different"].get(what, 0) + (0 if same else 1)})
-        reference = x[:256].float() @ w.float().t()
-        row["wrong"] = not torch.allclose(y[:256].float(), reference, atol=3e-2, rtol=2e-2)
-        row["wrong_dw"] = not torch.allclose(dw.float(), dy.float().t() @ x.float(), atol=1.0, rtol=2e-2)
-        row["wrong_dx"] = not torch.allclose(dx[:256].float(), dy[:256].float() @ w.float(), atol=3e-1, rtol=2e-2)
-        grad = og.WeightGrad(w, BLOCK, batch=ROWS)
-        sizes = [min(ROWS, int(2 ** random.uniform(0, 12.01))) for _ in range(24)]  # each has kernels of its own
-        over = {t: [sizes[i] for i in range(4)] for t in (2, 4, 8)}
-        with concurrent.futures.ThreadPoolExecutor(14, initializer=torch.cuda.set_device, initargs=(0,)) as pool:
-            jobs = [pool.submit(OPS.ordered_mm, x[:m], w.t(), leaves) for m in sizes]
-            jobs += [pool.submit(OPS.ordered_mm, dy[:m], w, back) for m in sizes]
-            for t, of in over.items():
-                jobs += [pool.submit(over_ranks, x[:m], w, leaves, t) for m in of if t <= leaves]
-                jobs += [pool.submit(over_ranks, dy[:m], w.t(), back, t) for m in of if t <= back]
-            for job in jobs:
-                job.result()
-        torch.cuda.synchronize()
-        row["compiled"] = round(time.time() - begin, 1)
-        for draw in range(500):
-            if time.time() - START > limit * number / len(SHAPES):
-                break
-            m = random.choice(sizes)
-            at = random.randint(0, ROWS - m)
-            try:
-                part = x[at:at + m].clone().requires_grad_()
-                run = compiled if draw % 2 and draw > 20 else layer
-                got = run(part, w)
-                got.backward(dy[at:at + m])
-                kind = "compiled" if run is compiled else "eager"
-                count(f"forward {kind}", torch.equal(got, y[at:at + m]))
-                count(f"input's gradient {kind}", torch.equal(part.grad, dx[at:at + m]))
-                first, v = 0, w.detach().requires_grad_()
-                for blocks in split(ROWS // BLOCK):
-                    rows_of = slice(first, first + blocks * BLOCK)
-                    if draw % 8 == 0:
-                        run(x[rows_of], v, grad).backward(dy[rows_of])
-                    else:
-                        OPS.ordered_add_grad(grad.sums, grad.rows, dy[rows_of], x[rows_of], BLOCK)
-                    first += blocks * BLOCK
-                count("weight's gradient in micro-batches", torch.equal(grad.finish(torch.bfloat16), dw))
-                if draw % 3 == 0:
-                    m = random.choice(over[2])
-                    at = random.randint(0, ROWS - m)
-                elif m not in over[2]:
-                    continue
-                ranks = random.choice([t for t in (2, 4, 8) if t <= leaves])
-                count(f"forward over {ranks} ranks", torch.equal(over_ranks(x[at:at + m], w, leaves, ranks), y[at:at + m]))
-                ranks = random.choice([t for t in (2, 4, 8) if t <= back])
-                count(f"input's gradient over {ranks} ranks", torch.equal(over_ranks(dy[at:at + m], w.t(), back, ranks), dx[at:at + m]))
-            except Exception as e:
-                row["errors"].append(f"draw {draw}, M = {m}: {type(e).__name__}: {e}"[:400])
-                grad.rows[0] = 0
-                if len(row["errors"]) > 3:
-                    break
-            finally:
-                row["draws"] += 1
-        rows.append(row)
-        torch._dynamo.reset()
-        save(f"bits-{seed}", {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows})
-        print(n, k, row["compiled"], row["draws"], row["different"], row["wrong"], row["wrong_dx"], row["wrong_dw"], row["errors"][:1],
-              f"{time.time() - begin:.0f} s", flush=True)
+        self.n, self.k, self.leaves, self.back = n, k, leaves_of(k), leaves_of(n)
+        self.x, self.w, self.dy = half(ROWS, k), half(n, k) / math.sqrt(k), half(ROWS, n)
+        self.jobs = []
+        for a, b, leaves in ((self.x, self.w.t(), self.leaves), (self.dy, self.w, self.back)):
+            for ranks in (1, 2, 4, 8):
+                if ranks <= leaves:
+                    part = a.shape[1] // ranks
+                    kind = torch.bfloat16 if ranks == 1 else torch.float32
+                    self.ahead(pool, a[:, :part], b[:part], leaves // ranks, kind, sizes)
+                    self.ahead(pool, a[:1, :part], b[:part], leaves // ranks, kind, [1])  # has dense rows
+        for leaves in (1, 2, 4, 8):
+            rows = slice(leaves * BLOCK)
+            self.ahead(pool, self.dy[rows].t(), self.x[rows], leaves, torch.float32, [n])
+
+    def ahead(self, pool, a, b, leaves, kind, sizes):
+        key, _ = _ops.key_of(a, b, None, "", False, kind, False, True, False, False, leaves)
+        for m in sizes:
+            self.jobs.append(pool.submit(_layers.registry.layer(key).prepare, *_layers.octave(m, key.trans_a)))
+
+
+def bits(seed):
+    limit, rows = most(170), []
+    random.seed(seed)
+    sizes = few_kernels()
+    _layers._compiler = concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1)
+    with concurrent.futures.ThreadPoolExecutor(32) as pool:
+        shapes = [Shape(n, k, sizes, pool) for n, k in sorted(SHAPES, key=lambda s: s[0] * s[1])]
+        for shape in shapes:
+            rows.append(of_shape(shape, seed, sizes, START + limit))
+            save(f"bits-{seed}", {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows})
+        pool.shutdown(cancel_futures=True)
+
+
+def of_shape(shape, seed, sizes, until):
+    """Draws of one layer. What is compared stays on the GPU, which is asked every 50 draws."""
+    n, k, leaves, back, x, w, dy = (getattr(shape, name) for name in ("n", "k", "leaves", "back", "x", "w", "dy"))
+    waited = time.time()
+    for job in shape.jobs:
+        job.result()
+    begin = time.time()
+    layer = lambda x, w, grad=None: og.linear(x, w, invariant=True, leaves=(leaves, back), tokens_per_block=BLOCK, grad=grad)
+    compiled = torch.compile(layer, dynamic=True)
+    a, v = x.clone().requires_grad_(), w.clone().requires_grad_()
+    y = layer(a, v)
+    y.backward(dy)
+    y, dx, dw = y.detach(), a.grad, v.grad
+    row = {"n": n, "k": k, "leaves": [leaves, back], "process": seed, "draws": 0, "errors": [], "kernels_up_to": sizes,
+           "waited": round(begin - waited, 1), "digests": [digest(t) for t in (y, dx, dw)]}
+    reference = x[:256].float() @ w.float().t()
+    row["wrong"] = not torch.allclose(y[:256].float(), reference, atol=3e-2, rtol=2e-2)
+    row["wrong_dw"] = not torch.allclose(dw.float(), dy.float().t() @ x.float(), atol=1.0, rtol=2e-2)
+    row["wrong_dx"] = not torch.allclose(dx[:256].float(), dy[:256].float() @ w.float(), atol=3e-1, rtol=2e-2)
+    del a, v, reference
+    names, compared, different = {}, [0] * 64, torch.zeros(64, dtype=torch.int64, device="cuda")
+
+    def count(what, got, wanted):
+        """Adds to the elements that differ, as bits."""
+        at = names.setdefault(what, len(names))
+        compared[at] += 1
+        different[at] += (got.detach().view(torch.int16) != wanted.view(torch.int16)).sum()
+
+    def draw(number):
+        m = min(ROWS, int(2 ** random.uniform(0, 12.01)))
+        at = random.randint(0, ROWS - m)
+        mine, parts = slice(at, at + m), split(ROWS // BLOCK)
+        run, kind = random.choice([(layer, "eager"), (compiled, "compiled")])
+        part = x[mine].detach().requires_grad_()
+        got = run(part, w)
+        got.backward(dy[mine])
+        count(f"forward {kind}", got, y[mine])
+        count(f"input's gradient {kind}", part.grad, dx[mine])
+        first, v = 0, w.detach().requires_grad_()
+        for blocks in parts:
+            rows_of = slice(first, first + blocks * BLOCK)
+            if number % 4 == 0:
+                run(x[rows_of], v, grad).backward(dy[rows_of])
+            else:
+                OPS.ordered_add_grad(grad.sums, grad.rows, dy[rows_of], x[rows_of], BLOCK)
+            first += blocks * BLOCK
+        count("weight's gradient in micro-batches" + (f" {kind}" if number % 4 == 0 else ""), grad.finish(torch.bfloat16), dw)
+        for what, a, b, of, whole in (("forward", x, w, leaves, y), ("input's gradient", dy, w.t(), back, dx)):
+            ranks = random.choice([t for t in (2, 4, 8) if t <= of])
+            count(f"{what} over {ranks} ranks", over_ranks(a[mine], b, of, ranks), whole[mine])
+        if number % 8 == 1:
+            ranks = random.choice((2, 4))
+            sums = [OPS.ordered_weight_grad(g, z, BLOCK, torch.float32) for g, z in zip(dy.chunk(ranks), x.chunk(ranks))]
+            count(f"weight's gradient over {ranks} ranks", og.tree_sum(sums).bfloat16(), dw)
+
+    grad = og.WeightGrad(w, BLOCK, batch=ROWS)
+    while row["draws"] < DRAWS and (time.time() < until or row["draws"] < 50) and len(row["errors"]) < 4:
+        try:
+            draw(row["draws"])
+            row["draws"] += 1
+            if row["draws"] % 50 == 0:
+                torch.cuda.synchronize()
+        except Exception as e:
+            row["errors"].append(f"draw {row['draws']}: {type(e).__name__}: {e}"[:400])
+            grad.rows[0] = 0
+    row["compared"] = {what: compared[at] for what, at in names.items()}
+    row["different"] = {what: int(different[at]) for what, at in names.items()}
+    row["seconds"] = round(time.time() - begin, 1)
+    torch._dynamo.reset()
+    print(f"process {seed}:", n, k, "waited", row["waited"], "draws", row["draws"], "different", sum(row["different"].values()),
+          row["different"] if any(row["different"].values()) else "", row["wrong"], row["wrong_dx"], row["wrong_dw"], row["errors"][:1],
+          f"{row['seconds']} s, at {time.time() - START:.0f} s", flush=True)
+    return row
 
 
 def graph(launches):
@@ -190,16 +246,9 @@ def products(n, k, m, copies):
     plain = lambda a, b: lambda: torch.mm(a, b)
     weight = lambda g, x, tokens: lambda: OPS.ordered_weight_grad(g, x, tokens)
     triples = list(zip(xs, ws, gs))
-    yield "forward", {"cublas": [plain(x, w.t()) for x, w, _ in triples],
-                      "one order": [ordered(x, w.t(), 0) for x, w, _ in triples],
-                      "one leaf": [ordered(x, w.t(), 1) for x, w, _ in triples],
-                      "two leaves": [ordered(x, w.t(), 2) for x, w, _ in triples],
-                      "tree": [ordered(x, w.t(), leaves_of(k)) for x, w, _ in triples]}
-    yield "input", {"cublas": [plain(g, w) for _, w, g in triples],
-                    "one order": [ordered(g, w, 0) for _, w, g in triples],
-                    "one leaf": [ordered(g, w, 1) for _, w, g in triples],
-                    "two leaves": [ordered(g, w, 2) for _, w, g in triples],
-                    "tree": [ordered(g, w, leaves_of(n)) for _, w, g in triples]}
+    for what, pairs in (("forward", [(x, w.t()) for x, w, _ in triples]), ("input", [(g, w) for _, w, g in triples])):
+        yield what, {"cublas": [plain(a, b) for a, b in pairs], "one order": [ordered(a, b, 0) for a, b in pairs],
+                     **{f"{leaves} leaves": [ordered(a, b, leaves) for a, b in pairs] for leaves in (2, 4, 8)}}
     ways = {"cublas": [plain(g.t(), x) for x, _, g in triples], "one order": [weight(g, x, 0) for x, _, g in triples]}
     for tokens in (1024, 2048, 4096):
         if m > tokens:
@@ -228,29 +277,43 @@ def speed():
             torch.cuda.empty_cache()
 
 
+def named(pick):
+    return f"{pick.block_m}x{pick.block_n}x{pick.block_k} w{pick.num_warps} s{pick.num_stages} split={pick.split_k} {pick.axes}"
+
+
 def trees():
-    """Prices of trees by leaves."""
-    rows = []
-    for n, k, m in ((4096, 4096, 4096), (4096, 12288, 4096), (4096, 24576, 4096), (4096, 12288, 8192), (4096, 12288, 1024),
-                    (1536, 8960, 2048), (4096, 12288, 256), (4096, 4096, 16)):
-        copies = max(2, min(8, math.ceil(200e6 / (2 * (n * k + m * (n + k))))))
-        pairs = [(half(m, k), half(n, k)) for _ in range(copies)]
-        ways = {"cublas": [lambda x=x, w=w: torch.mm(x, w.t()) for x, w in pairs]}
-        for leaves in (0, 1, 2, 4, 8):
-            if k % (64 * max(1, leaves)) == 0:
-                ways[str(leaves)] = [lambda x=x, w=w, leaves=leaves: OPS.ordered_mm(x, w.t(), leaves) for x, w in pairs]
-        us = timed(ways, copies)
-        rows.append({"n": n, "k": k, "m": m, "us": us})
-        print(n, k, m, {w: f"{t:.1f} ({us['cublas'] / t:.3f})" for w, t in us.items()}, flush=True)
-        save("trees", {"rows": rows, "kernels": kernels()})
+    """How fast the model's first kernels of a tree are beside each other."""
+    picks, limit = [], most(120)
+    for n, k, m, leaves in ((4096, 4096, 4096, 2), (4096, 4096, 4096, 8), (6144, 4096, 4096, 2), (4096, 12288, 4096, 8), (6144, 4096, 1024, 8),
+                            (4096, 12288, 8192, 2), (4096, 12288, 4096, 4)):
+        if time.time() - START > limit:
+            break
+        pairs = [(half(m, k), half(n, k).t()) for _ in range(2)]
+        key, _ = _ops.key_of(*pairs[0], None, "", False, torch.bfloat16, False, True, False, False, leaves)
+        layer = _layers.registry.layer(key)
+        OPS.ordered_mm(*pairs[0], leaves)
+        ways = {}
+        for pick in layer._model()._ranked(layer.key.problem(m), 200):
+            if len(ways) < 12 and (pick.num_stages, pick.axes) not in {(p.num_stages, p.axes) for p, _ in ways.values()
+                                                                     if (p.block_m, p.block_n) == (pick.block_m, pick.block_n)}:
+                ways[named(pick)] = pick, pick.seconds
+        us = {}
+        for way, (pick, seconds) in ways.items():
+            _ops._calls.clear()
+            layer.plans[m] = layer._load(m, pick)
+            us[way] = [round(seconds * 1e6, 1), round(timed({"": [lambda a=a, b=b: OPS.ordered_mm(a, b, leaves) for a, b in pairs]}, 2)[""], 1)]
+        picks.append({"n": n, "k": k, "m": m, "leaves": leaves, "predicted and measured us": us})
+        print(picks[-1], flush=True)
+        save("trees", {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "picks": picks})
         torch.cuda.empty_cache()
 
 
 class Layer(torch.nn.Module):
     """A decoder layer of Qwen3-8B without biases."""
 
-    def __init__(self, hidden=4096, heads=32, groups=8, head=128, wide=12288):
+    def __init__(self, by_sequence, hidden=4096, heads=32, groups=8, head=128, wide=12288):
         super().__init__()
+        self.by_sequence = by_sequence
         make = lambda i, o: torch.nn.Linear(i, o, bias=False)
         self.heads, self.groups, self.head = heads, groups, head
         self.qkv, self.o = make(hidden, (heads + 2 * groups) * head), make(heads * head, hidden)
@@ -262,24 +325,28 @@ class Layer(torch.nn.Module):
         q, k, v = self.qkv(self.before(x)).split([self.heads * self.head, self.groups * self.head, self.groups * self.head], -1)
         q, k, v = (z.view(b, t, -1, self.head).transpose(1, 2) for z in (q, k, v))
         with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION):
-            y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+            y = torch.cat([torch.nn.functional.scaled_dot_product_attention(*one, is_causal=True, enable_gqa=True)
+                           for one in (zip(*(z.split(1) for z in (q, k, v))) if self.by_sequence else [(q, k, v)])])
         x = x + self.o(y.transpose(1, 2).reshape(b, t, -1))
         gate, up = self.gate_up(self.behind(x)).chunk(2, -1)
         return x + self.down(torch.nn.functional.silu(gate) * up)
 
 
 def step():
-    """Times of a training step, and whether two runs, in one micro-batch and in two, agree."""
+    """Times of a training step, and whether two runs, in one micro-batch and in four, agree. The gradient of flash attention has
+    an order that depends on the sequences of a launch: so the last two ways have one launch for each."""
     result, sequence, batch = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "ways": {}}, 2048, 4
     torch.manual_seed(1)
     x, target = half(batch, sequence, 4096), half(batch, sequence, 4096)
-    for way, deterministic, leaves in (("plain", False, None), ("deterministic", True, None), ("one order", True, 0), ("tree", True, (8, 8))):
+    for way, deterministic, leaves, by_sequence in (
+            ("plain", False, None, False), ("deterministic", True, None, False), ("one order, one attention", True, 0, False),
+            ("one order", True, 0, True), ("tree", True, (2, 2), True)):
         for compiled in (False, True):
             name = f"{way}{' compiled' if compiled else ''}"
             try:
                 torch.use_deterministic_algorithms(deterministic)
                 torch.manual_seed(2)
-                model = torch.nn.Sequential(Layer(), Layer()).to("cuda", torch.bfloat16)
+                model = torch.nn.Sequential(Layer(by_sequence), Layer(by_sequence)).to("cuda", torch.bfloat16)
                 training = None if leaves is None else og.exact(model, sequence, sequence, sequence * batch, leaves)
                 optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
                 run = torch.compile(model) if compiled else model
@@ -293,7 +360,7 @@ def step():
                 digests = []
                 for micro in (batch, 1, batch):
                     one(micro)
-                    digests.append([digest(model[0].qkv.weight.grad), digest(model[1].down.weight.grad)])
+                    digests.append({of: digest(p.grad) for of, p in model.named_parameters()})
                     optimizer.zero_grad()
                 times = []
                 for i in range(8):
@@ -305,14 +372,15 @@ def step():
                     end.record()
                     end.synchronize()
                     times.append(begin.elapsed_time(end))
-                result["ways"][name] = {"ms": statistics.median(times[2:]), "all": times, "again_equal": digests[0] == digests[2],
-                                        "micro_batches_equal": digests[0] == digests[1], "digests": digests[0]}
+                others = lambda run: [of for of, one in digests[0].items() if one != digests[run][of]]
+                result["ways"][name] = {"ms": statistics.median(times[2:]), "all": times, "again_other": others(2),
+                                        "micro_batches_other": others(1), "digests": digests[0]}
                 del model, training, optimizer
             except Exception as e:
                 result["ways"][name] = {"error": f"{type(e).__name__}: {e}"[:600]}
             torch._dynamo.reset()
             torch.cuda.empty_cache()
-            print(name, result["ways"][name], flush=True)
+            print(name, {of: v for of, v in result["ways"][name].items() if of != "digests"}, flush=True)
             save("step", result)
     torch.use_deterministic_algorithms(False)
 
@@ -380,13 +448,11 @@ def summary():
                 print(f"    beside one order: {geomean(prices):.3f} of the time, at most {max(prices):.3f}")
     for name, way in (read("step") or {"ways": {}})["ways"].items():
         print("step,", name, {k: v for k, v in way.items() if k not in ("all", "digests")})
-    for row in (read("trees") or {"rows": []})["rows"]:
-        print("leaves:", row["n"], row["k"], row["m"], {w: round(t / row["us"]["0"], 3) for w, t in row["us"].items()})
     print("contract:", (read("contract") or {}).get("count"))
 
 
 if __name__ == "__main__":
     part = sys.argv[1]
-    if part != "contract":
+    if part not in ("contract", "bits"):
         _layers.octave = lambda m, turned=False: (m, m)  # kernels of the sizes that are measured, and no others
     bits(int(sys.argv[2])) if part == "bits" else globals()[part](*sys.argv[2:])

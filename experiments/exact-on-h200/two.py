@@ -238,4 +238,4 @@ def rank(r, names):
 
 
 if __name__ == "__main__":
-    mp.spawn(rank, (sys.argv[1:] or ["train", "speed", "bits"],), nprocs=WORLD)
+    mp.spawn(rank, (sys.argv[1:] or ["train", "bits", "speed"],), nprocs=WORLD)

@@ -1,12 +1,13 @@
 """Untimed picks of wgmma beside PyTorch, for layers of eight public models: in CUDA graphs with cold weights, in turns.
-OUT=folder [SEED=27] python3 measure.py [layers=seconds fp8=seconds drawn=seconds epilogues=seconds]"""
-import json, math, os, random, statistics, sys, time
+SEED=27 python3 experiments/run.py layers-on-h100 [layers=seconds fp8=seconds drawn=seconds epilogues=seconds]"""
+import math, os, random, sys, time
+import bench
 import torch
 from origami_gemm import _layers as L
 from origami_gemm.errors import Error
-from origami_gemm.torch import _ops, _verify
+from origami_gemm.torch import _ops
 
-OUT, F = os.environ.get("OUT", "."), torch.nn.functional
+F = torch.nn.functional
 FP8 = torch.float8_e4m3fn
 NAMES = {torch.bfloat16: "bf16", torch.float16: "fp16", FP8: "fp8"}
 # N and K of the layers, from each model's config.json: q, k and v together, o, gate and up together, down.
@@ -27,8 +28,7 @@ draw, rows = random.Random(int(os.environ.get("SEED", 27))), {}
 
 def keep(name, row):
     rows.setdefault(name, []).append(row)
-    with open(os.path.join(OUT, name + ".json"), "w") as file:
-        json.dump(rows[name], file, indent=0)
+    bench.save(name, rows[name])
 
 
 def sizes(count, most=8192):
@@ -41,7 +41,6 @@ def times(layer, m, others, rounds=5):
     """Microseconds of our pick and of others, in turns, and what is known of the pick. Results are compared with the first
     of the others'."""
     key, device = layer.key, layer.device
-    problem = dict(dtype=key.dtype, trans_b=True, out_dtype=key.out_dtype, epilogue=key.epilogue, adds=key.adds)
     pick = layer._model()._ranked(key.problem(m), 1)[0]
     plan = layer._load(m, pick)
     dtype = next(t for t, name in NAMES.items() if name == key.dtype)
@@ -60,18 +59,15 @@ def times(layer, m, others, rounds=5):
                     bias.data_ptr() if "bias" in key.epilogue else 0, zeros.data_ptr(), room.data_ptr(), scales=scales)
     runs = {"ours": ours} | {name: lambda w, f=f: f(x, w, bias, row, column) for name, f in others.items()}
     # A graph of at most some 20 ms.
-    _verify.LAUNCHES = max(2, min(24, int(20e-3 / (2 * m * key.n * key.k / 5e14 + bytes_of / 3e12 + 1e-6))))
+    launches = max(2, min(24, int(20e-3 / (2 * m * key.n * key.k / 5e14 + bytes_of / 3e12 + 1e-6))))
     with torch.no_grad():
         want = next(iter(others.values()))(x, ws[0], bias, row, column).float()
         out.fill_(float("nan"))
         ours(ws[0])
         off = float((out.float() - want).abs().max() / want.abs().max())
-        graphs = {name: _verify._graph(run, ws) for name, run in runs.items()}
-        found = {name: [] for name in graphs}
-        for _ in range(rounds):
-            for name, graph in graphs.items():
-                found[name].append(_verify._time(graph) / _verify.LAUNCHES * 1e6 / 1e3)
-    us = {name: statistics.median(t) for name, t in found.items()}
+        cold = [ws[i % copies] for i in range(launches)]
+        graphs = {name: bench.graph([lambda w=w, run=run: run(w) for w in cold]) for name, run in runs.items()}
+        us = {name: t / launches * 1e6 for name, t in bench.in_turns({n: g.replay for n, g in graphs.items()}, rounds).items()}
     try:
         library = device.library.select(m, key.n, key.k, dtype=key.dtype, trans_b=True, out_dtype=key.out_dtype).seconds * 1e6
     except Error:
@@ -165,6 +161,6 @@ if __name__ == "__main__":
             ratio = [r[other] / r["ours"] for r in got if other in r]
             if ratio:
                 decided = [r[other] / r["ours"] if r["taken"] else 1 for r in got if other in r]
-                print(f"{name}: {other}'s time ÷ ours {statistics.geometric_mean(ratio):.4f}, worst {min(ratio):.3f}, of {len(ratio)}; as "
-                      f"decided {statistics.geometric_mean(decided):.4f}, worst {min(decided):.3f}", flush=True)
+                print(f"{name}: {other}'s time ÷ ours {bench.geomean(ratio):.4f}, worst {min(ratio):.3f}, of {len(ratio)}; as "
+                      f"decided {bench.geomean(decided):.4f}, worst {min(decided):.3f}", flush=True)
         print(f"{name}: {time.time() - begin:.0f} s", flush=True)

@@ -1,15 +1,14 @@
 """Whole models with oi.enable(kernels=True) and with og.use() beside torch.compile alone, on a Hopper GPU.
-OUT=folder python3 measure.py [word ...]: the models whose names have one of the words. Names of Hugging Face's end in HF."""
-import copy, json, math, os, statistics, sys, tempfile, time
-HERE = os.path.dirname(os.path.abspath(__file__))
-os.environ.setdefault("ORIGAMI_LIB", os.path.join(HERE, "liborigami.so"))
+python3 experiments/run.py models-on-h100 [word ...]: the models whose names have one of the words. Names of Hugging Face's
+end in HF."""
+import copy, math, os, sys, tempfile, time
 os.environ.setdefault("XDG_CACHE_HOME", tempfile.mkdtemp())
-sys.path.insert(0, HERE)
 import torch
 import torch.nn.functional as F
+import bench
 import origami_gemm.inductor as oi
 import origami_gemm.torch as og
-OUT, START = os.environ.get("OUT", "."), time.time()
+START = time.time()
 MOST = float(os.environ.get("SECONDS_MOST", 470))
 ROUNDS = 15
 FP8 = torch.float8_e4m3fn
@@ -192,30 +191,6 @@ def cases():
     yield from hugging()
 
 
-def graph(step):
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            step()
-    torch.cuda.current_stream().wait_stream(side)
-    torch.cuda.synchronize()
-    g = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(g):
-        step()
-    return g
-
-
-def seconds(run, times):
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    begin.record()
-    for _ in range(times):
-        run()
-    end.record()
-    end.synchronize()
-    return begin.elapsed_time(end) / times / 1e3
-
-
 def stepper(model, x, extra, training):
     if not training:
         return lambda: model(x, extra)
@@ -296,7 +271,6 @@ def measure(name, make, inputs, m, training):
     if "fp8" in name:
         quantized(model, False)
     with torch.set_grad_enabled(training):
-        times = {kind: [] for kind in kinds}
         models = {kind: copy.deepcopy(model) for kind in kinds}  # use() may give weights other memory than a graph knows
         for kind in kinds:
             compiled, step, first, kernels = runner(models[kind], kind, x, extra, m, training)
@@ -304,21 +278,17 @@ def measure(name, make, inputs, m, training):
             if training:
                 step()
                 row[f"{kind} gradients"] = off(gradients(models[kind]), slopes)
-            g = graph(step)  # keeps its buffers, and runs what it was captured with
+            g = bench.graph([step])  # keeps its buffers, and runs what it was captured with
             runs[kind] = g.replay
             row[kind] = {"first": first, "error": error, "kernels": kernels, "shares": shares(runs[kind]),
                          "gated": sum(isinstance(one, og.Gated) for one in models[kind].modules()), "bytes": torch.cuda.memory_allocated()}
-        number = max(3, int(0.02 / seconds(runs["plain"], 3)))
-        for _ in range(ROUNDS):
-            for kind, run in runs.items():
-                times[kind].append(seconds(run, number))
-        for kind in kinds:
-            row[kind]["seconds"] = statistics.median(times[kind])
-            row[kind]["ratio"] = row[kind]["seconds"] / row["plain"]["seconds"]
+        times = bench.in_turns(runs, ROUNDS, max(3, int(0.02 / bench.seconds(runs["plain"], 3))))
+        for kind, t in times.items():
+            row[kind] |= {"seconds": t, "ratio": t / times["plain"]}
     return row
 
 
-rows = [{"device": torch.cuda.get_device_name(0), "torch": torch.__version__, "cuda": torch.version.cuda}]
+rows = [bench.about()]
 for case in cases():
     if sys.argv[1:] and not any(word in case[0] for word in sys.argv[1:]):
         continue
@@ -333,9 +303,8 @@ for case in cases():
     print(rows[-1]["model"], rows[-1].get("failed", ""), *(
         f"| {k}: ratio {v['ratio']:.3f} first {v['first']:.1f} s error {v['error']:.5f} shares {v['shares']} gated {v['gated']} {v['bytes'] >> 20} MiB"
         for k, v in rows[-1].items() if isinstance(v, dict)), flush=True)
-    with open(os.path.join(OUT, "result.json"), "w") as f:
-        json.dump(rows, f, indent=1)
+    bench.save("result", rows)
 for kind in ("enabled", "used"):
     ratios = [r[kind]["ratio"] for r in rows if kind in r]
     if ratios:
-        print(kind, math.exp(statistics.fmean(map(math.log, ratios))), min(ratios), max(ratios))
+        print(kind, bench.geomean(ratios), min(ratios), max(ratios))

@@ -38,33 +38,28 @@ def cases(torch, device):
         g = R(*shape, dtype=torch.float32)
         return (-(g.abs() * .05)).detach().requires_grad_()
 
-    def op(name, make, shapes=SHAPES):
-        for s in shapes:
-            yield name, s, lambda s=s: make(*s)
+    def attention(module, name, *more):
+        """A function of q, k, v and what else it takes, which is made of its sizes."""
+        def make(b, t, h, d):
+            q, k, v = qkv(b, t, h, d)
+            return both(lambda: f(module, name)(q, k, v, *(one(b, t, h, d) for one in more)))
+        return make
 
-    def gdn(b, t, h, d):
-        q, k, v = qkv(b, t, h, d)
-        return both(lambda: f("fla.ops.gated_delta_rule", "chunk_gated_delta_rule")(q, k, v, gate(b, t, h), R(b, t, h).sigmoid()))
+    def rows(module, name, count, vectors, *more):
+        """A function of so many matrices of rows, and vectors of a row's length."""
+        def make(n, d):
+            x = [R(n, d, grad=True) for _ in range(count)] + [R(d, grad=True) for _ in range(vectors)]
+            return both(lambda: f(module, name)(*x, *more))
+        return make
 
-    def delta(b, t, h, d):
-        q, k, v = qkv(b, t, h, d)
-        return both(lambda: f("fla.ops.delta_rule", "chunk_delta_rule")(q, k, v, R(b, t, h).sigmoid()))
+    def of_heads(b, t, h, d):
+        return gate(b, t, h)
 
-    def gla(b, t, h, d):
-        q, k, v = qkv(b, t, h, d)
-        return both(lambda: f("fla.ops.gla", "chunk_gla")(q, k, v, gate(b, t, h, d)))
-
-    def simple(b, t, h, d):
-        q, k, v = qkv(b, t, h, d)
-        return both(lambda: f("fla.ops.simple_gla", "chunk_simple_gla")(q, k, v, gate(b, t, h)))
-
-    def kda(b, t, h, d):
-        q, k, v = qkv(b, t, h, d)
-        return both(lambda: f("fla.ops.kda", "chunk_kda")(q, k, v, gate(b, t, h, d), R(b, t, h).sigmoid()))
+    def beta(b, t, h, d):
+        return R(b, t, h).sigmoid()
 
     def parallel(b, t, h, d):
-        q, k, v = qkv(b, min(t, 4096), h, d)
-        return both(lambda: f("fla.ops.attn", "parallel_attn")(q, k, v))
+        return attention("fla.ops.attn", "parallel_attn")(b, min(t, 4096), h, d)
 
     def rwkv7(b, t, h, d):
         r, k, v, a, bb = qkv(b, t, h, 64, 2)
@@ -74,22 +69,14 @@ def cases(torch, device):
         x = R(b, t, h * d // 4, grad=True)
         return both(lambda: f("fla.ops.hgrn", "fused_recurrent_hgrn")(x, gate(b, t, h * d // 4)))
 
-    def gsa(b, t, h, d):
-        q, k, v = qkv(b, t, h, d)
-        s = R(b, t, h, 64, grad=True)
-        return both(lambda: f("fla.ops.gsa", "chunk_gsa")(q, k, v, s, gate(b, t, h, 64)))
+    def slots(b, t, h, d):
+        return R(b, t, h, 64, grad=True)
 
-    def norm(n, d):
-        x, w = R(n, d, grad=True), R(d, grad=True)
-        return both(lambda: f("fla.modules.layernorm", "rms_norm")(x, w, None))
+    def gate_of_slots(b, t, h, d):
+        return gate(b, t, h, 64)
 
     def l2(n, d):
-        x = R(n * d // 128, 128, grad=True)
-        return both(lambda: f("fla.modules.l2norm", "l2norm")(x))
-
-    def gated_norm(n, d):
-        x, g, w = R(n, d, grad=True), R(n, d, grad=True), R(d, grad=True)
-        return both(lambda: f("fla.modules.fused_norm_gate", "rms_norm_gated")(x, g, w, None))
+        return rows("fla.modules.l2norm", "l2norm", 1, 0)(n * d // 128, 128)
 
     def rotary(b, t, h, d):
         x, cos, sin = R(b, t, h, d, grad=True), R(t, d // 2), R(t, d // 2)
@@ -111,18 +98,19 @@ def cases(torch, device):
         s = gate(b, t, h, d)
         return lambda: f("fla.ops.utils.cumsum", "chunk_local_cumsum")(s, 64)
 
-    def swiglu(n, d):
-        x, y = R(n, d, grad=True), R(n, d, grad=True)
-        return both(lambda: f("fla.modules.activations", "swiglu")(x, y))
-
-    def logsigmoid(n, d):
-        x = R(n, d, grad=True)
-        return both(lambda: f("fla.modules.activations", "logsigmoid")(x))
-
-    for name, make in (("gated_delta_rule", gdn), ("delta_rule", delta), ("gla", gla), ("simple_gla", simple), ("kda", kda),
-                       ("parallel_attn", parallel), ("rwkv7", rwkv7), ("hgrn", hgrn), ("gsa", gsa), ("rotary", rotary),
-                       ("token_shift", shift), ("causal_conv1d", conv), ("local_cumsum", cumsum)):
-        yield from op(name, make)
-    for name, make in (("rms_norm", norm), ("l2norm", l2), ("rms_norm_gated", gated_norm), ("softmax_bwd", softmax),
-                       ("swiglu", swiglu), ("logsigmoid", logsigmoid)):
-        yield from op(name, make, ROWS)
+    for shapes, makers in (
+        (SHAPES, {"gated_delta_rule": attention("fla.ops.gated_delta_rule", "chunk_gated_delta_rule", of_heads, beta),
+                  "delta_rule": attention("fla.ops.delta_rule", "chunk_delta_rule", beta),
+                  "gla": attention("fla.ops.gla", "chunk_gla", gate),
+                  "simple_gla": attention("fla.ops.simple_gla", "chunk_simple_gla", of_heads),
+                  "kda": attention("fla.ops.kda", "chunk_kda", gate, beta), "parallel_attn": parallel, "rwkv7": rwkv7,
+                  "hgrn": hgrn, "gsa": attention("fla.ops.gsa", "chunk_gsa", slots, gate_of_slots), "rotary": rotary,
+                  "token_shift": shift, "causal_conv1d": conv, "local_cumsum": cumsum}),
+        (ROWS, {"rms_norm": rows("fla.modules.layernorm", "rms_norm", 1, 1, None), "l2norm": l2,
+                "rms_norm_gated": rows("fla.modules.fused_norm_gate", "rms_norm_gated", 2, 1, None), "softmax_bwd": softmax,
+                "swiglu": rows("fla.modules.activations", "swiglu", 2, 0),
+                "logsigmoid": rows("fla.modules.activations", "logsigmoid", 1, 0)}),
+    ):
+        for name, make in makers.items():
+            for s in shapes:
+                yield name, s, lambda make=make, s=s: make(*s)

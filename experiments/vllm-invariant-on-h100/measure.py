@@ -1,6 +1,6 @@
 """Tables of `origami table invariant` beside vLLM's fixed tile and the kernels that vLLM has, on one GPU.
 
-    OUT=folder python3 experiments/vllm-invariant-on-h100/measure.py TABLE.json…
+    PYTHONPATH=experiments OUT=folder python3 experiments/vllm-invariant-on-h100/measure.py TABLE.json…
 
 `flattened` computes as vLLM 0.33.0's matmul_kernel_persistent: a CTA for each SM at most, one loop over tiles and K,
 masked K, B stored N×K, fp32 sums in the order of K. `apart` is the Triton executor's kernel, whose loops are not one and
@@ -17,13 +17,14 @@ import math
 import multiprocessing
 import os
 import pathlib
-import statistics
 import sys
 import time
 
 import torch
 import triton
 import triton.language as tl
+
+import bench
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -37,7 +38,6 @@ try:
 except (ImportError, RuntimeError):
     og = None
 
-OUT = pathlib.Path(os.environ.get("OUT", "."))
 SHIPPED = ROOT / "cmd/origami/internal/verb/tablecmd/testdata/vllm-0.33.0/tables.csv"
 MOST, START = float(os.environ.get("SECONDS_MOST", 230)), time.time()
 ONLY = os.environ.get("ONLY")
@@ -144,35 +144,6 @@ def columns_of(ways):
     return {name: column for name, column in columns.items() if wanted(name)}
 
 
-def graph(launches):
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for launch in launches:
-            launch()
-    torch.cuda.current_stream().wait_stream(side)
-    torch.cuda.synchronize()
-    g = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(g):
-        for launch in launches:
-            launch()
-    return g
-
-
-def microseconds(launches):
-    """The time of a launch among launches with other weights: the median of replays."""
-    g, times = graph(launches), []
-    for i in range(12):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        g.replay()
-        end.record()
-        end.synchronize()
-        if i >= 3:
-            times.append(begin.elapsed_time(end) * 1e3 / len(launches))
-    return statistics.median(times)
-
-
 def bucket(buckets, m):
     """vLLM's choice: the first kernel whose M is not smaller, or the last."""
     return next((t for most, t in buckets if m <= most), buckets[-1][1])
@@ -220,15 +191,12 @@ def measure(name, layer, ways, sizes):
             column(whole[first:], weights[0], part)()
             different += (same[first:] != part).any(1).sum().item()
             row["different_bits"][who] = different
-            row["us"][who] = microseconds([column(a, w, c) for w in weights])
+            cold = bench.graph([column(a, w, c) for w in weights])  # a launch is among launches with other weights
+            row["us"][who] = bench.in_turns({"": cold.replay}, 9)[""] * 1e6 / len(weights)
         if m in predicted:
             row["predicted_us"] = {"table": predicted[m]["seconds"] * 1e6, "fixed": predicted[m]["fixed_seconds"] * 1e6}
         rows.append(row)
     return rows
-
-
-def geomean(ratios):
-    return math.exp(statistics.fmean(map(math.log, ratios)))
 
 
 def summary(rows):
@@ -249,12 +217,12 @@ def summary(rows):
                 for other in others:
                     gains = [r["us"][other] / r["us"][own] for r in part if other in r["us"]]
                     if gains:
-                        print(f"{own}, M {low} to {high}: {geomean(gains):.3f} times as fast as {other} (worst {min(gains):.3f}), "
+                        print(f"{own}, M {low} to {high}: {bench.geomean(gains):.3f} times as fast as {other} (worst {min(gains):.3f}), "
                               f"{len(gains)} products")
                 both = [r for r in part if "predicted_us" in r and others[0] in r["us"] and own != "wgmma"]
                 if both:
-                    said = geomean([r["predicted_us"]["fixed"] / r["predicted_us"]["table"] for r in both])
-                    done = geomean([r["us"][others[0]] / r["us"][own] for r in both])
+                    said = bench.geomean([r["predicted_us"]["fixed"] / r["predicted_us"]["table"] for r in both])
+                    done = bench.geomean([r["us"][others[0]] / r["us"][own] for r in both])
                     print(f"  {done:.3f} in {len(both)} products for which {said:.3f} is predicted")
         for way in of[0]["different_bits"]:
             bad = [(r["m"], r["n"], r["k"], r["different_bits"][way]) for r in of if r["different_bits"].get(way)]
@@ -283,8 +251,7 @@ def main():
             break
         rows += measure(layer["for"], layer, ways, sizes)
         print(f"{layer['for']} {layer['names']}: {time.time() - START:.0f} s", flush=True)
-        result = {"device": properties.name, "torch": torch.__version__, "triton": triton.__version__, "rows": rows}
-        (OUT / "result.json").write_text(json.dumps(result, indent=1) + "\n")
+        bench.save("result", bench.about() | {"triton": triton.__version__, "rows": rows})
     summary(rows)
 
 

@@ -2,7 +2,7 @@ package hf
 
 import (
 	"fmt"
-	"slices"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"strings"
 	"testing"
 )
@@ -40,16 +40,12 @@ func TestLayers(t *testing.T) {
 			continue
 		}
 		list, err := m.Products(c.tp)
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		must.Do(t, err)
 		var got []string
 		for _, l := range list {
 			got = append(got, fmt.Sprintf("%dx%d", l.N, l.K))
 		}
-		if !slices.Equal(got, strings.Fields(c.want)) {
-			t.Errorf("%s on %d: %v, want %s", c.name, c.tp, got, c.want)
-		}
+		must.Alike(t, got, strings.Fields(c.want), c.name, c.tp, c.want)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/formats/shapes"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // published are lines as public texts have them, with their sources and the products that they name.
@@ -17,9 +18,7 @@ var published string
 
 func TestText(t *testing.T) {
 	parts := strings.Split(published, "\n== ")[1:]
-	if len(parts) < 30 {
-		t.Fatalf("there are %d texts", len(parts))
-	}
+	must.Need(t, len(parts) >= 30, "there are %d texts", len(parts))
 	for _, part := range parts {
 		source, rest, _ := strings.Cut(part, "\n=> ")
 		want, text, _ := strings.Cut(rest, "\n")
@@ -40,9 +39,7 @@ func check(t *testing.T, name string, rows []shapes.Row, err error, want string)
 		err = rows[0].Bad
 	case len(rows) == 1:
 		got = strings.Join(rows[0].Cells, ",")
-		if len(rows[0].Cells) != len(shapes.Columns) {
-			t.Errorf("%s: %d cells", name, len(rows[0].Cells))
-		}
+		must.Equal(t, len(rows[0].Cells), len(shapes.Columns), name)
 	}
 	if err != nil {
 		got = "error: " + err.Error()
@@ -50,9 +47,7 @@ func check(t *testing.T, name string, rows []shapes.Row, err error, want string)
 			got = want
 		}
 	}
-	if got != want {
-		t.Errorf("%s: got %s, want %s", name, got, want)
-	}
+	must.Equal(t, got, want, name)
 }
 
 // trace has events in the form of a trace that SGLang's users publish, and of one in Kineto's tests.
@@ -83,9 +78,7 @@ func TestTrace(t *testing.T) {
 		rows, err := shapes.Trace(strings.NewReader(text))
 		check(t, tc.name+" "+tc.dims, rows, err, tc.want)
 	}
-	if _, err := shapes.Trace(strings.NewReader(trace[:200])); err == nil {
-		t.Error("half a trace was read")
-	}
+	must.Fail(t, must.Err(shapes.Trace(strings.NewReader(trace[:200]))), "unexpected EOF")
 }
 
 // Fuzz: whatever the bytes are, a row has a cell per column or an error of kind input with advice.

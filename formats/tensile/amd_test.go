@@ -17,6 +17,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/logic"
 	"github.com/origami-gemm/origami/formats/tensile"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // ranged is range logic of our own making, as nested lists of [threshold, rules or kernel] in the order batch, sum, i
@@ -96,9 +97,7 @@ func checkFile(t *testing.T, name string, text []byte) (ranges bool, refused str
 		return false, ""
 	}
 	rules := rangesOf(parts)
-	if (rules == nil) != (l.Leaves() == 0) {
-		t.Errorf("%s: %d leaves, and the file has rules: %v", name, l.Leaves(), rules != nil)
-	}
+	must.Equal(t, (rules == nil), l.Leaves() == 0, name, l.Leaves(), rules != nil)
 	if rules == nil {
 		return false, ""
 	}
@@ -117,9 +116,8 @@ func checkFile(t *testing.T, name string, text []byte) (ranges bool, refused str
 		if want < 0 && layer == logic.LayerModel {
 			continue
 		}
-		if got != want || layer != logic.LayerRange {
-			t.Fatalf("%s: %v is answered by kernel %d of %s, and by the file's rules %d", name, size, got, layer, want)
-		}
+		must.Need(t, got == want && layer == logic.LayerRange,
+			"%s: %v is answered by kernel %d of %s, and by the file's rules %d", name, size, got, layer, want)
 	}
 	return true, ""
 }
@@ -165,16 +163,12 @@ func TestSamplesOfHardFiles(t *testing.T) {
 	ranges := 0
 	for name, text := range samples() {
 		has, refused := checkFile(t, name+".yaml", []byte(text))
-		if (refused != "") != strings.HasSuffix(name, "refused") {
-			t.Errorf("%s: %q", name, refused)
-		}
+		must.Equal(t, (refused != ""), strings.HasSuffix(name, "refused"), name, refused)
 		if has {
 			ranges++
 		}
 	}
-	if ranges != 18 {
-		t.Errorf("%d files with ranges", ranges)
-	}
+	must.Equal(t, ranges, 18)
 	// The last of two values of a parameter counts, a boolean stays one, and 0 is no speed.
 	l := read(t, samples()["parameter_twice"])
 	if p := l.Kernels[2].Parameters; p["LdcEqualsLdd"] != true || p["PrefetchGlobalRead"] != 2 || p["MacroTile1"] != 64 ||
@@ -204,14 +198,9 @@ func compareByPython(t *testing.T, folder string, files map[string]string) {
 		if err != nil {
 			continue // the refused ones
 		}
-		out, err := l.Classic()
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(l.Classic())(t)
 		for suffix, b := range map[string][]byte{".in": []byte(text), ".out": out} {
-			if err := os.WriteFile(filepath.Join(folder, name+suffix), b, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(folder, name+suffix), b, 0o600))
 		}
 	}
 	const program = `
@@ -229,9 +218,8 @@ for name in files:
 print(len(files), "files")
 `
 	out, err := exec.Command("python3", "-c", program, folder).CombinedOutput()
-	if err != nil || !bytes.HasSuffix(out, []byte(" files\n")) || bytes.Count(out, []byte("\n")) != 1 {
-		t.Errorf("%v\n%s", err, out)
-	}
+	must.That(t, err == nil && bytes.HasSuffix(out, []byte(" files\n")) && bytes.Count(out, []byte("\n")) == 1,
+		"%v\n%s", err, out)
 }
 
 // TestAllFilesOfAMD reads every file below the folder that the variable names, such as a checkout of ROCm/Tensile: each
@@ -267,9 +255,7 @@ func TestAllFilesOfAMD(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Logf("%d read, %d of them with ranges", read, ranges)
 	for _, reason := range slices.Sorted(func(yield func(string) bool) {
 		for r := range why {

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/formats/tensile"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func TestNames(t *testing.T) {
@@ -30,15 +30,11 @@ func TestNames(t *testing.T) {
 		"Cijk_Alik_Bljk_HHS_BH_Bias_Aux_HAH_SAV_GG_HS": "fp16",
 	} {
 		n, err := tensile.ParseName(text)
-		if err != nil || n.String() != text {
-			t.Errorf("%s is read as %s, %v", text, n, err)
-		}
+		must.That(t, err == nil && n.String() == text, "%s is read as %s, %v", text, n, err)
 		got, err := n.DTypes()
 		switch {
 		case err != nil:
-			if !strings.HasPrefix(err.Error(), want) || want == "" {
-				t.Errorf("%s: %v, want %s", text, err, want)
-			}
+			must.That(t, strings.HasPrefix(err.Error(), want) && want != "", "%s: %v, want %s", text, err, want)
 		case got == (gemm.Types{}) && want != "" || got != (gemm.Types{}) && got.Text() != want:
 			t.Errorf("%s: %v, want %s", text, got, want)
 		}
@@ -54,9 +50,7 @@ func TestMistakesInNames(t *testing.T) {
 		"Cij_Aik":           `is no name of a problem type`,
 	} {
 		_, err := tensile.ParseName(text)
-		if err == nil || !strings.Contains(err.Error(), says) || diag.KindOf(err) != diag.Input {
-			t.Errorf("%v, want %s", err, says)
-		}
+		must.Refuse(t, err, says)
 	}
 }
 

@@ -55,26 +55,20 @@ type file struct{ *yamlnode.File }
 
 // Read reads a logic: Tensile's list, or hipBLASLt's mapping. Nothing of a bad file is returned.
 func Read(name string, text []byte) (*Logic, error) {
-	f := &file{yamlnode.New(name, mostNodes)}
-	root, err := f.Parse(text, advice)
-	if err != nil {
-		return nil, err
-	}
-	var l *Logic
-	if root.Kind == yaml.SequenceNode {
-		l, err = f.classic(root)
-	} else if root.Kind != yaml.MappingNode {
-		return nil, f.At(root, "the file is no library logic").Do(advice)
-	} else {
-		var fields map[string]*yaml.Node
-		if fields, err = f.Fields(root, "the file"); err != nil {
-			return nil, err
+	l, err := yamlnode.Read(name, text, mostNodes, advice, func(nodes *yamlnode.File, root *yaml.Node) *Logic {
+		f := &file{nodes}
+		if root.Kind == yaml.SequenceNode {
+			return f.classic(root)
+		}
+		fields := map[string]*yaml.Node{}
+		if root.Kind == yaml.MappingNode {
+			fields = f.Fields(root, "the file")
 		}
 		if fields["ProblemType"] == nil || fields["Solutions"] == nil {
-			return nil, f.At(root, "the file is no library logic").Do(advice)
+			yamlnode.Check(f.At(root, "the file is no library logic").Do(advice))
 		}
-		l, err = f.tensile(root, fields)
-	}
+		return f.tensile(root, fields)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -99,36 +93,26 @@ var classicKeys = []string{"MinimumRequiredVersion", "ScheduleName", "Architectu
 	"Solutions", "IndexOrder", "ExactLogic", "RangeLogic"}
 
 // classic reads the list. Files of 2017 have no devices.
-func (f *file) classic(root *yaml.Node) (*Logic, error) {
-	parts, err := f.List(root, "the file")
-	if err != nil {
-		return nil, err
-	}
+func (f *file) classic(root *yaml.Node) *Logic {
+	parts := f.List(root, "the file")
 	keys := classicKeys
 	if len(parts) == 8 && parts[3].Kind == yaml.MappingNode {
 		keys = append(append([]string{}, classicKeys[:3]...), classicKeys[4:]...)
 	}
 	if len(parts) < len(keys) || parts[len(keys)-5].Kind != yaml.MappingNode {
-		return nil, f.At(root, "the list has %d parts, or not a problem type in its place", len(parts)).Do(advice)
+		yamlnode.Check(f.At(root, "the list has %d parts, or not a problem type in its place", len(parts)).Do(advice))
 	}
 	fields := map[string]*yaml.Node{}
 	for i, key := range keys {
 		fields[key] = parts[i]
 	}
-	l, err := f.tensile(root, fields)
-	if err != nil {
-		return nil, err
-	}
+	l := f.tensile(root, fields)
 	for _, n := range parts[len(keys):] {
-		v, err := f.Value(n)
-		if err != nil {
-			return nil, err
-		}
-		l.Parts.Tail = append(l.Parts.Tail, v)
+		l.Parts.Tail = append(l.Parts.Tail, f.Value(n))
 	}
 	l.Parts.tail()
 	l.judge()
-	return l, nil
+	return l
 }
 
 // tail finds the metric and the library's type behind the range logic: texts, the metric first.
@@ -167,47 +151,32 @@ func (t *Parts) unit(arch string) string {
 }
 
 // tensile reads the parts of a file of Tensile by their names.
-func (f *file) tensile(root *yaml.Node, fields map[string]*yaml.Node) (*Logic, error) {
-	l := &Logic{Logic: &logic.Logic{Family: "tensile", Fallback: logic.Model, Source: f.Name()}, Parts: &Parts{}}
-	t := l.Parts
-	var err error
-	for _, part := range []struct {
-		key string
-		to  *any
-	}{{"MinimumRequiredVersion", &t.Version}, {"ScheduleName", &t.Schedule}, {"ArchitectureName", &t.Arch},
-		{"DeviceNames", &t.Devices}} {
-		if n := fields[part.key]; n != nil {
-			if *part.to, err = f.Value(n); err != nil {
-				return nil, err
-			}
+func (f *file) tensile(root *yaml.Node, fields map[string]*yaml.Node) *Logic {
+	value := func(key string) any {
+		if n := fields[key]; n != nil {
+			return f.Value(n)
 		}
+		return nil
 	}
+	t := &Parts{Version: value("MinimumRequiredVersion"), Schedule: value("ScheduleName"),
+		Arch: value("ArchitectureName"), Devices: value("DeviceNames")}
+	l := &Logic{Logic: &logic.Logic{Family: "tensile", Fallback: logic.Model, Source: f.Name()}, Parts: t}
 	l.Arch, l.Device = f.architecture(t.Arch)
 	if l.Arch == "" {
-		return nil, f.At(root, "the file names no architecture").Do(advice)
+		yamlnode.Check(f.At(root, "the file names no architecture").Do(advice))
 	}
-	if t.Problem, err = f.Mapping(fields["ProblemType"]); err != nil {
-		return nil, err
-	}
-	if l.Type, err = f.problemType(fields["ProblemType"], t.Problem); err != nil {
-		return nil, err
-	}
+	t.Problem = f.Mapping(fields["ProblemType"])
+	l.Type = f.problemType(fields["ProblemType"], t.Problem)
 	for key, to := range map[string]*string{"LibraryType": &t.Library, "PerfMetric": &t.Metric} {
 		if n := fields[key]; n != nil {
 			*to = n.Value
 		}
 	}
-	if l.Kernels, err = f.solutions(fields["Solutions"], fields["DefaultSolution"]); err != nil {
-		return nil, err
-	}
-	if err := f.configured(l, fields["Solutions"]); err != nil {
-		return nil, err
-	}
-	if err := f.sizes(l, fields); err != nil {
-		return nil, err
-	}
+	l.Kernels = f.solutions(fields["Solutions"], fields["DefaultSolution"])
+	f.configured(l, fields["Solutions"])
+	f.sizes(l, fields)
 	l.judge()
-	return l, nil
+	return l
 }
 
 // architecture reads "gfx942", {Architecture: gfx942, CUCount: 38}, and the latter quoted as a text. The second result
@@ -240,50 +209,34 @@ var (
 	liteTypes    = append([]string{"I64"}, classicTypes...)
 )
 
-func (f *file) problemType(n *yaml.Node, p map[string]any) (Name, error) {
-	fields, err := f.Fields(n, "ProblemType")
-	if err != nil {
-		return Name{}, err
-	}
+func (f *file) problemType(n *yaml.Node, p map[string]any) Name {
+	fields := f.Fields(n, "ProblemType")
 	if operation, _ := p["OperationType"].(string); operation != "GEMM" {
-		at := n
-		if fields["OperationType"] != nil {
-			at = fields["OperationType"]
-		}
-		return Name{}, f.At(at, "the file is for the operation %q, and not for GEMM", operation).
-			Do("give a logic for GEMM")
+		yamlnode.Check(f.At(cmp.Or(fields["OperationType"], n), "the file is for the operation %q, and not for GEMM",
+			operation).Do("give a logic for GEMM"))
 	}
-	lists := contract.Lists{C: 2}
-	for _, x := range []struct {
-		key string
-		to  *[]int
-	}{{"IndexAssignmentsA", &lists.A}, {"IndexAssignmentsB", &lists.B}} {
-		if fields[x.key] == nil {
-			return Name{}, f.At(n, "ProblemType has no %s", x.key).Do(advice)
+	indices := func(key string) []int {
+		if fields[key] == nil {
+			yamlnode.Check(f.At(n, "ProblemType has no %s", key).Do(advice))
 		}
-		if *x.to, err = f.Integers(fields[x.key], x.key, 0); err != nil {
-			return Name{}, err
-		}
+		return f.Integers(fields[key], key, 0)
 	}
+	lists := contract.Lists{A: indices("IndexAssignmentsA"), B: indices("IndexAssignmentsB"), C: 2}
 	if fields["NumIndicesC"] != nil {
-		if lists.C, err = f.Whole(fields["NumIndicesC"], "NumIndicesC", 2); err != nil {
-			return Name{}, err
-		}
+		lists.C = f.Whole(fields["NumIndicesC"], "NumIndicesC", 2)
 	}
 	c, err := contract.FromLists(lists)
-	if err != nil {
-		return Name{}, diag.Within(fmt.Sprintf("%s:%d", f.Name(), n.Line), err)
-	}
+	yamlnode.Check(diag.Within(fmt.Sprintf("%s:%d", f.Name(), n.Line), err))
 	if len(c.Letters()) != lists.C+1 || lists.C > 3 || len(c.Of(contract.Sum)) != 1 ||
 		len(c.Of(contract.FreeA)) != 1 || len(c.Of(contract.FreeB)) != 1 {
-		return Name{}, f.At(n, "the file is for the contraction %s, which is no GEMM",
-			Name{Contraction: c}).Do("give a logic for GEMM")
+		yamlnode.Check(f.At(n, "the file is for the contraction %s, which is no GEMM",
+			Name{Contraction: c}).Do("give a logic for GEMM"))
 	}
 	return f.named(c, fields, p)
 }
 
 // named adds types and flags to a contraction.
-func (f *file) named(c contract.Contraction, fields map[string]*yaml.Node, p map[string]any) (Name, error) {
+func (f *file) named(c contract.Contraction, fields map[string]*yaml.Node, p map[string]any) Name {
 	name := Name{Contraction: c}
 	names := append(append([]string{}, dataTypes...), classicTypes...)
 	if _, lite := p["Activation"]; lite {
@@ -295,14 +248,11 @@ func (f *file) named(c contract.Contraction, fields map[string]*yaml.Node, p map
 			break // older files have one type
 		}
 		if n == nil {
-			return name, f.At(fields["OperationType"], "ProblemType has no DataType").Do(advice)
+			yamlnode.Check(f.At(fields["OperationType"], "ProblemType has no DataType").Do(advice))
 		}
-		i, err := f.Whole(n, key, 0)
-		if err != nil {
-			return name, err
-		}
+		i := f.Whole(n, key, 0)
 		if i >= len(names) {
-			return name, f.At(n, "%s is %d, and no type has that number", key, i).Do(advice)
+			yamlnode.Check(f.At(n, "%s is %d, and no type has that number", key, i).Do(advice))
 		}
 		name.Types, name.Apart = append(name.Types, names[i]), key == "ComputeDataType"
 	}
@@ -312,27 +262,19 @@ func (f *file) named(c contract.Contraction, fields map[string]*yaml.Node, p map
 	if x, _ := p["HighPrecisionAccumulate"].(bool); x {
 		name.Flags += "H"
 	}
-	return name, nil
+	return name
 }
 
 // solutions reads the kernels. In the mapping a solution has what differs from the default.
-func (f *file) solutions(n, base *yaml.Node) ([]logic.Kernel, error) {
-	nodes, err := f.List(n, "Solutions")
-	if err != nil {
-		return nil, err
-	}
+func (f *file) solutions(n, base *yaml.Node) []logic.Kernel {
+	nodes := f.List(n, "Solutions")
 	common := map[string]any{}
 	if !yamlnode.Null(base) {
-		if common, err = f.Mapping(base); err != nil {
-			return nil, err
-		}
+		common = f.Mapping(base)
 	}
 	kernels := make([]logic.Kernel, len(nodes))
 	for i, x := range nodes {
-		own, err := f.Mapping(x)
-		if err != nil {
-			return nil, err
-		}
+		own := f.Mapping(x)
 		for key, v := range common {
 			if _, ok := own[key]; !ok {
 				own[key] = v
@@ -340,11 +282,11 @@ func (f *file) solutions(n, base *yaml.Node) ([]logic.Kernel, error) {
 		}
 		kernels[i] = logic.Kernel{Name: solutionName(own, i), Parameters: own}
 	}
-	return kernels, nil
+	return kernels
 }
 
 // configured turns solutions into the configurations that they were written from.
-func (f *file) configured(l *Logic, n *yaml.Node) error {
+func (f *file) configured(l *Logic, n *yaml.Node) {
 	for i := range l.Kernels {
 		k := &l.Kernels[i]
 		text, ok := k.Parameters[configKey].(string)
@@ -353,16 +295,15 @@ func (f *file) configured(l *Logic, n *yaml.Node) error {
 		}
 		family, _ := k.Parameters[familyKey].(string)
 		if i > 0 && family != l.Family {
-			return f.At(n.Content[i], "the kernel's family is %q, and that of the one before %q", family, l.Family).
-				Do("use kernels of one family")
+			yamlnode.Check(f.At(n.Content[i], "the kernel's family is %q, and that of the one before %q", family,
+				l.Family).Do("use kernels of one family"))
 		}
 		c, err := parseConfig(text, family)
 		if err != nil {
-			return f.At(n.Content[i], "%v", err)
+			yamlnode.Check(f.At(n.Content[i], "%v", err))
 		}
 		l.Family, k.Config, k.Parameters = family, c, nil
 	}
-	return nil
 }
 
 // parseConfig reads a configuration. Values on named axes are taken as they are: the family checks them when it is
@@ -414,37 +355,28 @@ func solutionName(s map[string]any, i int) string {
 }
 
 // sizes reads index order, exact sizes and range logic.
-func (f *file) sizes(l *Logic, fields map[string]*yaml.Node) error {
+func (f *file) sizes(l *Logic, fields map[string]*yaml.Node) {
 	batched := len(l.Type.C) == 3
 	indices := 4
 	if !batched {
 		indices = 3
 	}
 	if n := fields["ExactLogic"]; !yamlnode.Null(n) {
-		nodes, err := f.List(n, "the exact logic")
-		if err != nil {
-			return err
-		}
+		nodes := f.List(n, "the exact logic")
 		if !yamlnode.Null(fields["IndexOrder"]) {
 			l.Exact = []logic.Entry{} // an empty list, and not none as in FreeSize files
 		}
 		for _, x := range nodes {
-			e, err := f.entry(x, indices, len(l.Kernels))
-			if err != nil {
-				return err
-			}
-			l.Exact = append(l.Exact, e)
+			l.Exact = append(l.Exact, f.entry(x, indices, len(l.Kernels)))
 		}
 	}
 	if n := fields["IndexOrder"]; !yamlnode.Null(n) {
-		order, err := f.Integers(n, "the index order", 0)
-		if err != nil {
-			return err
-		}
+		order := f.Integers(n, "the index order", 0)
 		seen := [4]bool{}
 		for i, x := range order {
 			if x >= indices || seen[x] || len(order) != indices {
-				return f.At(n, "the index order is %v", order).Do("it lists the %d indices once each", indices)
+				yamlnode.Check(f.At(n, "the index order is %v", order).
+					Do("it lists the %d indices once each", indices))
 			}
 			seen[x] = true
 			if !batched && x == 2 {
@@ -455,31 +387,28 @@ func (f *file) sizes(l *Logic, fields map[string]*yaml.Node) error {
 	}
 	if n := fields["RangeLogic"]; !yamlnode.Null(n) {
 		if len(l.Order) == 0 {
-			return f.At(n, "there is range logic and no index order").Do(advice)
+			yamlnode.Check(f.At(n, "there is range logic and no index order").Do(advice))
 		}
-		var err error
-		l.Ranges, err = f.rules(n, len(l.Order), len(l.Kernels))
-		return err
+		l.Ranges = f.rules(n, len(l.Order), len(l.Kernels))
 	}
-	return nil
+}
+
+// pair reads a list of two values.
+func (f *file) pair(n *yaml.Node, what, form string) (a, b *yaml.Node) {
+	pair := f.List(n, what)
+	if len(pair) != 2 {
+		yamlnode.Check(f.At(n, "%s has %d parts", what, len(pair)).Do("write %s", form))
+	}
+	return pair[0], pair[1]
 }
 
 // entry reads "[[m, n, batch, k, …], [kernel, speed]]". The kernel is a place in the list of solutions.
-func (f *file) entry(n *yaml.Node, indices, kernels int) (e logic.Entry, err error) {
-	pair, err := f.List(n, "an exact size")
-	if err != nil {
-		return e, err
-	}
-	if len(pair) != 2 {
-		return e, f.At(n, "an exact size has %d parts", len(pair)).Do("write [[m, n, batch, k], [kernel, speed]]")
-	}
-	sizes, err := f.Integers(pair[0], "a size", 1)
-	if err != nil {
-		return e, err
-	}
+func (f *file) entry(n *yaml.Node, indices, kernels int) (e logic.Entry) {
+	size, answer := f.pair(n, "an exact size", "[[m, n, batch, k], [kernel, speed]]")
+	sizes := f.Integers(size, "a size", 1)
 	if len(sizes) != indices && len(sizes) != indices+4 {
-		return e, f.At(n, "an exact size has %d numbers", len(sizes)).
-			Do("it has %d, or %d with leading dimensions", indices, indices+4)
+		yamlnode.Check(f.At(n, "an exact size has %d numbers", len(sizes)).
+			Do("it has %d, or %d with leading dimensions", indices, indices+4))
 	}
 	e.Size = logic.Size{sizes[0], sizes[1], 1, sizes[indices-1]}
 	if indices == 4 {
@@ -488,59 +417,38 @@ func (f *file) entry(n *yaml.Node, indices, kernels int) (e logic.Entry, err err
 	if len(sizes) > indices {
 		e.LD = sizes[indices:]
 	}
-	answer, err := f.List(pair[1], "an answer")
-	if err != nil {
-		return e, err
-	}
-	if len(answer) != 2 {
-		return e, f.At(pair[1], "an answer has %d parts", len(answer)).Do("write [kernel, speed]")
-	}
-	if e.Kernel, err = f.kernel(answer[0], kernels); err != nil {
-		return e, err
-	}
-	e.Speed, err = f.Number(answer[1], "a speed")
-	return e, err
+	kernel, speed := f.pair(answer, "an answer", "[kernel, speed]")
+	e.Kernel = f.kernel(kernel, kernels)
+	e.Speed = f.Number(speed, "a speed")
+	return e
 }
 
-func (f *file) kernel(n *yaml.Node, kernels int) (int, error) {
-	k, err := f.Whole(n, "a kernel", 0)
-	if err == nil && k >= kernels {
-		err = f.At(n, "there is no kernel %d", k).
-			Do("the file has %s, numbered from 0", digits.Plural(kernels, "kernel", "kernels"))
+func (f *file) kernel(n *yaml.Node, kernels int) int {
+	k := f.Whole(n, "a kernel", 0)
+	if k >= kernels {
+		yamlnode.Check(f.At(n, "there is no kernel %d", k).
+			Do("the file has %s, numbered from 0", digits.Plural(kernels, "kernel", "kernels")))
 	}
-	return k, err
+	return k
 }
 
 // rules reads nested lists of [threshold, rules or kernel].
-func (f *file) rules(n *yaml.Node, depth, kernels int) ([]logic.Rule, error) {
-	nodes, err := f.List(n, "the range logic")
-	if err != nil {
-		return nil, err
-	}
+func (f *file) rules(n *yaml.Node, depth, kernels int) []logic.Rule {
+	nodes := f.List(n, "the range logic")
 	rules := make([]logic.Rule, len(nodes))
 	for i, x := range nodes {
-		pair, err := f.List(x, "a range")
-		if err != nil {
-			return nil, err
-		}
-		if len(pair) != 2 {
-			return nil, f.At(x, "a range has %d parts", len(pair)).Do("write [threshold, kernel or ranges]")
-		}
+		threshold, answer := f.pair(x, "a range", "[threshold, kernel or ranges]")
 		r := &rules[i]
-		if r.Most, err = f.Whole(pair[0], "a threshold", -1); err != nil {
-			return nil, err
-		}
+		r.Most = f.Whole(threshold, "a threshold", -1)
 		if i > 0 && (rules[i-1].Most < 0 || r.Most >= 0 && r.Most <= rules[i-1].Most) {
-			return nil, f.At(x, "the threshold %d follows %d", r.Most, rules[i-1].Most).Do("thresholds grow, and −1 is the last")
+			yamlnode.Check(f.At(x, "the threshold %d follows %d", r.Most, rules[i-1].Most).
+				Do("thresholds grow, and −1 is the last"))
 		}
 		if depth > 1 {
-			r.Rules, err = f.rules(pair[1], depth-1, kernels)
+			r.Rules = f.rules(answer, depth-1, kernels)
 		} else {
-			r.Kernel, err = f.kernel(pair[1], kernels)
-		}
-		if err != nil {
-			return nil, err
+			r.Kernel = f.kernel(answer, kernels)
 		}
 	}
-	return rules, nil
+	return rules
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/logic"
 	"github.com/origami-gemm/origami/formats/tensile"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // classic is a list as Tensile writes it, with what makes reading hard: an anchor, a device that is a number, two kinds
@@ -178,9 +179,7 @@ func TestPrediction(t *testing.T) {
 		}
 	}
 	want := "wide 160x256x64 w4 s1 g6 small 64x32x128 w1 s1 g6 k3 dealt 256x256x64 w4 s1 g6 stream_k=1 untold"
-	if s := strings.Join(got, " "); s != want {
-		t.Errorf("%s, want %s", s, want)
-	}
+	must.Equal(t, strings.Join(got, " "), want)
 	if k, layer := l.Lookup(logic.Size{4096, 4096, 1, 4096}); k >= 0 || layer != logic.LayerModel {
 		t.Error(k, layer)
 	}
@@ -192,9 +191,7 @@ func TestPrediction(t *testing.T) {
 func TestBadFiles(t *testing.T) {
 	change := func(text, from, to string) string {
 		t.Helper()
-		if strings.Count(text, from) == 0 {
-			t.Fatal(from)
-		}
+		must.Need(t, strings.Count(text, from) != 0, "%v", from)
 		return strings.Replace(text, from, to, 1)
 	}
 	for says, text := range map[string]string{
@@ -223,9 +220,8 @@ func TestBadFiles(t *testing.T) {
 			classic, "UseBeta: true", "UseBeta: true\n  UseBeta: true"),
 	} {
 		l, err := tensile.Read("bad.yaml", []byte(text))
-		if l != nil || err == nil || !strings.Contains(err.Error(), says) || diag.KindOf(err) != diag.Input {
-			t.Errorf("%v, want %s", err, says)
-		}
+		must.That(t, l == nil && err != nil && strings.Contains(err.Error(), says) && diag.KindOf(err) == diag.Input,
+			"%v, want %s", err, says)
 	}
 }
 
@@ -265,14 +261,10 @@ func TestFilesOfAMD(t *testing.T) {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // the folder may be a checkout instead, for TestAllFilesOfAMD
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		l, err := tensile.Read(x.file, text)
 		if x.refused != "" {
-			if err == nil || !strings.Contains(err.Error(), x.refused) {
-				t.Errorf("%v, want %s", err, x.refused)
-			}
+			must.Fail(t, err, x.refused)
 			continue
 		}
 		if err != nil {
@@ -292,10 +284,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(unbatched))
 	f.Add([]byte(mapping))
 	f.Add([]byte(predicted))
-	own, err := build(f, logic.Options{Ranges: true, Fallback: logic.Nearest}).Map()
-	if err != nil {
-		f.Fatal(err)
-	}
+	own := must.Get(build(f, logic.Options{Ranges: true, Fallback: logic.Nearest}).Map())(f)
 	f.Add(own)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		l, err := tensile.Read("fuzz", text)
@@ -304,17 +293,11 @@ func FuzzRead(f *testing.F) {
 		}
 		l.Lookup(logic.Size{100, 200, 1, 300})
 		for _, write := range []func() ([]byte, error){l.Classic, l.Map} {
-			out, err := write()
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := must.Get(write())(t)
 			back, err := tensile.Read("back", out)
-			if err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			if len(back.Kernels) != len(l.Kernels) || len(back.Exact) != len(l.Exact) || back.Leaves() != l.Leaves() {
-				t.Fatalf("something was lost:\n%s", out)
-			}
+			must.Do(t, err)
+			must.Need(t, len(back.Kernels) == len(l.Kernels) && len(back.Exact) == len(l.Exact) && back.Leaves() == l.Leaves(),
+				"something was lost:\n%s", out)
 		}
 	})
 }

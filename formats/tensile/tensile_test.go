@@ -2,7 +2,6 @@ package tensile_test
 
 import (
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/logic"
 	"github.com/origami-gemm/origami/formats/tensile"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // build returns a logic of kernels with square tiles, of which the larger ones are faster at larger sizes.
@@ -22,9 +22,7 @@ func build(t testing.TB, o logic.Options) *tensile.Logic {
 		c := gemm.Config{BlockM: tile, BlockN: tile, BlockK: 32, NumWarps: 4, NumStages: 3, SplitK: 1, GroupM: 8,
 			Kernel: "wgmma"}
 		swizzle := gemm.Axis{Name: "swizzle", Type: gemm.Integer, Values: []string{"1", "2"}, Default: "1"}
-		if err := c.SetAxis([]gemm.Axis{swizzle}, "swizzle", "2"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.SetAxis([]gemm.Axis{swizzle}, "swizzle", "2"))
 		table.Kernels = append(table.Kernels, logic.Kernel{Name: c.String(), Config: c})
 	}
 	for _, m := range []int{16, 200, 500, 4096} {
@@ -38,9 +36,7 @@ func build(t testing.TB, o logic.Options) *tensile.Logic {
 		}
 	}
 	built, err := logic.Build(table, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	p := gemm.New(1, 1, 1)
 	l := &tensile.Logic{Logic: built}
 	l.Arch, l.Device, l.Family, l.Source = "sm90", "h200", "wgmma", "a formula"
@@ -57,9 +53,7 @@ func TestRoundTrips(t *testing.T) {
 	for name, l := range map[string]*tensile.Logic{"built": built, "imported": imported, "unbatched": read(t, unbatched)} {
 		for form, write := range map[string]func() ([]byte, error){"classic": l.Classic, "map": l.Map} {
 			text, err := write()
-			if err != nil {
-				t.Fatal(name, form, err)
-			}
+			must.Do(t, err)
 			back, err := tensile.Read("back", text)
 			if err != nil {
 				t.Errorf("%s as %s: %v\n%s", name, form, err, text)
@@ -67,39 +61,28 @@ func TestRoundTrips(t *testing.T) {
 			}
 			ignored := cmp.Options{cmpopts.IgnoreFields(logic.Logic{}, "Source", "Order"),
 				cmpopts.IgnoreFields(tensile.Logic{}, "Parts")}
-			if diff := cmp.Diff(l, back, cmpopts.IgnoreUnexported(logic.Logic{}), ignored, cmpopts.EquateEmpty(),
-				cmp.Comparer(func(a, b gemm.Axes) bool { return a == b })); diff != "" {
-				t.Errorf("%s as %s: %s", name, form, diff)
-			}
+			must.Equal(t, cmp.Diff(l, back, cmpopts.IgnoreUnexported(logic.Logic{}), ignored, cmpopts.EquateEmpty(),
+				cmp.Comparer(func(a, b gemm.Axes) bool { return a == b })), "", name, form)
 			back.Source = l.Source
 			again, err := map[string]func() ([]byte, error){"classic": back.Classic, "map": back.Map}[form]()
-			if err != nil || string(again) != string(text) {
-				t.Errorf("%s as %s is written differently: %v", name, form, err)
-			}
+			must.That(t, err == nil && string(again) == string(text), "%s as %s is written differently: %v", name, form, err)
 		}
 	}
 }
 
 func read(t testing.TB, text string) *tensile.Logic {
 	t.Helper()
-	l, err := tensile.Read("logic.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(tensile.Read("logic.yaml", []byte(text)))(t)
 	return l
 }
 
 func TestAnswers(t *testing.T) {
 	p := gemm.New(64, 32, 16)
 	l := build(t, logic.Options{})
-	if err := l.Type.Answers(&p); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, l.Type.Answers(&p))
 	p.SetTrans(true, false)
 	const want = "for Cijk_Ailk_Bljk_HHS_BH, and the problem is Cijk_Ailk_Bjlk_HHS_BH"
-	if err := l.Type.Answers(&p); err == nil || !strings.Contains(err.Error(), want) {
-		t.Error(err)
-	}
+	must.Fail(t, l.Type.Answers(&p), want)
 	p.SetTrans(false, true)
 	if n, err := tensile.TypeOf(&p); err != nil || n.String() != "Cijk_Alik_Bljk_HHS_BH" {
 		t.Error(n, err)
@@ -110,26 +93,16 @@ func TestAnswers(t *testing.T) {
 	}
 	p = gemm.New(64, 32, 16)
 	p.LDA = 999
-	if _, err := tensile.TypeOf(&p); err == nil {
-		t.Error("a leading dimension is taken")
-	}
+	must.Fail(t, must.Err(tensile.TypeOf(&p)), "is no plain GEMM")
 	// The contraction of the type is the problem: the GEMM of the plan has its layout.
 	for _, trans := range [][2]bool{{false, false}, {true, false}, {false, true}, {true, true}} {
 		p := gemm.New(64, 32, 16)
 		p.Batch = 4
 		p.SetTrans(trans[0], trans[1])
-		n, err := tensile.TypeOf(&p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(tensile.TypeOf(&p))(t)
 		s := logic.SizeOf(&p)
-		shape, err := n.Shape(contract.Sizes{'i': s[0], 'j': s[1], 'k': s[2], 'l': s[3]}, nil, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		shape := must.Get(n.Shape(contract.Sizes{'i': s[0], 'j': s[1], 'k': s[2], 'l': s[3]}, nil, nil, nil))(t)
 		plans, err := shape.Plans(p.Types(), false)
-		if err != nil || plans[0].Problem != p.Canonical() {
-			t.Errorf("%s is %v, %v", p, plans, err)
-		}
+		must.That(t, err == nil && plans[0].Problem == p.Canonical(), "%s is %v, %v", p, plans, err)
 	}
 }

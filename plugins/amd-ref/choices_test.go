@@ -4,6 +4,8 @@ package amdref_test
 
 import (
 	"flag"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,8 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/archtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 )
@@ -57,33 +61,28 @@ type student struct {
 	model arch.Architecture
 	own   *selector.Selector
 	// kernels are those that the library chose for some size of the data, as the model names them.
-	kernels   []gemm.Config
-	estimates []arch.Estimate
+	kernels []gemm.Config
 }
 
 func (s *student) chooseOwn(t *testing.T, p gemm.Problem) gemm.Config {
 	var result selector.Result
-	if err := s.own.Select(t.Context(), p, &result); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.own.Select(t.Context(), p, &result))
 	return result.Entries[0].Config
 }
 
 func (s *student) chooseLibrary(t *testing.T, p gemm.Problem) gemm.Config {
-	s.estimates = slices.Grow(s.estimates[:0], len(s.kernels))[:len(s.kernels)]
-	if err := s.model.Estimate(t.Context(), s.estimates, p, s.kernels); err != nil {
-		t.Fatal(err)
+	return s.kernels[fastest(t, s.model, p, s.kernels)]
+}
+
+// fastest is the place of the kernel of a list that a model predicts to be the fastest.
+func fastest(t *testing.T, a arch.Architecture, p gemm.Problem, kernels []gemm.Config) int {
+	t.Helper()
+	times := archtest.Seconds(t, a, p, kernels...)
+	best := slices.Index(times, slices.Min(times))
+	if math.IsInf(times[best], 1) {
+		t.Fatalf("%s takes none of the kernels for %s", a.Describe().Model, p)
 	}
-	best := -1
-	for i, e := range s.estimates {
-		if e.Reject == "" && (best < 0 || e.Cycles < s.estimates[best].Cycles) {
-			best = i
-		}
-	}
-	if best < 0 {
-		t.Fatalf("%s takes none of the library's kernels for %s", s.model.Describe().Model, p)
-	}
-	return s.kernels[best]
+	return best
 }
 
 // newStudent opens a model for the device of a row. Its own candidates are with stream-K, or all without, as the
@@ -94,10 +93,7 @@ func newStudent(t *testing.T, provider arch.Provider, model string, r *recorded,
 	if model != "refined" {
 		request.Model, request.Kernel, request.Options = model, "", nil
 	}
-	a, err := provider.Open(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(provider.Open(t.Context(), request))(t)
 	var space arch.Space
 	if model == "refined" {
 		streamK := "0"
@@ -131,14 +127,8 @@ func kernelsOf(rows []recorded) map[string][]gemm.Config {
 // choices scores models on one row in so many of those that count, by class, model and the kernels to choose from.
 func choices(t *testing.T, every int, counts func(*recorded) bool) map[string]*agreement {
 	t.Helper()
-	rows, err := readRecorded("data")
-	if err != nil {
-		t.Fatal(err)
-	}
-	provider, err := amdref.Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := readRecorded(t)
+	provider := must.Get(amdref.Provider())(t)
 	kernels, students, scores, seen := kernelsOf(rows), map[string]*student{}, map[string]*agreement{}, map[string]int{}
 	for i := range rows {
 		r := &rows[i]
@@ -191,12 +181,7 @@ func TestChoices(t *testing.T) {
 		return r.Problem.Batch == 1 && (r.Arch != "gfx942" || r.CUs == 304)
 	}
 	scores := choices(t, every, onFullChips)
-	keys := make([]string, 0, len(scores))
-	for key := range scores {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(scores)) {
 		a := scores[key]
 		t.Logf("| %s | %d | %.0f %% | %.0f %% | %d of %d, %d |", key, a.sizes, 100*share(a.same, a.sizes),
 			100*share(a.area, a.sizes), a.both, a.split, a.either)

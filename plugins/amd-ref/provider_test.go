@@ -10,14 +10,12 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/hw"
-	"github.com/origami-gemm/origami/plugins/amd-ref/amd-origami"
+	"github.com/origami-gemm/origami/internal/testing/must"
+	amdorigami "github.com/origami-gemm/origami/plugins/amd-ref/amd-origami"
 )
 
 func TestManifest(t *testing.T) {
-	p, err := Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Provider())(t)
 	m := p.Manifest()
 	var got []string
 	for _, a := range m.Archs {
@@ -134,10 +132,7 @@ var openTests = []struct {
 }
 
 func TestOpen(t *testing.T) {
-	p, err := Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Provider())(t)
 	for _, c := range openTests {
 		a, err := p.Open(context.Background(), c.r)
 		got := ""
@@ -158,15 +153,9 @@ func TestOpen(t *testing.T) {
 // An overridden clock changes what follows from it, and what an override gives stays. With every bandwidth overridden,
 // the rung is calibrated.
 func TestOverrides(t *testing.T) {
-	p, err := Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Provider())(t)
 	openWith := func(o map[string]hw.OverrideValue) *arch.Description {
-		a, err := p.Open(context.Background(), arch.OpenRequest{Arch: "gfx942", Model: amdorigami.Name, Overrides: o})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(p.Open(context.Background(), arch.OpenRequest{Arch: "gfx942", Model: amdorigami.Name, Overrides: o}))(t)
 		return a.Describe()
 	}
 	for _, c := range []struct{ overrides, want map[string]float64 }{
@@ -214,16 +203,10 @@ func TestOverrides(t *testing.T) {
 // No model of an AMD GPU has a margin that was chosen on another vendor's, and constants of another vendor's GPU say
 // that they are assumed.
 func TestConstantsOfOtherVendors(t *testing.T) {
-	p, err := Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Provider())(t)
 	for _, r := range []arch.OpenRequest{{Arch: "gfx942"}, {Arch: "gfx942", Model: "library"},
 		{Arch: "gfx942", Model: amdorigami.Name}, {Arch: "gfx950"}} {
-		a, err := p.Open(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(p.Open(t.Context(), r))(t)
 		for _, c := range a.Describe().Constants {
 			of := strings.Contains(c.Source, "H200") || strings.Contains(c.Source, "H100") || strings.Contains(c.Source, "CUDA")
 			if c.Reader() == "bands" || of && !strings.HasPrefix(c.Source, "assumed") {

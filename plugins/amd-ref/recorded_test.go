@@ -3,16 +3,13 @@
 package amdref_test
 
 import (
-	"compress/gzip"
-	"encoding/csv"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
+	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 )
 
@@ -52,91 +49,50 @@ var rates = map[string]float64{
 	"gfx942 fp16": 2048, "gfx942 bf16": 2048, "gfx942 fp8": 4096, "gfx942 fp32": 256,
 }
 
-// readRecorded reads the recorded choices and speeds of AMD's libraries: tuned.csv.gz of the folder of the data.
-func readRecorded(folder string) ([]recorded, error) {
-	file, err := os.Open(filepath.Join(folder, "tuned.csv.gz"))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }()
-	unzipped, err := gzip.NewReader(file)
-	if err != nil {
-		return nil, err
-	}
-	lines, err := csv.NewReader(unzipped).ReadAll()
-	if err != nil {
-		return nil, err
-	}
-	column := map[string]int{}
-	for i, name := range lines[0] {
-		column[name] = i
-	}
-	var rows []recorded
-	for n, line := range lines[1:] {
-		l := reader{line: line, column: column}
-		row, ok := l.row()
-		if l.err != nil {
-			return nil, fmt.Errorf("tuned.csv.gz line %d: %w", n+2, l.err)
-		}
-		if ok {
+// readRecorded reads the recorded choices and speeds of AMD's libraries. Those of kernels that the family cannot write,
+// and of sizes beyond a problem's limits, are left out.
+func readRecorded(t testing.TB) (rows []recorded) {
+	t.Helper()
+	for _, line := range csvtest.Named(t, "data/tuned.csv.gz") {
+		if row, ok := recordedRow(t, line); ok {
 			rows = append(rows, row)
 		}
 	}
-	return rows, nil
+	return rows
 }
 
-// reader reads a line, and keeps its first mistake.
-type reader struct {
-	line   []string
-	column map[string]int
-	err    error
-}
-
-func (l *reader) text(name string) string { return l.line[l.column[name]] }
-
-func (l *reader) number(name string) int {
-	v, err := strconv.Atoi(l.text(name))
-	if err != nil && l.err == nil {
-		l.err = fmt.Errorf("%s: %w", name, err)
-	}
-	return v
-}
-
-// row reads a row. Those of kernels that the family cannot write, and of sizes beyond a problem's limits, are left out.
-func (l *reader) row() (recorded, bool) {
+func recordedRow(t testing.TB, line map[string]string) (recorded, bool) {
+	t.Helper()
+	number := func(name string) int { return csvtest.Int(t, line, name) }
 	r := recorded{
-		Arch: l.text("arch"), CUs: l.number("cus"), Set: l.text("set"), Layout: l.text("layout"),
-		Problem: gemm.New(l.number("m"), l.number("n"), l.number("k")),
+		Arch: line["arch"], CUs: number("cus"), Set: line["set"], Layout: line["layout"],
+		Problem: gemm.New(number("m"), number("n"), number("k")),
 		Config: gemm.Config{
-			Kernel: kernel.Name, BlockM: l.number("mt0"), BlockN: l.number("mt1"), BlockK: l.number("depthu"),
-			NumWarps: l.number("waves"), NumStages: 1, SplitK: l.number("split"),
-			GroupM: max(1, abs(l.number("mapping"))),
+			Kernel: kernel.Name, BlockM: number("mt0"), BlockN: number("mt1"), BlockK: number("depthu"),
+			NumWarps: number("waves"), NumStages: 1, SplitK: number("split"),
+			GroupM: max(1, abs(number("mapping"))),
 		},
 	}
-	dtype := l.text("dtype")
+	dtype := line["dtype"]
 	for _, t := range gemm.DTypes() {
 		if t.String() == dtype {
 			r.Problem.DType = t
 		}
 	}
-	r.Problem.Batch = l.number("batch")
+	r.Problem.Batch = number("batch")
 	r.Problem.SetTrans(r.Layout[0] == 'N', r.Layout[1] == 'N')
-	if l.text("mi") == "" && l.number("lds") >= 2*(r.Config.BlockM+r.Config.BlockN)*r.Config.BlockK*4 {
+	if line["mi"] == "" && number("lds") >= 2*(r.Config.BlockM+r.Config.BlockN)*r.Config.BlockK*4 {
 		r.Config.NumStages = 2
 	}
 	for _, axis := range []struct{ name, column string }{
 		{kernel.StreamK.Name, "stream_k"}, {kernel.LocalSplit.Name, "local_split"},
 	} {
-		if r.Config.SetAxis(kernel.Axes, axis.name, l.text(axis.column)) != nil {
+		if r.Config.SetAxis(kernel.Axes, axis.name, line[axis.column]) != nil {
 			return r, false
 		}
 	}
-	value, err := strconv.ParseFloat(l.text("value"), 64)
-	if err != nil && l.err == nil {
-		l.err = err
-	}
-	rate := rates[r.Arch+" "+dtype]
-	switch l.text("unit") {
+	value, rate := csvtest.Float(t, line, "value"), rates[r.Arch+" "+dtype]
+	switch line["unit"] {
 	case "gflops":
 		r.Speed, r.Known = value*1e9, true
 	case "pct_mi300x":

@@ -16,7 +16,10 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/archtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile/terms"
@@ -130,10 +133,7 @@ func (e *experiment) with(values map[string]float64) (arch.Architecture, error) 
 // newExperiment takes one in so many of the rows.
 func newExperiment(t *testing.T, g *generation, every int) *experiment {
 	t.Helper()
-	all, err := readRecorded("data")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := readRecorded(t)
 	e := &experiment{models: map[string]*tensile.Model{}, kernels: map[string][]gemm.Config{}, sample: &fit.Sample{}}
 	for i := range all {
 		r := &all[i]
@@ -146,10 +146,7 @@ func newExperiment(t *testing.T, g *generation, every int) *experiment {
 		if list := e.kernels[r.Key()]; len(list) < maxKernels && !slices.Contains(list, c) {
 			e.kernels[r.Key()] = append(list, c)
 		}
-		var estimate [1]arch.Estimate
-		if err := m.Estimate(t.Context(), estimate[:], r.Problem, []gemm.Config{r.Config}); err != nil {
-			t.Fatal(err)
-		}
+		estimate := archtest.Estimates(t, m, r.Problem, r.Config)
 		short := !r.Known && r.Seconds(float64(m.Describe().Clock)) < leastSeconds
 		if estimate[0].Reject == "" && !short && i%every == 0 {
 			e.rows = append(e.rows, *r)
@@ -170,9 +167,7 @@ func (e *experiment) add(t *testing.T, r *recorded, kernel string, seconds float
 	t.Helper()
 	c := r.Config
 	c.Kernel = kernel
-	if err := e.sample.Add(r.Problem, []gemm.Config{c}, []float64{seconds}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.sample.Add(r.Problem, []gemm.Config{c}, []float64{seconds}))
 }
 
 // open opens the model of a row. What its file does not say is a quantity of the fit: the clock of speeds in per cent,
@@ -183,14 +178,8 @@ func (e *experiment) open(t *testing.T, g *generation, r *recorded) *tensile.Mod
 	if m := e.models[key]; m != nil {
 		return m
 	}
-	provider, err := amdref.Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
-	opened, err := provider.Open(t.Context(), r.Request())
-	if err != nil {
-		t.Fatal(err)
-	}
+	provider := must.Get(amdref.Provider())(t)
+	opened := must.Get(provider.Open(t.Context(), r.Request()))(t)
 	m := opened.(*tensile.Model)
 	e.models[key] = m
 	if !r.Known {
@@ -224,20 +213,13 @@ func (e *experiment) fit(t *testing.T, g *generation, o fit.Options, without str
 		}
 	}
 	o.Start = start
-	found, err := fit.Run(t.Context(), e.sample, e.with, quantities, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
+	return must.Get(fit.Run(t.Context(), e.sample, e.with, quantities, o))(t)
 }
 
 // median returns the median of |log(predicted ÷ recorded)| of the rows that count.
 func (e *experiment) median(t *testing.T, values map[string]float64, counts func(*recorded) bool) float64 {
 	t.Helper()
-	m, err := e.with(values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(e.with(values))(t)
 	var errors []float64
 	for i := range e.rows {
 		r := &e.rows[i]
@@ -246,13 +228,8 @@ func (e *experiment) median(t *testing.T, values map[string]float64, counts func
 		}
 		c := r.Config
 		c.Kernel = r.Key()
-		var estimate [1]arch.Estimate
-		if err := m.Estimate(t.Context(), estimate[:], r.Problem, []gemm.Config{c}); err != nil {
-			t.Fatal(err)
-		}
 		recorded := r.Seconds(float64(e.models[r.Key()].Describe().Clock))
-		errors = append(errors, math.Abs(math.Log(float64(estimate[0].Cycles)/1e9/recorded)))
+		errors = append(errors, math.Abs(math.Log(archtest.Seconds(t, m, r.Problem, c)[0]/recorded)))
 	}
-	slices.Sort(errors)
-	return errors[len(errors)/2]
+	return stats.Median(errors)
 }

@@ -5,11 +5,13 @@ package amdref_test
 import (
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"os"
 	"slices"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/fit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile/terms"
 )
 
@@ -23,9 +25,7 @@ func TestRecordedTimes(t *testing.T) {
 		i := slices.IndexFunc(generations, func(g generation) bool { return g.name == name })
 		e := newExperiment(t, &generations[i], 1)
 		got := e.median(t, nil, known)
-		if t.Logf("%s: times are off by %.1f %% at the median", name, 100*got); got > limit {
-			t.Errorf("%s: times are off by %.1f %% at the median", name, 100*got)
-		}
+		must.Hold(t, got <= limit, "%s: times are off by %.1f %% at the median", name, 100*got)
 	}
 }
 
@@ -55,19 +55,11 @@ func TestShippedIsTheFit(t *testing.T) {
 				start[q.Name] = found.Values[q.Name]
 			}
 		} else {
-			m, err := e.with(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if shipped, err = e.sample.Loss(t.Context(), m, nil); err != nil {
-				t.Fatal(err)
-			}
+			shipped = must.Get(e.sample.Loss(t.Context(), must.Get(e.with(nil))(t), nil))(t)
 		}
 		found := e.fit(t, g, fit.Options{Steps: steps, Start: start}, "")
-		t.Logf("%s: %d rows, loss %.2f, fitted %.2f", g.name, len(e.rows), shipped, found.Loss)
-		if found.Loss < 0.85*shipped {
-			t.Errorf("%s: what is shipped has a loss of %.2f, the fit finds %.2f", g.name, shipped, found.Loss)
-		}
+		must.Hold(t, found.Loss >= 0.85*shipped, "%s: %d rows, what is shipped has a loss of %.2f, the fit finds %.2f", g.name,
+			len(e.rows), shipped, found.Loss)
 		if *refit {
 			for name, v := range found.Values {
 				fmt.Printf("%s | %s | %.4g\n", g.name, name, v)
@@ -91,9 +83,7 @@ func TestHeldOut(t *testing.T) {
 	}
 	found := e.fit(t, g, fit.Options{Steps: 10, Use: func(i int) bool { return use[i] }}, "")
 	got := e.median(t, found.Values, held)
-	if t.Logf("%s: held out, times are off by %.1f %% at the median", g.name, 100*got); got > 0.13 {
-		t.Errorf("%s: held out, times are off by %.1f %% at the median", g.name, 100*got)
-	}
+	must.Hold(t, got <= 0.13, "%s: held out, times are off by %.1f %% at the median", g.name, 100*got)
 }
 
 // TestAblation prints what each term is worth, as docs/decisions/models.md has it.
@@ -118,23 +108,14 @@ func TestAblation(t *testing.T) {
 		{"the latency of loads", map[string]float64{"load_latency": 1}},
 		{"the launch", map[string]float64{"launch_seconds": 1e-9}},
 	} {
-		values := map[string]float64{}
-		for name, v := range full.Values {
-			values[name] = v
-		}
+		values := maps.Clone(full.Values)
 		without := *g
 		for name, v := range off.values {
 			values[name] = v
 			without.fixed = append(slices.Clone(without.fixed), name)
 		}
-		m, err := e.with(values)
-		if err != nil {
-			t.Fatal(err)
-		}
-		loss, err := e.sample.Loss(t.Context(), m, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(e.with(values))(t)
+		loss := must.Get(e.sample.Loss(t.Context(), m, nil))(t)
 		anew := e.fit(t, &without, fit.Options{Steps: 12, Start: values}, "")
 		fmt.Printf("| %s | %.2f | %.2f |\n", off.doc, loss, anew.Loss)
 	}

@@ -13,7 +13,9 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 	"github.com/origami-gemm/origami/plugins/library/published"
@@ -28,20 +30,11 @@ type cell struct {
 }
 
 // readCells reads a table of the folder of the data.
-func readCells(t *testing.T, name string, cellOf func(get func(column string) string) cell) []cell {
+func readCells(t *testing.T, name string, cellOf func(line map[string]string) cell) (cells []cell) {
 	t.Helper()
-	lines := csvtest.Read(t, "data/"+name)
-	var cells []cell
-	for _, line := range lines[1:] {
-		c := cellOf(func(column string) string { return line[slices.Index(lines[0], column)] })
-		size := func(column string) int {
-			v, err := strconv.Atoi(line[slices.Index(lines[0], column)])
-			if err != nil {
-				t.Fatal(err)
-			}
-			return v
-		}
-		c.problem.M, c.problem.N, c.problem.K = size("m"), size("n"), size("k")
+	for _, line := range csvtest.Named(t, "data/"+name) {
+		c := cellOf(line)
+		c.problem.M, c.problem.N, c.problem.K = csvtest.Int(t, line, "m"), csvtest.Int(t, line, "n"), csvtest.Int(t, line, "k")
 		cells = append(cells, c)
 	}
 	return cells
@@ -61,20 +54,20 @@ func number(text string) float64 {
 
 // slides is the table of 27 × 27 sizes that AMD showed in 2017: SGEMM on Vega 10, K = 3104.
 func slides(t *testing.T) []cell {
-	return readCells(t, "vega10-slides.csv", func(get func(string) string) cell {
+	return readCells(t, "vega10-slides.csv", func(line map[string]string) cell {
 		return cell{
-			problem: sgemm(true, true), gflops: number(get("gflops")), tile: get("tile"), splits: number(get("split")) > 1,
+			problem: sgemm(true, true), gflops: number(line["gflops"]), tile: line["tile"], splits: number(line["split"]) > 1,
 		}
 	})
 }
 
 // deepbench is 160 sizes of DeepBench with kernels that were tuned for them.
 func deepbench(t *testing.T) []cell {
-	return readCells(t, "vega10-deepbench.csv", func(get func(string) string) cell {
-		letters := get("index_notation") // Ailk_Bljk is NN
+	return readCells(t, "vega10-deepbench.csv", func(line map[string]string) cell {
+		letters := line["index_notation"] // Ailk_Bljk is NN
 		return cell{
-			problem: sgemm(letters[1] == 'i', letters[6] == 'l'), gflops: number(get("gflops_tuned")),
-			splits: number(get("global_split_u")) > 1,
+			problem: sgemm(letters[1] == 'i', letters[6] == 'l'), gflops: number(line["gflops_tuned"]),
+			splits: number(line["global_split_u"]) > 1,
 		}
 	})
 }
@@ -86,10 +79,7 @@ func rocblas(t *testing.T, device string, dtype gemm.DType) (cells []cell) {
 		if time.Source.ID != "rocblas" || time.Device != device || time.DType != dtype.String() || time.Doubt != "" {
 			continue
 		}
-		p, err := time.Problem()
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(time.Problem())(t)
 		cells = append(cells, cell{problem: p, gflops: flops(p) / float64(time.Median) / 1e9})
 	}
 	return cells
@@ -103,15 +93,8 @@ func longSlides(t *testing.T) []cell {
 
 func openVega(t *testing.T) arch.Architecture {
 	t.Helper()
-	provider, err := amdref.Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := provider.Open(t.Context(), arch.OpenRequest{Arch: "gfx900", Kernel: kernel.Name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	provider := must.Get(amdref.Provider())(t)
+	return must.Get(provider.Open(t.Context(), arch.OpenRequest{Arch: "gfx900", Kernel: kernel.Name}))(t)
 }
 
 // The speed of the model's pick is that of the tuned kernel, to 15 % at the median. No number was fitted to these
@@ -125,25 +108,25 @@ func TestVegaSpeeds(t *testing.T) {
 			if c.gflops == 0 {
 				continue
 			}
-			var result selector.Result
-			if err := s.Select(t.Context(), c.problem, &result); err != nil {
-				t.Fatal(err)
-			}
-			seconds := float64(result.Entries[0].Estimate.Cycles) / float64(a.Describe().Clock)
-			flops := 2 * float64(c.problem.M) * float64(c.problem.N) * float64(c.problem.K)
-			e := math.Abs(flops/seconds/1e9/c.gflops - 1)
-			if errors = append(errors, e); flops > 1e9 {
+			e := math.Abs(flops(c.problem)/pickTime(t, a, s, c.problem)/1e9/c.gflops - 1)
+			if errors = append(errors, e); flops(c.problem) > 1e9 {
 				large = append(large, e)
 			}
 		}
 		slices.Sort(errors)
 		slices.Sort(large)
-		t.Logf("%s: %d sizes, GFLOPS off by %.1f %% at the median; %d of at least 1 GFLOP: %.1f %%, 90 %% within %.0f %%",
-			name, len(errors), 100*errors[len(errors)/2], len(large), 100*large[len(large)/2], 100*large[len(large)*9/10])
-		if errors[len(errors)/2] > 0.15 {
-			t.Errorf("%s: GFLOPS are off by %.1f %% at the median", name, 100*errors[len(errors)/2])
-		}
+		must.Hold(t, stats.Median(errors) <= 0.15, "%s: %d sizes, GFLOPS off by %.1f %% at the median; %d of at least 1 "+
+			"GFLOP: %.1f %%, 90 %% within %.0f %%", name, len(errors), 100*stats.Median(errors), len(large),
+			100*stats.Median(large), 100*stats.Quantile(large, 0.9))
 	}
+}
+
+// pickTime is the predicted time of the pick for a problem, in s.
+func pickTime(t *testing.T, a arch.Architecture, s *selector.Selector, p gemm.Problem) float64 {
+	t.Helper()
+	var result selector.Result
+	must.Do(t, s.Select(t.Context(), p, &result))
+	return float64(result.Entries[0].Estimate.Cycles.At(a.Describe().Clock))
 }
 
 // slideKernels are the kernels of the slides' experiment: thread tiles and work-groups, crossed with splits of K.
@@ -171,21 +154,11 @@ func slideKernels() (list []gemm.Config) {
 // larger one.
 func TestSlideWinners(t *testing.T) {
 	a, kernels := openVega(t), slideKernels()
-	estimates := make([]arch.Estimate, len(kernels))
 	var same, near, known, splits int
 	cells := slides(t)
 	winners := make([]string, len(cells))
 	for i, c := range cells {
-		if err := a.Estimate(t.Context(), estimates, c.problem, kernels); err != nil {
-			t.Fatal(err)
-		}
-		best := -1
-		for j, e := range estimates {
-			if e.Reject == "" && (best < 0 || e.Cycles < estimates[best].Cycles) {
-				best = j
-			}
-		}
-		w := kernels[best]
+		w := kernels[fastest(t, a, c.problem, kernels)]
 		winners[i] = fmt.Sprintf("%dx%d", min(w.BlockM, w.BlockN), max(w.BlockM, w.BlockN))
 		if c.tile == "" {
 			continue
@@ -202,11 +175,9 @@ func TestSlideWinners(t *testing.T) {
 			splits++
 		}
 	}
-	t.Logf("of %d winners, %.0f %% have the same tile, %.0f %% an area within a factor of 2; %.0f %% agree on splitting K",
-		known, 100*share(same, known), 100*share(near, known), 100*share(splits, known))
-	if share(same, known) < 0.2 || share(near, known) < 0.85 {
-		t.Errorf("%d of %d winners have the same tile, %d a similar one", same, known, near)
-	}
+	must.Hold(t, share(same, known) >= 0.2 && share(near, known) >= 0.85, "of %d winners, %.0f %% have the same tile, "+
+		"%.0f %% an area within a factor of 2; %.0f %% agree on splitting K", known, 100*share(same, known),
+		100*share(near, known), 100*share(splits, known))
 }
 
 func area(tile string) float64 {

@@ -11,6 +11,8 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/internal/testing/archtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 	"github.com/origami-gemm/origami/plugins/library"
 )
@@ -23,10 +25,7 @@ type whatIf struct {
 
 func whatIfs(t *testing.T) (list []whatIf) {
 	t.Helper()
-	p, err := Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Provider())(t)
 	for _, a := range p.Manifest().Archs {
 		for _, d := range a.Devices {
 			for _, k := range a.Kernels {
@@ -56,41 +55,14 @@ func whatIfs(t *testing.T) (list []whatIf) {
 // open returns the model with overrides of parameters.
 func (w whatIf) open(t *testing.T, overrides map[string]float64) arch.Architecture {
 	t.Helper()
-	p, err := Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := w.OpenRequest
-	r.Overrides = map[string]hw.OverrideValue{}
-	for name, v := range overrides {
-		r.Overrides[name] = hw.OverrideValue{Value: v}
-	}
-	a, err := p.Open(t.Context(), r)
-	if err != nil {
-		t.Fatal(w.Device, overrides, err)
-	}
-	return a
+	return archtest.Open(t, must.Get(Provider())(t), w.OpenRequest, overrides)
 }
 
 // best is the shortest predicted time over the candidates, in seconds.
 func (w whatIf) best(t *testing.T, a arch.Architecture, p gemm.Problem) float64 {
 	t.Helper()
 	p.DType = w.dtype
-	c, err := a.Candidates(t.Context(), p, arch.Space{Kernel: w.Kernel})
-	if err != nil {
-		t.Fatal(w, p, err)
-	}
-	estimates := make([]arch.Estimate, len(c.Configs))
-	if err := a.Estimate(t.Context(), estimates, p, c.Configs); err != nil {
-		t.Fatal(w, p, err)
-	}
-	least := math.Inf(1)
-	for _, e := range estimates {
-		if e.Reject == "" {
-			least = min(least, float64(e.Cycles))
-		}
-	}
-	return least / float64(a.Describe().Clock)
+	return archtest.Fastest(t, a, p, arch.Space{Kernel: w.Kernel})
 }
 
 // Half of what limits a kernel halves its rate, where the board has power to spare. Nothing is above the peak of the

@@ -151,11 +151,13 @@ func (o *opened) check(t *testing.T, a arch.Architecture) {
 //   - tdp is many times the power that some devices need.
 var changes = []func(hw.Param) float64{by(1.1), by(1 / 1.1), by(1.3), by(1 / 1.3), by(0.03), by(2), by(0.5)}
 
-// by returns a change by a factor: of a whole number to another whole number, of zero to one, and of a cache that the
-// device does not have to a large one.
+// by returns a change by a factor: of a whole number to another whole number, of zero to one, of a switch to its other
+// value, and of a cache that the device does not have to a large one.
 func by(factor float64) func(hw.Param) float64 {
 	return func(p hw.Param) float64 {
 		switch v, changed := p.Value, p.Value*factor; {
+		case p.Name == "dram_ecc":
+			return 1 - v // on or off
 		case v == 0 && p.Unit == "B":
 			return 1 << 28
 		case v == 0:

@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia"
 )
@@ -45,21 +46,14 @@ func TestIntervalsOfUnseenProblems(t *testing.T) {
 				sizes++
 			}
 		}
-		t.Logf("%-9s the 90 %% intervals hold %.3f of %d times", set, float64(inSet)/float64(points), points)
-		// Seven sizes can have much in common.
-		if share := float64(inSet) / float64(points); points < 100 || share < 0.75 {
-			t.Errorf("%s: the 90 %% intervals hold %.3f of %d times", set, share, points)
-		}
+		share := float64(inSet) / float64(points) // seven sizes can have much in common
+		must.Hold(t, points >= 100 && share >= 0.75, "%s: the 90 %% intervals hold %.3f of %d times", set, share, points)
 		held, of = held+inSet, of+points
 	}
-	if share := float64(held) / float64(of); share < 0.85 {
-		t.Errorf("the 90 %% intervals hold %.3f of all times", share)
-	}
-	t.Logf("mean regret of %d picks: %.4f recorded, %.4f expected", sizes, recorded/float64(sizes),
-		expected/float64(sizes))
-	if ratio := expected / recorded; sizes < 100 || ratio < 2./3 || ratio > 2 {
-		t.Errorf("the expected regret of %d picks is %.2f of the recorded one", sizes, ratio)
-	}
+	share := float64(held) / float64(of)
+	must.Hold(t, share >= 0.85, "the 90 %% intervals hold %.3f of all times", share)
+	must.Hold(t, sizes >= 100 && expected >= recorded*2/3 && expected <= 2*recorded, "mean regret of %d picks: %.4f "+
+		"recorded, %.4f expected", sizes, recorded/float64(sizes), expected/float64(sizes))
 }
 
 // heldByOthers returns the share of kernels' times that lie in the intervals of a grade of evidence, without what
@@ -99,10 +93,7 @@ func heldByOthers(
 func kernels(t *testing.T, a arch.Architecture, set string) []score.Evaluation {
 	t.Helper()
 	s := score.SubsetOf(readSet(t, set))
-	all, err := s.Rows(t.Context(), a, s.Problems...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(s.Rows(t.Context(), a, s.Problems...))(t)
 	if strings.HasSuffix(set, "-published") {
 		all = slices.DeleteFunc(all, func(s score.Row) bool { return s.Measured < leastPublished })
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/nvidia/fusedmoe"
@@ -23,10 +24,7 @@ func TestFitted(t *testing.T) {
 	for _, a := range p.Manifest().Archs {
 		for _, d := range a.Devices {
 			for _, model := range a.Models {
-				opened, err := p.Open(t.Context(), arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: model})
-				if err != nil {
-					t.Fatal(err)
-				}
+				opened := must.Get(p.Open(t.Context(), arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: model}))(t)
 				var want []string
 				if m, ok := opened.(*pipelined.Model); ok {
 					for _, q := range m.Quantities() {

@@ -25,6 +25,7 @@ import (
 	"github.com/origami-gemm/origami/core/tune"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/exectest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
@@ -124,10 +125,7 @@ func (c crew) Wait(ctx context.Context) (results []tune.Measured, err error) {
 // replayedPlan are sizes of a data set with the candidates that have a time.
 func replayedPlan(t *testing.T, a arch.Architecture, d *dataset.Dataset, list []gemm.Problem) []tune.Size {
 	file := &tune.File{Types: []tune.Type{{Problem: list[0], Sets: []tune.Set{{Sizes: list}}}}}
-	plan, err := tune.NewPlan(t.Context(), a, d.Kernel, file, 0, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(tune.NewPlan(t.Context(), a, d.Kernel, file, 0, 1))(t)
 	for i := range plan.Sizes {
 		size := &plan.Sizes[i]
 		var there []tune.Candidate
@@ -175,9 +173,7 @@ func TestTuneBudget(t *testing.T) {
 					m, _ := d.Candidate(sizes[task.Size].Problem, sizes[task.Size].Candidates[task.Candidate].Config)
 					return m.Median, true
 				})
-				if err := x.Run(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, x.Run(t.Context()))
 				regret[[2]int{i, j}] += regretOf(d, x) / 5
 			}
 		}
@@ -214,9 +210,7 @@ func TestSameWinner(t *testing.T) {
 				all[task.Size] = append(all[task.Size], m)
 				return m.Median, true
 			})}
-		if err := x.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, x.Run(t.Context()))
 		for s, p := range x.Picks {
 			tied = append(tied, nil)
 			at := slices.IndexFunc(all[s], func(m dataset.Measurement) bool {
@@ -278,11 +272,9 @@ func TestTuneWithSeveral(t *testing.T) {
 	for _, gpus := range several {
 		// What more is measured, since less is known at a time, counts too.
 		share := seconds[1] / float64(gpus) / seconds[gpus]
-		t.Logf("%d GPUs: %d measurements in %.3g s, %.3f of ideal, regret %.3f %%", gpus, measured[gpus]/orders,
-			seconds[gpus]/float64(orders), share, 100*regrets[gpus])
-		if share < least[gpus] || regrets[gpus] > most*regrets[1] {
-			t.Errorf("%d GPUs: %.3f of ideal, regret %v, and %v alone", gpus, share, regrets[gpus], regrets[1])
-		}
+		must.Hold(t, share >= least[gpus] && regrets[gpus] <= most*regrets[1], "%d GPUs: %d measurements in %.3g s, %.3f of "+
+			"ideal, regret %.3f %%, and %.3f alone", gpus, measured[gpus]/orders, seconds[gpus]/float64(orders), share,
+			100*regrets[gpus], 100*regrets[1])
 	}
 }
 
@@ -304,15 +296,11 @@ func tunedBy(
 		f.GPUs = append(f.GPUs, &measure.GPU{Name: strconv.Itoa(i), Sweep: &measure.Sweep{Arch: a, Executor: replayed(d),
 			Ahead: 1}})
 	}
-	if err := f.Begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Begin(t.Context()))
 	x := &tune.Tuner{Prior: tune.PriorOf(a.Describe()), Sizes: plan, Regret: 0.01, Batch: 8 * gpus, Unordered: true}
 	x.Executor = crew{f, x, map[measure.Job]tune.Task{}}
 	begun := time.Now()
-	if err := x.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, x.Run(t.Context()))
 	took := time.Since(begun)
 	f.Close()
 	return took, x
@@ -343,14 +331,10 @@ func TestEverythingWithSeveral(t *testing.T) {
 					Ahead: 16}})
 			}
 			begun := time.Now()
-			if err := f.Begin(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, f.Begin(t.Context()))
 			x := &tune.Tuner{Prior: tune.PriorOf(a.Describe()), Sizes: plan, Batch: 8 * gpus, Unordered: true}
 			x.Executor = crew{f, x, map[measure.Job]tune.Task{}}
-			if err := x.Everything(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, x.Everything(t.Context()))
 			took := time.Since(begun)
 			f.Close()
 			prepared := 0
@@ -361,11 +345,8 @@ func TestEverythingWithSeveral(t *testing.T) {
 				alone = took
 			}
 			share := alone.Seconds() / float64(gpus) / took.Seconds()
-			t.Logf("%d GPUs: %d measurements of %d sizes in %v, %.3f of ideal, %d times prepared", gpus, len(x.Log),
-				len(plan), took, share, prepared)
-			if share < 0.9 {
-				t.Errorf("%d GPUs: %v, and %v alone", gpus, took, alone)
-			}
+			must.Hold(t, share >= 0.9, "%d GPUs: %d measurements of %d sizes in %v, %.3f of ideal, %d times prepared", gpus,
+				len(x.Log), len(plan), took, share, prepared)
 		})
 	}
 }

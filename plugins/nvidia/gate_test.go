@@ -19,7 +19,9 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/internal/testing/archtest"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
@@ -58,11 +60,7 @@ const gateFolds = 5
 // readSet reads a data set of the folder data.
 func readSet(t testing.TB, set string) *dataset.Dataset {
 	t.Helper()
-	d, err := dataset.Read(set, os.DirFS("data/"+set))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return must.Get(dataset.Read(set, os.DirFS("data/"+set)))(t)
 }
 
 func sweep(t testing.TB) *score.Subset {
@@ -117,10 +115,8 @@ func TestFloors(t *testing.T) {
 				s = score.SummariseEvaluations(rows, nil)
 				if row["set"] == "h200-triton" {
 					share := acrossFolds(rows)
-					t.Logf("intervals of %.0f %% hold %.4f of the times of other sizes", 100*score.Level, share)
-					if share < 0.85 || share > 0.95 {
-						t.Errorf("intervals of %.0f %% hold %.4f of the times of other sizes", 100*score.Level, share)
-					}
+					must.Hold(t, share >= 0.85 && share <= 0.95, "intervals of %.0f %% hold %.4f of the times of other sizes",
+						100*score.Level, share)
 				}
 			}
 			for name, got := range map[string]float64{
@@ -151,10 +147,7 @@ func pickOfMeasured(t *testing.T, a arch.Architecture, p gemm.Problem, measured 
 	for i := range measured {
 		cfgs[i] = measured[i].Config
 	}
-	times := make([]arch.Estimate, len(cfgs))
-	if err := a.Estimate(t.Context(), times, p, cfgs); err != nil {
-		t.Fatal(err)
-	}
+	times := archtest.Estimates(t, a, p, cfgs...)
 	best, fastest := 0, measured[0].Median
 	var ratios []float64
 	for i := range times {
@@ -218,16 +211,7 @@ func TestRecordedScores(t *testing.T) {
 		}
 		line("all", score.SummariseEvaluations(rows, nil), fmt.Sprintf("%.3f", acrossFolds(rows)))
 	}
-
-	const path = "../../experiments/refined-on-h200/scores.csv"
-	if *writeScores {
-		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if text, err := os.ReadFile(path); err != nil || string(text) != b.String() {
-		t.Errorf("%s has other scores (%v); run `make scores`:\n%s", path, err, b.String())
-	}
+	must.File(t, "../../experiments/refined-on-h200/scores.csv", b.String(), *writeScores)
 }
 
 // The shipped intervals of a model are those that the shipped data sets give.
@@ -275,18 +259,6 @@ func TestShippedIntervals(t *testing.T) {
 	for _, kernel := range other.Describe().Kernels {
 		if d := other.Describe(); d.HasUncertainty(kernel) || !d.HasElsewhere(kernel) {
 			t.Errorf("%s: %+v", kernel, d.Uncertainty)
-		}
-	}
-}
-
-// Scoring 40 sizes × 856 configurations, without reading the measurements.
-func BenchmarkScore(b *testing.B) {
-	r := sweep(b)
-	a := nvtest.Open(b, arch.OpenRequest{Arch: "sm90", Device: "h200"})
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, _, err := score.Evaluate(b.Context(), a, r, r.Problems); err != nil {
-			b.Fatal(err)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 )
 
@@ -18,9 +19,7 @@ func TestIntervalsAreFound(t *testing.T) {
 	lines := map[head]int{}
 	for line := range bytes.Lines(data.Intervals) {
 		var h head
-		if err := json.Unmarshal(line, &h); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(line, &h))
 		lines[h]++
 	}
 	if len(lines) == 0 {

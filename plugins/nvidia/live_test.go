@@ -1,7 +1,8 @@
 package nvidia_test
 
 import (
-	"context"
+	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -13,7 +14,9 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
@@ -40,17 +43,10 @@ func archIDs(t testing.TB) []string {
 // An unknown GPU of any architecture gets every parameter of the architecture's default device, on rung spec, and a
 // pick.
 func TestLiveGPUIsComplete(t *testing.T) {
-	ctx := context.Background()
 	for _, id := range archIDs(t) {
 		live := rtx4070()
 		live.Name = "NVIDIA Nobody"
-		a, standard := nvtest.Open(
-			t,
-			arch.OpenRequest{Arch: id, Live: live},
-		), nvtest.Open(
-			t,
-			arch.OpenRequest{Arch: id},
-		)
+		a, standard := nvtest.Open(t, arch.OpenRequest{Arch: id, Live: live}), nvtest.Open(t, arch.OpenRequest{Arch: id})
 		d := a.Describe()
 		if d.Device != arch.LiveID || d.DeviceName != "NVIDIA Nobody" || d.Rung != arch.RungSpec || d.Units != 46 {
 			t.Errorf("%s: %s, %s, rung %s, %d units", id, d.ID(), d.DeviceName, d.Rung, d.Units)
@@ -68,10 +64,7 @@ func TestLiveGPUIsComplete(t *testing.T) {
 		}
 		for _, kernel := range d.Kernels {
 			var result selector.Result
-			if err := selector.New(a, arch.Space{Kernel: kernel}).
-				Select(ctx, gemm.New(4096, 4096, 4096), &result); err != nil {
-				t.Errorf("%s, %s: %v", id, kernel, err)
-			}
+			must.Do(t, selector.New(a, arch.Space{Kernel: kernel}).Select(t.Context(), gemm.New(4096, 4096, 4096), &result))
 		}
 	}
 }
@@ -107,19 +100,11 @@ func TestMoreHardwareIsNotSlower(t *testing.T) {
 			small.Attributes["num_sms"] = float64(1 + rng.IntN(200))
 			small.Attributes["l2_bytes"] = float64(1+rng.IntN(100)) * (1 << 20)
 			small.Attributes["dram_bandwidth"] = 1e11 * (1 + 50*rng.Float64())
-			large := &arch.LiveDevice{Name: "large", Attributes: map[string]float64{}}
-			for name, v := range small.Attributes {
-				large.Attributes[name] = v
-			}
+			large := &arch.LiveDevice{Name: "large", Attributes: maps.Clone(small.Attributes)}
 			more := []string{"num_sms", "l2_bytes", "dram_bandwidth"}[rng.IntN(3)]
 			large.Attributes[more] *= float64(2 + rng.IntN(3))
-			a, b := nvtest.Open(
-				t,
-				arch.OpenRequest{Arch: id, Live: small},
-			), nvtest.Open(
-				t,
-				arch.OpenRequest{Arch: id, Live: large},
-			)
+			a := nvtest.Open(t, arch.OpenRequest{Arch: id, Live: small})
+			b := nvtest.Open(t, arch.OpenRequest{Arch: id, Live: large})
 			for i, level := range a.Hierarchy().Levels() {
 				grown := b.Hierarchy().Levels()[i].Bandwidth
 				was, is := level.Bandwidth.At(level.Bandwidth.Units), grown.At(grown.Units)
@@ -169,17 +154,13 @@ func TestLiveGPURefusals(t *testing.T) {
 		"NVIDIA GeForce RTX 4070 has the architecture sm72, which no plugin models; the architectures are " +
 			strings.Join(archIDs(t), ", "): {Arch: "sm72", Live: rtx4070()},
 	} {
-		if _, err := p.Open(
-			context.Background(),
-			r,
-		); diag.KindOf(err) != diag.Input ||
-			!strings.Contains(err.Error(), want) {
+		if _, err := p.Open(t.Context(), r); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	// The driver need not report what the architecture fixes, nor the power limit.
 	for _, name := range []string{"shared_memory_bytes", "register_file", "tdp"} {
-		if _, err := p.Open(context.Background(), arch.OpenRequest{Arch: "sm89", Live: without(name)}); err != nil {
+		if _, err := p.Open(t.Context(), arch.OpenRequest{Arch: "sm89", Live: without(name)}); err != nil {
 			t.Errorf("without %s: %v", name, err)
 		}
 	}
@@ -189,11 +170,9 @@ func TestLiveGPURefusals(t *testing.T) {
 // is near that of the data sheet.
 func TestDerivedAgainstMeasured(t *testing.T) {
 	const clock, l2 = 1.755e9, 50 << 20
-	a := nvtest.Open(
-		t,
-		arch.OpenRequest{Arch: "sm90", Live: &arch.LiveDevice{Name: "stranger", Attributes: map[string]float64{
-			"num_sms": 114, "clock": clock, "l2_bytes": l2, "dram_bandwidth": 2 * 1593e6 * 5120 / 8}}},
-	)
+	live := &arch.LiveDevice{Name: "stranger", Attributes: map[string]float64{
+		"num_sms": 114, "clock": clock, "l2_bytes": l2, "dram_bandwidth": 2 * 1593e6 * 5120 / 8}}
+	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Live: live})
 	// gpu-l2-cache of RRZE-HPC/gpu-benches, with the statistics of configs/README.md.
 	rows := csvtest.Read(t, "../../configs/testdata/published/rrze_gpu_benches.csv")
 	median := func(lo, hi float64) float64 {
@@ -211,22 +190,18 @@ func TestDerivedAgainstMeasured(t *testing.T) {
 		if len(ys) < 10 {
 			t.Fatalf("%d rows", len(ys))
 		}
-		slices.Sort(ys)
-		return (ys[len(ys)/2] + ys[(len(ys)-1)/2]) / 2
+		return stats.Median(ys)
 	}
 	for _, c := range []struct {
-		name      string
-		measured  float64
-		tolerance float64
+		name                string
+		measured, tolerance float64
 	}{
 		{"l2_perf_ratio", median(0.1*l2, 0.6*l2), 0.2},
 		{"dram_perf_ratio", median(4*l2, 1e12), 0.2},
 		{"peak_fp16", 756e12, 0.01}, // NVIDIA H100 Tensor Core GPU data sheet, H100 PCIe, dense
 	} {
 		got := nvtest.Param(t, a, c.name).Value
-		t.Logf("%s: derived %.4g, measured %.4g (%+.1f %%)", c.name, got, c.measured, 100*(got/c.measured-1))
-		if got < c.measured*(1-c.tolerance) || got > c.measured*(1+c.tolerance) {
-			t.Errorf("%s: derived %.4g, measured %.4g", c.name, got, c.measured)
-		}
+		must.Hold(t, math.Abs(got/c.measured-1) <= c.tolerance, "%s: derived %.4g, measured %.4g (%+.1f %%)", c.name, got,
+			c.measured, 100*(got/c.measured-1))
 	}
 }

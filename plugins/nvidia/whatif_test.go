@@ -17,6 +17,8 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/keep"
 	"github.com/origami-gemm/origami/core/timing"
+	"github.com/origami-gemm/origami/internal/testing/archtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
@@ -76,32 +78,13 @@ func libraries(t *testing.T) (list []device) {
 // open returns the model with overrides of parameters.
 func (d device) open(t *testing.T, overrides map[string]float64) arch.Architecture {
 	t.Helper()
-	r := d.OpenRequest
-	r.Overrides = map[string]hw.OverrideValue{}
-	for name, v := range overrides {
-		r.Overrides[name] = hw.OverrideValue{Value: v}
-	}
-	return nvtest.Open(t, r)
+	return archtest.Open(t, nvtest.Provider(t), d.OpenRequest, overrides)
 }
 
 // best is the shortest predicted time over the candidates with some splits of K, in seconds.
 func (d device) best(t *testing.T, a arch.Architecture, p gemm.Problem) float64 {
 	t.Helper()
-	c, err := a.Candidates(t.Context(), p, arch.Space{Kernel: d.kernel, SplitK: []int{1, 4}})
-	if err != nil {
-		t.Fatal(d, p, err)
-	}
-	estimates := make([]arch.Estimate, len(c.Configs))
-	if err := a.Estimate(t.Context(), estimates, p, c.Configs); err != nil {
-		t.Fatal(d, p, err)
-	}
-	least := math.Inf(1)
-	for _, e := range estimates {
-		if e.Reject == "" {
-			least = min(least, float64(e.Cycles))
-		}
-	}
-	return least / float64(a.Describe().Clock)
+	return archtest.Fastest(t, a, p, arch.Space{Kernel: d.kernel, SplitK: []int{1, 4}})
 }
 
 // types are those that the family multiplies on the device.
@@ -316,10 +299,7 @@ func TestSharedListsAreEqual(t *testing.T) {
 			if err != nil {
 				return nil, nil // not every number can be half
 			}
-			c, err := a.Candidates(t.Context(), gemm.New(4096, 4096, 4096), space)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(a.Candidates(t.Context(), gemm.New(4096, 4096, 4096), space))(t)
 			return c, a.Describe()
 		}
 		base, d := list(nil)

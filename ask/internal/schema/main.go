@@ -30,7 +30,7 @@ var answers = []any{
 
 // folders have the structs that become JSON. docs/json.md describes all of them, the schemas only structs of ask and
 // core/gemm.
-var folders = []string{"ask", "core/gemm", "core/arch", "core/fit", "core/logic", "core/score", "core/stats",
+var folders = []string{"ask", "core/gemm", "core/arch", "core/fit", "core/logic", "core/roofline", "core/score", "core/stats",
 	"plugins/library/published", "cmd/origami/internal/verb/measurecmd", "cmd/origami/internal/verb/calibratecmd",
 	"cmd/origami/internal/verb/evalcmd", "cmd/origami/internal/verb/logiccmd",
 	"cmd/origami/internal/verb/recordscmd", "cmd/origami/internal/verb/catalogcmd",

@@ -19,8 +19,7 @@ func TestDescriptionsFollowTheStructs(t *testing.T) {
 		if name == "ask/schemas.json.gz" {
 			got = ask.Schemas()
 		}
-		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s differs from the structs of package ask: run `go generate ./ask` (%v)", name, err)
-		}
+		must.That(t, err == nil && bytes.Equal(got, want),
+			"%s differs from the structs of package ask: run `go generate ./ask` (%v)", name, err)
 	}
 }

@@ -128,6 +128,8 @@ int cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address, co
 	char line[256];
 	(void)steps;
 	FAILS(cuTensorMapEncodeTiled);
+	if (current != &context)
+		return 201; /* CUDA_ERROR_INVALID_CONTEXT */
 	if ((uintptr_t)map % 64 != 0 || (uintptr_t)address % 16 != 0 || rank != 3 || interleave != 0 || swizzle != 3 || fill != 0)
 		return 1;
 	snprintf(line, sizeof line, "encode %d %p %llu,%llu,%llu %llu,%llu %u,%u,%u %d", type, address,

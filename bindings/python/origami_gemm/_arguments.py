@@ -100,3 +100,17 @@ def names(value):
     if not isinstance(value, dict) or not all(isinstance(word, str) for pair in value.items() for word in pair):
         raise ArgumentTypeError(f"names is {shown(value)}; give a dict such as {{'block_m': 'BLOCK_SIZE_M'}}")
     return value
+
+
+def named(argument, dtype):
+    """The name of an element type, as the command line reads it in any case: a name such as "bf16", of PyTorch, Triton, CUDA
+    and papers too, or a type of torch, whose text is "torch.bfloat16"."""
+    name = dtype if isinstance(dtype, str) else _text(dtype)
+    if name is None:
+        raise ArgumentTypeError(f"{argument} is {shown(dtype)}; give a name such as \"bf16\"")
+    return name.lower().removeprefix("torch.")
+
+
+def _text(dtype):
+    """The text of a type of torch. It is recognised without torch."""
+    return str(dtype) if type(dtype).__module__ == "torch" and type(dtype).__name__ == "dtype" else None

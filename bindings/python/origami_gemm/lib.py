@@ -26,13 +26,11 @@ import threading
 import typing
 from collections.abc import Mapping, Sequence
 
-from origami_gemm._arguments import alignments, as_json, content, flag, group_rows, shown, whole
-from origami_gemm._dtypes import named
+from origami_gemm._arguments import alignments, as_json, content, flag, group_rows, named, shown, whole
 from origami_gemm.errors import ArgumentTypeError, Error
 
 if typing.TYPE_CHECKING:
     import dataclasses
-    import pathlib
 
     record = dataclasses.dataclass(frozen=True, slots=True)
 else:
@@ -452,27 +450,6 @@ def _row(key, entry, ratio, odds, fastest):
 
 # The most answers that a Model keeps, of some hundred bytes each.
 _MEMORY = 1 << 16
-
-
-class _Call(ctypes.Structure):
-    """An origami_call."""
-
-    _fields_ = [
-        ("a", ctypes.c_uint64),
-        ("b", ctypes.c_uint64),
-        ("c", ctypes.c_uint64),
-        ("bias", ctypes.c_uint64),
-        ("counters", ctypes.c_uint64),
-        ("partials", ctypes.c_uint64),
-        ("alpha", ctypes.c_float),
-        ("beta", ctypes.c_float),
-        ("stream", ctypes.c_void_p),
-        ("r", ctypes.c_uint64),
-        ("scale_a", ctypes.c_uint64),
-        ("scale_b", ctypes.c_uint64),
-        ("step_a", ctypes.c_uint32),
-        ("step_b", ctypes.c_uint32),
-    ]
 
 
 def _candidates(given):

@@ -178,18 +178,70 @@ class Gradients(unittest.TestCase):
             og.disable_batch_invariant()
 
     def test_a_module(self):
-        model = torch.nn.Sequential(torch.nn.Linear(64, 128, bias=False), torch.nn.Linear(128, 64, bias=False)).to(HALF)
-        x, grads = halves(256, 64, seed=10), []
-        for split in (256, 64):
-            training = og.exact(model, tokens_per_block=64, batch=256, leaves=1)
-            for part in x.split(split):
-                model(part).float().square().sum().backward()
+        """A step has the same gradients of every weight, a norm's too, whatever its micro-batches."""
+        grads = [gradients(block, micro, og.exact(block, tokens_per_block=64, batch=512, leaves=1))
+                 for block in (Block(),) for micro in (8, 1, 2, 4)]
+        for other in grads[1:]:
+            self.assertTrue(all(torch.equal(a, b) for a, b in zip(grads[0], other)))
+        plain = Block()
+        loss(plain(SEQUENCES), SEQUENCES).backward()
+        for got, wanted in zip(grads[0], plain.parameters()):
+            torch.testing.assert_close(got.float(), wanted.grad.float(), atol=1e-2, rtol=5e-2)
+        self.assertIs(type(plain.qkv), torch.nn.Linear)
+
+    def test_a_norm(self):
+        """It is PyTorch's, compiled too."""
+        norm, x = torch.nn.RMSNorm(64, eps=1e-5).to(HALF), halves(128, 64, seed=15).requires_grad_()
+        with torch.no_grad():
+            norm.weight.copy_(halves(64, seed=16))
+        norm(x).float().square().sum().backward()
+        wanted, of_x, of_weight = norm(x), x.grad, norm.weight.grad
+        for run in (norm, torch.compile(norm)):
+            training = og.exact(norm, tokens_per_block=64, batch=128)
+            x.grad = norm.weight.grad = None
+            y = run(x)
+            y.float().square().sum().backward()
             training.finish()
-            grads.append([p.grad for p in model.parameters()])
-            model.zero_grad()
             training.restore()
-        self.assertTrue(all(torch.equal(a, b) for a, b in zip(*grads)))
-        self.assertIs(type(model[0]), torch.nn.Linear)
+            self.assertTrue(torch.equal(y, wanted))
+            torch.testing.assert_close(x.grad, of_x, atol=1e-2, rtol=2e-2)
+            torch.testing.assert_close(norm.weight.grad, of_weight, atol=0.5, rtol=2e-2)
+
+
+SEQUENCES = halves(8, 64, 64, seed=14)
+
+
+class Block(torch.nn.Module):
+    """Attention of one head behind a norm. Each sequence has an attention of its own."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(13)
+        self.norm, self.qkv = torch.nn.RMSNorm(64), torch.nn.Linear(64, 192, bias=False)
+        self.out = torch.nn.Linear(64, 64, bias=False)
+        self.to(HALF)
+
+    def forward(self, x):
+        each = [torch.nn.functional.scaled_dot_product_attention(*one.unsqueeze(0).chunk(3, -1), is_causal=True)[0]
+                for one in self.qkv(self.norm(x))]
+        return x + self.out(torch.stack(each))
+
+
+def loss(y, x):
+    return (y.float() - x.float().flip(-1)).square().sum() / 1024
+
+
+def gradients(block, micro, training, group=None, sequences=SEQUENCES):
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    for part in sequences.split(micro):
+        loss(block(part), part).backward()
+    training.finish(group)
+    training.restore()
+    grads = [p.grad for p in block.parameters()]
+    block.zero_grad()
+    torch.set_num_threads(threads)
+    return grads
 
 
 def rank(number, file, out):
@@ -213,7 +265,10 @@ def rank(number, file, out):
             h = og.parallel_linear(x, up, rows=False, leaves=8, tokens_per_block=64, group=group)
             y = og.parallel_linear(torch.relu(h), down, rows=True, leaves=(8, 1), tokens_per_block=64, group=group)
             y.float().square().sum().backward()
-        torch.save([sums, y.detach(), x.grad, up.grad, down.grad], f"{out}/{ranks}-{number}")
+            block, part = Block(), SEQUENCES.chunk(ranks)[number]
+            training = og.exact(block, tokens_per_block=64, batch=64 * len(part))
+            of_step = gradients(block, 1, training, group, part)
+        torch.save([sums, y.detach(), x.grad, up.grad, down.grad, of_step], f"{out}/{ranks}-{number}")
     dist.barrier()
     dist.destroy_process_group()
 
@@ -227,6 +282,8 @@ class Ranks(unittest.TestCase):
             h = og.linear(x, up, invariant=True, leaves=8, tokens_per_block=64)
             y = og.linear(torch.relu(h), down, invariant=True, leaves=(8, 1), tokens_per_block=64)
             y.float().square().sum().backward()
+            block = Block()
+            whole = gradients(block, 8, og.exact(block, tokens_per_block=64, batch=512))
         with tempfile.TemporaryDirectory() as out:
             spawn = multiprocessing.get_context("spawn")
             processes = [spawn.Process(target=rank, args=(i, f"{out}/meet", out)) for i in range(8)]
@@ -237,9 +294,10 @@ class Ranks(unittest.TestCase):
                 self.assertEqual(p.exitcode, 0)
             for ranks in (2, 4, 8):
                 for i in range(ranks):
-                    sums, got, dx, dup, ddown = torch.load(f"{out}/{ranks}-{i}")
+                    sums, got, dx, dup, ddown, of_step = torch.load(f"{out}/{ranks}-{i}")
                     mine = slice(i * 512 // ranks, (i + 1) * 512 // ranks)
                     self.assertTrue(all(sums), (ranks, sums))
+                    self.assertTrue(all(torch.equal(a, b) for a, b in zip(of_step, whole)), (ranks, i))
                     for name, a, b in (("y", got, y), ("dx", dx, x.grad), ("up", dup, up.grad[mine]), ("down", ddown, down.grad[:, mine])):
                         self.assertTrue(torch.equal(a, b), (ranks, i, name))
 

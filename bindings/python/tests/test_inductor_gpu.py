@@ -7,21 +7,15 @@ import sys
 import tempfile
 import unittest
 
-try:
-    import torch
-    from torch._inductor.utils import fresh_cache, run_and_get_code
+from tests import needs
 
-    import origami_gemm.inductor as oi
-    from origami_gemm import _layers
-    from origami_gemm.lib import load
+needs.all_of("torch", gpu=True)
 
-    load()
-    if not torch.cuda.is_available():
-        raise ImportError("needs a GPU")
-except (ImportError, RuntimeError) as e:
-    if os.environ.get("ORIGAMI_REQUIRE_GPU") == "1":
-        raise
-    raise unittest.SkipTest(str(e))
+import torch  # noqa: E402
+from torch._inductor.utils import fresh_cache, run_and_get_code  # noqa: E402
+
+import origami_gemm.inductor as oi  # noqa: E402
+from origami_gemm import _layers  # noqa: E402
 
 
 def normal(*sizes, dtype=torch.bfloat16):

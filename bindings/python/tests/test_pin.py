@@ -13,7 +13,7 @@ import unittest
 from unittest import mock
 
 from origami_gemm import Error, pin
-from origami_gemm.pin import _check, _choose, _write, ttgir, work
+from origami_gemm.pin import _check, _choose, _launch, _write, ttgir, work
 
 HERE = pathlib.Path(__file__).resolve().parent / "pin"
 N = 4096
@@ -84,6 +84,13 @@ class Reading(unittest.TestCase):
         self.assertLess((time.process_time() - begun) / 5, 0.05)
 
 
+class Launches(unittest.TestCase):
+    def test_typical_sizes(self):
+        for n, of in ((1, 1), (15, 15), (16, 16), (48, 48), (80, 96), (100, 97), (3000, 3073), (3008, 3072), (4096, 4096),
+                      (-20, -20), (True, True), (2.5, 2.5), (None, None)):
+            self.assertEqual(_launch.typical(n), of)
+
+
 class Facts(unittest.TestCase):
     def test_what_got_worse(self):
         row = {"name": "k", "config": {"num_warps": 4}, "error": "", "registers": 64, "spills": 0, "shared": 1024, "async": 2,
@@ -110,7 +117,7 @@ class Tables(unittest.TestCase):
         kernel.__name__ = "kernel"
         tuner = mock.Mock(spec=["fn", "keys", "arg_names"])
         tuner.fn, tuner.keys, tuner.arg_names = kernel, ["n"], ["x", "n"]
-        choice = mock.Mock(config={"kwargs": {"B": 64}, "num_warps": 4, "num_stages": 2})
+        choice = mock.Mock(config={"kwargs": {"B": 64}, "num_warps": 4, "num_stages": 2}, seconds=1e-5)
         self.launches = [(tuner, {"x": pin.Tensor("bf16", (8,)), "n": 8}, (1,), choice)]
         version = mock.patch.object(_write, "_triton", lambda: "3.6.0")
         version.start()
@@ -212,6 +219,19 @@ class Choices(unittest.TestCase):
         with pin.everywhere("sm90@h200", launched=False) as caught:
             decorated[self.grid](*args)
         self.assertEqual([c.config for *_, c in caught], [expected.config])
+
+    def test_what_was_launched_before_does_not_matter(self):
+        def pins(*sizes):
+            decorated = pin.pin(self.kernels.CONFIGS, key=["N", "K"], arch="sm90@h200")(self.kernels.product)
+            with pin.everywhere("sm90@h200", launched=False) as caught:
+                for m in sizes:
+                    decorated[self.grid](*{**self.args(), "M": m}.values())
+            return {named["M"]: (c.key, c.config) for _, named, _, c in caught}
+
+        one, other = pins(48, 3000, 2048, 2050), pins(2050, 2048, 3000, 48)
+        self.assertEqual(one, other)
+        self.assertEqual(one[3000], one[2050])
+        self.assertEqual(len({key for key, _ in one.values()}), 3)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ TIMES, FOLDER, PACE = {times!r}, {folder!r}, {pace}
 
 
 def setUpModule():
-    missing = [name for name in ("ray", "grpc", "cryptography") if not importlib.util.find_spec(name)]
+    missing = [name for name in ("ray", "grpc") if not importlib.util.find_spec(name)]
     if not missing and not ORIGAMI.exists():
         missing = [str(ORIGAMI)]
     if missing and os.environ.get("ORIGAMI_REQUIRE_RAY") != "1":
@@ -142,8 +142,8 @@ class World:
         return sum(p.stat().st_size for p in self.told.glob(f"runs@{gpu}"))
 
     def lenders(self):
-        """The processes of `origami lend`, by the name of the GPU in faults."""
-        return {str(pid): pid for pid in processes("origami", "lend")}
+        """The processes of `origami lend`, one a GPU."""
+        return processes("origami", "lend")
 
 
 class RayCase(unittest.TestCase):
@@ -194,34 +194,19 @@ class Cluster(RayCase):
 
 
 def one():
-    """A GPU that measures: its name and the process that lends it."""
-    return sorted(WORLD.lenders().items())[-1]
+    """The process that lends a GPU that measures."""
+    return max(WORLD.lenders())
 
 
-def tell(fault):
-    (WORLD.told / f"{fault}@{one()[0]}").touch()
-
-
-def kill_plugin(how=signal.SIGKILL):
-    lender = one()[1]
-    for pid in processes(sys.executable, str(WORLD.plugin)):
-        if parent(pid) == lender:
-            os.kill(pid, how)
-
-
-# What is done to a run in which two GPUs measure. What the log says then, and whether it takes long.
+# What is done to a run in which two GPUs measure. What the log says then, and whether it takes long. Faults of executors and
+# of GPUs are tested without Ray.
 FAULTS = {
-    "lender killed": (lambda: os.kill(one()[1], signal.SIGKILL), "", False),
-    "actor killed": (lambda: os.kill(parent(one()[1]), signal.SIGKILL), "", False),
-    "executor killed": (kill_plugin, "", False),
-    "executor hung": (lambda: kill_plugin(signal.SIGSTOP), "", True),
-    "lender silent": (lambda: os.kill(one()[1], signal.SIGSTOP), "", True),
+    "lender killed": (lambda: os.kill(one(), signal.SIGKILL), "", False),
+    "actor killed": (lambda: os.kill(parent(one()), signal.SIGKILL), "", False),
+    "lender silent": (lambda: os.kill(one(), signal.SIGSTOP), "", True),
     "node lost": (lambda: WORLD.cluster.remove_node(WORLD.nodes.pop(), allow_graceful=False), "set aside", True),
     "node replaced": (lambda: (WORLD.cluster.remove_node(WORLD.nodes.pop(), allow_graceful=False), WORLD.add()), "",
                       False),
-    "throttled": (lambda: tell("slow"), "10.0 % longer", False),
-    "liar": (lambda: tell("wrong"), "wrong numerics", False),
-    "off the bus": (lambda: tell("gone"), "fallen off", False),
 }
 
 # What ends a run. The same command goes on.
@@ -251,21 +236,17 @@ class Faults(RayCase):
     def test_what_ends_goes_on(self):
         for name, do in ENDS.items():
             for share in (0.05, 0.5, 0.85):
-                for torn in (False, True):
-                    with self.subTest(name, at=share, torn=torn):
-                        WORLD.start(2)
-                        folder = WORLD.records(f"{name}-{share}-{torn}".replace(" ", "-"))
-                        process = WORLD.tune(folder)
-                        self.progress(share, process, folder)
-                        do(process, folder)
-                        code, log = self.wait(process, folder)
-                        self.assertNotEqual(code, 0, log)
-                        self.settled()
-                        kept = self.tear(folder) if torn else None
-                        log = self.whole(WORLD.tune(folder), folder)
-                        if kept:
-                            self.assertIn("measured again", log)
-                        print(f"{name} at {share}{', torn' * torn}: whole after another run", flush=True)
+                with self.subTest(name, at=share):
+                    WORLD.start(2)
+                    folder = WORLD.records(f"{name}-{share}".replace(" ", "-"))
+                    process = WORLD.tune(folder)
+                    self.progress(share, process, folder)
+                    do(process, folder)
+                    code, log = self.wait(process, folder)
+                    self.assertNotEqual(code, 0, log)
+                    self.settled()
+                    self.whole(WORLD.tune(folder), folder)
+                    print(f"{name} at {share}: whole after another run", flush=True)
 
     def settled(self):
         """Waits until nothing of a run is left."""
@@ -273,28 +254,6 @@ class Faults(RayCase):
         while WORLD.lenders() or processes(str(WORLD.origami), "tune"):
             self.assertLess(time.monotonic(), deadline, "something is left of a run that ended")
             time.sleep(0.1)
-
-    def tear(self, folder):
-        """Cuts the last record off, as a power cut may."""
-        log = folder / "measurements.jsonl"
-        text = log.read_bytes() if log.exists() else b""
-        if text:
-            log.write_bytes(text[:-20])
-        return text
-
-    def test_a_full_disk_ends_it(self):
-        WORLD.start(2)
-        folder = WORLD.records("full")
-        wrapper = WORLD.folder / "limited"
-        wrapper.mkdir()
-        (wrapper / "origami").write_text(f'#!/bin/sh\n[ "$1" != tune ] || ulimit -f 400\nexec {WORLD.origami} "$@"\n')
-        (wrapper / "origami").chmod(0o755)
-        process = WORLD.tune(folder, prefix=["env", f"PATH={wrapper}:{WORLD.env['PATH']}"])
-        code, log = self.wait(process, folder)
-        self.assertEqual(code, 1, log)
-        self.assertIn("cannot be written", log)
-        self.settled()
-        self.whole(WORLD.tune(folder), folder)
 
     def test_a_lost_cluster_ends_it(self):
         WORLD.start(2)

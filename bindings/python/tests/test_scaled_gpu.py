@@ -2,24 +2,17 @@
 ORIGAMI_REQUIRE_GPU=1."""
 
 import copy
-import os
 import unittest
 
-try:
-    import torch
+from tests import needs
 
-    import origami_gemm.torch as og
-    from origami_gemm._layers import registry
-    from origami_gemm.lib import load
-    from origami_gemm.torch import _ops
+needs.all_of("torch", gpu=needs.HOPPER)
 
-    load()
-    if not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0):
-        raise RuntimeError("no Hopper GPU")
-except (ImportError, RuntimeError) as e:
-    if os.environ.get("ORIGAMI_REQUIRE_GPU") == "1":
-        raise
-    raise unittest.SkipTest(str(e))
+import torch  # noqa: E402
+
+import origami_gemm.torch as og  # noqa: E402
+from origami_gemm._layers import registry  # noqa: E402
+from origami_gemm.torch import _ops  # noqa: E402
 
 FP8 = torch.float8_e4m3fn
 # M, N and K: decoding, prefill, edges within tiles, a K that no block divides.

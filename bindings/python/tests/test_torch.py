@@ -4,25 +4,18 @@ what they launch. Without torch or liborigami the tests skip."""
 import copy
 import dataclasses
 import gc
-import os
 import unittest
 from unittest import mock
 
-from tests import fakecuda
+from tests import fakecuda, needs
 
-try:
-    import torch
+needs.all_of("torch", required=("ORIGAMI_REQUIRE_TORCH",))
 
-    import origami_gemm.torch as og
-    from origami_gemm.errors import Error
-    from origami_gemm.lib import load
-    from origami_gemm.torch import _ops
+import torch  # noqa: E402
 
-    load()
-except (ImportError, RuntimeError) as e:
-    if os.environ.get("ORIGAMI_REQUIRE_TORCH") == "1":
-        raise
-    raise unittest.SkipTest(str(e))
+import origami_gemm.torch as og  # noqa: E402
+from origami_gemm.errors import Error  # noqa: E402
+from origami_gemm.torch import _ops  # noqa: E402
 
 OPS = torch.ops.origami_gemm
 F = torch.nn.functional
@@ -445,14 +438,25 @@ class Keys(unittest.TestCase):
 class Launches(unittest.TestCase):
     """The road of tensors on a GPU, with tensors of the CPU in their place: the driver computes nothing."""
 
+    HEAD = """
+import os, torch, origami_gemm.torch as og
+from torch.nn.functional import linear
+from origami_gemm.torch import _invariant, _ops, _scaled
+_invariant.DEVICE, _scaled.DEVICE = "CPU", "cpu"
+_ops.stream_of = lambda device: 77
+half = lambda *shape: torch.ones(shape, dtype=torch.bfloat16)
+"""
+
+    def launched(self, program):
+        """What a program prints, and the launches."""
+        out, calls = fakecuda.run(self, self.HEAD + program)
+        return out, [c for c in calls if c.startswith("launch ")]
+
     @unittest.skipUnless(row_scales(), "this build of PyTorch has no scales per row on the CPU")
     def test_scaled_in_a_compiled_graph(self):
-        out, _ = fakecuda.run(self, """
-import torch, origami_gemm.torch as og
-from origami_gemm.torch import _scaled
+        out, _ = self.launched("""
 from torch._inductor import config
 from torch._inductor.utils import run_and_get_code
-_scaled.DEVICE = "cpu"
 def f(x, w, columns, fast=False):
     rows = x.abs().amax(1, keepdim=True).float() / 448
     q = (x.float() / rows).clamp(-448, 448).to(torch.float8_e4m3fn)
@@ -473,10 +477,7 @@ print(config.post_grad_custom_pre_pass)
         self.assertEqual(out.split(), ["True", "True"] * 4 + ["False", "True", "None"], out)
 
     def test_scaled(self):
-        out, calls = fakecuda.run(self, """
-import torch, origami_gemm.torch as og
-from origami_gemm.torch import _ops, _scaled
-_ops.stream_of = lambda device: 77
+        out, launches = self.launched("""
 fp8 = lambda *shape: torch.zeros(shape, dtype=torch.float8_e4m3fn)
 real = torch._scaled_mm
 torch._scaled_mm = lambda a, b, *scales, out_dtype=None, **other: torch.empty(a.shape[0], b.shape[1], dtype=out_dtype)
@@ -494,7 +495,6 @@ torch._scaled_mm = real
 for row in og.explain():
     print(row.layer, "|", row.why, "|", row.calls)
 
-_scaled.DEVICE = "cpu"
 
 class Model(torch.nn.Module):
     def forward(self, a, b, scale_a, scale_b):
@@ -519,16 +519,12 @@ graph(64, one=True), graph(65, one=True), graph(16, [(1, 512)], True, True), gra
         for name in (layer + ", promoted sums", layer):
             self.assertTrue(any(line.startswith(name + " | None | 3") for line in lines), out)
         self.assertTrue(any(line.startswith(" | the scales are others than fp32") for line in lines), out)
-        self.assertEqual(sum(c.startswith("launch ") for c in calls), 12, out)
+        self.assertEqual(len(launches), 12, out)
         theirs = "aten._scaled_mm.default 7"
         self.assertEqual(lines[-8:], [ours, ours, theirs, ours] + [ours, theirs, ours, theirs], out)
 
     def test_calls(self):
-        out, calls = fakecuda.run(self, """
-import torch, origami_gemm.torch as og
-from origami_gemm import _layers
-from origami_gemm.torch import _ops
-_ops.stream_of = lambda device: 77
+        out, launches = self.launched("""
 half = lambda *shape: torch.zeros(shape, dtype=torch.bfloat16)
 x, w, bias = half(48, 4096), half(4096, 4096), half(4096)
 print(_ops.product(x, w.t()) is None, og.explain()[-1].why)
@@ -553,10 +549,10 @@ for row in og.explain():
         self.assertEqual(lines[0], "True the kernel is not compiled yet")
         one = "(48, 4096) torch.bfloat16"
         self.assertEqual(lines[1:9], [one, "(2, 24, 4096) torch.bfloat16", one, one, one, one, "True", "True torch.float32"])
-        self.assertEqual(sum(c.startswith("launch ") for c in calls), 7, out)
+        self.assertEqual(len(launches), 7, out)
         self.assertIn("n=4096 k=4096 bf16, residual | None | 2", lines)
         self.assertIn("n=8192 k=4096 bf16, silu_gated | None | 1", lines)
-        self.assertTrue(all(" 0x4d " in c for c in calls if c.startswith("launch ")), calls)
+        self.assertTrue(all(" 0x4d " in c for c in launches), launches)
         self.assertIn("n=4096 k=4096 bf16 | None | 2", lines)
         self.assertIn("n=4096 k=4096 bf16, bias+gelu | None | 1", lines)
         self.assertIn("n=4096 k=4096 bf16, adding | None | 1", lines)
@@ -565,13 +561,7 @@ for row in og.explain():
 
     def test_one_order(self):
         """PyTorch's own products, and linear(invariant=True), run on kernels of one order, or say why not."""
-        out, calls = fakecuda.run(self, """
-import torch, origami_gemm.torch as og
-from torch.nn.functional import linear
-from origami_gemm.torch import _ops, _invariant
-_ops.stream_of = lambda device: 77
-_invariant.DEVICE = "CPU"
-half = lambda *shape: torch.ones(shape, dtype=torch.bfloat16)
+        out, launches = self.launched("""
 x, w, bias = half(48, 512), half(256, 512), half(256)
 print(tuple(og.linear(x.view(2, 24, 512), w, bias, "gelu", invariant=True).shape))
 before = torch.mm
@@ -618,17 +608,11 @@ for row in og.explain():
         kernels = [line for line in lines[18:] if "one order" in line and "skew=0" in line]
         self.assertGreater(len(kernels), 3, out)
         self.assertTrue(any("promoted sums" in line and "promote=1" in line for line in kernels), out)
-        self.assertEqual(sum(c.startswith("launch ") for c in calls), 18)
+        self.assertEqual(len(launches), 18)
 
     def test_compiled_in_one_order(self):
         """Inductor's graphs call our kernels: each product once for each call."""
-        out, calls = fakecuda.run(self, """
-import torch, origami_gemm.torch as og
-from torch.nn.functional import linear
-from origami_gemm.torch import _ops, _invariant
-_ops.stream_of = lambda device: 77
-_invariant.DEVICE = "CPU"
-half = lambda *shape: torch.ones(shape, dtype=torch.bfloat16)
+        out, launches = self.launched("""
 x, w, bias = half(48, 512), half(256, 512), half(256)
 og.enable_batch_invariant()
 run = torch.compile(lambda x: (torch.relu(linear(x, w, bias)), x @ w.t() + 1, torch.bmm(x[None], w.t()[None]),
@@ -638,7 +622,7 @@ with torch.no_grad():
         print([tuple(y.shape) for y in run(x[:m])])
 """)
         self.assertEqual(out.splitlines(), [f"[({m}, 256), ({m}, 256), (1, {m}, 256), ({m}, 256)]" for m in (48, 2)])
-        self.assertEqual(sum(c.startswith("launch ") for c in calls), 8)
+        self.assertEqual(len(launches), 8)
 
     def test_graphs_of_one_order(self):
         """The pass replaces the products of a graph, behind the pass that is there. Otherwise those of half precision."""
@@ -678,10 +662,7 @@ with torch.no_grad():
             og.prepare(torch.nn.Linear(4, 4), m=range(1, 4), verify=True, invariant=True)
 
     def test_a_launch_that_fails(self):
-        out, _ = fakecuda.run(self, """
-import os, torch, origami_gemm.torch as og
-from origami_gemm.torch import _ops
-_ops.stream_of = lambda device: 0
+        out, _ = self.launched("""
 x, w = (torch.zeros(s, dtype=torch.bfloat16) for s in ((48, 4096), (4096, 4096)))
 _ops.product(x, w.t()); og.wait()
 for fail, kind in (("cuLaunchKernel 2", torch.OutOfMemoryError), ("cuLaunchKernel 700", RuntimeError)):
@@ -700,9 +681,7 @@ print(_ops.product(x, w.t()) is not None)
 
     def test_a_kernel_that_spills(self):
         """PyTorch's own operator runs, and explain() says why."""
-        out, calls = fakecuda.run(self, """
-import os, torch, origami_gemm.torch as og
-from origami_gemm.torch import _ops
+        out, launches = self.launched("""
 os.environ["FAKE_LOCAL"] = "1600"
 x, w = torch.ones(48, 4096, dtype=torch.bfloat16), torch.ones(4096, 4096, dtype=torch.bfloat16)
 _ops._mm_cuda(x, w.t()); og.wait()
@@ -712,7 +691,7 @@ print(og.explain()[-1].why)
         lines = out.splitlines()
         self.assertEqual(lines[0], "4096.0")
         self.assertRegex(lines[1], "^CUDA device 0: its driver compiles wgmma_.* with 1600 bytes of local memory per thread")
-        self.assertEqual(sum(c.startswith("launch ") for c in calls), 0)
+        self.assertEqual(len(launches), 0)
 
 
 class Shortcut(unittest.TestCase):
@@ -747,26 +726,6 @@ class Shortcut(unittest.TestCase):
             torch.func.vmap(lambda x: (seen.append(alone(plain)), x)[1])(torch.zeros(2))
             torch.compile(lambda x: (seen.append(_ops._alone((x,))), x)[1], backend="eager")(torch.zeros(2))
             self.assertEqual(seen, [False, False])
-
-
-class Verified(unittest.TestCase):
-    def test_ratios_are_kept(self):
-        import pathlib
-        import tempfile
-
-        from origami_gemm._kept import Kept
-        with tempfile.TemporaryDirectory() as folder:
-            kept = Kept(pathlib.Path(folder, "new"))
-            self.assertIsNone(kept.get("a"))
-            kept.put("a", 0.9)
-            kept.put("b", 1.1)
-            self.assertEqual((kept.get("a"), kept.get("b")), (0.9, 1.1))
-            for damaged in ("", "[1]", '{"a": "x"}', "{"):
-                pathlib.Path(folder, "new", "verified.json").write_text(damaged)
-                self.assertIsNone(kept.get("a"))
-            kept.put("a", 0.5)
-            self.assertEqual(kept.get("a"), 0.5)
-            Kept(pathlib.Path(folder, "new", "verified.json", "below")).put("a", 1.0)  # no folder: nothing is kept
 
 
 if __name__ == "__main__":

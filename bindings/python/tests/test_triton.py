@@ -2,23 +2,19 @@
 its launch; with a GPU (and torch) it is tested with real ones too. Without triton or liborigami the tests skip; without a
 GPU those that need one skip, or fail if ORIGAMI_REQUIRE_GPU=1."""
 
-import os
 import unittest
 from unittest import mock
 
-try:
-    import triton
-    from triton.runtime.errors import OutOfResources
-    from triton.runtime.jit import KernelInterface
+from tests import needs
 
-    import origami_gemm.triton as ot
-    from origami_gemm.lib import Error, Model, load
+needs.all_of("triton")
 
-    load()
-except (ImportError, RuntimeError) as e:
-    if os.environ.get("ORIGAMI_REQUIRE_GPU") == "1":
-        raise
-    raise unittest.SkipTest(str(e))
+import triton  # noqa: E402
+from triton.runtime.errors import OutOfResources  # noqa: E402
+from triton.runtime.jit import KernelInterface  # noqa: E402
+
+import origami_gemm.triton as ot  # noqa: E402
+from origami_gemm.lib import Error, Model  # noqa: E402
 
 TUTORIAL = ("a_ptr b_ptr c_ptr M N K stride_am stride_ak stride_bk stride_bn stride_cm stride_cn "
             "BLOCK_SIZE_M BLOCK_SIZE_N BLOCK_SIZE_K GROUP_SIZE_M").split()
@@ -70,6 +66,11 @@ def expected(pick, names=ot.NAMES):
         "num_warps": pick.num_warps,
         "num_stages": pick.num_stages,
     }
+
+
+def of(config):
+    """What a triton.Config launches with."""
+    return {**config.kwargs, "num_warps": config.num_warps, "num_stages": config.num_stages}
 
 
 def unsplit(model, *shape, **problem):
@@ -369,10 +370,7 @@ class Picks(unittest.TestCase):
     def test_configs(self):
         ranking = self.model.rank(4096, 4096, 4096, dtype="bf16", trans_b=True, top=4)
         got = ot.configs(4096, 4096, 4096, "torch.bfloat16", trans_b=True, model=self.model)
-        self.assertEqual(
-            [{**c.kwargs, "num_warps": c.num_warps, "num_stages": c.num_stages} for c in got],
-            [expected(p) for p in ranking],
-        )
+        self.assertEqual(list(map(of, got)), [expected(p) for p in ranking])
         self.assertEqual(ot.config(4096, 4096, 4096, "bf16", trans_b=True, model=self.model), got[0])
         self.assertEqual(ot.config(64, 64, 64, names={"block_m": "BM"}, model=self.model).kwargs.keys(), {"BM"})
 

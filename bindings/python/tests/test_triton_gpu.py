@@ -1,28 +1,18 @@
 """origami_gemm.triton on a GPU: which model is opened for it, and real launches. Without triton or liborigami the tests
 skip. Without a GPU those that need one skip, or fail if ORIGAMI_REQUIRE_GPU=1."""
 
-import os
 import pathlib
 import sys
 import unittest
 from unittest import mock
 
-try:
-    import triton
-    from triton.runtime.errors import OutOfResources
-    from triton.runtime.jit import KernelInterface
+from tests import needs
 
-    import origami_gemm.triton as ot
-    from origami_gemm.lib import Error, Model, load
+needs.all_of("triton")
 
-    load()
-except (ImportError, RuntimeError) as e:
-    if os.environ.get("ORIGAMI_REQUIRE_GPU") == "1":
-        raise
-    raise unittest.SkipTest(str(e))
-
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from test_triton import expected, unsplit  # noqa: E402
+import origami_gemm.triton as ot  # noqa: E402
+from origami_gemm.lib import Error, Model  # noqa: E402
+from tests.test_triton import expected, of, unsplit  # noqa: E402
 
 
 class Cuda:
@@ -113,22 +103,10 @@ class Detection(unittest.TestCase):
         self.assertEqual(self.open(None, "hip", "gfx942:sramecc+:xnack-").description["device"], "mi300x")
 
 
-def gpu():
-    try:
-        import torch
-
-        return torch.cuda.is_available()
-    except ImportError:
-        return False
-
-
 class OnAGPU(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        if not gpu():
-            if os.environ.get("ORIGAMI_REQUIRE_GPU") == "1":
-                raise RuntimeError("there is no torch or no GPU")
-            raise unittest.SkipTest("there is no torch or no GPU")
+        needs.all_of("torch", gpu=True)
         sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "examples"))
         import matmul
 
@@ -137,17 +115,12 @@ class OnAGPU(unittest.TestCase):
     def operands(self, m, n, k, dtype, trans_a=False, trans_b=False):
         import torch
 
-        a = (
-            torch.randn(k, m, device="cuda", dtype=dtype).t()
-            if trans_a
-            else torch.randn(m, k, device="cuda", dtype=dtype)
-        )
-        b = (
-            torch.randn(n, k, device="cuda", dtype=dtype).t()
-            if trans_b
-            else torch.randn(k, n, device="cuda", dtype=dtype)
-        )
-        return a, b
+        def matrix(rows, columns, turned):
+            sizes = (columns, rows) if turned else (rows, columns)
+            x = torch.randn(sizes, device="cuda", dtype=dtype)
+            return x.t() if turned else x
+
+        return matrix(m, k, trans_a), matrix(k, n, trans_b)
 
     def test_right_results_in_every_layout(self):
         import torch
@@ -159,16 +132,9 @@ class OnAGPU(unittest.TestCase):
                     a, b = self.operands(*shape, torch.float16, trans_a, trans_b)
                     with self.subTest(shape=shape, trans_a=trans_a, trans_b=trans_b):
                         self.assertFalse(self.example.wrong(self.example.matmul(a, b), a, b))
-                        best = self.example.matmul_kernel.best_config
-                        want = unsplit(
-                            model,
-                            *shape,
-                            trans_a=a.stride(0) == 1 and a.stride(1) != 1,
-                            trans_b=b.stride(0) == 1 and b.stride(1) != 1,
-                        )
-                        self.assertEqual(
-                            {**best.kwargs, "num_warps": best.num_warps, "num_stages": best.num_stages}, want
-                        )
+                        want = unsplit(model, *shape, trans_a=a.stride(0) == 1 and a.stride(1) != 1,
+                                       trans_b=b.stride(0) == 1 and b.stride(1) != 1)
+                        self.assertEqual(of(self.example.matmul_kernel.best_config), want)
 
     def test_unaligned_operands(self):
         import torch
@@ -184,9 +150,8 @@ class OnAGPU(unittest.TestCase):
             with self.subTest(shape=shape):
                 self.example.launch(self.example.matmul_kernel, a, b, c)
                 self.assertFalse(self.example.wrong(c, a, b))
-                best = self.example.matmul_kernel.best_config
                 want = unsplit(ot.model_of_gpu(), *shape, trans_b=trans_b and shape[1] > 1)
-                self.assertEqual({**best.kwargs, "num_warps": best.num_warps, "num_stages": best.num_stages}, want)
+                self.assertEqual(of(self.example.matmul_kernel.best_config), want)
 
     def test_the_driver_s_device(self):
         import torch
@@ -206,8 +171,7 @@ class OnAGPU(unittest.TestCase):
         self.example.launch(kernel, a, b, c)
         self.assertFalse(self.example.wrong(c, a, b))
         ranked = [expected(p) for p in ot.model_of_gpu().rank(512, 512, 512, top=1 << 14) if p.split_k == 1][:3]
-        best = kernel.best_config
-        self.assertIn({**best.kwargs, "num_warps": best.num_warps, "num_stages": best.num_stages}, ranked)
+        self.assertIn(of(kernel.best_config), ranked)
 
     def test_a_kernel_that_needs_more_than_its_family(self):
         # Blocks that no SM holds are passed over, and the first that fits is right.

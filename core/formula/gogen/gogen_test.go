@@ -13,6 +13,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/formula/gogen"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 var update = flag.Bool("update", false, "write zexample_test.go anew")
@@ -44,9 +45,7 @@ func plan(t *testing.T) *gogen.Plan {
 	p := gogen.New(gogen.Stage{Var: "d"}, gogen.Stage{Var: "k", Knows: 1}, gogen.Stage{Var: "t", Knows: 3})
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	for _, name := range []string{"peak", "share", "units"} {
 		must(p.Input(name, 0, fmt.Sprintf("value(%q)", name), gogen.Once))
@@ -84,17 +83,11 @@ func TestGenerated(t *testing.T) {
 	fmt.Fprintf(&b, "\nfunc exampleColumns(dst []float64, d *exampleDevice, in *exampleInputs,\n"+
 		"k *exampleKernel, t *exampleTime) {\n%s}\n%s", p.Columns(), gogen.Helpers)
 	src, err := format.Source(b.Bytes())
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, b.Bytes())
-	}
+	must.Do(t, err)
 	const file = "zexample_test.go"
 	if have, _ := os.ReadFile(file); !bytes.Equal(have, src) {
-		if !*update {
-			t.Fatalf("%s is out of date; run go test -update", file)
-		}
-		if err := os.WriteFile(file, src, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Need(t, *update, "%s is out of date; run go test -update", file)
+		must.Do(t, os.WriteFile(file, src, 0o644))
 		t.Fatalf("%s is new; run the test again", file)
 	}
 
@@ -119,14 +112,12 @@ func TestGenerated(t *testing.T) {
 				f = "when(" + r.when + ", " + f + ", 0)"
 			}
 			want, err := formula.Eval(f, values)
-			if err != nil || math.Float64bits(row[i]) != math.Float64bits(want) {
-				t.Fatalf("%s = %s is %v, want %v (%v), with %v", r.name, f, row[i], want, err, values)
-			}
+			must.Need(t, err == nil && math.Float64bits(row[i]) == math.Float64bits(want),
+				"%s = %s is %v, want %v (%v), with %v", r.name, f, row[i], want, err, values)
 			values[r.name] = want
 		}
-		if tm.total != values["total"] || tm.waves != values["waves"] {
-			t.Fatalf("kept %v and %v, want %v and %v", tm.total, tm.waves, values["total"], values["waves"])
-		}
+		must.Need(t, tm.total == values["total"] && tm.waves == values["waves"],
+			"kept %v and %v, want %v and %v", tm.total, tm.waves, values["total"], values["waves"])
 		want, err := formula.Eval(quick, values)
 		if got := exampleQuick(&d, &k, &exampleTime{m: values["m"]}); err != nil || got != want {
 			t.Fatalf("alone %v, want %v (%v), with %v", got, want, err, values)
@@ -144,9 +135,7 @@ func TestStages(t *testing.T) {
 		for _, f := range p.Fields(stage) {
 			have = append(have, f.Text)
 		}
-		if got := strings.Join(have, " "); got != want {
-			t.Errorf("stage %d computes %s, want %s", stage, got, want)
-		}
+		must.Equal(t, strings.Join(have, " "), want, stage)
 	}
 }
 
@@ -159,8 +148,6 @@ func TestMistakes(t *testing.T) {
 		`"c" is no value`:       p.Keep("c"),
 		`expected operand`:      p.Define("e", "1 +", ""),
 	} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		must.Fail(t, err, want)
 	}
 }

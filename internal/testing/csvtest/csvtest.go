@@ -46,6 +46,26 @@ func Named(t testing.TB, path string) []map[string]string {
 	return rows
 }
 
+// Int returns the integer in a column of a row of Named.
+func Int(t testing.TB, row map[string]string, column string) int {
+	t.Helper()
+	v, err := strconv.Atoi(row[column])
+	if err != nil {
+		t.Fatalf("column %s of %v: %v", column, row, err)
+	}
+	return v
+}
+
+// Float returns the number in a column of a row of Named.
+func Float(t testing.TB, row map[string]string, column string) float64 {
+	t.Helper()
+	v, err := strconv.ParseFloat(row[column], 64)
+	if err != nil {
+		t.Fatalf("column %s of %v: %v", column, row, err)
+	}
+	return v
+}
+
 // Ints returns the integers of cells.
 func Ints(t testing.TB, cells []string) []int {
 	t.Helper()

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
@@ -62,6 +63,26 @@ func Assemble(t *testing.T, ptxas, text string, to target.Target) (registers, st
 	registers, _ = strconv.Atoi(string(r[1]))
 	stack, _ = strconv.Atoi(string(s[1]))
 	return registers, stack, nil
+}
+
+// Problem is an fp16 problem of a batch.
+func Problem(m, n, k, batch int, transA, transB bool) gemm.Problem {
+	p := gemm.New(m, n, k)
+	p.Batch = batch
+	p.SetTrans(transA, transB)
+	return p
+}
+
+// Want compares parameters of a launch, by name, and returns how many there are.
+func Want(t testing.TB, k *ptx.Kernel, buffer []byte, want map[string]uint64) int {
+	t.Helper()
+	got := Params(k, buffer)
+	for name, v := range want {
+		if got[name] != v {
+			t.Errorf("parameter %s of %s is %d, want %d", name, k.Name, got[name], v)
+		}
+	}
+	return len(got)
 }
 
 // Params reads the parameters of a launch by name.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/origami-gemm/origami/configs"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 )
 
@@ -14,17 +15,7 @@ import (
 func Device(t testing.TB, sm *gpu.SM, file string, overrides map[string]hw.OverrideValue) *gpu.Device {
 	t.Helper()
 	file += ".yaml"
-	data, err := fs.ReadFile(configs.FS, file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sheet, err := hw.DecodeSheet(file, data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	params, err := hw.Resolve(gpu.Specs, sheet, gpu.Derive, overrides)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sheet := must.Get(hw.DecodeSheet(file, must.Get(fs.ReadFile(configs.FS, file))(t)))(t)
+	params := must.Get(hw.Resolve(gpu.Specs, sheet, gpu.Derive, overrides))(t)
 	return gpu.NewDevice(sm, sheet, params)
 }

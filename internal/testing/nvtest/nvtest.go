@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia"
 )
 
@@ -20,21 +21,13 @@ var provider = sync.OnceValues(nvidia.Provider)
 // Provider returns the plugin.
 func Provider(t testing.TB) arch.Provider {
 	t.Helper()
-	p, err := provider()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return must.Get(provider())(t)
 }
 
 // Open opens a model.
 func Open(t testing.TB, r arch.OpenRequest) arch.Architecture {
 	t.Helper()
-	a, err := Provider(t).Open(context.Background(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	return must.Get(Provider(t).Open(context.Background(), r))(t)
 }
 
 // Devices are requests for a model over a kernel family on every device of configs/ that has both.
@@ -82,11 +75,7 @@ func TotalColumn(a arch.Architecture) int {
 // Candidates lists the candidates of a space for a common problem.
 func Candidates(t testing.TB, a arch.Architecture, s arch.Space) *arch.Candidates {
 	t.Helper()
-	list, err := a.Candidates(context.Background(), gemm.New(4096, 4096, 4096), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
+	return must.Get(a.Candidates(context.Background(), gemm.New(4096, 4096, 4096), s))(t)
 }
 
 // Param returns a hardware parameter of an opened device.

@@ -1,115 +1,75 @@
 package amdorigami
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/csv"
-	"io"
+	"maps"
 	"math"
-	"os"
-	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/origami-gemm/origami/configs"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/internal/testing/archtest"
+	"github.com/origami-gemm/origami/internal/testing/csvtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/amd-ref/amd-origami/terms"
 	amd "github.com/origami-gemm/origami/plugins/amd-ref/device"
 	"github.com/origami-gemm/origami/sdk/catalog"
 )
 
-// table is a golden file. All files are read once.
-type table struct {
-	name    string
-	header  []string
-	columns map[string]int // by name, and by name in lower case as in the terms
-	rows    [][]string
-}
-
-var goldenFiles sync.Map // name → func() (*table, error)
-
-// golden reads testdata/golden/name.
-func golden(t testing.TB, name string) *table {
-	t.Helper()
-	load, _ := goldenFiles.LoadOrStore(name, sync.OnceValues(func() (*table, error) { return readTable(name) }))
-	tab, err := load.(func() (*table, error))()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tab
-}
-
-func readTable(name string) (*table, error) {
-	data, err := os.ReadFile(filepath.Join("testdata", "golden", name))
-	if err != nil {
-		return nil, err
-	}
-	var r io.Reader = bytes.NewReader(data)
-	if strings.HasSuffix(name, ".gz") {
-		if r, err = gzip.NewReader(r); err != nil {
-			return nil, err
-		}
-	}
-	records, err := csv.NewReader(r).ReadAll()
-	if err != nil {
-		return nil, err
-	}
-	tab := &table{name: name, header: records[0], columns: map[string]int{}, rows: records[1:]}
-	for i, c := range records[0] {
-		tab.columns[strings.ToLower(c)] = i
-	}
-	for i, c := range records[0] {
-		tab.columns[c] = i
-	}
-	return tab, nil
-}
-
-// record reads the cells of one line.
+// record is a line of a golden file: its cells by the names of the columns, and those in lower case as in the terms.
 type record struct {
 	testing.TB
-	*table
-	line int
+	name          string
+	line, columns int
+	cells         map[string]string
 }
 
-func (tab *table) each(t testing.TB, do func(r record)) {
+// golden reads testdata/golden/name.
+func golden(t testing.TB, name string) (records []record) {
 	t.Helper()
-	for i := range tab.rows {
-		do(record{t, tab, i})
-		if t.Failed() {
-			t.Fatalf("%s line %d: %v", tab.name, i+2, tab.rows[i])
+	for i, cells := range csvtest.Named(t, "testdata/golden/"+name) {
+		r := record{t, name, i + 2, len(cells), cells}
+		for column, cell := range maps.Clone(cells) {
+			if lower := strings.ToLower(column); cells[lower] == "" {
+				cells[lower] = cell
+			}
 		}
+		records = append(records, r)
+	}
+	return records
+}
+
+// each tests every line of a golden file, up to the first that fails.
+func each(t testing.TB, name string, do func(r record)) {
+	t.Helper()
+	for _, r := range golden(t, name) {
+		do(r)
+		r.stop()
+	}
+}
+
+// stop ends the test if it has failed.
+func (r record) stop() {
+	if r.Failed() {
+		r.Fatalf("%s line %d: %v", r.name, r.line, r.cells)
 	}
 }
 
 func (r record) text(column string) string {
-	i, ok := r.columns[column]
+	cell, ok := r.cells[column]
 	if !ok {
 		r.Fatalf("%s has no column %q", r.name, column)
 	}
-	return r.rows[r.line][i]
+	return cell
 }
 
-func (r record) number(column string) float64 {
-	v, err := strconv.ParseFloat(r.text(column), 64)
-	if err != nil {
-		r.Fatal(err)
-	}
-	return v
-}
-
-func (r record) int(column string) int {
-	v, err := strconv.Atoi(r.text(column))
-	if err != nil {
-		r.Fatal(err)
-	}
-	return v
-}
-
-func (r record) count(column string) uint64 { return uint64(r.int(column)) }
+func (r record) number(column string) float64 { return csvtest.Float(r, r.cells, column) }
+func (r record) int(column string) int        { return csvtest.Int(r, r.cells, column) }
+func (r record) count(column string) uint64   { return uint64(r.int(column)) }
 
 // want compares a value with a cell, bit for bit.
 func (r record) want(column string, got float64) {
@@ -133,25 +93,19 @@ func (r record) problem(dtype string) gemm.Problem {
 // open opens an architecture with options given as "key=value".
 func open(t testing.TB, archID string, opts ...string) *architecture {
 	t.Helper()
-	p, err := catalog.New(catalog.Definition{
+	p := must.Get(catalog.New(catalog.Definition{
 		Name: "amd-ref", Version: "test", Files: configs.FS, Vendor: "AMD",
 		Archs: map[string][]catalog.Model{
 			"gfx900": {Model}, "gfx906": {Model}, "gfx908": {Model}, "gfx90a": {Model}, "gfx942": {Model}, "gfx950": {Model},
 		},
 		Specs: amd.Specs, Derive: nil, Scale: amd.Scale,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	r := arch.OpenRequest{Arch: archID, Model: Name, Options: map[string]string{}}
 	for _, o := range opts {
 		key, value, _ := strings.Cut(o, "=")
 		r.Options[key] = value
 	}
-	a, err := p.Open(context.Background(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(p.Open(context.Background(), r))(t)
 	return a.(*architecture)
 }
 
@@ -168,18 +122,9 @@ func (o opener) open(t testing.TB, archID string, opts ...string) *architecture 
 
 // TestGoldenHardware compares the resolved parameters with those of AMD's library.
 func TestGoldenHardware(t *testing.T) {
-	golden(t, "amd_hardware.csv").each(t, func(r record) {
+	each(t, "amd_hardware.csv", func(r record) {
 		a := open(t, r.text("arch"))
-		get := a.Description.Params
-		set := func(name string) float64 {
-			for _, p := range get {
-				if p.Name == name {
-					return p.Value
-				}
-			}
-			t.Fatalf("no parameter %s", name)
-			return 0
-		}
+		set := hw.Set(a.Description.Params).Get
 		for column, got := range map[string]float64{
 			"N_CU": set("num_cus"), "NUM_XCD": set("num_xcds"), "CU_per_L2": f(a.cus / a.xcds),
 			"lds_capacity": set("lds_bytes"), "L2_capacity": set("l2_bytes"),
@@ -191,8 +136,8 @@ func TestGoldenHardware(t *testing.T) {
 		} {
 			r.want(column, got)
 		}
-		if len(r.header) != 16 {
-			t.Errorf("%d columns, but 16 are compared", len(r.header))
+		if r.columns != 16 {
+			t.Errorf("%d columns, but 16 are compared", r.columns)
 		}
 	})
 }
@@ -202,16 +147,12 @@ func TestGoldenHardware(t *testing.T) {
 func TestGoldenCandidates(t *testing.T) {
 	ctx := context.Background()
 	opened := opener{}
-	tab := golden(t, "amd_candidates.csv.gz")
-	for first := 0; first < len(tab.rows); first += 150 {
-		r := record{t, tab, first}
+	for rows := range slices.Chunk(golden(t, "amd_candidates.csv.gz"), 150) {
+		r := rows[0]
 		mi := r.text("MI_M") + "x" + r.text("MI_N") + "x" + r.text("MI_K")
 		a := opened.open(t, r.text("arch"), "mi="+mi, "occ="+r.text("occupancy"), "grid="+r.text("grid_mode"))
 		p := r.problem(r.text("dtype"))
-		list, err := a.Candidates(ctx, p, arch.Space{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Get(a.Candidates(ctx, p, arch.Space{}))(t)
 		configs := list.Configs
 		for _, rejection := range list.Rejected {
 			configs = append(
@@ -222,22 +163,17 @@ func TestGoldenCandidates(t *testing.T) {
 			t.Fatalf("%d candidates, want 150", len(configs))
 		}
 		values := make([]float64, len(configs)*len(a.Description.Terms))
-		if err := a.Terms(ctx, values, p, configs); err != nil {
-			t.Fatal(err)
-		}
-		estimates := make([]arch.Estimate, len(configs))
-		if err := a.Estimate(ctx, estimates, p, configs); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Terms(ctx, values, p, configs))
+		estimates := archtest.Estimates(t, a, p, configs...)
 		for i, c := range configs {
-			r.line = first + i
+			r := rows[i]
 			if c.BlockM != r.int("MT_M") || c.BlockN != r.int("MT_N") || c.BlockK != r.int("MT_K") {
-				t.Fatalf("candidate %d is %v, which differs from line %d", i, c, r.line+2)
+				t.Fatalf("candidate %d is %v, which differs from line %d", i, c, r.line)
 			}
 			compared := 0
 			for j, term := range a.Description.Terms {
 				column := term.Name
-				if _, ok := r.columns[column]; !ok {
+				if _, ok := r.cells[column]; !ok {
 					continue
 				}
 				compared++
@@ -265,12 +201,10 @@ func TestGoldenCandidates(t *testing.T) {
 					}
 				}
 			}
-			if compared != len(r.header)-13 { // all except set, arch, dtype, problem, layout, tile and grid mode
-				t.Errorf("compared %d of %d columns", compared, len(r.header))
+			if compared != r.columns-13 { // all except set, arch, dtype, problem, layout, tile and grid mode
+				t.Errorf("compared %d of %d columns", compared, r.columns)
 			}
-			if t.Failed() {
-				t.Fatalf("%s line %d: %v", tab.name, r.line+2, tab.rows[r.line])
-			}
+			r.stop()
 		}
 	}
 }
@@ -278,7 +212,7 @@ func TestGoldenCandidates(t *testing.T) {
 // TestGoldenUnits compares tile latencies of arbitrary mappings, active compute units, splits, batches and odd tiles.
 func TestGoldenUnits(t *testing.T) {
 	opened := opener{}
-	golden(t, "amd_units.csv.gz").each(t, func(r record) {
+	each(t, "amd_units.csv.gz", func(r record) {
 		a := opened.open(t, r.text("arch"), "occ="+r.text("occupancy"))
 		p := r.problem("f16")
 		q := a.problem(&p)
@@ -295,7 +229,7 @@ func TestGoldenUnits(t *testing.T) {
 		compared, values := 0, make([]float64, len(terms.Terms))
 		e.columns(values, n, rejected)
 		for i, term := range terms.Terms {
-			if _, ok := r.columns[term.Name]; ok {
+			if _, ok := r.cells[term.Name]; ok {
 				compared++
 				r.want(term.Name, values[i])
 			}
@@ -309,7 +243,7 @@ func TestGoldenUnits(t *testing.T) {
 // TestGoldenGrid compares the number of workgroups of every grid mode.
 func TestGoldenGrid(t *testing.T) {
 	opened := opener{}
-	golden(t, "amd_grid_units.csv.gz").each(t, func(r record) {
+	each(t, "amd_grid_units.csv.gz", func(r record) {
 		a := opened.open(t, r.text("arch"))
 		mode := dataParallel
 		for i, name := range gridModes {
@@ -340,7 +274,7 @@ func TestGoldenGrid(t *testing.T) {
 // TestGoldenMapping compares both workgroup mappings.
 func TestGoldenMapping(t *testing.T) {
 	opened := opener{}
-	golden(t, "amd_wgm_units.csv.gz").each(t, func(r record) {
+	each(t, "amd_wgm_units.csv.gz", func(r record) {
 		a := opened.open(t, r.text("arch"))
 		in := mappingInput{
 			cus: a.cus, xcds: a.xcds,
@@ -349,16 +283,10 @@ func TestGoldenMapping(t *testing.T) {
 			workgroups: r.count("grid"),
 			hintA:      r.int("cache_hint_a"), hintB: r.int("cache_hint_b"),
 		}
-		jan, err := in.jan(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		jan := must.Get(in.jan(context.Background()))(t)
 		r.want("jan_xcc", f(jan.xcc))
 		r.want("jan_wgm", float64(jan.wgm))
-		feb, err := in.feb(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		feb := must.Get(in.feb(context.Background()))(t)
 		r.want("feb_chunk", f(feb.chunk))
 		r.want("feb_xcc", f(feb.xcc))
 		r.want("feb_wgm", float64(feb.wgm))

@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/amd-ref/amd-origami/terms"
 )
 
@@ -137,9 +138,7 @@ func TestEstimateIgnoresOrder(t *testing.T) {
 			}
 			want := make([]arch.Estimate, len(configs))
 			for i := range configs {
-				if err := a.Estimate(ctx, want[i:i+1], p, configs[i:i+1]); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, a.Estimate(ctx, want[i:i+1], p, configs[i:i+1]))
 			}
 			for range 5 {
 				order := rng.Perm(len(configs))
@@ -147,9 +146,7 @@ func TestEstimateIgnoresOrder(t *testing.T) {
 				for i, j := range order {
 					shuffled[i] = configs[j]
 				}
-				if err := a.Estimate(ctx, got, p, shuffled); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, a.Estimate(ctx, got, p, shuffled))
 				for i, j := range order {
 					if got[i] != want[j] {
 						t.Fatalf("%s %s: %+v among others, %+v alone", p, configs[j], got[i], want[j])
@@ -203,9 +200,7 @@ func TestLevelsExplainTheTerms(t *testing.T) {
 		values := make([]float64, len(terms.Terms))
 		for range 100 {
 			p, c := randomProblem(rng, a), randomConfig(rng)
-			if err := a.Terms(ctx, values, p, []gemm.Config{c}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, a.Terms(ctx, values, p, []gemm.Config{c}))
 			named := map[string]float64{}
 			for j := range terms.Terms {
 				named[terms.Terms[j].Name] = values[j]
@@ -326,9 +321,7 @@ func TestAllocations(t *testing.T) {
 	} {
 		all := func() {
 			for _, p := range sizes {
-				if err := do(p); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, do(p))
 			}
 		}
 		all()

@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/amd-ref/amd-origami/terms"
 )
 
@@ -50,10 +51,7 @@ func TestCandidates(t *testing.T) {
 	} {
 		p := gemm.New(512, 512, 512)
 		p.DType = c.dtype
-		list, err := open(t, c.arch).Candidates(ctx, p, arch.Space{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Get(open(t, c.arch).Candidates(ctx, p, arch.Space{}))(t)
 		if len(list.Configs)+len(list.Rejected) != c.configs || len(list.Configs) != c.fit {
 			t.Errorf("%s %s: %d of %d candidates fit, want %d of %d", c.arch, c.dtype, len(list.Configs),
 				len(list.Configs)+len(list.Rejected), c.fit, c.configs)
@@ -68,17 +66,14 @@ func TestCandidates(t *testing.T) {
 	}
 
 	a := open(t, "gfx942")
-	list, err := a.Candidates(ctx, gemm.New(512, 512, 512), arch.Space{
+	list := must.Get(a.Candidates(ctx, gemm.New(512, 512, 512), arch.Space{
 		BlockM:    []int{64, 256},
 		BlockN:    []int{256},
 		BlockK:    []int{64, 128},
 		NumWarps:  []int{4, 8},
 		NumStages: []int{1},
 		SplitK:    []int{1, 4},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	if len(list.Configs) != 8 || list.Configs[1].SplitK != 4 || list.Configs[2].NumWarps != 8 ||
 		list.Configs[0].NumStages != 1 {
 		t.Errorf("axes of the space are not used: %v", list.Configs)

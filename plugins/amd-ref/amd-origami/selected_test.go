@@ -9,6 +9,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // TestGoldenSelected compares the selector's results: the five best candidates before and after the tie-break, the size
@@ -17,7 +18,7 @@ func TestGoldenSelected(t *testing.T) {
 	ctx := context.Background()
 	opened := opener{}
 	var result selector.Result
-	golden(t, "amd_selected.csv").each(t, func(r record) {
+	each(t, "amd_selected.csv", func(r record) {
 		opts := []string{"occ=" + r.text("occupancy"), "grid=" + r.text("grid_mode")}
 		if r.text("set") == "mi" {
 			opts = append(opts, "mi=32x32x8")
@@ -28,12 +29,8 @@ func TestGoldenSelected(t *testing.T) {
 		if rank == 0 {
 			s := selector.New(a, arch.Space{})
 			var full selector.Result
-			if err := s.Rank(ctx, p, 0, &full); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Rank(ctx, p, 5, &result); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Rank(ctx, p, 0, &full))
+			must.Do(t, s.Rank(ctx, p, 5, &result))
 			for i, e := range result.Entries {
 				if e != full.Entries[i] {
 					t.Errorf("rank %d of five is %v, of all %v", i+1, e, full.Entries[i])
@@ -52,22 +49,14 @@ func TestGoldenSelected(t *testing.T) {
 		r.want("arith_intensity", e.Config.Intensity())
 		r.want("wgm_jan_xcc", float64(e.Mapping.XCDs))
 		r.want("wgm_jan", float64(e.Mapping.GroupM))
-		feb, err := opened.open(t, r.text("arch"), append(opts, "mapping=feb")...).Mapping(ctx, p, e.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		feb := must.Get(opened.open(t, r.text("arch"), append(opts, "mapping=feb")...).Mapping(ctx, p, e.Config))(t)
 		r.want("wgm_feb_chunk", float64(feb.Chunk))
 		r.want("wgm_feb_xcc", float64(feb.XCDs))
 		r.want("wgm_feb", float64(feb.GroupM))
 
-		list, err := a.Candidates(ctx, p, arch.Space{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Get(a.Candidates(ctx, p, arch.Space{}))(t)
 		estimates := make([]arch.Estimate, len(list.Configs))
-		if err := a.Estimate(ctx, estimates, p, list.Configs); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Estimate(ctx, estimates, p, list.Configs))
 		order := make([]int, 0, len(estimates))
 		for i := range estimates {
 			if estimates[i].Reject == "" {

@@ -2,12 +2,12 @@ package amdorigami
 
 import (
 	"context"
-	"math"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/archtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // Each formula yields the value of its column, from the preceding columns of the row, the parameters and the constants.
@@ -39,59 +39,20 @@ func TestFormulas(t *testing.T) {
 		}},
 	} {
 		a := open(t, c.arch, c.opts...)
-		d := a.Describe()
-		list, err := a.Candidates(ctx, c.p, arch.Space{
+		list := must.Get(a.Candidates(ctx, c.p, arch.Space{
 			BlockM: []int{16, 64, 256},
 			BlockN: []int{32, 96},
 			BlockK: []int{16, 32, 80, 512},
 			SplitK: []int{1, 3},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		configs := list.Configs
 		for _, r := range list.Rejected {
 			configs = append(configs, r.Config)
 		}
-		values := make([]float64, len(configs)*len(d.Terms))
-		if err := a.Terms(ctx, values, c.p, configs); err != nil {
-			t.Fatal(err)
-		}
-		for i, cfg := range configs {
-			row := values[i*len(d.Terms) : (i+1)*len(d.Terms)]
-			withoutTerms := *d
-			withoutTerms.Terms = nil
-			names := formula.Values(&withoutTerms, c.p, cfg, nil)
-			shares := 0.0
-			for j, term := range d.Terms {
-				if term.Kind == arch.KindShare {
-					shares += row[j]
-				}
-				got := row[j]
-				if !formula.IsRule(term.Formula) {
-					var err error
-					if got, err = formula.Eval(term.Formula, names); err != nil {
-						t.Fatalf("%s: %v", term.Name, err)
-					}
-				}
-				names[term.Name] = row[j]
-				if term.Kind == arch.KindTotal && names["rejected"] == 1 {
-					got = arch.RejectedTotal
-				}
-				if !near(got, row[j], 1e-12) {
-					t.Errorf("%s %s %s: %s = %v, but its formula gives %v", d.ID(), c.p, cfg, term.Name, row[j], got)
-				}
-			}
-			rejected := names["rejected"] == 1
-			if total := names["total_latency"]; !rejected && !near(shares, total, 1e-9) {
-				t.Errorf("%s %s %s: the shares add up to %v, the total is %v", d.ID(), c.p, cfg, shares, total)
-			}
+		for _, cfg := range configs {
+			archtest.Formulas(t, a, c.p, cfg, 1e-12)
 		}
 	}
-}
-
-func near(a, b, relative float64) bool {
-	return math.Abs(a-b) <= relative*max(math.Abs(a), math.Abs(b))
 }
 
 // The schema is complete: every column has a description, a unit, a formula and a source, and every name in a formula

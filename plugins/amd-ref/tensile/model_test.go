@@ -11,9 +11,10 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/internal/testing/archtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	amdref "github.com/origami-gemm/origami/plugins/amd-ref"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
@@ -21,15 +22,9 @@ import (
 
 func open(t testing.TB, r arch.OpenRequest) *tensile.Model {
 	t.Helper()
-	provider, err := amdref.Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
+	provider := must.Get(amdref.Provider())(t)
 	r.Kernel = kernel.Name
-	a, err := provider.Open(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(provider.Open(t.Context(), r))(t)
 	return a.(*tensile.Model)
 }
 
@@ -53,10 +48,7 @@ func randomProblem(rng *rand.Rand, d *arch.Description) gemm.Problem {
 // some returns configurations of the family for a problem.
 func some(t *testing.T, rng *rand.Rand, m *tensile.Model, p gemm.Problem, n int) []gemm.Config {
 	t.Helper()
-	list, err := m.Candidates(t.Context(), p, arch.Space{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(m.Candidates(t.Context(), p, arch.Space{}))(t)
 	out := make([]gemm.Config, n)
 	for i := range out {
 		out[i] = list.Configs[rng.IntN(len(list.Configs))]
@@ -75,41 +67,9 @@ func TestFormulasComputeTheirTerms(t *testing.T) {
 		for range 10 {
 			p := randomProblem(rng, d)
 			for _, c := range some(t, rng, m, p, 4) {
-				checkFormulas(t, m, p, c)
+				archtest.Formulas(t, m, p, c, 0)
 			}
 		}
-	}
-}
-
-func checkFormulas(t *testing.T, m *tensile.Model, p gemm.Problem, c gemm.Config) {
-	t.Helper()
-	d := m.Describe()
-	row, estimate := make([]float64, len(d.Terms)), make([]arch.Estimate, 1)
-	if err := m.Terms(t.Context(), row, p, []gemm.Config{c}); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Estimate(t.Context(), estimate, p, []gemm.Config{c}); err != nil {
-		t.Fatal(err)
-	}
-	bare := *d
-	bare.Terms = nil
-	values := formula.Values(&bare, p, c, nil)
-	shares := 0.0
-	for i, term := range d.Terms {
-		if term.Kind == arch.KindShare {
-			shares += row[i]
-		}
-		if got := float64(estimate[0].Cycles); term.Kind == arch.KindTotal &&
-			(got != row[i] || math.Abs(shares/got-1) > 1e-12) {
-			t.Errorf("%s %s %s: total %v, shares %v, estimate %v", d.ID(), p, c, row[i], shares, got)
-		}
-		if !formula.IsRule(term.Formula) {
-			got, err := formula.Eval(term.Formula, values)
-			if err != nil || math.Float64bits(got) != math.Float64bits(row[i]) {
-				t.Errorf("%s %s %s: %s is %v, its formula gives %v (%v)", d.ID(), p, c, term.Name, row[i], got, err)
-			}
-		}
-		values[term.Name] = row[i]
 	}
 }
 
@@ -123,16 +83,11 @@ func TestNoFasterThanTheDevice(t *testing.T) {
 		for range 40 {
 			p := randomProblem(rng, d)
 			cfgs := some(t, rng, m, p, 20)
-			estimates := make([]arch.Estimate, len(cfgs))
-			if err := m.Estimate(t.Context(), estimates, p, cfgs); err != nil {
-				t.Fatal(err)
-			}
 			sides := float64(p.M)*float64(p.K) + float64(p.K)*float64(p.N)
 			bytes := float64(p.Batch) * (sides*float64(p.DType.Bytes()) +
 				float64(p.M)*float64(p.N)*float64(p.Output().Bytes()))
 			flops := 2 * float64(p.Batch) * float64(p.M) * float64(p.N) * float64(p.K)
-			for i, e := range estimates {
-				seconds := float64(e.Cycles) / float64(d.Clock)
+			for i, seconds := range archtest.Seconds(t, m, p, cfgs...) {
 				if peak := flops / float64(d.PeakFor(p.DType)); seconds < peak*0.999 || seconds < bytes/bandwidth {
 					t.Errorf("%s %s %s takes %v s: peak %v, DRAM %v", d.ID(), p, cfgs[i], seconds, peak, bytes/bandwidth)
 				}
@@ -160,14 +115,11 @@ func TestMonotone(t *testing.T) {
 				for dim, larger := range grow {
 					q, last := p, 0.0
 					for range 8 {
-						var e [1]arch.Estimate
-						if err := m.Estimate(t.Context(), e[:], q, []gemm.Config{c}); err != nil {
-							t.Fatal(err)
+						cycles := float64(archtest.Estimates(t, m, q, c)[0].Cycles)
+						if cycles < last*(1-1e-12) {
+							t.Errorf("%s %s %s: %v cycles, %v before %s grew", name, q, c, cycles, last, dim)
 						}
-						if float64(e[0].Cycles) < last*(1-1e-12) {
-							t.Errorf("%s %s %s: %v cycles, %v before %s grew", name, q, c, e[0].Cycles, last, dim)
-						}
-						last = float64(e[0].Cycles)
+						last = cycles
 						larger(&q)
 					}
 				}
@@ -194,10 +146,7 @@ func TestWhatDoesNotFitIsRefused(t *testing.T) {
 			BlockM: []int{test.m}, BlockN: []int{test.n}, BlockK: []int{test.k}, NumWarps: []int{4}, SplitK: []int{1},
 			Axes: []arch.AxisValues{{Name: "stream_k", Values: []string{"0"}}},
 		}
-		list, err := m.Candidates(t.Context(), p, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Get(m.Candidates(t.Context(), p, s))(t)
 		if test.reason == "" {
 			if len(list.Configs) != 1 {
 				t.Errorf("%dx%dx%d is refused: %+v", test.m, test.n, test.k, list.Rejected)
@@ -219,12 +168,7 @@ func TestPowerIsShared(t *testing.T) {
 	rate := func(m *tensile.Model) float64 {
 		p := gemm.New(8192, 8192, 8192)
 		c := gemm.Config{BlockM: 256, BlockN: 256, BlockK: 32, NumWarps: 4, NumStages: 1, SplitK: 1, GroupM: 8}
-		var e [1]arch.Estimate
-		if err := m.Estimate(t.Context(), e[:], p, []gemm.Config{c}); err != nil {
-			t.Fatal(err)
-		}
-		d := m.Describe()
-		return 2 * 8192 * 8192 * 8192 / (float64(e[0].Cycles) / float64(d.Clock)) / float64(d.PeakFor(gemm.FP16))
+		return 2 * 8192 * 8192 * 8192 / archtest.Seconds(t, m, p, c)[0] / float64(m.Describe().PeakFor(gemm.FP16))
 	}
 	if all, few := rate(whole), rate(part); all > 0.45 || few < 0.6 {
 		t.Errorf("304 CUs reach %.2f of their peak, 80 reach %.2f", all, few)
@@ -242,33 +186,5 @@ func TestEstimateAllocatesNothing(t *testing.T) {
 	ctx := t.Context()
 	if n := testing.AllocsPerRun(5, func() { err = m.Estimate(ctx, estimates, p, list.Configs) }); n > 0 || err != nil {
 		t.Errorf("%v allocations, %v", n, err)
-	}
-}
-
-func BenchmarkEstimate(b *testing.B) {
-	m := open(b, arch.OpenRequest{Arch: "gfx942"})
-	p := gemm.New(4096, 4096, 4096)
-	list, err := m.Candidates(b.Context(), p, arch.Space{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	estimates := make([]arch.Estimate, len(list.Configs))
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := m.Estimate(b.Context(), estimates, p, list.Configs); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(estimates)), "ns/config")
-}
-
-func BenchmarkCandidates(b *testing.B) {
-	m := open(b, arch.OpenRequest{Arch: "gfx942"})
-	p := gemm.New(4096, 4096, 4096)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := m.Candidates(b.Context(), p, arch.Space{}); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/probe"
 )
 
@@ -95,10 +96,7 @@ func (g *madeUp) Run(_ context.Context, _ int, p exec.Program, runs int) ([]exec
 
 func measured(t *testing.T, g *madeUp, d exec.Device) (map[string]calibrate.Number, calibrate.Values) {
 	t.Helper()
-	plan, err := New(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(New(d))(t)
 	if err := plan.Check(); err != nil {
 		t.Error(err)
 	}

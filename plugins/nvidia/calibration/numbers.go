@@ -79,25 +79,29 @@ func (p *planner) bandwidthNumbers(r *results) {
 func (p *planner) plateau(v calibrate.Values, low, high int) (names []string, byCycle []float64) {
 	for i, share := range shares {
 		if share >= low && share <= high {
-			from := v[footprint(p.footprints[i])]
 			names = append(names, footprint(p.footprints[i]))
-			byCycle = append(byCycle, from.Value/max(float64(from.Clock), 1))
 		}
 	}
-	return names, byCycle
+	return names, bytesPerCycle(v, names)
+}
+
+// bytesPerCycle are the values of probes in bytes per cycle of their own clocks.
+func bytesPerCycle(v calibrate.Values, probes []string) (list []float64) {
+	for _, name := range probes {
+		list = append(list, v[name].Value/max(float64(v[name].Clock), 1))
+	}
+	return list
 }
 
 // cached are the bandwidths with loads that allocate lines in L1. No model uses them: they are for comparison with
 // benchmarks whose loads are plain.
 func (p *planner) cached(r *results) {
 	var probes []string
-	var byCycle []float64
 	for _, share := range cachedShares[:len(cachedShares)-1] {
-		from := r.values[cached(share)]
-		probes, byCycle = append(probes, cached(share)), append(byCycle, from.Value/max(float64(from.Clock), 1))
+		probes = append(probes, cached(share))
 	}
-	r.add("l2_cached_bandwidth", stats.Median(byCycle), "B/cycle", "as l2_perf_ratio, with loads that allocate lines in "+
-		"L1: median over data sets of 50 % to 60 % of the L2", probes...)
+	r.add("l2_cached_bandwidth", stats.Median(bytesPerCycle(r.values, probes)), "B/cycle", "as l2_perf_ratio, with loads "+
+		"that allocate lines in L1: median over data sets of 50 % to 60 % of the L2", probes...)
 	r.add("dram_cached_read", r.values[cached(fromDRAM)].Value, "B/s", "the same, data set of 4 times the L2",
 		cached(fromDRAM))
 }

@@ -42,12 +42,7 @@ func New(d exec.Device) (*calibrate.Plan, error) {
 	}
 	t.Suffix = target.ArchFeatures
 	p := &planner{target: t}
-	for _, a := range []struct {
-		name string
-		to   *float64
-	}{{"l2_bytes", &p.l2}, {"memory_bytes", &p.memory}, {"dram_bandwidth", &p.dram}} {
-		*a.to = d.Attributes[a.name]
-	}
+	p.l2, p.memory, p.dram = d.Attributes["l2_bytes"], d.Attributes["memory_bytes"], d.Attributes["dram_bandwidth"]
 	p.sms = int(d.Attributes["num_sms"])
 	if p.sms < 1 || p.l2 < 1<<20 || p.memory < 16*p.l2 {
 		return nil, diag.Inputf("the driver reports %d SMs, %.4g bytes of L2 and %.4g bytes of memory of %s", p.sms, p.l2,
@@ -234,32 +229,33 @@ func cached(share int) string { return fmt.Sprintf("slabs/cached/%d %% of L2", s
 // active names the probe of a number of CTAs.
 func active(ctas int) string { return fmt.Sprintf("dram/%d CTAs", ctas) }
 
+// slabs are those of a share of the L2, in percent.
+func (p *planner) slabs(share int) int {
+	return max(minSlabs, int(p.l2*float64(share)/100/probe.SlabBytes))
+}
+
 // bandwidths measures the L2 over data sets, and DRAM over active CTAs.
 func (p *planner) bandwidths() {
 	k, err := probe.Slabs(p.target)
 	largest := int(p.l2*float64(shares[len(shares)-1])/100/probe.SlabBytes) + 1
-	for _, share := range shares {
-		slabs := max(minSlabs, int(p.l2*float64(share)/100/probe.SlabBytes))
-		p.footprints = append(p.footprints, slabs)
-		if slices.Contains(p.footprints[:len(p.footprints)-1], slabs) {
-			continue // a small L2
-		}
-		p.add(footprint(slabs), "B/s", slabCTAs*probe.SlabBytes, perSecond, k, err, exec.Program{
+	read := func(name string, share, slabs int) {
+		p.add(name, "B/s", slabCTAs*probe.SlabBytes, perSecond, k, err, exec.Program{
 			Grid: slabCTAs, Threads: probe.StreamThreads, Warmup: warmup,
 			Arguments: []exec.Argument{buffer(largest*probe.SlabBytes, gemm.FP32), counters, word(slabs)}})
 		if share >= fromDRAM {
 			p.limited()
 		}
 	}
+	for _, share := range shares {
+		slabs := p.slabs(share)
+		if !slices.Contains(p.footprints, slabs) { // as with a small L2
+			read(footprint(slabs), share, slabs)
+		}
+		p.footprints = append(p.footprints, slabs)
+	}
 	k, err = probe.CachedSlabs(p.target)
 	for _, share := range cachedShares {
-		slabs := max(minSlabs, int(p.l2*float64(share)/100/probe.SlabBytes))
-		p.add(cached(share), "B/s", slabCTAs*probe.SlabBytes, perSecond, k, err, exec.Program{
-			Grid: slabCTAs, Threads: probe.StreamThreads, Warmup: warmup,
-			Arguments: []exec.Argument{buffer(largest*probe.SlabBytes, gemm.FP32), counters, word(slabs)}})
-		if share >= fromDRAM {
-			p.limited()
-		}
+		read(cached(share), share, p.slabs(share))
 	}
 	k, err = probe.Stream(p.target)
 	slabs := int(min(curveBytes, p.memory/4)) / probe.SlabBytes

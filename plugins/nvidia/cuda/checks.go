@@ -5,7 +5,6 @@ package cuda
 import (
 	"fmt"
 	"math"
-	"unsafe"
 
 	"gorgonia.org/cu"
 
@@ -75,7 +74,7 @@ func (d *device) refer(o *operands) error {
 	}
 	want, err := allocate(o.verification(0).WantBytes())
 	if err != nil {
-		return tooLarge(err, p)
+		return doesNotFit(err, p.String())
 	}
 	if sample == p.M || !trusted {
 		o.reference = "float64"
@@ -119,7 +118,7 @@ func (d *device) trustBLAS(o *operands, want region, sample int) (string, error)
 	sampled.rows, sampled.rowStep = sample, spread(o.problem.M, sample)
 	exact, err := allocate(sampled.verification(0).WantBytes())
 	if err != nil {
-		return "", tooLarge(err, o.problem)
+		return "", doesNotFit(err, o.problem.String())
 	}
 	defer exact.free()
 	sampled.want = exact
@@ -142,27 +141,49 @@ func (d *device) trustBLAS(o *operands, want region, sample int) (string, error)
 // exact runs the float64 reference.
 func (d *device) exact(v gemmgen.Verification) error {
 	p := v.Call.Problem
-	key := layout{p.DType, p.AMajor, p.BMajor}
-	r, err := kept(d.checks.references, key, func() (*gemmgen.Reference, *ptx.Kernel, error) {
+	return d.verify(layout{p.DType, p.AMajor, p.BMajor}, v, func() (verifier, *ptx.Kernel, error) {
 		k, err := gemmgen.EmitReference(p.DType, p.AMajor, p.BMajor, d.target)
 		if err != nil {
 			return nil, nil, err
 		}
 		return k, k.Kernel, nil
 	})
+}
+
+// verify enqueues a kernel that checks results. It is compiled when it is first needed.
+func (d *device) verify(
+	key any, v gemmgen.Verification, emit func() (verifier, *ptx.Kernel, error),
+) error {
+	c, ok := d.checks.kernels[key]
+	if !ok {
+		kernel, text, err := emit()
+		if err != nil {
+			return err
+		}
+		if c.loaded, err = loadFunction(text.Text, text.Name); err != nil {
+			return err
+		}
+		c.verifier = kernel
+		d.checks.kernels[key] = c
+	}
+	at, err := c.Launch(v)
 	if err != nil {
 		return err
 	}
-	at, err := r.kernel.Launch(v)
-	if err != nil {
-		return err
-	}
-	return start(d.stream, r.function, at)
+	return start(d.stream, c.function, at)
 }
 
 // compare runs the comparison and returns what it finds.
 func (d *device) compare(v gemmgen.Verification, out gemm.DType) (verdict gemmgen.Verdict, err error) {
-	c, err := kept(d.checks.comparisons, out, func() (*gemmgen.Comparison, *ptx.Kernel, error) {
+	if err := d.checks.verdict.reserve(gemmgen.VerdictBytes); err != nil {
+		return verdict, err
+	}
+	v.Verdict = d.checks.verdict.address(0)
+	bytes := gemmgen.NewVerdict()
+	if err := upload(d.checks.verdict.at, bytes); err != nil {
+		return verdict, err
+	}
+	err = d.verify(out, v, func() (verifier, *ptx.Kernel, error) {
 		k, err := gemmgen.EmitComparison(out, d.target)
 		if err != nil {
 			return nil, nil, err
@@ -172,58 +193,19 @@ func (d *device) compare(v gemmgen.Verification, out gemm.DType) (verdict gemmge
 	if err != nil {
 		return verdict, err
 	}
-	if d.checks.verdict.bytes == 0 {
-		if d.checks.verdict, err = allocate(gemmgen.VerdictBytes); err != nil {
-			return verdict, err
-		}
-	}
-	v.Verdict = d.checks.verdict.address(0)
-	at, err := c.kernel.Launch(v)
-	if err != nil {
-		return verdict, err
-	}
-	bytes := gemmgen.NewVerdict()
-	if err := cu.MemcpyHtoD(d.checks.verdict.at, unsafe.Pointer(&bytes[0]), int64(len(bytes))); err != nil {
-		return verdict, err
-	}
-	if err := start(d.stream, c.function, at); err != nil {
-		return verdict, err
-	}
 	if err := d.stream.Synchronize(); err != nil {
 		return verdict, err
 	}
-	if err := cu.MemcpyDtoH(unsafe.Pointer(&bytes[0]), d.checks.verdict.at, int64(len(bytes))); err != nil {
+	if err := download(bytes, d.checks.verdict.at); err != nil {
 		return verdict, err
 	}
 	return gemmgen.ParseVerdict(bytes)
 }
 
-// kept returns a kernel from a map of compiled ones. It adds the kernel if it is missing.
-func kept[Key comparable, K any](
-	in map[Key]*compiled[K], key Key, emit func() (K, *ptx.Kernel, error),
-) (*compiled[K], error) {
-	if c := in[key]; c != nil {
-		return c, nil
-	}
-	kernel, text, err := emit()
-	if err != nil {
-		return nil, err
-	}
-	c := &compiled[K]{kernel: kernel}
-	if c.module, c.function, err = loadFunction(text.Text, text.Name); err != nil {
-		return nil, err
-	}
-	in[key] = c
-	return c, nil
-}
-
 // free unloads the kernels.
 func (c *checks) free() {
-	for _, r := range c.references {
-		_ = r.module.Unload()
-	}
-	for _, r := range c.comparisons {
-		_ = r.module.Unload()
+	for _, k := range c.kernels {
+		k.unload()
 	}
 	c.verdict.free()
 }

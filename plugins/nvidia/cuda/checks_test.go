@@ -5,15 +5,14 @@ package cuda
 import (
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"gorgonia.org/cu"
 
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 )
@@ -27,19 +26,9 @@ func TestRandomConfigurations(t *testing.T) {
 	for _, dtype := range gemmgen.Checked() {
 		t.Run(dtype.String(), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(7, uint64(dtype)))
-			built, errors := 0, map[gemm.DType]float64{}
-			for i := 0; i < 100 || built < 25 && i < 1000; i++ {
-				p, c := randomProblem(random, dtype), randomConfig(random)
-				n, ok := checked(t, x, p, c)
-				if ok {
-					built++
-					errors[p.Output()] = max(errors[p.Output()], n.MaxError/max(n.Tolerance, 1e-9))
-				}
-			}
-			t.Logf("%d right, the largest error of each output type over the tolerance: %v", built, errors)
-			if built < 25 {
-				t.Errorf("only %d configurations could be built", built)
-			}
+			checkDrawn(t, x, 25, func() drawn {
+				return drawn{problem: randomProblem(random, dtype), config: randomConfig(random)}
+			})
 		})
 	}
 }
@@ -81,32 +70,6 @@ func randomConfig(random *rand.Rand) gemm.Config {
 	}
 }
 
-// checked checks one kernel. It reports false if there is no such kernel.
-func checked(t *testing.T, x *executor, p gemm.Problem, c gemm.Config) (n exec.Numerics, ok bool) {
-	t.Helper()
-	k, err := x.Compile(t.Context(), 0, p, c)
-	if diag.KindOf(err) == diag.Input && strings.Contains(err.Error(), "cannot be built") {
-		return n, false
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := k.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	n, err = k.Check(t.Context())
-	if err != nil {
-		t.Fatalf("%s on %s: %v", c, p, err)
-	}
-	all := n.Checked == int64(p.M)*int64(p.N)*int64(p.Batch)
-	if !n.OK() || !all && !onHost(p) { // the host takes a sample of large ones
-		t.Errorf("%s on %s: %+v", c, p, n)
-	}
-	return n, true
-}
-
 // Large problems of every type are right, with and without splits, also where only a sample of the rows is compared.
 func TestLargeProblems(t *testing.T) {
 	x, d := openGPU(t)
@@ -118,10 +81,7 @@ func TestLargeProblems(t *testing.T) {
 			{BlockM: 128, BlockN: 128, BlockK: 32, NumWarps: 8, NumStages: 3, GroupM: 8, SplitK: 1, Kernel: mma.Name},
 			{BlockM: 128, BlockN: 64, BlockK: 64, NumWarps: 8, NumStages: 3, GroupM: 8, SplitK: 8, Kernel: mma.Name},
 		} {
-			k, err := x.Compile(t.Context(), 0, p, c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := must.Get(x.Compile(t.Context(), 0, p, c))(t)
 			n, err := k.Check(t.Context())
 			if err != nil || !n.OK() {
 				t.Errorf("%s on %s: %+v, %v", c, p, n, err)
@@ -139,11 +99,8 @@ func TestTF32IsRounded(t *testing.T) {
 		p := gemm.New(200, 120, 64)
 		p.DType = gemm.TF32
 		p.SetTrans(layout[0], layout[1])
-		k, err := x.Compile(t.Context(), 0, p, config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = k.(*runnable).run(t.Context(), "checking", exec.InputNormal, func(o *operands, run func() error) error {
+		k := must.Get(x.Compile(t.Context(), 0, p, config))(t)
+		must.Do(t, k.(*runnable).run(t.Context(), "checking", exec.InputNormal, func(o *operands, run func() error) error {
 			if err := d.fillPool(gemm.FP32); err != nil {
 				return err
 			}
@@ -160,10 +117,7 @@ func TestTF32IsRounded(t *testing.T) {
 			d.operands.free()
 			d.operands = nil
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 }
 
@@ -198,14 +152,8 @@ func TestCheckNotices(t *testing.T) {
 	before := func(*operands) unit.Bytes { return fence - 2 }
 	nothing := func(*operands) error { return nil }
 	for _, p := range []gemm.Problem{gemm.New(300, 200, 100), gemm.New(4096, 4096, 4096), gemm.New(64, 8, 70000)} {
-		right, err := x.Compile(t.Context(), 0, p, config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		short, err := x.Compile(t.Context(), 0, p, config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		right := must.Get(x.Compile(t.Context(), 0, p, config))(t)
+		short := must.Get(x.Compile(t.Context(), 0, p, config))(t)
 		less := &lastProductLess{short.(*runnable).program, p}
 		for name, c := range map[string]struct {
 			fault              faulty

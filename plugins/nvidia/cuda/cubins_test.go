@@ -10,16 +10,14 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // keeping opens what is kept below a folder, as a new process does.
 func keeping(t *testing.T, root string, limit int64) *cubins {
 	t.Helper()
-	c, err := newCubins(root, []byte("ptxas 13.0"), limit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must.Get(newCubins(root, []byte("ptxas 13.0"), limit))(t)
 }
 
 // What was kept is what was made, also for another process. Code of another text or of another ptxas is not.
@@ -34,10 +32,7 @@ func TestCubins(t *testing.T) {
 	if got := c.get("another text"); got != nil {
 		t.Errorf("%q of a text that nothing was made from", got)
 	}
-	other, err := newCubins(root, []byte("ptxas 13.1"), 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(newCubins(root, []byte("ptxas 13.1"), 1<<20))(t)
 	if got := other.get("text"); got != nil {
 		t.Errorf("%q of another ptxas", got)
 	}
@@ -47,9 +42,7 @@ func TestCubins(t *testing.T) {
 func TestCubinsOfOthers(t *testing.T) {
 	root := t.TempDir()
 	keeping(t, root, 1<<20).put("text", []byte("machine code"))
-	if err := os.Chmod(root, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(root, 0o777))
 	if c, err := newCubins(root, []byte("ptxas 13.0"), 1<<20); err == nil {
 		t.Errorf("it is used: %q", c.get("text"))
 	}
@@ -61,23 +54,15 @@ func TestDamagedCubins(t *testing.T) {
 	image := bytes.Repeat([]byte("code"), 100)
 	c.put("text", image)
 	c.put("another text", []byte("other code"))
-	whole, err := os.ReadFile(c.path("text"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	of, err := os.ReadFile(c.path("another text"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(c.path("text")))(t)
+	of := must.Get(os.ReadFile(c.path("another text")))(t)
 	flipped := bytes.Clone(whole)
 	flipped[len(flipped)/2] ^= 1
 	for name, damaged := range map[string][]byte{
 		"empty": {}, "cut off": whole[:len(whole)-1], "only a digest": whole[:32], "a bit flipped": flipped,
 		"of another text": of, "longer": append(bytes.Clone(whole), 0), "without a digest": image,
 	} {
-		if err := os.WriteFile(c.path("text"), damaged, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(c.path("text"), damaged, 0o600))
 		if got := c.get("text"); got != nil {
 			t.Errorf("%s: %d bytes", name, len(got))
 		}
@@ -95,17 +80,11 @@ func TestCubinsAreBounded(t *testing.T) {
 	root := t.TempDir()
 	image := bytes.Repeat([]byte{7}, 1000)
 	left := filepath.Join(root, "of an older ptxas", "left.cubin")
-	if err := os.MkdirAll(filepath.Dir(left), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(left, image, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(left), 0o700))
+	must.Do(t, os.WriteFile(left, image, 0o600))
 	at := time.Now().Add(-time.Hour) // file systems may keep whole seconds
 	next := func(path string) {
-		if err := os.Chtimes(path, at, at); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chtimes(path, at, at))
 		at = at.Add(time.Second)
 	}
 	next(left)
@@ -143,7 +122,7 @@ func TestCubinsAreBounded(t *testing.T) {
 // below is how many bytes the files below a folder have.
 func below(t *testing.T, root string) (total int64) {
 	t.Helper()
-	err := filepath.WalkDir(root, func(_ string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(root, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -152,9 +131,6 @@ func below(t *testing.T, root string) (total int64) {
 			total += info.Size()
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return total
 }

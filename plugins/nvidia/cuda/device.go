@@ -44,13 +44,13 @@ type device struct {
 	running sync.Mutex
 	flush   region
 	// delaying is the kernel that pauses the stream.
-	delaying cu.Function
+	delaying loaded
 	pool     region
 	// poolType is the element type of the numbers in the pool.
 	poolType gemm.DType
 	// operands are those of the last problem.
 	operands *operands
-	checks   *checks
+	checks   checks
 	scratch  scratch
 }
 
@@ -64,18 +64,15 @@ type modules struct {
 
 // module is a compiled kernel. It serves all programs with its key.
 type module struct {
-	key      any
-	kernel   *gemmgen.Kernel
-	module   cu.Module
-	function cu.Function
-	// beforeModule and before belong to kernel.Before, if there is one.
-	beforeModule cu.Module
-	before       cu.Function
-	uses         exec.Resources
-	err          error
-	once         sync.Once
-	users        int
-	idle         uint64 // the clock of modules when the last user released it
+	loaded
+	key    any
+	kernel *gemmgen.Kernel
+	before loaded // kernel.Before, if there is one
+	uses   exec.Resources
+	err    error
+	once   sync.Once
+	users  int
+	idle   uint64 // the clock of modules when the last user released it
 }
 
 // The names under which cuBLAS is measured: the kernel that it chooses, and the fastest of those that it proposes.
@@ -112,11 +109,10 @@ type operands struct {
 	biases []byte
 }
 
-// checks holds the kernels that check results. They are compiled when they are first needed.
+// checks holds the kernels that check results: references by layout, comparisons by the type of C.
 type checks struct {
-	references  map[layout]*compiled[*gemmgen.Reference]
-	comparisons map[gemm.DType]*compiled[*gemmgen.Comparison]
-	verdict     region
+	kernels map[any]compiled
+	verdict region
 }
 
 type layout struct {
@@ -125,26 +121,24 @@ type layout struct {
 	bMajor gemm.Major
 }
 
-// compiled is a generated kernel that is loaded on the device.
-type compiled[K any] struct {
-	kernel   K
-	module   cu.Module
-	function cu.Function
+// compiled is a kernel that checks results, loaded on the device.
+type compiled struct {
+	loaded
+	verifier
+}
+
+// verifier is a gemmgen.Reference or a gemmgen.Comparison.
+type verifier interface {
+	Launch(v gemmgen.Verification) (gemmgen.Launch, error)
 }
 
 // scratch is what programs use of the device. It stays between runs: programs that follow each other have the same
 // buffers.
 type scratch struct {
-	texts    map[string]loadedText
+	texts    map[string]loaded
 	buffers  []region
 	counters region
 	numbers  map[gemm.DType][]byte
-}
-
-// loadedText is a program of exec.Runner.
-type loadedText struct {
-	module   cu.Module
-	function cu.Function
 }
 
 // do calls f on a thread that has the device's context.

@@ -87,12 +87,12 @@ func compile(text string) (cu.Module, error) {
 	const size = 64 << 10
 	buffer := C.calloc(1, size) // the driver stores the address as an integer, so it must not be Go memory
 	defer C.free(buffer)
-	loaded, err := cu.LoadDataEx(text, &cu.JITErrorLogBuffer{Buffer: unsafe.Slice((*byte)(buffer), size)})
+	module, err := cu.LoadDataEx(text, &cu.JITErrorLogBuffer{Buffer: unsafe.Slice((*byte)(buffer), size)})
 	if err == nil {
-		return loaded, nil
+		return module, nil
 	}
 	log := strings.TrimSpace(C.GoString((*C.char)(buffer)))
-	return loaded, &compileError{err, log}
+	return module, &compileError{err, log}
 }
 
 // compileError is a refusal by the compiler in the driver.
@@ -168,30 +168,41 @@ func fault(err error, during string) error {
 	}
 }
 
+// loaded is a kernel on the device, with the module that it is in.
+type loaded struct {
+	module   cu.Module
+	function cu.Function
+}
+
 // loadFunction compiles PTX text and returns the kernel of that name.
-func loadFunction(text, name string) (cu.Module, cu.Function, error) {
-	loaded, err := compile(text)
+func loadFunction(text, name string) (loaded, error) {
+	module, err := compile(text)
 	if err != nil {
-		return loaded, cu.Function{}, diag.Inputf("the driver does not compile %s: %v", name, err)
+		return loaded{}, diag.Inputf("the driver does not compile %s: %v", name, err)
 	}
-	f, err := loaded.Function(name)
-	return loaded, f, err
+	f, err := module.Function(name)
+	return loaded{module, f}, err
 }
 
-// loadImage loads machine code and returns the kernel of that name.
-func loadImage(image []byte, name string) (cu.Module, cu.Function, error) {
-	if image == nil {
-		return cu.Module{}, cu.Function{}, errNoImage
+// loadImage loads machine code, or PTX text where there is none or the driver refuses it, and returns the kernel of
+// that name.
+func loadImage(image []byte, text, name string) (loaded, error) {
+	if image != nil {
+		if module, err := cu.LoadData(string(image)); err == nil {
+			if f, err := module.Function(name); err == nil {
+				return loaded{module, f}, nil
+			}
+		}
 	}
-	loaded, err := cu.LoadData(string(image))
-	if err != nil {
-		return loaded, cu.Function{}, err
-	}
-	f, err := loaded.Function(name)
-	return loaded, f, err
+	return loadFunction(text, name)
 }
 
-var errNoImage = errors.New("not assembled")
+// unload drops the kernel, if there is one.
+func (l loaded) unload() {
+	if l.function != (cu.Function{}) {
+		_ = l.module.Unload()
+	}
+}
 
 // functionResources allows a function its dynamic shared memory and asks the driver what the function uses.
 func functionResources(f cu.Function, threads int, shared unit.Bytes) (r exec.Resources, err error) {

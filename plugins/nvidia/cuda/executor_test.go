@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +15,8 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 )
 
@@ -36,10 +37,7 @@ func openGPU(t testing.TB) (*executor, *device) {
 		}
 	})
 	local := x.(*executor)
-	d, err := local.device(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(local.device(0))(t)
 	return local, d
 }
 
@@ -92,16 +90,13 @@ func TestDescribesTheDevice(t *testing.T) {
 func TestMeasures(t *testing.T) {
 	x, _ := openGPU(t)
 	median := func(p gemm.Problem, c gemm.Config, warm bool) float64 {
-		k, err := x.Compile(t.Context(), 0, p, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(x.Compile(t.Context(), 0, p, c))(t)
 		defer func() { _ = k.Close() }()
 		if n, err := k.Check(t.Context()); err != nil || !n.OK() {
 			t.Fatalf("%s on %s: %+v, %v", c, p, n, err)
 		}
 		var times []float64
-		err = k.Measure(t.Context(), exec.MeasureOptions{WarmL2: warm, Warmup: 1}, func(s exec.Sample) bool {
+		err := k.Measure(t.Context(), exec.MeasureOptions{WarmL2: warm, Warmup: 1}, func(s exec.Sample) bool {
 			if !(s.Time > 0) || math.IsInf(float64(s.Time), 0) {
 				t.Fatalf("a run took %v", s.Time)
 			}
@@ -111,15 +106,12 @@ func TestMeasures(t *testing.T) {
 		if err != nil || len(times) != 11 {
 			t.Fatalf("%d samples, %v", len(times), err)
 		}
-		slices.Sort(times)
-		return times[5]
+		return stats.Median(times)
 	}
 	small, large := gemm.New(512, 512, 512), gemm.New(4096, 4096, 4096)
 	cold, warm, longer := median(small, config, false), median(small, config, true), median(large, config, false)
-	t.Logf("512³ cold %.2f µs, warm %.2f µs; 4096³ cold %.1f µs", cold*1e6, warm*1e6, longer*1e6)
-	if warm >= cold || longer <= cold {
-		t.Errorf("512³ takes %v s with a cold L2 and %v s with a warm one, 4096³ %v s", cold, warm, longer)
-	}
+	must.Hold(t, warm < cold && longer > cold, "512³ cold %.2f µs, warm %.2f µs; 4096³ cold %.1f µs", cold*1e6, warm*1e6,
+		longer*1e6)
 }
 
 func TestLibraries(t *testing.T) {
@@ -142,10 +134,7 @@ func TestLibraries(t *testing.T) {
 		typed(gemm.INT8, gemm.INT32), typed(gemm.FP8, gemm.FP16), typed(gemm.FP8, gemm.FP32), padded,
 	} {
 		for _, name := range []string{libraryDefault, libraryBest} {
-			k, err := x.Library(t.Context(), 0, p, name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := must.Get(x.Library(t.Context(), 0, p, name))(t)
 			n, err := k.Check(t.Context())
 			if err != nil || !n.OK() {
 				t.Errorf("%s on %s: %+v, %v", name, p, n, err)
@@ -187,15 +176,12 @@ func TestRefuses(t *testing.T) {
 	if _, err := k.Check(t.Context()); diag.KindOf(err) != diag.Input || !strings.Contains(fmt.Sprint(err), "memory") {
 		t.Errorf("too large for the device: %v", err)
 	}
-	after, err := x.Compile(t.Context(), 0, gemm.New(64, 64, 64), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := must.Get(x.Compile(t.Context(), 0, gemm.New(64, 64, 64), config))(t)
 	if n, err := after.Check(t.Context()); err != nil || !n.OK() {
 		t.Errorf("the next problem after one that does not fit: %+v, %v", n, err)
 	}
 	err = d.do(func() error {
-		_, _, err := loadFunction(".version 7.0\n.target sm_80\nnonsense", "nonsense")
+		_, err := loadFunction(".version 7.0\n.target sm_80\nnonsense", "nonsense")
 		return err
 	})
 	if diag.KindOf(err) != diag.Input || !strings.Contains(fmt.Sprint(err), "line 3") {
@@ -211,13 +197,8 @@ func TestRefuses(t *testing.T) {
 // Kernels are compiled beside a measurement, neither waiting for the other for ever.
 func TestCompilesBesideMeasuring(t *testing.T) {
 	x, d := openGPU(t)
-	k, err := x.Compile(t.Context(), 0, gemm.New(512, 512, 512), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := k.Check(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(x.Compile(t.Context(), 0, gemm.New(512, 512, 512), config))(t)
+	must.Get(k.Check(t.Context()))(t)
 	for _, warm := range []bool{false, true} {
 		compiled := make(chan error, 1)
 		go func() {
@@ -226,7 +207,7 @@ func TestCompilesBesideMeasuring(t *testing.T) {
 				// A text that is new to the driver's cache.
 				text := strings.Replace(texts["astray"], "16;", fmt.Sprintf("%d;", 16+i), 1)
 				failed = errors.Join(failed,
-					d.do(func() error { _, _, err := loadFunction(text, "astray"); return err }))
+					d.do(func() error { _, err := loadFunction(text, "astray"); return err }))
 			}
 			compiled <- failed
 		}()

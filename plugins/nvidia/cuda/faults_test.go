@@ -12,11 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"gorgonia.org/cu"
-
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/serve"
@@ -75,14 +74,14 @@ func (f faultyExecutor) Library(ctx context.Context, index int, p gemm.Problem, 
 		return nil, err
 	}
 	r := &raw{device: d}
-	err = d.do(func() (err error) { _, r.function, err = loadFunction(text, library); return err })
+	err = d.do(func() (err error) { r.loaded, err = loadFunction(text, library); return err })
 	return &runnable{device: d, problem: p, name: library, program: r}, err
 }
 
 // raw is a kernel without parameters.
 type raw struct {
-	device   *device
-	function cu.Function
+	loaded
+	device *device
 }
 
 func (r *raw) resources() exec.Resources { return exec.Resources{} }
@@ -100,22 +99,14 @@ func TestSurvivesKernels(t *testing.T) {
 	plugin := filepath.Join(t.TempDir(), host.Prefix+"faulty")
 	copyFile(t, plugin)
 	lock := filepath.Join(t.TempDir(), "plugins.lock")
-	if _, err := host.Trust(t.Context(), lock, plugin); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(host.Trust(t.Context(), lock, plugin))(t)
 	h := host.New(host.Options{Plugins: []string{plugin}, LockFile: lock, RunTimeout: 20 * time.Second})
 	t.Cleanup(func() { _ = h.Close() })
-	x, err := h.Executor(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must.Get(h.Executor(t.Context(), ""))(t)
 	p := gemm.New(512, 512, 512)
 	works := func() {
 		t.Helper()
-		k, err := x.Compile(t.Context(), 0, p, config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(x.Compile(t.Context(), 0, p, config))(t)
 		n, err := k.Check(t.Context())
 		if err != nil || !n.OK() {
 			t.Fatalf("%+v, %v", n, err)
@@ -145,23 +136,10 @@ func TestSurvivesKernels(t *testing.T) {
 
 func copyFile(t *testing.T, to string) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := os.Open(self)
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
+	in := must.Get(os.Open(self))(t)
 	defer func() { _ = in.Close() }()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o700)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o700))(t)
+	must.Get(io.Copy(out, in))(t)
+	must.Do(t, out.Close())
 }

@@ -5,7 +5,6 @@ package cuda
 import (
 	"fmt"
 	"math"
-	"unsafe"
 
 	"gorgonia.org/cu"
 
@@ -117,7 +116,7 @@ func (o *operands) referOnHost() error {
 // download copies a tensor to the host.
 func (o *operands) download(m gemm.Operand) ([]byte, error) {
 	host := make([]byte, int(o.bytes(m)))
-	if err := cu.MemcpyDtoH(unsafe.Pointer(&host[0]), cu.DevicePtr(o.first[m]), int64(len(host))); err != nil {
+	if err := download(host, cu.DevicePtr(o.first[m])); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", m, err)
 	}
 	return host, nil
@@ -156,7 +155,7 @@ func (o *operands) outside() (int64, error) {
 // overwritten counts the bytes of a part of C's region that are not poison.
 func (o *operands) overwritten(from, to unit.Bytes) (n int64, err error) {
 	band := make([]byte, int(to-from))
-	if err := cu.MemcpyDtoH(unsafe.Pointer(&band[0]), cu.DevicePtr(o.c.address(from)), int64(len(band))); err != nil {
+	if err := download(band, cu.DevicePtr(o.c.address(from))); err != nil {
 		return 0, fmt.Errorf("reading what surrounds C: %w", err)
 	}
 	for _, b := range band {

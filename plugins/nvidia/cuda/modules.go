@@ -3,8 +3,6 @@
 package cuda
 
 import (
-	"gorgonia.org/cu"
-
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 )
 
@@ -54,7 +52,7 @@ func (c *modules) evict() {
 	}
 	if oldest != nil {
 		delete(c.byKey, oldest.key)
-		_ = c.device.do(oldest.unload)
+		_ = c.device.do(func() error { oldest.unload(); return nil })
 	}
 }
 
@@ -62,7 +60,7 @@ func (c *modules) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, m := range c.byKey {
-		_ = m.unload()
+		m.unload()
 	}
 	c.byKey = nil
 }
@@ -75,13 +73,11 @@ func (m *module) load(d *device, p gemmgen.Program) (err error) {
 	image := d.assembler.assemble(m.kernel.Text, d.target)
 	d.quiet.Lock()
 	defer d.quiet.Unlock()
-	if m.module, m.function, err = loadImage(image, m.kernel.Name); err != nil {
-		if m.module, m.function, err = loadFunction(m.kernel.Text, m.kernel.Name); err != nil {
-			return err
-		}
+	if m.loaded, err = loadImage(image, m.kernel.Text, m.kernel.Name); err != nil {
+		return err
 	}
 	if first := m.kernel.Before; first != nil {
-		if m.beforeModule, m.before, err = loadFunction(first.Text, first.Name); err != nil {
+		if m.before, err = loadFunction(first.Text, first.Name); err != nil {
 			return err
 		}
 	}
@@ -89,12 +85,7 @@ func (m *module) load(d *device, p gemmgen.Program) (err error) {
 	return err
 }
 
-func (m *module) unload() error {
-	if m.function == (cu.Function{}) {
-		return nil
-	}
-	if m.before != (cu.Function{}) {
-		_ = m.beforeModule.Unload()
-	}
-	return m.module.Unload()
+func (m *module) unload() {
+	m.before.unload()
+	m.loaded.unload()
 }

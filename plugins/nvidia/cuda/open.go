@@ -7,8 +7,6 @@ import (
 
 	"gorgonia.org/cu"
 
-	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
 
@@ -71,10 +69,7 @@ func open(ordinal cu.Device) (_ *device, err error) {
 	}
 	d.modules.device = d
 	d.assembler = newAssembler()
-	d.checks = &checks{
-		references:  map[layout]*compiled[*gemmgen.Reference]{},
-		comparisons: map[gemm.DType]*compiled[*gemmgen.Comparison]{},
-	}
+	d.checks.kernels = map[any]compiled{}
 	err = d.do(func() error {
 		if d.stream, err = cu.MakeStream(cu.NonBlocking); err != nil {
 			return err

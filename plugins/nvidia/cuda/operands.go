@@ -3,9 +3,6 @@
 package cuda
 
 import (
-	"math/rand/v2"
-	"unsafe"
-
 	"gorgonia.org/cu"
 
 	"github.com/origami-gemm/origami/core/diag"
@@ -48,7 +45,7 @@ func (d *device) prepare(p gemm.Problem, input string) (*operands, error) {
 		var err error
 		if *to, err = allocate(fence + roundUp(o.bytes(m)+gemm.MaxVector) + fence); err != nil {
 			o.free()
-			return nil, tooLarge(err, p)
+			return nil, doesNotFit(err, p.String())
 		}
 		o.first[m] = to.address(o.start(m))
 		if err := cu.MemsetD8Async(to.at, poison, int64(to.bytes), d.stream); err != nil {
@@ -65,7 +62,7 @@ func (d *device) prepare(p gemm.Problem, input string) (*operands, error) {
 	}
 	if err := o.prepareWhole(); err != nil {
 		o.free()
-		return nil, tooLarge(err, p)
+		return nil, doesNotFit(err, p.String())
 	}
 	d.operands = o
 	return o, d.stream.Synchronize()
@@ -108,31 +105,19 @@ func (o *operands) dense(c cu.DevicePtr) *operands {
 	return &other
 }
 
-// tooLarge reports that a problem does not fit into memory, if that is the error.
-func tooLarge(err error, p gemm.Problem) error {
-	if !anyOf(err, []error{cu.OutOfMemory}) {
-		return err
-	}
-	free, total, _ := cu.MemInfo()
-	return diag.Inputf("%s does not fit: %.1f GB of %.1f GB of the device's memory are free",
-		p, float64(free)/1e9, float64(total)/1e9).At("CUDA").
-		Do("leave it out, or free the device's memory")
-}
-
 // fillPool generates the random numbers for a type: standard normal ones, for int8 the integers from -127 to 127.
 func (d *device) fillPool(t gemm.DType) error {
 	if d.poolType == t {
 		return nil
 	}
-	host := normals(t, poolElements)
-	d.pool.free()
+	host := normals(seedOperands, t, poolElements)
+	d.pool.free() // no larger than the numbers, where it begins again
 	d.poolType = 0
-	var err error
-	if d.pool, err = allocate(unit.Bytes(len(host))); err != nil {
+	if err := d.pool.reserve(unit.Bytes(len(host))); err != nil {
 		return err
 	}
 	d.poolType = t
-	return cu.MemcpyHtoD(d.pool.at, unsafe.Pointer(&host[0]), int64(len(host)))
+	return upload(d.pool.at, host)
 }
 
 // randomise fills a matrix from the pool, beginning at an element of the pool. Gaps between rows stay as they are.
@@ -166,14 +151,7 @@ func (o *operands) randomise(m gemm.Operand, element int64) error {
 
 // reserve makes the workspace large enough.
 func (o *operands) reserve(bytes unit.Bytes) error {
-	bytes += roundUp(1)
-	if o.workspace.bytes >= bytes {
-		return nil
-	}
-	o.workspace.free()
-	var err error
-	o.workspace, err = allocate(bytes)
-	return tooLarge(err, o.problem)
+	return doesNotFit(o.workspace.reserve(bytes+roundUp(1)), o.problem.String())
 }
 
 func (o *operands) free() {
@@ -201,7 +179,7 @@ func (o *operands) prepareWhole() error {
 	if o.offsets, err = allocate(unit.Bytes(len(table))); err != nil {
 		return err
 	}
-	return cu.MemcpyHtoD(o.offsets.at, unsafe.Pointer(&table[0]), int64(len(table)))
+	return upload(o.offsets.at, table)
 }
 
 // startOfBias is the place of the bias in its region: no more aligned than an element.
@@ -212,9 +190,8 @@ func (o *operands) fillBias() (err error) {
 	if !o.problem.Epilogue.Bias {
 		return nil
 	}
-	o.biases = normals(o.problem.Output(), o.problem.N)
-	size := unit.Bytes(len(o.biases))
-	if o.bias, err = allocate(o.startOfBias() + size + fence); err != nil {
+	o.biases = normals(seedOperands, o.problem.Output(), o.problem.N)
+	if o.bias, err = allocate(o.startOfBias() + unit.Bytes(len(o.biases)) + fence); err != nil {
 		return err
 	}
 	if err := cu.MemsetD8Async(o.bias.at, poison, int64(o.bias.bytes), o.device.stream); err != nil {
@@ -223,7 +200,7 @@ func (o *operands) fillBias() (err error) {
 	if err := o.device.stream.Synchronize(); err != nil {
 		return err
 	}
-	return cu.MemcpyHtoD(cu.DevicePtr(o.bias.address(o.startOfBias())), unsafe.Pointer(&o.biases[0]), int64(size))
+	return upload(cu.DevicePtr(o.bias.address(o.startOfBias())), o.biases)
 }
 
 // blockOfC is the number of random numbers that fill C again and again. It is a prime, see poolElements.
@@ -234,27 +211,14 @@ func (o *operands) fillC() error {
 	if o.problem.Beta == 0 {
 		return nil
 	}
-	t, random := o.problem.Output(), rand.New(rand.NewPCG(0x63, 1))
-	var host []byte
-	for range blockOfC {
-		bits := uint32(int32(random.IntN(255) - 127))
-		if t != gemm.INT32 {
-			bits = narrow(t, float32(random.NormFloat64()))
-		}
-		for i := range t.Bytes() {
-			host = append(host, byte(bits>>(8*i)))
-		}
-	}
-	all := int64(o.bytes(gemm.C))
-	first := min(all, int64(len(host)))
-	if err := cu.MemcpyHtoD(cu.DevicePtr(o.first[gemm.C]), unsafe.Pointer(&host[0]), first); err != nil {
+	host := normals(seedC, o.problem.Output(), blockOfC)
+	at, all := cu.DevicePtr(o.first[gemm.C]), int64(o.bytes(gemm.C))
+	host = host[:min(all, int64(len(host)))]
+	if err := upload(at, host); err != nil {
 		return err
 	}
-	for done := first; done < all; done += first {
-		to, n := cu.DevicePtr(o.first[gemm.C]+uint64(done)), min(first, all-done)
-		if err := cu.MemcpyDtoDAsync(to, cu.DevicePtr(o.first[gemm.C]), n, o.device.stream); err != nil {
-			return err
-		}
+	if err := repeat(at, int64(len(host)), all, o.device.stream); err != nil {
+		return err
 	}
 	return o.device.stream.Synchronize()
 }

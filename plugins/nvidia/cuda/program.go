@@ -77,7 +77,7 @@ func (g *generated) bind(o *operands) (func() error, error) {
 		return func() error { return start(g.device.stream, g.function, at) }, nil
 	}
 	return func() error {
-		if err := start(g.device.stream, g.before, *at.Before); err != nil {
+		if err := start(g.device.stream, g.before.function, *at.Before); err != nil {
 			return err
 		}
 		return start(g.device.stream, g.function, at)

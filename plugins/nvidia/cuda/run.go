@@ -10,7 +10,6 @@ import (
 
 	"gorgonia.org/cu"
 
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
@@ -82,21 +81,21 @@ func (d *device) run(ctx context.Context, p *exec.Program, runs int) ([]exec.Rea
 // loadText returns the kernel of a program, loaded, with its shared memory allowed.
 func (d *device) loadText(p *exec.Program) (cu.Function, error) {
 	key := p.Entry + "\n" + p.Text
-	if t, ok := d.scratch.texts[key]; ok {
-		return t.function, allowShared(t.function, p.SharedMemory)
+	l, ok := d.scratch.texts[key]
+	if !ok {
+		if len(d.scratch.texts) >= textsKept {
+			d.scratch.unload()
+		}
+		var err error
+		if l, err = loadFunction(p.Text, p.Entry); err != nil {
+			return l.function, err
+		}
+		if d.scratch.texts == nil {
+			d.scratch.texts = map[string]loaded{}
+		}
+		d.scratch.texts[key] = l
 	}
-	if len(d.scratch.texts) >= textsKept {
-		d.scratch.unload()
-	}
-	module, f, err := loadFunction(p.Text, p.Entry)
-	if err != nil {
-		return f, err
-	}
-	if d.scratch.texts == nil {
-		d.scratch.texts = map[string]loadedText{}
-	}
-	d.scratch.texts[key] = loadedText{module, f}
-	return f, allowShared(f, p.SharedMemory)
+	return l.function, allowShared(l.function, p.SharedMemory)
 }
 
 // reserveScratch makes the buffers of a program and fills them.
@@ -111,34 +110,14 @@ func (d *device) reserveScratch(p *exec.Program) error {
 		}
 		to := &d.scratch.buffers[n]
 		n++
-		if to.bytes < a.Bytes {
-			to.free()
-			var err error
-			if *to, err = allocate(a.Bytes); err != nil {
-				return noRoom(err, a.Bytes)
-			}
+		if err := to.reserve(a.Bytes); err != nil {
+			return doesNotFit(err, fmt.Sprintf("a buffer of %.1f GB", float64(a.Bytes)/1e9))
 		}
 		if err := d.fill(to.at, a.Bytes, a.DType); err != nil {
 			return err
 		}
 	}
-	if need := unit.Bytes(8 * p.Counters); d.scratch.counters.bytes < need {
-		d.scratch.counters.free()
-		var err error
-		if d.scratch.counters, err = allocate(need); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func noRoom(err error, bytes unit.Bytes) error {
-	if !anyOf(err, []error{cu.OutOfMemory}) {
-		return err
-	}
-	free, _, _ := cu.MemInfo()
-	return diag.Inputf("a buffer of %.1f GB does not fit: %.1f GB are free", float64(bytes)/1e9, float64(free)/1e9).
-		At("CUDA").Do("free the device's memory")
+	return d.scratch.counters.reserve(unit.Bytes(8 * p.Counters))
 }
 
 // scratchNumbers is the period of the random numbers in a buffer. Programs follow each other with other types, and
@@ -155,21 +134,14 @@ func (d *device) fill(to cu.DevicePtr, bytes unit.Bytes, t gemm.DType) error {
 		if d.scratch.numbers == nil {
 			d.scratch.numbers = map[gemm.DType][]byte{}
 		}
-		host = normals(t, scratchNumbers)
+		host = normals(seedOperands, t, scratchNumbers)
 		d.scratch.numbers[t] = host
 	}
-	done := min(int64(bytes), int64(len(host)))
-	if err := cu.MemcpyHtoD(to, unsafe.Pointer(&host[0]), done); err != nil {
+	done := min(int(bytes), len(host))
+	if err := upload(to, host[:done]); err != nil {
 		return err
 	}
-	for done < int64(bytes) { // what is there is copied behind itself
-		n := min(int64(bytes)-done, done)
-		if err := cu.MemcpyDtoDAsync(to+cu.DevicePtr(done), to, n, d.stream); err != nil {
-			return err
-		}
-		done += n
-	}
-	return nil
+	return repeat(to, int64(done), int64(bytes), d.stream)
 }
 
 // parameters packs the arguments of a program, each aligned to its size.
@@ -211,7 +183,7 @@ func (s *scratch) read(n int) ([]uint64, error) {
 
 func (s *scratch) unload() {
 	for _, t := range s.texts {
-		_ = t.module.Unload()
+		t.unload()
 	}
 	s.texts = nil
 }

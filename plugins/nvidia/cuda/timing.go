@@ -20,12 +20,8 @@ const (
 
 // dropL2 enqueues a write that replaces the contents of the L2.
 func (d *device) dropL2() error {
-	if d.flush.bytes == 0 {
-		size := max(flushMultiple*unit.Bytes(d.attributes["l2_bytes"]), smallestFlush)
-		var err error
-		if d.flush, err = allocate(size); err != nil {
-			return err
-		}
+	if err := d.flush.reserve(max(flushMultiple*unit.Bytes(d.attributes["l2_bytes"]), smallestFlush)); err != nil {
+		return err
 	}
 	return cu.MemsetD8Async(d.flush.at, 0xA5, int64(d.flush.bytes), d.stream)
 }
@@ -80,11 +76,11 @@ again:
 
 // delay enqueues a pause.
 func (d *device) delay() error {
-	if d.delaying == (cu.Function{}) {
+	if d.delaying == (loaded{}) {
 		var err error
-		if _, d.delaying, err = loadFunction(delayText, "delay"); err != nil {
+		if d.delaying, err = loadFunction(delayText, "delay"); err != nil {
 			return err
 		}
 	}
-	return start(d.stream, d.delaying, gemmgen.Launch{GridX: 1, GridY: 1, GridZ: 1, Threads: 1})
+	return start(d.stream, d.delaying.function, gemmgen.Launch{GridX: 1, GridY: 1, GridZ: 1, Threads: 1})
 }

@@ -5,11 +5,10 @@ package cuda
 import (
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
-	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/wgmma"
 )
@@ -77,16 +76,17 @@ func TestRandomEpilogues(t *testing.T) {
 			continue
 		}
 		t.Run(family, func(t *testing.T) {
-			random, built := rand.New(rand.NewPCG(12, 1)), 0
+			random := rand.New(rand.NewPCG(12, 1))
 			epilogues := slices.DeleteFunc(gemm.Epilogues(),
 				func(e gemm.Epilogue) bool {
 					return e.Residual || e.Activation.Gated() || e.Scales || e.BiasType != 0
 				})
-			each := len(epilogues)
-			for i := 0; i < 4*each || built < 2*each && i < 40*each; i++ {
+			i := -1
+			checkDrawn(t, x, 2*len(epilogues), func() drawn {
+				i++
 				p := addressable(random, []gemm.DType{gemm.FP16, gemm.BF16}[i%2])
 				p.M, p.N, p.K = 1+p.M/3, 1+p.N/3, 1+p.K/3 // the host computes the right values
-				p.Epilogue = epilogues[i%each]
+				p.Epilogue = epilogues[i%len(epilogues)]
 				if i%3 > 0 {
 					p.Alpha, p.Beta = 0.5, float32(i%3-1)
 				}
@@ -98,24 +98,8 @@ func TestRandomEpilogues(t *testing.T) {
 					c = gemm.Config{BlockM: 64, BlockN: 32 << (i % 3), BlockK: 32, NumWarps: 4, NumStages: 3, GroupM: 4,
 						SplitK: c.SplitK, Kernel: family}
 				}
-				kernel, err := x.Compile(t.Context(), 0, p.Canonical(), c)
-				if err != nil {
-					if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "cannot be built") {
-						t.Fatalf("%s on %s: %v", c, p, err)
-					}
-					continue
-				}
-				built++
-				if n, err := kernel.Check(t.Context()); err != nil || !n.OK() || n.Checked == 0 {
-					t.Errorf("%s on %s: %+v, %v", c, p, n, err)
-				}
-				if err := kernel.Close(); err != nil {
-					t.Error(err)
-				}
-			}
-			if t.Logf("%d kernels", built); built < 2*each {
-				t.Errorf("only %d configurations could be built, want %d", built, 2*each)
-			}
+				return drawn{problem: p.Canonical(), config: c}
+			})
 		})
 	}
 }
@@ -138,9 +122,6 @@ func randomWgmma(t *testing.T, random *rand.Rand) gemm.Config {
 	if random.IntN(3) == 0 {
 		axes = append(axes, gemm.AxisValue{Name: wgmma.AxisStreamK, Value: "1"})
 	}
-	var err error
-	if c.Axes, err = gemm.NewAxes(axes...); err != nil {
-		t.Fatal(err)
-	}
+	c.Axes = must.Get(gemm.NewAxes(axes...))(t)
 	return c
 }

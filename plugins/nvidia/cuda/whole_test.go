@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // Nests of random indices, and random alpha and beta of nests and of matrices, are computed right.
@@ -15,33 +16,28 @@ func TestRandomNestsAndScalars(t *testing.T) {
 	for _, dtype := range []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP32, gemm.TF32, gemm.INT8} {
 		t.Run(dtype.String(), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(17, uint64(dtype)))
-			for range 12 {
-				p := randomNest(t, random, dtype)
-				p.Alpha, p.Beta = float32(1+random.IntN(3)), float32(random.IntN(4)-2)
-				checked(t, x, p.Canonical(), randomConfig(random))
-			}
-			for range 6 {
+			all := make([]drawn, 18)
+			for i := range all {
 				p := randomProblem(random, dtype)
-				p.Alpha, p.Beta = float32(2+random.IntN(3)), float32(random.IntN(4)-2)
-				checked(t, x, p.Canonical(), randomConfig(random))
+				if p.Alpha, p.Beta = float32(2+random.IntN(3)), float32(random.IntN(4)-2); i < 12 {
+					p = randomNest(t, random, dtype)
+					p.Alpha, p.Beta = float32(1+random.IntN(3)), float32(random.IntN(4)-2)
+				}
+				all[i] = drawn{problem: p.Canonical(), config: randomConfig(random)}
 			}
+			compileAll(t, x, all)
+			checkAll(t, all)
 		})
 	}
 	if d.target.CC != 90 {
 		return
 	}
 	random := rand.New(rand.NewPCG(18, 1))
-	built := 0
-	for i := 0; built < 8 && i < 400; i++ {
+	checkDrawn(t, x, 8, func() drawn {
 		p := addressable(random, gemm.FP16)
 		p.Alpha, p.Beta = 0.5, float32(random.IntN(4)-2)
-		if _, ok := checked(t, x, p, randomWgmma(t, random)); ok {
-			built++
-		}
-	}
-	if built < 8 {
-		t.Errorf("only %d kernels of wgmma could be built", built)
-	}
+		return drawn{problem: p, config: randomWgmma(t, random)}
+	})
 }
 
 // randomNest returns a problem of one to three indices in each dimension, with gaps behind them.
@@ -85,14 +81,9 @@ func randomNest(t *testing.T, random *rand.Rand, dtype gemm.DType) gemm.Problem 
 			}
 		}
 	}
-	var err error
-	if p.Nest, err = gemm.NewNest(indices...); err != nil {
-		t.Fatal(err)
-	}
+	p.Nest = must.Get(gemm.NewNest(indices...))(t)
 	for o := gemm.A; o <= gemm.C; o++ {
-		if err := p.SetAlign(o, p.Type(o).Bytes()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.SetAlign(o, p.Type(o).Bytes()))
 	}
 	return p.Canonical()
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 var update = flag.Bool("update", false,
@@ -18,11 +19,7 @@ var update = flag.Bool("update", false,
 
 func read(t *testing.T, name string, files fs.FS) *dataset.Dataset {
 	t.Helper()
-	d, err := dataset.Read(name, files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return must.Get(dataset.Read(name, files))(t)
 }
 
 // The same kernels on two machines of one kind, timed by two programs: the table in docs says how far they agree.
@@ -44,27 +41,11 @@ func TestTritonExecutorAgreesWithTheSweep(t *testing.T) {
 			t.Errorf("%s: only %d configurations in common", p, len(ratios))
 			continue
 		}
-		tau, err := stats.TauB(before, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tau := must.Get(stats.TauB(before, now))(t)
 		slices.Sort(ratios)
 		fmt.Fprintf(&table, "%d,%d,%d,%d,%.3f,%.3f,%.3f,%.3f,%.3f\n", p.M, p.N, p.K, len(ratios),
 			stats.Quantile(ratios, 0.05), stats.Quantile(ratios, 0.5), stats.Quantile(ratios, 0.95),
 			slices.Min(now)/slices.Min(before), tau)
 	}
-	const file = "../../../experiments/triton-on-h200/agreement.csv"
-	if *update {
-		if err := os.WriteFile(file, table.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		t.Fatal("written; run again without -update")
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(want, table.Bytes()) {
-		t.Errorf("%s is not what the records give; run with -update\n%s", file, table.Bytes())
-	}
+	must.File(t, "../../../experiments/triton-on-h200/agreement.csv", table.String(), *update)
 }

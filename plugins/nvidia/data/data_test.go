@@ -14,6 +14,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 )
 
@@ -60,10 +61,7 @@ func TestH200MMA(t *testing.T) {
 // readEmbedded reads a data set that programs have.
 func readEmbedded(t *testing.T, all fs.FS, name string) *dataset.Dataset {
 	t.Helper()
-	files, err := fs.Sub(all, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(fs.Sub(all, name))(t)
 	return read(t, name, files)
 }
 
@@ -75,10 +73,7 @@ func TestSweeps(t *testing.T) {
 	}
 	var whole []string // the other sets have several lists, or more configurations at some sizes
 	for _, set := range []string{"builtin", "builtin-rows", "bf16-*", "rows", "tail"} {
-		found, err := filepath.Glob("h200-wgmma/" + set + "/*/dataset.json")
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must.Get(filepath.Glob("h200-wgmma/" + set + "/*/dataset.json"))(t)
 		whole = append(whole, found...)
 	}
 	if len(whole) != 12 {
@@ -130,9 +125,6 @@ func checkSweep(t *testing.T, folder string) {
 // rows counts the rows of a CSV file below its header.
 func rows(t *testing.T, path string) int {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
 	return strings.Count(string(text), "\n") - 1
 }

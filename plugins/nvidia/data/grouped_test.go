@@ -1,6 +1,7 @@
 package data_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -9,11 +10,11 @@ import (
 
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // The table of the experiment with groups says what the records give.
 func TestGroupedTable(t *testing.T) {
-	const file = "../../../experiments/grouped-on-h200/groups.csv"
 	lines := []string{"m,n,k,dtype,groups,largest,best_us,best,torch_matmul_ratio,torch_grouped_mm_ratio"}
 	ratios := map[string][]float64{}
 	libraries := []string{"torch.matmul", "torch._grouped_mm"}
@@ -21,12 +22,7 @@ func TestGroupedTable(t *testing.T) {
 		folder := "sweeps/grouped/h200-" + list
 		d := read(t, folder, os.DirFS(folder))
 		for _, p := range d.Problems() {
-			best := slices.MinFunc(d.Sweep(p), func(a, b dataset.Measurement) int {
-				if a.Median < b.Median {
-					return -1
-				}
-				return 1
-			})
+			best := slices.MinFunc(d.Sweep(p), func(a, b dataset.Measurement) int { return cmp.Compare(a.Median, b.Median) })
 			line := fmt.Sprintf("%d,%d,%d,%s,%d,%d,%.0f,%s w%d s%d", p.M, p.N, p.K, p.DType,
 				p.Groups.Len(), slices.Max(p.Groups.List()), float64(best.Median)*1e6,
 				fmt.Sprintf("%dx%dx%d", best.Config.BlockM, best.Config.BlockN, best.Config.BlockK),
@@ -48,13 +44,5 @@ func TestGroupedTable(t *testing.T) {
 	for _, name := range libraries {
 		last += fmt.Sprintf(",%.2f", stats.QuantilesOf(ratios[name]).Geomean)
 	}
-	table := strings.Join(append(lines, last, ""), "\n")
-	if *update {
-		if err := os.WriteFile(file, []byte(table), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if text, err := os.ReadFile(file); err != nil || string(text) != table {
-		t.Errorf("%s is not what the records give (%v); run with -update:\n%s", file, err, table)
-	}
+	must.File(t, "../../../experiments/grouped-on-h200/groups.csv", strings.Join(append(lines, last, ""), "\n"), *update)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // Problems lists the problems of every data set that a number of a model may have been fitted to: of all but the grids
@@ -55,24 +56,9 @@ func TestProblems(t *testing.T) {
 		want.WriteString("}},\n")
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want.WriteString("}\n")
-	text, err := format.Source(want.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if *update {
-		if err := os.WriteFile("zproblems.go", text, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if have, err := os.ReadFile("zproblems.go"); err != nil || !bytes.Equal(have, text) {
-		t.Error("zproblems.go lists other problems than the data sets: " +
-			"run go test ./plugins/nvidia/data -run Problems -update")
-	}
+	must.File(t, "zproblems.go", string(must.Get(format.Source(want.Bytes()))(t)), *update)
 }
 
 // literal writes a structure without the fields that are zero.

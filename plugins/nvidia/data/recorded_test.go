@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"testing"
+
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // recorded are the folders of measurements that are modules by themselves: the command's module lacks their 9 MB.
@@ -19,26 +21,17 @@ func TestRecordedMeasurements(t *testing.T) {
 	}
 	var sums bytes.Buffer
 	for _, folder := range recorded {
-		err := fs.WalkDir(os.DirFS("."), folder, func(name string, d fs.DirEntry, err error) error {
+		must.Do(t, fs.WalkDir(os.DirFS("."), folder, func(name string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || d.Name() == "go.mod" {
 				return err
 			}
 			text, err := os.ReadFile(name)
 			fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(text), name)
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		if _, err := os.Stat(folder + "/go.mod"); err != nil {
 			t.Errorf("%s is no module: %v", folder, err)
 		}
 	}
-	if *update {
-		if err := os.WriteFile("SHA256SUMS", sums.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if have, err := os.ReadFile("SHA256SUMS"); err != nil || !bytes.Equal(have, sums.Bytes()) {
-		t.Error("recorded measurements are not those of SHA256SUMS: if they should not be, run with -update")
-	}
+	must.File(t, "SHA256SUMS", sums.String(), *update)
 }

@@ -17,7 +17,9 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/internal/testing/archtest"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia/fusedmoe"
 )
@@ -41,48 +43,45 @@ func linear(t *testing.T, dtype gemm.DType, n, k int, rows ...int) gemm.Problem 
 	p := gemm.New(1, n, k)
 	p.DType, p.Out = dtype, gemm.BF16
 	p.SetTrans(false, true)
-	groups, err := gemm.NewGroups(rows...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	groups := must.Get(gemm.NewGroups(rows...))(t)
 	p.SetGroups(groups)
 	return p.Canonical()
 }
 
-// estimate predicts the times of both products in s. The first has the layer's other kernels with it, if whole says so.
-// One that does not run takes forever.
-func (e *experts) estimate(
-	t *testing.T, a arch.Architecture, rows []int, configs []gemm.Config, whole bool,
-) (times [2][]float64, rejects []arch.Reason) {
+// products are the two products of the experts, each of which has so many rows.
+func (e *experts) products(t *testing.T, rows []int) [2]gemm.Problem {
 	t.Helper()
-	configs, rejects = slices.Clone(configs), make([]arch.Reason, len(configs))
-	for part, p := range []gemm.Problem{linear(t, e.dtype, 2*e.inter, e.hidden, rows...),
-		linear(t, e.dtype, e.hidden, e.inter, rows...)} {
+	return [2]gemm.Problem{linear(t, e.dtype, 2*e.inter, e.hidden, rows...),
+		linear(t, e.dtype, e.hidden, e.inter, rows...)}
+}
+
+// config is a kernel of a recorded row: block_m, block_n, block_k, group_m, warps and stages.
+func config(kernel string, v []int) gemm.Config {
+	return gemm.Config{Kernel: kernel, BlockM: v[0], BlockN: v[1], BlockK: v[2], GroupM: v[3], NumWarps: v[4],
+		NumStages: v[5], SplitK: 1}
+}
+
+// estimate predicts the times of both products in s. The first has the layer's other kernels with it.
+func (e *experts) estimate(
+	t *testing.T, a arch.Architecture, rows []int, configs []gemm.Config,
+) (times [2][]float64) {
+	t.Helper()
+	configs = slices.Clone(configs)
+	for part, p := range e.products(t, rows) {
 		for i := range configs {
 			configs[i].Kernel, configs[i].Axes = e.family(), gemm.Axes{}
-			if whole && part == 0 {
+			if part == 0 {
 				setTopK(t, a, &configs[i], e.topK)
 			}
 		}
-		estimates := make([]arch.Estimate, len(configs))
-		if err := a.Estimate(t.Context(), estimates, p, configs); err != nil {
-			t.Fatal(err)
-		}
-		for i, one := range estimates {
-			times[part] = append(times[part], float64(one.Cycles.At(a.Describe().Clock)))
-			if one.Reject != "" {
-				times[part][i], rejects[i] = math.Inf(1), one.Reject
-			}
-		}
+		times[part] = archtest.Seconds(t, a, p, configs...)
 	}
-	return times, rejects
+	return times
 }
 
 func setTopK(t *testing.T, a arch.Architecture, c *gemm.Config, topK int) {
 	t.Helper()
-	if err := c.SetAxis(a.Describe().Axes(c.Kernel), "top_k", strconv.Itoa(topK)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.SetAxis(a.Describe().Axes(c.Kernel), "top_k", strconv.Itoa(topK)))
 }
 
 // terms returns a term of a product, and others.
@@ -90,9 +89,7 @@ func terms(t *testing.T, a arch.Architecture, p gemm.Problem, configs []gemm.Con
 	t.Helper()
 	d := a.Describe()
 	rows, out := make([]float64, len(d.Terms)*len(configs)), make([][]float64, len(configs))
-	if err := a.Terms(t.Context(), rows, p, configs); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Terms(t.Context(), rows, p, configs))
 	for i := range configs {
 		for _, name := range names {
 			at := slices.IndexFunc(d.Terms, func(x arch.Term) bool { return x.Name == name })
@@ -173,15 +170,6 @@ func balanced(count, rows int) []int {
 	return list
 }
 
-func typed(t *testing.T, text string) gemm.DType {
-	t.Helper()
-	d, err := gemm.ParseDType(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
 // opened opens the model of devices such as sm90@h100, each once.
 func opened(t *testing.T) func(id string) arch.Architecture {
 	t.Helper()
@@ -230,19 +218,18 @@ func predictLayers(t *testing.T) (list []layerTime) {
 	open := opened(t)
 	for _, row := range csvtest.Read(t, "testdata/times.csv.gz")[1:] {
 		v := csvtest.Ints(t, row[3:15])
-		e := experts{count: v[0], topK: v[1], hidden: v[2], inter: v[3], dtype: typed(t, row[2])}
-		c := gemm.Config{Kernel: fusedmoe.Family, BlockM: v[5], BlockN: v[6], BlockK: v[7], GroupM: v[8], NumWarps: v[9],
-			NumStages: v[10], SplitK: 1}
-		a, rows := open(row[0]), balanced(e.count, v[4]*e.topK)
-		if _, rejects := e.estimate(t, a, rows, []gemm.Config{c}, true); rejects[0] != "" {
-			t.Fatalf("%v, which ran, is refused: %s", row, rejects[0])
+		e := experts{count: v[0], topK: v[1], hidden: v[2], inter: v[3], dtype: must.Get(gemm.ParseDType(row[2]))(t)}
+		c, a, rows := config(fusedmoe.Family, v[5:]), open(row[0]), balanced(e.count, v[4]*e.topK)
+		if times := e.estimate(t, a, rows, []gemm.Config{c}); math.IsInf(times[0][0]+times[1][0], 0) {
+			t.Fatalf("%v, which ran, is refused", row)
 		}
-		parts := func(n, k int, c gemm.Config) []float64 {
-			return terms(t, a, linear(t, e.dtype, n, k, rows...), []gemm.Config{c}, "product", "slowdown", "elementwise_pass")[0]
+		products := e.products(t, rows)
+		parts := func(p gemm.Problem) []float64 {
+			return terms(t, a, p, []gemm.Config{c}, "product", "slowdown", "elementwise_pass")[0]
 		}
-		down := parts(e.hidden, e.inter, c)
+		down := parts(products[1])
 		setTopK(t, a, &c, e.topK)
-		up := parts(2*e.inter, e.hidden, c)
+		up := parts(products[0])
 		clock := float64(a.Describe().Clock)
 		list = append(list, layerTime{row[0], e, v[4], c, v[11] == 1,
 			(up[0]*up[1] + down[0]*down[1]) / constant(t, a, "product_scale") / clock,
@@ -253,10 +240,7 @@ func predictLayers(t *testing.T) (list []layerTime) {
 
 func micros(t *testing.T, cell string) float64 {
 	t.Helper()
-	v, err := strconv.ParseFloat(cell, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(strconv.ParseFloat(cell, 64))(t)
 	return v * 1e-6
 }
 
@@ -356,35 +340,22 @@ func TestExpertTimes(t *testing.T) {
 		return slices.DeleteFunc(slices.Clone(list), func(l layerTime) bool { return (l.device == device) != is })
 	}
 	share, factor := within(kept, shipped)
-	t.Logf("%d times kept back: %.3f within 20 %%, 90 %% within %.3f", len(kept), share, factor)
-	if share < 0.84 {
-		t.Errorf("%.3f of the times that were kept back are within 20 %%", share)
-	}
+	must.Hold(t, share >= 0.84, "%d times kept back: %.3f within 20 %%, 90 %% within %.3f", len(kept), share, factor)
 	wide := 1.0
 	for device := range maps.Keys(devices) {
 		stated := stated(t, open(device), fusedmoe.Family)
 		share, factor := within(of(slices.Concat(kept, others), device, true), shipped)
-		t.Logf("%s: %.3f within 20 %%, 90 %% within %.3f", device, share, factor)
-		if math.Abs(factor-stated) > 0.006 {
-			t.Errorf("%s: 90 %% are within %.3f, and %v is stated", device, factor, stated)
+		must.Hold(t, math.Abs(factor-stated) <= 0.006, "%s: %.3f within 20 %%, 90 %% within %.3f, and %v is stated", device,
+			share, factor, stated)
+		least := 0.68
+		if len(of(others, device, true)) == 0 {
+			least = 0.74
+			share, factor = within(of(kept, device, true), fitLayer(of(fitted, device, false)))
 		}
-		if len(of(others, device, true)) > 0 {
-			if share < 0.68 {
-				t.Errorf("%s: %.3f are within 20 %%", device, share)
-			}
-			wide = max(wide, factor)
-			continue
-		}
-		share, factor = within(of(kept, device, true), fitLayer(of(fitted, device, false)))
-		t.Logf("%s left out: %.3f within 20 %%, 90 %% within %.3f", device, share, factor)
-		if share < 0.74 {
-			t.Errorf("%s left out of the fit: %.3f are within 20 %%", device, share)
-		}
+		must.Hold(t, share >= least, "%s left out of the fit: %.3f within 20 %%, 90 %% within %.3f", device, share, factor)
 		wide = max(wide, factor)
 	}
-	if math.Abs(wide-elsewhere) > 0.006 {
-		t.Errorf("left out, 90 %% are within %.3f, and %v is stated", wide, elsewhere)
-	}
+	must.Hold(t, math.Abs(wide-elsewhere) <= 0.006, "left out, 90 %% within %.3f, and %v is stated", wide, elsewhere)
 }
 
 // Where vLLM has a table for a B200 and none for another Blackwell, or the other way round, their published times say
@@ -427,11 +398,8 @@ func TestBlackwellGains(t *testing.T) {
 		for layer, list := range gained {
 			measured := stats.Geomean(list[0]) / stats.Geomean(same[layer.dtype][0])
 			predicted := stats.Geomean(list[1]) / stats.Geomean(same[layer.dtype][1])
-			t.Logf("%s, %d experts of %d: time with the other kernel ÷ with a B200's %.3f, predicted %.3f", device, layer.count,
-				layer.inter, measured, predicted)
-			if max(measured/predicted, predicted/measured) > 1.1 {
-				t.Errorf("%s, %d experts of %d: gain %.3f, predicted %.3f", device, layer.count, layer.inter, measured, predicted)
-			}
+			must.Hold(t, max(measured/predicted, predicted/measured) <= 1.1, "%s, %d experts of %d: time with the other kernel "+
+				"÷ with a B200's %.3f, predicted %.3f", device, layer.count, layer.inter, measured, predicted)
 		}
 	}
 }
@@ -449,11 +417,8 @@ var gains = map[string][2]float64{
 // tuned are the configurations that vLLM's tuner searches, with the group of vLLM's kernel without a table.
 func tuned(t *testing.T, a arch.Architecture, e *experts, rows []int, tokens int) []gemm.Config {
 	t.Helper()
-	list, err := a.Candidates(t.Context(), linear(t, e.dtype, 2*e.inter, e.hidden, rows...),
-		arch.Space{Kernel: e.family()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(a.Candidates(t.Context(), linear(t, e.dtype, 2*e.inter, e.hidden, rows...),
+		arch.Space{Kernel: e.family()}))(t)
 	configs := slices.Clone(list.Configs)
 	for i := range configs {
 		if configs[i].GroupM = 1; tokens/e.count > 128 {
@@ -466,8 +431,7 @@ func tuned(t *testing.T, a arch.Architecture, e *experts, rows []int, tokens int
 // before is vLLM's default of that time (0.14.0, fused_moe.get_default_config). Without warps and stages, Triton takes
 // 4 and 3.
 func before(tokens, count int) gemm.Config {
-	c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 32, NumWarps: 4, NumStages: 3, GroupM: 8,
-		SplitK: 1}
+	c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 32, NumWarps: 4, NumStages: 3, GroupM: 8, SplitK: 1}
 	if tokens <= count {
 		c.BlockM, c.BlockN, c.BlockK, c.GroupM = 16, 32, 64, 1
 	}
@@ -486,16 +450,14 @@ func TestPublishedExperts(t *testing.T) {
 	few, many := map[string][]float64{}, map[string][]float64{} // rows per expert
 	for _, row := range csvtest.Read(t, "testdata/winners.csv.gz")[1:] {
 		v := csvtest.Ints(t, row[2:])
-		e := experts{count: v[0], topK: v[1], hidden: v[2], inter: v[3], dtype: typed(t, row[1])}
-		own := gemm.Config{BlockM: v[5], BlockN: v[6], BlockK: v[7], GroupM: v[8], NumWarps: v[9],
-			NumStages: v[10], SplitK: 1}
+		e := experts{count: v[0], topK: v[1], hidden: v[2], inter: v[3], dtype: must.Get(gemm.ParseDType(row[1]))(t)}
 		a, rows := open(row[0]), balanced(e.count, v[4]*e.topK)
-		configs := append(tuned(t, a, &e, rows, v[4]), before(v[4], e.count), own)
-		times, rejects := e.estimate(t, a, rows, configs, true)
+		configs := append(tuned(t, a, &e, rows, v[4]), before(v[4], e.count), config("", v[5:]))
+		times := e.estimate(t, a, rows, configs)
 		layer := func(at int) float64 { return times[0][at] + times[1][at] }
 		at, best := len(configs)-1, math.Inf(1)
-		if rejects[at] != "" {
-			t.Errorf("%v is refused: %s", row, rejects[at])
+		if math.IsInf(layer(at), 0) {
+			t.Errorf("%v is refused", row)
 		}
 		for i := range configs {
 			best = min(best, layer(i))
@@ -513,25 +475,18 @@ func TestPublishedExperts(t *testing.T) {
 	most := map[string]float64{"bf16": 0.045, "fp8": 0.1}
 	for name, list := range losses {
 		median := stats.Median(list)
-		t.Logf("%s: %d winners lose %.4f at the median", name, len(list), median)
-		if _, dtype, _ := strings.Cut(name, " "); median > most[dtype] {
-			t.Errorf("%s: the winners lose %.4f at the median", name, median)
-		}
+		_, dtype, _ := strings.Cut(name, " ")
+		must.Hold(t, median <= most[dtype], "%s: %d winners lose %.4f at the median", name, len(list), median)
 	}
 	for kind := range many {
-		t.Logf("%s: median loss %.3f with few rows per expert, %.3f with many", kind, stats.Median(few[kind]),
-			stats.Median(many[kind]))
-		if stats.Median(few[kind]) > 0.09 || stats.Median(many[kind]) > toldOfMany-1+0.005 {
-			t.Errorf("%s: the winners lose %.3f with few rows per expert, %.3f with many", kind, stats.Median(few[kind]),
-				stats.Median(many[kind]))
-		}
+		few, many := stats.Median(few[kind]), stats.Median(many[kind])
+		must.Hold(t, few <= 0.09 && many <= toldOfMany-1+0.005,
+			"%s: the winners lose %.3f at the median with few rows per expert, %.3f with many", kind, few, many)
 	}
 	for name, as := range gains {
 		gain := stats.Geomean(gained[name])
-		t.Logf("%s: the winners gain %.3f over the default of their time, published %v", name, gain, as)
-		if gain < as[0]/1.3 || gain > as[1]*1.3 {
-			t.Errorf("%s: the winners gain %.3f, and %v was published", name, gain, as)
-		}
+		must.Hold(t, gain >= as[0]/1.3 && gain <= as[1]*1.3,
+			"%s: the winners gain %.3f over the default of their time, published %v", name, gain, as)
 	}
 }
 
@@ -569,9 +524,7 @@ func measuredExperts(t *testing.T) (list [][]measuredExpert) {
 		if len(group) > 0 && (group[0].experts != e || group[0].tokens != v[4]) {
 			flush()
 		}
-		c := gemm.Config{Kernel: e.family(), BlockM: v[5], BlockN: v[6], BlockK: v[7], GroupM: v[8], NumWarps: v[9],
-			NumStages: v[10], SplitK: 1}
-		group = append(group, measuredExpert{experts: e, tokens: v[4], config: c,
+		group = append(group, measuredExpert{experts: e, tokens: v[4], config: config(e.family(), v[5:]),
 			measured: [2]float64{micros(t, row[12]), micros(t, row[13])}})
 	}
 	flush()
@@ -597,12 +550,8 @@ func predicted(t *testing.T, a arch.Architecture, group []measuredExpert) (run [
 	}
 	values[5]["spill_factor"] = 2 * constant(t, a, "spill_factor")
 	rows := routed(e.count, e.topK, group[0].tokens)
-	for part, p := range []gemm.Problem{linear(t, e.dtype, 2*e.inter, e.hidden, rows...),
-		linear(t, e.dtype, e.hidden, e.inter, rows...)} {
-		times, err := a.(fit.Tunable).EstimateWith(t.Context(), values, []fit.Kernels{{Problem: p, Configs: configs}})
-		if err != nil {
-			t.Fatal(err)
-		}
+	for part, p := range e.products(t, rows) {
+		times := must.Get(a.(fit.Tunable).EstimateWith(t.Context(), values, []fit.Kernels{{Problem: p, Configs: configs}}))(t)
 		products := terms(t, a, p, configs, "product")
 		for i := range group {
 			m := &group[i]
@@ -671,21 +620,17 @@ func swept(e *experts) int {
 
 // centre takes its mean from each column.
 func centre(rows [][]float64, logs []float64) {
-	for j := range rows[0] {
-		sum := 0.0
-		for _, row := range rows {
-			sum += row[j]
-		}
-		for _, row := range rows {
-			row[j] -= sum / float64(len(rows))
+	mean := make([]float64, len(rows[0])+1)
+	for i, row := range rows {
+		for j, v := range append(slices.Clone(row), logs[i]) {
+			mean[j] += v / float64(len(rows))
 		}
 	}
-	sum := 0.0
-	for _, log := range logs {
-		sum += log
-	}
-	for i := range logs {
-		logs[i] -= sum / float64(len(logs))
+	for i, row := range rows {
+		for j := range row {
+			row[j] -= mean[j]
+		}
+		logs[i] -= mean[len(row)]
 	}
 }
 
@@ -774,17 +719,13 @@ func TestMeasuredExperts(t *testing.T) {
 	}
 	for kind, r := range results {
 		chosen, without := stats.Geomean(r.chosen), stats.Geomean(r.without)
-		t.Logf("%s: %d, chosen %.3f, worst %.3f; without a table %.3f, worst %.3f", kind, len(r.chosen), chosen,
+		must.Hold(t, chosen >= 0.96 && slices.Min(r.chosen) >= 0.9 && chosen >= without+0.015,
+			"%s: %d, chosen %.3f of the fastest, worst %.3f; without a table %.3f, worst %.3f", kind, len(r.chosen), chosen,
 			slices.Min(r.chosen), without, slices.Min(r.without))
-		t.Logf("measured ÷ predicted %.3f, from %.3f to %.3f", stats.Median(r.level), slices.Min(r.level),
-			slices.Max(r.level))
-		if chosen < 0.96 || slices.Min(r.chosen) < 0.9 || chosen < without+0.015 {
-			t.Errorf("%s: %.3f, worst %.3f, of the fastest; without a table %.3f", kind, chosen, slices.Min(r.chosen), without)
-		}
-		if blocked := stated(t, a, fusedmoe.Blocks); kind == "block" &&
-			(slices.Min(r.level) < 1/blocked || slices.Max(r.level) > blocked) {
-			t.Errorf("%.3f to %.3f, and %v is stated", slices.Min(r.level), slices.Max(r.level), blocked)
-		}
+		blocked := stated(t, a, fusedmoe.Blocks)
+		must.Hold(t, kind != "block" || slices.Min(r.level) >= 1/blocked && slices.Max(r.level) <= blocked,
+			"%s: measured ÷ predicted %.3f, from %.3f to %.3f; of blocks %v is stated", kind, stats.Median(r.level),
+			slices.Min(r.level), slices.Max(r.level), blocked)
 	}
 }
 
@@ -793,29 +734,18 @@ func TestMeasuredExperts(t *testing.T) {
 func TestMeasuredBlocks(t *testing.T) {
 	t.Parallel()
 	a := opened(t)("sm90@h100")
-	withoutTable := gemm.Config{Kernel: fusedmoe.Blocks, BlockM: 64, BlockN: 128, BlockK: 128, GroupM: 32, NumWarps: 4,
-		NumStages: 2, SplitK: 1} // fp8_utils.w8a8_triton_block_scaled_mm
+	withoutTable := config(fusedmoe.Blocks, []int{64, 128, 128, 32, 4, 2}) // fp8_utils.w8a8_triton_block_scaled_mm
 	type problem struct{ n, k, m int }
 	configs, times := map[problem][]gemm.Config{}, map[problem][]float64{}
 	for _, row := range csvtest.Read(t, "testdata/dense.csv.gz")[1:] {
 		v := csvtest.Ints(t, row[:9])
 		p := problem{v[0], v[1], v[2]}
-		configs[p] = append(configs[p], gemm.Config{Kernel: fusedmoe.Blocks, BlockM: v[3], BlockN: v[4], BlockK: v[5],
-			GroupM: v[6], NumWarps: v[7], NumStages: v[8], SplitK: 1})
+		configs[p] = append(configs[p], config(fusedmoe.Blocks, v[3:]))
 		times[p] = append(times[p], micros(t, row[9]))
 	}
 	var chosen, without, levels []float64
 	for p, list := range configs {
-		estimates := make([]arch.Estimate, len(list))
-		if err := a.Estimate(t.Context(), estimates, linear(t, gemm.FP8, p.n, p.k, p.m), list); err != nil {
-			t.Fatal(err)
-		}
-		predicted := make([]float64, len(list))
-		for i := range estimates {
-			if predicted[i] = float64(estimates[i].Cycles.At(a.Describe().Clock)); estimates[i].Reject != "" {
-				predicted[i] = math.Inf(1)
-			}
-		}
+		predicted := archtest.Seconds(t, a, linear(t, gemm.FP8, p.n, p.k, p.m), list...)
 		best := 0
 		for i := range list {
 			if list[i].GroupM == withoutTable.GroupM && predicted[i] < predicted[best] {
@@ -831,17 +761,14 @@ func TestMeasuredBlocks(t *testing.T) {
 	}
 	slices.Sort(levels)
 	factor := stats.Quantile(levels, 0.9)
-	t.Logf("%d: chosen %.3f, worst %.3f; without a table %.3f, worst %.3f; 90 %% of measured ÷ predicted within %.3f",
-		len(chosen), stats.Geomean(chosen), slices.Min(chosen), stats.Geomean(without), slices.Min(without), factor)
-	if stats.Geomean(chosen) < 0.945 || slices.Min(chosen) < 0.7 || stats.Geomean(without) > 0.6 {
-		t.Errorf("%.3f, worst %.3f, of the fastest; without a table %.3f", stats.Geomean(chosen), slices.Min(chosen),
-			stats.Geomean(without))
-	}
+	must.Hold(t, stats.Geomean(chosen) >= 0.945 && slices.Min(chosen) >= 0.7 && stats.Geomean(without) <= 0.6,
+		"%d: chosen %.3f of the fastest, worst %.3f; without a table %.3f, worst %.3f", len(chosen), stats.Geomean(chosen),
+		slices.Min(chosen), stats.Geomean(without), slices.Min(without))
 	list := a.Describe().Uncertainty
 	u := list[slices.IndexFunc(list, func(u arch.Uncertainty) bool { return u.Checked.Batch.High == 1 })]
-	if stated := u.WidestRange().High; math.Abs(factor-stated) > 0.006 {
-		t.Errorf("90 %% are within %.3f of the predicted times, and %v is stated", factor, stated)
-	}
+	stated := u.WidestRange().High
+	must.Hold(t, math.Abs(factor-stated) <= 0.006, "90 %% are within %.3f of the predicted times, and %v is stated",
+		factor, stated)
 }
 
 // A product without groups has no kernel of this family, and one with groups that follows it has: what was listed for
@@ -851,10 +778,7 @@ func TestAfterAProductWithoutGroups(t *testing.T) {
 	plain := gemm.New(64, 4096, 2048)
 	plain.DType, plain.Out = gemm.BF16, gemm.BF16
 	plain.SetTrans(false, true)
-	groups, err := gemm.NewGroups(120, 33, 0, 512)
-	if err != nil {
-		t.Fatal(err)
-	}
+	groups := must.Get(gemm.NewGroups(120, 33, 0, 512))(t)
 	grouped := plain
 	grouped.SetGroups(groups)
 	s, result := selector.New(a, arch.Space{Kernel: fusedmoe.Family}), selector.Result{}

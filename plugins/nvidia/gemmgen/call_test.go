@@ -5,18 +5,13 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/gentest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
-
-func problem(m, n, k, batch int, transA, transB bool) gemm.Problem {
-	p := gemm.New(m, n, k)
-	p.Batch = batch
-	p.SetTrans(transA, transB)
-	return p
-}
 
 // TestAlignment: the copy width follows from addresses, leading dimensions, strides and row lengths together.
 func TestAlignment(t *testing.T) {
-	square, batch := problem(64, 64, 64, 1, false, false), problem(64, 64, 64, 2, false, false)
+	square, batch := gentest.Problem(64, 64, 64, 1, false, false), gentest.Problem(64, 64, 64, 2, false, false)
 	for _, c := range []struct {
 		name    string
 		problem gemm.Problem
@@ -25,13 +20,13 @@ func TestAlignment(t *testing.T) {
 		a, b, c int
 	}{
 		{"multiples of 8", square, nil, gemm.FP16, 16, 16, 16},
-		{"m is free if A is k-contiguous", problem(7, 64, 64, 1, false, false), nil, gemm.FP16, 16, 16, 16},
-		{"m matters to m-contiguous A", problem(12, 64, 64, 1, true, false), nil, gemm.FP16, 8, 16, 16},
-		{"k matters to k-contiguous B", problem(64, 64, 6, 1, true, true), nil, gemm.FP16, 16, 4, 16},
-		{"odd n", problem(64, 7, 64, 1, false, false), nil, gemm.FP16, 16, 2, 2},
-		{"odd n, fp32 out", problem(64, 7, 64, 1, false, true), nil, gemm.FP32, 16, 16, 4},
-		{"even n, fp32 out", problem(64, 6, 64, 1, false, true), nil, gemm.FP32, 16, 16, 8},
-		{"padded rows of odd length", problem(64, 64, 63, 1, false, true),
+		{"m is free if A is k-contiguous", gentest.Problem(7, 64, 64, 1, false, false), nil, gemm.FP16, 16, 16, 16},
+		{"m matters to m-contiguous A", gentest.Problem(12, 64, 64, 1, true, false), nil, gemm.FP16, 8, 16, 16},
+		{"k matters to k-contiguous B", gentest.Problem(64, 64, 6, 1, true, true), nil, gemm.FP16, 16, 4, 16},
+		{"odd n", gentest.Problem(64, 7, 64, 1, false, false), nil, gemm.FP16, 16, 2, 2},
+		{"odd n, fp32 out", gentest.Problem(64, 7, 64, 1, false, true), nil, gemm.FP32, 16, 16, 4},
+		{"even n, fp32 out", gentest.Problem(64, 6, 64, 1, false, true), nil, gemm.FP32, 16, 16, 8},
+		{"padded rows of odd length", gentest.Problem(64, 64, 63, 1, false, true),
 			func(c *Call) { c.A.LD, c.B.LD = 64, 64 }, gemm.FP16, 2, 2, 16},
 		{"odd leading dimension", square, func(c *Call) { c.A.LD = 65 }, gemm.FP16, 2, 16, 16},
 		{"address", square, func(c *Call) { c.B.Address, c.C.Address = 4, 8 }, gemm.FP16, 16, 4, 8},
@@ -54,7 +49,7 @@ func TestAlignment(t *testing.T) {
 
 // TestNewCall: a call has the leading dimensions, strides and alignments of its problem.
 func TestNewCall(t *testing.T) {
-	p := problem(64, 48, 32, 3, false, true)
+	p := gentest.Problem(64, 48, 32, 3, false, true)
 	p.LDA, p.LDC, p.AlignB = 40, 50, 4
 	c := NewCall(p)
 	if c.A.LD != 40 || c.A.Stride != 64*40 || c.B.LD != 32 || c.B.Stride != 48*32 || c.C.LD != 50 || c.C.Stride != 64*50 {
@@ -74,7 +69,7 @@ func TestNewCall(t *testing.T) {
 	if a, b, out := NewCall(p).Alignment(gemm.FP16); a != 2 || b != 2 || out != 2 {
 		t.Errorf("rows are aligned to %d, %d and %d bytes", a, b, out)
 	}
-	p = problem(64, 48, 32, 1, false, true)
+	p = gentest.Problem(64, 48, 32, 1, false, true)
 	p.DType, p.LDA, p.LDC = gemm.INT8, 33, 50
 	if a, b, out := NewCall(p).Alignment(gemm.INT32); a != 1 || b != 16 || out != 8 {
 		t.Errorf("int8 is aligned to %d, %d and %d bytes", a, b, out)
@@ -82,11 +77,8 @@ func TestNewCall(t *testing.T) {
 }
 
 func TestGroupsAreRefused(t *testing.T) {
-	groups, err := gemm.NewGroups(100, 28)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := problem(1, 64, 64, 1, false, false)
+	groups := must.Get(gemm.NewGroups(100, 28))(t)
+	p := gentest.Problem(1, 64, 64, 1, false, false)
 	p.SetGroups(groups)
 	_, refused := NewCall(p).Tile(gemm.Config{BlockM: 64, BlockN: 64, BlockK: 32, SplitK: 1})
 	if refused == nil || !strings.Contains(refused.Error(), "multiply no groups, as 128x64x64 fp16 groups 100,28 has") {
@@ -95,7 +87,7 @@ func TestGroupsAreRefused(t *testing.T) {
 }
 
 func TestWorkspace(t *testing.T) {
-	p := problem(200, 264, 1000, 5, true, true)
+	p := gentest.Problem(200, 264, 1000, 5, true, true)
 	partials, counters := Workspace(p, gemm.Config{BlockM: 64, BlockN: 128, SplitK: 4})
 	if partials != 4*3*5*4*64*128*4 || counters != 4*3*5*4 {
 		t.Errorf("workspace of %v and %v B", partials, counters)

@@ -62,6 +62,14 @@ func (l Limits) Registers(threads int) int {
 	return min(l.RegistersPerThread, share-share%max(l.RegisterGranule, 1))
 }
 
+// CheckShared rejects a kernel that needs more shared memory than a CTA may use, on a GPU with a limit.
+func CheckShared(limit, need unit.Bytes) (arch.Reason, string) {
+	if need <= limit {
+		return "", ""
+	}
+	return arch.ReasonSharedMemory, fmt.Sprintf("needs %d B of shared memory, %d B available", int64(need), int64(limit))
+}
+
 // Refused is the error of Emit for a configuration that a family does not have.
 func Refused(c gemm.Config, reason arch.Reason, detail string) error {
 	return diag.Inputf("%s: %s", reason, detail).At("config %s", c).Do("choose a configuration that Check accepts")

@@ -6,6 +6,8 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/gentest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
@@ -17,11 +19,8 @@ func TestStart(t *testing.T) {
 	b.Params(ptx.U32, "m", "own")
 	b.Ret()
 	cfg := gemm.Config{BlockM: 32, BlockN: 64, BlockK: 16, SplitK: 2}
-	k, err := Assemble(b, target.Target{CC: 80}, cfg, Kernel{Key: "key", Threads: 128, SharedMemory: 48})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := problem(100, 100, 100, 3, false, false)
+	k := must.Get(Assemble(b, target.Target{CC: 80}, cfg, Kernel{Key: "key", Threads: 128, SharedMemory: 48}))(t)
+	p := gentest.Problem(100, 100, 100, 3, false, false)
 	start := func(change func(*Call), key any, refused *diag.Error) (Launch, error) {
 		call := NewCall(p)
 		call.Partials, call.Counters = 1, 1
@@ -49,9 +48,12 @@ func TestStart(t *testing.T) {
 		{none, "key", Narrow(2, 4, 8, 16, 16, 16), "aligned to 2, 4 and 8 bytes, the kernel needs 16, 16 and 16"},
 		{func(c *Call) { c.Partials = 0 }, "key", nil, "needs a workspace"},
 		{func(c *Call) { c.A.LD = 1 }, "key", nil, "leading dimension of A"},
-		{func(c *Call) { c.Problem.M = 0 }, "key", nil, "m"},
+		{func(c *Call) { c.Problem.M = 0 }, "key", nil, "m is missing"},
+		{func(c *Call) { c.Problem.M = 1 << 31 }, "key", nil, "above"},
+		{func(c *Call) { c.Problem.Batch = 1 << 16 }, "key", nil, "exceed the grid"},
 	} {
-		if _, err := start(c.change, c.key, c.refused); err == nil || !strings.Contains(err.Error(), c.want) {
+		_, err := start(c.change, c.key, c.refused)
+		if err == nil || !strings.Contains(err.Error(), c.want) || diag.KindOf(err) != diag.Input {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}

@@ -1,7 +1,6 @@
 package gemmgen
 
 import (
-	"encoding/binary"
 	"math"
 	"slices"
 
@@ -60,7 +59,7 @@ func NewHostReference(p gemm.Problem, inA, inB, before, bias []byte, most int) *
 		}
 		want := float64(alpha) * sum
 		if beta != 0 {
-			want += float64(beta) * float64(number32(p.Output(), before[e.at:]))
+			want += float64(beta) * numberAt(p.Output(), before[e.at:])
 		}
 		if r.bias != nil {
 			want += float64(r.bias[e.n])
@@ -101,7 +100,7 @@ func (r *HostReference) Compare(after []byte, tolerance float64) HostVerdict {
 	rest := slices.Clone(after) // what is not an element of C
 	r.each(func(e element) {
 		copy(rest[e.at:e.at+out.Bytes()], r.before[e.at:])
-		got := float64(number32(out, after[e.at:]))
+		got := numberAt(out, after[e.at:])
 		if e.number%r.step == 0 {
 			v.add(got, r.want[e.number/r.step], r.scale, tolerance)
 		} else if math.IsNaN(got) { // it was not written
@@ -160,74 +159,33 @@ func matrices(p gemm.Problem) gemm.Nest {
 	return n
 }
 
-// numbers reads elements. float32 has the numbers of all types.
+// numbers reads elements, and rounds those of tf32 as the kernels do. float32 has the numbers of all types.
 func numbers(d gemm.DType, b []byte) []float32 {
-	out := make([]float32, len(b)/d.Bytes())
-	if d == gemm.FP16 {
-		all := make([]float32, 1<<16) // computed once, not for each element
-		for bits := range all {
-			all[bits] = small(uint32(bits), 5, 10)
-		}
+	size := d.Bytes()
+	out := make([]float32, len(b)/size)
+	if size > 2 {
 		for i := range out {
-			out[i] = all[binary.LittleEndian.Uint16(b[2*i:])]
+			out[i] = float32(Number(d, Bits(d, numberAt(d, b[i*size:]))))
 		}
 		return out
 	}
+	all := make([]float32, 1<<(8*size)) // computed once, not for each element
+	for bits := range all {
+		all[bits] = float32(Number(d, uint32(bits)))
+	}
 	for i := range out {
-		out[i] = number32(d, b[i*d.Bytes():])
-		if d == gemm.TF32 {
-			// To 10 bits of fraction, to nearest, ties away from zero, as the kernels round.
-			out[i] = math.Float32frombits((math.Float32bits(out[i]) + 1<<12) &^ (1<<13 - 1))
-		}
+		out[i] = all[elementBits(d, b[i*size:])]
 	}
 	return out
 }
 
-// number32 reads one element.
-func number32(d gemm.DType, b []byte) float32 {
-	switch d {
-	case gemm.FP16:
-		return small(uint32(binary.LittleEndian.Uint16(b)), 5, 10)
-	case gemm.BF16:
-		return math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16)
-	case gemm.FP8:
-		if b[0]&0x7F == 0x7F {
-			return float32(math.NaN()) // the only ones, and there is no infinity
-		}
-		return finite(uint32(b[0]), 4, 3)
-	case gemm.FP8E5M2:
-		return small(uint32(b[0]), 5, 2)
-	case gemm.INT8:
-		return float32(int8(b[0]))
-	case gemm.INT32:
-		return float32(int32(binary.LittleEndian.Uint32(b)))
-	default:
-		return math.Float32frombits(binary.LittleEndian.Uint32(b))
+// elementBits are the bits of the first element of some bytes.
+func elementBits(d gemm.DType, b []byte) (bits uint32) {
+	for i := range d.Bytes() {
+		bits |= uint32(b[i]) << (8 * i)
 	}
+	return bits
 }
 
-// small reads a float with a sign, an exponent and a fraction as IEEE 754 has them.
-func small(bits uint32, exponent, fraction int) float32 {
-	if e := bits >> fraction & (1<<exponent - 1); e == 1<<exponent-1 {
-		if bits&(1<<fraction-1) != 0 {
-			return float32(math.NaN())
-		}
-		return float32(math.Inf(1 - 2*int(bits>>(exponent+fraction))))
-	}
-	return finite(bits, exponent, fraction)
-}
-
-// finite reads a float without infinities.
-func finite(bits uint32, exponent, fraction int) float32 {
-	e, f := int(bits>>fraction&(1<<exponent-1)), float64(bits&(1<<fraction-1))
-	if e > 0 {
-		f += float64(int(1) << fraction)
-	} else {
-		e = 1
-	}
-	v := math.Ldexp(f, e-(1<<(exponent-1)-1)-fraction)
-	if bits>>(exponent+fraction) != 0 {
-		v = -v
-	}
-	return float32(v)
-}
+// numberAt is the first element of some bytes.
+func numberAt(d gemm.DType, b []byte) float64 { return Number(d, elementBits(d, b)) }

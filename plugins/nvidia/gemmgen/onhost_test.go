@@ -7,6 +7,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/contract"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func floats(v []float64) []byte {
@@ -23,22 +24,10 @@ func TestHostReferenceAgreesWithContractions(t *testing.T) {
 		{"Cijkl_Aonijml_Bonjmkl", "i=5,j=3,k=4,l=2,m=3,n=2,o=2"}, {"Cijk_Ainlkm_Bmjlkn", "i=3,j=4,k=2,l=3,m=2,n=5"},
 		{"bik,bkj->bij", "b=2,i=3,j=5,k=4"}, {"ik,jk->ji", "i=3,j=4,k=5"}, {"ab,ab->", "a=3,b=4"},
 	} {
-		c, err := contract.Parse(x.text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sizes, err := contract.ParseSizes(x.sizes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := c.Shape(sizes, nil, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan, err := s.Nested(gemm.Types{In: gemm.FP32, Out: gemm.FP32})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(contract.Parse(x.text))(t)
+		sizes := must.Get(contract.ParseSizes(x.sizes))(t)
+		s := must.Get(c.Shape(sizes, nil, nil, nil))(t)
+		plan := must.Get(s.Nested(gemm.Types{In: gemm.FP32, Out: gemm.FP32}))(t)
 		var v [3][]float64
 		for o := range v {
 			for i := range s.Len(gemm.Operand(o)) {
@@ -114,6 +103,29 @@ func TestNumbers(t *testing.T) {
 		b := binary.LittleEndian.AppendUint32(nil, x.bits)
 		if got := numbers(x.d, b[:x.d.Bytes()])[0]; got != x.want {
 			t.Errorf("%s %#x is read as %g, want %g", x.d, x.bits, got, x.want)
+		}
+	}
+}
+
+// Bits gives the bits of each number back, and of what lies between two numbers those of the even one.
+func TestBits(t *testing.T) {
+	for _, d := range []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP8, gemm.FP8E5M2} {
+		for bits := range uint32(1) << d.Bits() {
+			v, next := Number(d, bits), Number(d, bits+1)
+			if math.IsNaN(v) {
+				continue
+			}
+			if got := Bits(d, v); got != bits {
+				t.Fatalf("%s: %g has the bits %#x, not %#x", d, v, got, bits)
+			}
+			if middle := (v + next) / 2; !math.IsNaN(middle) && !math.IsInf(middle, 0) && v*next >= 0 {
+				if got := Bits(d, middle); got != bits+bits&1 {
+					t.Fatalf("%s: %g between %g and %g has the bits %#x", d, middle, v, next, got)
+				}
+			}
+		}
+		if !math.IsNaN(Number(d, Bits(d, math.NaN()))) {
+			t.Errorf("%s: NaN is a number", d)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/gentest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
 
@@ -26,18 +27,12 @@ func verifiers(t *testing.T, to target.Target) map[string]string {
 			continue
 		}
 		for _, majors := range []string{"kn", "kk", "mn", "mk"} {
-			r, err := EmitReference(d, gemm.Major(majors[0]), gemm.Major(majors[1]), to)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(EmitReference(d, gemm.Major(majors[0]), gemm.Major(majors[1]), to))(t)
 			texts[r.Name] = r.Text
 		}
 	}
 	for _, d := range []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP32, gemm.INT32} {
-		c, err := EmitComparison(d, to)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(EmitComparison(d, to))(t)
 		texts[c.Name] = c.Text
 	}
 	return texts
@@ -80,7 +75,7 @@ func TestVerifyText(t *testing.T) {
 }
 
 func verification(m, n, k, batch, rows, step int) Verification {
-	call := NewCall(problem(m, n, k, batch, true, false))
+	call := NewCall(gentest.Problem(m, n, k, batch, true, false))
 	call.A.Address, call.B.Address, call.C.Address = 1<<40, 1<<41, 1<<42
 	return Verification{
 		Call: call, Rows: rows, RowStep: step, Want: 1 << 43, Verdict: 1 << 44, Tolerance: 0.25, Scale: 2,
@@ -88,55 +83,32 @@ func verification(m, n, k, batch, rows, step int) Verification {
 }
 
 func TestVerifyLaunch(t *testing.T) {
-	r, err := EmitReference(gemm.FP16, gemm.MajorM, gemm.MajorN, sm90)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := EmitComparison(gemm.FP32, sm90)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(EmitReference(gemm.FP16, gemm.MajorM, gemm.MajorN, sm90))(t)
+	c := must.Get(EmitComparison(gemm.FP32, sm90))(t)
 	v := verification(200000, 300, 70, 3, 66667, 3)
 	if v.WantBytes() != 4*66667*300*3 {
 		t.Errorf("want has %v B", v.WantBytes())
 	}
-	l, err := r.Launch(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(r.Launch(v))(t)
 	if l.GridX != 2 || l.GridY != 65535 || l.GridZ != 3 || l.Threads != 256 || l.SharedMemory != 0 {
 		t.Errorf("launch %+v", l)
 	}
-	got := gentest.Params(r.Kernel, l.Params)
-	for name, want := range map[string]uint64{
+	if n := gentest.Want(t, r.Kernel, l.Params, map[string]uint64{
 		"a": 1 << 40, "b": 1 << 41, "want": 1 << 43,
 		"lda": 200000, "ldb": 300, "stride_a": 14000000, "stride_b": 21000,
-		"rows": 66667, "row_step": 3, "n": 300, "k": 70} {
-		if got[name] != want {
-			t.Errorf("parameter %s of the reference is %d, want %d", name, got[name], want)
-		}
+		"rows": 66667, "row_step": 3, "n": 300, "k": 70,
+	}); n != 11 {
+		t.Errorf("%d parameters of the reference", n)
 	}
-	if len(got) != 11 {
-		t.Errorf("%d parameters of the reference", len(got))
-	}
-	if l, err = c.Launch(v); err != nil {
-		t.Fatal(err)
-	}
-	if l.GridX != 1365 || l.GridY != 1 || l.GridZ != 3 || l.Threads != 256 {
+	if l = must.Get(c.Launch(v))(t); l.GridX != 1365 || l.GridY != 1 || l.GridZ != 3 || l.Threads != 256 {
 		t.Errorf("launch %+v", l)
 	}
-	got = gentest.Params(c.Kernel, l.Params)
-	for name, want := range map[string]uint64{
+	if n := gentest.Want(t, c.Kernel, l.Params, map[string]uint64{
 		"got": 1 << 42, "want": 1 << 43, "verdict": 1 << 44, "ldc": 300, "stride_c": 60000000,
 		"rows": 66667, "row_step": 3, "n": 300,
 		"tolerance": uint64(math.Float32bits(0.25)), "scale": uint64(math.Float32bits(2)),
-	} {
-		if got[name] != want {
-			t.Errorf("parameter %s of the comparison is %d, want %d", name, got[name], want)
-		}
-	}
-	if len(got) != 10 {
-		t.Errorf("%d parameters of the comparison", len(got))
+	}); n != 10 {
+		t.Errorf("%d parameters of the comparison", n)
 	}
 	// No CTA has nothing to do, and one element is enough for one.
 	for _, s := range []struct{ rows, n, batch, ctas int }{
@@ -150,14 +122,8 @@ func TestVerifyLaunch(t *testing.T) {
 }
 
 func TestVerifyLaunchRefuses(t *testing.T) {
-	r, err := EmitReference(gemm.FP16, gemm.MajorM, gemm.MajorN, sm90)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := EmitComparison(gemm.FP16, sm90)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(EmitReference(gemm.FP16, gemm.MajorM, gemm.MajorN, sm90))(t)
+	c := must.Get(EmitComparison(gemm.FP16, sm90))(t)
 	for _, x := range []struct {
 		name, want string
 		change     func(*Verification)
@@ -175,9 +141,7 @@ func TestVerifyLaunchRefuses(t *testing.T) {
 	} {
 		v := verification(100, 60, 50, 2, 34, 3)
 		for _, launch := range []func(Verification) (Launch, error){r.Launch, c.Launch} {
-			if _, err := launch(v); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(launch(v))(t)
 		}
 		x.change(&v)
 		_, err := r.Launch(v)

@@ -1,5 +1,5 @@
 // Package gpu describes NVIDIA GPUs to kernel families and models. SM has the properties that an architecture fixes,
-// one file per architecture. Device has the hardware parameters of a device, from its file or its driver.
+// a row per architecture. Device has the hardware parameters of a device, from its file or its driver.
 //
 // No other package compares compute capabilities. Families and models ask SM and Device for properties instead.
 package gpu

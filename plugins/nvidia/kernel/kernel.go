@@ -4,8 +4,6 @@
 package kernel
 
 import (
-	"fmt"
-
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/model"
@@ -256,11 +254,7 @@ func Limits(d *gpu.Device) gemmgen.Limits {
 	}
 }
 
-// CheckShared rejects a kernel that needs more shared memory than a CTA may use.
+// CheckShared rejects a kernel that needs more shared memory than a CTA of a device may use.
 func CheckShared(d *gpu.Device, need unit.Bytes) (arch.Reason, string) {
-	if need <= d.SharedMemory {
-		return "", ""
-	}
-	return arch.ReasonSharedMemory,
-		fmt.Sprintf("needs %d B of shared memory, %d B available", int64(need), int64(d.SharedMemory))
+	return gemmgen.CheckShared(d.SharedMemory, need)
 }

@@ -1,17 +1,15 @@
 package kernel_test
 
 import (
-	"encoding/csv"
 	"fmt"
-	"io/fs"
-	"strconv"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/internal/testing/gputest"
-	"github.com/origami-gemm/origami/plugins/nvidia/data"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/mma"
@@ -32,52 +30,27 @@ type compiledKernel struct {
 
 // compiledKernels reads a file with the columns of a data set's kernels.csv, and those of the target and of the
 // layout of A and B if it has them.
-func compiledKernels(t testing.TB, files fs.FS, name string, family kernel.Family, target int) []compiledKernel {
+func compiledKernels(t testing.TB, name string, family kernel.Family, target int) (out []compiledKernel) {
 	t.Helper()
-	file, err := files.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []compiledKernel
-	for _, row := range rows[1:] {
-		v := map[string]int{"target": target}
-		status := ""
-		for i, column := range rows[0] {
-			if column == "status" {
-				status = row[i]
-			} else if v[column], err = strconv.Atoi(row[i]); err != nil && column != "seconds" {
-				t.Fatalf("%s: %s %q", name, column, row[i])
-			}
-		}
+	for _, row := range csvtest.Named(t, "../data/"+name) {
+		number := func(column string) int { return csvtest.Int(t, row, column) }
 		k := compiledKernel{
-			family:         family,
-			masked:         v["even_k"] == 0,
-			target:         v["target"],
-			registers:      v["n_regs"],
-			spillBytes:     4 * v["n_spills"],
-			sharedMemory:   v["shared"],
-			outOfResources: status != "ok",
+			family: family, masked: number("even_k") == 0, target: target,
+			registers: number("n_regs"), spillBytes: 4 * number("n_spills"), sharedMemory: number("shared"),
+			outOfResources: row["status"] != "ok" && row["status"] != "",
 			config: gemm.Config{
-				BlockM:    v["bm"],
-				BlockN:    v["bn"],
-				BlockK:    v["bk"],
-				NumStages: v["stages"],
-				NumWarps:  v["warps"],
-				GroupM:    v["gm"],
-				SplitK:    1,
-				Kernel:    family.Name(),
+				BlockM: number("bm"), BlockN: number("bn"), BlockK: number("bk"), NumStages: number("stages"),
+				NumWarps: number("warps"), GroupM: number("gm"), SplitK: 1, Kernel: family.Name(),
 			},
+			problem: gemm.New(4096, 4096, number("bk")),
 		}
-		k.problem = gemm.New(4096, 4096, v["bk"])
-		if v["even_k"] == 0 {
+		if target == 0 {
+			k.target = number("target")
+		}
+		if k.masked {
 			k.problem.K += 8
 		}
-		k.problem.SetTrans(v["trans_a"] == 1, v["trans_b"] == 1)
+		k.problem.SetTrans(row["trans_a"] == "1", row["trans_b"] == "1")
 		out = append(out, k)
 	}
 	return out
@@ -86,15 +59,15 @@ func compiledKernels(t testing.TB, files fs.FS, name string, family kernel.Famil
 // h200Kernels are the kernels of the H200's sweeps, as the driver reported them. tritonKernels were compiled for
 // other targets and layouts. mmaKernels are those of gemmgen.
 func h200Kernels(t testing.TB) []compiledKernel {
-	return compiledKernels(t, data.FS, "h200-triton/kernels.csv", triton.Family{}, 90)
+	return compiledKernels(t, "h200-triton/kernels.csv", triton.Family{}, 90)
 }
 
 func tritonKernels(t testing.TB) []compiledKernel {
-	return compiledKernels(t, data.Compiled, "compiled/triton.csv", triton.Family{}, 0)
+	return compiledKernels(t, "compiled/triton.csv", triton.Family{}, 0)
 }
 
 func mmaKernels(t testing.TB) []compiledKernel {
-	return compiledKernels(t, data.Compiled, "compiled/mma.csv", mma.Family{}, 0)
+	return compiledKernels(t, "compiled/mma.csv", mma.Family{}, 0)
 }
 
 // devices are the devices that the kernels were compiled for, by target.
@@ -169,30 +142,14 @@ func scoreResources(t *testing.T, devices map[int]*gpu.Device, name string, kern
 		if !k.outOfResources {
 			fits++
 			d, warps := devices[k.target], k.config.NumWarps
-			if resident(
-				d,
-				warps,
-				p.Registers,
-				int(p.SharedMemory),
-			) == resident(
-				d,
-				warps,
-				k.registers,
-				k.sharedMemory,
-			) {
+			if resident(d, warps, p.Registers, int(p.SharedMemory)) == resident(d, warps, k.registers, k.sharedMemory) {
 				ctas++
 			}
 		}
 	}
 	floor := func(what string, n, of int, least float64) {
-		if of == 0 {
-			return
-		}
 		share := float64(n) / float64(of)
-		t.Logf("%-34s %5.1f %% of %d", what, 100*share, of)
-		if share < least {
-			t.Errorf("%s: %.4f of %d kernels, at least %g expected", what, share, of, least)
-		}
+		must.Hold(t, of == 0 || share >= least, "%s: %.4f of %d kernels, at least %g expected", what, share, of, least)
 	}
 	least := struct{ registers, spill, ctas float64 }{0.90, 0.97, 0.75}
 	if name == "triton beyond the sweeps" { // no constant was chosen to fit these
@@ -208,12 +165,8 @@ func scoreResources(t *testing.T, devices map[int]*gpu.Device, name string, kern
 // resident is the occupancy of a kernel.
 func resident(d *gpu.Device, warps, registers, shared int) int {
 	perSM, reserved := int(d.SharedMemory+d.SM.SharedReserved), int(d.SM.SharedReserved)
-	return min(
-		d.SM.CTAs,
-		d.SM.Threads/32/warps,
-		d.RegisterFile/(32*warps*d.AllocatedRegisters(registers)),
-		perSM/(shared+reserved),
-	)
+	return min(d.SM.CTAs, d.SM.Threads/32/warps, d.RegisterFile/(32*warps*d.AllocatedRegisters(registers)),
+		perSM/(shared+reserved))
 }
 
 // SMs have the published size of shared memory (CUDA C++ Programming Guide, table "Technical Specifications per
@@ -222,13 +175,7 @@ func TestSharedMemoryOfSMs(t *testing.T) {
 	devices := devices(t)
 	for target, want := range map[int]int{80: 164 << 10, 86: 100 << 10, 89: 100 << 10, 90: 228 << 10} {
 		if d := devices[target]; int(d.SharedMemory+d.SM.SharedReserved) != want {
-			t.Errorf(
-				"%s: %v B a CTA and %v B reserved are not %d B",
-				d.SM.ID,
-				d.SharedMemory,
-				d.SM.SharedReserved,
-				want,
-			)
+			t.Errorf("%s: %v B a CTA and %v B reserved are not %d B", d.SM.ID, d.SharedMemory, d.SM.SharedReserved, want)
 		}
 	}
 }
@@ -274,9 +221,8 @@ func TestCompiledAgreesWithTheDevice(t *testing.T) {
 			same++
 		}
 	}
-	if t.Logf("%d of %d", same, all); all < 200 || float64(same) < 0.98*float64(all) {
-		t.Errorf("%d of %d kernels have the same registers, spills and shared memory", same, all)
-	}
+	must.Hold(t, all >= 200 && float64(same) >= 0.98*float64(all),
+		"%d of %d kernels have the same registers, spills and shared memory", same, all)
 }
 
 // The port report's table of failures (section 8.1): on an RTX 4090, at 8 warps and 2 stages, 256×256×64 and
@@ -285,13 +231,8 @@ func TestPublishedRegisters(t *testing.T) {
 	p, ada := gemm.New(4096, 4096, 4096), devices(t)[89]
 	for n, spills := range map[int]bool{128: false, 256: true} {
 		c := gemm.Config{BlockM: n, BlockN: 256, BlockK: 64, NumStages: 2, NumWarps: 8}
-		if r := (triton.Family{}).Resources(
-			ada,
-			kernel.OperandsOf(&p),
-			c,
-			false,
-		); r.Registers < 255-24 ||
-			(r.SpillBytes > 0) != spills {
+		r := triton.Family{}.Resources(ada, kernel.OperandsOf(&p), c, false)
+		if r.Registers < 255-24 || (r.SpillBytes > 0) != spills {
 			t.Errorf("%s: %+v", c, r)
 		}
 	}
@@ -317,10 +258,8 @@ func TestResourcesBearAnyConfiguration(t *testing.T) {
 		}
 	}
 	c := gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 3, SplitK: 1}
-	if n := testing.AllocsPerRun(
-		100,
-		func() { triton.Family{}.Resources(devices[90], kernel.OperandsOf(&p), c, false) },
-	); n != 0 {
+	resources := func() { triton.Family{}.Resources(devices[90], kernel.OperandsOf(&p), c, false) }
+	if n := testing.AllocsPerRun(100, resources); n != 0 {
 		t.Errorf("%g allocations", n)
 	}
 }
@@ -374,21 +313,8 @@ func TestRegisterOverrides(t *testing.T) {
 		}
 	}
 	d := with("register_file", 1024)
-	if reason, detail := (triton.Family{}).Check(
-		d,
-		o,
-		c,
-		triton.Family{}.Resources(d, o, c, false),
-	); reason != arch.ReasonRegisters {
+	reason, detail := triton.Family{}.Check(d, o, c, triton.Family{}.Resources(d, o, c, false))
+	if reason != arch.ReasonRegisters {
 		t.Errorf("1024 registers for 256 threads: %q, %s", reason, detail)
-	}
-}
-
-func BenchmarkTritonResources(b *testing.B) {
-	p, d := gemm.New(4096, 4096, 4096), devices(b)[90]
-	c := gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 3, SplitK: 1}
-	o := kernel.OperandsOf(&p)
-	for b.Loop() {
-		triton.Family{}.Resources(d, o, c, false)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia"
 )
 
@@ -29,15 +30,10 @@ type launch struct {
 }
 
 func launches(t *testing.T) (list []launch) {
-	z, err := gzip.NewReader(bytes.NewReader(measuredTimes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(gzip.NewReader(bytes.NewReader(measuredTimes)))(t)
 	for d := json.NewDecoder(z); d.More(); {
 		var one launch
-		if err := d.Decode(&one); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Decode(&one))
 		for _, numbers := range one.Kernels {
 			values := map[string]float64{}
 			for i, name := range one.Names {
@@ -45,9 +41,7 @@ func launches(t *testing.T) (list []launch) {
 			}
 			text, _ := json.Marshal(values)
 			var k Kernel
-			if err := json.Unmarshal(text, &k); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(text, &k))
 			one.described = append(one.described, k)
 		}
 		list = append(list, one)
@@ -56,19 +50,9 @@ func launches(t *testing.T) (list []launch) {
 }
 
 func open(t *testing.T, id, device string) *Model {
-	p, err := nvidia.Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := p.Open(t.Context(), arch.OpenRequest{Arch: id, Device: device})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := New(a.Describe())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	p := must.Get(nvidia.Provider())(t)
+	a := must.Get(p.Open(t.Context(), arch.OpenRequest{Arch: id, Device: device}))(t)
+	return must.Get(New(a.Describe()))(t)
 }
 
 // The model reaches 0.96 of the best configuration's speed on the measured kernels, where the first of the list reaches
@@ -79,10 +63,7 @@ func TestScore(t *testing.T) {
 	var inside, times, right, pairs float64
 	all := launches(t)
 	for _, l := range all {
-		a, err := m.Answer(l.described)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(m.Answer(l.described))(t)
 		best := slices.Min(l.US)
 		share := best / l.US[a.Pick]
 		logs, first, worst = logs+math.Log(share), first+math.Log(best/l.US[0]), min(worst, share)
@@ -103,17 +84,10 @@ func TestScore(t *testing.T) {
 	}
 	n := float64(len(all))
 	mean, rule := math.Exp(logs/n), math.Exp(first/n)
-	t.Logf("%v launches: geomean %.4f, worst %.4f, first of the list %.4f; intervals hold %.4f; order right %.4f of %v",
-		n, mean, worst, rule, inside/times, right/pairs, pairs)
-	if n != 98 || mean < 0.96 || worst < 0.79 || rule > 0.6 {
-		t.Errorf("geomean %v, worst %v, first %v of %v launches", mean, worst, rule, n)
-	}
-	if held := inside / times; held < 0.95 { // 0.90 of others
-		t.Errorf("intervals hold %v", held)
-	}
-	if right/pairs < 0.95 {
-		t.Errorf("order right %v", right/pairs)
-	}
+	must.Hold(t, n == 98 && mean >= 0.96 && worst >= 0.79 && rule <= 0.6,
+		"%v launches: geomean %.4f, worst %.4f, first of the list %.4f", n, mean, worst, rule)
+	must.Hold(t, inside >= 0.95*times && right >= 0.95*pairs, // 0.90 of others
+		"intervals hold %.4f; order right %.4f of %v", inside/times, right/pairs, pairs)
 }
 
 // The pick does not depend on the order of the list, but among equal kernels.
@@ -121,19 +95,13 @@ func TestOrder(t *testing.T) {
 	m := open(t, "sm90", "h200")
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, l := range launches(t) {
-		a, err := m.Answer(l.described)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(m.Answer(l.described))(t)
 		order := r.Perm(len(l.described))
 		shuffled := make([]Kernel, len(order))
 		for to, from := range order {
 			shuffled[to] = l.described[from]
 		}
-		b, err := m.Answer(shuffled)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(m.Answer(shuffled))(t)
 		if shuffled[b.Pick] != l.described[a.Pick] {
 			t.Errorf("%s: %v, %v in another order", l.Case, l.IDs[a.Pick], l.IDs[order[b.Pick]])
 		}

@@ -2,11 +2,10 @@ package ptx_test
 
 import (
 	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
@@ -54,23 +53,8 @@ func scale() *ptx.Builder {
 }
 
 func TestGolden(t *testing.T) {
-	k, err := scale().Build(sm90)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join("testdata", "scale.sm_80.ptx")
-	if *update {
-		if err := os.WriteFile(path, []byte(k.Text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if k.Text != string(want) {
-		t.Errorf("kernel text differs from %s (go test -update rewrites it):\n%s", path, k.Text)
-	}
+	k := must.Get(scale().Build(sm90))(t)
+	must.File(t, "testdata/scale.sm_80.ptx", k.Text, *update)
 	again, err := scale().Build(sm90)
 	if err != nil || again.Text != k.Text {
 		t.Errorf("the same calls gave another text (%v)", err)

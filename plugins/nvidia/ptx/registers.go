@@ -28,22 +28,3 @@ func (a *assembly) numberRegisters() {
 		a.kernel.Registers[class.name] = a.counts[c]
 	}
 }
-
-// verifyRegisters reports registers that the declarations do not cover.
-func (a *assembly) verifyRegisters() {
-	for id, n := range a.number {
-		if c := classOf(a.registers[id]); int(n) >= a.counts[c] {
-			a.failf("register %d of class %s is beyond the %d declared", n, a.registers[id], a.counts[c])
-		}
-	}
-	for i := range a.code {
-		given := a.given(&a.code[i])
-		for j := range given {
-			a.each(&given[j], func(id uint32) {
-				if a.number[id] < 0 {
-					a.failf("%q uses a register without a number", a.line(i))
-				}
-			})
-		}
-	}
-}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
@@ -61,10 +62,7 @@ func TestTarget(t *testing.T) {
 		{"setmaxnreg without features", splitRegisters, "sm_100", "", "", "needs sm_90a or sm_100a or sm_100f or"},
 		{"wgmma and setmaxnreg", wgmmaAndSplits, "sm_90a", "sm_90a", "8.0", ""},
 	} {
-		request, err := target.Parse(c.request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		request := must.Get(target.Parse(c.request))(t)
 		b := ptx.New("k")
 		c.emit(b)
 		b.Ret()

@@ -9,7 +9,9 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/ladder"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/archtest"
 	"github.com/origami-gemm/origami/internal/testing/gputest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/sgemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	family "github.com/origami-gemm/origami/plugins/nvidia/kernel/sgemm"
@@ -43,21 +45,14 @@ func square(size int) gemm.Problem {
 func config(t testing.TB, text string) gemm.Config {
 	t.Helper()
 	base := gemm.Config{GroupM: 1, SplitK: 1, Kernel: Family}
-	c, err := gemm.ParseConfig(text, base, family.Family{}.Axes()...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must.Get(gemm.ParseConfig(text, base, family.Family{}.Axes()...))(t)
 }
 
 func values(t testing.TB, m *Model, p gemm.Problem, c gemm.Config) ladder.Values {
 	t.Helper()
-	row, v := make([]float64, len(terms.Terms)), ladder.Values{}
-	if err := m.Terms(t.Context(), row, p, []gemm.Config{c}); err != nil {
-		t.Fatal(err)
-	}
-	for i := range terms.Terms {
-		v[terms.Terms[i].Name] = row[i]
+	v := ladder.Values{}
+	for i, value := range archtest.Terms(t, m, p, c) {
+		v[terms.Terms[i].Name] = value
 	}
 	return v
 }
@@ -122,18 +117,8 @@ func TestIntensities(t *testing.T) {
 	}
 }
 
-// A warp reads a row of a tile without a conflict. Down a column, the degree of the conflicts is 32 if the rows have 32
-// words. If they have 33, there is none.
+// A warp reads a row of a tile without a conflict.
 func TestConflictsComeFromAddresses(t *testing.T) {
-	for stride, want := range map[int]float64{1: 1, 32: 32, 33: 1, 0: 1} {
-		a := generator.Access{Instruction: generator.LoadShared, Bytes: 4, Lanes: 32}
-		for lane := range a.Shared {
-			a.Shared[lane] = 4 * stride * lane
-		}
-		if got := a.Conflicts(); got != want {
-			t.Errorf("lanes %d words apart: degree %v, want %v", stride, got, want)
-		}
-	}
 	m := open(t, "sm86@rtx3060-laptop")
 	for _, name := range []string{generator.RungTiled, generator.RungPadded} {
 		if got := values(t, m, square(64), rung(t, name))["conflict_degree"]; got != 1 {
@@ -225,10 +210,7 @@ func TestOrderOnTheSeedsDevice(t *testing.T) {
 func TestA6000(t *testing.T) {
 	m := open(t, "sm86@a6000")
 	list := slices.DeleteFunc(entries(t, m, "sm86@a6000", 4096), func(e ladder.Entry) bool { return e.Predicted == 0 })
-	best, err := fastest(t, m, square(4096))
-	if err != nil {
-		t.Fatal(err)
-	}
+	best := unit.Seconds(archtest.Fastest(t, m, square(4096), arch.Space{Kernel: Family}))
 	for _, at := range Ladder().Published { // the library's kernel is taken to be the best of the family
 		if at.Device == "sm86@a6000" && at.Rung == "library" {
 			list = append(list, ladder.Entry{Rung: ladder.Rung{Name: at.Rung}, Predicted: best,
@@ -250,25 +232,6 @@ func TestA6000(t *testing.T) {
 			}
 		}
 	}
-}
-
-func fastest(t testing.TB, m *Model, p gemm.Problem) (unit.Seconds, error) {
-	t.Helper()
-	list, err := m.Candidates(t.Context(), p, arch.Space{Kernel: Family})
-	if err != nil {
-		return 0, err
-	}
-	estimates := make([]arch.Estimate, len(list.Configs))
-	if err := m.Estimate(t.Context(), estimates, p, list.Configs); err != nil {
-		return 0, err
-	}
-	least := unit.Cycles(math.Inf(1))
-	for _, e := range estimates {
-		if e.Reject == "" {
-			least = min(least, e.Cycles)
-		}
-	}
-	return least.At(m.Describe().Clock), nil
 }
 
 // The gain of tiling on two devices that no number was fitted to.
@@ -370,18 +333,14 @@ func TestTensorCoresNeedWholeFragments(t *testing.T) {
 	} {
 		p := gemm.New(test.m, test.n, test.k)
 		p.DType, p.Out = gemm.FP32, gemm.FP32
-		var e [1]arch.Estimate
-		if err := m.Estimate(t.Context(), e[:], p, []gemm.Config{c}); err != nil || e[0].Reject != test.want {
-			t.Errorf("%s: %q, %v; want %q", p, e[0].Reject, err, test.want)
+		if e := archtest.Estimates(t, m, p, c); e[0].Reject != test.want {
+			t.Errorf("%s: %q, want %q", p, e[0].Reject, test.want)
 		}
 		space := arch.Space{Kernel: Family, BlockM: []int{16}, BlockN: []int{16}, BlockK: []int{16}, NumWarps: []int{1},
 			NumStages: []int{1}, SplitK: []int{1}, Axes: []arch.AxisValues{{Name: "math", Values: []string{"wmma"}},
 				{Name: "staging", Values: []string{"none"}}, {Name: "thread_m", Values: []string{"8"}},
 				{Name: "lanes_m", Values: []string{"4"}}, {Name: "pad", Values: []string{"0"}}}}
-		list, err := m.Candidates(t.Context(), p, space)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must.Get(m.Candidates(t.Context(), p, space))(t)
 		if len(list.Configs)+len(list.Rejected) != 1 || len(list.Rejected) == 1 && list.Rejected[0].Reason != test.want {
 			t.Errorf("%s: %d candidates, rejected: %v; want %q", p, len(list.Configs), list.Rejected, test.want)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/ladder"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/sgemm"
 )
@@ -29,15 +30,8 @@ var measuredLadders = []struct {
 // recorded reads a ladder.
 func recorded(t testing.TB, name string) *dataset.Dataset {
 	t.Helper()
-	files, err := fs.Sub(data.FS, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := dataset.Read(name, files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	files := must.Get(fs.Sub(data.FS, name))(t)
+	return must.Get(dataset.Read(name, files))(t)
 }
 
 // onEach runs a test on each of the ladders.
@@ -124,10 +118,8 @@ func TestMeasuredTimes(t *testing.T) {
 			}
 		}
 		deviation := math.Exp(math.Sqrt(squares / float64(all)))
-		t.Logf("%d of %d times within 1.3, standard deviation by a factor of %.3f", inside, all, deviation)
-		if all < 100 || inside < all*94/100 || deviation > 1.18 {
-			t.Errorf("%d of %d times within 1.3, standard deviation by a factor of %.3f", inside, all, deviation)
-		}
+		must.Hold(t, all >= 100 && inside >= all*94/100 && deviation <= 1.18,
+			"%d of %d times within 1.3, standard deviation by a factor of %.3f", inside, all, deviation)
 	})
 }
 
@@ -208,10 +200,7 @@ func TestRatiosOfRungs(t *testing.T) {
 	for _, size := range []int{512, 1024, 2048, 4096} {
 		add(entries(t, open(t, laptop), laptop, size))
 	}
-	t.Logf("%d of %d ratios are within %.2f", within, all, limit)
-	if all < 1000 || within < all*3/4 {
-		t.Errorf("%d of %d ratios are within %.2f", within, all, limit)
-	}
+	must.Hold(t, all >= 1000 && within >= all*3/4, "%d of %d ratios are within %.2f", within, all, limit)
 }
 
 // What the times of the H100 say of the claims.

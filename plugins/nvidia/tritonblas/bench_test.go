@@ -7,6 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
@@ -16,66 +17,13 @@ func BenchmarkSelect(b *testing.B) {
 	ctx := context.Background()
 	s := selector.New(nvtest.Open(b, arch.OpenRequest{Model: "reference", Arch: "sm89"}), arch.Space{})
 	var problems []gemm.Problem
-	for _, row := range readGolden(b, "sm89_selected.csv") {
+	for _, row := range csvtest.Named(b, "testdata/golden/"+"sm89_selected.csv") {
 		problems = append(problems, problem(b, row))
 	}
 	var result selector.Result
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		if err := s.Select(ctx, problems[i%len(problems)], &result); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkSelectMMA selects from the kernels that gemmgen builds.
-func BenchmarkSelectMMA(b *testing.B) {
-	ctx := context.Background()
-	s := selector.New(nvtest.Open(b, arch.OpenRequest{Model: "reference", Arch: "sm90"}), arch.Space{Kernel: "mma"})
-	p := gemm.New(4096, 4096, 4096)
-	var result selector.Result
-	if err := s.Select(ctx, p, &result); err != nil {
-		b.Fatal(err)
-	}
-	b.ReportMetric(float64(result.Feasible), "candidates")
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := s.Select(ctx, p, &result); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkMemo selects with every problem cached.
-func BenchmarkMemo(b *testing.B) {
-	ctx := context.Background()
-	a := nvtest.Open(b, arch.OpenRequest{Model: "reference", Arch: "sm89"})
-	m := selector.NewMemo(selector.New(a, arch.Space{}))
-	var problems []gemm.Problem
-	for _, row := range readGolden(b, "sm89_selected.csv") {
-		problems = append(problems, problem(b, row))
-	}
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		if _, err := m.Select(ctx, problems[i%len(problems)]); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkEstimate runs phase one alone.
-func BenchmarkEstimate(b *testing.B) {
-	ctx := context.Background()
-	a := nvtest.Open(b, arch.OpenRequest{Model: "reference", Arch: "sm89"})
-	p := gemm.New(4096, 4096, 4096)
-	list, err := a.Candidates(ctx, p, arch.Space{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	estimates := make([]arch.Estimate, len(list.Configs))
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := a.Estimate(ctx, estimates, p, list.Configs); err != nil {
 			b.Fatal(err)
 		}
 	}

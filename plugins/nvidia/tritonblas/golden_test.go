@@ -3,34 +3,20 @@ package tritonblas_test
 import (
 	"context"
 	"math"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/archtest"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
-// readGolden returns the rows of a golden file as maps from column to cell.
-func readGolden(t testing.TB, name string) []map[string]string {
-	t.Helper()
-	return csvtest.Named(t, "testdata/golden/"+name)
-}
-
-func integer(t testing.TB, row map[string]string, column string) int {
-	t.Helper()
-	v, err := strconv.Atoi(row[column])
-	if err != nil {
-		t.Fatalf("column %s: %v", column, err)
-	}
-	return v
-}
-
 func problem(t testing.TB, row map[string]string) gemm.Problem {
-	return gemm.New(integer(t, row, "M"), integer(t, row, "N"), integer(t, row, "K"))
+	return gemm.New(csvtest.Int(t, row, "M"), csvtest.Int(t, row, "N"), csvtest.Int(t, row, "K"))
 }
 
 // goldenTerms are the model outputs in the candidate files. Each is a term of the same name in lower case.
@@ -48,40 +34,29 @@ func TestGoldenCandidates(t *testing.T) {
 			for i, term := range a.Describe().Terms {
 				column[term.Name] = i
 			}
-			rows := readGolden(t, id+"_candidates.csv.gz")
+			rows := csvtest.Named(t, "testdata/golden/"+id+"_candidates.csv.gz")
 			if len(rows) != 2806 {
 				t.Fatalf("%d rows, want 23 sizes × 122 configurations", len(rows))
 			}
 			width := len(a.Describe().Terms)
 			for first := 0; first < len(rows); first += 122 {
 				p := problem(t, rows[first])
-				candidates, err := a.Candidates(ctx, p, arch.Space{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				candidates := must.Get(a.Candidates(ctx, p, arch.Space{}))(t)
 				if len(candidates.Configs) != 122 || len(candidates.Rejected) != 28 {
 					t.Fatalf("%d candidates and %d rejected, want 122 and 28", len(candidates.Configs),
 						len(candidates.Rejected))
 				}
 				terms := make([]float64, 122*width)
-				if err := a.Terms(ctx, terms, p, candidates.Configs); err != nil {
-					t.Fatal(err)
-				}
-				estimates := make([]arch.Estimate, 122)
-				if err := a.Estimate(ctx, estimates, p, candidates.Configs); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, a.Terms(ctx, terms, p, candidates.Configs))
+				estimates := archtest.Estimates(t, a, p, candidates.Configs...)
 				for i, c := range candidates.Configs {
 					row := rows[first+i]
-					if problem(t, row) != p || c.BlockM != integer(t, row, "BM") || c.BlockN != integer(t, row, "BN") ||
-						c.BlockK != integer(t, row, "BK") {
+					if problem(t, row) != p || c.BlockM != csvtest.Int(t, row, "BM") || c.BlockN != csvtest.Int(t, row, "BN") ||
+						c.BlockK != csvtest.Int(t, row, "BK") {
 						t.Fatalf("row %d is %v, candidate %d is %s", first+i, row, i, c)
 					}
 					for _, name := range goldenTerms {
-						want, err := strconv.ParseFloat(row[name], 64)
-						if err != nil {
-							t.Fatal(err)
-						}
+						want := csvtest.Float(t, row, name)
 						j, ok := column[strings.ToLower(name)]
 						if !ok {
 							t.Fatalf("no term %s", strings.ToLower(name))
@@ -90,7 +65,7 @@ func TestGoldenCandidates(t *testing.T) {
 							t.Errorf("%s %s: %s = %v, want %v", p, c, name, got, want)
 						}
 					}
-					if want, _ := strconv.ParseFloat(row["L_total"], 64); float64(estimates[i].Cycles) != want {
+					if want := csvtest.Float(t, row, "L_total"); float64(estimates[i].Cycles) != want {
 						t.Errorf("%s %s: estimate %v, want %v", p, c, estimates[i].Cycles, want)
 					}
 				}
@@ -103,29 +78,24 @@ func TestGoldenPicks(t *testing.T) {
 	for _, id := range []string{"sm89", "sm86"} {
 		t.Run(id, func(t *testing.T) {
 			s := selector.New(nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: id}), arch.Space{})
-			rows := readGolden(t, id+"_selected.csv")
+			rows := csvtest.Named(t, "testdata/golden/"+id+"_selected.csv")
 			if len(rows) != 23 {
 				t.Fatalf("%d rows, want 23", len(rows))
 			}
 			var result selector.Result
 			for _, row := range rows {
 				p := problem(t, row)
-				if err := s.Select(context.Background(), p, &result); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.Select(context.Background(), p, &result))
 				got := result.Entries[0]
 				want := [4]int{
-					integer(t, row, "doc_BM"), integer(t, row, "doc_BN"), integer(t, row, "doc_BK"),
-					integer(t, row, "doc_group_size_m"),
+					csvtest.Int(t, row, "doc_BM"), csvtest.Int(t, row, "doc_BN"), csvtest.Int(t, row, "doc_BK"),
+					csvtest.Int(t, row, "doc_group_size_m"),
 				}
 				c := &got.Config
 				if tile := [4]int{c.BlockM, c.BlockN, c.BlockK, c.GroupM}; tile != want {
 					t.Errorf("%s: picked %v, published %v", p, tile, want)
 				}
-				latency, err := strconv.ParseFloat(row["predicted_latency"], 64)
-				if err != nil {
-					t.Fatal(err)
-				}
+				latency := csvtest.Float(t, row, "predicted_latency")
 				if float64(got.Estimate.Cycles) != latency {
 					t.Errorf("%s: predicted %v, want %v", p, got.Estimate.Cycles, latency)
 				}

@@ -10,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
@@ -19,18 +20,13 @@ import (
 // reason. Estimate rejects the same configurations as the list.
 func TestMMACandidatesAreWhatGemmgenBuilds(t *testing.T) {
 	ctx := context.Background()
-	all, err := arch.Space{}.Enumerate(mma.Family{}.Space())
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(arch.Space{}.Enumerate(mma.Family{}.Space()))(t)
 	for _, request := range nvtest.Devices(t, "reference", "mma") {
 		a := nvtest.Open(t, request)
 		id := a.Describe().ID()
 		list := nvtest.Candidates(t, a, arch.Space{Kernel: "mma"})
-		t.Logf("%s: %d candidates, %d rejected", id, len(list.Configs), len(list.Rejected))
-		if len(list.Configs) < 500 || len(list.Configs)+len(list.Rejected) != len(all) {
-			t.Errorf("%s: %d candidates and %d rejected of %d", id, len(list.Configs), len(list.Rejected), len(all))
-		}
+		must.Hold(t, len(list.Configs) >= 500 && len(list.Configs)+len(list.Rejected) == len(all),
+			"%s: %d candidates and %d rejected of %d", id, len(list.Configs), len(list.Rejected), len(all))
 		check := func(c gemm.Config) (arch.Reason, string) {
 			d := a.Describe()
 			limits := gemmgen.Limits{
@@ -57,9 +53,7 @@ func TestMMACandidatesAreWhatGemmgenBuilds(t *testing.T) {
 			rejected = append(rejected, r.Config)
 		}
 		estimates := make([]arch.Estimate, len(rejected))
-		if err := a.Estimate(ctx, estimates, gemm.New(4096, 4096, 4096), rejected); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Estimate(ctx, estimates, gemm.New(4096, 4096, 4096), rejected))
 		for i, e := range estimates {
 			if e.Reject != list.Rejected[i].Reason || e.Cycles != 0 {
 				t.Errorf("%s %s: estimate %+v, rejected for %s", id, rejected[i], e, list.Rejected[i].Reason)
@@ -86,15 +80,9 @@ func TestMMAKnowsTilesOnly(t *testing.T) {
 	terms := make([]float64, len(triton)*width)
 	for range 50 {
 		p := nvtest.RandomProblem(rng)
-		if err := a.Estimate(ctx, got, p, list.Configs); err != nil {
-			t.Fatal(err)
-		}
-		if err := a.Estimate(ctx, want, p, triton); err != nil {
-			t.Fatal(err)
-		}
-		if err := a.Terms(ctx, terms, p, list.Configs); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Estimate(ctx, got, p, list.Configs))
+		must.Do(t, a.Estimate(ctx, want, p, triton))
+		must.Do(t, a.Terms(ctx, terms, p, list.Configs))
 		for i := range got {
 			total := terms[i*width+nvtest.TotalColumn(a)]
 			if got[i] != want[i] || math.Float64bits(total) != math.Float64bits(float64(got[i].Cycles)) {
@@ -117,10 +105,7 @@ func TestMMAPicksSensibleLaunches(t *testing.T) {
 		{"sm86", "32x256x64", "w8 s2"},
 		{"sm86", "16x256x16", "w4 s4"},
 	} {
-		c, err := gemm.ParseConfig(tc.tile, gemm.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(gemm.ParseConfig(tc.tile, gemm.Config{}))(t)
 		a := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: tc.arch})
 		var result selector.Result
 		s := selector.New(a, arch.Space{

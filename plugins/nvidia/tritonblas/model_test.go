@@ -11,10 +11,11 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/archtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
@@ -34,20 +35,13 @@ func TestEstimateEqualsTerms(t *testing.T) {
 		}
 		total, width := nvtest.TotalColumn(a), len(a.Describe().Terms)
 		for _, p := range problems {
-			list, err := a.Candidates(ctx, p, arch.Space{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			list := must.Get(a.Candidates(ctx, p, arch.Space{}))(t)
 			configs := append([]gemm.Config(nil), list.Configs...)
 			rng.Shuffle(len(configs), func(i, j int) { configs[i], configs[j] = configs[j], configs[i] })
 			estimates := make([]arch.Estimate, len(configs))
-			if err := a.Estimate(ctx, estimates, p, configs); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, a.Estimate(ctx, estimates, p, configs))
 			rows := make([]float64, len(configs)*width)
-			if err := a.Terms(ctx, rows, p, configs); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, a.Terms(ctx, rows, p, configs))
 			for i, c := range configs {
 				want := rows[i*width+total]
 				got := float64(estimates[i].Cycles)
@@ -61,44 +55,13 @@ func TestEstimateEqualsTerms(t *testing.T) {
 
 // Every formula of the schema computes the value beside it, from names that appear before it.
 func TestFormulasComputeTheirTerms(t *testing.T) {
-	ctx := context.Background()
 	a := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: "sm89"})
-	d := a.Describe()
 	for _, p := range []gemm.Problem{
 		gemm.New(2048, 2048, 2048), gemm.New(100, 3000, 777), gemm.New(400000, 16, 1024), gemm.New(65, 1, 13),
 	} {
 		for _, tile := range []string{"128x256x64", "16x16x512", "256x64x32"} {
-			c, err := gemm.ParseConfig(tile, gemm.Config{NumWarps: 8, NumStages: 2, GroupM: 1, SplitK: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			row := make([]float64, len(d.Terms))
-			if err := a.Terms(ctx, row, p, []gemm.Config{c}); err != nil {
-				t.Fatal(err)
-			}
-			withoutTerms := *d
-			withoutTerms.Terms = nil
-			values := formula.Values(&withoutTerms, p, c, nil)
-			shares := 0.0
-			for i, term := range d.Terms {
-				if term.Kind == arch.KindShare {
-					shares += row[i]
-				}
-				got := row[i]
-				if !formula.IsRule(term.Formula) {
-					var err error
-					if got, err = formula.Eval(term.Formula, values); err != nil {
-						t.Fatalf("%s: %v", term.Name, err)
-					}
-				}
-				values[term.Name] = row[i]
-				if math.Abs(got-row[i]) > 1e-12*math.Abs(row[i]) {
-					t.Errorf("%s %s: %s = %s gives %v, the model %v", p, tile, term.Name, term.Formula, got, row[i])
-				}
-			}
-			if total := row[nvtest.TotalColumn(a)]; math.Abs(shares-total) > 1e-9*total {
-				t.Errorf("%s %s: the shares add up to %v, the total is %v", p, tile, shares, total)
-			}
+			c := must.Get(gemm.ParseConfig(tile, gemm.Config{NumWarps: 8, NumStages: 2, GroupM: 1, SplitK: 1}))(t)
+			archtest.Formulas(t, a, p, c, 1e-12)
 		}
 	}
 }
@@ -108,10 +71,7 @@ func TestMemoryTermsOfTheWorkedExample(t *testing.T) {
 	a := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: "sm89"})
 	c := gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 2, SplitK: 1}
 	terms := a.Describe().Terms
-	row := make([]float64, len(terms))
-	if err := a.Terms(context.Background(), row, gemm.New(2048, 2048, 2048), []gemm.Config{c}); err != nil {
-		t.Fatal(err)
-	}
+	row := archtest.Terms(t, a, gemm.New(2048, 2048, 2048), c)
 	want := map[string]float64{"l_mem": 3318.278481012658, "l2_hit": 0.9166666666666666, "l_dram": 2151.9822105570147}
 	for i := range terms {
 		if v, ok := want[terms[i].Name]; ok && row[i] != v {
@@ -144,9 +104,7 @@ func TestRefusals(t *testing.T) {
 		{BlockM: 256, BlockN: 256, BlockK: 256, NumWarps: 8, NumStages: 2, SplitK: 1},
 		{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 8, NumStages: 2, SplitK: 4},
 	}
-	if err := a.Estimate(ctx, estimates, gemm.New(64, 64, 64), configs); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Estimate(ctx, estimates, gemm.New(64, 64, 64), configs))
 	if estimates[0].Reject != arch.ReasonSharedMemory || estimates[1].Reject != arch.ReasonModelRule ||
 		estimates[0].Cycles != 0 {
 		t.Errorf("infeasible configurations: %+v", estimates)
@@ -165,16 +123,12 @@ func TestOverridesAndRungs(t *testing.T) {
 	p := gemm.New(2048, 2048, 2048)
 	c := []gemm.Config{{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 2, SplitK: 1}}
 	base, slower := make([]arch.Estimate, 1), make([]arch.Estimate, 1)
-	if err := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: "sm89"}).Estimate(ctx, base, p, c); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: "sm89"}).Estimate(ctx, base, p, c))
 	a := nvtest.Open(t, arch.OpenRequest{
 		Model: "reference", Arch: "sm89",
 		Overrides: map[string]hw.OverrideValue{"dram_perf_ratio": {Value: 171.45}},
 	})
-	if err := a.Estimate(ctx, slower, p, c); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Estimate(ctx, slower, p, c))
 	if slower[0].Cycles <= base[0].Cycles {
 		t.Errorf("half the DRAM bandwidth: %v cycles, before %v", slower[0].Cycles, base[0].Cycles)
 	}
@@ -190,9 +144,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	var result selector.Result
 	p := gemm.New(4096, 4096, 4096)
 	if n := testing.AllocsPerRun(100, func() {
-		if err := s.Select(ctx, p, &result); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Select(ctx, p, &result))
 	}); n != 0 {
 		t.Errorf("%v allocations per select", n)
 	}
@@ -210,19 +162,11 @@ func TestCompiledReport(t *testing.T) {
 		t.Errorf("rung %s", got)
 	}
 	p := gemm.New(4096, 4096, 4096)
-	all, err := published.Candidates(ctx, p, arch.Space{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(published.Candidates(ctx, p, arch.Space{}))(t)
 	want, got := make([]arch.Estimate, len(all.Configs)), make([]arch.Estimate, len(all.Configs))
-	if err := errors.Join(published.Estimate(ctx, want, p, all.Configs),
-		filtered.Estimate(ctx, got, p, all.Configs)); err != nil {
-		t.Fatal(err)
-	}
-	rest, err := filtered.Candidates(ctx, p, arch.Space{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(published.Estimate(ctx, want, p, all.Configs),
+		filtered.Estimate(ctx, got, p, all.Configs)))
+	rest := must.Get(filtered.Candidates(ctx, p, arch.Space{}))(t)
 	listed := map[string]arch.Reason{}
 	for _, r := range rest.Rejected {
 		listed[r.Config.String()] = r.Reason
@@ -245,14 +189,11 @@ func TestFootprintsAreShown(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	a := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: "sm89"})
 	d := a.Describe()
-	row := make([]float64, len(d.Terms))
 	for range 200 {
 		p := gemm.New(1+rng.IntN(9000), 1+rng.IntN(9000), 64)
 		c := gemm.Config{BlockM: 16 << rng.IntN(5), BlockN: 16 << rng.IntN(5), BlockK: 64, NumWarps: 8, NumStages: 2,
 			SplitK: 1}
-		if err := a.Terms(t.Context(), row, p, []gemm.Config{c}); err != nil {
-			t.Fatal(err)
-		}
+		row := archtest.Terms(t, a, p, c)
 		gridM, gridN := (p.M+c.BlockM-1)/c.BlockM, (p.N+c.BlockN-1)/c.BlockN
 		best, least := 0, 0
 		for _, g := range []int{1, 2, 3, 4, 5, 6, 8, 16} {

@@ -1,5 +1,6 @@
 """Tests that need no GPU. Those that need Triton or PyTorch are skipped without."""
 
+import dataclasses
 import importlib.util
 import math
 import pathlib
@@ -11,7 +12,6 @@ import unittest
 import unittest.mock
 
 from origami_gemm_plugin import Config, DeviceError, InputError, Problem
-from test_groups import GROUPED
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 HAS_TORCH = HAS_TRITON and importlib.util.find_spec("torch") is not None
@@ -29,6 +29,20 @@ SIZES = (
     Problem(33, 50, 31, dtype="fp8_e5m2", out_dtype="bf16", align_a=1),
     Problem(33, 50, 31, dtype="int8", ldc=53),
 )
+GROUPED = (
+    Problem(97, 50, 64, groups=(33, 0, 64)),
+    Problem(97, 50, 63, groups=(0, 0, 1, 31, 32, 33, 0), b_major="k", lda=72, ldb=70, ldc=56),
+    Problem(80, 40, 96, groups=(16,) * 5, out_dtype="fp32"),
+    Problem(40, 24, 64, groups=(40, 0), dtype="int8"),
+)
+CONFIG = Config("triton", 64, 64, 64, 8, 4, 3, 1)
+
+
+def program(code, **environment):
+    """What a text does as a process of its own."""
+    path = [str(pathlib.Path(__file__).parent), *sys.path]
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                          env={"PYTHONPATH": ":".join(path), **environment})
 
 
 class Identity(unittest.TestCase):
@@ -37,9 +51,7 @@ class Identity(unittest.TestCase):
             "import sys; sys.modules['torch'] = sys.modules['triton'] = None\n"
             "from origami_triton import Provider; print(Provider().manifest.name)"
         )
-        out = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path)}
-        )
+        out = program(code)
         self.assertEqual((out.stdout, out.stderr), ("triton\n", ""))
 
     def test_without_torch_there_is_no_device(self):
@@ -49,9 +61,7 @@ class Identity(unittest.TestCase):
             "origami_triton.Driver = list\n"
             "try: Provider().open()\nexcept DeviceError as error: print(error)"
         )
-        out = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": ":".join(sys.path)}
-        )
+        out = program(code)
         self.assertIn("install torch and triton", out.stdout, out.stderr)
 
 
@@ -64,22 +74,7 @@ class Kernel(unittest.TestCase):
 
     def key(self, m, n, k, **config):
         problem = {name: config.pop(name) for name in list(config) if name.startswith(("dtype", "out", "ld", "align"))}
-        return self.kernel.key(
-            Problem(m, n, k, **problem),
-            Config(
-                **{
-                    "kernel": "triton",
-                    "block_m": 64,
-                    "block_n": 64,
-                    "block_k": 64,
-                    "group_m": 8,
-                    "num_warps": 4,
-                    "num_stages": 3,
-                    "split_k": 1,
-                }
-                | config
-            ),
-        )
+        return self.kernel.key(Problem(m, n, k, **problem), dataclasses.replace(CONFIG, **config))
 
     def test_one_kernel_serves_many_sizes(self):
         one = self.key(4096, 4096, 4096)
@@ -103,9 +98,8 @@ class Kernel(unittest.TestCase):
         self.assertNotEqual(self.key(64, 64, 64, dtype="fp32"), self.key(64, 64, 64, dtype="tf32"))
 
     def test_strides(self):
-        config = Config("triton", 64, 64, 64, 8, 4, 3, 1)
         for p in SIZES:
-            i = self.kernel.integers(p, config)
+            i = self.kernel.integers(p, CONFIG)
             a = [[r * i["stride_am"] + c * i["stride_ak"] for c in range(p.k)] for r in range(p.m)]
             b = [[r * i["stride_bk"] + c * i["stride_bn"] for c in range(p.n)] for r in range(p.k)]
             for name, matrix, contiguous in (("a", a, p.a_major == "k"), ("b", b, p.b_major == "n")):
@@ -130,6 +124,22 @@ class Kernel(unittest.TestCase):
         self.assertNotIn((self.kernel.add_parts.arg_names.index("c"),), attributes)
         for n, want in ((1, (512, 1)), (7, (64, 8)), (512, (1, 512)), (4096, (1, 512))):
             self.assertEqual(self.kernel.blocks_of_sum(n), want)
+
+    def test_one_kernel_serves_many_lists(self):
+        """One kernel serves as many groups as its table has room for. The programs are those of the tiles."""
+        kernel, config = self.kernel, Config("triton", 32, 16, 64, 8, 4, 3, 1)
+        p = Problem(97, 50, 64, groups=(33, 0, 64))
+        self.assertEqual(kernel.table(p, config), [0, 2, 2, 4, 4, 0, 33, 33, 97, 97])
+        self.assertEqual(kernel.tiles(p, config), 4 * 4)
+        self.assertEqual(kernel.tiles(Problem(97, 50, 64), config), 4 * 4)
+        key = kernel.key(p, config)
+        self.assertEqual(key, kernel.key(Problem(129, 50, 64, groups=(0, 40, 80, 9)), config))
+        for other in (Problem(97, 50, 64), Problem(97, 50, 64, groups=(20, 20, 20, 20, 17))):
+            self.assertNotEqual(key, kernel.key(other, config))
+
+    def test_groups_compile(self):
+        for p in GROUPED[:2]:
+            self.assertIn("cubin", self.kernel.build(p, Config("triton", 16, 16, 16, 8, 4, 2, 1), 80).asm)
 
     def test_compilers(self):
         from origami_triton.compilers import Compilers
@@ -169,12 +179,7 @@ print(compilers._all[0].pid, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
         with tempfile.TemporaryDirectory() as folder:
-            out = subprocess.run(
-                [sys.executable, "-c", code],
-                capture_output=True,
-                text=True,
-                env={"PYTHONPATH": ":".join(sys.path), "TRITON_CACHE_DIR": folder},
-            )
+            out = program(code, TRITON_CACHE_DIR=folder)
         # It returned when the compiler, too, had closed the standard error that it shares with the plugin.
         pid = int(out.stdout)
         for _ in range(50):
@@ -241,6 +246,37 @@ class Checks(unittest.TestCase):
             n = self.check(p, beyond)
             self.assertEqual((n.wrong, n.out_of_bounds), (0, 2))
 
+    def test_the_b_of_another_group(self):
+        """The check finds rows that were multiplied by the B of a neighbour."""
+        from origami_triton import checks, executor
+
+        for p in GROUPED[:2]:
+            o = self.operands(p)
+            multiply, products = executor.multiplication(p, o), list(o.products())
+
+            def run():
+                multiply()
+                (rows, _), (_, other) = products[:2]
+                o.c[rows] = (o.a[rows].double() @ other.double()).to(o.c.dtype)
+
+            self.assertGreater(checks.check(o, run).wrong, p.n / 2, p)
+
+    def test_groups_have_operands(self):
+        for p in GROUPED:
+            o = self.operands(p)
+            self.assertEqual(tuple(o.b.shape), (len(p.groups), p.k, p.n))
+            self.assertEqual([(rows.start, rows.stop) for rows, _ in o.products()],
+                             [(sum(p.groups[:i]), sum(p.groups[: i + 1])) for i, g in enumerate(p.groups) if g])
+            self.assertEqual(o.b.stride(0), p.stride("b"))
+
+    def test_the_library_multiplies_groups(self):
+        from origami_triton import checks, executor
+
+        for p in GROUPED[:2]:
+            o = self.operands(p)
+            n = checks.check(o, executor.multiplication(p, o))
+            self.assertEqual((n.wrong, n.out_of_bounds), (0, 0))
+
     def test_wrong_results(self):
         p = SIZES[0]
 
@@ -288,27 +324,16 @@ class Checks(unittest.TestCase):
     def test_input(self):
         from origami_triton import executor
 
-        good = Config("triton", 64, 64, 64, 8, 4, 3, 1)
-        executor.check_config(good, SIZES[0])
+        executor.check_config(CONFIG, SIZES[0])
         for p in SIZES:
             executor.check_problem(p)
-        import dataclasses
-
-        for change in (
-            {"block_m": 48},
-            {"block_n": 8},
-            {"block_k": 0},
-            {"num_warps": 3},
-            {"num_warps": 64},
-            {"num_stages": 0},
-            {"group_m": 0},
-            {"split_k": 0},
-            {"split_k": 1 << 13},
-        ):
-            with self.assertRaises(InputError, msg=str(change)):
-                executor.check_config(dataclasses.replace(good, **change), SIZES[0])
+        for name, values in (("block_m", (48,)), ("block_n", (8,)), ("block_k", (0,)), ("num_warps", (3, 64)),
+                             ("num_stages", (0,)), ("group_m", (0,)), ("split_k", (0, 1 << 13))):
+            for value in values:
+                with self.assertRaises(InputError, msg=f"{name} {value}"):
+                    executor.check_config(dataclasses.replace(CONFIG, **{name: value}), SIZES[0])
         with self.assertRaisesRegex(InputError, "block_k"):
-            executor.check_config(dataclasses.replace(good, block_k=16), Problem(64, 64, 64, dtype="int8"))
+            executor.check_config(dataclasses.replace(CONFIG, block_k=16), Problem(64, 64, 64, dtype="int8"))
         for p in (
             Problem(64, 64, 64, batch=2),
             Problem(64, 64, 64, dtype="fp4"),
@@ -359,12 +384,7 @@ for family, split in (("triton", 1), ("triton", 3), ("triton_persistent", 1)):
         right = n.max_error <= n.tolerance and not n.wrong and not n.out_of_bounds and n.checked == p.m * p.n
         print("right" if right else f"{p} {c} {n}")
 """
-        out = subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            env={"PYTHONPATH": ":".join([str(pathlib.Path(__file__).parent), *sys.path]), "TRITON_INTERPRET": "1"},
-        )
+        out = program(code, TRITON_INTERPRET="1")
         if "cannot interpret" in out.stderr:
             self.skipTest(out.stderr)
         some = [p for p in SIZES + GROUPED if p.dtype != "bf16" and p.output != "bf16"]

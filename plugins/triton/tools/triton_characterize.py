@@ -13,18 +13,48 @@ microseconds of 11 runs: `one_2048`, `one_6144`, `chip_2048`, `chip_6144`, `full
 """
 
 import csv
+import itertools
 import multiprocessing
+import pathlib
 import statistics
 import sys
 
 import torch
 from triton.runtime.errors import OutOfResources
 
-from triton_sweep import arguments, compile_one, multiply, space
+REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
+sys.path += [str(REPOSITORY / folder) for folder in ("plugins/triton", "sdk/python", "bindings/python")]
+from origami_triton.kernel import multiply  # noqa: E402  the one that the executor "triton" runs too
 
 K = (2048, 6144)
 # Cycles that keep the device busy while the host launches, which takes Triton some tens of microseconds.
 PAUSE = 400_000
+
+
+def space():
+    """The block sizes, stages and warps of h200-triton: what may fit the 227 KB of a CTA."""
+    for bm, bn, bk, stages, warps in itertools.product(
+        (16, 32, 64, 128, 256), (16, 32, 64, 128, 256), (16, 32, 64, 128, 256, 512), (2, 3, 4, 5), (4, 8)
+    ):
+        # With two stages Triton may keep one block in shared memory and the next in registers.
+        if (bm + bn) * bk * 2 * (1 if stages == 2 else stages) <= 232448:
+            yield bm, bn, bk, stages, warps
+
+
+def arguments(a, b, c, m, n, k, trans_b, config):
+    """Pointers, sizes and strides as the launch has them, so that a compilation ahead is the one that the launch finds."""
+    bm, bn, bk, stages, warps = config
+    strides = (k, 1, 1, k, n) if trans_b else (k, 1, n, 1, n)
+    return (a, b, c, m, n, k, *strides), dict(BM=bm, BN=bn, BK=bk, GROUP=8, EVEN_K=True, num_stages=stages, num_warps=warps)
+
+
+def compile_one(job):
+    config, trans_b = job
+    args, options = arguments(torch.float16, torch.float16, torch.float16, 4096, 4096, 4096, trans_b, config)
+    try:
+        multiply.warmup(*args, grid=(1,), **options)
+    except Exception as error:  # the launch meets it again and says what it is
+        print(config, error, file=sys.stderr)
 
 
 def resident(kernel, warps, properties):
@@ -39,7 +69,7 @@ def resident(kernel, warps, properties):
 def main():
     jobs = [(config, trans_b) for trans_b in (False, True) for config in space()]
     with multiprocessing.get_context("spawn").Pool() as pool:
-        pool.map(compile_one, [(config, True, trans_b) for config, trans_b in jobs], chunksize=4)
+        pool.map(compile_one, jobs, chunksize=4)
     properties = torch.cuda.get_device_properties(0)
     sms = properties.multi_processor_count
     rows, columns = 12, -(-sms // 12)
@@ -53,7 +83,7 @@ def main():
     )
     for config, trans_b in jobs:
         bm, bn, _, _, warps = config
-        args, keywords = arguments(a, b, c, 4096, 4096, 4096, trans_b, config, True)
+        args, keywords = arguments(a, b, c, 4096, 4096, 4096, trans_b, config)
         try:
             kernel = multiply.warmup(*args, grid=(1,), **keywords)
             kernel._init_handles()
@@ -65,7 +95,7 @@ def main():
             for k in K:
                 m, n = tiles_m * bm, tiles_n * bn
                 assert max(m * k, n * k, m * n) <= largest
-                args, keywords = arguments(a, b, c, m, n, k, trans_b, config, True)
+                args, keywords = arguments(a, b, c, m, n, k, trans_b, config)
 
                 def run():
                     multiply[(tiles_m * tiles_n,)](*args, **keywords)

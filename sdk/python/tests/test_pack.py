@@ -1,9 +1,9 @@
 """Tests of a plugin's certificate, of the packed file and of the README's example."""
 
-import importlib.util
 import os
 import pathlib
 import re
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -18,41 +18,21 @@ ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
 
 
 class Certificate(unittest.TestCase):
-    def check(self, parts):
-        key, certificate, der = parts
+    def test_made(self):
+        key, certificate, der = _certificate.make()
         with tempfile.TemporaryDirectory() as folder:
             paths = [os.path.join(folder, name) for name in ("k", "c")]
             for path, data in zip(paths, (key, certificate)):
                 pathlib.Path(path).write_bytes(data)
-            import ssl
-
-            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(
-                paths[1], paths[0]
-            )  # they belong together
-            context = ssl.create_default_context()
-            context.load_verify_locations(cadata=der)
-            self.assertEqual(
-                len(context.get_ca_certs()), 1 + len(ssl.create_default_context().get_ca_certs())
-            )  # it is a CA's
+            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(paths[1], paths[0])  # they belong together
+        context, others = (ssl.create_default_context() for _ in range(2))
+        context.load_verify_locations(cadata=der)
+        self.assertEqual(len(context.get_ca_certs()), 1 + len(others.get_ca_certs()))  # it is a CA's
         for part in (b"localhost", bytes.fromhex("2a8648ce3d030107")):  # the name; the curve P-256
             self.assertIn(part, der)
 
-    @unittest.skipUnless(importlib.util.find_spec("cryptography"), "needs cryptography")
-    def test_with_cryptography(self):
-        with unittest.mock.patch.object(_certificate, "_with_openssl", side_effect=AssertionError):
-            self.check(_certificate.make())
-
-    def test_without_cryptography(self):
-        import shutil
-
-        if not shutil.which("openssl"):
-            self.skipTest("needs openssl")
-        with unittest.mock.patch.object(_certificate, "_with_cryptography", side_effect=ImportError):
-            self.check(_certificate.make())
-
-    def test_without_either(self):
+    def test_without_openssl(self):
         with (
-            unittest.mock.patch.object(_certificate, "_with_cryptography", side_effect=ImportError),
             unittest.mock.patch.object(_certificate.subprocess, "run", side_effect=FileNotFoundError),
             self.assertRaisesRegex(RuntimeError, "install"),
         ):

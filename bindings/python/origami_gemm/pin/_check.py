@@ -6,9 +6,7 @@ import json
 import re
 
 from origami_gemm import lib
-from origami_gemm.pin import ttgir, work
 from origami_gemm.pin import _choose as chosen
-from origami_gemm.pin._compile import compile_all
 
 ACCESS = re.compile(r"\b(?:ld|st)\.global[\w.:]*?(?:\.v(\d))?\.[bfus](\d+)\b")
 COPY = re.compile(r"\bcp\.async\.c[ag]\.shared\.global\s*(?:\[[^\]]*\],?\s*){2}(0x[0-9a-f]+|\d+)")
@@ -27,29 +25,23 @@ def survey(launches, arch, jobs=None):
     """Every configuration of launches, dicts with name, kernel, args, grid, and perhaps configs, kwargs and trips."""
     import triton
 
-    name, device, capability, shared = chosen.target(arch)
+    name, device, _, shared = where = chosen.target(arch)
     rows = []
     for one in launches:
         args, kwargs = one.get("args", ()), dict(one.get("kwargs") or {})
         if isinstance(args, dict):
             args, kwargs = (), {**args, **kwargs}
         function, made = chosen.launches(one["kernel"], args, kwargs, one["grid"], one.get("configs"))
-        positional = function.arg_names[:len(args)]
-        variants = [{k: v for k, v in full.items() if k not in positional} for _, full, _, _ in made]
-        for (config, _, grid, meta), got in zip(made, compile_all(function, args, variants, capability, shared, jobs)):
-            row = {"name": one.get("name") or function.__name__, "config": config, "error": got.get("error", "")}
+        for entry, got, described in chosen.compiled(function, args, made, where, one.get("trips"), jobs):
+            row = {"name": one.get("name") or function.__name__, **entry}
             rows.append(row)
             if row["error"]:
                 continue
-            row.update({k: got[k] for k in ("registers", "spills", "shared")}, **facts(got["ttgir"], got["ptx"]))
+            row.update(facts(got["ttgir"], got["ptx"]))
             if row["shared"] > shared:
                 row["error"] = f"{row['shared']} B of shared memory of {shared} B"
-            try:
-                parsed = ttgir.parse(got["ttgir"], got["names"])
-                row["kernel"], _ = work.describe(parsed, chosen.numbers(meta), grid, got["registers"], got["spills"],
-                                                 got["shared"], one.get("trips"))
-            except Exception:  # an unknown construct: it has no time
-                continue
+            if not isinstance(described, str):  # an unknown construct has no time
+                row["kernel"] = described[0]
     timed = [r for r in rows if "kernel" in r]
     if timed:
         found = lib.load().ask({"ask": "pin", "arch": name, "device": device, "kernels": [r.pop("kernel") for r in timed]})

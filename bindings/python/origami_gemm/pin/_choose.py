@@ -223,28 +223,42 @@ def choose(kernel, args=(), grid=(1,), arch=None, *, kwargs=None, configs=None, 
     return choice(answer)
 
 
-def decided(function, args, made, where, trips, jobs, library):
-    name, device, capability, shared = where
-    positional = function.arg_names[:len(args)]
+# What the reader raises at what it does not know.
+UNREAD = (ValueError, KeyError, IndexError, TypeError, AttributeError, ZeroDivisionError, OverflowError)
+
+
+def compiled(function, args, made, where, trips, jobs):
+    """Each configuration of a launch with what it takes, what the compiler made, and the numbers of the model's question
+    with what was assumed for them, or why there are none."""
+    _, _, capability, shared = where
+    positional, parsed = function.arg_names[:len(args)], {}
     variants = [{k: v for k, v in full.items() if k not in positional} for _, full, _, _ in made]
-    compiled = compile_all(function, args, variants, capability, shared, jobs)
-    candidates, kernels, assumed, parsed, unread = [], [], set(), {}, None
-    for (config, _, grid, meta), one in zip(made, compiled):
-        entry = {"config": config, "error": one.get("error", "")}
+    for (config, _, grid, meta), one in zip(made, compile_all(function, args, variants, capability, shared, jobs)):
+        entry, described = {"config": config, "error": one.get("error", "")}, ""
+        if not entry["error"]:
+            entry.update({k: one[k] for k in ("registers", "spills", "shared")})
+            try:
+                if one["ttgir"] not in parsed:
+                    parsed[one["ttgir"]] = ttgir.parse(one["ttgir"], one["names"])
+                described = work.describe(parsed[one["ttgir"]], numbers(meta), grid, one["registers"], one["spills"],
+                                          one["shared"], trips)
+                if not one["looped"]:
+                    described[0]["trips"] = 1.0  # spilled once, not in each trip
+            except UNREAD as e:
+                described = f"{type(e).__name__}: {e}"
+        yield entry, one, described
+
+
+def decided(function, args, made, where, trips, jobs, library):
+    name, device, *_ = where
+    candidates, kernels, assumed, unread = [], [], set(), None
+    for entry, _, described in compiled(function, args, made, where, trips, jobs):
         candidates.append(entry)
-        if entry["error"]:
+        if isinstance(described, str):
+            unread = described or unread
             continue
-        entry.update({k: one[k] for k in ("registers", "spills", "shared")})
-        try:
-            if one["ttgir"] not in parsed:
-                parsed[one["ttgir"]] = ttgir.parse(one["ttgir"], one["names"])
-            described, said = work.describe(parsed[one["ttgir"]], numbers(meta), grid, one["registers"], one["spills"],
-                                            one["shared"], trips)
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError, ZeroDivisionError, OverflowError) as e:
-            unread = f"{type(e).__name__}: {e}"
-            continue
-        assumed |= set(said)
-        kernels.append((entry, described))
+        kernels.append((entry, described[0]))
+        assumed |= set(described[1])
     runnable = [c for c in candidates if not c["error"]]
     if not runnable:
         raise Error(f"none of {len(candidates)} configurations compiles for {name}; the first: {candidates[0]['error']}")

@@ -171,10 +171,11 @@ def _compile(index):
         done = kernel.run(*args, grid=(1,), warmup=True, **variants[index])
         if hasattr(done, "result"):
             done = done.result()
-        registers, frame = cubin.resources(done.asm["cubin"], done.metadata.name)
+        registers, frame, looped = cubin.resources(done.asm["cubin"], done.metadata.name)
         signature = getattr(getattr(done, "src", None), "signature", None) or {}
         return {"names": [n for n, kind in signature.items() if kind != "constexpr"], "ttgir": done.asm["ttgir"],
-                "registers": registers, "spills": -(-frame // 4), "shared": done.metadata.shared, "ptx": done.asm["ptx"]}
+                "registers": registers, "spills": -(-frame // 4), "looped": looped, "shared": done.metadata.shared,
+                "ptx": done.asm["ptx"]}
     except BaseException as e:  # a child must not end with its kernel
         text = re.sub(r"\s+", " ", str(e)).strip()
         return {"error": f"{type(e).__name__}: {text[:200]}"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from origami_gemm.pin._choose import choose, order, plain
+from origami_gemm.pin._compile import Tensor, without_memory
 
 
 @contextlib.contextmanager
@@ -16,29 +17,73 @@ def _of_tuner(tuner, args):
     finally:
         tuner.nargs = None
 
+MOST = 10000  # launches that a kernel's pins are kept for
+
+
+def typical(n):
+    """The size that stands for all sizes of its kind: a power of two for itself, and the middle of an octave for its
+    multiples of 16 and, one more, for its other sizes. Sizes below 16 are few and stand for themselves."""
+    if type(n) is not int or n < 16 or n & n - 1 == 0:
+        return n
+    middle = 3 << n.bit_length() - 2
+    return middle if n % 16 == 0 else middle + 1
+
+
+def standing(tuner, args, kwargs):
+    """The launch that stands for a launch: what is not in the tuner's key and no constant of the compiler has its typical
+    size. A pin depends on it alone, not on which launch came first."""
+    fixed = set(tuner.keys).union(p.name for p in params(tuner) if p.is_constexpr)
+
+    def of(name, value):
+        if name in fixed:
+            return without_memory(value)
+        if hasattr(value, "data_ptr"):
+            t = Tensor.of(value)
+            return Tensor(t.dtype, map(typical, t.shape), map(typical, t.strides), t.align)
+        return typical(without_memory(value))
+
+    return tuple(map(of, tuner.arg_names, args)), {k: of(k, v) for k, v in kwargs.items() if k not in ("grid", "warmup")}
+
+
+def params(tuner):
+    kernel = tuner.fn
+    while not hasattr(kernel, "params"):
+        kernel = kernel.fn
+    return kernel.params
+
+
+def same_launch(value):
+    """What two arguments of one launch have in common."""
+    if hasattr(value, "data_ptr"):
+        return value.dtype, tuple(value.shape), value.stride(), value.data_ptr() % 16
+    return value if isinstance(value, (int, float, str, type(None))) else repr(value)
+
 
 def pinned(tuner, args, kwargs, arch, trips):
-    """The configuration for a launch of an autotuner, one of its own list, and the Choice (None if the list has one)."""
-    named = {**dict(zip(tuner.arg_names, args)), **kwargs}
-    at = tuple(_sized(named[k]) for k in tuner.keys if k in named)
-    at += tuple(str(v.dtype) for v in named.values() if hasattr(v, "dtype"))
+    """The configuration for a launch of an autotuner, one of its own list, and the Choice for the launch that stands for
+    it (None if the list has one)."""
+    if len(tuner.configs) == 1:
+        return tuner.configs[0], None
+    grid = kwargs.get("grid") or (1,)
+    at = (tuple(map(same_launch, args)), *((k, same_launch(v)) for k, v in kwargs.items() if k not in ("grid", "warmup")),
+          None if callable(grid) else grid)
     found = tuner.__dict__.setdefault("pins", {})
     if at not in found:
-        if len(tuner.configs) == 1:
-            found[at] = tuner.configs[0], None
-        else:
-            with _of_tuner(tuner, args):
-                own = tuner.prune_configs(dict(kwargs))
-            listed = {order(plain(c)): c for c in reversed(list(own))}
-            rest = {k: v for k, v in kwargs.items() if k not in ("grid", "warmup")}
-            choice = choose(tuner.fn, args, kwargs.get("grid") or (1,), arch, kwargs=rest, configs=list(listed.values()),
-                            trips=trips)
-            found[at] = listed[order(choice.config)], choice
+        if len(found) > MOST:
+            found.clear()
+        with _of_tuner(tuner, args):
+            own = tuner.prune_configs(dict(kwargs))
+        listed = {order(plain(c)): c for c in reversed(list(own))}
+        args_of, kwargs_of = standing(tuner, args, kwargs)
+        choice = choose(tuner.fn, args_of, lambda meta: programs(grid, meta), arch, kwargs=kwargs_of,
+                        configs=list(listed.values()), trips=trips)
+        found[at] = listed[order(choice.config)], choice
     return found[at]
 
 
-def _sized(value):
-    return tuple(value.shape) if hasattr(value, "data_ptr") else value
+def programs(grid, meta):
+    size = grid(meta) if callable(grid) else grid
+    return tuple(typical(int(n)) for n in ((size,) if isinstance(size, int) else size))
 
 
 def launch(tuner, args, kwargs, arch, trips):
@@ -73,9 +118,8 @@ class Launches(list):
 
 
 @contextlib.contextmanager
-def everywhere(arch=None, trips=None, launched=True):
-    """Pins all autotuned kernels that are launched in a block, those of other packages too. With launched false nothing
-    is launched, so that the block needs no GPU, and outputs are not written. It gives a Launches."""
+def replaced(run):
+    """Has all autotuned kernels run so, in a block."""
     from triton.runtime.autotuner import Autotuner
 
     classes, all_of = [], [Autotuner]
@@ -84,6 +128,18 @@ def everywhere(arch=None, trips=None, launched=True):
         all_of += one.__subclasses__()
         if "run" in one.__dict__:
             classes.append((one, one.run))
+            one.run = run
+    try:
+        yield
+    finally:
+        for one, own in classes:
+            one.run = own
+
+
+@contextlib.contextmanager
+def everywhere(arch=None, trips=None, launched=True):
+    """Pins all autotuned kernels that are launched in a block, those of other packages too. With launched false nothing
+    is launched, so that the block needs no GPU, and outputs are not written. It gives a Launches."""
     out = Launches()
 
     def run(self, *args, **kwargs):
@@ -92,10 +148,5 @@ def everywhere(arch=None, trips=None, launched=True):
             out.append((self, {**dict(zip(self.arg_names, args)), **kwargs}, kwargs.get("grid"), choice))
         return launch(self, args, kwargs, arch, trips) if launched else None
 
-    for one, _ in classes:
-        one.run = run
-    try:
+    with replaced(run):
         yield out
-    finally:
-        for one, own in classes:
-            one.run = own

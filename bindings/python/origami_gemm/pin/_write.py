@@ -6,6 +6,8 @@ import hashlib
 import json
 import pathlib
 
+from origami_gemm.pin._choose import order
+
 
 def _named(tuner):
     fn = tuner
@@ -32,10 +34,15 @@ def _triton():
     return triton.__version__
 
 
+def in_order(launches):
+    """Launches by their predicted times: where several have one key, the longest is written, whichever came first."""
+    return sorted(launches, key=lambda one: (one[3].seconds or 0, order(one[3].config)))
+
+
 def megatron(launches, arch, source="origami_gemm.pin"):
     """A table as Megatron Core reads it: <arch>.json in a folder of --triton-autotune-table-path."""
     kernels = {}
-    for tuner, named, _, choice in launches:
+    for tuner, named, _, choice in in_order(launches):
         key = "|".join([f"{k}={named[k]}" for k in tuner.keys if k in named] + _dtypes(tuner, named))
         kernels.setdefault(_named(tuner), {})[key] = _entry(choice)
     return {"arch": arch.partition("@")[0], "triton": _triton(), "packages": {}, "source": source, "kernels": kernels}
@@ -44,7 +51,7 @@ def megatron(launches, arch, source="origami_gemm.pin"):
 def fla(launches):
     """Files by name as flash-linear-attention reads them in $FLA_CONFIG_DIR with FLA_CACHE_MODE=strict."""
     files = {}
-    for tuner, named, _, choice in launches:
+    for tuner, named, _, choice in in_order(launches):
         name = _named(tuner)
         key = [named[k] for k in tuner.keys if k in named] + _dtypes(tuner, named)
         text = json.dumps(key, separators=(",", ":"), sort_keys=True)

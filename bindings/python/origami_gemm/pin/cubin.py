@@ -7,8 +7,26 @@ import struct
 REGISTERS, FRAME = 0x2F, 0x11  # EIATTR_REGCOUNT, EIATTR_FRAME_SIZE of .nv.info
 
 
-def resources(cubin: bytes, kernel: str) -> tuple[int, int]:
-    """Registers of a thread, and bytes of its stack, where spilled registers are."""
+LOAD_LOCAL, STORE_LOCAL, BRANCH = 0x983, 0x387, 0x947  # the low 12 bits of an instruction, sm70 to sm90
+
+
+def spills_in_loops(code: bytes) -> bool:
+    """Whether an instruction between a branch and its target before it reads or writes the stack. An instruction has 16
+    bytes; a branch has its way in fours of bytes, in bits 16 to 23 and 34 to 81, from the next one."""
+    local, loops = [], []
+    for i in range(0, len(code) - 15, 16):
+        x = int.from_bytes(code[i:i + 16], "little")
+        if x & 0xFFF in (LOAD_LOCAL, STORE_LOCAL):
+            local.append(i)
+        elif x & 0xFFF == BRANCH and x >> 81 & 1:
+            far = (x >> 34 & (1 << 48) - 1) - (1 << 48) << 8 | x >> 16 & 0xFF
+            if far < -4:  # a branch to itself ends the code
+                loops.append((i + 16 + 4 * far, i))
+    return any(begin <= i <= end for i in local for begin, end in loops)
+
+
+def resources(cubin: bytes, kernel: str) -> tuple[int, int, bool]:
+    """Registers of a thread, bytes of its stack, where spilled registers are, and whether loops use it."""
     if cubin[:4] != b"\x7fELF" or cubin[4] != 2:
         raise ValueError("no cubin: an ELF file of 64 bits is expected")
     offset, = struct.unpack_from("<Q", cubin, 40)
@@ -37,4 +55,4 @@ def resources(cubin: bytes, kernel: str) -> tuple[int, int]:
                     registers = value
             at += length
         at += 4
-    return registers, frame
+    return registers, frame, frame > 0 and spills_in_loops(cubin[text[4]:text[4] + text[5]])

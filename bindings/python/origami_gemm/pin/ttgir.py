@@ -34,7 +34,7 @@ class Op:
 class Type:
     """A type: shape (empty for a scalar), element as in "f32" or "ptr:bf16", and a layout or None."""
 
-    __slots__ = ("bits", "element", "layout", "mutable", "shape", "size", "_regs")
+    __slots__ = ("bits", "element", "layout", "shape", "size", "_regs")
 
     def __init__(self, shape, element, layout):
         self.shape, self.element, self.layout = shape, element, layout
@@ -46,10 +46,6 @@ class Type:
         self._regs = None
 
     @property
-    def bytes(self):
-        return self.bits / 8
-
-    @property
     def regs(self):
         """Elements that a thread holds."""
         if self._regs is None:
@@ -57,21 +53,8 @@ class Type:
         return self._regs
 
 
-class Blocked:
-    """Also of a slice of one, with the dimension that the slice lacks at 1 after expand()."""
-
-    def __init__(self, size, threads, warps, order):
-        self.size, self.threads, self.warps, self.order = size, threads, warps, order
-
-    def dims(self, shape):
-        """Per dimension: elements per thread in a row, lanes, warps, repetitions."""
-        for n, s, t, w in zip(shape, self.size, self.threads, self.warps):
-            if n == 1:
-                yield 1, 1, 1, 1
-                continue
-            s = min(s, n)
-            t = min(t, max(1, n // s))
-            yield s, t, min(w, max(1, n // (s * t))), max(1, -(-n // (s * t * w)))
+class Distributed:
+    """A layout whose dims() has, per dimension: elements per thread in a row, lanes, warps, repetitions."""
 
     def per_thread(self, shape):
         n = 1
@@ -80,7 +63,23 @@ class Blocked:
         return n
 
 
-class Mma:
+class Blocked(Distributed):
+    """Also of a slice of one, with the dimension that the slice lacks at 1 after expand()."""
+
+    def __init__(self, size, threads, warps, order):
+        self.size, self.threads, self.warps, self.order = size, threads, warps, order
+
+    def dims(self, shape):
+        for n, s, t, w in zip(shape, self.size, self.threads, self.warps):
+            if n == 1:
+                yield 1, 1, 1, 1
+                continue
+            s = min(s, n)
+            t = min(t, max(1, n // s))
+            yield s, t, min(w, max(1, n // (s * t))), max(1, -(-n // (s * t * w)))
+
+
+class Mma(Distributed):
     def __init__(self, version, warps, instruction):
         self.version, self.warps, self.instruction = version, warps, instruction
 
@@ -95,12 +94,6 @@ class Mma:
             last = i == rank - 1
             yield 2 if last else 1, 4 if last else 8 if i == rank - 2 else 1, w, max(1, -(-n // (m * w))) * max(
                 1, m // (8 if i >= rank - 2 else 1))
-
-    def per_thread(self, shape):
-        n = 1
-        for s, _, _, r in self.dims(shape):
-            n *= s * r
-        return n
 
 
 class Operand:
@@ -122,19 +115,13 @@ class Operand:
         return [(1, 1, 1, n) for n in shape]
 
 
-class Slice:
+class Slice(Distributed):
     def __init__(self, dim, parent):
         self.dim, self.parent = dim, parent
 
     def dims(self, shape):
         d = list(self.parent.dims([*shape[:self.dim], 1, *shape[self.dim:]]))
         return d[:self.dim] + d[self.dim + 1:]
-
-    def per_thread(self, shape):
-        n = 1
-        for s, _, _, r in self.dims(shape):
-            n *= s * r
-        return n
 
 
 class Linear:
@@ -157,14 +144,6 @@ class Linear:
 
 
 class Shared:
-    def __init__(self, text):
-        self.text = text
-        found = re.search(r"swizzlingByteWidth = (\d+)", text)
-        self.swizzle = int(found[1]) if found else 0
-        found = re.search(r"maxPhase = (\d+)", text)
-        self.conflicts = "swizzled" in text and found is not None and int(found[1]) == 1
-        self.transposed = "transposed = true" in text
-
     def per_thread(self, shape):
         return 1
 
@@ -202,7 +181,7 @@ class Types:
             return Operand(int(index), self.layout_of(parent))
         if text.startswith("#ttg.linear"):
             return Linear(bases(text, "register"), bases(text, "lane"), bases(text, "warp"))
-        return Shared(text) if "shared" in text else None
+        return Shared() if "shared" in text else None
 
     def _type(self, text):
         text = text.strip()
@@ -252,16 +231,16 @@ def split(text):
 
 
 class Function:
-    __slots__ = ("args", "body", "ctas", "loops", "name", "warps")
+    __slots__ = ("args", "body", "name", "warps")
 
-    def __init__(self, name, args, warps, ctas):
-        self.name, self.args, self.warps, self.ctas, self.body = name, args, warps, ctas, []
+    def __init__(self, name, args, warps):
+        self.name, self.args, self.warps, self.body = name, args, warps, []
 
 
 def parse(text: str, names=()) -> Function:
     """Parses the one public function of a module. names are its arguments', which Triton before 3.6 does not write."""
     types = Types()
-    function, stack, helpers = None, [], 0
+    function, stack = None, []
     for line in text.split("\n"):
         if not line or line.startswith("#loc"):
             continue
@@ -276,11 +255,9 @@ def parse(text: str, names=()) -> Function:
         line = line.strip()
         if line.startswith("module"):
             warps = re.search(r'"ttg\.num-warps" = (\d+)', line)
-            ctas = re.search(r'"ttg\.num-ctas" = (\d+)', line)
-            warps, ctas = int(warps[1]) if warps else 4, int(ctas[1]) if ctas else 1
+            warps = int(warps[1]) if warps else 4
         elif line.startswith("tt.func"):
             if " private " in line:
-                helpers += 1
                 stack.append([])  # calls to it are unknown operations
                 continue
             found = re.match(r"tt\.func (?:public )?@([\w$.]+|\"[^\"]*\")\((.*)\)", line)
@@ -291,7 +268,7 @@ def parse(text: str, names=()) -> Function:
                 args.append((name, written.get(name, name[1:]), types.type_of(kind)))
             if len(names) == len(args) and all(re.fullmatch(r"arg\d+", a[1]) for a in args):
                 args = [(a[0], name, a[2]) for a, name in zip(args, names)]
-            function = Function(found[1].strip('"'), args, warps, ctas)
+            function = Function(found[1].strip('"'), args, warps)
             stack.append(function.body)
         elif line.startswith("}"):
             if len(stack) == 0:

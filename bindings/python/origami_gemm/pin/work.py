@@ -77,7 +77,7 @@ class Program:
         self.memory, self.copy = memory, copy
         self.warps = function.warps
         self.counts, self.assumed, self.mult = Counts(), set(), 1.0
-        self.depth, self.loops = 0, []
+        self.loops = []  # how often each runs
         env = {}
         for name, known, kind in function.args:
             given = arguments.get(known)
@@ -137,7 +137,6 @@ class Program:
             inner[op.args[0]] = Value(env[op.operands[0]].type, first, (), time=start)
         if trips > 0:
             outer, self.mult = self.mult, self.mult * trips
-            self.depth += 1
             before = {k: self.counts[k] for k in ("commits", "async", "barriers")}
             body = self.block(op.bodies[0], inner, start) - start
             if len(op.bodies) > 1:
@@ -154,10 +153,9 @@ class Program:
                 gap = max(0.0, start + body - self.copied) + ahead * body
                 body += max(0.0, self.copy - gap) / (ahead + 1)
                 self.counts["async_trips"] = max(self.counts["async_trips"], trips)
-            self.depth -= 1
             self.mult = outer
             body *= trips
-            self.loops.append((self.depth, trips, body))
+            self.loops.append(trips)
         else:
             body = 0.0
         last = op.bodies[0][-1].operands if op.bodies[0] else []
@@ -414,9 +412,9 @@ class Program:
     def vectors(self, pointer, kind):
         return max(1.0, kind.regs / self.vector(pointer, kind)[0])
 
-    def vector(self, pointer, kind, bytes=None):
+    def vector(self, pointer, kind):
         """Elements of one access of a thread, and the dimension along which they lie."""
-        size = bytes or (TYPES.get(kind.element[4:], 4) if kind.element.startswith("ptr") else max(1, kind.bits // 8))
+        size = TYPES.get(kind.element[4:], 4) if kind.element.startswith("ptr") else max(1, kind.bits // 8)
         if pointer.strides is None or not kind.layout:
             return 1, None
         dims = list(kind.layout.dims(kind.shape))
@@ -441,7 +439,7 @@ class Program:
         # sectors of 32 bytes that one instruction of a warp touches, and bytes that the program touches once
         if pointer.strides is None:
             return size, n, share, count, 32.0 * max(1, 32 * n * size / 128), kind.size * max(size, 32 if n * size < 32 else size)
-        run, rows, unique, sparse = n * size if along is not None else size, 1, float(size), 1.0
+        run, rows, unique = n * size if along is not None else size, 1, float(size)
         dims = list(kind.layout.dims(kind.shape))
         for d, (s, (_, lanes, _, _), extent) in enumerate(zip(pointer.strides, dims, kind.shape)):
             if s:
@@ -648,7 +646,6 @@ class Program:
             steps = k / (16 * rate(element))
             own = fma / rate(element) / self.warps / 512 / .62
             return time + max(own + 20, 18 * steps + 16)
-        groups = max(1, self.warps // 4)
         width = min(n, layout.instruction[1])
         steps = fma / (64 * width * 16 * rate(element))
         from_registers = isinstance(a.layout, ttgir.Operand)
@@ -722,14 +719,13 @@ def describe(function, arguments, grid, registers, spills, shared, trips=None):
             total = min(total, math.prod(given[1]) * SIZES.get(str(given[0]).rsplit(".", 1)[-1], 1))
         part = c.get(("short", *key[1:]), 0.0)
         dram, short, begun = dram + total, short + total * part / max(1.0, moved), begun + part
-    loops = [t for _, t, _ in runs[0].loops]
     kernel = {
         "programs": programs, "warps": function.warps, "registers": max(16, registers), "spills": spills,
         "shared_bytes": shared, "instructions": c["alu"] + c["int"] + c["special"] + c["memory"], "special": c["special"],
         "wavefronts": c["lsu"], "shared_traffic": c["shared"], "products": c["wgmma"] * 2048, "sync_products": c["mma"],
         "sector_bytes": c["sectors"] * 32, "dram_bytes": dram, "short_bytes": short, "path": c["path"],
         "path_loads": longer[0], "path_copies": longer[1], "barrier_steps": c["barriers"] * math.log2(max(2, function.warps)),
-        "trips": max(loops, default=1), "copied_trips": c["async_trips"],
+        "trips": max(runs[0].loops, default=1), "copied_trips": c["async_trips"],
     }
     kernel = {k: float(f"{v:.12g}") for k, v in kernel.items()}
     return kernel, sorted(set().union(*(r.assumed for r in runs)))

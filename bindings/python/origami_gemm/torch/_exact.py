@@ -28,8 +28,9 @@ class WeightGrad:
         if tokens_per_block < 1 or rest or leaves.bit_count() != 1:
             raise ValueError(f"micro_batch is {micro_batch}; give {tokens_per_block}, tokens_per_block, times a power of two")
         levels = max(1, -(-(batch or micro_batch) // micro_batch)).bit_length()
-        self.tokens_per_block = tokens_per_block
-        self.sums = torch.zeros((levels, *weight.shape), dtype=torch.float32, device=weight.device)
+        self.tokens_per_block, self.shape = tokens_per_block, weight.shape
+        shape = weight.shape if weight.dim() > 1 else (len(weight), _ops.COLUMNS)
+        self.sums = torch.zeros((levels, *shape), dtype=torch.float32, device=weight.device)
         self.rows = torch.tensor([0, leaves.bit_length() - 1])
 
     def finish(self, dtype: torch.dtype | None = None) -> Tensor:
@@ -42,6 +43,7 @@ class WeightGrad:
         for left in waiting[1:]:
             total = left + total
         self.rows[0] = 0
+        total = total if len(self.shape) > 1 else total[:, 0]
         return total.to(dtype or torch.float32, copy=True)
 
 
@@ -52,35 +54,51 @@ class Exact(torch.nn.Linear):
         return _ops.linear(input, self.weight, self.bias, invariant=True, leaves=self.origami_leaves, grad=self.origami_grad)
 
 
+class ExactNorm(torch.nn.RMSNorm):
+    """A torch.nn.RMSNorm whose weight's gradient adds rows in one order. Each row's is rounded to the weight's type before."""
+
+    def forward(self, input):
+        grad = self.origami_grad
+        return _ops._ops.ordered_rms_norm(input, self.weight, self.eps, grad.tokens_per_block, grad.sums, grad.rows)
+
+
+EXACT = {torch.nn.Linear: Exact, torch.nn.RMSNorm: ExactNorm}
+
+
 class Training:
     """What exact() returns."""
 
     def __init__(self, layers):
         self.layers = layers
 
-    def finish(self) -> None:
-        """Sets the gradients of the weights, after the last micro-batch of a step."""
+    def finish(self, group: dist.ProcessGroup | None = None) -> None:
+        """Sets the gradients of the weights, after the last micro-batch of a step. A group's ranks, a power of two, have equal
+        parts of the step, and get the gradients of all of it, in a tree."""
         for one in self.layers:
-            one.weight.grad = one.origami_grad.finish(one.weight.dtype)
+            if group is None:
+                one.weight.grad = one.origami_grad.finish(one.weight.dtype)
+            else:
+                one.weight.grad = tree_all_reduce(one.origami_grad.finish(), group, one.weight.dtype)
 
     def restore(self) -> None:
         """Undoes exact()."""
         for one in self.layers:
-            one.__class__ = torch.nn.Linear
+            one.__class__ = one.__class__.__base__
             del one.origami_grad, one.origami_leaves
 
 
 def exact(module: torch.nn.Module, tokens_per_block: int, micro_batch: int | None = None, batch: int | None = None,
           leaves: int | tuple[int, int] = 0) -> Training:
     """Makes each torch.nn.Linear of a module call linear(..., invariant=True), with a WeightGrad for its weight and the
-    leaves. A bias has no gradient over micro-batches: it must not ask for one."""
-    layers = [one for one in module.modules() if type(one) is torch.nn.Linear]
+    leaves, and gives the weight of each torch.nn.RMSNorm of one dimension a WeightGrad too. A bias has no gradient over
+    micro-batches: it must not ask for one."""
+    layers = [one for one in module.modules() if type(one) in EXACT and one.weight is not None and one.weight.dim() == 2 - (type(one) is torch.nn.RMSNorm)]
     for one in layers:
-        if one.bias is not None and one.bias.requires_grad and (batch or 0) > (micro_batch or tokens_per_block):
+        if getattr(one, "bias", None) is not None and one.bias.requires_grad and (batch or 0) > (micro_batch or tokens_per_block):
             raise ValueError("a bias asks for a gradient, which has no order over micro-batches; give one micro-batch, or no bias")
         _ops.pair(leaves)
         one.origami_leaves, one.origami_grad = leaves, WeightGrad(one.weight, tokens_per_block, micro_batch, batch)
-        one.__class__ = Exact
+        one.__class__ = EXACT[type(one)]
     return Training(layers)
 
 
@@ -94,8 +112,9 @@ def tree_sum(parts) -> Tensor:
     return parts[0]
 
 
-# Up to so many bytes, all ranks read all of the others. It is assumed: then one collective is faster than two.
-WHOLE = 1 << 18
+# All ranks read all of the others if that is at most so many bytes more than a part of each and the parts' sums: then one
+# collective is faster than two. A second one takes 12 µs between two H200s, in which 2 MB pass (experiments/collectives-on-h200).
+WHOLE = 1 << 20
 
 
 def tree_all_reduce(x: Tensor, group: dist.ProcessGroup | None = None, dtype: torch.dtype | None = None) -> Tensor:
@@ -108,16 +127,21 @@ def tree_all_reduce(x: Tensor, group: dist.ProcessGroup | None = None, dtype: to
     if ranks.bit_count() != 1:
         raise ValueError(f"the group has {ranks} ranks; a binary tree needs a power of two")
     flat = x.contiguous().view(-1)
-    if flat.numel() * flat.element_size() <= WHOLE:
+    if flat.numel() * flat.element_size() * (ranks - 1) * (1 - 1.5 / ranks) <= WHOLE:
         all_parts = flat.new_empty((ranks, flat.numel()))
         dist.all_gather_into_tensor(all_parts.view(-1), flat, group=group)
         return tree_sum(all_parts.unbind()).to(dtype).view(x.shape)
     size = -(-flat.numel() // ranks)
     if size * ranks != flat.numel():
         flat = torch.nn.functional.pad(flat, (0, size * ranks - flat.numel()))
-    parts = torch.empty_like(flat)
-    dist.all_to_all_single(parts, flat, group=group)
-    mine = tree_sum(parts.view(ranks, size).unbind()).to(dtype)
+    if ranks == 2 and dist.get_backend(group) == "nccl":  # two numbers have one sum, whoever adds them
+        mine = flat.new_empty(size)
+        dist.reduce_scatter_tensor(mine, flat, group=group)
+    else:
+        parts = torch.empty_like(flat)
+        dist.all_to_all_single(parts, flat, group=group)
+        mine = tree_sum(parts.view(ranks, size).unbind())
+    mine = mine.to(dtype)
     whole = mine.new_empty(size * ranks)
     dist.all_gather_into_tensor(whole, mine, group=group)
     return whole[:x.numel()].view(x.shape)

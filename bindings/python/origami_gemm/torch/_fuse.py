@@ -110,8 +110,8 @@ def lower(graph, node):
 def fuse(graph, node):
     """Puts the activation behind PyTorch's own linear() into a kernel of ours where that is predicted to be faster."""
     given = operands(node)
-    x, weight, bias = operands = [given.get(name) for name in ("input", "weight", "bias")]
-    values = [None if one is None else one.meta.get("example_value") for one in operands]
+    x, weight, bias = parts = [given.get(name) for name in ("input", "weight", "bias")]
+    values = [None if one is None else one.meta.get("example_value") for one in parts]
     y = node.meta.get("example_value")
     last, name = (None, None) if y is None else follower(node, y)
     if not name or None in values[:2] or (bias is not None and values[2] is None) or not values[0].is_cuda:

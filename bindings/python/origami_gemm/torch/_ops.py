@@ -216,6 +216,9 @@ _library.define("linear(Tensor input, Tensor weight, Tensor? bias=None, str acti
 _library.define("ordered_mm(Tensor self, Tensor mat2, int leaves=0, ScalarType? out_dtype=None) -> Tensor")
 _library.define("ordered_weight_grad(Tensor grad, Tensor input, int tokens=0, ScalarType? out_dtype=None) -> Tensor")
 _library.define("ordered_add_grad(Tensor(a!) sums, Tensor(b!) rows, Tensor grad, Tensor input, int tokens) -> ()")
+# ordered_rms_norm adds its weight's gradient so, and its backward has the gradient of the input, and each row's of the weight.
+_library.define("ordered_rms_norm(Tensor input, Tensor weight, float? eps, int tokens, Tensor sums, Tensor rows) -> Tensor")
+_library.define("ordered_rms_norm_backward(Tensor grad, Tensor input, Tensor weight, float? eps) -> (Tensor, Tensor)")
 _library.define("ordered_bmm(Tensor self, Tensor mat2) -> Tensor")
 _library.define("ordered_linear(Tensor input, Tensor weight, Tensor? bias=None, str activation='', Tensor? residual=None, "
                 "int leaves=0, int leaves_back=0, int tokens=0, Tensor? sums=None, Tensor? rows=None) -> Tensor")
@@ -410,6 +413,8 @@ def _ordered_mm(a, b, leaves=0, out_dtype=None):
     return _ordered(a, b, leaves=leaves, out=out_dtype)
 
 
+# The sum of rows is a product with so many columns of ones: a kernel reads no fewer.
+COLUMNS = 8
 # The most leaves that a kernel adds up. More are added in fp32 by PyTorch, in the same tree.
 MOST_LEAVES = 8
 
@@ -481,6 +486,22 @@ def _ordered_add_grad(sums, rows, grad, x, tokens):
     rows[0] += grad.shape[0]
 
 
+# What rounds or adds of a row alone: in a compiled graph, sums of rows would depend on how many there are.
+
+def _ordered_rms_norm(x, weight, eps, *order):
+    return _aten._fused_rms_norm(x, weight.shape, weight, eps)[0]
+
+
+def _ordered_rms_norm_backward(grad, x, weight, eps):
+    normed, scale = _aten._fused_rms_norm(x, weight.shape, None, eps)
+    if x.is_cuda:
+        of_x = _aten._fused_rms_norm_backward(grad, x, weight.shape, scale, weight, [True, False])[0]
+    else:  # where PyTorch has no such operator
+        plain, wide = x.float() * scale, grad.float() * weight.float()
+        of_x = ((wide - plain * (wide * plain).mean(-1, keepdim=True)) * scale).to(x.dtype)
+    return of_x, (grad * normed).reshape(-1, x.shape[-1])
+
+
 def _ordered_bmm(a, b):
     if a.dim() != 3 or b.dim() != 3 or _trivial(a, b):
         return _aten.bmm.out(a, b, out=a.new_empty((*a.shape[:-1], b.shape[-1])))
@@ -522,7 +543,8 @@ def _ordered_scaled_mm(a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fa
 
 
 for _name, _one in (("mm", _ordered_mm), ("bmm", _ordered_bmm), ("linear", _no_view(_ordered_linear)), ("addmm", _ordered_addmm),
-                    ("scaled_mm", _ordered_scaled_mm), ("weight_grad", _ordered_weight_grad), ("add_grad", _ordered_add_grad)):
+                    ("scaled_mm", _ordered_scaled_mm), ("weight_grad", _ordered_weight_grad), ("add_grad", _ordered_add_grad),
+                    ("rms_norm", _ordered_rms_norm), ("rms_norm_backward", _ordered_rms_norm_backward)):
     for _key in ("CPU", "CUDA"):  # on the CPU it says that there is no kernel
         _library.impl("ordered_" + _name, _one, _key)
 for _name, _own, _cuda_one in (("mm", _mm, _mm_cuda), ("bmm", _bmm, _bmm_cuda), ("linear", _no_view(_linear), _no_view(_linear_cuda)),
@@ -534,6 +556,8 @@ for _name, _fake in (("mm", _mm), ("bmm", _bmm), ("linear", _fake_linear), ("add
 for _name, _fake in (
         ("mm", lambda a, b, leaves=0, out_dtype=None: _mm(a, b).to(out_dtype or a.dtype)), ("bmm", _bmm), ("addmm", _addmm),
         ("linear", _fake_linear), ("scaled_mm", _fake_scaled_mm), ("add_grad", lambda *arguments: None),
+        ("rms_norm", lambda x, *arguments: torch.empty_like(x)),
+        ("rms_norm_backward", lambda grad, x, *arguments: (torch.empty_like(x), grad.new_empty((x.numel() // x.shape[-1], x.shape[-1])))),
         ("weight_grad", lambda grad, x, tokens=0, out_dtype=None: grad.new_empty((grad.shape[1], x.shape[1]),
                                                                                dtype=out_dtype or grad.dtype))):
     torch.library.register_fake(f"origami_gemm::ordered_{_name}", _fake, lib=_library)
@@ -591,11 +615,23 @@ def _linear_backward(ordered):
             _ops.ordered_add_grad(sums, seen, flat, rows, tokens)
         elif need[1]:
             of_weight = _ops.ordered_weight_grad(flat, rows, tokens)
-        if ctx.has_bias and need[2]:  # the sum of the rows is a product with ones, eight as a kernel reads no fewer
-            of_bias = _ops.ordered_weight_grad(flat, flat.new_ones((flat.shape[0], 8)), tokens)[:, 0]
+        if ctx.has_bias and need[2]:
+            of_bias = _ops.ordered_weight_grad(flat, flat.new_ones((flat.shape[0], COLUMNS)), tokens)[:, 0]
         return (_ops.ordered_mm(flat, weight, leaves_back).view(x.shape) if need[0] else None, of_weight, of_bias, None, last,
                 *[None] * len(ctx.order))
     return backward
+
+
+def _save_rms_norm(ctx, inputs, output):
+    x, weight, ctx.eps, *ctx.order = inputs
+    ctx.save_for_backward(x, weight)
+
+
+def _rms_norm_backward(ctx, grad):
+    tokens, sums, seen = ctx.order
+    of_x, of_rows = _ops.ordered_rms_norm_backward(grad, *ctx.saved_tensors, ctx.eps)
+    _ops.ordered_add_grad(sums, seen, of_rows, of_rows.new_ones((of_rows.shape[0], COLUMNS)), tokens)
+    return of_x, *[None] * 5
 
 
 def _save_addmm(ctx, inputs, keyword_only_inputs, output):
@@ -618,6 +654,7 @@ for _name, _backward, _setup in (
         ("mm", _product_backward(_ops.mm), _save), ("bmm", _product_backward(_ops.bmm), _save),
         ("linear", _linear_backward(False), _save_linear), ("addmm", _addmm_backward(_ops.mm), _save_addmm),
         ("ordered_mm", _ordered_mm_backward, _save), ("ordered_bmm", _product_backward(_ops.ordered_bmm), _save),
+        ("ordered_rms_norm", _rms_norm_backward, _save_rms_norm),
         ("ordered_linear", _linear_backward(True), _save_linear), ("ordered_addmm", _addmm_backward(_ops.ordered_mm), _save_addmm)):
     torch.library.register_autograd(f"origami_gemm::{_name}", _backward, setup_context=_setup, lib=_library)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 
 import torch
@@ -105,14 +106,9 @@ def _leave():
         config.post_grad_custom_pre_pass = ours.before
 
 
-_class = None
-
-
+@functools.cache
 def _pass_class():
     """The class, which needs a part of PyTorch that takes long to import."""
-    global _class
-    if _class is not None:
-        return _class
     from torch._inductor.custom_graph_pass import CustomGraphPass
 
     class Pass(CustomGraphPass):
@@ -130,5 +126,4 @@ def _pass_class():
         def uuid(self):
             return None  # graphs are not kept: the kernels that the pass compiles would not be there with them
 
-    _class = Pass
-    return _class
+    return Pass

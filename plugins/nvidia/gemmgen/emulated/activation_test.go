@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/asm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
@@ -26,19 +27,14 @@ func TestActivate(t *testing.T) {
 		b.Activate(x, a)
 		b.StGlobalF32(ptx.Global(at, 0), x)
 		b.Ret()
-		k, err := b.Build(target.Target{CC: 80})
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(b.Build(target.Target{CC: 80}))(t)
 		const address = 1 << 32
 		memory := make([]byte, 4*len(xs))
 		for i, x := range xs {
 			binary.LittleEndian.PutUint32(memory[4*i:], math.Float32bits(x))
 		}
-		if err := Run(Launch{Text: k.Text, Params: binary.LittleEndian.AppendUint64(nil, address),
-			Grid: [3]int{1, 1, 1}, Threads: len(xs)}, Memory{address: memory}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Run(Launch{Text: k.Text, Params: binary.LittleEndian.AppendUint64(nil, address),
+			Grid: [3]int{1, 1, 1}, Threads: len(xs)}, Memory{address: memory}))
 		for i, x := range xs {
 			got := float64(math.Float32frombits(binary.LittleEndian.Uint32(memory[4*i:])))
 			want := a.Of(float64(x))

@@ -3,15 +3,16 @@ package emulated
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
-	"sort"
-	"strings"
+
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 )
 
 // together are the instructions that the lanes of a warp execute together.
 var together = map[string]func(lanes []*thread, in *instruction) error{
-	"bar.warp.sync":     func([]*thread, *instruction) error { return nil },
-	"shfl.sync.idx.b32": shuffle,
+	"bar.warp.sync":                 func([]*thread, *instruction) error { return nil },
+	"cp.async.bulk.wait_group.read": func([]*thread, *instruction) error { return nil }, // no part of a kernel stores in bulk
+	"shfl.sync.idx.b32":             shuffle,
 
 	"ldmatrix.sync.aligned.m8n8.x2.shared.b16":       ldmatrix(2, false),
 	"ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16": ldmatrix(2, true),
@@ -149,95 +150,21 @@ func (f format) element(element string, t *thread, registers []operand, i int) f
 	if element == "tf32" && v&(1<<13-1) != 0 {
 		t.err = fmt.Errorf("%#x is no tf32 number", v)
 	}
-	return widen(element, v)
+	return gemmgen.Number(elements[element], v)
 }
 
-// layout is the bits of a float type, without the sign.
-type layout struct {
-	exponent, mantissa int
-	// finite says that the largest exponent is that of numbers, and only the largest mantissa with it is NaN.
-	finite bool
-}
-
-var layouts = map[string]layout{
-	"f16": {5, 10, false}, "bf16": {8, 7, false}, "e4m3": {4, 3, true}, "e5m2": {5, 2, false},
-}
-
-// widen returns the number that the bits of an element stand for.
-func widen(element string, v uint32) float64 {
-	switch element {
-	case "s8":
-		return float64(int8(v))
-	case "tf32", "f32":
-		return float64(math.Float32frombits(v))
-	}
-	l := layouts[element]
-	sign := 1.0
-	if v>>(l.exponent+l.mantissa)&1 == 1 {
-		sign = -1
-	}
-	e, m := int(v>>l.mantissa)&(1<<l.exponent-1), int(v)&(1<<l.mantissa-1)
-	bias, top := 1<<(l.exponent-1)-1, 1<<l.exponent-1
-	switch {
-	case e == top && l.finite && m == 1<<l.mantissa-1, e == top && !l.finite && m != 0:
-		return math.NaN()
-	case e == top && !l.finite:
-		return sign * math.Inf(1)
-	case e == 0:
-		return sign * math.Ldexp(float64(m), 1-bias-l.mantissa)
-	}
-	return sign * math.Ldexp(float64(m|1<<l.mantissa), e-bias-l.mantissa)
-}
-
-// Narrow returns the bits of the number of an element type that is nearest to v, the even one of two. Element types are
-// f16, bf16, e4m3, e5m2, s8, s32, tf32 and f32.
-func Narrow(element string, v float64) uint32 {
-	switch element {
-	case "s8":
-		return uint32(uint8(int8(v)))
-	case "s32":
-		return uint32(int32(v))
-	case "tf32":
-		return (math.Float32bits(float32(v)) + 1<<12) &^ (1<<13 - 1)
-	case "f32":
-		return math.Float32bits(float32(v))
-	}
-	l := layouts[element]
-	// The bits of numbers that are not negative have the order of the numbers.
-	size := math.Abs(v)
-	above := sort.Search(1<<(l.exponent+l.mantissa), func(b int) bool { return !(widen(element, uint32(b)) <= size) })
-	best := uint32(max(above-1, 0))
-	low, high := size-widen(element, best), widen(element, best+1)-size
-	if high < low || high == low && best&1 == 1 {
-		best++
-	}
-	if math.Signbit(v) {
-		best |= 1 << (l.exponent + l.mantissa)
-	}
-	return best
+// elements are the types of elements, as PTX names them.
+var elements = map[string]gemm.DType{
+	"f16": gemm.FP16, "bf16": gemm.BF16, "e4m3": gemm.FP8, "e5m2": gemm.FP8E5M2, "s8": gemm.INT8, "tf32": gemm.TF32,
 }
 
 // pairToHalf converts two fp8 numbers to fp16.
-func pairToHalf(element string, v uint64) uint64 {
-	low, high := widen(element, uint32(v&0xFF)), widen(element, uint32(v>>8&0xFF))
-	return uint64(Narrow("f16", low)) | uint64(Narrow("f16", high))<<16
+func pairToHalf(d gemm.DType) func(v uint64) uint64 {
+	return func(v uint64) uint64 {
+		low, high := gemmgen.Number(d, uint32(v&0xFF)), gemmgen.Number(d, uint32(v>>8&0xFF))
+		return rounded(gemm.FP16, low) | rounded(gemm.FP16, high)<<16
+	}
 }
 
-// ElementOf returns the name of an element type here from its name in PTX or in core/gemm.
-func ElementOf(name string) string {
-	switch {
-	case name == "fp16":
-		return "f16"
-	case name == "fp8":
-		return "e4m3"
-	case strings.HasSuffix(name, "e5m2"):
-		return "e5m2"
-	case name == "int8":
-		return "s8"
-	case name == "int32":
-		return "s32"
-	case name == "fp32":
-		return "f32"
-	}
-	return name
-}
+// rounded is a number rounded to a type.
+func rounded(d gemm.DType, v float64) uint64 { return uint64(gemmgen.Bits(d, v)) }

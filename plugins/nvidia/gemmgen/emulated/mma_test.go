@@ -7,19 +7,8 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 )
-
-// ofMMA is the family mma.
-var ofMMA = family{mma.Family{}, func(t *testing.T, call gemmgen.Call, out gemm.DType, c gemm.Config) gemmgen.Program {
-	t.Helper()
-	s, reason, detail := mma.Family{}.Program(call, out, c, limits)
-	if reason != "" {
-		t.Fatalf("%s of %s: %s: %s", c, call.Problem, reason, detail)
-	}
-	return s
-}}
 
 // mmaOutputs are the types of C for operands of a type.
 func mmaOutputs(d gemm.DType) []gemm.DType {
@@ -55,7 +44,7 @@ func TestEveryTypeComputes(t *testing.T) {
 				{config: "64x32x32,stages=2", m: 45, n: 85, k: 13, pad: 3},
 				{config: "64x64x32,stages=2,warps=8", m: 1, n: 1, k: 1},
 			} {
-				r.family, r.majors, r.in, r.out, r.alpha, r.batch = ofMMA, majors, d, out, 1, max(r.batch, 1)
+				r.family, r.majors, r.in, r.out, r.alpha, r.batch = mma.Family{}, majors, d, out, 1, max(r.batch, 1)
 				if j%2 == 1 {
 					r.alpha, r.beta = 2, -1
 				}
@@ -84,7 +73,7 @@ func TestEveryWarpGridComputes(t *testing.T) {
 			}
 			majors := layoutsOf(d)[i%len(layoutsOf(d))]
 			trial{
-				family: ofMMA, config: config, majors: majors, in: d, out: mmaOutputs(d)[0], m: 40, n: 34 + 2*j, k: 150,
+				family: mma.Family{}, config: config, majors: majors, in: d, out: mmaOutputs(d)[0], m: 40, n: 34 + 2*j, k: 150,
 				batch: 1, pad: 2 * j,
 				alpha: 1, target: 80,
 			}.run(t, random, i%2 == 0, nil)
@@ -105,7 +94,8 @@ func TestEpiloguesCompute(t *testing.T) {
 			{config: "32x32x32,stages=2", m: 31, n: 33, k: 20, batch: 2,
 				epilogue: gemm.Epilogue{Bias: true, Activation: gemm.ReLU}},
 		} {
-			r.family, r.majors, r.in, r.out = ofMMA, layoutsOf(d)[0], d, mmaOutputs(gemm.FP16)[(i+j)%len(mmaOutputs(gemm.FP16))]
+			outputs := mmaOutputs(gemm.FP16)
+			r.family, r.majors, r.in, r.out = mma.Family{}, layoutsOf(d)[0], d, outputs[(i+j)%len(outputs)]
 			r.alpha, r.batch, r.target = 2, max(r.batch, 1), 90
 			r.run(t, random, j%2 == 0, nil)
 		}

@@ -8,8 +8,9 @@ import (
 
 	"github.com/origami-gemm/origami/core/contract"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
-	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 )
 
 // The problem types of AMD's slides on Tensile, those of Tensile's tests of 2017, and others that are hard to walk.
@@ -58,21 +59,12 @@ func runNest(
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := contract.ParseSizes(sizes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.Shape(list, nil, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(contract.ParseSizes(sizes))(t)
+	s := must.Get(c.Shape(list, nil, nil, nil))(t)
 	if s, err = c.Shape(list, strided(s, gemm.A), strided(s, gemm.B), strided(s, gemm.C)); err != nil {
 		t.Fatal(err)
 	}
-	plan, err := s.Nested(types)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(s.Nested(types))(t)
 	p := plan.Problem
 	p.Alpha, p.Beta = alpha, beta
 	a, b, was := drawn(random, s.Len(gemm.A)), drawn(random, s.Len(gemm.B)), drawn(random, s.Len(gemm.C))
@@ -83,20 +75,7 @@ func runNest(
 	if plan.Swapped {
 		call.A.Address, call.B.Address = call.B.Address, call.A.Address
 	}
-	cfg := configOf(t, config, ofMMA)
-	partials, counters := gemmgen.Workspace(p, cfg)
-	call.Partials, call.Counters = 4<<32, 5<<32
-	memory[4<<32], memory[5<<32] = make([]byte, int(partials)), make([]byte, int(counters))
-	program := ofMMA.program(t, call, types.Out, cfg)
-	k, err := program.Emit(target.Target{CC: 90})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := program.Launch(k, call)
-	if err != nil {
-		t.Fatal(err)
-	}
-	start(t, k, &l, memory, false, nil)
+	compute(t, mma.Family{}, call, types.Out, configOf(t, config, mma.Family{}), memory, how{cc: 90})
 	s.Reference(float64(alpha), a, b, float64(beta), was)
 	for i, v := range inMemory(types.Out, was) {
 		if got := memory[3<<32][i]; got != v {
@@ -116,15 +95,9 @@ func drawn(random *rand.Rand, n int) []float64 {
 
 // inMemory returns numbers as they lie in memory.
 func inMemory(d gemm.DType, v []float64) []byte {
-	element, out := ElementOf(d.String()), []byte{}
-	if d == gemm.TF32 {
-		element = "f32"
-	}
-	for _, x := range v {
-		bits := Narrow(element, x)
-		for i := range d.Bytes() {
-			out = append(out, byte(bits>>(8*i)))
-		}
+	out := make([]byte, len(v)*d.Bytes())
+	for i, x := range v {
+		put(out[i*d.Bytes():(i+1)*d.Bytes()], d, x)
 	}
 	return out
 }

@@ -4,6 +4,9 @@ import (
 	"encoding/binary"
 	"math"
 	"strings"
+
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 )
 
 // find returns how to execute an opcode: for one thread, or for the lanes of a warp together.
@@ -166,23 +169,23 @@ var alone = map[string]func(*thread, *instruction){
 	}),
 	"fma.rn.f64": ternary(func(a, b, c uint64) uint64 { return math.Float64bits(math.FMA(f64(a), f64(b), f64(c))) }),
 
-	"cvt.f32.f16":     unary(func(a uint64) uint64 { return bits32(float32(widen("f16", uint32(a)))) }),
-	"cvt.f64.f16":     unary(func(a uint64) uint64 { return math.Float64bits(widen("f16", uint32(a))) }),
+	"cvt.f32.f16":     unary(func(a uint64) uint64 { return bits32(float32(gemmgen.Number(gemm.FP16, uint32(a)))) }),
+	"cvt.f64.f16":     unary(func(a uint64) uint64 { return math.Float64bits(gemmgen.Number(gemm.FP16, uint32(a))) }),
 	"cvt.f64.f32":     unary(func(a uint64) uint64 { return math.Float64bits(float64(f32(a))) }),
 	"cvt.rn.f32.f64":  unary(func(a uint64) uint64 { return bits32(float32(f64(a))) }),
 	"cvt.rn.f32.s32":  unary(func(a uint64) uint64 { return bits32(float32(signed(a))) }),
 	"cvt.rn.f64.s32":  unary(func(a uint64) uint64 { return math.Float64bits(float64(signed(a))) }),
 	"cvt.rni.s32.f64": unary(func(a uint64) uint64 { return uint64(int64(math.RoundToEven(f64(a)))) }),
-	"cvt.rn.f16.f32":  unary(func(a uint64) uint64 { return uint64(Narrow("f16", float64(f32(a)))) }),
-	"cvt.rn.bf16.f32": unary(func(a uint64) uint64 { return uint64(Narrow("bf16", float64(f32(a)))) }),
+	"cvt.rn.f16.f32":  unary(func(a uint64) uint64 { return rounded(gemm.FP16, float64(f32(a))) }),
+	"cvt.rn.bf16.f32": unary(func(a uint64) uint64 { return rounded(gemm.BF16, float64(f32(a))) }),
 	"cvt.rn.f16x2.f32": binaryOp(func(a, b uint64) uint64 {
-		return uint64(Narrow("f16", float64(f32(a))))<<16 | uint64(Narrow("f16", float64(f32(b))))
+		return rounded(gemm.FP16, float64(f32(a)))<<16 | rounded(gemm.FP16, float64(f32(b)))
 	}),
 	"cvt.rn.bf16x2.f32": binaryOp(func(a, b uint64) uint64 {
-		return uint64(Narrow("bf16", float64(f32(a))))<<16 | uint64(Narrow("bf16", float64(f32(b))))
+		return rounded(gemm.BF16, float64(f32(a)))<<16 | rounded(gemm.BF16, float64(f32(b)))
 	}),
-	"cvt.rn.f16x2.e4m3x2": unary(func(a uint64) uint64 { return pairToHalf("e4m3", a) }),
-	"cvt.rn.f16x2.e5m2x2": unary(func(a uint64) uint64 { return pairToHalf("e5m2", a) }),
+	"cvt.rn.f16x2.e4m3x2": unary(pairToHalf(gemm.FP8)),
+	"cvt.rn.f16x2.e5m2x2": unary(pairToHalf(gemm.FP8E5M2)),
 	"cvt.rna.tf32.f32":    unary(func(a uint64) uint64 { return (a + 1<<12) &^ (1<<13 - 1) }),
 
 	"fence.acq_rel.gpu": nothing,

@@ -12,64 +12,33 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
-	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
 
 // rowsOf runs a kernel of mma on the first m rows of A, whose numbers are such that another order of sums gives other
 // bits, and returns the rows of C in fp32.
 func rowsOf(t *testing.T, config string, d gemm.DType, majors string, m, n, k int) [][]byte {
 	t.Helper()
-	const most = 68 // rows of A, of which row i is the same for every m
-	random := rand.New(rand.NewPCG(3, 4))
 	p := gemm.New(m, n, k)
 	p.DType = d
 	p.SetTrans(majors[0] == 'm', majors[1] == 'k')
 	call := gemmgen.NewCall(p)
-	rowsA, rowsB := m, k
-	if p.TransA() {
-		rowsA = k
-	}
-	if p.TransB() {
-		rowsB = n
-	}
-	a, b := newStored(1<<32, d, rowsA, call.A.LD, call.A.LD, 1), newStored(2<<32, d, rowsB, call.B.LD, call.B.LD, 1)
-	c := newStored(3<<32, gemm.FP32, m, n, n, 1)
+	a, b, c := storedOf(p, gemm.A, d, 0, 0), storedOf(p, gemm.B, d, 0, 0), storedOf(p, gemm.C, gemm.FP32, 0, 0)
 	call.A, call.B, call.C, call.Alpha = a.Matrix, b.Matrix, c.Matrix, 1
-	// Three bits at exponents far apart: every type has these numbers, and fp32 rounds their sums.
-	draw := func() float64 { return float64(random.IntN(7)-3) * math.Exp2(float64(random.IntN(12)-6)) }
-	if d == gemm.INT8 {
-		draw = func() float64 { return float64(random.IntN(255) - 127) }
-	}
-	for i := range most * k {
-		if row, at, v := i/k, i%k, draw(); row >= m {
-			continue
-		} else if p.TransA() {
-			a.set(0, at, row, v)
-		} else {
-			a.set(0, row, at, v)
+	// Three bits at exponents far apart: every type has these numbers, and fp32 rounds their sums. Row i of A is the same
+	// for every m.
+	draw := func(seed uint64) func() float64 {
+		random := rand.New(rand.NewPCG(3, seed))
+		return func() float64 {
+			if d == gemm.INT8 {
+				return float64(random.IntN(255) - 127)
+			}
+			return float64(random.IntN(7)-3) * math.Exp2(float64(random.IntN(12)-6))
 		}
 	}
-	for i := range k * n {
-		if at, column, v := i/n, i%n, draw(); p.TransB() {
-			b.set(0, column, at, v)
-		} else {
-			b.set(0, at, column, v)
-		}
-	}
-	cfg := configOf(t, config, ofMMA)
-	partials, counters := gemmgen.Workspace(p, cfg)
-	call.Partials, call.Counters = 4<<32, 5<<32
-	s := ofMMA.program(t, call, gemm.FP32, cfg)
-	kernel, err := s.Emit(target.Target{CC: 90})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := s.Launch(kernel, call)
-	if err != nil {
-		t.Fatal(err)
-	}
-	start(t, kernel, &l, Memory{a.Address: a.bytes, b.Address: b.bytes, c.Address: c.bytes,
-		4 << 32: make([]byte, int(partials)), 5 << 32: make([]byte, int(counters))}, false, nil)
+	a.fill(1, m, k, p.TransA(), draw(4))
+	b.fill(1, k, n, p.TransB(), draw(5))
+	compute(t, mma.Family{}, call, gemm.FP32, configOf(t, config, mma.Family{}),
+		Memory{a.Address: a.bytes, b.Address: b.bytes, c.Address: c.bytes}, how{cc: 90})
 	return slices.Collect(slices.Chunk(c.bytes, 4*n))
 }
 
@@ -95,7 +64,7 @@ func TestOrderOfSums(t *testing.T) {
 			{"16x16x64,stages=2", 16, false}, // two warps along K
 			{"32x32x32,stages=2,warp_count_k=1", 20, false},
 		} {
-			cfg := configOf(t, c.config, ofMMA)
+			cfg := configOf(t, c.config, mma.Family{})
 			if invariant := sums.Has(&cfg, mma.Family{}.Axes()); invariant != (c.same || cfg.BlockK != 64) {
 				t.Errorf("%s: invariant %t", c.config, invariant)
 			}

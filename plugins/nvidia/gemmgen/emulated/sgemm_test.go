@@ -7,16 +7,8 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/sgemm"
 )
-
-// ofSGEMM is the family sgemm, whatever a device has.
-var ofSGEMM = family{sgemm.Family{}, func(
-	_ *testing.T, call gemmgen.Call, _ gemm.DType, c gemm.Config,
-) gemmgen.Program {
-	return sgemm.SpecFor(call, c)
-}}
 
 // turns are the layouts.
 var turns = []string{"kn", "mn", "kk", "mk"}
@@ -42,7 +34,7 @@ func TestEveryRungComputes(t *testing.T) {
 			if (i+j)%2 == 1 && j != 1 { // every rung on odd sizes, and on half of the others
 				continue
 			}
-			r.family, r.config, r.alpha, r.batch, r.target = ofSGEMM, rung.Config.String(), 1, max(r.batch, 1), 80
+			r.family, r.config, r.alpha, r.batch, r.target = sgemm.Family{}, rung.Config.String(), 1, max(r.batch, 1), 80
 			r.in, r.out, r.majors = gemm.FP32, gemm.FP32, turns[(i+j)%4]
 			if j%2 == 1 {
 				r.alpha, r.beta = 2, -1
@@ -72,7 +64,7 @@ func TestEveryAxisComputes(t *testing.T) {
 	} {
 		for j := i % 2; j < 4; j += 2 { // half of the layouts each
 			r := trial{
-				family: ofSGEMM, config: config, in: gemm.FP32, out: gemm.FP32, majors: turns[j], target: 80,
+				family: sgemm.Family{}, config: config, in: gemm.FP32, out: gemm.FP32, majors: turns[j], target: 80,
 				m: []int{64, 45}[(i+j)%2], n: []int{68, 97, 64}[(i+j)%3], k: []int{40, 21, 8}[(i+j)%3], batch: 1,
 				alpha: 1, pad: []int{0, 4, 1}[i%3],
 			}

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/probe"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
@@ -17,10 +18,7 @@ func TestSlabs(t *testing.T) {
 	// The emulator has no clock, so that the stopwatch is left out.
 	stopwatch := regexp.MustCompile(`(?m)^.*(%clock64|%globaltimer|sub\.s64|mov\.b64|red\.global).*\n`)
 	for _, generate := range []func(target.Target) (*ptx.Kernel, error){probe.Slabs, probe.CachedSlabs} {
-		k, err := generate(target.Target{CC: 80})
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(generate(target.Target{CC: 80}))(t)
 		params := binary.LittleEndian.AppendUint64(nil, in)
 		params = binary.LittleEndian.AppendUint64(params, counters)
 		params = binary.LittleEndian.AppendUint32(params, slabs)
@@ -45,9 +43,7 @@ func TestSlabs(t *testing.T) {
 				reads[at]++
 			}}
 		m := Memory{in: make([]byte, slabs*probe.SlabBytes), counters: make([]byte, 8*probe.Counters)}
-		if err := Run(l, m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Run(l, m))
 		for at, n := range reads {
 			if n != 1 {
 				t.Fatalf("%s reads %d times what is at %#x", k.Name, n, 8*at)

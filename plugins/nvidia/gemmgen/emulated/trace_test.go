@@ -50,7 +50,7 @@ func observe(t *testing.T, config gemm.Config) observed {
 		a.Shared[thread] = int(address)
 		lanes[instruction]++
 	}
-	trial{family: ofSGEMM, config: config.String(), majors: "kn", in: gemm.FP32, out: gemm.FP32,
+	trial{family: sgemm.Family{}, config: config.String(), majors: "kn", in: gemm.FP32, out: gemm.FP32,
 		m: 64, n: 64, k: 64, batch: 1, alpha: 1, target: 80}.run(t, rand.New(rand.NewPCG(7, 8)), false, trace)
 	return o
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
@@ -24,18 +25,16 @@ func TestVerifiersCompute(t *testing.T) {
 			p := gemm.New(6, 5, 11)
 			p.Batch, p.DType = 2, d
 			p.SetTrans(transposed[0], transposed[1])
-			call := gemmgen.NewCall(p)
-			call.A.LD, call.B.LD = call.A.LD+1, call.B.LD+2
-			call.A.Stride, call.B.Stride = 12*call.A.LD, 12*call.B.LD
-			call.A.Address, call.B.Address, call.C.Address = 1<<32+uint64(d.Bytes()), 2<<32, 3<<32
+			call, a, b := gemmgen.NewCall(p), storedOf(p, gemm.A, d, 1, 1), storedOf(p, gemm.B, d, 2, 0)
+			call.A, call.B, call.C.Address = a.Matrix, b.Matrix, 3<<32
 			v := gemmgen.Verification{Call: call, Rows: 3, RowStep: 2, Want: 4 << 32, Verdict: 5 << 32, Scale: 2,
 				Tolerance: 0x1p-12}
 			if d == gemm.INT8 {
 				v.Tolerance = 0
 			}
-			m := Memory{call.A.Address: nil, call.B.Address: nil, call.C.Address: make([]byte, 2*30*4),
+			want := product(p, a, b, func() float64 { return float64(random.IntN(7) - 3) })
+			m := Memory{a.Address: a.bytes, b.Address: b.bytes, call.C.Address: make([]byte, 2*30*4),
 				v.Want: make([]byte, int(v.WantBytes()))}
-			want := productOf(random, call, m)
 			check := func(name string, wrong, first uint64) {
 				m[v.Verdict] = gemmgen.NewVerdict()
 				verdict := runVerifiers(t, v, out, m)
@@ -43,87 +42,37 @@ func TestVerifiersCompute(t *testing.T) {
 					t.Errorf("%s trans %v, %s: %+v, want %d wrong, first %d", d, transposed, name, verdict, wrong, first)
 				}
 			}
-			put := func(i int, w float64) { // in C, which has the elements of 6 rows of 5, twice
-				binary.LittleEndian.PutUint32(m[call.C.Address][4*i:], Narrow(ElementOf(out.String()), w))
+			set := func(i int, w float64) { // in C, which has the elements of 6 rows of 5, twice
+				binary.LittleEndian.PutUint32(m[call.C.Address][4*i:], gemmgen.Bits(out, w))
 			}
 			for i, w := range want {
-				put(i, w)
+				set(i, w)
 			}
 			check("right", 0, 0)
-			put(30+2*5+4, want[30+2*5+4]+1)
-			put(30+4*5+1, math.MaxInt32)
+			set(30+2*5+4, want[30+2*5+4]+1)
+			set(30+4*5+1, math.MaxInt32)
 			check("two wrong", 2, 15+1*5+4)
-			put(30+2*5+4, want[30+2*5+4])
-			put(30+4*5+1, want[30+4*5+1])
-			put(5+i%5, -100-float64(j)) // in a row that is not checked
+			set(30+2*5+4, want[30+2*5+4])
+			set(30+4*5+1, want[30+4*5+1])
+			set(5+i%5, -100-float64(j)) // in a row that is not checked
 			check("not checked", 0, 0)
 		}
 	}
-}
-
-// productOf fills A and B of a call with small integers, and returns A·B.
-func productOf(random *rand.Rand, call gemmgen.Call, m Memory) []float64 {
-	p := call.Problem
-	fill := func(x gemmgen.Matrix, rows, columns int, transposed bool) []float64 {
-		values := make([]float64, p.Batch*rows*columns)
-		bytes := make([]byte, p.Batch*x.Stride*p.DType.Bytes())
-		for i := range values {
-			batch, row, column := i/(rows*columns), i/columns%rows, i%columns
-			values[i] = float64(random.IntN(7) - 3)
-			if transposed {
-				row, column = column, row
-			}
-			element, at := ElementOf(p.DType.String()), (batch*x.Stride+row*x.LD+column)*p.DType.Bytes()
-			bits := Narrow(element, values[i])
-			if p.DType == gemm.TF32 && values[i] != 0 {
-				bits -= 5 // fp32 in memory, which the reference must round and not truncate
-			}
-			for b := range p.DType.Bytes() {
-				bytes[at+b] = byte(bits >> (8 * b))
-			}
-		}
-		m[x.Address] = bytes
-		return values
-	}
-	a, b := fill(call.A, p.M, p.K, p.TransA()), fill(call.B, p.K, p.N, p.TransB())
-	product := make([]float64, p.Batch*p.M*p.N)
-	for i := range product {
-		batch, row, column := i/(p.M*p.N), i/p.N%p.M, i%p.N
-		for k := range p.K {
-			product[i] += a[batch*p.M*p.K+row*p.K+k] * b[batch*p.K*p.N+k*p.N+column]
-		}
-	}
-	return product
 }
 
 // runVerifiers runs the reference and the comparison.
 func runVerifiers(t *testing.T, v gemmgen.Verification, out gemm.DType, m Memory) gemmgen.Verdict {
 	t.Helper()
 	p := v.Call.Problem
-	r, err := gemmgen.EmitReference(p.DType, p.AMajor, p.BMajor, target.Target{CC: 90})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := gemmgen.EmitComparison(out, target.Target{CC: 90})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(gemmgen.EmitReference(p.DType, p.AMajor, p.BMajor, target.Target{CC: 90}))(t)
+	c := must.Get(gemmgen.EmitComparison(out, target.Target{CC: 90}))(t)
 	for _, k := range []struct {
 		text   string
 		launch func(gemmgen.Verification) (gemmgen.Launch, error)
 	}{{r.Text, r.Launch}, {c.Text, c.Launch}} {
-		l, err := k.launch(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := Run(Launch{Text: k.text, Params: l.Params, Grid: [3]int{l.GridX, l.GridY, l.GridZ},
-			Threads: l.Threads, Shared: int(l.SharedMemory)}, m); err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(k.launch(v))(t)
+		must.Do(t, Run(Launch{Text: k.text, Params: l.Params, Grid: [3]int{l.GridX, l.GridY, l.GridZ},
+			Threads: l.Threads, Shared: int(l.SharedMemory)}, m))
 	}
-	verdict, err := gemmgen.ParseVerdict(m[v.Verdict])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return verdict
+	return must.Get(gemmgen.ParseVerdict(m[v.Verdict]))(t)
 }

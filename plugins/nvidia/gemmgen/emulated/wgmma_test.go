@@ -13,6 +13,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/gentest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/wgmma"
 )
@@ -27,10 +28,7 @@ const warpgroup = 128
 // have wgmma, nor copies of the engine.
 func part(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile("../wgmma/testdata/part-" + name + ".sm_90a.ptx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../wgmma/testdata/part-" + name + ".sm_90a.ptx"))(t)
 	return string(text)
 }
 
@@ -49,10 +47,7 @@ func pack(text string, values map[string]uint64) []byte {
 
 func wgmmaConfig(t *testing.T, config string) gemm.Config {
 	t.Helper()
-	c, err := gemm.ParseConfig(config, gemm.Config{SplitK: 1}, wgmma.Family{}.Axes()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(gemm.ParseConfig(config, gemm.Config{SplitK: 1}, wgmma.Family{}.Axes()...))(t)
 	c.Kernel = wgmma.Name
 	return c
 }
@@ -70,14 +65,8 @@ func launchOf(t *testing.T, p gemm.Problem, config string, sms int) (
 	if reason != "" {
 		t.Fatalf("%s: %s: %s", config, reason, detail)
 	}
-	k, err := s.Emit(hopper.Target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := s.Launch(k, call)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(s.Emit(hopper.Target))(t)
+	l := must.Get(s.Launch(k, call))(t)
 	return l, s, c, gentest.Params(k.Kernel, l.Params)
 }
 
@@ -113,6 +102,7 @@ func TestReduce(t *testing.T) {
 		{"16x64x64,warps=8,stages=2,split=2,cluster_n=2,tree=8", 16 * 3, 64 * 3, 64 * 16, 1, 8},
 		{"128x32x64,warps=12,stages=2,tree=8", 128 * 3, 32 * 2, 64 * 24, 1, 4},
 		{"64x256x64,warps=8,stages=2,tree=8", 64 * 3, 256, 64 * 8, 1, 2},
+		{"64x256x64,warps=8,stages=4,tree=8", 64 * 3, 256, 64 * 8, 1, 2},
 	} {
 		t.Run(fmt.Sprintf("%s of %dx%dx%d", c.config, c.m, c.n, c.k), func(t *testing.T) {
 			p := gemm.New(c.m, c.n, c.k)
@@ -133,10 +123,8 @@ func TestReduce(t *testing.T) {
 			for _, backwards := range []bool{false, true, false} {
 				out := make([]byte, room*threads*20)
 				memory[addressOut] = out
-				if err := Run(Launch{Text: text, Params: pack(text, values), Grid: [3]int{l.GridX, 1, 1},
-					Threads: threads, Backwards: backwards}, memory); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, Run(Launch{Text: text, Params: pack(text, values), Grid: [3]int{l.GridX, 1, 1},
+					Threads: threads, Shared: int(limits.SharedMemory), Backwards: backwards}, memory))
 				if got := reduced(t, out, threads, c.k/64); got != tiles {
 					t.Fatalf("%d tiles are stored, want %d", got, tiles)
 				}
@@ -203,10 +191,8 @@ func walk(t *testing.T, values map[string]uint64, blocks, clusters int) [][]shar
 	memory := make([]byte, clusters*room*4*shareWords)
 	text := part(t, "walk")
 	values["out"], values["most"] = address, uint64(room)
-	if err := Run(Launch{Text: text, Params: pack(text, values), Grid: [3]int{clusters, 1, 1}, Threads: 1},
-		Memory{address: memory}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Run(Launch{Text: text, Params: pack(text, values), Grid: [3]int{clusters, 1, 1}, Threads: 1},
+		Memory{address: memory}))
 	all := make([][]share, clusters)
 	for i := range all {
 		for j := range room {
@@ -325,10 +311,8 @@ func TestOrderAlongK(t *testing.T) {
 				out := make([]byte, 4*tiles*blocks)
 				values["out"] = addressOut
 				text := part(t, "order-"+config)
-				if err := Run(Launch{Text: text, Params: pack(text, values), Grid: [3]int{l.GridX, 1, 1}, Threads: 1},
-					Memory{addressOut: out}); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, Run(Launch{Text: text, Params: pack(text, values), Grid: [3]int{l.GridX, 1, 1}, Threads: 1},
+					Memory{addressOut: out}))
 				for tile := range tiles {
 					first := int(binary.LittleEndian.Uint32(out[4*tile*blocks:])) - 1
 					if first > 0 {
@@ -349,66 +333,6 @@ func TestOrderAlongK(t *testing.T) {
 		}
 		if skewed == 0 {
 			t.Errorf("%s: no tile begins at another place, so that skew=0 changes nothing", config)
-		}
-	}
-}
-
-// TestStoreTurned: each sum of a transposed tile goes to its place in C, scaled, added to what was there, with the bias
-// of its column. What lies outside of C, and between its rows, stays.
-func TestStoreTurned(t *testing.T) {
-	const addressC, addressBias, ldc, stride, rows = 1 << 32, 2 << 32, 300, 300 * 120, 200
-	for _, c := range []struct {
-		config string
-		m0, n0 int
-	}{
-		{"24x64x64,warps=8,stages=2", 0, 0},
-		{"40x192x64,warps=16,stages=2", 80, 64},
-		{"104x128x64,warps=8,stages=2", 8, 128},
-		{"8x256x64,warps=12,stages=2", 96, 0},
-	} {
-		for _, adds := range []bool{false, true} {
-			for _, bias := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s adds %t bias %t", c.config, adds, bias), func(t *testing.T) {
-					text := part(t, fmt.Sprintf("store-%s,adds=%t,bias=%t", c.config, adds, bias))
-					config := wgmmaConfig(t, c.config)
-					const m, n = 100, 250 // C, of the second matrix of a batch
-					old, biases := make([]byte, 4*(stride+ldc*rows)), make([]byte, 4*n)
-					for i := range len(old) / 4 {
-						binary.LittleEndian.PutUint32(old[4*i:], math.Float32bits(float32(i%977)))
-					}
-					for i := range n {
-						binary.LittleEndian.PutUint32(biases[4*i:], math.Float32bits(float32(3*i)))
-					}
-					got := append([]byte(nil), old...)
-					values := map[string]uint64{
-						"c": addressC, "r": addressC, "ldc": ldc, "stride_c": stride, "m": m, "n": n, "bias": addressBias,
-						"m0": uint64(c.m0), "n0": uint64(c.n0),
-						"alpha": uint64(math.Float32bits(2)), "beta": uint64(math.Float32bits(4)),
-					}
-					if err := Run(Launch{Text: text, Params: pack(text, values), Grid: [3]int{1, 1, 1},
-						Threads: warpgroup * (config.NumWarps/4 - 1)}, Memory{addressC: got, addressBias: biases}); err != nil {
-						t.Fatal(err)
-					}
-					at := func(b []byte, i int) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])) }
-					for i := range len(old) / 4 {
-						row, column := (i-stride)/ldc, (i-stride)%ldc
-						want := at(old, i)
-						if i >= stride && row >= c.m0 && row < min(m, c.m0+config.BlockM) &&
-							column >= c.n0 && column < min(n, c.n0+config.BlockN) {
-							want = 2 * float32(1000*(column-c.n0)+row-c.m0)
-							if bias {
-								want += at(biases, column)
-							}
-							if adds {
-								want += 4 * at(old, i)
-							}
-						}
-						if at(got, i) != want {
-							t.Fatalf("C has %v in row %d, column %d, want %v", at(got, i), row, column, want)
-						}
-					}
-				})
-			}
 		}
 	}
 }

@@ -1,6 +1,11 @@
 package emulated
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
+)
 
 // The layout of wmma's fragments is not documented. Here lane l has elements 8·l to 8·l + 7 of a 16×16 matrix, counted
 // along rows, one in each of its 8 registers.
@@ -70,8 +75,8 @@ func wmmaMultiply(lanes []*thread, in *instruction) error {
 	for l, t := range lanes {
 		for i := range wmmaEach {
 			row, column := wmmaPlace(l, i)
-			a[row][column] = widen("f16", uint32(t.get(in.operands[1].parts[i])))
-			b[row][column] = widen("f16", uint32(t.get(in.operands[2].parts[i])))
+			a[row][column] = gemmgen.Number(gemm.FP16, uint32(t.get(in.operands[1].parts[i])))
+			b[row][column] = gemmgen.Number(gemm.FP16, uint32(t.get(in.operands[2].parts[i])))
 		}
 	}
 	for l, t := range lanes {

@@ -143,29 +143,17 @@ type Param struct {
 // Role says what a launcher fills a parameter with.
 type Role string
 
-// The roles.
+// The roles of parameters that are in the launch. Those of the others are the names of the arguments.
 const (
 	RoleConstant Role = "constant"
 	RoleMap      Role = "map"
-	RoleA        Role = "a"
-	RoleB        Role = "b"
-	RoleC        Role = "c"
-	RoleBias     Role = "bias"
-	RolePartials Role = "partials"
-	RoleCounters Role = "counters"
-	RoleAlpha    Role = "alpha"
-	RoleBeta     Role = "beta"
-	RoleR        Role = "r" // what the epilogue adds last, or C
-	RoleScaleA   Role = "scale_a"
-	RoleScaleB   Role = "scale_b"
-	RoleStepA    Role = "step_a" // from one scale to the next, 1 or 0
-	RoleStepB    Role = "step_b"
 )
 
-// roles are in the order of their numbers in C.
+// roles are in the order of their numbers in C. r is what the epilogue adds last, or C; a step is from one scale to the
+// next, 1 or 0.
 var roles = []Role{
-	RoleConstant, RoleMap, RoleA, RoleB, RoleC, RoleBias, RolePartials, RoleCounters, RoleAlpha, RoleBeta, RoleR,
-	RoleScaleA, RoleScaleB, RoleStepA, RoleStepB,
+	RoleConstant, RoleMap, "a", "b", "c", "bias", "partials", "counters", "alpha", "beta", "r", "scale_a", "scale_b",
+	"step_a", "step_b",
 }
 
 // Number is the role's number in C.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/export"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/families"
@@ -26,10 +27,7 @@ func kernels(t *testing.T) map[string]export.Kernel {
 			if strings.TrimSpace(name) != f.Name() {
 				continue
 			}
-			c, err := gemm.ParseConfig(text, gemm.Config{}, f.Axes()...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(gemm.ParseConfig(text, gemm.Config{}, f.Axes()...))(t)
 			c.Kernel = f.Name()
 			all[name] = export.Kernel{
 				Family: f, Problem: gemm.New(200, 264, 320), Config: c, Adds: name == "mma",
@@ -58,16 +56,11 @@ func TestFiles(t *testing.T) {
 	python, noPython := exec.LookPath("python3")
 	for name, k := range kernels(t) {
 		t.Run(name, func(t *testing.T) {
-			files, err := k.Files()
-			if err != nil {
-				t.Fatal(err)
-			}
+			files := must.Get(k.Files())(t)
 			folder, texts := t.TempDir(), map[string]string{}
 			for _, f := range files {
 				texts[filepath.Ext(f.Name)] = string(f.Text)
-				if err := os.WriteFile(filepath.Join(folder, f.Name), f.Text, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(filepath.Join(folder, f.Name), f.Text, 0o600))
 			}
 			entry := strings.TrimSuffix(files[0].Name, ".ptx")
 			if !strings.Contains(texts[".ptx"], ".entry "+entry+"(") || len(files) != 4 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/sgemm"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
@@ -37,10 +38,7 @@ func programs(t *testing.T, f gemmgen.Family, p gemm.Problem, step int) []gemmge
 // offered returns what programs does, or nothing if the family does not compute the problem.
 func offered(t *testing.T, f gemmgen.Family, p gemm.Problem, step int) []gemmgen.Program {
 	t.Helper()
-	all, err := arch.Space{}.Enumerate(f.Space(), f.Axes()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(arch.Space{}.Enumerate(f.Space(), f.Axes()...))(t)
 	p = inTypes(f, p)
 	var found []gemmgen.Program
 	for i := 0; i < len(all); i += step {
@@ -54,11 +52,7 @@ func offered(t *testing.T, f gemmgen.Family, p gemm.Problem, step int) []gemmgen
 
 func emit(t *testing.T, p gemmgen.Program, to target.Target) *gemmgen.Kernel {
 	t.Helper()
-	k, err := p.Emit(to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
+	return must.Get(p.Emit(to))(t)
 }
 
 // TestNames: the executor finds families by name, so no two may share one.
@@ -162,10 +156,7 @@ func TestTarget(t *testing.T) {
 // TestLimits: what a device lacks is rejected for that reason, each limit by itself.
 func TestLimits(t *testing.T) {
 	for _, f := range All() {
-		all, err := arch.Space{}.Enumerate(f.Space(), f.Axes()...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must.Get(arch.Space{}.Enumerate(f.Space(), f.Axes()...))(t)
 		for _, c := range []struct {
 			limits gemmgen.Limits
 			reason arch.Reason

@@ -9,6 +9,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
@@ -79,10 +80,7 @@ func TestSame(t *testing.T) {
 	if path == "" {
 		t.Skip("ORIGAMI_SAME_KERNELS names no file")
 	}
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Create(path))(t)
 	defer file.Close()
 	out := bufio.NewWriter(file)
 	written := 0
@@ -91,10 +89,7 @@ func TestSame(t *testing.T) {
 		if least.Suffix == 0 {
 			least = target.Target{CC: 90, Suffix: target.ArchFeatures}
 		}
-		configs, err := arch.Space{}.Enumerate(f.Space(), f.Axes()...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		configs := must.Get(arch.Space{}.Enumerate(f.Space(), f.Axes()...))(t)
 		for i, p := range calls(t) {
 			written += hashes(t, out, f, p.Canonical(), configs, i, least)
 		}

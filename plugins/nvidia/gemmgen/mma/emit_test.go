@@ -2,9 +2,6 @@ package mma
 
 import (
 	"flag"
-	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -13,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
@@ -42,11 +40,7 @@ func spec(t testing.TB, config, majors string, in, out gemm.DType, alignA, align
 
 func emit(t testing.TB, s Spec) *gemmgen.Kernel {
 	t.Helper()
-	k, err := s.Emit(sm(80))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
+	return must.Get(s.Emit(sm(80)))(t)
 }
 
 // aligned is fp16 in and out, A and B row-major, everything aligned to 16 bytes.
@@ -77,20 +71,7 @@ func TestGolden(t *testing.T) {
 		"kslices": spec(t, "16x16x32,warps=4,stages=2,split=3", "mk", gemm.BF16, gemm.FP32, 16, 16, 16),
 		"narrow":  spec(t, "16x32x16,warps=4,stages=2", "kn", gemm.FP16, gemm.BF16, 2, 4, 2),
 	} {
-		k := emit(t, s)
-		path := filepath.Join("testdata", name+".sm_80.ptx")
-		if *update {
-			if err := os.WriteFile(path, []byte(k.Text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if k.Text != string(want) {
-			t.Errorf("%s differs from %s; go test -update rewrites it", s.name(), path)
-		}
+		must.File(t, "testdata/"+name+".sm_80.ptx", emit(t, s).Text, *update)
 	}
 }
 
@@ -109,10 +90,7 @@ func TestTextDependsOnKeyOnly(t *testing.T) {
 	}
 	want := emit(t, a)
 	for _, cc := range []int{86, 89, 90, 100} {
-		k, err := a.Emit(sm(cc))
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(a.Emit(sm(cc)))(t)
 		if k.Text != want.Text {
 			t.Errorf("the text for sm_%d is another one", cc)
 		}
@@ -233,10 +211,7 @@ func TestCheck(t *testing.T) {
 	device := map[arch.Reason]bool{arch.ReasonSharedMemory: true, arch.ReasonRegisters: true}
 	base := spec(t, "128x128x32,warps=4,stages=4", "kn", gemm.FP16, gemm.FP16, 16, 16, 16)
 	with := func(change func(*Spec)) Spec { s := base; change(&s); return s }
-	cluster, err := gemm.NewAxes(gemm.AxisValue{Name: "cluster", Value: "2x1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster := must.Get(gemm.NewAxes(gemm.AxisValue{Name: "cluster", Value: "2x1"}))(t)
 	warpsOf := func(m, k string) gemm.Axes {
 		named, err := (gemm.Axes{}).With(axisWarpsM, m)
 		if err == nil {
@@ -340,10 +315,7 @@ func TestGridsAreDistinct(t *testing.T) {
 	for _, x := range axes {
 		space.Axes = append(space.Axes, arch.AxisValues{Name: x.Name, Values: x.Values})
 	}
-	all, err := arch.Space{}.Enumerate(space, axes...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(arch.Space{}.Enumerate(space, axes...))(t)
 	type kernel struct {
 		block [3]int
 		grid  [3]int
@@ -417,10 +389,7 @@ func TestSwizzle(t *testing.T) {
 
 func TestPeak(t *testing.T) {
 	for _, d := range []gemm.DType{gemm.FP16, gemm.BF16, gemm.TF32, gemm.FP8, gemm.FP8E5M2, gemm.INT8} {
-		k, err := EmitPeak(d, sm(90))
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(EmitPeak(d, sm(90)))(t)
 		_, loop, _ := strings.Cut(k.Text, "\n$loop:")
 		loop, _, _ = strings.Cut(loop, "bra.uni $loop;")
 		shape := regexp.MustCompile(`mma\.sync\.aligned\.m16n8k(\d+)\.`).FindAllStringSubmatch(loop, -1)
@@ -441,19 +410,5 @@ func TestPeak(t *testing.T) {
 	}
 	if _, err := EmitPeak(gemm.FP32, sm(90)); err == nil {
 		t.Error("fp32 has no such instruction")
-	}
-}
-
-func BenchmarkEmit(b *testing.B) {
-	for _, config := range []string{
-		"16x16x64,warps=4,stages=4", "128x128x32,warps=4,stages=4",
-		"128x256x64,warps=8,stages=3", "256x128x128,warps=8,stages=2,split=2",
-	} {
-		s := spec(b, config, "kn", gemm.FP16, gemm.FP16, 16, 16, 16)
-		b.Run(fmt.Sprint(s.Config), func(b *testing.B) {
-			for b.Loop() {
-				emit(b, s)
-			}
-		})
 	}
 }

@@ -8,43 +8,29 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/gentest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 )
-
-func problem(m, n, k, batch int, transA, transB bool) gemm.Problem {
-	p := gemm.New(m, n, k)
-	p.Batch = batch
-	p.SetTrans(transA, transB)
-	return p
-}
 
 func TestLaunch(t *testing.T) {
 	s := spec(t, "64x128x32,group=3,split=4", "mk", gemm.FP16, gemm.FP16, 16, 16, 16)
 	k := emit(t, s)
-	call := gemmgen.NewCall(problem(200, 264, 1000, 5, true, true))
+	call := gemmgen.NewCall(gentest.Problem(200, 264, 1000, 5, true, true))
 	call.A.Address, call.B.Address, call.C.Address = 1<<40, 1<<41, 1<<42
 	call.Partials, call.Counters = 1<<43, 1<<44
 	call.Alpha, call.Beta = 0.5, -2
-	l, err := s.Launch(k, call)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(s.Launch(k, call))(t)
 	if l.GridX != 4*3 || l.GridY != 4 || l.GridZ != 5 || l.Threads != 128 || l.SharedMemory != k.SharedMemory {
 		t.Errorf("launch %+v", l)
 	}
-	got := gentest.Params(k.Kernel, l.Params)
-	for name, want := range map[string]uint64{
+	if n := gentest.Want(t, k.Kernel, l.Params, map[string]uint64{
 		"a": 1 << 40, "b": 1 << 41, "c": 1 << 42, "partials": 1 << 43, "counters": 1 << 44,
 		"lda": 200, "ldb": 1000, "ldc": 264, "stride_a": 200000, "stride_b": 264000, "stride_c": 52800,
 		"m": 200, "n": 264, "k": 1000, "tiles_m": 4, "tiles_n": 3, "group_m": 3,
 		"k_per_split": 256, // 32 tiles of 32 over 4 splits
-		"alpha":       uint64(math.Float32bits(0.5)), "beta": uint64(math.Float32bits(-2))} {
-		if got[name] != want {
-			t.Errorf("parameter %s is %d, want %d", name, got[name], want)
-		}
-	}
-	if len(got) != 20 {
-		t.Errorf("%d parameters", len(got))
+		"alpha":       uint64(math.Float32bits(0.5)), "beta": uint64(math.Float32bits(-2)),
+	}); n != 20 {
+		t.Errorf("%d parameters", n)
 	}
 }
 
@@ -54,7 +40,6 @@ func TestLaunchRefuses(t *testing.T) {
 		name, want string
 		change     func(*gemmgen.Call, *gemm.Config)
 	}{
-		{"a problem that is none", "m is missing", func(c *gemmgen.Call, _ *gemm.Config) { c.Problem.M = 0 }},
 		{"rows that are not aligned", "aligned to 16, 2 and 16 bytes",
 			func(c *gemmgen.Call, _ *gemm.Config) { c.B.Address++; c.B.Address++ }},
 		{"another layout", "not for",
@@ -62,20 +47,12 @@ func TestLaunchRefuses(t *testing.T) {
 		{"another type", "not for", func(c *gemmgen.Call, _ *gemm.Config) { c.Problem.DType = gemm.BF16 }},
 		{"another tile", "not for", func(_ *gemmgen.Call, cfg *gemm.Config) { cfg.BlockM = 128 }},
 		{"no split where the kernel has one", "not for", func(_ *gemmgen.Call, cfg *gemm.Config) { cfg.SplitK = 1 }},
-		{"a leading dimension below the row", "leading dimension of A is 32",
-			func(c *gemmgen.Call, _ *gemm.Config) { c.A.LD = 32 }},
-		{"indices beyond 32 bits", "above", func(c *gemmgen.Call, _ *gemm.Config) { c.Problem.M = 1 << 31 }},
-		{"a batch beyond the grid", "exceed the grid",
-			func(c *gemmgen.Call, _ *gemm.Config) { c.Problem.Batch = 1 << 16 }},
-		{"no workspace", "needs a workspace", func(c *gemmgen.Call, _ *gemm.Config) { c.Counters = 0 }},
 	} {
 		s := spec(t, "64x64x32,split=2", "kn", gemm.FP16, gemm.FP16, 16, 16, 16)
 		k := emit(t, s)
-		call := gemmgen.NewCall(problem(64, 64, 64, 1, false, false))
+		call := gemmgen.NewCall(gentest.Problem(64, 64, 64, 1, false, false))
 		call.Partials, call.Counters = 256, 256
-		if _, err := s.Launch(k, call); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Launch(k, call))(t)
 		c.change(&call, &s.Config)
 		_, err := s.Launch(k, call)
 		if err == nil || !strings.Contains(err.Error(), c.want) || diag.KindOf(err) != diag.Input {
@@ -83,7 +60,7 @@ func TestLaunchRefuses(t *testing.T) {
 		}
 	}
 	// A kernel for ragged rows computes those that end with an access, too, and the other way around it does not.
-	padded := problem(64, 64, 62, 1, false, false)
+	padded := gentest.Problem(64, 64, 62, 1, false, false)
 	padded.LDA = 64
 	config := spec(t, "64x64x32", "kn", gemm.FP16, gemm.FP16, 16, 16, 16).Config
 	ragged := SpecFor(gemmgen.NewCall(padded), gemm.FP16, config)
@@ -92,7 +69,7 @@ func TestLaunchRefuses(t *testing.T) {
 	}
 	whole := ragged
 	whole.RaggedA = false
-	if _, err := ragged.Launch(emit(t, ragged), gemmgen.NewCall(problem(64, 64, 64, 1, false, false))); err != nil {
+	if _, err := ragged.Launch(emit(t, ragged), gemmgen.NewCall(gentest.Problem(64, 64, 64, 1, false, false))); err != nil {
 		t.Error(err)
 	}
 	if _, err := whole.Launch(emit(t, whole), gemmgen.NewCall(padded)); err == nil {
@@ -100,7 +77,7 @@ func TestLaunchRefuses(t *testing.T) {
 	}
 	// Scalars of integer sums are integers.
 	integer := spec(t, "64x64x32", "kk", gemm.INT8, gemm.INT32, 16, 16, 16)
-	call := gemmgen.NewCall(problem(64, 64, 64, 1, false, true))
+	call := gemmgen.NewCall(gentest.Problem(64, 64, 64, 1, false, true))
 	call.Problem.DType, call.Alpha, call.Beta = gemm.INT8, -2, 3
 	l, err := integer.Launch(emit(t, integer), call)
 	if err != nil {
@@ -116,14 +93,14 @@ func TestLaunchRefuses(t *testing.T) {
 	}
 	// A kernel for narrow rows computes wide ones too.
 	narrow := spec(t, "64x64x32", "kn", gemm.FP16, gemm.FP16, 2, 2, 2)
-	if _, err := narrow.Launch(emit(t, narrow), gemmgen.NewCall(problem(64, 64, 64, 1, false, false))); err != nil {
+	if _, err := narrow.Launch(emit(t, narrow), gemmgen.NewCall(gentest.Problem(64, 64, 64, 1, false, false))); err != nil {
 		t.Error(err)
 	}
 }
 
 // TestEpilogueRefused: a bias without an address, and integers.
 func TestEpilogueRefused(t *testing.T) {
-	p := problem(64, 64, 64, 1, false, false)
+	p := gentest.Problem(64, 64, 64, 1, false, false)
 	p.Epilogue.Bias = true
 	s := SpecFor(gemmgen.NewCall(p), gemm.FP16, gemm.Config{BlockM: 32, BlockN: 32, BlockK: 32, NumWarps: 4, NumStages: 2,
 		GroupM: 1, SplitK: 1, Kernel: Name})

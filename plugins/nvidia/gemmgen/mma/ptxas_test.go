@@ -8,6 +8,8 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/gentest"
+	"github.com/origami-gemm/origami/internal/testing/must"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
 
 // TestAssemble assembles kernels of every kind for every target and compares registers and spills with what Check
@@ -41,21 +43,7 @@ func TestAssemble(t *testing.T) {
 				if reason != "" {
 					t.Fatalf("%s: %s", s.name(), reason)
 				}
-				k, err := s.Emit(to)
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Run(fmt.Sprintf("%s/%s", s.name(), to), func(t *testing.T) {
-					t.Parallel()
-					registers, spills, err := gentest.Assemble(t, bin, k.Text, to)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if spills > 0 || registers < r.Accumulators || registers*k.Threads > 1<<16 {
-						t.Errorf("%d registers, %d bytes of stack and spills; %d accumulators", registers, spills,
-							r.Accumulators)
-					}
-				})
+				assembled(t, bin, s, to, r.Accumulators, 0)
 			}
 		}
 	}
@@ -63,10 +51,7 @@ func TestAssemble(t *testing.T) {
 		assembleType(t, bin, d)
 	}
 	t.Run("peak", func(t *testing.T) {
-		k, err := EmitPeak(gemm.FP16, sm(80))
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(EmitPeak(gemm.FP16, sm(80)))(t)
 		if registers, spills, err := gentest.Assemble(t, bin, k.Text, sm(80)); err != nil || spills > 0 ||
 			registers < 4*peakTilesM*peakTilesN {
 			t.Errorf("%d registers, %d bytes of spills: %v", registers, spills, err)
@@ -119,25 +104,23 @@ func assembleType(t *testing.T, bin string, d gemm.DType) {
 				t.Logf("%s: %s %s", s.name(), reason, detail)
 				continue
 			}
-			k, err := s.Emit(to)
-			if err != nil {
-				t.Fatal(err)
+			allowed := 0
+			if s.RaggedA {
+				allowed = 16 // a few words, in the largest kernels, for what is left of K
 			}
-			t.Run(fmt.Sprintf("%s/%s", s.name(), to), func(t *testing.T) {
-				t.Parallel()
-				registers, spills, err := gentest.Assemble(t, bin, k.Text, to)
-				if err != nil {
-					t.Fatal(err)
-				}
-				allowed := 0
-				if s.RaggedA {
-					allowed = 16 // a few words, in the largest kernels, for what is left of K
-				}
-				if spills > allowed || registers < r.Accumulators || registers*k.Threads > 1<<16 {
-					t.Errorf("%d registers, %d bytes of stack and spills; %d accumulators", registers, spills,
-						r.Accumulators)
-				}
-			})
+			assembled(t, bin, s, to, r.Accumulators, allowed)
 		}
 	}
+}
+
+// assembled assembles a kernel, which has registers for its sums and may spill so many bytes.
+func assembled(t *testing.T, bin string, s Spec, to target.Target, accumulators, allowed int) {
+	t.Run(fmt.Sprintf("%s/%s", s.name(), to), func(t *testing.T) {
+		t.Parallel()
+		k := must.Get(s.Emit(to))(t)
+		registers, spills := must.Two(gentest.Assemble(t, bin, k.Text, to))(t)
+		if spills > allowed || registers < accumulators || registers*k.Threads > 1<<16 {
+			t.Errorf("%d registers, %d bytes of stack and spills; %d accumulators", registers, spills, accumulators)
+		}
+	})
 }

@@ -156,11 +156,8 @@ func (s *Spec) Check(limits gemmgen.Limits) (r Resources, reason arch.Reason, de
 			"a %dx%d warp tile needs about %d registers per thread (%d accumulators, %d fragments), %d available",
 			g.warpM, g.warpN, need, r.Accumulators, r.Fragments, available)
 	}
-	if r.SharedMemory > limits.SharedMemory {
-		return r, arch.ReasonSharedMemory, fmt.Sprintf("needs %d B of shared memory, %d B available",
-			int64(r.SharedMemory), int64(limits.SharedMemory))
-	}
-	return r, "", ""
+	reason, detail = gemmgen.CheckShared(limits.SharedMemory, r.SharedMemory)
+	return r, reason, detail
 }
 
 // layout lays out the work of a CTA, and what it needs.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/internal/testing/gentest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 )
 
@@ -20,10 +21,7 @@ const table = "compiled/mma.csv"
 //	go test -run AssembledTable -timeout 0 -update ./plugins/nvidia/gemmgen/mma
 func TestAssembledTable(t *testing.T) {
 	bin := gentest.Ptxas(t)
-	shipped, err := data.Compiled.ReadFile(table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	shipped := must.Get(data.Compiled.ReadFile(table))(t)
 	var written bytes.Buffer
 	fmt.Fprintln(&written, "target,bm,bn,bk,stages,warps,gm,even_k,n_regs,n_spills,shared,status")
 	for _, cc := range []int{80, 86, 89, 90} {
@@ -38,14 +36,8 @@ func TestAssembledTable(t *testing.T) {
 			if reason != "" {
 				continue
 			}
-			k, err := s.Emit(sm(cc))
-			if err != nil {
-				t.Fatal(err)
-			}
-			registers, local, err := gentest.Assemble(t, bin, k.Text, sm(cc))
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := must.Get(s.Emit(sm(cc)))(t)
+			registers, local := must.Two(gentest.Assemble(t, bin, k.Text, sm(cc)))(t)
 			row := fmt.Sprintf("%d,%d,%d,%d,%d,%d,1,1,%d,%d,%d,ok\n", cc, c.BlockM, c.BlockN, c.BlockK, c.NumStages,
 				c.NumWarps, registers, (local+3)/4, int64(r.SharedMemory))
 			if *update {
@@ -57,9 +49,7 @@ func TestAssembledTable(t *testing.T) {
 		}
 	}
 	if *update {
-		if err := os.WriteFile("../../data/"+table, written.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile("../../data/"+table, written.Bytes(), 0o644))
 		t.Fatalf("wrote data/%s: look at the difference, then run again without -update", table)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/gentest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 )
@@ -25,10 +26,7 @@ func TestAssemble(t *testing.T) {
 		"128x256x32,warps=8,stages=2,staging=registers,lanes_m=8,pad=a4", "32x32x8,warps=2,stages=2,thread_m=4",
 		"128x256x16,warps=8,stages=2,staging=registers,lanes_m=8,pad=a4,split=4",
 	} {
-		config, err := gemm.ParseConfig(c, gemm.Config{GroupM: 1, SplitK: 1, Kernel: Name}, axes...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		config := must.Get(gemm.ParseConfig(c, gemm.Config{GroupM: 1, SplitK: 1, Kernel: Name}, axes...))(t)
 		configs[c] = config
 	}
 	for name, c := range configs {
@@ -43,16 +41,10 @@ func TestAssemble(t *testing.T) {
 				t.Fatalf("%s: %s: %s", name, reason, detail)
 			}
 			to := []target.Target{{CC: 90}, {CC: 80}, {CC: 89}, {CC: 90}}[i]
-			k, err := s.Emit(to)
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := must.Get(s.Emit(to))(t)
 			t.Run(fmt.Sprintf("%s/%s", name, k.Name), func(t *testing.T) {
 				t.Parallel()
-				registers, spills, err := gentest.Assemble(t, bin, k.Text, to)
-				if err != nil {
-					t.Fatal(err)
-				}
+				registers, spills := must.Two(gentest.Assemble(t, bin, k.Text, to))(t)
 				ctas := r.CTAs
 				if to.CC == 89 { // has 1536 threads
 					ctas = min(ctas, max(1, 1536/k.Threads))

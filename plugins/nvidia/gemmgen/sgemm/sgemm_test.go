@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 )
 
@@ -31,9 +32,7 @@ func turnOf(t *testing.T, rung string) (Spec, Turn) {
 
 // TestRungsBelong: every rung is a configuration that fits an SM of today, and no two are the same.
 func TestRungsBelong(t *testing.T) {
-	if err := gemm.CheckAxes(axes); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, gemm.CheckAxes(axes))
 	seen := map[gemm.Config]string{}
 	for _, r := range Rungs() {
 		if other, ok := seen[r.Config]; ok || r.Doc == "" {
@@ -85,7 +84,7 @@ func TestSeedRungs(t *testing.T) {
 
 // TestConflicts: the degree of a column read of a tile that is 32 words wide is 32, and 1 with rows of 33 words.
 func TestConflicts(t *testing.T) {
-	for stride, want := range map[int]float64{32: 32, 33: 1, 34: 2, 36: 4} {
+	for stride, want := range map[int]float64{0: 1, 1: 1, 32: 32, 33: 1, 34: 2, 36: 4} {
 		a := Access{Instruction: LoadShared, Bytes: 4, Lanes: 32}
 		for lane := range a.Shared {
 			a.Shared[lane] = lane * stride * 4

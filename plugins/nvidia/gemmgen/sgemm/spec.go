@@ -80,11 +80,8 @@ func (s *Spec) Check(limits gemmgen.Limits) (r Resources, reason arch.Reason, de
 			"%dx%d elements of C per thread need about %d registers (%d sums, %d operands, %d loaded ahead), "+
 				"%d available", r.ThreadM, r.ThreadN, r.Registers, r.Accumulators, r.Operands, r.Prefetch, available)
 	}
-	if r.SharedMemory > limits.SharedMemory {
-		return r, arch.ReasonSharedMemory, fmt.Sprintf("needs %d B of shared memory, %d B available",
-			int64(r.SharedMemory), int64(limits.SharedMemory))
-	}
-	return r, "", ""
+	reason, detail = gemmgen.CheckShared(limits.SharedMemory, r.SharedMemory)
+	return r, reason, detail
 }
 
 // The numbers of the family.

@@ -2,9 +2,11 @@ package wgmma
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
@@ -25,10 +27,10 @@ func TestParts(t *testing.T) {
 		"64x16x64,warps=8,stages=2,stream_k=1,cluster_n=2", "16x64x64,warps=8,stages=2,split=2,cluster_n=2",
 		"64x16x64,warps=8,stages=4,split=2,cluster=2x2", "64x16x64,warps=8,stages=2,split=4,tree=4",
 		"16x64x64,warps=8,stages=2,split=2,cluster_n=2,tree=8", "128x32x64,warps=12,stages=2,tree=8",
-		"64x256x64,warps=8,stages=2,tree=8",
+		"64x256x64,warps=8,stages=2,tree=8", "64x256x64,warps=8,stages=4,tree=8",
 	} {
 		s := spec(t, config, "kk", gemm.FP16, gemm.FP32)
-		s.TilesC = false
+		s.TilesC = config == "64x256x64,warps=8,stages=4,tree=8" // some sums wait where C is staged
 		golden(t, "part-reduce-"+config, reducer(t, s).Text)
 	}
 	for _, config := range []string{
@@ -61,10 +63,13 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// mostThreads is more than a CTA has.
+const mostThreads = 1024
+
 // reducer is the part of a kernel that walks over its tiles and adds up the parts along K. In place of products, its
 // sums say which blocks they are of. A lane has four of them: the number of blocks, the same times its thread, and
 // twice a number that rounding makes depend on the order of additions. Of each complete tile, the lane writes to out
-// how often it did so, and these four.
+// how often it did so, and its last four. If another four are not as these, it writes another second number.
 func reducer(t *testing.T, s Spec) *ptx.Kernel {
 	t.Helper()
 	g, reason, detail := s.layout()
@@ -82,6 +87,9 @@ func reducer(t *testing.T, s Spec) *ptx.Kernel {
 	e.ranks()
 	tid := e.Special(ptx.TidX)
 	e.thread, e.consumer = e.And(tid, warpgroup-1), e.Shr(tid, 7)
+	if g.inShared > 0 {
+		e.smem = e.MovU32(e.B32(), e.DynamicShared("smem", swizzleBytes))
+	}
 	sums := make([][]ptx.Operand, g.tiles)
 	for i := range sums {
 		sums[i] = e.Regs(g.columns/2, e.F32)
@@ -89,21 +97,20 @@ func reducer(t *testing.T, s Spec) *ptx.Kernel {
 	e.eachTile("reduce", func(t tile) {
 		done := e.Label("done")
 		multiply := func(leaf tile, number ptx.Operand) {
-			count, times, odd := e.F32(), e.B32(), e.F32()
+			count, odd := e.F32(), e.F32()
 			e.CvtF32S32(count, leaf.blocks)
-			e.MulLoS32(times, leaf.blocks, tid)
-			first := e.F32()
-			e.CvtF32S32(first, times)
 			at := e.Add(t.k0, ptx.Int(1))
 			if e.levels() > 0 {
 				e.MadLoS32(at, number, e.Mul(leaf.blocks, ptx.Int(s.Config.BlockK)), at)
 			}
 			e.CvtF32S32(odd, at)
 			e.MulF32(odd, odd, ptx.Float(0.1))
-			for _, of := range sums {
-				for i, v := range of {
-					e.MovF32(v, []ptx.Operand{count, first, odd, odd}[i%4])
+			for i, v := range slices.Concat(sums...) {
+				if i%4 == 1 { // of each four another
+					e.CvtF32S32(v, e.Mul(leaf.blocks, e.Add(tid, ptx.Int(i/4*mostThreads))))
+					continue
 				}
+				e.MovF32(v, []ptx.Operand{count, {}, odd, odd}[i%4])
 			}
 		}
 		if e.levels() > 0 {
@@ -129,18 +136,24 @@ func reducer(t *testing.T, s Spec) *ptx.Kernel {
 		e.LdGlobalF32(n, ptx.Global(to, 0))
 		e.AddF32(n, n, ptx.Float(1))
 		e.StGlobalF32(ptx.Global(to, 0), n)
-		last := sums[g.tiles-1]
-		for i, v := range last[len(last)-4:] {
+		all := slices.Concat(sums...)
+		last := all[len(all)-4:]
+		wrong := e.MovF32(e.F32(), ptx.Float(0))
+		for i := 1; i < len(all); i += 4 {
+			e.FmaF32(all[i], all[i-1], ptx.Float(float32(-i/4*mostThreads)), all[i])
+		}
+		for i := 1; i < len(all)-4; i += 4 {
+			e.FmaF32(all[i], last[1], ptx.Float(-1), all[i])
+			e.FmaF32(wrong, all[i], all[i], wrong)
+		}
+		e.AddF32(last[1], last[1], wrong)
+		for i, v := range last {
 			e.StGlobalF32(ptx.Global(to, 4+4*i), v)
 		}
 		e.Place(done)
 	})
 	e.Ret()
-	k, err := e.Build(hopper.Target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
+	return must.Get(e.Build(hopper.Target))(t)
 }
 
 // orderer is the part of a kernel that walks over its tiles and the blocks along K of each. It writes to out, by tile
@@ -170,11 +183,7 @@ func orderer(t *testing.T, s Spec) *ptx.Kernel {
 		})
 	})
 	e.Ret()
-	k, err := e.Build(hopper.Target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
+	return must.Get(e.Build(hopper.Target))(t)
 }
 
 // walker is the instructions that share tiles among clusters. Of each part it writes the numbers to out.
@@ -213,11 +222,7 @@ func walker(t *testing.T) *ptx.Kernel {
 	e.BraUni(loop)
 	e.Place(end)
 	e.Ret()
-	k, err := e.Build(hopper.Target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
+	return must.Get(e.Build(hopper.Target))(t)
 }
 
 // storer is the part of a kernel that stores a tile, of Cᵀ if it is turned, whose first element is row m0, column n0 of
@@ -266,9 +271,5 @@ func storer(t *testing.T, s Spec) *ptx.Kernel {
 		w.each(sums, w.single)
 	})
 	e.Ret()
-	k, err := e.Build(hopper.Target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
+	return must.Get(e.Build(hopper.Target))(t)
 }

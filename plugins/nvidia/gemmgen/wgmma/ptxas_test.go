@@ -7,6 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/gentest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 )
 
@@ -19,10 +20,7 @@ var hopper = gemmgen.Limits{
 // spec returns the specification of a configuration, as "128x256x64,warps=12,stages=4,cluster=2".
 func spec(t *testing.T, config, majors string, in, out gemm.DType) Spec {
 	t.Helper()
-	c, err := gemm.ParseConfig(config, gemm.Config{SplitK: 1}, Family{}.Axes()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(gemm.ParseConfig(config, gemm.Config{SplitK: 1}, Family{}.Axes()...))(t)
 	c.Kernel = Name
 	s := Spec{DType: in, Out: out, AMajor: gemm.MajorK, BMajor: gemm.MajorK, Addressable: true, PairsC: true, Config: c}
 	s.PairsC = Pairs(gemm.MaxVector, out, c)
@@ -88,55 +86,50 @@ func TestAssemble(t *testing.T) {
 			} else if reason != "" {
 				t.Fatalf("%s: %s: %s", s.name(), reason, detail)
 			}
-			t.Run(s.name(), func(t *testing.T) {
-				t.Parallel()
-				k, err := s.Emit(hopper.Target)
-				if err != nil {
-					t.Fatal(err)
-				}
-				registers, spills, err := gentest.Assemble(t, bin, k.Text, hopper.Target)
-				if err != nil {
-					t.Fatal(err)
-				}
-				// Consumers wait for registers that the producer gives up. They would wait for ever if there were fewer.
-				if split := registerSplits[s.Config.NumWarps/4-1]; split.start != 0 && registers != split.start {
-					t.Errorf("%d registers at the start, and the split wants %d", registers, split.start)
-				}
-				allowed := 0
-				if g, _, _ := s.layout(); g.sums > 150 && s.Epilogue != (gemm.Epilogue{}) {
-					allowed = 24 // behind the loop
-				}
-				if s.Epilogue.Residual {
-					allowed = 96 // where R is added, behind the loop
-				}
-				if spills > allowed || registers*k.Threads > hopper.RegisterFile {
-					t.Errorf("%d registers, %d bytes of spills", registers, spills)
-				}
-			})
+			allowed := 0
+			if g, _, _ := s.layout(); g.sums > 150 && s.Epilogue != (gemm.Epilogue{}) {
+				allowed = 24 // behind the loop
+			}
+			if s.Epilogue.Residual {
+				allowed = 96 // where R is added, behind the loop
+			}
+			assembled(t, bin, s, allowed)
 		}
 	}
 }
 
+// assembled assembles a kernel, which may spill so many bytes.
+func assembled(t *testing.T, bin string, s Spec, allowed int) {
+	t.Run(s.name(), func(t *testing.T) {
+		t.Parallel()
+		k := must.Get(s.Emit(hopper.Target))(t)
+		registers, spills := must.Two(gentest.Assemble(t, bin, k.Text, hopper.Target))(t)
+		// Consumers wait for registers that the producer gives up. They would wait for ever if there were fewer.
+		if split := registerSplits[s.Config.NumWarps/4-1]; split.start != 0 && registers != split.start {
+			t.Errorf("%d registers at the start, and the split wants %d", registers, split.start)
+		}
+		if spills > allowed || registers*k.Threads > hopper.RegisterFile {
+			t.Errorf("%d registers, %d bytes of spills", registers, spills)
+		}
+	})
+}
+
 // TestAssembleTrees: kernels whose K is a tree, in a CTA or in several, do not spill, but for the largest tile of one
-// warpgroup behind its loop, where it reads the parts of eight splits.
+// warpgroup behind its loop, where it reads the parts of eight splits, and values of the epilogue of the largest tile with
+// eight leaves, which are read again once a tile.
 func TestAssembleTrees(t *testing.T) {
 	bin := gentest.Ptxas(t)
 	for i, config := range []string{
 		"128x256x64,warps=12,stages=4,cluster=2,tree=8", "256x128x64,warps=12,stages=4,tree=2",
 		"64x256x64,warps=8,stages=5,split=8,tree=8", "128x192x64,warps=12,stages=4,split=2,tree=8",
 		"24x64x64,warps=8,stages=8,split=4,tree=8", "104x192x64,warps=16,stages=5,tree=4",
+		"128x256x64,warps=12,stages=3,tree=2", "128x128x64,warps=12,stages=4,cluster=2,tree=8",
 	} {
 		s := spec(t, config, []string{"kk", "kn", "mn"}[i%3], gemm.BF16, []gemm.DType{gemm.BF16, gemm.FP32}[i%2])
 		if reason, detail := s.Check(hopper); reason != "" {
 			t.Fatalf("%s: %s: %s", s.name(), reason, detail)
 		}
-		k, err := s.Emit(hopper.Target)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if registers, spills, err := gentest.Assemble(t, bin, k.Text, hopper.Target); err != nil || spills > []int{0, 0, 184, 0, 0, 0}[i] {
-			t.Errorf("%s: %d registers, %d bytes of spills, %v", s.name(), registers, spills, err)
-		}
+		assembled(t, bin, s, []int{16, 0, 184, 0, 0, 0, 0, 0}[i])
 	}
 }
 
@@ -160,24 +153,11 @@ func TestAssembleScaled(t *testing.T) {
 				continue
 			}
 			built++
-			t.Run(s.name(), func(t *testing.T) {
-				t.Parallel()
-				k, err := s.Emit(hopper.Target)
-				if err != nil {
-					t.Fatal(err)
-				}
-				registers, spills, err := gentest.Assemble(t, bin, k.Text, hopper.Target)
-				if err != nil {
-					t.Fatal(err)
-				}
-				allowed := 0
-				if g, _, _ := s.layout(); g.sums >= 128 {
-					allowed = 24 // behind the loop
-				}
-				if spills > allowed || registers*k.Threads > hopper.RegisterFile {
-					t.Errorf("%d registers, %d bytes of spills", registers, spills)
-				}
-			})
+			allowed := 0
+			if g, _, _ := s.layout(); g.sums >= 128 {
+				allowed = 24 // behind the loop
+			}
+			assembled(t, bin, s, allowed)
 		}
 	}
 	if built < 18 {

@@ -119,8 +119,10 @@ type geometry struct {
 	// parts are the registers for the products of a block along K, which are added to the sums in fp32. It is 0 where the
 	// tensor cores add them.
 	parts int
-	// held is how many levels of the tree over the leaves of K wait in registers.
-	held int
+	// inRegisters are the groups of four sums of a thread that wait in registers in the tree over the leaves of K, inShared those
+	// that wait in shared memory, and inMemory those that wait in the workspace. In shared memory the first staged have the
+	// place of what is staged of C, and the others begin at waiting.
+	inRegisters, inShared, inMemory, staged, waiting int
 	// registers are those of a thread that multiplies, all of them.
 	registers int
 	// blockC is the columns of C that a tile has, tilesC how many of the tiles are left of a warpgroup that multiplies Cᵀ:
@@ -262,7 +264,6 @@ func (s *Spec) layout() (g geometry, reason arch.Reason, detail string) {
 		registers = split.consumer
 	}
 	g.registers = registers
-	g.held = min(s.levels(), g.holds(registers))
 	g.loads = min(max(registers-g.sums-otherRegisters-activationRegisters, leastLoads), mostLoads)
 	g.threads = 32 * c.NumWarps
 	g.clusterM, g.clusterN = Cluster(s.Config)
@@ -285,7 +286,10 @@ func (s *Spec) layout() (g geometry, reason arch.Reason, detail string) {
 	case s.TilesC:
 		g.barriers += 2 * storeBytes * 4 * g.consumers
 	}
-	g.sharedBytes = g.barriers + 2*barrierBytes*c.NumStages
+	g.waiting = g.barriers + 2*barrierBytes*c.NumStages
+	g.staged = (g.barriers - g.staging) / (fourBytes * g.consumers)
+	g.places(s.levels())
+	g.sharedBytes = g.waiting + max(0, g.inShared-g.staged)*fourBytes*g.consumers
 	return g, "", ""
 }
 
@@ -387,7 +391,7 @@ func (s *Spec) Resources() (r Resources, reason arch.Reason, detail string) {
 		return r, reason, detail
 	}
 	r = Resources{
-		Threads: g.threads, Registers: min(g.sums*(1+g.held)+g.parts+otherRegisters, target.RegistersPerThread),
+		Threads: g.threads, Registers: min(g.sums+4*g.inRegisters+g.parts+otherRegisters, target.RegistersPerThread),
 		SharedMemory: unit.Bytes(g.sharedBytes),
 		Consumers:    g.consumers, Tiles: g.tiles,
 	}
@@ -419,16 +423,12 @@ func (s *Spec) Check(limits gemmgen.Limits) (reason arch.Reason, detail string) 
 			"a multiplication of 64x%d needs %d registers per thread, of %d threads each has %d",
 			g.columns, need, g.threads, limits.Registers(g.threads))
 	}
-	if need := g.sums*(1+g.held) + g.parts + other; need > available && g.held == 0 {
+	if need := g.sums + g.parts + other; need > available {
 		return arch.ReasonRegisters, fmt.Sprintf(
 			"%d tiles of 64x%d per warpgroup need about %d registers per thread, %d available",
 			g.tiles, g.columns, need, available)
 	}
-	if shared := unit.Bytes(g.sharedBytes); shared > limits.SharedMemory {
-		return arch.ReasonSharedMemory, fmt.Sprintf("needs %d B of shared memory, %d B available",
-			int64(shared), int64(limits.SharedMemory))
-	}
-	return "", ""
+	return gemmgen.CheckShared(limits.SharedMemory, unit.Bytes(g.sharedBytes))
 }
 
 // name is the kernel's entry point: every field of the specification's key.

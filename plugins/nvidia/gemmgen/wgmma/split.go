@@ -72,16 +72,11 @@ func (e *emitter) reduce(t tile, sums [][]ptx.Operand, done ptx.Operand) {
 
 // eachFour calls f for each four sums of a lane, with their place in the warp's part of a block.
 func (e *emitter) eachFour(sums [][]ptx.Operand, f func(v []ptx.Operand, at int)) {
-	e.eachFourOf(32, sums, f)
-}
-
-// eachFourOf is eachFour for so many threads with a part.
-func (e *emitter) eachFourOf(threads int, sums [][]ptx.Operand, f func(v []ptx.Operand, at int)) {
 	at := 0
 	for _, tile := range sums {
 		for i := 0; i < len(tile); i += 4 {
 			f(tile[i:i+4], at)
-			at += threads * 16
+			at += 32 * 16
 		}
 	}
 }

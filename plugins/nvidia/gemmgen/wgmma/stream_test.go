@@ -1,41 +1,26 @@
 package wgmma
 
 import (
-	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/gentest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 )
-
-// TestShares: each cluster has as many whole tiles as any other, and no more of the shared ones than two tiles.
-func TestShares(t *testing.T) {
-	random := rand.New(rand.NewPCG(7, 8))
-	for range 60 {
-		clusters, blocks := 1+random.IntN(66), 1+random.IntN(90)
-		tiles := 1 + random.IntN(4*clusters)
-		if s := newShares(tiles, blocks, clusters); s.share > 1+leastShare+2*blocks || s.whole%clusters != 0 {
-			t.Errorf("%d tiles on %d clusters: %+v", tiles, clusters, s)
-		}
-	}
-}
 
 // TestLaunchStream: the launch has the shares, and the workspace is large enough for any device.
 func TestLaunchStream(t *testing.T) {
 	s := spec(t, "128x128x64,warps=12,stages=3,cluster=2,stream_k=1", "kn", gemm.FP16, gemm.FP16)
 	s.Processors = 132
 	k := emit(t, s)
-	call := gemmgen.NewCall(problem(1032, 2408, 5432, 1, false, false))
+	call := gemmgen.NewCall(gentest.Problem(1032, 2408, 5432, 1, false, false))
 	if _, err := s.Launch(k, call); err == nil {
 		t.Error("tiles are shared without a workspace")
 	}
 	call.Partials, call.Counters = 1<<43, 1<<44
-	l, err := s.Launch(k, call)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(s.Launch(k, call))(t)
 	got := gentest.Params(k.Kernel, l.Params)
 	// 5 × 19 pairs of tiles on 66 clusters: a wave of 66, and 29 that are shared with it, as they are less than half.
 	if got["whole"] != 0 || got["shared"] != 95*85 || got["share"] != 123 || l.GridX != 132 {
@@ -45,7 +30,7 @@ func TestLaunchStream(t *testing.T) {
 		t.Errorf("workspace of %v and %v", partials, counters)
 	}
 	s = spec(t, "64x16x64,warps=8,stages=2,stream_k=1", "kn", gemm.FP16, gemm.FP32)
-	call = gemmgen.NewCall(problem(64, 16*130, 1<<31-1088, 1, false, false))
+	call = gemmgen.NewCall(gentest.Problem(64, 16*130, 1<<31-1088, 1, false, false))
 	call.Partials, call.Counters = 1<<43, 1<<44
 	if _, err := s.Launch(emit(t, s), call); err == nil || !strings.Contains(err.Error(), "blocks along K") {
 		t.Errorf("more blocks than 32 bits can count: %v", err)

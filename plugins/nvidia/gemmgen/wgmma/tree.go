@@ -2,7 +2,9 @@ package wgmma
 
 import (
 	"math/bits"
+	"slices"
 
+	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/asm"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
@@ -12,86 +14,141 @@ func (s Spec) levels() int { return bits.Len(uint(Leaves(s.Config)/max(s.Config.
 
 func (e *emitter) levels() int { return e.s.levels() }
 
-// stacks returns the bytes of the workspace in which resident CTAs keep sums that wait and have no registers, a block for
-// each level. The blocks of the splits lie behind them.
-func (s Spec) stacks(g geometry) int {
-	return mostCTAs * (s.levels() - g.held) * s.Config.BlockM * s.Config.BlockN * 4
+const (
+	// fourBytes are four sums of each thread of a warpgroup, which lie side by side.
+	fourBytes = 16 * warpgroup
+	// leafRegisters are the number of a leaf, and where sums wait.
+	leafRegisters = 8
+	// mostShared is what a CTA can have. Source: CUDA C++ Programming Guide, compute capability 9.0: 227 KB.
+	mostShared = 227 << 10
+)
+
+// stacks returns the bytes of the workspace in which resident CTAs keep sums that wait elsewhere than in registers and in
+// shared memory. The blocks of the splits lie behind them.
+func (s Spec) stacks(g geometry) int { return mostCTAs * g.consumers * g.inMemory * fourBytes }
+
+// places finds where the sums wait of so many levels of a tree. The lowest level comes first, since it waits most often: half
+// of all leaves do.
+func (g *geometry) places(levels int) {
+	all := levels * g.sums / 4
+	g.inRegisters = min(all, max(0, g.registers-g.sums-g.parts-otherRegisters-leafRegisters)/4)
+	g.inShared = min(all-g.inRegisters, g.staged+max(0, mostShared-g.waiting)/(fourBytes*g.consumers))
+	g.inMemory = all - g.inRegisters - g.inShared
 }
 
-// holds returns how many levels of a tree, the lowest first, can wait in registers, of which so many are available. The
-// lowest waits most often: half of all leaves do.
-func (g geometry) holds(available int) int {
-	return max(0, (available-g.parts-otherRegisters)/g.sums-1)
-}
+// enoughLoads is how many loads of four sums a thread has under way where the L2 is what they wait for, not its latency: 8 warps
+// have 32 KB then. With one, 256x192x64 with two leaves took 1.14 times as long as without (an H200, 2026-11-29).
+const enoughLoads = 8
 
-// Apart returns how many sums of leaves, and of subtrees, of a tile of C cannot wait in registers, and one more. Of several
-// CTAs that share the leaves, each has a part of these.
+// Apart returns how many sums of leaves, and of subtrees, wait in the workspace for each element of C, and one more. Of several
+// CTAs that share the leaves, each has a part of these. Those that are read with fewer loads under way count as more.
 func (s Spec) Apart() float64 {
 	g, reason, _ := s.layout()
 	if reason != "" {
 		return 1
 	}
-	return float64(Leaves(s.Config)) / float64(int(1)<<g.holds(g.registers))
+	leaves := Leaves(s.Config)
+	g.places(bits.Len(uint(leaves)) - 1)
+	apart, room := 1., 4*(g.inRegisters+g.inShared)
+	for often := leaves / 2; often > 0; often /= 2 {
+		here := min(room, g.sums)
+		room -= here
+		apart += float64(often) * (1 - float64(here)/float64(g.sums)) * max(1, enoughLoads/float64(max(1, g.inRegisters)))
+	}
+	return apart
 }
 
 // addLeaves calls multiply for the leaves of a tile, one after the other, and adds their sums in a binary tree. Leaf i
 // completes as many subtrees as i ends with ones in binary. What it completes is added to the sum that waits on that level,
-// and the result waits on the next one, in registers or in the workspace. There each thread has its own place, so that
-// nothing has to be ordered.
+// and the result waits on the next one, in registers, in shared memory or in the workspace. There each thread has its own
+// place, so that nothing has to be ordered but what is staged of C.
 func (e *emitter) addLeaves(t tile, sums [][]ptx.Operand, multiply func(leaf tile, number ptx.Operand)) {
 	e.Comment("the leaves of K")
-	block := e.s.Config.BlockM * e.s.Config.BlockN * 4
-	held := make([][][]ptx.Operand, e.g.held)
+	held := make([][]ptx.Operand, e.g.inRegisters)
 	for i := range held {
-		held[i] = e.newSums()
-		e.Sums.Clear(held[i])
+		held[i] = e.Regs(4, e.F32)
 	}
+	e.Sums.Clear(held)
 	leaf := t
 	leaf.blocks = e.Param32("blocks_per_leaf")
 	number := e.MovB32(e.B32(), ptx.Int(0))
 	again, next, whole := e.Label("leaf"), e.Label("leaf_waits"), e.Label("leaves_added")
 	e.Place(again)
 	multiply(leaf, number)
-	var waiting ptx.Operand
-	if apart := e.levels() - e.g.held; apart > 0 { // found again for each leaf: in the loop above, registers are scarce
-		waiting = e.Pointer("partials")
-		e.MadWideU32(waiting, e.Special(ptx.CtaidX), ptx.Int(apart*block), waiting)
-		e.MadWideU32(waiting, e.consumer, ptx.Int(block/e.g.consumers), waiting)
-		e.MadWideU32(waiting, e.thread, ptx.Int(16), waiting)
+	// The places are found again for each leaf: in the loop above, registers are scarce.
+	var inStaging, inShared, inMemory ptx.Operand
+	threads := 32 // that stage C together
+	if e.g.turned {
+		threads = warpgroup
 	}
-	v := e.Regs(4, e.F32)
+	if min(e.g.staged, e.g.inShared) > 0 {
+		e.CpAsyncBulkWaitGroupRead(ptx.Int(0)) // which reads C of the tile before
+		if e.g.turned {
+			e.BarSyncThreads(e.group, ptx.Int(warpgroup))
+		} else {
+			e.BarWarpSync(ptx.Int(-1))
+		}
+		inStaging = e.Mad(e.And(e.thread, threads-1), 16, e.Add(e.smem, ptx.Int(e.g.staging)))
+		part := e.Mad(e.consumer, warpgroup/threads, e.Shr(e.thread, asm.Log2(threads)))
+		inStaging = e.Mad(part, e.g.staged*16*threads, inStaging)
+	}
+	if more := e.g.inShared - e.g.staged; more > 0 {
+		inShared = e.Add(e.smem, ptx.Int(e.g.waiting))
+		inShared = e.Mad(e.consumer, more*fourBytes, e.Mad(e.thread, 16, inShared))
+	}
+	if e.g.inMemory > 0 {
+		inMemory = e.Pointer("partials")
+		e.MadWideU32(inMemory, e.Special(ptx.CtaidX), ptx.Int(e.g.consumers*e.g.inMemory*fourBytes), inMemory)
+		e.MadWideU32(inMemory, e.consumer, ptx.Int(e.g.inMemory*fourBytes), inMemory)
+		e.MadWideU32(inMemory, e.thread, ptx.Int(16), inMemory)
+	}
+	fours := slices.Collect(slices.Chunk(slices.Concat(sums...), 4))
+	place := func(i int) ptx.Operand {
+		switch i -= len(held); {
+		case i >= e.g.inShared:
+			return ptx.Global(inMemory, (i-e.g.inShared)*fourBytes)
+		case i >= e.g.staged:
+			return ptx.Shared(inShared, (i-e.g.staged)*fourBytes)
+		}
+		return ptx.Shared(inStaging, i*16*threads)
+	}
 	for level := range e.levels() {
 		add := e.Label([]string{"add_leaf", "add_two", "add_four"}[level])
 		e.If(e.SetpNeS32(e.Pred(), e.And(number, 1<<level), ptx.Int(0))).Bra(add)
-		each := func(put bool) {
-			if level < e.g.held {
-				for i, of := range sums {
-					for j, sum := range of {
-						if put {
-							e.MovF32(held[level][i][j], sum)
-						} else {
-							e.AddF32(sum, held[level][i][j], sum)
-						}
-					}
-				}
-				return
+		first := level * len(fours)
+		near := min(max(0, len(held)-first), len(fours)) // these are in registers
+		for i, sum := range fours {
+			if i >= near {
+				e.Store(place(first+i), sum)
+				continue
 			}
-			e.eachFourOf(warpgroup, sums, func(sum []ptx.Operand, at int) {
-				at += (level - e.g.held) * block
-				if put {
-					e.Store(ptx.Global(waiting, at), sum)
-					return
-				}
-				e.Load(v, ptx.Global(waiting, at))
-				for i := range v {
-					e.AddF32(sum[i], v[i], sum[i])
-				}
-			})
+			for j, x := range sum {
+				e.MovF32(held[first+i][j], x)
+			}
 		}
-		each(true)
 		e.BraUni(next)
 		e.Place(add)
-		each(false)
+		plus := func(sums, waits [][]ptx.Operand) {
+			for i, sum := range sums {
+				for j, x := range sum {
+					e.AddF32(x, waits[i][j], x)
+				}
+			}
+		}
+		plus(fours[:near], held[min(first, len(held)):])
+		// What waited in registers on this level and below has been added, so that the rest can be read into those.
+		free := held[:min(first+near, len(held))]
+		if len(free) == 0 {
+			free = [][]ptx.Operand{e.Regs(4, e.F32)}
+		}
+		at := first + near
+		for some := range slices.Chunk(fours[near:], len(free)) {
+			for i := range some {
+				e.Load(free[i], place(at+i))
+			}
+			plus(some, free)
+			at += len(some)
+		}
 	}
 	e.BraUni(whole)
 	e.Place(next)

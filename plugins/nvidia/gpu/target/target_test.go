@@ -1,6 +1,10 @@
 package target
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/origami-gemm/origami/internal/testing/must"
+)
 
 func TestParse(t *testing.T) {
 	for in, want := range map[string]Target{
@@ -46,14 +50,8 @@ func TestCovers(t *testing.T) {
 		{"sm_100f", "sm_103f", false},
 		{"sm_120f", "sm_100f", false},
 	} {
-		target, err := Parse(c.target)
-		if err != nil {
-			t.Fatal(err)
-		}
-		least, err := Parse(c.min)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := must.Get(Parse(c.target))(t)
+		least := must.Get(Parse(c.min))(t)
 		if got := target.Covers(least); got != c.want {
 			t.Errorf("%s covers %s: %v, want %v", target, least, got, c.want)
 		}
@@ -64,10 +62,7 @@ func TestEmulatesFP8(t *testing.T) {
 	for name, want := range map[string]bool{
 		"sm_80": false, "sm_89": false, "sm_90": true, "sm_90a": true, "sm_100": true, "sm_110": true, "sm_120": false,
 	} {
-		target, err := Parse(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := must.Get(Parse(name))(t)
 		if target.EmulatesFP8() != want {
 			t.Errorf("%s: %t", name, !want)
 		}

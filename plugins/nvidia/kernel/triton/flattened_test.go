@@ -6,6 +6,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/internal/testing/gputest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
@@ -31,9 +32,7 @@ func TestFlattenedShared(t *testing.T) {
 	for _, row := range rows[1:] {
 		v := csvtest.Ints(t, row[2:8])
 		c := gemm.Config{BlockM: v[0], BlockN: v[1], BlockK: v[2], NumWarps: v[3], NumStages: v[4], SplitK: 1}
-		if err := c.SetAxis(Persistent{}.Axes(), flatten, "on"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.SetAxis(Persistent{}.Axes(), flatten, "on"))
 		got := int(Persistent{}.Resources(devices[row[1]], o, c, false).SharedMemory)
 		if got > v[5] && above == 0 {
 			above++

@@ -7,12 +7,13 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/internal/testing/gputest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
 
 // A family says of each kernel whether ptxas serialises its wgmma instructions, as the assembled loops show: in the
-// files that plugins/triton/tools/gather_loops.py wrote, they wait more than once per K step. It cannot be seen of a
+// files that plugins/triton/tools/gather.py wrote, they wait more than once per K step. It cannot be seen of a
 // loop with a single instruction. Of 8-bit integers, Triton waits for all instructions once, in front of the copies.
 func TestSerial(t *testing.T) {
 	for _, test := range []struct {
@@ -49,10 +50,7 @@ func serialAsBuilt(t *testing.T, f kernel.Family, rows []map[string]string) (cou
 			}
 			return v
 		}
-		dtype, err := gemm.ParseDType(row["dtype"])
-		if err != nil {
-			t.Fatal(err)
-		}
+		dtype := must.Get(gemm.ParseDType(row["dtype"]))(t)
 		p := gemm.New(4096, 4096, 4096)
 		p.DType = dtype
 		p.SetTrans(number("trans_a") == 1, number("trans_b") == 1)

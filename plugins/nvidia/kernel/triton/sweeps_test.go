@@ -7,6 +7,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/internal/testing/gputest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
@@ -23,10 +24,7 @@ func TestSweepResources(t *testing.T) {
 		var all, shared, registers, spills float64
 		for _, list := range []string{"h200-fit", "h200-test"} {
 			folder := filepath.Join("..", "..", "data", "sweeps", set, list)
-			data, err := dataset.Read(folder, os.DirFS(folder))
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := must.Get(dataset.Read(folder, os.DirFS(folder)))(t)
 			for _, p := range data.Problems() {
 				o := kernel.OperandsOf(&p).WithWidths(f, &p)
 				for _, m := range data.Sweep(p) {
@@ -42,11 +40,9 @@ func TestSweepResources(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("%s: of %.0f, shared memory of %.3f is exact, registers of %.3f within 32, spills of %.3f right", set, all,
-			shared/all, registers/all, spills/all)
-		if shared < floor.shared*all || registers < floor.registers*all || spills < floor.spills*all {
-			t.Errorf("%s is below %+v", set, floor)
-		}
+		must.Hold(t, shared >= floor.shared*all && registers >= floor.registers*all && spills >= floor.spills*all,
+			"%s: of %.0f, shared memory of %.3f is exact, registers of %.3f within 32, spills of %.3f right; floors %+v", set,
+			all, shared/all, registers/all, spills/all, floor)
 	}
 }
 

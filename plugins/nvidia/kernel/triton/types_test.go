@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/internal/testing/gputest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
@@ -28,22 +29,10 @@ type built struct {
 func readBuilt(t *testing.T) (list []built) {
 	t.Helper()
 	for _, cell := range csvtest.Named(t, "testdata/types.csv") {
-		number := func(name string) int {
-			v, err := strconv.Atoi(cell[name])
-			if err != nil {
-				t.Fatal(name, err)
-			}
-			return v
-		}
+		number := func(name string) int { return csvtest.Int(t, cell, name) }
 		p := gemm.New(4096, 4096, 4096)
 		p.SetTrans(number("trans_a") == 1, number("trans_b") == 1)
-		var err error
-		if p.DType, err = gemm.ParseDType(cell["dtype"]); err != nil {
-			t.Fatal(err)
-		}
-		if p.Out, err = gemm.ParseOutput(cell["out_dtype"]); err != nil {
-			t.Fatal(err)
-		}
+		p.DType, p.Out = must.Get(gemm.ParseDType(cell["dtype"]))(t), must.Get(gemm.ParseOutput(cell["out_dtype"]))(t)
 		p.LDA, p.LDB = number("lda"), number("ldb")
 		list = append(list, built{
 			target: number("target"), problem: p.Canonical(),
@@ -124,10 +113,7 @@ func TestTypes(t *testing.T) {
 	if operands > 2 {
 		t.Errorf("%d kernels have an operand in tensor memory", operands)
 	}
-	t.Logf("%d of %d within 32 registers", near, len(all))
-	if len(all) < 200 || near*10 < len(all)*9 {
-		t.Errorf("%d of %d within 32 registers", near, len(all))
-	}
+	must.Hold(t, len(all) >= 200 && near*10 >= len(all)*9, "%d of %d within 32 registers", near, len(all))
 }
 
 // Triton knows of a number only whether 16 divides it.

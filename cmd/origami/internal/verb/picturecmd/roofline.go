@@ -167,7 +167,7 @@ func (p *picture) warn(s *iostreams.Streams) {
 	for _, n := range p.Notes {
 		s.Note(n)
 	}
-	above := map[string][]string{}
+	above := map[roofline.Above][]string{}
 	for i := range p.Kernels {
 		k := &p.Kernels[i]
 		name := k.Name + " " + configText(k)
@@ -176,11 +176,11 @@ func (p *picture) warn(s *iostreams.Streams) {
 			above[l.Above] = append(above[l.Above], fmt.Sprintf("%s of %s above %s", name, k.Size, l.Level))
 		}
 	}
-	if limits := above[roofline.AboveLimit.String()]; len(limits) > 0 {
+	if limits := above[roofline.AboveLimit]; len(limits) > 0 {
 		s.Warn(digits.Plural(len(limits), "kernel is", "kernels are") + " above a limit of the hardware, so a number of " +
 			"the device or the model's count of bytes is wrong; the first: " + limits[0])
 	}
-	if reached := above[roofline.AboveReached.String()]; len(reached) > 0 {
+	if reached := above[roofline.AboveReached]; len(reached) > 0 {
 		s.Warn(digits.Plural(len(reached), "kernel is", "kernels are") + " above what a microbenchmark reached: " +
 			"the microbenchmark is not the fastest kernel, or the model counts too many bytes; the first: " + reached[0])
 	}
@@ -243,7 +243,7 @@ func (p *picture) kernels() []placed {
 	for i, k := range p.Kernels {
 		rows[i].RooflineKernel = k
 		for _, l := range k.Levels {
-			rows[i].Levels = append(rows[i].Levels, ask.Field{Name: strings.ReplaceAll(l.Level, " ", "_"), Value: l})
+			rows[i].Levels = append(rows[i].Levels, ask.Field{Name: strings.ReplaceAll(l.Level.String(), " ", "_"), Value: l})
 		}
 	}
 	return rows
@@ -270,9 +270,9 @@ func (p *picture) rows(s *iostreams.Streams, f table.Format) *show.Rows[placed] 
 	} {
 		columns = append(columns, show.Text(l.people, func(k *placed) string {
 			for _, point := range k.RooflineKernel.Levels {
-				if point.Level == l.level.String() && point.Above != "" {
+				if point.Level == l.level && point.Above != "" {
 					return digits.ThreeDigits(point.Intensity) + " (above)"
-				} else if point.Level == l.level.String() {
+				} else if point.Level == l.level {
 					return digits.ThreeDigits(point.Intensity)
 				}
 			}

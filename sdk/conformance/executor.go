@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -118,12 +117,15 @@ func (r *run) kernel() (*kernel, error) {
 		return nil, err
 	}
 	client := pb.NewExecutorServiceClient(r.conn)
-	resp, err := client.Compile(r, &pb.CompileRequest{Device: int64(b.device), Problem: wire.ProblemMessage(small),
-		Config: wire.ConfigMessage(c)})
+	resp, err := client.Compile(r, wire.CompileMessage(b.device, small, c))
+	var handle uint64
+	if err == nil {
+		handle, err = wire.KernelOf(resp)
+	}
 	if err != nil {
 		return nil, errors.Join(err, k.Close())
 	}
-	return &kernel{k, client, resp.GetKernel()}, nil
+	return &kernel{k, client, handle}, nil
 }
 
 // release closes a kernel and adds a finding if that fails.
@@ -218,28 +220,25 @@ func checkNumerics(r *run, b *bench) {
 
 func checkSamples(r *run, k *kernel) {
 	defer r.release(k)
-	for _, request := range []*pb.MeasureRequest{
-		{Kernel: k.handle, Runs: 1, Warmup: 2},
-		{Kernel: k.handle, Runs: 7},
-		{Kernel: k.handle, Runs: 3, WarmL2: true, Input: exec.InputNormal},
-	} {
-		resp, err := k.client.Measure(r, request)
-		times, clocks, runs := resp.GetTimesSeconds(), resp.GetClocksHz(), request.GetRuns()
-		_ = r.fails(err, "%d runs, warm L2 %v", runs, request.GetWarmL2()) ||
-			r.when(len(times) != int(runs) || len(clocks) != len(times),
-				"%d runs are requested, and %d times and %d clocks answered", runs, len(times), len(clocks))
-		for _, t := range times {
-			r.when(!(t > 0) || math.IsInf(t, 0), "a run takes %v s", t)
+	for _, asked := range []struct {
+		runs int
+		exec.MeasureOptions
+	}{{1, exec.MeasureOptions{Warmup: 2}}, {runs: 7}, {3, exec.MeasureOptions{WarmL2: true, Input: exec.InputNormal}}} {
+		resp, err := k.client.Measure(r, wire.MeasureMessage(k.handle, asked.MeasureOptions, asked.runs))
+		var samples []exec.Sample
+		if err == nil {
+			samples, err = wire.Samples(resp, asked.runs)
 		}
-		for _, clock := range clocks {
-			if clock != 0 {
-				r.plausibleClock("a run", clock)
+		r.fails(err, "%d runs, warm L2 %v", asked.runs, asked.WarmL2)
+		for _, s := range samples {
+			if s.Clock != 0 {
+				r.plausibleClock("a run", float64(s.Clock))
 			}
 		}
 	}
 	r.fails(measure(r, k, exec.MeasureOptions{}, 40), "40 runs")
 	r.refuses(measure(r, k, exec.MeasureOptions{Input: unknownName}, 1), "an unknown distribution of inputs")
-	none := status.Code(fault(k.client.Measure(r, &pb.MeasureRequest{Kernel: k.handle})))
+	none := status.Code(fault(k.client.Measure(r, wire.MeasureMessage(k.handle, exec.MeasureOptions{}, 0))))
 	r.when(none != codes.InvalidArgument, "a measurement of no runs: status %s, not %s", none, codes.InvalidArgument)
 }
 
@@ -258,13 +257,13 @@ func checkLifecycle(r *run, k *kernel) {
 	r.release(k)
 
 	client, never := k.client, k.handle+1<<40
-	r.fails(fault(client.Check(r, &pb.CheckRequest{Kernel: k.handle})), "releasing one kernel has released another")
+	r.fails(fault(client.Check(r, wire.KernelMessage(k.handle))), "releasing one kernel has released another")
 	const lost = " of a kernel that was never compiled"
-	r.missing("Check"+lost, fault(client.Check(r, &pb.CheckRequest{Kernel: never})), pb.Missing_RESOURCE_KERNEL)
-	r.missing("Measure"+lost, fault(client.Measure(r, &pb.MeasureRequest{Kernel: never, Runs: 1})),
+	r.missing("Check"+lost, fault(client.Check(r, wire.KernelMessage(never))), pb.Missing_RESOURCE_KERNEL)
+	r.missing("Measure"+lost, fault(client.Measure(r, wire.MeasureMessage(never, exec.MeasureOptions{}, 1))),
 		pb.Missing_RESOURCE_KERNEL)
 	for _, h := range []uint64{k.handle, k.handle, never} {
-		r.fails(fault(client.Release(r, &pb.ReleaseRequest{Kernel: h})),
+		r.fails(fault(client.Release(r, wire.KernelMessage(h))),
 			"releasing a kernel that is released, or was never compiled")
 	}
 }

@@ -365,18 +365,12 @@ func changed(r *run, cases []*testcase, a *wire.Architecture) string {
 
 // goldenLine is a line of a golden file: the best configurations for a problem, and their totals.
 type goldenLine struct {
-	Arch   string        `json:"arch"`
-	Device string        `json:"device"`
-	Model  string        `json:"model"`
-	Kernel string        `json:"kernel"`
-	M      int           `json:"m"`
-	N      int           `json:"n"`
-	K      int           `json:"k"`
-	Batch  int           `json:"batch"`
-	DType  string        `json:"dtype"`
-	TransA bool          `json:"trans_a,omitempty"`
-	TransB bool          `json:"trans_b,omitempty"`
-	Best   []goldenEntry `json:"best"`
+	Arch   string `json:"arch"`
+	Device string `json:"device"`
+	Model  string `json:"model"`
+	Kernel string `json:"kernel"`
+	gemm.Record
+	Best []goldenEntry `json:"best"`
 }
 
 // goldenEntry is a configuration in the form that gemm.ParseConfig reads, with its total as the shortest decimal that
@@ -416,18 +410,15 @@ func checkGolden(r *run) {
 // checkGoldenLine ranks the problem of a line.
 func (r *run) checkGoldenLine(where string, text []byte) {
 	var want goldenLine
+	var p gemm.Problem
 	err := strictjson.Unmarshal(text, &want)
-	var dtype gemm.DType
 	if err == nil {
-		dtype, err = gemm.ParseDType(want.DType)
+		p, err = want.Problem()
 	}
 	if err != nil {
 		r.stop(fmt.Errorf("%s: %w", where, err))
 		return
 	}
-	p := gemm.New(want.M, want.N, want.K)
-	p.Batch, p.DType = want.Batch, dtype
-	p.SetTrans(want.TransA, want.TransB)
 	a, err := r.client.Open(r, arch.OpenRequest{Arch: want.Arch, Device: want.Device, Model: want.Model,
 		Kernel: want.Kernel})
 	if r.fails(err, "%s", where) {
@@ -461,8 +452,7 @@ func (r *run) golden(t *target, p gemm.Problem, best int) (goldenLine, error) {
 		return goldenLine{}, err
 	}
 	d := t.Describe()
-	line := goldenLine{Arch: d.Arch, Device: d.Device, Model: d.Model, Kernel: t.kernel,
-		M: p.M, N: p.N, K: p.K, Batch: p.Batch, DType: p.DType.String(), TransA: p.TransA(), TransB: p.TransB()}
+	line := goldenLine{Arch: d.Arch, Device: d.Device, Model: d.Model, Kernel: t.kernel, Record: p.Record()}
 	for _, e := range results[0].Entries {
 		line.Best = append(line.Best, goldenEntry{e.Config.String(), float64(e.Estimate.Cycles)})
 	}
@@ -479,7 +469,7 @@ func (r *run) writeGolden() error {
 	encoder := json.NewEncoder(&text)
 	lines := 0
 	for _, c := range cases {
-		if len(c.feasible(1)) == 0 || c.problem.Groups.Len() > 0 { // a line has no place for groups
+		if len(c.feasible(1)) == 0 {
 			continue
 		}
 		line, err := r.golden(c.target, c.problem, goldenBest)

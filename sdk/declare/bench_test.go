@@ -1,8 +1,6 @@
 package declare_test
 
 import (
-	"slices"
-	"sync"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -10,28 +8,6 @@ import (
 	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/declare"
 )
-
-func TestManyAtOnce(t *testing.T) {
-	a := open(t, arch.OpenRequest{}, full())
-	list := must.Get(a.Candidates(t.Context(), gemm.New(1, 1, 1), arch.Space{}))(t)
-	estimate := func(n int) []arch.Estimate {
-		est := make([]arch.Estimate, len(list.Configs))
-		if err := a.Estimate(t.Context(), est, gemm.New(64*n, 1000, 1000), list.Configs); err != nil {
-			t.Error(err)
-		}
-		return est
-	}
-	want := [][]arch.Estimate{estimate(1), estimate(2), estimate(3)}
-	var wg sync.WaitGroup
-	for i := range 24 {
-		wg.Go(func() {
-			if got := estimate(i%3 + 1); !slices.Equal(got, want[i%3]) {
-				t.Errorf("problem %d differs", i%3)
-			}
-		})
-	}
-	wg.Wait()
-}
 
 // thousand returns the model with 1,024 candidates.
 func thousand(t testing.TB) (arch.Architecture, []gemm.Config) {

@@ -153,7 +153,7 @@ func open(t testing.TB, r arch.OpenRequest, models ...declare.Model) arch.Archit
 }
 
 func TestConformance(t *testing.T) {
-	p := must.Get(declare.Provider(definition(), full(), simple()))(t)
+	p := must.Get(declare.Provider(definition(), full(), simple(), clustered()))(t)
 	conformance.Architecture(t, p, conformance.Options{Untimed: true})
 }
 

@@ -1,7 +1,6 @@
 package example_test
 
 import (
-	"math"
 	"os/exec"
 	"path/filepath"
 	"reflect"
@@ -43,35 +42,6 @@ func plugin(t testing.TB) arch.Architecture {
 	return a
 }
 
-// The example gives the same results from a plugin binary as in process.
-func TestAsPluginBinary(t *testing.T) {
-	remote := plugin(t)
-	provider, err := example.Provider()
-	if err != nil {
-		t.Fatal(err)
-	}
-	local, err := provider.Open(t.Context(), arch.OpenRequest{Arch: "example"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	request := selector.Request{Problems: []gemm.Problem{
-		gemm.New(4096, 4096, 4096), gemm.New(1, 5, 77), gemm.New(16, 8192, 8192),
-	}}
-	want, err1 := selector.Rank(t.Context(), local, request)
-	got, err2 := selector.Rank(t.Context(), remote, request)
-	if err1 != nil || err2 != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, %v\nwant %+v, %v", got, err2, want, err1)
-	}
-	for i := range want {
-		for j := range want[i].Entries {
-			a, b := float64(want[i].Entries[j].Estimate.Cycles), float64(got[i].Entries[j].Estimate.Cycles)
-			if math.Float64bits(a) != math.Float64bits(b) {
-				t.Errorf("problem %d, rank %d: %v and %v cycles", i, j+1, a, b)
-			}
-		}
-	}
-}
-
 // fitting is the first candidates on some problems, and sets of values of both constants as a fit tries them.
 func fitting(tb testing.TB, a arch.Architecture, problems, sets int) ([]map[string]float64, []fit.Kernels) {
 	tb.Helper()
@@ -92,9 +62,9 @@ func fitting(tb testing.TB, a arch.Architecture, problems, sets int) ([]map[stri
 	return values, sample
 }
 
-// A fit sees the same times from a plugin binary as in process.
-func TestFittingAsPluginBinary(t *testing.T) {
-	remote := plugin(t).(fit.Tunable)
+// The example gives the same results from a plugin binary as in process, and so do its fits.
+func TestAsPluginBinary(t *testing.T) {
+	remote := plugin(t)
 	provider, err := example.Provider()
 	if err != nil {
 		t.Fatal(err)
@@ -103,11 +73,19 @@ func TestFittingAsPluginBinary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	request := selector.Request{Problems: []gemm.Problem{
+		gemm.New(4096, 4096, 4096), gemm.New(1, 5, 77), gemm.New(16, 8192, 8192),
+	}}
+	want, err1 := selector.Rank(t.Context(), local, request)
+	got, err2 := selector.Rank(t.Context(), remote, request)
+	if err1 != nil || err2 != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v\nwant %+v, %v", got, err2, want, err1)
+	}
 	values, sample := fitting(t, local, 10, 20)
-	want, err1 := local.(fit.Tunable).EstimateWith(t.Context(), values, sample)
-	got, err2 := remote.EstimateWith(t.Context(), values, sample)
-	if err1 != nil || err2 != nil || len(want) != len(values) || !reflect.DeepEqual(got, want) {
-		t.Errorf("got %v, %v\nwant %v, %v", got, err2, want, err1)
+	times, err1 := local.(fit.Tunable).EstimateWith(t.Context(), values, sample)
+	others, err2 := remote.(fit.Tunable).EstimateWith(t.Context(), values, sample)
+	if err1 != nil || err2 != nil || len(times) != len(values) || !reflect.DeepEqual(others, times) {
+		t.Errorf("got %v, %v\nwant %v, %v", others, err2, times, err1)
 	}
 }
 
@@ -146,25 +124,4 @@ func BenchmarkFitting(b *testing.B) {
 			}
 		}
 	})
-}
-
-// BenchmarkPlugin selects from 1,000 candidates in the process of the plugin.
-func BenchmarkPlugin(b *testing.B) {
-	a := plugin(b)
-	axis := func(n int) []int {
-		values := make([]int, n)
-		for i := range values {
-			values[i] = 8 * (i + 1)
-		}
-		return values
-	}
-	space := arch.Space{BlockM: axis(10), BlockN: axis(10), BlockK: axis(10)}
-	request := selector.Request{Problems: make([]gemm.Problem, 1), Space: space, Top: 1}
-	for i := 0; b.Loop(); i++ {
-		request.Problems[0] = gemm.New(64+i%4096, 4096, 4096)
-		results, err := selector.Rank(b.Context(), a, request)
-		if err != nil || results[0].Feasible != 1000 {
-			b.Fatal(results, err)
-		}
-	}
 }

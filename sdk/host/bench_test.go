@@ -9,7 +9,6 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
-	"github.com/origami-gemm/origami/internal/testing/fake"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -33,23 +32,8 @@ func BenchmarkSelect(b *testing.B) {
 				b.Fatal(err)
 			}
 			name := fmt.Sprintf("candidates=%d/top=%d", len(c.Configs), top)
-			b.Run(name+"/plugin", func(b *testing.B) { benchmarkRank(b, a, top) })
-			if top == 1 {
-				// Ranking, if the totals cross the boundary instead of the winner.
-				b.Run(name+"/selector-here", func(b *testing.B) { benchmarkSelector(b, inProcess{a}) })
-			}
+			b.Run(name, func(b *testing.B) { benchmarkRank(b, a, top) })
 		}
-	}
-}
-
-// BenchmarkSelectInProcess is the same in one process: the cost of the model and the selector.
-func BenchmarkSelectInProcess(b *testing.B) {
-	for _, device := range benched.devices {
-		a, err := (fake.Provider{}).Open(b.Context(), arch.OpenRequest{Arch: benched.arch, Device: device})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Run(device, func(b *testing.B) { benchmarkSelector(b, a) })
 	}
 }
 
@@ -65,22 +49,6 @@ func benchmarkRank(b *testing.B, a arch.Architecture, top int) {
 		if err != nil || results[0].Err != nil {
 			b.Fatal(err, results)
 		}
-	}
-	reportMedian(b, times)
-}
-
-// benchmarkSelector keeps its selector, like a program that imports the packages.
-func benchmarkSelector(b *testing.B, a arch.Architecture) {
-	s := selector.New(a, arch.Space{})
-	var result selector.Result
-	times := make([]time.Duration, 0, 1<<16)
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		begin := time.Now()
-		if err := s.Rank(b.Context(), gemm.New(64+i%4096, 4096, 4096), 1, &result); err != nil {
-			b.Fatal(err)
-		}
-		times = append(times, time.Since(begin))
 	}
 	reportMedian(b, times)
 }

@@ -23,26 +23,21 @@ type found struct {
 	program  *program
 }
 
-// first returns the plugins that come first: those that the user named, and the built-ins. Nothing is read for this.
-func (h *Host) first() []*inquiry {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.named == nil {
-		h.named = []*inquiry{}
-		for _, path := range h.options.Plugins {
-			path = absolute(path)
-			h.named = append(h.named, newInquiry(PluginInfo{Name: pluginName(path), Path: path, Named: true}))
-		}
-		for _, b := range h.options.Builtins {
-			h.builtins = append(h.builtins, answered(&found{
-				info: PluginInfo{Name: b.Manifest.Name, Version: b.Manifest.Version, Builtin: true,
-					Path: h.options.Self, Protocols: []int{wire.ProtocolVersion}, State: OK},
-				manifest: b.Manifest,
-				program:  &program{name: b.Manifest.Name, path: h.options.Self, args: b.Args, host: h},
-			}))
-		}
+// comeFirst lists the plugins that come first: those that the user named, and the built-ins. Nothing is read for this.
+func (h *Host) comeFirst() (first []*inquiry) {
+	for _, path := range h.options.Plugins {
+		path = absolute(path)
+		first = append(first, newInquiry(PluginInfo{Name: pluginName(path), Path: path, Named: true}))
 	}
-	return slices.Concat(h.named, h.builtins)
+	for _, b := range h.options.Builtins {
+		first = append(first, answered(&found{
+			info: PluginInfo{Name: b.Manifest.Name, Version: b.Manifest.Version, Builtin: true,
+				Path: h.options.Self, Protocols: []int{wire.ProtocolVersion}, State: OK},
+			manifest: b.Manifest,
+			program:  &program{name: b.Manifest.Name, path: h.options.Self, args: b.Args, host: h},
+		}))
+	}
+	return first
 }
 
 // all returns all plugins in order of precedence. The first call reads the lock file and the search path.
@@ -61,10 +56,9 @@ func (h *Host) all() []*inquiry {
 
 // listed returns the plugins that were listed so far.
 func (h *Host) listed() []*inquiry {
-	first := h.first()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Concat(first, h.others)
+	return slices.Concat(h.first, h.others)
 }
 
 // search lists the plugin binaries that the user did not name: those in the search path, and those at the path of
@@ -211,7 +205,7 @@ func (h *Host) FindLive(ctx context.Context, archID string, live *arch.LiveDevic
 
 func (h *Host) find(ctx context.Context, name string, look func([]arch.Manifest) (arch.Match, error)) (arch.Match,
 	error) {
-	if err := h.ask(ctx, h.first(), nil); err != nil {
+	if err := h.ask(ctx, h.first, nil); err != nil {
 		return arch.Match{}, err
 	}
 	if m, err := look(manifestsOf(h.known())); err == nil {

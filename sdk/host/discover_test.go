@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -114,34 +113,9 @@ func TestOnlyTrustedPluginsAreRun(t *testing.T) {
 	compare(t, local, a)
 }
 
-func TestExternalPluginsThatFail(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+func TestFilesThatAreNoPlugins(t *testing.T) {
 	dir := t.TempDir()
 	lock := filepath.Join(dir, "lock")
-	for _, test := range []struct {
-		mode   string
-		state  host.State
-		reason string
-	}{
-		{"exit", host.Error, "describe failed (exit status 3): cannot load libnone.so"},
-		{"garbage", host.Error, "describe"},
-		{"mute", host.Error, "describe did not end within 1s"},
-		{"nameless", host.Error, "nonsense"},
-		{"empty", host.Error, "it provides no architecture and no executor"},
-	} {
-		trust(t, lock, install(t, dir, test.mode))
-		h := newHost(t, host.Options{SearchPath: []string{dir}, LockFile: lock,
-			Builtins: []host.Builtin{builtin("good")}, StartTimeout: time.Second})
-		if p := info(t, h, test.mode); p.State != test.state || !strings.Contains(p.Reason, test.reason) {
-			t.Errorf("%s: got %+v, want %s because of %q", test.mode, p, test.state, test.reason)
-		}
-		if p := info(t, h, "good"); p.State != host.OK {
-			t.Errorf("%s: the built-in is %+v", test.mode, p)
-		}
-		noneAlive(t, test.mode)
-		_ = os.Remove(filepath.Join(dir, host.Prefix+test.mode))
-	}
-
 	missing := newHost(t, host.Options{Plugins: []string{filepath.Join(dir, "origami-plugin-gone")}})
 	if p := info(t, missing, "gone"); p.State != host.Error || !strings.Contains(p.Reason, "no such file") {
 		t.Errorf("missing: got %+v", p)
@@ -262,23 +236,5 @@ func TestNames(t *testing.T) {
 		if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "use salt=1 or salt=2") {
 			t.Errorf("%v: got %v", r, err)
 		}
-	}
-}
-
-func TestTrustKeepsOthers(t *testing.T) {
-	dir := t.TempDir()
-	lock := filepath.Join(dir, "lock")
-	for _, name := range []string{"origami-plugin-b", "origami-plugin-a", "own-name"} {
-		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600))
-		trust(t, lock, filepath.Join(dir, name))
-	}
-	text := must.Get(os.ReadFile(lock))(t)
-	for _, want := range []string{`"a": {`, `"b": {`, `"own-name": {`} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("the lock file lacks %s:\n%s", want, text)
-		}
-	}
-	if _, err := host.Trust(t.Context(), lock, filepath.Join(dir, "none")); diag.KindOf(err) != diag.Input {
-		t.Errorf("got %v", err)
 	}
 }

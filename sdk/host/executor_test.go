@@ -30,7 +30,6 @@ func (e executorProvider) Open(ctx context.Context) (exec.Executor, error) {
 	if e.p.what == "deviceless" {
 		return nil, &diag.Error{Kind: diag.Device, What: "there is no device", Fix: "put one in"}
 	}
-	e.p.act("Open")
 	x, err := e.ExecutorProvider.Open(ctx)
 	return &faultyExecutor{x, e.p}, err
 }
@@ -146,55 +145,6 @@ func works(t *testing.T, x exec.Executor) {
 	}
 }
 
-// An executor behind a plugin gives the same answers as the same one in this process.
-func TestExecutorIsEqualToInProcess(t *testing.T) {
-	h := executorsOf(t, host.Options{}, "fine")
-	local := must.Get(fake.ExecutorProvider{}.Open(t.Context()))(t)
-	remote := executorOf(t, h, "fine")
-	want, _ := local.Devices(t.Context())
-	got, err := remote.Devices(t.Context())
-	sameError(t, "Devices", nil, err)
-	equal(t, "Devices", want, got)
-	for device := -1; device < 3; device++ {
-		want, err := local.Environment(t.Context(), device)
-		got, remoteErr := remote.Environment(t.Context(), device)
-		if device >= 0 {
-			sameError(t, "Environment", err, remoteErr)
-		}
-		equal(t, "Environment", want, got)
-	}
-	for i := range 20 {
-		p := gemm.New(1+i, 777, 1<<i)
-		p.DType = gemm.DTypes()[i%6]
-		c := goodConfig
-		c.NumStages = 1 + i%4
-		build := func(x exec.Executor) (exec.Kernel, error) {
-			if i == 19 {
-				return x.Library(t.Context(), i%2, p, "blas")
-			}
-			return x.Compile(t.Context(), i%2, p, c)
-		}
-		k, err := build(local)
-		remoteK, remoteErr := build(remote)
-		sameError(t, "Compile", err, remoteErr)
-		if err != nil {
-			continue
-		}
-		equal(t, "Resources", k.Resources(), remoteK.Resources())
-		n, _ := k.Check(t.Context())
-		remoteN, err := remoteK.Check(t.Context())
-		sameError(t, "Check", nil, err)
-		equal(t, "Check", n, remoteN)
-		s, _ := samples(t.Context(), k, 100)
-		remoteS, err := samples(t.Context(), remoteK, 100)
-		sameError(t, "Measure", nil, err)
-		equal(t, "Measure", s, remoteS)
-		sameError(t, "Close", nil, remoteK.Close())
-		_, err = remoteK.Check(t.Context())
-		wantLost(t, err)
-	}
-}
-
 func wantLost(t *testing.T, err error) {
 	t.Helper()
 	if !errors.Is(err, exec.ErrKernelLost) || diag.KindOf(err) != diag.Plugin || strings.Contains(err.Error(), "\n") {
@@ -272,36 +222,6 @@ func kernelOf(t *testing.T, x exec.Executor) exec.Kernel {
 	t.Helper()
 	k := must.Get(x.Compile(t.Context(), 0, problem, goodConfig))(t)
 	return k
-}
-
-// A call that loses the device context ends the process, and the other kernels with it.
-func TestExecutorThatLosesItsDevice(t *testing.T) {
-	lost := []string{"lost.Compile", "lost.Check", "lost.Measure"}
-	h := executorsOf(t, host.Options{}, lost...)
-	for _, name := range lost {
-		_, call, _ := strings.Cut(name, ".")
-		t.Run(call, func(t *testing.T) {
-			mode := executorPrefix + name
-			x := executorOf(t, h, name)
-			old, err := x.Compile(t.Context(), 0, problem, goodConfig)
-			if err != nil {
-				t.Fatal(err)
-			}
-			before := starts(t, mode)
-			err = executorCalls[call](t.Context(), x)
-			if diag.KindOf(err) != diag.Plugin || !strings.Contains(err.Error(), "illegal memory access") ||
-				errors.Is(err, exec.ErrKernelLost) {
-				t.Errorf("got %v", err)
-			}
-			noneAlive(t, mode)
-			_, err = old.Check(t.Context())
-			wantLost(t, err)
-			works(t, x)
-			if n := starts(t, mode) - before; n != 1 {
-				t.Errorf("started %d times more, want once", n)
-			}
-		})
-	}
 }
 
 // A cancelled call returns at once, whatever the plugin does. A kernel that hangs is stopped anyway, and the calls

@@ -3,15 +3,12 @@ package host_test
 import (
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/internal/testing/fake"
 	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 )
@@ -154,76 +151,6 @@ func TestOwnExecutor(t *testing.T) {
 	noneAlive(t, mode)
 	if _, err := h.OwnExecutor(t.Context(), executorPrefix+name); err == nil {
 		t.Error("a closed host opens an executor")
-	}
-}
-
-// Several goroutines over a crash: none gets a wrong answer, and each can continue.
-func TestConcurrentExecutorCallsOverCrashes(t *testing.T) {
-	h := executorsOf(t, host.Options{}, "panic.Check", "lost.Check")
-	for _, name := range []string{"panic.Check", "lost.Check"} {
-		x := executorOf(t, h, name)
-		local := must.Get(fake.ExecutorProvider{}.Open(t.Context()))(t)
-		var wg sync.WaitGroup
-		for g := range 4 {
-			wg.Go(func() {
-				done := 0
-				for range 200 {
-					p := gemm.New(1+g, 1+done, 64)
-					want, _ := local.Compile(t.Context(), 0, p, goodConfig)
-					wantN, _ := want.Check(t.Context())
-					k, err := x.Compile(t.Context(), 0, p, goodConfig)
-					if err == nil {
-						var n exec.Numerics
-						if n, err = k.Check(t.Context()); err == nil && n != wantN {
-							t.Errorf("got %+v, want %+v", n, wantN)
-						}
-						_ = k.Close()
-					}
-					if err == nil {
-						if done++; done == 20 {
-							return
-						}
-					} else if diag.KindOf(err) != diag.Plugin {
-						t.Errorf("got %v", err)
-					}
-				}
-				t.Error("it never got through")
-			})
-		}
-		for range 3 {
-			time.Sleep(50 * time.Millisecond)
-			if err := executorCalls["Check"](t.Context(), x); diag.KindOf(err) != diag.Plugin {
-				t.Errorf("got %v", err)
-			}
-		}
-		wg.Wait()
-		works(t, x)
-	}
-}
-
-// A live device reaches the plugin and opens a separate architecture. It is not sent to a plugin that would ignore it.
-func TestLiveDevice(t *testing.T) {
-	h := hostOf(t, host.Options{}, "good")
-	opened := func(r arch.OpenRequest) string {
-		t.Helper()
-		return open(t, h, r).Describe().DeviceName
-	}
-	live := func(clock float64) *arch.LiveDevice {
-		return &arch.LiveDevice{Name: "GPU", Attributes: map[string]float64{"clock": clock, "num_sms": 7}}
-	}
-	for _, test := range []struct {
-		r    arch.OpenRequest
-		want string
-	}{
-		{arch.OpenRequest{Arch: "good", Live: live(1e9)}, "GPU live at 1 GHz of "},
-		{arch.OpenRequest{Arch: "GOOD", Live: live(2e9)}, "GPU live at 2 GHz of "},
-		{arch.OpenRequest{Arch: "good", Device: "large", Live: live(2e9)}, "GPU live at 2 GHz of large"},
-		{arch.OpenRequest{Arch: "good-l", Live: live(2e9)}, "GPU live at 2 GHz of large"},
-		{arch.OpenRequest{Arch: "good"}, "Fake small"},
-	} {
-		if got := opened(test.r); got != test.want {
-			t.Errorf("%+v opens %q, want %q", test.r, got, test.want)
-		}
 	}
 }
 

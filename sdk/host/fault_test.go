@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -24,22 +23,9 @@ import (
 
 var problem = gemm.New(1000, 2000, 3000)
 
-// calls are all calls of an open architecture that reach the plugin.
-var calls = map[string]func(context.Context, arch.Architecture) error{
-	"Candidates": func(ctx context.Context, a arch.Architecture) error {
-		_, err := a.Candidates(ctx, problem, arch.Space{})
-		return err
-	},
-	"Estimate": func(ctx context.Context, a arch.Architecture) error {
-		return a.Estimate(ctx, make([]arch.Estimate, len(configs)), problem, configs)
-	},
-	"Terms": func(ctx context.Context, a arch.Architecture) error {
-		return a.Terms(ctx, make([]float64, len(configs)*len(a.Describe().Terms)), problem, configs)
-	},
-	"Mapping": func(ctx context.Context, a arch.Architecture) error {
-		_, err := a.Mapping(ctx, problem, configs[0])
-		return err
-	},
+// terms asks for the breakdown of all configurations.
+func terms(ctx context.Context, a arch.Architecture) error {
+	return a.Terms(ctx, make([]float64, len(configs)*len(a.Describe().Terms)), problem, configs)
 }
 
 func rank(ctx context.Context, a arch.Architecture) ([]selector.Result, error) {
@@ -101,12 +87,12 @@ func TestCallerGivesUp(t *testing.T) {
 		if errors.Is(want, context.Canceled) {
 			time.AfterFunc(100*time.Millisecond, cancel)
 		}
-		if err := calls["Terms"](ctx, a); !errors.Is(err, want) {
+		if err := terms(ctx, a); !errors.Is(err, want) {
 			t.Errorf("got %v, want %v", err, want)
 		}
 		cancel()
 	}
-	if err := calls["Mapping"](t.Context(), a); err != nil {
+	if _, err := a.Mapping(t.Context(), problem, configs[0]); err != nil {
 		t.Error(err)
 	}
 	if n := starts(t, "hang.Terms"); n != 1 {
@@ -118,54 +104,36 @@ func TestPluginReplacedBehindARestart(t *testing.T) {
 	h := hostOf(t, host.Options{}, "drift")
 	a := open(t, h, arch.OpenRequest{Arch: "drift"})
 	killAll(t, "drift")
-	err := calls["Terms"](t.Context(), a)
+	err := terms(t.Context(), a)
 	wantFault(t, err, "drift", host.FaultNonsense, "differently after a restart")
 }
 
-// Both directions take messages above 4 MiB, the default limit of gRPC.
+// Both directions take messages above 4 MiB, the default limit of gRPC, and a batch whose answer would be too large is
+// asked for in parts.
 func TestLargeMessages(t *testing.T) {
 	h := hostOf(t, host.Options{}, "big")
 	a := open(t, h, arch.OpenRequest{Arch: "big"})
-	c := must.Get(a.Candidates(t.Context(), problem, arch.Space{}))(t)
-	if len(c.Configs) < bigCount || len(c.Rejected) != bigCount {
-		t.Fatalf("%d candidates, %d rejected", len(c.Configs), len(c.Rejected))
-	}
-	est := make([]arch.Estimate, len(c.Configs))
-	must.Do(t, a.Estimate(t.Context(), est, problem, c.Configs))
-	for i := range est {
-		if est[i] != est[i%len(configs)] {
-			t.Fatalf("estimate %d is not that of the same configuration at %d", i, i%len(configs))
-		}
-	}
-	// The request itself: an axis of 5 MiB.
-	space := arch.Space{BlockM: make([]int, 1<<20)}
+	space := arch.Space{BlockM: make([]int, 1<<20)} // 5 MiB
 	for i := range space.BlockM {
 		space.BlockM[i] = 1<<30 + i
 	}
 	space.BlockM[0] = 64
-	if _, err := a.Candidates(t.Context(), problem, space); err != nil {
-		t.Error(err)
+	c := must.Get(a.Candidates(t.Context(), problem, space))(t)
+	if len(c.Rejected) != bigCount {
+		t.Fatalf("%d candidates, %d rejected", len(c.Configs), len(c.Rejected))
 	}
-}
-
-// A request of more problems than one call takes has the same answers as one request per problem.
-func TestManyProblems(t *testing.T) {
-	h := hostOf(t, host.Options{}, "good")
-	a := open(t, h, arch.OpenRequest{Arch: "good"})
-	request := selector.Request{Space: arch.Space{BlockM: []int{64}}, Top: 2}
-	for i := range 1000 {
-		request.Problems = append(request.Problems, gemm.New(i, 64, 64)) // the first is invalid
+	request := selector.Request{}
+	for i := range 9 {
+		request.Problems = append(request.Problems, problem)
+		request.Problems[i].M += i
 	}
 	results, err := selector.Rank(t.Context(), a, request)
 	if err != nil || len(results) != len(request.Problems) {
 		t.Fatalf("%d results, %v", len(results), err)
 	}
-	for i := 0; i < len(results); i += 37 {
-		one, err := selector.Rank(t.Context(), a, selector.Request{Problems: request.Problems[i : i+1],
-			Space: request.Space,
-			Top:   2})
-		if err != nil || !reflect.DeepEqual(one[0], results[i]) || (results[i].Err != nil) != (i == 0) {
-			t.Errorf("%s alone: %+v, %v; in a batch: %+v", request.Problems[i], one, err, results[i])
+	for i, r := range results {
+		if r.Err != nil || len(r.Entries) < 30_000 {
+			t.Errorf("%s: %d entries, %v", request.Problems[i], len(r.Entries), r.Err)
 		}
 	}
 }
@@ -199,7 +167,7 @@ func TestLogs(t *testing.T) {
 	var out syncBuffer
 	logger := hclog.New(&hclog.LoggerOptions{Name: "origami", Level: hclog.Debug, Output: &out})
 	h := hostOf(t, host.Options{Logger: logger}, "print.Terms", "badlog")
-	must.Do(t, calls["Terms"](t.Context(), open(t, h, arch.OpenRequest{Arch: "print.Terms"})))
+	must.Do(t, terms(t.Context(), open(t, h, arch.OpenRequest{Arch: "print.Terms"})))
 	open(t, h, arch.OpenRequest{Arch: "badlog"}) // malformed log lines do no harm
 	must.Do(t, h.Close())
 	for _, want := range []string{
@@ -210,40 +178,6 @@ func TestLogs(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the log does not have %q:\n%.2000s", want, out.String())
 		}
-	}
-}
-
-func TestCloseWaitsForNobody(t *testing.T) {
-	h := hostOf(t, host.Options{}, "orphan", "hang.Terms", "silent")
-	open(t, h, arch.OpenRequest{Arch: "orphan"})
-	a := open(t, h, arch.OpenRequest{Arch: "hang.Terms"})
-	errs := make(chan error, 2)
-	go func() { errs <- calls["Terms"](t.Context(), a) }()
-	go func() {
-		_, err := h.Open(t.Context(), arch.OpenRequest{Arch: "silent"})
-		errs <- err
-	}()
-	for starts(t, "silent") == 0 {
-		time.Sleep(10 * time.Millisecond)
-	}
-	begin := time.Now()
-	_ = h.Close()
-	if d := time.Since(begin); d > 5*time.Second {
-		t.Errorf("Close took %v", d)
-	}
-	for range 2 {
-		if err := <-errs; err == nil || !strings.Contains(err.Error(), "closed") {
-			t.Errorf("got %v", err)
-		}
-	}
-	for _, mode := range []string{"orphan", "hang.Terms", "silent"} {
-		noneAlive(t, mode)
-	}
-	if _, err := h.Open(t.Context(), arch.OpenRequest{Arch: "orphan"}); err == nil {
-		t.Error("a closed host opens")
-	}
-	if left, _ := os.ReadDir(os.TempDir()); len(left) != 3 { // the files of started
-		t.Errorf("files left behind: %v", left)
 	}
 }
 

@@ -96,12 +96,14 @@ type Host struct {
 	closing   sync.Once
 	sockets   sockets
 
-	mu                      sync.Mutex
-	locked                  map[string]lockEntry
-	lockErr                 error
-	named, builtins, others []*inquiry // as far as listed
-	warned                  map[string]bool
-	own                     []*program // of OwnExecutor
+	first []*inquiry // that come before all others
+
+	mu      sync.Mutex
+	locked  map[string]lockEntry
+	lockErr error
+	others  []*inquiry // once they are searched for
+	warned  map[string]bool
+	own     []*program // of OwnExecutor
 }
 
 // New returns a Host. It starts and reads nothing yet.
@@ -126,6 +128,7 @@ func New(o Options) *Host {
 	}
 	h := &Host{options: o, warned: map[string]bool{}}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
+	h.first = h.comeFirst()
 	return h
 }
 

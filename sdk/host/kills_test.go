@@ -22,45 +22,6 @@ import (
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
-// A host that is killed at any moment leaves no process. The next host removes its folder, or, if a plugin was still
-// about to put its socket there, the one after that.
-func TestHostIsKilledAtAnyMoment(t *testing.T) {
-	tmp := shortDir(t)
-	folders := make([]folder, 20)
-	var wg sync.WaitGroup
-	few := make(chan struct{}, 4)
-	for i := range folders {
-		folders[i] = folder(t.TempDir())
-		wg.Go(func() {
-			few <- struct{}{}
-			defer func() { <-few }()
-			moment := time.Duration(rand.Int64N(int64(800 * time.Millisecond)))
-			cmd, _ := startHost(t, folders[i], "", tmp)
-			time.Sleep(moment)
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-			t.Logf("killed after %v and %d starts", moment, len(folders[i].lines(startsFile)))
-		})
-	}
-	wg.Wait()
-	for _, f := range folders {
-		f.noneLives(t)
-	}
-	t.Logf("left for the next host: %d folders", len(socketFolders(tmp)))
-	left := []string{""}
-	for hosts := 0; len(left) > 0 && hosts < 5; hosts++ {
-		f := folder(t.TempDir())
-		next, _ := startHost(t, f, "idle", tmp)
-		_ = next.Process.Signal(syscall.SIGTERM)
-		_ = next.Wait()
-		f.noneLives(t)
-		left = socketFolders(tmp)
-	}
-	if len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
-}
-
 // A sweep removes only what ended hosts have left.
 func TestSweep(t *testing.T) {
 	tmp := shortDir(t)

@@ -67,6 +67,7 @@ type launcher struct {
 	passed *io.PipeWriter
 	first  *io.PipeReader // the first line of the standard output
 	silent bool           // there was none, once first has ended
+	line   string         // what it was
 	rest   io.Reader      // of a remote program: the standard output from behind that line, nil once it is a connection
 
 	process          *process // nil before Start has succeeded
@@ -78,7 +79,9 @@ func (l *launcher) client(sockets string) *plugin.Client {
 	options := l.program.host.options
 	lines, passed := io.Pipe()
 	l.lines, l.passed = lines, passed
-	l.log = &output{level: options.Logger.GetLevel(), pass: l.passLine}
+	if l.log == nil {
+		l.log = &output{level: options.Logger.GetLevel(), pass: l.passLine}
+	}
 	return plugin.NewClient(&plugin.ClientConfig{
 		HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Plugins(nil),
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Logger: options.Logger, TLSConfig: l.identity.TLS(),
@@ -150,11 +153,11 @@ const handshakeLength = 16 << 10
 func (l *launcher) passFirstLine(to *io.PipeWriter, r io.Reader) {
 	stdout := bufio.NewReaderSize(r, handshakeLength)
 	line, _, err := stdout.ReadLine()
-	if l.silent = err != nil; !l.silent {
+	if l.line, l.silent = string(line), err != nil; !l.silent {
 		if l.program.remote {
 			l.rest = stdout
 		}
-		_, _ = fmt.Fprintf(to, "%s\n", line)
+		_, _ = fmt.Fprintln(to, l.line)
 		if !l.program.remote {
 			l.log.readFrom(stdout)
 		}

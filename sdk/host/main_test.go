@@ -36,9 +36,6 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 3 && os.Args[1] == asLender {
 		runLender(os.Args[2], os.Args[3])
 	}
-	if len(os.Args) > 3 && os.Args[1] == asPythonHost {
-		runPythonHost(os.Args[2], os.Args[3])
-	}
 	// A separate directory for temporary files shows the files left behind. Its path is short enough for sockets.
 	tmp, err := os.MkdirTemp("/tmp", "o")
 	if err == nil {

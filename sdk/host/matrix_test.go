@@ -125,7 +125,7 @@ func withKernel(do func(context.Context, exec.Kernel) (any, error)) func(context
 }
 
 // TestFaultsInCalls makes every fault in every call. It checks the answer, the process, and whether the next call is
-// right. Each call gets a third of the faults, and all with ORIGAMI_TEST_ALL=1, which compares the page of outcomes too.
+// right. Each call gets a third of the faults; ORIGAMI_TEST_ALL=1 is all, and compares the page of outcomes.
 func TestFaultsInCalls(t *testing.T) {
 	leavesNothing(t)
 	outcomes := map[*column][]string{}

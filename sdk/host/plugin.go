@@ -112,38 +112,63 @@ func (p *program) checked() (*binary, error) {
 	return file, nil
 }
 
-// launch starts the process and connects to it.
-func (p *program) launch() (*session, error) {
+// begin starts the process for this side of an identity. use gets it when it has said where it listens. The socket is
+// there until use returns.
+func (p *program) begin(l *launcher, use func(*plugin.Client) error) error {
 	file, err := p.checked()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if file != nil {
 		defer func() { _ = file.Close() }()
 	}
+	sockets, err := p.host.sockets.enter()
+	if err != nil {
+		return advised("set TMPDIR to a folder with a short path that can be written", fault(p.name, "start",
+			FaultStart, nil, err, "its socket cannot be created: %v", err))
+	}
+	defer p.host.sockets.leave()
+	// The only connection exists when this returns; the socket would stay if the host were killed.
+	defer func() { _ = os.RemoveAll(l.folder) }()
+	l.program, l.file = p, file
+	client := l.client(sockets)
+	if _, err = client.Start(); err == nil {
+		err = use(client)
+	}
+	if err != nil {
+		return p.startFault(l.ctx, l.process, err)
+	}
+	return nil
+}
+
+// launch starts the process and connects to it.
+func (p *program) launch() (*session, error) {
 	ctx, cancel := context.WithTimeout(p.host.ctx, p.startTimeout())
 	defer cancel()
 	identity, err := wire.NewIdentity()
 	if err != nil {
 		return nil, err
 	}
-	sockets, err := p.host.sockets.enter()
-	if err != nil {
-		return nil, advised("set TMPDIR to a folder with a short path that can be written", fault(p.name, "start",
-			FaultStart, nil, err, "its socket cannot be created: %v", err))
-	}
-	defer p.host.sockets.leave()
-	l := &launcher{ctx: ctx, program: p, file: file, identity: identity}
+	l := &launcher{ctx: ctx, identity: identity}
 	s := &session{}
-	// The only connection exists when this returns; the socket would stay if the host were killed.
-	defer func() { _ = os.RemoveAll(l.folder) }()
-	info, err := l.connect(sockets, s)
-	if err != nil {
-		err = p.startFault(ctx, l.process, err)
-	} else if info.Failing != "" {
-		err = fault(p.name, "start", FaultFailing, nil, nil, "it cannot work: %s", info.Failing)
-	}
-	if err != nil {
+	err = p.begin(l, func(client *plugin.Client) error {
+		s.client = client
+		protocol, err := client.Client()
+		if err != nil {
+			return err
+		}
+		conn, err := protocol.Dispense(wire.PluginName)
+		if err != nil {
+			return err
+		}
+		s.conn = conn.(grpc.ClientConnInterface)
+		info, err := wire.NewClient(p.name, s.conn).Info(ctx)
+		if err == nil && info.Failing != "" {
+			err = fault(p.name, "start", FaultFailing, nil, nil, "it cannot work: %s", info.Failing)
+		}
+		return err
+	})
+	if s.process = l.process; err != nil {
 		if s.process != nil {
 			s.end(0)
 		}
@@ -152,38 +177,20 @@ func (p *program) launch() (*session, error) {
 	return s, nil
 }
 
-// connect starts the process, connects to it, and asks it who it is.
-func (l *launcher) connect(sockets string, s *session) (wire.Info, error) {
-	client := l.client(sockets)
-	_, err := client.Start()
-	s.process = l.process
-	if err != nil {
-		return wire.Info{}, err
-	}
-	s.client = client
-	protocol, err := client.Client()
-	if err != nil {
-		return wire.Info{}, err
-	}
-	conn, err := protocol.Dispense(wire.PluginName)
-	if err != nil {
-		return wire.Info{}, err
-	}
-	s.conn = conn.(grpc.ClientConnInterface)
-	return wire.NewClient(l.program.name, s.conn).Info(l.ctx)
-}
-
 // startFault finds the reason of a failed start.
 func (p *program) startFault(ctx context.Context, started *process, err error) error {
+	var known *PluginError
 	switch {
 	case p.host.ctx.Err() != nil:
 		return errClosed
+	case errors.As(err, &known):
+		return err
 	case p.path == "":
 		return advised("mount /proc, or call the program by its own name", fault(p.name, "start", FaultStart, nil, err,
 			"it is a part of this program, whose file cannot be found"))
 	case started == nil:
 		return fault(p.name, "start", FaultStart, nil, err, "it cannot be started: %v", err)
-	case ctx.Err() != nil:
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		late := fault(p.name, "start", FaultStart, started, err, "it was not ready after %v", p.startTimeout())
 		if d := (*diag.Error)(nil); p.remote && errors.As(late, &d) {
 			d.Kind = diag.Device

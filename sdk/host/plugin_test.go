@@ -11,9 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/fake"
 	"github.com/origami-gemm/origami/sdk/serve"
 )
@@ -31,7 +29,6 @@ func runPlugin(mode string) {
 	}
 	runs, _ := os.ReadFile(started(mode))
 	first := strings.Count(string(runs), "\n") == 1
-	describing := len(os.Args) > 1 && os.Args[1] == "describe"
 
 	behaviour, isExecutor := strings.CutPrefix(mode, executorPrefix)
 	what, call, _ := strings.Cut(behaviour, ".")
@@ -40,11 +37,6 @@ func runPlugin(mode string) {
 	case "exit":
 		fmt.Fprintln(os.Stderr, "cannot load libnone.so")
 		os.Exit(3)
-	case "garbage":
-		fmt.Println("Hello, I am a friendly program.\nHow are you?")
-		time.Sleep(time.Minute)
-	case "silent":
-		time.Sleep(time.Minute)
 	case "slow":
 		time.Sleep(slowStart)
 	case "plain": // speaks without TLS
@@ -61,15 +53,6 @@ func runPlugin(mode string) {
 		fmt.Fprintln(os.Stderr, strings.Repeat("long ", 1<<16))
 	case "drift":
 		p.drift = !first
-	case "orphan": // a descendant holds the streams open
-		if proc, err := os.StartProcess("/bin/sleep", []string{"sleep", "60"},
-			&os.ProcAttr{Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}}); err == nil {
-			_ = proc.Release()
-		}
-	case "mute": // describes itself too slowly
-		if describing {
-			time.Sleep(time.Minute)
-		}
 	}
 	if isExecutor {
 		serve.MainExecutor(executorProvider{fake.ExecutorProvider{Name: mode}, p})
@@ -93,25 +76,16 @@ type provider struct {
 	drift      bool
 }
 
-func (p provider) Manifest() arch.Manifest {
-	m := p.Provider.Manifest()
-	if p.what == "nameless" {
-		m.Name = ""
-	}
-	if p.what == "empty" {
-		m.Archs = nil
-	}
-	return m
-}
-
 func (p provider) Open(ctx context.Context, r arch.OpenRequest) (arch.Architecture, error) {
-	p.act("Open")
 	a, err := p.Provider.Open(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	if p.drift {
 		a.Describe().Units++
+	}
+	if p.call == "" && p.what != "big" {
+		return a, nil
 	}
 	return &faulty{a, p}, nil
 }
@@ -143,7 +117,6 @@ type faulty struct {
 const bigCount = 40_000
 
 func (f *faulty) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (*arch.Candidates, error) {
-	f.p.act("Candidates")
 	c, err := f.Architecture.Candidates(ctx, p, s)
 	if f.p.what == "big" && err == nil {
 		big := *c
@@ -160,24 +133,7 @@ func (f *faulty) Candidates(ctx context.Context, p gemm.Problem, s arch.Space) (
 	return c, err
 }
 
-func (f *faulty) Estimate(ctx context.Context, dst []arch.Estimate, p gemm.Problem, cfgs []gemm.Config) error {
-	f.p.act("Estimate")
-	return f.Architecture.Estimate(ctx, dst, p, cfgs)
-}
-
 func (f *faulty) Terms(ctx context.Context, dst []float64, p gemm.Problem, cfgs []gemm.Config) error {
 	f.p.act("Terms")
 	return f.Architecture.Terms(ctx, dst, p, cfgs)
-}
-
-func (f *faulty) Mapping(ctx context.Context, p gemm.Problem, c gemm.Config) (arch.Mapping, error) {
-	f.p.act("Mapping")
-	return f.Architecture.Mapping(ctx, p, c)
-}
-
-func (f *faulty) EstimateWith(
-	ctx context.Context, values []map[string]float64, sample []fit.Kernels,
-) ([][]unit.Seconds, error) {
-	f.p.act("EstimateWith")
-	return f.Architecture.(fit.Tunable).EstimateWith(ctx, values, sample)
 }

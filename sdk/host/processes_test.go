@@ -77,17 +77,6 @@ var moments = []string{"starting a plugin", "idle", "during a call", "closing"}
 
 func runHost(f folder, moment string) {
 	o := host.Options{Builtins: []host.Builtin{f.builtin()}, StartTimeout: time.Minute, CallTimeout: time.Minute}
-	if moment == "" { // at any
-		for {
-			h := host.New(o)
-			if a, err := h.Open(context.Background(), arch.OpenRequest{Arch: forger}); err != nil {
-				fmt.Println(err)
-			} else if _, err := rank(context.Background(), a); err != nil {
-				fmt.Println(err)
-			}
-			_ = h.Close()
-		}
-	}
 	h := host.New(o)
 	ctx, stop := h.CloseOnSignal(context.Background())
 	defer stop()
@@ -108,7 +97,7 @@ func runHost(f folder, moment string) {
 		<-ctx.Done()
 	case "during a call":
 		time.AfterFunc(50*time.Millisecond, ready)
-		err = calls["Terms"](ctx, a)
+		err = terms(ctx, a)
 	case "closing":
 		pid, _ := strconv.Atoi(f.lines(startsFile)[0])
 		_ = syscall.Kill(pid, syscall.SIGSTOP) // so that it takes a while
@@ -132,7 +121,7 @@ func startHost(t *testing.T, f folder, moment, tmp string) (*exec.Cmd, *bufio.Sc
 	must.Do(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() }) // if the test failed; otherwise it has ended
 	lines := bufio.NewScanner(out)
-	if moment != "" && (!lines.Scan() || lines.Text() != "ready") {
+	if !lines.Scan() || lines.Text() != "ready" {
 		t.Fatalf("the host says %q", lines.Text())
 	}
 	return cmd, lines

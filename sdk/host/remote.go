@@ -10,9 +10,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -88,86 +85,55 @@ func (h *Host) Lend(ctx context.Context, name string, in io.Reader, out io.Write
 		return err
 	}
 	from := bufio.NewReaderSize(in, handshakeLength)
-	certificate, err1 := from.ReadSlice('\n')
-	pem, err2 := base64.StdEncoding.DecodeString(string(certificate))
-	key, err3 := from.ReadSlice('\n')
-	if err := errors.Join(err1, err2, err3); err != nil || len(pem) == 0 {
+	var identity *wire.Identity
+	certificate, err := from.ReadSlice('\n')
+	if err == nil {
+		pem, _ := base64.StdEncoding.DecodeString(string(certificate)) // half of one is none
+		identity, err = wire.ReadIdentity(string(pem), from)
+	}
+	if err != nil {
 		return diag.Inputf("what comes from the other end is no certificate with a key").
 			Do("let a host at the other end of a pipe call it, as for `ssh NODE origami lend %s`", name)
 	}
-	file, err := f.program.checked()
-	if err != nil {
-		return err
-	}
-	if file != nil {
-		defer func() { _ = file.Close() }()
-	}
-	parent, err := h.sockets.enter()
-	if err != nil {
-		return err
-	}
-	defer h.sockets.leave()
-	folder, err := os.MkdirTemp(parent, pluginFolderPrefix)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	cmd := exec.Command(f.program.path, f.program.args...)
-	cmd.Env = append(hostEnv(), wire.Handshake.MagicCookieKey+"="+wire.Handshake.MagicCookieValue,
-		fmt.Sprintf("PLUGIN_PROTOCOL_VERSIONS=%d", wire.ProtocolVersion), plugin.EnvUnixSocketDir+"="+folder,
-		wire.EnvHostCertificate+"="+string(pem), wire.EnvWatch+"=stdin")
-	log := &output{level: hclog.Info, pass: func(level hclog.Level, entry map[string]any) {
+	starting, started := context.WithTimeout(h.ctx, h.options.StartTimeout)
+	defer started()
+	l := &launcher{ctx: starting, identity: identity}
+	l.log = &output{level: hclog.Info, pass: func(level hclog.Level, entry map[string]any) {
 		entry["@level"] = level.String()
 		line, _ := json.Marshal(entry) // it was read from JSON
 		_, _ = fmt.Fprintf(os.Stderr, "%s\n", line)
 	}}
-	first := make(chan string, 1)
-	process, err := start(cmd, file, key, log, func(r io.Reader) {
-		stdout := bufio.NewReaderSize(r, handshakeLength)
-		line, _, _ := stdout.ReadLine()
-		first <- string(line)
-		log.readFrom(stdout)
+	defer func() {
+		if l.process != nil {
+			l.process.kill()
+			<-l.process.exited
+		}
+	}()
+	return f.program.begin(l, func(*plugin.Client) error {
+		started()
+		conn, err := l.dial(ctx, "")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = conn.Close() }()
+		if _, err := fmt.Fprintln(out, l.line); err != nil {
+			return nil // nobody is at the other end any more
+		}
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		pass := func(to io.Writer, from io.Reader) {
+			_, _ = io.Copy(to, from) // the other end learns of it by its end of the stream
+			stop()
+		}
+		go pass(conn, from)
+		go pass(out, conn)
+		select {
+		case <-ctx.Done():
+		case <-l.process.exited:
+		}
+		if l.process.exitedWithin(dyingTime) && l.process.diedByItself() && !l.process.cmd.ProcessState.Success() {
+			return fault(f.info.Name, "serve", FaultDied, l.process, nil, "it died")
+		}
+		return nil
 	})
-	if err != nil {
-		return fault(f.info.Name, "start", FaultStart, nil, err, "it cannot be started: %v", err)
-	}
-	defer func() { process.kill(); <-process.exited }()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	slow := time.AfterFunc(h.options.StartTimeout, process.kill)
-	line := <-first
-	slow.Stop()
-	conn, err := dialPlugin(line, folder)
-	if err != nil {
-		process.exitedWithin(dyingTime)
-		return fault(f.info.Name, "start", FaultStart, process, err, "it does not start as a plugin: %v", err)
-	}
-	defer func() { _ = conn.Close() }()
-	if _, err := fmt.Fprintln(out, line); err != nil {
-		return err
-	}
-	pass := func(to io.Writer, from io.Reader) {
-		_, _ = io.Copy(to, from) // the other end learns of it by its end of the stream
-		stop()
-	}
-	go pass(conn, from)
-	go pass(out, conn)
-	select {
-	case <-ctx.Done():
-	case <-process.exited:
-	}
-	if process.exitedWithin(dyingTime) && process.diedByItself() && !process.cmd.ProcessState.Success() {
-		return fault(f.info.Name, "serve", FaultDied, process, nil, "it died")
-	}
-	return nil
-}
-
-// dialPlugin connects to a plugin that has written its line, at a socket in a folder.
-func dialPlugin(line, folder string) (net.Conn, error) {
-	const network, address, parts = 2, 3, 5
-	words := strings.Split(line, "|")
-	if len(words) < parts || words[network] != "unix" || filepath.Dir(words[address]) != folder {
-		return nil, fmt.Errorf("its first line is %q", printable.Cut(line, 64))
-	}
-	return net.Dial("unix", words[address])
 }

@@ -108,6 +108,8 @@ var startForgeries = []forgery{
 	{name: "has no name", says: "name: it is empty", do: func(folder) (any, error) {
 		return serveInstead(nameless{fake.Provider{Name: forger}})
 	}},
+	{name: "provides nothing", says: "it provides no architecture and no executor",
+		do: describeAs(`{"info":{"name":"forger"},"protocols":[2],"manifest":{"name":"forger"}}`)},
 	{name: "describes itself in half a JSON text", do: describeAs(`{"info":{"name":"forger","apiVers`)},
 	{name: "describes itself in 5 MiB", do: func(f folder) (any, error) {
 		return describeAs(`{"info":{"name":"` + strings.Repeat("x", 5<<20) + `"}}`)(f)

@@ -41,44 +41,38 @@ type numbers struct {
 	Atoms   []hw.Atom
 }
 
-// plan returns the microbenchmarks of a device of a request.
-func (s *archServer) plan(ctx context.Context, d exec.Device, err error) (*calibrate.Plan, error) {
+// plan returns the microbenchmarks of a device.
+func (s *archServer) plan(ctx context.Context, d exec.Device) (*calibrate.Plan, error) {
 	planner, ok := s.provider.(calibrate.Planner)
 	if !ok || !s.provider.Manifest().Calibrates {
 		return nil, status.Error(codes.Unimplemented, "this plugin has no microbenchmarks")
 	}
-	if err != nil {
-		return nil, malformed(err)
-	}
-	p, err := planner.Calibration(ctx, d)
-	if err != nil {
-		return nil, toStatus(err)
-	}
-	return p, nil
+	return planner.Calibration(ctx, d)
 }
 
 // Calibration implements pb.ArchServiceServer.
 func (s *archServer) Calibration(ctx context.Context, req *pb.Json) (*pb.Json, error) {
-	d, err := unmarshal[exec.Device](req.GetJson(), maxRequestMemory)
-	p, err := s.plan(ctx, d, err)
-	if err != nil {
-		return nil, err
-	}
-	return toJSON(&p.Probes), nil
+	return answered(req, func(d *exec.Device) ([]calibrate.Probe, error) {
+		p, err := s.plan(ctx, *d)
+		if err != nil {
+			return nil, err
+		}
+		return p.Probes, nil
+	})
 }
 
 // CalibrationNumbers implements pb.ArchServiceServer.
 func (s *archServer) CalibrationNumbers(ctx context.Context, req *pb.Json) (*pb.Json, error) {
-	m, err := unmarshal(req.GetJson(), maxRequestMemory, (*measured).check)
-	p, err := s.plan(ctx, m.Device, err)
-	if err != nil {
-		return nil, err
-	}
-	var n numbers
-	if n.Numbers, n.Atoms, err = p.Numbers(ctx, m.Values); err != nil {
-		return nil, toStatus(err)
-	}
-	return toJSON(&n), nil
+	return answered(req, func(m *measured) (n numbers, err error) {
+		if err := m.check(); err != nil {
+			return n, malformed(err)
+		}
+		p, err := s.plan(ctx, m.Device)
+		if err == nil {
+			n.Numbers, n.Atoms, err = p.Numbers(ctx, m.Values)
+		}
+		return n, err
+	})
 }
 
 // checkProbes returns what is wrong with microbenchmarks.

@@ -2,15 +2,14 @@ package wire
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -170,45 +169,21 @@ func (c noRank) Invoke(ctx context.Context, method string, args, reply any, opts
 
 // Requests that no correct client sends are answered with an error of kind input, not with a crash.
 func TestMalformedRequests(t *testing.T) {
-	p := connect(t)
-	handle := p.open(t).opened.Handle
-	s := pb.NewArchServiceClient(p.conn)
-	bad := &pb.Problem{ElementType: 99}
-	short := &pb.Configs{BlockM: []int64{1, 2}, Kernels: []string{"x"}}
-	good := toConfigs([]gemm.Config{{Kernel: "one"}})
-	for name, call := range map[string]func() error{
-		"Candidates/problem": func() error {
-			_, err := s.Candidates(t.Context(), &pb.CandidatesRequest{Handle: handle, Problem: bad})
-			return err
-		},
-		"Candidates/nothing": func() error {
-			_, err := s.Candidates(t.Context(), &pb.CandidatesRequest{Handle: handle})
-			return err
-		},
-		"Estimate/columns": func() error {
-			_, err := s.Estimate(t.Context(), &pb.EstimateRequest{Handle: handle, Problem: toProblem(problem),
-				Configs: &pb.ConfigSet{Configs: short}})
-			return err
-		},
-		"Estimate/hash": func() error {
-			_, err := s.Estimate(t.Context(), &pb.EstimateRequest{Handle: handle, Problem: toProblem(problem),
-				Configs: &pb.ConfigSet{Sha256: []byte("x"), Configs: good}})
-			return err
-		},
-		"Terms/major": func() error {
-			_, err := s.Terms(t.Context(), &pb.TermsRequest{Handle: handle, Problem: &pb.Problem{AMajor: -1}})
-			return err
-		},
-		"Mapping/none": func() error {
-			_, err := s.Mapping(t.Context(), &pb.MappingRequest{Handle: handle, Problem: toProblem(problem)})
-			return err
-		},
-		"Rank/problem": func() error {
-			_, err := s.Rank(t.Context(), &pb.RankRequest{Handle: handle, Problems: []*pb.Problem{bad}})
-			return err
-		},
+	s := &archServer{provider: fake.Provider{}}
+	opened := must.Get(s.Open(t.Context(), OpenMessage(arch.OpenRequest{Arch: "fake"})))(t)
+	bad, good := &pb.Problem{ElementType: 99}, toProblem(problem)
+	estimate := func(set *pb.ConfigSet) proto.Message { return &pb.EstimateRequest{Problem: good, Configs: set} }
+	for name, q := range map[string]proto.Message{
+		"a problem":    &pb.CandidatesRequest{Problem: bad},
+		"no problem":   &pb.CandidatesRequest{},
+		"a space":      &pb.CandidatesRequest{Problem: good, SpaceJson: []byte("[]")},
+		"columns":      estimate(&pb.ConfigSet{Configs: &pb.Configs{BlockM: []int64{1, 2}}}),
+		"a hash":       estimate(&pb.ConfigSet{Sha256: []byte("x"), Configs: ConfigMessage(config)}),
+		"a major":      &pb.TermsRequest{Problem: &pb.Problem{AMajor: -1}},
+		"no kernel":    &pb.MappingRequest{Problem: good},
+		"one of a few": &pb.RankRequest{Problems: []*pb.Problem{bad}, SpaceJson: []byte("{}")},
 	} {
-		err := call()
+		_, err := serve(t.Context(), s, opened.Handle, q)
 		if d, _ := details(err); d.GetKind() != pb.Diagnostic_KIND_INPUT || status.Code(err) != codes.InvalidArgument {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -220,45 +195,6 @@ func TestMalformedRequests(t *testing.T) {
 		}
 	}
 }
-
-// One connection serves many goroutines over several architectures and spaces, also while handles are closed.
-func TestConcurrentUse(t *testing.T) {
-	p := connect(t)
-	var wg sync.WaitGroup
-	for g := range 8 {
-		wg.Go(func() {
-			r := arch.OpenRequest{Arch: "fake", Device: []string{"small", "large"}[g%2]}
-			local, err := fake.Provider{}.Open(t.Context(), r)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			remote, err := p.client.Open(t.Context(), r)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			for i := range 15 {
-				request := selector.Request{Problems: []gemm.Problem{gemm.New(i+1, g+1, 64), gemm.New(77, i+1, 5)},
-					Space: arch.Space{BlockM: [][]int{nil, {16}, {32, 128}}[i%3]}, Top: i}
-				want, err1 := selector.Rank(t.Context(), inProcess{local}, request)
-				got, err2 := selector.Rank(t.Context(), remote, request)
-				if err1 != nil || err2 != nil || fmt.Sprint(want) != fmt.Sprint(got) {
-					t.Errorf("got %v, %v\nwant %v, %v", got, err2, want, err1)
-				}
-				if i%5 == 4 {
-					if err := remote.Close(t.Context()); err != nil {
-						t.Error(err)
-					}
-				}
-			}
-		})
-	}
-	wg.Wait()
-}
-
-// inProcess hides the Ranker of an architecture.
-type inProcess struct{ arch.Architecture }
 
 // A host may open more architectures than a plugin holds models of, and then ask them all.
 func TestMoreArchitecturesThanModels(t *testing.T) {

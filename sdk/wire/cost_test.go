@@ -24,7 +24,7 @@ import (
 var answers = []proto.Message{
 	&pb.Json{}, &pb.OpenResponse{}, &pb.CandidatesResponse{}, &pb.EstimateResponse{},
 	&pb.TermsResponse{}, &pb.MappingResponse{}, &pb.RankResponse{}, &pb.EstimateWithResponse{},
-	&pb.CompileResponse{}, &pb.CheckResponse{}, &pb.MeasureResponse{}, &pb.RunResponse{}, &pb.Diagnostic{},
+	&pb.Diagnostic{},
 	&pb.OpenRequest{}, &pb.RankRequest{}, &pb.EstimateRequest{}, // and some that it receives
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -40,8 +41,8 @@ func (x *Executor) Devices(ctx context.Context) ([]exec.Device, error) {
 
 // Environment implements exec.Executor.
 func (x *Executor) Environment(ctx context.Context, device int) (exec.Environment, error) {
-	return ask(ctx, x.client, "Environment", nil, x.client.executor.Environment,
-		&pb.EnvironmentRequest{Device: int64(device)}, fromJSON[exec.Environment]())
+	return ask(ctx, x.client, "Environment", nil, x.client.executor.Environment, toJSON(&environmentQuestion{device}),
+		fromJSON[exec.Environment]())
 }
 
 // Close implements exec.Executor. It does nothing: kernels live in the process, and the process belongs to the owner
@@ -50,30 +51,32 @@ func (x *Executor) Close() error { return nil }
 
 // Compile implements exec.Executor.
 func (x *Executor) Compile(ctx context.Context, device int, p gemm.Problem, c gemm.Config) (exec.Kernel, error) {
-	return x.compile(ctx, &pb.CompileRequest{Device: int64(device), Problem: toProblem(p),
-		Config: toConfigs([]gemm.Config{c})})
+	if p.AMajor == 0 || p.BMajor == 0 { // what JSON cannot say
+		return nil, p.Validate()
+	}
+	got, err := execute(ctx, x.client.kernelFault, x.client, "Compile", x.client.executor.Compile,
+		CompileMessage(device, p, c), (*compiled).check)
+	if err != nil {
+		return nil, err
+	}
+	return &kernel{client: x.client, handle: got.Kernel, resources: got.Resources}, nil
 }
 
 // Library implements exec.Executor. On the wire a library is a configuration that has nothing but its kernel.
 func (x *Executor) Library(ctx context.Context, device int, p gemm.Problem, library string) (exec.Kernel, error) {
-	request := toConfigs([]gemm.Config{{Kernel: library}})
-	return x.compile(ctx, &pb.CompileRequest{Device: int64(device), Problem: toProblem(p), Config: request})
+	return x.Compile(ctx, device, p, gemm.Config{Kernel: library})
 }
 
-func (x *Executor) compile(ctx context.Context, request *pb.CompileRequest) (exec.Kernel, error) {
-	resp, err := x.client.executor.Compile(ctx, request)
+// execute makes a call that is never repeated, and reads its answer.
+func execute[T any](ctx context.Context, fault func(context.Context, string, error) error, c *Client, op string,
+	call func(context.Context, *pb.Json, ...grpc.CallOption) (*pb.Json, error), q *pb.Json, checks ...func(*T) error,
+) (got T, err error) {
+	resp, err := call(ctx, q)
 	if err != nil {
-		return nil, x.client.kernelFault(ctx, "Compile", err)
+		return got, fault(ctx, op, err)
 	}
-	k := &kernel{client: x.client, handle: resp.GetKernel()}
-	k.resources, err = unmarshal[exec.Resources](resp.GetResourcesJson(), MaxShortAnswerMemory)
-	if err == nil && k.handle == 0 {
-		err = errors.New("no kernel")
-	}
-	if err != nil {
-		return nil, x.client.nonsense("Compile", err)
-	}
-	return k, nil
+	got, err = fromJSON(checks...)(resp)
+	return got, c.nonsense(op, err)
 }
 
 // kernel is a kernel that lives in a plugin.
@@ -86,12 +89,7 @@ type kernel struct {
 func (k *kernel) Resources() exec.Resources { return k.resources }
 
 func (k *kernel) Check(ctx context.Context) (exec.Numerics, error) {
-	resp, err := k.client.executor.Check(ctx, &pb.CheckRequest{Kernel: k.handle})
-	if err != nil {
-		return exec.Numerics{}, k.fault(ctx, "Check", err)
-	}
-	n, err := fromNumerics(resp)
-	return n, k.client.nonsense("Check", err)
+	return execute[exec.Numerics](ctx, k.fault, k.client, "Check", k.client.executor.Check, KernelMessage(k.handle))
 }
 
 // Measure asks for one run, then for a few at a time until the caller stops it.
@@ -100,13 +98,10 @@ func (k *kernel) Measure(ctx context.Context, o exec.MeasureOptions, sample func
 	var total unit.Seconds
 	for {
 		n := nextRuns(runs, total)
-		resp, err := k.client.executor.Measure(ctx, toMeasureRequest(k.handle, o, n))
+		samples, err := execute(ctx, k.fault, k.client, "Measure", k.client.executor.Measure,
+			MeasureMessage(k.handle, o, n), several[exec.Sample](n))
 		if err != nil {
-			return k.fault(ctx, "Measure", err)
-		}
-		samples, err := fromSamples(resp, n)
-		if err != nil {
-			return k.client.nonsense("Measure", err)
+			return err
 		}
 		for _, s := range samples {
 			if err := ctx.Err(); err != nil {
@@ -141,7 +136,7 @@ func nextRuns(runs int, total unit.Seconds) int {
 // Close frees the kernel in the plugin.
 func (k *kernel) Close() error {
 	ctx := context.Background()
-	_, err := k.client.executor.Release(ctx, &pb.ReleaseRequest{Kernel: k.handle})
+	_, err := k.client.executor.Release(ctx, KernelMessage(k.handle))
 	if errors.Is(err, ErrDied) {
 		return nil // and the kernel with it
 	}
@@ -163,17 +158,22 @@ func (x *Executor) Run(ctx context.Context, device int, p exec.Program, runs int
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	request := &pb.RunRequest{Device: int64(device), ProgramJson: marshal(&p), Runs: int64(runs)}
-	resp, err := x.client.executor.Run(ctx, request)
-	if status.Code(err) == codes.Unimplemented {
-		return nil, diag.Inputf("its executor runs no programs, which calibrating needs").At("plugin %s", x.client.name).
-			Do("use another executor, or a later version of this one")
+	unable := func(ctx context.Context, op string, err error) error {
+		if status.Code(err) == codes.Unimplemented {
+			return diag.Inputf("its executor runs no programs, which calibrating needs").At("plugin %s", x.client.name).
+				Do("use another executor, or a later version of this one")
+		}
+		return x.client.kernelFault(ctx, op, err)
 	}
-	if err != nil {
-		return nil, x.client.kernelFault(ctx, "Run", err)
-	}
-	readings, err := fromReadings(resp, p.Counters, runs)
-	return readings, x.client.nonsense("Run", err)
+	return execute(ctx, unable, x.client, "Run", x.client.executor.Run, toJSON(&runQuestion{device, p, runs}),
+		several[exec.Reading](runs), func(list *[]exec.Reading) error {
+			for i, reading := range *list {
+				if len(reading.Counters) != p.Counters {
+					return fmt.Errorf("[%d]: %d counters, where %d are expected", i, len(reading.Counters), p.Counters)
+				}
+			}
+			return nil
+		})
 }
 
 // kernelFault is fault for a call that compiles or runs a kernel. An executor that reports its device context as lost

@@ -3,109 +3,109 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/origami-gemm/origami/core/exec"
-	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/core/gemm"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
 
-func toNumerics(n exec.Numerics) *pb.CheckResponse {
-	return &pb.CheckResponse{MaxError: n.MaxError, Tolerance: n.Tolerance, Checked: n.Checked, Wrong: n.Wrong,
-		OutOfBounds: n.OutOfBounds, Reference: valid(n.Reference)}
-}
-
-// fromNumerics admits an infinite error, which stands for a result that is not a number.
-func fromNumerics(q *pb.CheckResponse) (exec.Numerics, error) {
-	n := exec.Numerics{MaxError: q.GetMaxError(), Tolerance: q.GetTolerance(), Checked: q.GetChecked(),
-		Wrong: q.GetWrong(), OutOfBounds: q.GetOutOfBounds(), Reference: q.GetReference()}
-	var c check
-	if n == (exec.Numerics{}) {
-		c.fail("no numerics")
+// What a host asks an executor, and what the types of package exec do not say of its answers.
+type (
+	environmentQuestion struct{ Device int }
+	compileQuestion     struct {
+		Device  int
+		Problem gemm.Problem
+		Config  gemm.Config // a library has nothing but a kernel
 	}
-	if !(n.MaxError >= 0) {
-		c.fail("the largest error is %v", n.MaxError)
+	compiled struct {
+		Kernel uint64 // in this process, and nothing in any other. Never 0
+		exec.Resources
 	}
-	c.number("the tolerance", n.Tolerance, amount)
-	if min(n.Checked, n.Wrong, n.OutOfBounds) < 0 || n.Wrong > n.Checked {
-		c.fail("%d of %d elements are wrong, and %d bytes out of bounds", n.Wrong, n.Checked, n.OutOfBounds)
+	kernelQuestion  struct{ Kernel uint64 } // of Check and Release
+	measureQuestion struct {
+		Kernel uint64
+		exec.MeasureOptions
+		Runs int
 	}
-	return n, c.err
-}
+	runQuestion struct {
+		Device  int
+		Program exec.Program
+		Runs    int
+	}
+	// numerics have no largest error if a result is not a number.
+	numerics struct {
+		MaxError                    *float64
+		Tolerance                   float64
+		Checked, Wrong, OutOfBounds int64
+		Reference                   string
+	}
+)
 
 // maxRuns bounds the runs of one call.
 const maxRuns = 1 << 16
 
-func toMeasureRequest(kernel uint64, o exec.MeasureOptions, runs int) *pb.MeasureRequest {
-	return &pb.MeasureRequest{Kernel: kernel, WarmL2: o.WarmL2, Input: valid(o.Input), Warmup: int64(o.Warmup),
-		Runs: int64(runs)}
+func toNumerics(n exec.Numerics) numerics {
+	x := numerics{nil, n.Tolerance, n.Checked, n.Wrong, n.OutOfBounds, n.Reference}
+	if n.MaxError <= math.MaxFloat64 {
+		x.MaxError = &n.MaxError
+	}
+	return x
 }
 
-func fromMeasureRequest(q *pb.MeasureRequest) (o exec.MeasureOptions, runs int, err error) {
-	var c check
-	if q.GetRuns() < 1 || q.GetRuns() > maxRuns {
-		c.fail("%d runs", q.GetRuns())
+func fromNumerics(x *numerics) (exec.Numerics, error) {
+	n := exec.Numerics{MaxError: math.Inf(1), Tolerance: x.Tolerance, Checked: x.Checked, Wrong: x.Wrong,
+		OutOfBounds: x.OutOfBounds, Reference: x.Reference}
+	switch {
+	case *x == (numerics{}):
+		return n, errors.New("no numerics")
+	case x.Wrong > x.Checked:
+		return n, fmt.Errorf("%d of %d elements are wrong", x.Wrong, x.Checked)
+	case x.MaxError != nil && *x.MaxError < 0:
+		return n, fmt.Errorf("the largest error is %v", *x.MaxError)
+	case x.MaxError != nil:
+		n.MaxError = *x.MaxError
 	}
-	return exec.MeasureOptions{WarmL2: q.GetWarmL2(), Input: q.GetInput(), Warmup: c.count("the warm-up", q.GetWarmup())},
-		int(q.GetRuns()), c.err
+	return n, nil
 }
 
-func toSamples(samples []exec.Sample) *pb.MeasureResponse {
-	q := &pb.MeasureResponse{TimesSeconds: make([]float64, len(samples)), ClocksHz: make([]float64, len(samples))}
-	for i, s := range samples {
-		q.TimesSeconds[i], q.ClocksHz[i] = float64(s.Time), float64(s.Clock)
+func (q *compiled) check() error {
+	if q.Kernel == 0 {
+		return errors.New("no kernel")
 	}
-	return q
+	return nil
 }
 
-// timed are the times and clocks of runs.
-type timed interface {
-	GetTimesSeconds() []float64
-	GetClocksHz() []float64
+// several checks how many there are of what was run.
+func several[T any](runs int) func(*[]T) error {
+	return func(list *[]T) error {
+		if len(*list) != runs {
+			return fmt.Errorf("%d answers for %d runs", len(*list), runs)
+		}
+		return nil
+	}
 }
 
-func fromSamples(q timed, runs int) ([]exec.Sample, error) {
-	times, clocks := q.GetTimesSeconds(), q.GetClocksHz()
-	if len(times) != runs || len(clocks) != runs {
-		return nil, fmt.Errorf("%d times and %d clocks for %d runs", len(times), len(clocks), runs)
-	}
-	var c check
-	samples := make([]exec.Sample, runs)
-	for i := range samples {
-		samples[i] = exec.Sample{Time: unit.Seconds(c.number("a time", times[i], positive)),
-			Clock: unit.Hertz(c.number("a clock", clocks[i], amount))}
-	}
-	return samples, c.err
+// CompileMessage asks for a kernel. The three messages are for a caller that speaks the protocol itself.
+func CompileMessage(device int, p gemm.Problem, c gemm.Config) *pb.Json {
+	return toJSON(&compileQuestion{device, p, c})
 }
 
-func fromRunRequest(req *pb.RunRequest) (p exec.Program, runs int, err error) {
-	var c check
-	if req.GetRuns() < 1 || req.GetRuns() > maxRuns {
-		c.fail("%d runs", req.GetRuns())
-	}
-	p, err = unmarshal[exec.Program](req.GetProgramJson(), maxRequestMemory)
-	return p, int(req.GetRuns()), errors.Join(c.err, err)
+// KernelMessage names a kernel, to check or to release it.
+func KernelMessage(kernel uint64) *pb.Json { return toJSON(&kernelQuestion{kernel}) }
+
+// MeasureMessage asks for runs of a kernel.
+func MeasureMessage(kernel uint64, o exec.MeasureOptions, runs int) *pb.Json {
+	return toJSON(&measureQuestion{kernel, o, runs})
 }
 
-func toReadings(readings []exec.Reading) *pb.RunResponse {
-	q := &pb.RunResponse{}
-	for _, r := range readings {
-		q.TimesSeconds, q.ClocksHz = append(q.TimesSeconds, float64(r.Time)), append(q.ClocksHz, float64(r.Clock))
-		q.Counters = append(q.Counters, r.Counters...)
-	}
-	return q
+// KernelOf reads the answer to a CompileMessage.
+func KernelOf(q *pb.Json) (uint64, error) {
+	got, err := fromJSON((*compiled).check)(q)
+	return got.Kernel, err
 }
 
-func fromReadings(q *pb.RunResponse, counters, runs int) ([]exec.Reading, error) {
-	samples, err := fromSamples(q, runs)
-	if err == nil && len(q.GetCounters()) != runs*counters {
-		err = fmt.Errorf("%d counters for %d runs with %d", len(q.GetCounters()), runs, counters)
-	}
-	if err != nil {
-		return nil, err
-	}
-	readings := make([]exec.Reading, runs)
-	for i, sample := range samples {
-		readings[i] = exec.Reading{Sample: sample, Counters: q.Counters[i*counters : (i+1)*counters : (i+1)*counters]}
-	}
-	return readings, nil
+// Samples reads the answer to a MeasureMessage.
+func Samples(q *pb.Json, runs int) ([]exec.Sample, error) {
+	return fromJSON(several[exec.Sample](runs))(q)
 }

@@ -5,9 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 
@@ -59,16 +57,6 @@ type held struct {
 	released bool
 }
 
-// on returns the executor and the index of a device of a request, as far as an int holds it: which devices there are
-// is the executor's to say.
-func (s *executorServer) on(ctx context.Context, device int64) (exec.Executor, int, error) {
-	if device < 0 || device > math.MaxInt32 {
-		return nil, 0, malformed(fmt.Errorf("device %d", device))
-	}
-	x, err := s.executor(ctx)
-	return x, int(device), err
-}
-
 // executor returns the executor, opened if need be. A failure is not kept: the next call tries again.
 func (s *executorServer) executor(ctx context.Context) (exec.Executor, error) {
 	s.opening.Lock()
@@ -76,7 +64,7 @@ func (s *executorServer) executor(ctx context.Context) (exec.Executor, error) {
 	if s.open == nil {
 		open, err := s.provider.Open(ctx)
 		if err != nil {
-			return nil, toStatus(err)
+			return nil, err
 		}
 		s.open = open
 	}
@@ -116,10 +104,7 @@ func (s *executorServer) use(handle uint64, do func(exec.Kernel) error) error {
 	if unused {
 		err = errors.Join(err, h.kernel.Close())
 	}
-	if err != nil {
-		return toStatus(err)
-	}
-	return nil
+	return err
 }
 
 func (s *executorServer) Manifest(context.Context, *pb.Json) (*pb.Json, error) {
@@ -127,148 +112,110 @@ func (s *executorServer) Manifest(context.Context, *pb.Json) (*pb.Json, error) {
 	return toJSON(&m), nil
 }
 
-func (s *executorServer) Devices(ctx context.Context, _ *pb.Json) (*pb.Json, error) {
+// withExecutor serves a call that the executor answers.
+func withExecutor[Q, A any](ctx context.Context, s *executorServer, req *pb.Json,
+	do func(exec.Executor, *Q) (A, error)) (*pb.Json, error) {
 	s.calls.RLock()
 	defer s.calls.RUnlock()
-	x, err := s.executor(ctx)
-	if err != nil {
-		return nil, err
-	}
-	devices, err := x.Devices(ctx)
-	if err != nil {
-		return nil, toStatus(err)
-	}
-	return toJSON(&devices), nil
-}
-
-func (s *executorServer) Environment(ctx context.Context, req *pb.EnvironmentRequest) (*pb.Json, error) {
-	s.calls.RLock()
-	defer s.calls.RUnlock()
-	x, device, err := s.on(ctx, req.GetDevice())
-	if err != nil {
-		return nil, err
-	}
-	e, err := x.Environment(ctx, device)
-	if err != nil {
-		return nil, toStatus(err)
-	}
-	return toJSON(&e), nil
-}
-
-func (s *executorServer) Compile(ctx context.Context, req *pb.CompileRequest) (*pb.CompileResponse, error) {
-	s.calls.RLock()
-	defer s.calls.RUnlock()
-	p, err := fromProblem(req.GetProblem())
-	if err != nil {
-		return nil, malformed(err)
-	}
-	c, err := fromConfig(req.GetConfig())
-	if err != nil {
-		return nil, malformed(err)
-	}
-	if err := p.Validate(); err != nil {
-		return nil, toStatus(err)
-	}
-	x, device, err := s.on(ctx, req.GetDevice())
-	if err != nil {
-		return nil, err
-	}
-	var k exec.Kernel
-	if library := (gemm.Config{Kernel: c.Kernel}); c == library {
-		k, err = x.Library(ctx, device, p, c.Kernel)
-	} else {
-		k, err = x.Compile(ctx, device, p, c)
-	}
-	if err == nil && ctx.Err() != nil {
-		err = errors.Join(ctx.Err(), k.Close()) // nobody waits for the handle
-	}
-	if err != nil {
-		return nil, toStatus(err)
-	}
-	resources := k.Resources()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.last++; s.last == 0 {
-		s.last++
-	}
-	s.kernels[s.last] = &held{kernel: k}
-	return &pb.CompileResponse{Kernel: s.last, ResourcesJson: marshal(&resources)}, nil
-}
-
-func (s *executorServer) Check(ctx context.Context, req *pb.CheckRequest) (*pb.CheckResponse, error) {
-	s.calls.RLock()
-	defer s.calls.RUnlock()
-	var n exec.Numerics
-	err := s.use(req.GetKernel(), func(k exec.Kernel) (err error) {
-		n, err = k.Check(ctx)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return toNumerics(n), nil
-}
-
-func (s *executorServer) Measure(ctx context.Context, req *pb.MeasureRequest) (*pb.MeasureResponse, error) {
-	s.calls.RLock()
-	defer s.calls.RUnlock()
-	o, runs, err := fromMeasureRequest(req)
-	if err != nil {
-		return nil, malformed(err)
-	}
-	samples := make([]exec.Sample, 0, runs)
-	err = s.use(req.GetKernel(), func(k exec.Kernel) error {
-		return k.Measure(ctx, o, func(sample exec.Sample) bool {
-			samples = append(samples, sample)
-			return len(samples) < runs
-		})
-	})
-	if err != nil {
-		return nil, err
-	}
-	return toSamples(samples), nil
-}
-
-func (s *executorServer) Run(ctx context.Context, req *pb.RunRequest) (*pb.RunResponse, error) {
-	s.calls.RLock()
-	defer s.calls.RUnlock()
-	p, runs, err := fromRunRequest(req)
-	if err != nil {
-		return nil, malformed(err)
-	}
-	if err := p.Validate(); err != nil {
-		return nil, toStatus(err)
-	}
-	x, device, err := s.on(ctx, req.GetDevice())
-	if err != nil {
-		return nil, err
-	}
-	runner, ok := x.(exec.Runner)
-	if !ok {
-		return nil, status.Error(codes.Unimplemented, "this executor runs no programs")
-	}
-	readings, err := runner.Run(ctx, device, p, runs)
-	if err != nil {
-		return nil, toStatus(err)
-	}
-	return toReadings(readings), nil
-}
-
-func (s *executorServer) Release(_ context.Context, req *pb.ReleaseRequest) (*pb.Json, error) {
-	s.calls.RLock()
-	defer s.calls.RUnlock()
-	s.mu.Lock()
-	h := s.kernels[req.GetKernel()]
-	delete(s.kernels, req.GetKernel())
-	unused := h != nil && h.users == 0
-	if h != nil {
-		h.released = true
-	}
-	s.mu.Unlock()
-	if unused {
-		if err := h.kernel.Close(); err != nil {
-			return nil, toStatus(err)
+	return answered(req, func(q *Q) (a A, err error) {
+		x, err := s.executor(ctx)
+		if err == nil {
+			a, err = do(x, q)
 		}
-	}
-	return &pb.Json{}, nil
+		return a, err
+	})
+}
+
+func (s *executorServer) Devices(ctx context.Context, req *pb.Json) (*pb.Json, error) {
+	return withExecutor(ctx, s, req, func(x exec.Executor, _ *nothing) ([]exec.Device, error) { return x.Devices(ctx) })
+}
+
+func (s *executorServer) Environment(ctx context.Context, req *pb.Json) (*pb.Json, error) {
+	return withExecutor(ctx, s, req, func(x exec.Executor, q *environmentQuestion) (exec.Environment, error) {
+		return x.Environment(ctx, q.Device)
+	})
+}
+
+func (s *executorServer) Compile(ctx context.Context, req *pb.Json) (*pb.Json, error) {
+	return withExecutor(ctx, s, req, func(x exec.Executor, q *compileQuestion) (compiled, error) {
+		var k exec.Kernel
+		var err error
+		if library := (gemm.Config{Kernel: q.Config.Kernel}); q.Config == library {
+			k, err = x.Library(ctx, q.Device, q.Problem, q.Config.Kernel)
+		} else {
+			k, err = x.Compile(ctx, q.Device, q.Problem, q.Config)
+		}
+		if err == nil && ctx.Err() != nil {
+			err = errors.Join(ctx.Err(), k.Close()) // nobody waits for the handle
+		}
+		if err != nil {
+			return compiled{}, err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.last++; s.last == 0 {
+			s.last++
+		}
+		s.kernels[s.last] = &held{kernel: k}
+		return compiled{s.last, k.Resources()}, nil
+	})
+}
+
+func (s *executorServer) Check(ctx context.Context, req *pb.Json) (*pb.Json, error) {
+	s.calls.RLock()
+	defer s.calls.RUnlock()
+	return answered(req, func(q *kernelQuestion) (n exec.Numerics, err error) {
+		err = s.use(q.Kernel, func(k exec.Kernel) (err error) {
+			n, err = k.Check(ctx)
+			return err
+		})
+		return n, err
+	})
+}
+
+func (s *executorServer) Measure(ctx context.Context, req *pb.Json) (*pb.Json, error) {
+	s.calls.RLock()
+	defer s.calls.RUnlock()
+	return answered(req, func(q *measureQuestion) ([]exec.Sample, error) {
+		samples := make([]exec.Sample, 0, q.Runs)
+		err := s.use(q.Kernel, func(k exec.Kernel) error {
+			return k.Measure(ctx, q.MeasureOptions, func(sample exec.Sample) bool {
+				samples = append(samples, sample)
+				return len(samples) < q.Runs
+			})
+		})
+		return samples, err
+	})
+}
+
+func (s *executorServer) Run(ctx context.Context, req *pb.Json) (*pb.Json, error) {
+	return withExecutor(ctx, s, req, func(x exec.Executor, q *runQuestion) ([]exec.Reading, error) {
+		runner, ok := x.(exec.Runner)
+		if !ok {
+			return nil, status.Error(codes.Unimplemented, "this executor runs no programs")
+		}
+		if err := q.Program.Validate(); err != nil {
+			return nil, err
+		}
+		return runner.Run(ctx, q.Device, q.Program, q.Runs)
+	})
+}
+
+func (s *executorServer) Release(_ context.Context, req *pb.Json) (*pb.Json, error) {
+	s.calls.RLock()
+	defer s.calls.RUnlock()
+	return answered(req, func(q *kernelQuestion) (nothing, error) {
+		s.mu.Lock()
+		h := s.kernels[q.Kernel]
+		delete(s.kernels, q.Kernel)
+		unused := h != nil && h.users == 0
+		if h != nil {
+			h.released = true
+		}
+		s.mu.Unlock()
+		if unused {
+			return nothing{}, h.kernel.Close()
+		}
+		return nothing{}, nil
+	})
 }

@@ -6,7 +6,6 @@ import (
 	"math"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -60,137 +59,46 @@ func TestForgedAnswersOfExecutorsAreRefused(t *testing.T) {
 	for _, call := range []string{"Manifest", "Environment", "Compile", "Check", "Measure", "Run"} {
 		forge(call, "empty", func(m proto.Message) { proto.Reset(m) })
 	}
-	devices := func(what string, f func(*exec.Device)) {
-		forge("Devices", what, func(m proto.Message) { rewrite(m, func(list *[]exec.Device) { f(&(*list)[0]) }) })
-	}
-	devices("nameless", func(d *exec.Device) { d.Name = "" })
-	devices("no arch", func(d *exec.Device) { d.Arch = "" })
-	devices("attribute NaN", func(d *exec.Device) { d.Attributes["clock"] = math.NaN() })
-	devices("attribute infinite", func(d *exec.Device) { d.Attributes["clock"] = math.Inf(-1) })
-	devices("attribute without name", func(d *exec.Device) { d.Attributes[""] = 1 })
-
-	environment := func(what string, f func(*exec.Environment)) {
-		forge("Environment", what, func(m proto.Message) { rewrite(m, f) })
-	}
-	environment("clock", func(e *exec.Environment) { e.Clock = -1 })
-	environment("power", func(e *exec.Environment) { e.PowerWatts = math.NaN() })
-	environment("power limit", func(e *exec.Environment) { e.PowerLimitWatts = math.Inf(1) })
-	environment("temperature", func(e *exec.Environment) { e.TemperatureC = math.NaN() })
-
-	compiled := func(what string, f func(*exec.Resources)) {
-		forge("Compile", what, func(m proto.Message) { rewrite(m, f) })
-	}
-	forge("Compile", "no kernel", func(m proto.Message) { m.(*pb.CompileResponse).Kernel = 0 })
-	compiled("registers", func(r *exec.Resources) { r.Registers = -1 })
-	compiled("spills", func(r *exec.Resources) { r.SpillBytes = -8 })
-	compiled("shared memory", func(r *exec.Resources) { r.SharedMemory = unit.Bytes(math.NaN()) })
-	compiled("CTAs", func(r *exec.Resources) { r.CTAsPerSM = math.MinInt64 })
-
-	check := func(what string, f func(*pb.CheckResponse)) {
-		forge("Check", what, func(m proto.Message) { f(m.(*pb.CheckResponse)) })
-	}
-	check("error NaN", func(n *pb.CheckResponse) { n.MaxError = math.NaN() })
-	check("error negative", func(n *pb.CheckResponse) { n.MaxError = -1 })
-	check("tolerance NaN", func(n *pb.CheckResponse) { n.Tolerance = math.NaN() })
-	check("tolerance infinite", func(n *pb.CheckResponse) { n.Tolerance = math.Inf(1) })
-	check("checked", func(n *pb.CheckResponse) { n.Checked = -1 })
-	check("wrong", func(n *pb.CheckResponse) { n.Wrong = -1 })
-	check("more wrong than checked", func(n *pb.CheckResponse) { n.Wrong = n.Checked + 1 })
-	check("out of bounds", func(n *pb.CheckResponse) { n.OutOfBounds = -1 })
-
-	measure := func(what string, f func(*pb.MeasureResponse)) {
-		forge("Measure", what, func(m proto.Message) { f(m.(*pb.MeasureResponse)) })
-	}
-	measure("too few", func(m *pb.MeasureResponse) { m.TimesSeconds, m.ClocksHz = m.TimesSeconds[1:], m.ClocksHz[1:] })
-	measure("too many", func(m *pb.MeasureResponse) {
-		m.TimesSeconds, m.ClocksHz = append(m.TimesSeconds, 1), append(m.ClocksHz, 1)
+	forge("Compile", "no kernel", func(m proto.Message) { rewrite(m, func(q *compiled) { q.Kernel = 0 }) })
+	forge("Check", "more wrong than checked", func(m proto.Message) {
+		rewrite(m, func(n *exec.Numerics) { n.Wrong = n.Checked + 1 })
 	})
-	measure("clocks", func(m *pb.MeasureResponse) { m.ClocksHz = append(m.ClocksHz, 1) })
-	for what, v := range map[string]float64{"NaN": math.NaN(), "infinite": math.Inf(1), "zero": 0, "negative": -1e-6} {
-		measure("time "+what, func(m *pb.MeasureResponse) { m.TimesSeconds[len(m.TimesSeconds)-1] = v })
-		if v != 0 {
-			measure("clock "+what, func(m *pb.MeasureResponse) { m.ClocksHz[0] = v })
-		}
-	}
-
-	run := func(what string, f func(*pb.RunResponse)) {
-		forge("Run", what, func(m proto.Message) { f(m.(*pb.RunResponse)) })
-	}
-	run("too few", func(m *pb.RunResponse) { m.TimesSeconds, m.ClocksHz = m.TimesSeconds[1:], m.ClocksHz[1:] })
-	run("too many", func(m *pb.RunResponse) {
-		m.TimesSeconds, m.ClocksHz = append(m.TimesSeconds, 1), append(m.ClocksHz, 1)
-	})
-	run("time", func(m *pb.RunResponse) { m.TimesSeconds[0] = 0 })
-	run("clock", func(m *pb.RunResponse) { m.ClocksHz[0] = math.NaN() })
-	run("counters", func(m *pb.RunResponse) { m.Counters = m.Counters[1:] })
+	forge("Measure", "too few", func(m proto.Message) { rewrite(m, func(s *[]exec.Sample) { *s = (*s)[1:] }) })
+	forge("Measure", "too many", func(m proto.Message) { rewrite(m, func(s *[]exec.Sample) { *s = append(*s, (*s)[0]) }) })
+	forge("Run", "too few", func(m proto.Message) { rewrite(m, func(r *[]exec.Reading) { *r = (*r)[1:] }) })
+	forge("Run", "counters", func(m proto.Message) { rewrite(m, func(r *[]exec.Reading) { (*r)[0].Counters = nil }) })
 
 	p := connectExecutor(t)
 	x := p.client.Executor()
 	k := compile(t, x)
-	for call, err := range executeAll(t.Context(), x, k) {
-		if err != nil {
-			t.Fatalf("%s without forgery: %v", call, err)
-		}
-	}
-	for name, f := range forgeries {
-		call, _, _ := strings.Cut(name, "/")
-		hit := false
-		p.forge = func(m proto.Message) {
-			if p.call == call {
-				hit = true
-				f(m)
-			}
-		}
-		err := executeAll(t.Context(), x, k)[call]
-		if !hit {
-			t.Errorf("%s: nothing was forged", name)
-		}
-		if diag.KindOf(err) != diag.Plugin || err == nil ||
-			!strings.HasPrefix(err.Error(), "plugin forger: "+call+" answered nonsense: ") {
-			t.Errorf("%s: got %v", name, err)
-		}
-	}
+	p.refuses(t, forgeries, func() map[string]error { return executeAll(t.Context(), x, k) })
 }
 
 func TestMalformedExecutorRequests(t *testing.T) {
 	p := connectExecutor(t)
 	s := pb.NewExecutorServiceClient(p.conn)
-	compiled, err := s.Compile(t.Context(), &pb.CompileRequest{Problem: toProblem(problem),
-		Config: toConfigs([]gemm.Config{config})})
-	if err != nil {
-		t.Fatal(err)
+	kernel := must.Get(KernelOf(must.Get(s.Compile(t.Context(), CompileMessage(0, problem, config)))(t)))(t)
+	compileWith := func(device int, p gemm.Problem, c gemm.Config) error {
+		return ignore(s.Compile(t.Context(), CompileMessage(device, p, c)))
 	}
-	compileWith := func(r *pb.CompileRequest) error {
-		if r.Config == nil {
-			r.Config = toConfigs([]gemm.Config{config})
-		}
-		_, err := s.Compile(t.Context(), r)
-		return err
+	measureWith := func(runs, warmup int) error {
+		return ignore(s.Measure(t.Context(), MeasureMessage(kernel, exec.MeasureOptions{Warmup: warmup}, runs)))
 	}
-	measureWith := func(runs, warmup int64) error {
-		_, err := s.Measure(t.Context(), &pb.MeasureRequest{Kernel: compiled.Kernel, Runs: runs, Warmup: warmup})
-		return err
+	changed := func(change func(*gemm.Problem)) gemm.Problem {
+		p := problem
+		change(&p)
+		return p
 	}
-	dtype := func(e pb.ElementType) *pb.Problem {
-		q := toProblem(problem)
-		q.ElementType = e
-		return q
-	}
-	negative := toProblem(problem)
-	negative.M = -1
-	_, environment := s.Environment(t.Context(), &pb.EnvironmentRequest{Device: math.MinInt64})
 	for name, err := range map[string]error{
-		"device negative":  compileWith(&pb.CompileRequest{Device: -1, Problem: toProblem(problem)}),
-		"device huge":      compileWith(&pb.CompileRequest{Device: 1 << 40, Problem: toProblem(problem)}),
-		"device unknown":   compileWith(&pb.CompileRequest{Device: 2, Problem: toProblem(problem)}),
-		"no problem":       compileWith(&pb.CompileRequest{}),
-		"dtype missing":    compileWith(&pb.CompileRequest{Problem: dtype(0)}),
-		"dtype unknown":    compileWith(&pb.CompileRequest{Problem: dtype(99)}),
-		"size negative":    compileWith(&pb.CompileRequest{Problem: negative}),
-		"no configuration": compileWith(&pb.CompileRequest{Problem: toProblem(problem), Config: &pb.Configs{}}),
-		"short column": compileWith(&pb.CompileRequest{Problem: toProblem(problem),
-			Config: &pb.Configs{BlockM: []int64{1}, Kernels: []string{"one"}}}),
-		"environment":      environment,
+		"device negative":  compileWith(-1, problem, config),
+		"device huge":      compileWith(1<<40, problem, config),
+		"device unknown":   compileWith(2, problem, config),
+		"no problem":       ignore(s.Compile(t.Context(), &pb.Json{Json: []byte(`{"config":{"kernel":"one"}}`)})),
+		"no configuration": ignore(s.Compile(t.Context(), &pb.Json{Json: []byte(`{"problem":{"m":1,"n":1,"k":1}}`)})),
+		"no JSON":          ignore(s.Compile(t.Context(), &pb.Json{})),
+		"dtype missing":    compileWith(0, changed(func(p *gemm.Problem) { p.DType = 0 }), config),
+		"size negative":    compileWith(0, changed(func(p *gemm.Problem) { p.M = -1 }), config),
+		"environment":      ignore(s.Environment(t.Context(), toJSON(&environmentQuestion{math.MinInt64}))),
 		"no runs":          measureWith(0, 0),
 		"negative runs":    measureWith(-1, 0),
 		"too many runs":    measureWith(math.MaxInt64, 0),
@@ -200,18 +108,18 @@ func TestMalformedExecutorRequests(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	for _, handle := range []uint64{0, compiled.Kernel + 1, compiled.Kernel - 1} {
-		_, err := s.Check(t.Context(), &pb.CheckRequest{Kernel: handle})
+	for _, handle := range []uint64{0, kernel + 1, kernel - 1} {
+		_, err := s.Check(t.Context(), KernelMessage(handle))
 		if _, missing := details(err); missing != pb.Missing_RESOURCE_KERNEL || status.Code(err) != codes.NotFound {
 			t.Errorf("handle %d: got %v", handle, err)
 		}
-		if _, err := s.Release(t.Context(), &pb.ReleaseRequest{Kernel: handle}); err != nil {
+		if _, err := s.Release(t.Context(), KernelMessage(handle)); err != nil {
 			t.Errorf("releasing the unknown handle %d: %v", handle, err)
 		}
 	}
 	live := OpenMessage(arch.OpenRequest{Arch: "fake", Live: &arch.LiveDevice{Name: "GPU",
 		Attributes: map[string]float64{"clock": math.NaN()}}})
-	_, err = pb.NewArchServiceClient(connect(t).conn).Open(t.Context(), live)
+	_, err := pb.NewArchServiceClient(connect(t).conn).Open(t.Context(), live)
 	if d, _ := details(err); d.GetKind() != pb.Diagnostic_KIND_INPUT {
 		t.Errorf("live device: got %v", err)
 	}
@@ -237,16 +145,18 @@ func TestMeasureInChunks(t *testing.T) {
 	p := connectExecutor(t)
 	for _, want := range []struct {
 		time float64
-		runs []int64
+		runs []int
 	}{
-		{1e-6, []int64{1, 16, 16, 16}}, {1e-3, []int64{1, 5, 5, 5, 5, 5, 5, 5, 5}}, {1, []int64{1, 1, 1, 1, 1}},
-		{leastNumber, []int64{1, 16, 16, 16}},
+		{1e-6, []int{1, 16, 16, 16}}, {1e-3, []int{1, 5, 5, 5, 5, 5, 5, 5, 5}}, {1, []int{1, 1, 1, 1, 1}},
+		{leastNumber, []int{1, 16, 16, 16}},
 	} {
 		p.forge = func(m proto.Message) {
-			if m, ok := m.(*pb.MeasureResponse); ok {
-				for i := range m.TimesSeconds {
-					m.TimesSeconds[i] = want.time
-				}
+			if p.call == "Measure" {
+				rewrite(m, func(list *[]exec.Sample) {
+					for i := range *list {
+						(*list)[i].Time = unit.Seconds(want.time)
+					}
+				})
 			}
 		}
 		k := compile(t, p.client.Executor())
@@ -255,15 +165,15 @@ func TestMeasureInChunks(t *testing.T) {
 		if want.time == 1 {
 			enough = 5
 		}
-		err := k.Measure(t.Context(), exec.MeasureOptions{WarmL2: true, Input: "zeros", Warmup: 7},
+		err := k.Measure(t.Context(), exec.MeasureOptions{WarmL2: true, Input: exec.InputNormal, Warmup: 7},
 			func(exec.Sample) bool { n++; return n < enough })
 		if err != nil || n != enough {
 			t.Errorf("%d samples, %v", n, err)
 		}
-		var runs []int64
+		var runs []int
 		for i, r := range p.requests {
-			m := r.(*pb.MeasureRequest)
-			if m.Input != "zeros" || !m.WarmL2 || (m.Warmup == 7) != (i == 0) || (m.Warmup == 0) != (i > 0) {
+			m := must.Get(read[measureQuestion](r.(*pb.Json).Json))(t)
+			if m.Input != exec.InputNormal || !m.WarmL2 || (m.Warmup == 7) != (i == 0) || (m.Warmup == 0) != (i > 0) {
 				t.Errorf("request %d: %v", i, m)
 			}
 			runs = append(runs, m.Runs)
@@ -309,39 +219,6 @@ func (f *fickle) Open(ctx context.Context) (exec.Executor, error) {
 	return f.ExecutorProvider.Open(ctx)
 }
 
-// One connection serves many goroutines.
-func TestConcurrentKernels(t *testing.T) {
-	x := connectExecutor(t).client.Executor()
-	var wg sync.WaitGroup
-	for g := range 8 {
-		wg.Go(func() {
-			local, _ := fake.ExecutorProvider{}.Open(t.Context())
-			for i := range 20 {
-				p := gemm.New(g+1, i+1, 64)
-				want, err := local.Compile(t.Context(), 0, p, config)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				got, err := x.Compile(t.Context(), 0, p, config)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				wantN, _ := want.Check(t.Context())
-				gotN, err := got.Check(t.Context())
-				if err != nil || gotN != wantN || got.Resources() != want.Resources() {
-					t.Errorf("got %+v, %v, want %+v", gotN, err, wantN)
-				}
-				if err := got.Close(); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-}
-
 // withoutPrograms is an executor that does not run programs.
 type withoutPrograms struct{ exec.Executor }
 
@@ -377,7 +254,8 @@ func TestRunPrograms(t *testing.T) {
 		if _, err := x.Run(t.Context(), 0, p, 3); err == nil || diag.KindOf(err) != diag.Input {
 			t.Errorf("%s: got %v", what, err)
 		}
-		if _, _, err := fromRunRequest(&pb.RunRequest{ProgramJson: marshal(&p), Runs: 1}); err == nil && p.Validate() == nil {
+		_, err := unmarshal[runQuestion](marshal(&runQuestion{0, p, 1}), maxRequestMemory)
+		if err == nil && p.Validate() == nil {
 			t.Errorf("%s: the server takes it", what)
 		}
 	}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -18,7 +19,6 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
-	"github.com/origami-gemm/origami/core/ladder"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/fake"
@@ -58,17 +58,13 @@ func of[M proto.Message, T any](seed M, from func(M) (T, error), sound func(T) e
 	}, to != nil}
 }
 
-// ofJSON makes a message of a value that travels as JSON, what is checked where it arrives, and what it must guarantee.
-// Both may be nil.
-func ofJSON[T any](v T, check, sound func(*T) error) message {
+// ofJSON makes a message of a value that travels as JSON, and what is checked where it arrives, which may be nil.
+// TestEveryLeafIsChecked says what it guarantees.
+func ofJSON[T any](v T, check func(*T) error) message {
 	if check == nil {
 		check = func(*T) error { return nil }
 	}
-	var passed func(T) error
-	if sound != nil {
-		passed = func(v T) error { return sound(&v) }
-	}
-	return of(toJSON(&v), fromJSON(check), passed, func(v T) *pb.Json { return toJSON(&v) })
+	return of(toJSON(&v), fromJSON(check), nil, func(v T) *pb.Json { return toJSON(&v) })
 }
 
 func areFinite(values ...float64) error {
@@ -108,7 +104,6 @@ func messages(f testing.TB) []message {
 	x, _ := fake.ExecutorProvider{}.Open(ctx)
 	devices, _ := x.Devices(ctx)
 	environment, _ := x.Environment(ctx, 0)
-	const runs = 3
 	plan, _ := fake.Provider{}.Calibration(ctx, exec.Device{Name: "GPU", Attributes: map[string]float64{"units": 1}})
 	rungs, _ := fake.Provider{}.Ladder(ctx)
 	value := calibrate.Value{Value: 1, Unit: "s", Spread: 0.01, Clock: 1e9, Rounds: 3, Time: time.Unix(1, 0).UTC()}
@@ -118,7 +113,7 @@ func messages(f testing.TB) []message {
 		of(toProblem(p), fromProblem, nil, toProblem),
 		of(toConfigs(few.Configs), fromConfigs, nil, toConfigs),
 		ofJSON(arch.Space{Kernel: "k", BlockM: []int{16, 32}, Axes: []arch.AxisValues{{Name: "x", Values: []string{"1"}}}},
-			nil, nil),
+			nil),
 		of(toCandidates(few), func(q *pb.CandidatesResponse) (*arch.Candidates, error) {
 			return fromCandidates(q, "", a.Describe())
 		}, func(c *arch.Candidates) error {
@@ -167,85 +162,38 @@ func messages(f testing.TB) []message {
 			}
 			return nil
 		}, nil),
-		ofJSON(opening{*a.Describe(), a.Hierarchy().Levels()}, (*opening).check, func(o *opening) error {
-			d := &o.Description
-			for _, u := range d.Uncertainty {
-				if err := arePositive(u.Level); err != nil {
-					return err
-				}
-			}
-			for _, param := range d.Params {
-				if err := areFinite(param.Value); err != nil {
-					return err
-				}
-			}
-			for _, name := range d.Unused {
-				if _, ok := hw.Set(d.Params).Lookup(name); !ok {
-					return fmt.Errorf("%q is unused, but no parameter", name)
-				}
-			}
-			for _, l := range o.Levels {
-				if err := areFinite(float64(l.Capacity), float64(l.Latency), float64(l.Bandwidth.Peak), l.Bandwidth.C0,
-					l.Bandwidth.C1, l.Bandwidth.C2); err != nil {
-					return err
-				}
-			}
-			return arePositive(float64(d.Clock))
-		}),
-		ofJSON(fake.Provider{}.Manifest(), checkManifest, nil),
+		ofJSON(opening{*a.Describe(), a.Hierarchy().Levels()}, (*opening).check),
+		ofJSON(fake.Provider{}.Manifest(), checkManifest),
 		of(OpenMessage(arch.OpenRequest{
 			Arch: "a", Device: "d", Options: map[string]string{"k": "v"},
 			Overrides: map[string]hw.OverrideValue{"p": {Value: 0.1, Unit: "B"}},
 			Live: &arch.LiveDevice{Name: "GPU",
 				Attributes: map[string]float64{"clock": 1e9}}, Rung: arch.RungCompiled, Compiled: []byte("kernels"),
 		}), fromOpenRequest, nil, OpenMessage),
-		ofJSON(Info{Name: "n", Version: "1", Failing: "why"}, nil, nil),
+		ofJSON(Info{Name: "n", Version: "1", Failing: "why"}, nil),
 		of(toDiagnostic(fmt.Errorf("why")), func(q *pb.Diagnostic) (error, error) { return fromDiagnostic(q), nil }, nil,
 			toDiagnostic),
-		ofJSON(exec.Manifest{Name: "x", Version: "1"}, nil, nil),
-		ofJSON(devices, nil, nil),
-		ofJSON(environment, nil, func(e *exec.Environment) error {
-			return areFinite(float64(e.Clock), e.PowerWatts, e.PowerLimitWatts, e.TemperatureC)
-		}),
-		ofJSON(exec.Resources{Registers: 128, SpillBytes: 8, SharedMemory: 1024, CTAsPerSM: 2}, nil,
-			func(r *exec.Resources) error { return areFinite(float64(r.SpillBytes), float64(r.SharedMemory)) }),
-		of(toNumerics(exec.Numerics{MaxError: math.Inf(1), Tolerance: 0.01, Checked: 5, Wrong: 2, OutOfBounds: 1}),
-			fromNumerics, func(n exec.Numerics) error {
-				if !(n.MaxError >= 0) || n.Wrong > n.Checked || n.Wrong < 0 {
-					return fmt.Errorf("%+v passed", n)
-				}
-				return nil
-			}, toNumerics),
-		of(toSamples([]exec.Sample{{Time: 1e-5}, {Time: 2e-5, Clock: 1e9}, {Time: 3e-5}}),
-			func(q *pb.MeasureResponse) ([]exec.Sample, error) {
-				return fromSamples(q,
-					runs)
-			}, func(samples []exec.Sample) error {
-				for _, s := range samples {
-					if err := arePositive(float64(s.Time)); err != nil {
-						return err
-					}
-				}
-				return nil
-			}, toSamples),
-		ofJSON(program, nil, func(p *exec.Program) error { return areFinite(float64(p.SharedMemory)) }),
-		of(toReadings([]exec.Reading{{Sample: exec.Sample{Time: 1e-5, Clock: 1e9}, Counters: []uint64{1, 2}}}),
-			func(q *pb.RunResponse) ([]exec.Reading, error) { return fromReadings(q, 2, 1) },
-			func(readings []exec.Reading) error { return arePositive(float64(readings[0].Time)) }, toReadings),
+		ofJSON(exec.Manifest{Name: "x", Version: "1"}, nil),
+		ofJSON(devices, nil),
+		ofJSON(environment, nil),
+		ofJSON(exec.Resources{Registers: 128, SpillBytes: 8, SharedMemory: 1024, CTAsPerSM: 2}, nil),
+		ofJSON(exec.Numerics{MaxError: math.Inf(1), Checked: 5}, nil),
+		ofJSON(exec.Numerics{MaxError: 1e-3, Tolerance: 0.01, Checked: 5, Wrong: 2, OutOfBounds: 1}, nil),
+		ofJSON([]exec.Sample{{Time: 1e-5}, {Time: 2e-5, Clock: 1e9}, {Time: 3e-5}}, several[exec.Sample](3)),
+		ofJSON([]exec.Reading{{Sample: exec.Sample{Time: 1e-5, Clock: 1e9}, Counters: []uint64{1, 2}}}, nil),
+		ofJSON(compiled{7, exec.Resources{Registers: 128}}, (*compiled).check),
+		ofJSON(compileQuestion{1, p, few.Configs[1]}, nil),
+		ofJSON(measureQuestion{7, exec.MeasureOptions{WarmL2: true, Input: "normal", Warmup: 2}, 3}, nil),
+		ofJSON(runQuestion{1, program, 3}, nil),
 		of(toTimes([][]unit.Seconds{{1, 0}, {2, 3}}, 2), func(q *pb.EstimateWithResponse) ([][]unit.Seconds, error) {
 			return fromTimes(q, 2, 2)
 		}, func(rows [][]unit.Seconds) error {
 			return areFinite(float64(rows[0][0]), float64(rows[0][1]), float64(rows[1][0]), float64(rows[1][1]))
 		}, func(rows [][]unit.Seconds) *pb.EstimateWithResponse { return toTimes(rows, 2) }),
-		ofJSON(plan.Probes, checkProbes, nil),
-		ofJSON(measured{Device: devices[0], Values: calibrate.Values{"one": value}}, (*measured).check, nil),
-		ofJSON(numbers{found, atoms}, nil, nil),
-		ofJSON(*rungs, nil, func(l *ladder.Ladder) error {
-			if !l.Types.Valid() || l.Family == "" {
-				return fmt.Errorf("%+v passed", l)
-			}
-			return nil
-		}),
+		ofJSON(plan.Probes, checkProbes),
+		ofJSON(measured{Device: devices[0], Values: calibrate.Values{"one": value}}, (*measured).check),
+		ofJSON(numbers{found, atoms}, nil),
+		ofJSON(*rungs, nil),
 	}
 }
 
@@ -254,7 +202,7 @@ func FuzzMessages(f *testing.F) {
 	all := messages(f)
 	for kind, m := range all {
 		data := must.Get(proto.Marshal(m.seed))(f)
-		if out, err := m.read(data); err != nil || (out != nil) != m.goesOn {
+		if out, err := m.read(data); err != nil || (out != nil) != m.goesOn || m.goesOn && !proto.Equal(out, m.seed) {
 			f.Fatalf("the seed of %s: %v, %v", m.name, out, err)
 		}
 		f.Add(uint8(kind), data)
@@ -311,35 +259,7 @@ func FuzzServer(f *testing.F) {
 		if len(data) > 1<<10 || proto.Unmarshal(data, req) != nil { // the product of long axes takes long, as it should
 			return
 		}
-		var err error
-		var answer proto.Message
-		switch q := req.(type) {
-		case *pb.OpenRequest:
-			answer, err = s.Open(ctx, q)
-		case *pb.CandidatesRequest:
-			q.Handle = opened.Handle
-			answer, err = s.Candidates(ctx, q)
-		case *pb.EstimateRequest:
-			q.Handle = opened.Handle
-			answer, err = s.Estimate(ctx, q)
-		case *pb.TermsRequest:
-			q.Handle = opened.Handle
-			answer, err = s.Terms(ctx, q)
-		case *pb.MappingRequest:
-			q.Handle = opened.Handle
-			answer, err = s.Mapping(ctx, q)
-		case *pb.RankRequest:
-			q.Handle = opened.Handle
-			answer, err = s.Rank(ctx, q)
-		case *pb.EstimateWithRequest:
-			q.Handle = opened.Handle
-			answer, err = s.EstimateWith(ctx, q)
-		case *pb.Json:
-			if answer, err = s.Calibration(ctx, q); err == nil {
-				break
-			}
-			answer, err = s.CalibrationNumbers(ctx, q)
-		}
+		answer, err := serve(ctx, s, opened.Handle, req)
 		if err != nil {
 			if !Answered(err) && status.Code(err) != codes.Unimplemented {
 				t.Fatalf("%T %v: %v has no detail", req, req, err)
@@ -350,6 +270,37 @@ func FuzzServer(f *testing.F) {
 			t.Fatalf("%T %v: %v", req, req, err)
 		}
 	})
+}
+
+// serve makes the call that a request is for, about an open architecture.
+func serve(ctx context.Context, s *archServer, handle []byte, req proto.Message) (answer proto.Message, err error) {
+	switch q := req.(type) {
+	case *pb.OpenRequest:
+		return s.Open(ctx, q)
+	case *pb.CandidatesRequest:
+		q.Handle = handle
+		return s.Candidates(ctx, q)
+	case *pb.EstimateRequest:
+		q.Handle = handle
+		return s.Estimate(ctx, q)
+	case *pb.TermsRequest:
+		q.Handle = handle
+		return s.Terms(ctx, q)
+	case *pb.MappingRequest:
+		q.Handle = handle
+		return s.Mapping(ctx, q)
+	case *pb.RankRequest:
+		q.Handle = handle
+		return s.Rank(ctx, q)
+	case *pb.EstimateWithRequest:
+		q.Handle = handle
+		return s.EstimateWith(ctx, q)
+	case *pb.Json:
+		if answer, err = s.Calibration(ctx, q); err != nil {
+			answer, err = s.CalibrationNumbers(ctx, q)
+		}
+	}
+	return answer, err
 }
 
 // Whatever a program prints as its description, it is understood or refused, and a name is there whenever it passes.

@@ -115,11 +115,11 @@ func newIdentity(certificate string, key []byte) (*Identity, error) {
 // ReadIdentity reads what the host gives to a plugin: the certificate, from EnvHostCertificate, and the line with its
 // key, from the standard input.
 func ReadIdentity(certificate string, stdin *bufio.Reader) (*Identity, error) {
-	line, err := stdin.ReadString('\n')
+	line, err := stdin.ReadSlice('\n') // a line that is longer than the buffer is no key
 	if err != nil {
 		return nil, fmt.Errorf("the host sends no key: %w", err)
 	}
-	key, err := base64.StdEncoding.DecodeString(line)
+	key, err := base64.StdEncoding.DecodeString(string(line))
 	if err != nil {
 		return nil, fmt.Errorf("the host's key is not in base64: %w", err)
 	}

@@ -29,6 +29,26 @@ func fromJSON[T any](checks ...func(*T) error) func(*pb.Json) (T, error) {
 	return func(q *pb.Json) (T, error) { return unmarshal(q.GetJson(), MaxShortAnswerMemory, checks...) }
 }
 
+// nothing is a question, or an answer, that says nothing. It may be missing.
+type nothing struct{}
+
+// answered serves a call: it reads the question, and writes the answer or the error.
+func answered[Q, A any](req *pb.Json, do func(*Q) (A, error)) (*pb.Json, error) {
+	var q Q
+	var err error
+	if _, none := any(q).(nothing); !none {
+		q, err = unmarshal[Q](req.GetJson(), maxRequestMemory)
+	}
+	if err != nil {
+		return nil, malformed(err)
+	}
+	a, err := do(&q)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return toJSON(&a), nil
+}
+
 // marshal writes the value behind a pointer. It never fails: what cannot be, as NaN, is refused where it is read.
 func marshal[T any](v *T) []byte {
 	p := planOf(reflect.TypeFor[T]())

@@ -18,17 +18,32 @@ import (
 // The answers in docs/plugin-protocol.md are taken, and have every key that must be there.
 func TestAnswersOfTheDocumentation(t *testing.T) {
 	page := must.Get(os.ReadFile("../../docs/plugin-protocol.md"))(t)
-	block := regexp.MustCompile("(?s)```json\n(.*?)```").FindSubmatch(page)
-	var answers map[string]json.RawMessage
-	if block == nil || json.Unmarshal(block[1], &answers) != nil {
-		t.Fatal("no answers")
+	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(page, 2)
+	var answers, questions map[string]json.RawMessage
+	if len(blocks) != 2 {
+		t.Fatal("no answers and questions")
+	}
+	must.Do(t, json.Unmarshal(blocks[0][1], &answers))
+	must.Do(t, json.Unmarshal(blocks[1][1], &questions))
+	block := blocks[0]
+	for call, err := range map[string]error{
+		"Compile":     ignore(read[compileQuestion](questions["Compile"])),
+		"Check":       ignore(read[kernelQuestion](questions["Check"])),
+		"Measure":     ignore(read[measureQuestion](questions["Measure"])),
+		"Environment": ignore(read[environmentQuestion](questions["Environment"])),
+	} {
+		if err != nil || len(questions) != 4 {
+			t.Errorf("asked in %s: %v", call, err)
+		}
 	}
 	for call, taken := range map[string]func([]byte) error{
 		"Info":        func(text []byte) error { return ignore(read[Info](text)) },
 		"Manifest":    func(text []byte) error { return ignore(read(text, checkManifest)) },
 		"Open":        func(text []byte) error { return ignore(read(text, (*opening).check)) },
 		"Devices":     func(text []byte) error { return ignore(read[[]exec.Device](text)) },
-		"Compile":     func(text []byte) error { return ignore(read[exec.Resources](text)) },
+		"Compile":     func(text []byte) error { return ignore(read(text, (*compiled).check)) },
+		"Check":       func(text []byte) error { return ignore(read[exec.Numerics](text)) },
+		"Measure":     func(text []byte) error { return ignore(read(text, several[exec.Sample](1))) },
 		"Environment": func(text []byte) error { return ignore(read[exec.Environment](text)) },
 		"describe":    func(text []byte) error { return ignore(ParseDescribe(text)) },
 	} {
@@ -63,6 +78,11 @@ func TestFaultsOfJSON(t *testing.T) {
 	} {
 		if _, err := read[arch.Manifest]([]byte(text)); err == nil || err.Error() != says {
 			t.Errorf("%s\ngot  %v\nwant %s", text, err, says)
+		}
+	}
+	for _, text := range []string{`{"":"a"}`, `{"a":"b","a":"c"}`} {
+		if x, err := read[map[string]string]([]byte(text)); err == nil {
+			t.Errorf("%s passes as %v", text, x)
 		}
 	}
 	for _, number := range []string{"01", "+1", ".5", "5.", "1e", "0x1", "1_0", "NaN", "Infinity", "-", "--1", "1e400",

@@ -21,9 +21,11 @@ func (s *archServer) Ladder(ctx context.Context, req *pb.Json) (*pb.Json, error)
 	if !ok || !s.provider.Manifest().Ladder {
 		return s.UnimplementedArchServiceServer.Ladder(ctx, req)
 	}
-	l, err := p.Ladder(ctx)
-	if err != nil {
-		return nil, toStatus(err)
-	}
-	return toJSON(l), nil
+	return answered(req, func(*nothing) (l ladder.Ladder, err error) {
+		found, err := p.Ladder(ctx)
+		if err == nil {
+			l = *found
+		}
+		return l, err
+	})
 }

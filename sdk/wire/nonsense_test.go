@@ -13,97 +13,12 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
-	"github.com/origami-gemm/origami/core/unit"
-	"github.com/origami-gemm/origami/internal/testing/fake"
 	"github.com/origami-gemm/origami/internal/testing/must"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 )
-
-// Numbers from which a time, a rate or a range would become infinite or zero are refused where they arrive.
-func TestExtremeNumbersAreRefused(t *testing.T) {
-	var response proto.Message
-	p := connect(t)
-	a := p.open(t)
-	for name, set := range map[string]func(*arch.Description, float64){
-		"clock":        func(d *arch.Description, v float64) { d.Clock = unit.Hertz(v) },
-		"peak":         func(d *arch.Description, v float64) { d.Peak[0].Rate = unit.FlopsPerSecond(v) },
-		"ceiling":      func(d *arch.Description, v float64) { d.Ceilings[0].Limit = v },
-		"reached":      func(d *arch.Description, v float64) { d.Ceilings[0].Reached = v },
-		"spread":       func(d *arch.Description, v float64) { d.Uncertainty[0].Sigma = v },
-		"plan spread":  func(d *arch.Description, v float64) { d.Uncertainty[0].PlanSigma = v },
-		"level":        func(d *arch.Description, v float64) { d.Uncertainty[0].Level = v },
-		"widening":     func(d *arch.Description, v float64) { d.Uncertainty[0].Widening = v },
-		"checked m":    func(d *arch.Description, v float64) { d.Uncertainty[0].Checked.M.Low = v },
-		"range":        func(d *arch.Description, v float64) { d.Uncertainty[0].Ranges[1].Low = v },
-		"Rank":         nil,
-		"Estimate":     nil,
-		"one Estimate": nil,
-	} {
-		for _, v := range []float64{5e-324, 1e-200, 1e200, 1e300, math.MaxFloat64} {
-			p.forge = func(m proto.Message) {
-				response = m
-				switch m := m.(type) {
-				case *pb.OpenResponse:
-					if set != nil {
-						rewrite(m, func(o *opening) { set(&o.Description, v) })
-					}
-				case *pb.RankResponse:
-					m.Rankings[0].Cycles[0] = v
-				case *pb.EstimateResponse:
-					m.Cycles[0], m.Rejected, m.Reasons = v, nil, nil
-				}
-			}
-			var err error
-			switch name {
-			case "Rank":
-				_, err = a.Rank(t.Context(), selector.Request{Problems: []gemm.Problem{problem}, Top: 3})
-			case "Estimate", "one Estimate":
-				configs := []gemm.Config{{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 4, NumStages: 2, SplitK: 1, Kernel: "one"}}
-				err = a.Estimate(t.Context(), make([]arch.Estimate, 1), problem, configs)
-			default:
-				_, err = p.client.Open(t.Context(), arch.OpenRequest{Arch: "fake"})
-			}
-			if diag.KindOf(err) != diag.Plugin || err == nil || !strings.HasPrefix(err.Error(), "plugin forger: ") ||
-				!strings.Contains(err.Error(), "answered nonsense: ") {
-				t.Errorf("%s %v: got %v of %v", name, v, err, response)
-			}
-		}
-	}
-}
-
-// An id that nobody can type, or that is more than a word where it is shown, is refused with the manifest, or where the
-// architecture is opened.
-func TestOddIDsAreRefused(t *testing.T) {
-	for name, set := range map[string]func(*arch.ArchEntry, string){
-		"architecture":  func(a *arch.ArchEntry, id string) { a.ID = id },
-		"model":         func(a *arch.ArchEntry, id string) { a.Models[1] = id },
-		"kernel family": func(a *arch.ArchEntry, id string) { a.Kernels[0] = id },
-		"device":        func(a *arch.ArchEntry, id string) { a.Devices[0].ID = id },
-		"alias":         func(a *arch.ArchEntry, id string) { a.Devices[0].Aliases = append(a.Devices[0].Aliases, id) },
-	} {
-		for _, id := range []string{"", "\x1b[2Jsm90", "sm90\nFORGED", "sm90@h200", "h200:clock=1", "a,b", "a b", "größe",
-			strings.Repeat("a", maxID+1)} {
-			m := fake.Provider{}.Manifest()
-			set(&m.Archs[0], id)
-			if _, err := fromJSON(checkManifest)(toJSON(&m)); err == nil || strings.ContainsAny(err.Error(), "\x1b\n") {
-				t.Errorf("%s %q: %v", name, id, err)
-			}
-		}
-	}
-	p := connect(t)
-	p.forge = func(m proto.Message) {
-		if m, ok := m.(*pb.OpenResponse); ok {
-			rewrite(m, func(o *opening) { o.Description.Kernels[0] = "one\nFORGED" })
-		}
-	}
-	if _, err := p.client.Open(t.Context(), arch.OpenRequest{Arch: "fake"}); diag.KindOf(err) != diag.Plugin {
-		t.Errorf("a kernel family of two lines: %v", err)
-	}
-}
 
 // A prediction that is none is the user's doing if the user has changed the model's numbers.
 func TestExtremeOverridesAreTheUsers(t *testing.T) {
@@ -210,21 +125,5 @@ func TestDiagnosticsAreBounded(t *testing.T) {
 	q := toDiagnostic(&diag.Error{Kind: diag.Input, What: long, Fix: long})
 	if proto.Size(q) > 3*mostText {
 		t.Errorf("a plugin sends %d bytes", proto.Size(q))
-	}
-}
-
-// A sample whose rate would be infinite is refused.
-func TestExtremeSamplesAreRefused(t *testing.T) {
-	for _, q := range []*pb.MeasureResponse{
-		{TimesSeconds: []float64{5e-324}, ClocksHz: []float64{1e9}},
-		{TimesSeconds: []float64{1e300}, ClocksHz: []float64{1e9}},
-		{TimesSeconds: []float64{1e-5}, ClocksHz: []float64{5e-324}},
-		{TimesSeconds: []float64{1e-5}, ClocksHz: []float64{math.MaxFloat64}},
-	} {
-		var samples []exec.Sample
-		var err error
-		if samples, err = fromSamples(q, 1); err == nil {
-			t.Errorf("%v passes as %v", q, samples)
-		}
 	}
 }

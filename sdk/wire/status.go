@@ -38,8 +38,11 @@ var statusCodes = [...]codes.Code{
 	diag.Device: codes.FailedPrecondition,
 }
 
-// toStatus turns an error of the model into a gRPC status that carries it as a Diagnostic.
+// toStatus turns an error of the model into a gRPC status that carries it as a Diagnostic. A status stays as it is.
 func toStatus(err error) error {
+	if _, is := err.(interface{ GRPCStatus() *status.Status }); is { // what wraps one is none
+		return err
+	}
 	if s := status.FromContextError(err); s.Code() != codes.Unknown {
 		return s.Err()
 	}

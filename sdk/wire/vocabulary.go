@@ -92,6 +92,10 @@ var rules = map[reflect.Type]string{
 	reflect.TypeFor[exec.Device]():      "Arch:required Attributes:finite",
 	reflect.TypeFor[exec.Argument]():    "DType:optional",
 	reflect.TypeFor[exec.Environment](): "TemperatureC:finite",
+	reflect.TypeFor[exec.Sample]():      "Time:positive",
+	reflect.TypeFor[exec.Reading]():     "Time:positive",
+	reflect.TypeFor[compileQuestion]():  "Problem:required Config:required",
+	reflect.TypeFor[numerics]():         "MaxError:any",
 	reflect.TypeFor[calibrate.Probe]():  "Work:positive",
 	reflect.TypeFor[calibrate.Number](): "Value:finite",
 	reflect.TypeFor[calibrate.Value]():  "Value:any Spread:any Clock:any",
@@ -134,7 +138,8 @@ func texts[T ~string](values []T) []string { return all(values, func(v T) string
 
 // standIns are the types that are written as others: a time in nanoseconds since 1970-01-01 UTC.
 var standIns = map[reflect.Type]standIn{
-	reflect.TypeFor[gemm.Problem](): stands(gemm.Problem.Record, (*gemm.Record).Problem),
+	reflect.TypeFor[gemm.Problem]():  stands(gemm.Problem.Record, (*gemm.Record).Problem),
+	reflect.TypeFor[exec.Numerics](): stands(toNumerics, fromNumerics),
 	reflect.TypeFor[gemm.Axes](): stands(func(x gemm.Axes) map[string]string { return maps.Collect(x.All()) },
 		func(named *map[string]string) (gemm.Axes, error) {
 			var values []gemm.AxisValue
@@ -194,10 +199,21 @@ func sound(v any) error {
 		return ascending(x.Low, x.High)
 	case *arch.Range:
 		return ascending(x.Low, x.High)
+	case *measureQuestion:
+		return runsInReach(x.Runs)
+	case *runQuestion:
+		return runsInReach(x.Runs)
 	case *ladder.Rung:
 		if x.Config == (gemm.Config{}) {
 			return errors.New("it has no configuration")
 		}
+	}
+	return nil
+}
+
+func runsInReach(runs int) error {
+	if runs < 1 || runs > maxRuns {
+		return fmt.Errorf("%d runs", runs)
 	}
 	return nil
 }

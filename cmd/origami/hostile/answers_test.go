@@ -131,10 +131,9 @@ var executors = []input{
 	resumed(executing("Environment", "a driver of 900 KiB", inJSON(`{"driver":"`, "x", 900<<10, `"}`, 1))),
 	executing("Environment", "a driver of 100 MiB", inJSON(`{"driver":"`, "x", 100*mib, `"}`, 1)),
 	executing("Compile", "unknown fields of no bytes, 32 MiB", many(empty(15), 32*mib)),
-	resumed(executing("Check", "a reference of 900 KiB", func() message {
-		return many("x", 900<<10, 6)().after("\x11\x00\x00\x00\x00\x00\x00\xf0\x3f\x18\x01")
-	})),
-	executing("Measure", "1 MiB of times", many("\x00\x00\x00\x00\x00\x00\xf0\x3f", mib-64, 1)),
+	resumed(executing("Check", "a reference of 900 KiB", inJSON(`{"max_error":0,"tolerance":1,"checked":1,"reference":"`,
+		"x", 900<<10, `"}`, 1))),
+	executing("Measure", "1 MiB of times", inJSON(`[{"seconds":1}`, `,{"seconds":1}`, mib-64, "]", 1)),
 }
 
 // executing is an answer of the executor to one method.

@@ -25,7 +25,7 @@ func (w *world) checkEnd(place, what string, p past, r result) {
 	if r.code > 128 { // as shells count
 		ok = ok || slices.Contains(p.signals, syscall.Signal(r.code-128))
 	}
-	w.tally.count(w.tally.ends, what+": "+how)
+	w.tally.count("end: " + what + ": " + how)
 	if p.late {
 		w.tally.violate("%s: hung: %s did not end within %v", place, what, patience)
 	}

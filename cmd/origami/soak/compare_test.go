@@ -59,23 +59,6 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// A line that was complete stays as it is.
-func TestGrown(t *testing.T) {
-	before := parsed(t, good+`{"torn`)
-	for text, wrong := range map[string]bool{
-		good: false, good + killing: false, "": true, killing: true, killing + good: true,
-		strings.Replace(good, "sweep", "SWEEP", 1): true,
-	} {
-		r := parsed(t, text)
-		if got := r.grown(before); (len(got) > 0) != wrong {
-			t.Errorf("%q: %q", text, got)
-		}
-	}
-	if _, err := parseRecords([]byte(`{"phase":"sweep"` + "\n" + good)); err == nil {
-		t.Error("a line that is cut off in the middle of the file is taken")
-	}
-}
-
 // The end of a command is right only for a reason.
 func TestCheckEnd(t *testing.T) {
 	kill := []syscall.Signal{syscall.SIGKILL}

@@ -27,7 +27,7 @@ func disturbances() []disturbance {
 		{"host is killed", 4, func(s *sweep, _ context.Context, random *rand.Rand) {
 			sig := fatal[random.IntN(len(fatal))]
 			s.command.signal(sig)
-			s.tally.count(s.tally.kills, "host "+signalName(sig))
+			s.tally.count("kill: host " + signalName(sig))
 			select {
 			case <-s.command.ended:
 			case <-time.After(promptly):
@@ -106,7 +106,7 @@ func (w *world) killChild(c *command, program, what string, random *rand.Rand) (
 		sig := []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM}[random.IntN(2)]
 		c.hurts()
 		if syscall.Kill(pid, sig) == nil {
-			w.tally.count(w.tally.kills, what+" "+signalName(sig))
+			w.tally.count("kill: " + what + " " + signalName(sig))
 			killed = true
 		}
 	}
@@ -121,7 +121,7 @@ func (s *sweep) stopFor(ctx context.Context, pids []int, what string, most time.
 	s.command.hurts()
 	for _, pid := range pids {
 		_ = syscall.Kill(pid, syscall.SIGSTOP)
-		s.tally.count(s.tally.hurts, what+" STOP, CONT")
+		s.tally.count("hurt: " + what + " STOP, CONT")
 	}
 	pause(ctx, 50*time.Millisecond+time.Duration(random.Int64N(int64(most))))
 	for _, pid := range pids {
@@ -131,7 +131,7 @@ func (s *sweep) stopFor(ctx context.Context, pids []int, what string, most time.
 
 // hindered kills the executor's process while something keeps it from starting, and waits a little.
 func (s *sweep) hindered(ctx context.Context, what string, random *rand.Rand) {
-	s.tally.count(s.tally.hurts, what)
+	s.tally.count("hurt: " + what)
 	s.command.hurts()
 	s.killExecutor(ctx, random)
 	pause(ctx, time.Duration(100+random.IntN(500))*time.Millisecond)
@@ -231,7 +231,7 @@ func withoutMemory(s *sweep, ctx context.Context, random *rand.Rand) {
 		return
 	}
 	s.command.starvesPlugin() // its last words say so
-	s.tally.count(s.tally.hurts, "no more memory")
+	s.tally.count("hurt: no more memory")
 	s.limited(ctx, pids[random.IntN(len(pids))], unix.RLIMIT_AS, 1<<20, wait)
 }
 
@@ -239,7 +239,7 @@ func withoutMemory(s *sweep, ctx context.Context, random *rand.Rand) {
 func diskFull(s *sweep, ctx context.Context, random *rand.Rand) {
 	wait := func() { pause(ctx, time.Duration(100+random.IntN(500))*time.Millisecond) }
 	if s.full != "" && strings.HasPrefix(s.folder, s.full) {
-		s.tally.count(s.tally.hurts, "disk full")
+		s.tally.count("hurt: disk full")
 		s.command.hurts()
 		filler := filepath.Join(s.full, "filler")
 		if err := os.WriteFile(filler, make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
@@ -253,13 +253,13 @@ func diskFull(s *sweep, ctx context.Context, random *rand.Rand) {
 	if info, err := os.Stat(filepath.Join(s.folder, "measurements.jsonl")); err == nil {
 		size = info.Size()
 	}
-	s.tally.count(s.tally.hurts, "records cannot grow")
+	s.tally.count("hurt: records cannot grow")
 	s.limited(ctx, s.command.Process.Pid, unix.RLIMIT_FSIZE, uint64(size+random.Int64N(2500)), wait)
 }
 
 // secondWriter runs the same command beside.
 func secondWriter(s *sweep, ctx context.Context, random *rand.Rand) {
-	s.tally.count(s.tally.hurts, "second writer")
+	s.tally.count("hurt: second writer")
 	c := s.world.command(ctx, bench(s.folder, s.path("problems.csv"))...)
 	s.must(c.start())
 	c.hurts() // it ends with an error if it is the second

@@ -106,7 +106,7 @@ func (s *sweep) start(ctx context.Context) error {
 		script := fmt.Sprintf(`ulimit -v %d; exec "$@"`, limit)
 		s.command = s.program(ctx, "/bin/sh", append([]string{"-c", script, "sh", s.origami}, args...)...)
 		s.command.starves()
-		s.tally.count(s.tally.hurts, "sweep started with little memory")
+		s.tally.count("hurt: sweep started with little memory")
 	}
 	return s.command.start()
 }
@@ -152,7 +152,6 @@ func (s *sweep) finish(ctx context.Context) error {
 	for _, wrong := range s.before.compare(s.undisturbed) {
 		s.tally.violate("%s: %s", s.place, wrong)
 	}
-	s.tally.measured(len(s.before.lines))
 	c = s.world.command(ctx, s.selection(byPlugin)...)
 	if r := c.run(); r.code != 0 || r.stdout != s.picks[byPlugin] {
 		s.tally.violate("%s: select: afterwards it answers %q (%v)", s.place, r.stdout, r)

@@ -110,7 +110,7 @@ func (w *world) killSoon(c *command, what string, within time.Duration, random *
 	case <-c.ended:
 	case <-time.After(time.Duration(random.Int64N(int64(within)))):
 		c.signal(s)
-		w.tally.count(w.tally.kills, what+" "+signalName(s))
+		w.tally.count("kill: " + what + " " + signalName(s))
 	}
 }
 

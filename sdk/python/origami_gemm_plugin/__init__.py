@@ -46,6 +46,6 @@ def serve_executor(provider: Provider) -> None:
         from . import _serve
     except ImportError as error:
         raise SystemExit(
-            f"origami: {error}; an executor plugin needs: python3 -m pip install grpcio protobuf"
+            f"origami: {error}; an executor plugin needs: python3 -m pip install grpcio"
         ) from error
     _serve.main(provider)

@@ -31,8 +31,8 @@ _log = logging.getLogger("origami")
 # The counterparts of package sdk/wire.
 COOKIE = ("ORIGAMI_PLUGIN", "6d9b3c5e1f8247a0b4e2c7d15a90f863")
 PROTOCOL_VERSION = 2
-# The fields of a problem that an executor without whole_problems heeds.
-PLAIN_PROBLEM = {"m", "n", "k", "batch", "a_major", "b_major", "element_type"}
+# The keys of a problem that an executor without whole_problems heeds.
+PLAIN_PROBLEM = {"m", "n", "k", "batch", "trans_a", "trans_b", "dtype"}
 MAX_REQUEST, MAX_ANSWER = 4 << 20, 32 << 20  # bytes; the requests to an executor are short
 ENV_WATCH, ENV_LOG_LEVEL = "ORIGAMI_PLUGIN_WATCH", "ORIGAMI_PLUGIN_LOG_LEVEL"
 
@@ -86,7 +86,7 @@ def serve(provider: Provider) -> None:
     pool = concurrent.futures.ThreadPoolExecutor(THREADS, thread_name_prefix="call")
     service = ExecutorService(provider)
     # Run, programs of the caller's, is for executors in Go. gRPC answers UNIMPLEMENTED, which the host understands.
-    calls = [name for name in _wire.methods("ExecutorService") if name != "Run"]
+    calls = ("Manifest", "Devices", "Compile", "Check", "Measure", "Release", "Environment")
     server = grpc.server(
         pool, options=[("grpc.max_receive_message_length", MAX_REQUEST), ("grpc.max_send_message_length", MAX_ANSWER)]
     )
@@ -94,7 +94,7 @@ def serve(provider: Provider) -> None:
         [
             _handlers(
                 "BaseService",
-                {"Info": lambda request, context: _wire.to_json(describe(provider)["info"])},
+                {"Info": lambda request, context: describe(provider)["info"]},
             ),
             _handlers("ExecutorService", {name: getattr(service, name.lower()) for name in calls}),
             _go_plugin_handlers("plugin.GRPCController", "Shutdown", shutdown),
@@ -216,32 +216,25 @@ class _KernelMissing(Exception):
 
 
 def _handlers(service: str, functions: dict) -> grpc.GenericRpcHandler:
-    """Serves functions as the methods of a service. An exception becomes a status with a Diagnostic."""
+    """Serves functions of JSON values as the methods of a service. An exception becomes a status with a Diagnostic."""
 
     def guarded(name, function):
         def call(request, context):
             try:
-                return function(request, context)
+                answer = function(_wire.value(request), context)
+                return b"" if answer is None else _wire.message(answer)
             except _KernelMissing:
-                status = _status(
-                    grpc.StatusCode.NOT_FOUND, "RESOURCE_KERNEL", _wire.message("Missing")(resource="RESOURCE_KERNEL")
-                )
+                status = _status(grpc.StatusCode.NOT_FOUND, "RESOURCE_KERNEL", _wire.missing_kernel())
             except Exception as error:
                 if not isinstance(error, DiagnosticError):
                     _log.exception("%s failed", name)
-                diagnostic, kind = _wire.to_diagnostic(error)
-                diagnostic.what = diagnostic.what[:LONGEST_TEXT]
-                status = _status(_CODES[kind], str(error), diagnostic)
+                detail, kind = _wire.diagnostic(error, LONGEST_TEXT)
+                status = _status(_CODES[kind], str(error), detail)
             context.abort_with_status(status)
 
-        return call
+        return grpc.unary_unary_rpc_method_handler(call)
 
-    methods, handlers = _wire.methods(service), {}
-    for name, function in functions.items():
-        request, response = methods[name]
-        handlers[name] = grpc.unary_unary_rpc_method_handler(
-            guarded(name, function), request.FromString, response.SerializeToString
-        )
+    handlers = {name: guarded(name, function) for name, function in functions.items()}
     return grpc.method_handlers_generic_handler(f"{_wire.PACKAGE}.{service}", handlers)
 
 
@@ -294,50 +287,50 @@ class ExecutorService:
                 held.kernel.close()
 
     def manifest(self, request, context):
-        return _wire.to_json(dataclasses.asdict(self._provider.manifest))
+        return dataclasses.asdict(self._provider.manifest)
 
     def devices(self, request, context):
-        return _wire.to_json([_wire.device(d) for d in self._executor().devices()])
+        return [_wire.device(d) for d in self._executor().devices()]
 
     def environment(self, request, context):
-        device = _wire.device_index(request.device)
-        return _wire.to_json(_wire.environment(self._executor().environment(device)))
+        device = _wire.device_index(_wire.fields(request, device=int)["device"])
+        return _wire.environment(self._executor().environment(device))
 
     def compile(self, request, context):
-        device = _wire.device_index(request.device)
-        problem, config = _wire.from_problem(request.problem), _wire.from_config(request.config)
-        plain = {field.name for field, _ in request.problem.ListFields()} <= PLAIN_PROBLEM and problem.dtype != "fp8_e5m2"
+        q = _wire.fields(request, device=int, problem=dict, config=dict)
+        problem, config = _wire.from_problem(q["problem"]), _wire.from_config(q["config"])
+        plain = q["problem"].keys() <= PLAIN_PROBLEM and problem.dtype != "fp8_e5m2"
         if not plain and not getattr(self._provider, "whole_problems", False):
             raise InputError("the executor heeds no output types, leading dimensions, alignments, groups and fp8_e5m2")
         if config.axes and not getattr(self._provider, "named_axes", False):
             raise InputError("the executor heeds no named axes of configurations")
-        kernel = self._executor().compile(device, problem, config)
+        kernel = self._executor().compile(_wire.device_index(q["device"]), problem, config)
         if not context.is_active():  # the caller does not wait any more
             kernel.close()
-            return _wire.message("CompileResponse")()
-        resources = _wire.resources(kernel.resources)
+            return None
+        resources = kernel.resources
         with self._lock:
             self._last = (self._last + 1) % (1 << 64) or 1
             self._kernels[self._last] = _Held(kernel)
-            return _wire.message("CompileResponse")(kernel=self._last, resources_json=resources)
+            return _wire.compiled(self._last, resources)
 
     def check(self, request, context):
-        return _wire.to_numerics(self._use(request.kernel, lambda kernel: kernel.check()))
+        number = _wire.fields(request, kernel=int)["kernel"]
+        return _wire.numerics(self._use(number, lambda kernel: kernel.check()))
 
     def measure(self, request, context):
-        options, runs = _wire.from_measure(request)
-        samples = self._use(request.kernel, lambda kernel: kernel.measure(options, runs))
-        return _wire.to_samples(samples)
+        number, options, runs = _wire.from_measure(request)
+        return _wire.samples(self._use(number, lambda kernel: kernel.measure(options, runs)))
 
     def release(self, request, context):
+        number = _wire.fields(request, kernel=int)["kernel"]
         with self._lock:
-            held = self._kernels.pop(request.kernel, None)
+            held = self._kernels.pop(number, None)
             if held:
                 held.released = True
             unused = held and not held.users
         if unused:
             held.kernel.close()
-        return _wire.message("Json")()
 
     def end(self) -> None:
         """Frees all kernels. No call is in progress."""

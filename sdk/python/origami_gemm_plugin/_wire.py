@@ -1,17 +1,14 @@
-"""The messages of package origami.plugin.v1, and the conversions between them and the types of origami_gemm_plugin.
+"""What travels between a host and an executor, and the conversions to the types of origami_gemm_plugin.
 
-Message classes are made at run time from wire.binpb, a FileDescriptorSet. Generated Python would only work with the
-major version of protobuf that it was generated for.
+A message is one JSON value in a field of bytes. That, and the two details of errors, are protobuf so simple that it is
+read and written here.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import importlib.resources
 import json
 import math
-
-from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
 
 from ._types import (
     Config,
@@ -27,45 +24,8 @@ from ._problem import BITS, MAX_GROUPS, MAX_VECTOR, OUTPUTS, Problem
 
 PACKAGE = "origami.plugin.v1"
 
-
-def _load() -> descriptor_pool.DescriptorPool:
-    pool = descriptor_pool.DescriptorPool()
-    files = descriptor_pb2.FileDescriptorSet.FromString(
-        importlib.resources.files(__package__).joinpath("wire.binpb").read_bytes()
-    )
-    for file in files.file:  # a file comes after those that it imports
-        pool.AddSerializedFile(file.SerializeToString())
-    return pool
-
-
-_POOL = _load()
-
-
-def message(name: str):
-    """The class of a message of the package."""
-    return message_factory.GetMessageClass(_POOL.FindMessageTypeByName(f"{PACKAGE}.{name}"))
-
-
-def methods(service: str) -> dict:
-    """The request and response classes of a service's methods, by method name."""
-    descriptor = _POOL.FindServiceByName(f"{PACKAGE}.{service}")
-    return {
-        m.name: (message_factory.GetMessageClass(m.input_type), message_factory.GetMessageClass(m.output_type))
-        for m in descriptor.methods
-    }
-
-
-def enum_names(name: str, prefix: str) -> dict[int, str]:
-    """The values of an enum, as their names without the prefix, in lower case."""
-    return {v.number: v.name.removeprefix(prefix).lower() for v in _POOL.FindEnumTypeByName(f"{PACKAGE}.{name}").values}
-
-
-MAJORS = enum_names("Major", "MAJOR_")
-DTYPES = enum_names("ElementType", "ELEMENT_TYPE_")
-
 # The limits of one call, as in Go.
 MAX_RUNS = 1 << 16
-MAX_DEVICE = (1 << 31) - 1
 # Block sizes, warps, stages and splits have at most this, and a problem padded to it must not overflow 63 bits in
 # 8-byte elements.
 MAX_CONFIG_NUMBER = 1 << 12
@@ -75,45 +35,65 @@ def malformed(what: str) -> InputError:
     return InputError(f"malformed request: {what}", fix="report it to the authors of the calling program")
 
 
+def value(message: bytes):
+    """The JSON value of a message, whose field 1 it is. Other fields do not matter. An empty message has none."""
+    at = 0
+    try:
+        while at < len(message):
+            tag, at = _read_varint(message, at)
+            size = {1: 8, 5: 4}.get(tag & 7, 0)
+            if tag & 7 in (0, 2):
+                size, at = _read_varint(message, at)
+            if tag == 0x0A:
+                return json.loads(message[at : at + size])
+            at += size if tag & 7 else 0
+    except (IndexError, ValueError) as error:
+        raise malformed(f"no JSON: {error}") from None
+    return None
+
+
+def fields(of, **kinds) -> dict:
+    """The values of an object, each of a kind. A missing one is 0, empty or false."""
+    if not isinstance(of, dict):
+        raise malformed(f"{of!r} is no object")
+    for key, found in of.items():
+        if key not in kinds:
+            raise malformed(f"no such key: {key}")
+        if type(found) is not kinds[key] and (kinds[key], type(found)) != (float, int):
+            raise malformed(f"{key} is {found!r}")
+    return {key: of.get(key, kind()) for key, kind in kinds.items()}
+
+
 def device_index(number: int) -> int:
-    if not 0 <= number <= MAX_DEVICE:
+    if number < 0:
         raise malformed(f"device {number}")
     return number
 
 
-def from_problem(q) -> Problem:
-    names = []
-    for table, value, what in (
-        (MAJORS, q.a_major, "major"),
-        (MAJORS, q.b_major, "major"),
-        (DTYPES, q.element_type, "element type"),
-        (DTYPES, q.output_type, "element type"),
-    ):
-        if value not in table:
-            raise malformed(f"unknown {what} {value}")
-        names.append(table[value])
-    if names[-1] == "unspecified":
-        names[-1] = ""
-    if q.nest:
+_PROBLEM = dict.fromkeys(("m", "n", "k", "batch", "lda", "ldb", "ldc", "align_a", "align_b", "align_c"), int) | {
+    "trans_a": bool, "trans_b": bool, "dtype": str, "out_dtype": str, "groups": list, "nest": str, "alpha": float,
+    "beta": float, "epilogue": str}
+
+
+def from_problem(of) -> Problem:
+    q = fields(of, **_PROBLEM)
+    if q["nest"]:
         raise InputError("executors in Python multiply matrices, and the problem has nested indices",
                          fix="use another executor, such as cuda")
-    if q.alpha not in (0, 1) or q.beta:
-        raise InputError(f"executors in Python compute A·B, and alpha is {q.alpha or 1:g} and beta {q.beta:g}",
+    if q["alpha"] not in (0, 1) or q["beta"]:
+        raise InputError(f"executors in Python compute A·B, and alpha is {q['alpha'] or 1:g} and beta {q['beta']:g}",
                          fix="use another executor, such as cuda")
-    if q.epilogue:
-        raise InputError(f"executors in Python compute A·B, and the problem has the epilogue {q.epilogue}",
+    if q["epilogue"]:
+        raise InputError(f"executors in Python compute A·B, and the problem has the epilogue {q['epilogue']}",
                          fix="use another executor, such as cuda")
-    aligned = (align or MAX_VECTOR for align in (q.align_a, q.align_b, q.align_c))
-    p = Problem(q.m, q.n, q.k, q.batch, *names, q.lda, q.ldb, q.ldc, *aligned, tuple(q.groups))
-    for name, value in (("m", p.m), ("n", p.n), ("k", p.k), ("batch", p.batch)):
-        if value == 0:
-            raise InputError(f"{name} is missing or zero", fix="give a whole number of at least 1")
-        if value < 0:
-            raise InputError(f"{name} is negative ({value})", fix="give a whole number of at least 1")
-    if p.dtype == "unspecified":
-        raise InputError("dtype is missing", fix="use one of " + ", ".join(OUTPUTS))
+    aligned = (q["align_" + matrix] or MAX_VECTOR for matrix in "abc")
+    p = Problem(q["m"], q["n"], q["k"], q["batch"], "m" if q["trans_a"] else "k", "k" if q["trans_b"] else "n", q["dtype"],
+                q["out_dtype"], q["lda"], q["ldb"], q["ldc"], *aligned, tuple(q["groups"]))
+    for name, size in (("m", p.m), ("n", p.n), ("k", p.k), ("batch", p.batch)):
+        if size < 1:
+            raise InputError(f"{name} is {size}, or missing", fix="give a whole number of at least 1")
     if p.dtype not in OUTPUTS:
-        raise InputError(f"dtype {p.dtype} is a type of results only", fix="use one of " + ", ".join(OUTPUTS))
+        raise InputError(f"dtype {p.dtype!r} is no type of operands", fix="use one of " + ", ".join(OUTPUTS))
     if p.output not in OUTPUTS[p.dtype]:
         raise InputError(f"no hardware multiplies {p.dtype} operands into {p.output} results",
                          fix="use an output type of " + ", ".join(OUTPUTS[p.dtype]))
@@ -121,10 +101,6 @@ def from_problem(q) -> Problem:
         if p.ld(matrix) * BITS[p.dtype] % 8:
             raise InputError(f"a row of {matrix.upper()} has {p.ld(matrix)} elements of {p.dtype}, which are no whole number"
                              " of bytes", fix=f"use rows of a multiple of {8 // math.gcd(8, BITS[p.dtype])} elements")
-    if p.a_major not in ("k", "m"):
-        raise InputError("a_major is missing", fix="A is contiguous along k or m")
-    if p.b_major not in ("k", "n"):
-        raise InputError("b_major is missing", fix="B is contiguous along k or n")
     m, n, k = (-(-v // MAX_CONFIG_NUMBER) * MAX_CONFIG_NUMBER for v in (p.m, p.n, p.k))
     if 8 * m * n * k * p.batch >= 1 << 63:
         raise InputError(f"m·n·k·batch of {p} overflows 64-bit arithmetic once padded to whole tiles",
@@ -167,54 +143,36 @@ def _check_storage(p: Problem, matrix: str) -> None:
                          fix="give at least the size of an element")
 
 
-_COLUMNS = ("block_m", "block_n", "block_k", "group_m", "num_warps", "num_stages", "split_k")
+_CONFIG = dict.fromkeys(("block_m", "block_n", "block_k", "group_m", "num_warps", "num_stages", "split_k"), int)
 
 
-def from_config(q) -> Config:
-    numbers = {name: list(getattr(q, name)) for name in _COLUMNS}
-    lengths = {len(column) for column in numbers.values()}
-    if lengths != {1}:
-        raise malformed(f"{max(lengths)} configurations where one is expected")
-    index = list(q.kernel) or [0]
-    if len(index) != 1 or index[0] >= len(q.kernels):
+def from_config(of) -> Config:
+    q = fields(of, **_CONFIG, axes=dict, kernel=str)
+    if not q["kernel"]:
         raise malformed("a configuration without a kernel family")
-    c = Config(q.kernels[index[0]], **{name: column[0] for name, column in numbers.items()}, axes=_from_axes(q.axes))
-    if any(column[0] for column in numbers.values()):  # else it is a library's
-        for name, (value,) in numbers.items():
+    c = Config(**q | {"axes": tuple(sorted(q["axes"].items()))})
+    if any(q[name] for name in _CONFIG):  # else it is a library's
+        for name in _CONFIG:
             least = 0 if name == "group_m" else 1  # the group may be left to the launch
-            if not least <= value <= MAX_CONFIG_NUMBER:
+            if not least <= q[name] <= MAX_CONFIG_NUMBER:
                 raise InputError(
                     f"{name} of {c} is outside 1 to {MAX_CONFIG_NUMBER}", fix="give whole numbers in that range"
                 )
     return c
 
 
-def _from_axes(columns) -> tuple[tuple[str, str], ...]:
-    """The named axes of one configuration that are not at their default."""
-    axes = []
-    for column in columns:
-        if len(column.index) != 1 or column.index[0] > len(column.values):
-            raise malformed(f"a value on the axis {column.name!r} that the list does not have")
-        if column.index[0]:
-            axes.append((column.name, column.values[column.index[0] - 1]))
-    return tuple(sorted(axes))
+def from_measure(of) -> tuple[int, MeasureOptions, int]:
+    q = fields(of, kernel=int, warm_l2=bool, input=str, warmup=int, runs=int)
+    if not 1 <= q["runs"] <= MAX_RUNS:
+        raise malformed(f"{q['runs']} runs")
+    if q["warmup"] < 0:
+        raise malformed(f"the warm-up is {q['warmup']}")
+    return q["kernel"], MeasureOptions(q["warm_l2"], q["input"], q["warmup"]), q["runs"]
 
 
-def from_measure(q) -> tuple[MeasureOptions, int]:
-    if not 1 <= q.runs <= MAX_RUNS:
-        raise malformed(f"{q.runs} runs")
-    if q.warmup < 0:
-        raise malformed(f"the warm-up is {q.warmup}")
-    return MeasureOptions(q.warm_l2, q.input, q.warmup), q.runs
-
-
-def to_json(value):
-    """An answer of one value. Numbers and texts that are 0 or empty may be missing in it, and are unknown."""
-    return message("Json")(json=encoded(value))
-
-
-def encoded(value) -> bytes:
-    return json.dumps(value, allow_nan=False, ensure_ascii=False).encode("utf-8", "replace")
+def message(answer) -> bytes:
+    """A message with a value. Numbers and texts that are 0 or empty may be missing in it, and are unknown."""
+    return _field(1, json.dumps(answer, allow_nan=False, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def device(d: Device) -> dict:
@@ -223,19 +181,18 @@ def device(d: Device) -> dict:
             "libraries": list(d.libraries)}
 
 
-def resources(r: Resources) -> bytes:
-    return encoded({"registers": r.registers, "spill_bytes": r.spill_bytes, "shared_bytes": r.shared_memory_bytes,
-                    "ctas_per_sm": r.ctas_per_sm})
+def compiled(number: int, r: Resources) -> dict:
+    return {"kernel": number, "registers": r.registers, "spill_bytes": r.spill_bytes,
+            "shared_bytes": r.shared_memory_bytes, "ctas_per_sm": r.ctas_per_sm}
 
 
-def to_numerics(n: Numerics):
-    return message("CheckResponse")(**dataclasses.asdict(n) | {"reference": _text(n.reference)})
+def numerics(n: Numerics) -> dict:
+    """There is no largest error if a result is not a number."""
+    return {key: found for key, found in dataclasses.asdict(n).items() if key != "max_error" or math.isfinite(found)}
 
 
-def to_samples(samples: list[Sample]):
-    return message("MeasureResponse")(
-        times_seconds=[s.seconds for s in samples], clocks_hz=[s.clock_hz for s in samples]
-    )
+def samples(list: list[Sample]) -> list:
+    return [dataclasses.asdict(s) for s in list]
 
 
 def environment(e: Environment) -> dict:
@@ -243,24 +200,34 @@ def environment(e: Environment) -> dict:
     return {"time": values.pop("time_ns")} | values
 
 
-def to_diagnostic(error: BaseException):
-    """The failure as a message, and its kind."""
+def diagnostic(error: BaseException, longest: int) -> tuple[bytes, str]:
+    """The failure as a detail of a status, whose texts are cut, and its kind."""
     kind = getattr(error, "kind", "KIND_INTERNAL")
     what = getattr(error, "what", None) or f"{type(error).__name__}: {error}"
-    where, fix = getattr(error, "where", ""), getattr(error, "fix", "")
-    return message("Diagnostic")(kind=kind, what=_text(what), where=_text(where), fix=_text(fix)), kind
+    texts = (what[:longest], getattr(error, "where", ""), getattr(error, "fix", ""))
+    kinds = ("KIND_UNSPECIFIED", "KIND_INTERNAL", "KIND_INPUT", "KIND_PLUGIN", "KIND_DEVICE")
+    words = b"".join(_field(number, _text(text)) for number, text in enumerate(texts, 2))
+    return _detail("Diagnostic", b"\x08" + _varint(kinds.index(kind)) + words), kind
 
 
-def status(code: int, text: str, detail) -> bytes:
+def missing_kernel() -> bytes:
+    """The detail of a call about a kernel that is not held."""
+    return _detail("Missing", b"\x08\x03")
+
+
+def _detail(name: str, content: bytes) -> bytes:
+    """A google.protobuf.Any."""
+    return _field(1, f"type.googleapis.com/{PACKAGE}.{name}".encode()) + _field(2, content)
+
+
+def status(code: int, text: str, detail: bytes) -> bytes:
     """A google.rpc.Status, as it travels in the trailer grpc-status-details-bin: fields code = 1, message = 2 and
-    details = 3, a list of Any. It is encoded by hand, because the package with its class depends on one version of
-    grpcio."""
-    packed = any_pb2.Any()
-    packed.Pack(detail)
-    out = b"\x08" + _varint(code)
-    for tag, part in ((b"\x12", text.encode()), (b"\x1a", packed.SerializeToString())):
-        out += tag + _varint(len(part)) + part
-    return out
+    details = 3, a list of Any."""
+    return b"\x08" + _varint(code) + _field(2, _text(text)) + _field(3, detail)
+
+
+def _field(number: int, content: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
 
 
 def _varint(n: int) -> bytes:
@@ -271,6 +238,15 @@ def _varint(n: int) -> bytes:
     return bytes(out + bytes([n]))
 
 
-def _text(s: str) -> str:
+def _read_varint(message: bytes, at: int) -> tuple[int, int]:
+    n = shift = 0
+    while True:
+        byte = message[at]
+        n, shift, at = n | (byte & 0x7F) << shift, shift + 7, at + 1
+        if byte < 0x80:
+            return n, at
+
+
+def _text(s: str) -> bytes:
     """Text of a driver or a user as a protobuf string, which must be UTF-8."""
-    return s.encode("utf-8", "replace").decode()
+    return s.encode("utf-8", "replace")

@@ -24,7 +24,7 @@ LEFT_OUT = ("tests", "tools")
 def pack(folder: pathlib.Path, file: pathlib.Path, modules: Sequence[str] = ()) -> None:
     entries = {}
     for path in pathlib.Path(__file__).parent.iterdir():
-        if path.suffix in (".py", ".binpb") and path.name != "pack.py":
+        if path.suffix == ".py" and path.name != "pack.py":
             entries[f"{__package__}/{path.name}"] = path.read_bytes()
     for name in modules:
         # Only with an __init__.py does a package of the archive come before an installed one of the same name.

@@ -132,7 +132,7 @@ func (Missing_Resource) EnumDescriptor() ([]byte, []int) {
 	return file_origami_plugin_v1_base_proto_rawDescGZIP(), []int{2, 0}
 }
 
-// Json is a question or an answer of a call that is made once, and not for each problem: one JSON value, or nothing.
+// Json is a question or an answer of a call that is not made for each problem: one JSON value, or nothing.
 // docs/plugin-protocol.md has the values of each call.
 type Json struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`

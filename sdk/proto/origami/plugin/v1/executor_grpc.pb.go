@@ -43,18 +43,18 @@ type ExecutorServiceClient interface {
 	// Devices lists the devices found.
 	Devices(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error)
 	// Compile builds the kernel of one configuration for one problem.
-	Compile(ctx context.Context, in *CompileRequest, opts ...grpc.CallOption) (*CompileResponse, error)
+	Compile(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error)
 	// Check runs a kernel once and compares its result with a reference.
-	Check(ctx context.Context, in *CheckRequest, opts ...grpc.CallOption) (*CheckResponse, error)
+	Check(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error)
 	// Measure times a number of runs. The host asks again for more, a few milliseconds at a time, so that it can stop
 	// early and so that a kernel that never ends is told from a long measurement.
-	Measure(ctx context.Context, in *MeasureRequest, opts ...grpc.CallOption) (*MeasureResponse, error)
+	Measure(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error)
 	// Release frees a kernel, when the calls about it that are in progress have ended. Releasing an unknown one succeeds.
-	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*Json, error)
+	Release(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error)
 	// Environment reads the state of a device now.
-	Environment(ctx context.Context, in *EnvironmentRequest, opts ...grpc.CallOption) (*Json, error)
+	Environment(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error)
 	// Run runs a program of the caller's, for microbenchmarks. An executor need not have it.
-	Run(ctx context.Context, in *RunRequest, opts ...grpc.CallOption) (*RunResponse, error)
+	Run(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error)
 }
 
 type executorServiceClient struct {
@@ -85,9 +85,9 @@ func (c *executorServiceClient) Devices(ctx context.Context, in *Json, opts ...g
 	return out, nil
 }
 
-func (c *executorServiceClient) Compile(ctx context.Context, in *CompileRequest, opts ...grpc.CallOption) (*CompileResponse, error) {
+func (c *executorServiceClient) Compile(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(CompileResponse)
+	out := new(Json)
 	err := c.cc.Invoke(ctx, ExecutorService_Compile_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -95,9 +95,9 @@ func (c *executorServiceClient) Compile(ctx context.Context, in *CompileRequest,
 	return out, nil
 }
 
-func (c *executorServiceClient) Check(ctx context.Context, in *CheckRequest, opts ...grpc.CallOption) (*CheckResponse, error) {
+func (c *executorServiceClient) Check(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(CheckResponse)
+	out := new(Json)
 	err := c.cc.Invoke(ctx, ExecutorService_Check_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -105,9 +105,9 @@ func (c *executorServiceClient) Check(ctx context.Context, in *CheckRequest, opt
 	return out, nil
 }
 
-func (c *executorServiceClient) Measure(ctx context.Context, in *MeasureRequest, opts ...grpc.CallOption) (*MeasureResponse, error) {
+func (c *executorServiceClient) Measure(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(MeasureResponse)
+	out := new(Json)
 	err := c.cc.Invoke(ctx, ExecutorService_Measure_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (c *executorServiceClient) Measure(ctx context.Context, in *MeasureRequest,
 	return out, nil
 }
 
-func (c *executorServiceClient) Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*Json, error) {
+func (c *executorServiceClient) Release(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Json)
 	err := c.cc.Invoke(ctx, ExecutorService_Release_FullMethodName, in, out, cOpts...)
@@ -125,7 +125,7 @@ func (c *executorServiceClient) Release(ctx context.Context, in *ReleaseRequest,
 	return out, nil
 }
 
-func (c *executorServiceClient) Environment(ctx context.Context, in *EnvironmentRequest, opts ...grpc.CallOption) (*Json, error) {
+func (c *executorServiceClient) Environment(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Json)
 	err := c.cc.Invoke(ctx, ExecutorService_Environment_FullMethodName, in, out, cOpts...)
@@ -135,9 +135,9 @@ func (c *executorServiceClient) Environment(ctx context.Context, in *Environment
 	return out, nil
 }
 
-func (c *executorServiceClient) Run(ctx context.Context, in *RunRequest, opts ...grpc.CallOption) (*RunResponse, error) {
+func (c *executorServiceClient) Run(ctx context.Context, in *Json, opts ...grpc.CallOption) (*Json, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(RunResponse)
+	out := new(Json)
 	err := c.cc.Invoke(ctx, ExecutorService_Run_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -159,18 +159,18 @@ type ExecutorServiceServer interface {
 	// Devices lists the devices found.
 	Devices(context.Context, *Json) (*Json, error)
 	// Compile builds the kernel of one configuration for one problem.
-	Compile(context.Context, *CompileRequest) (*CompileResponse, error)
+	Compile(context.Context, *Json) (*Json, error)
 	// Check runs a kernel once and compares its result with a reference.
-	Check(context.Context, *CheckRequest) (*CheckResponse, error)
+	Check(context.Context, *Json) (*Json, error)
 	// Measure times a number of runs. The host asks again for more, a few milliseconds at a time, so that it can stop
 	// early and so that a kernel that never ends is told from a long measurement.
-	Measure(context.Context, *MeasureRequest) (*MeasureResponse, error)
+	Measure(context.Context, *Json) (*Json, error)
 	// Release frees a kernel, when the calls about it that are in progress have ended. Releasing an unknown one succeeds.
-	Release(context.Context, *ReleaseRequest) (*Json, error)
+	Release(context.Context, *Json) (*Json, error)
 	// Environment reads the state of a device now.
-	Environment(context.Context, *EnvironmentRequest) (*Json, error)
+	Environment(context.Context, *Json) (*Json, error)
 	// Run runs a program of the caller's, for microbenchmarks. An executor need not have it.
-	Run(context.Context, *RunRequest) (*RunResponse, error)
+	Run(context.Context, *Json) (*Json, error)
 	mustEmbedUnimplementedExecutorServiceServer()
 }
 
@@ -187,22 +187,22 @@ func (UnimplementedExecutorServiceServer) Manifest(context.Context, *Json) (*Jso
 func (UnimplementedExecutorServiceServer) Devices(context.Context, *Json) (*Json, error) {
 	return nil, status.Error(codes.Unimplemented, "method Devices not implemented")
 }
-func (UnimplementedExecutorServiceServer) Compile(context.Context, *CompileRequest) (*CompileResponse, error) {
+func (UnimplementedExecutorServiceServer) Compile(context.Context, *Json) (*Json, error) {
 	return nil, status.Error(codes.Unimplemented, "method Compile not implemented")
 }
-func (UnimplementedExecutorServiceServer) Check(context.Context, *CheckRequest) (*CheckResponse, error) {
+func (UnimplementedExecutorServiceServer) Check(context.Context, *Json) (*Json, error) {
 	return nil, status.Error(codes.Unimplemented, "method Check not implemented")
 }
-func (UnimplementedExecutorServiceServer) Measure(context.Context, *MeasureRequest) (*MeasureResponse, error) {
+func (UnimplementedExecutorServiceServer) Measure(context.Context, *Json) (*Json, error) {
 	return nil, status.Error(codes.Unimplemented, "method Measure not implemented")
 }
-func (UnimplementedExecutorServiceServer) Release(context.Context, *ReleaseRequest) (*Json, error) {
+func (UnimplementedExecutorServiceServer) Release(context.Context, *Json) (*Json, error) {
 	return nil, status.Error(codes.Unimplemented, "method Release not implemented")
 }
-func (UnimplementedExecutorServiceServer) Environment(context.Context, *EnvironmentRequest) (*Json, error) {
+func (UnimplementedExecutorServiceServer) Environment(context.Context, *Json) (*Json, error) {
 	return nil, status.Error(codes.Unimplemented, "method Environment not implemented")
 }
-func (UnimplementedExecutorServiceServer) Run(context.Context, *RunRequest) (*RunResponse, error) {
+func (UnimplementedExecutorServiceServer) Run(context.Context, *Json) (*Json, error) {
 	return nil, status.Error(codes.Unimplemented, "method Run not implemented")
 }
 func (UnimplementedExecutorServiceServer) mustEmbedUnimplementedExecutorServiceServer() {}
@@ -263,7 +263,7 @@ func _ExecutorService_Devices_Handler(srv interface{}, ctx context.Context, dec 
 }
 
 func _ExecutorService_Compile_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(CompileRequest)
+	in := new(Json)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -275,13 +275,13 @@ func _ExecutorService_Compile_Handler(srv interface{}, ctx context.Context, dec 
 		FullMethod: ExecutorService_Compile_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ExecutorServiceServer).Compile(ctx, req.(*CompileRequest))
+		return srv.(ExecutorServiceServer).Compile(ctx, req.(*Json))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
 func _ExecutorService_Check_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(CheckRequest)
+	in := new(Json)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -293,13 +293,13 @@ func _ExecutorService_Check_Handler(srv interface{}, ctx context.Context, dec fu
 		FullMethod: ExecutorService_Check_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ExecutorServiceServer).Check(ctx, req.(*CheckRequest))
+		return srv.(ExecutorServiceServer).Check(ctx, req.(*Json))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
 func _ExecutorService_Measure_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(MeasureRequest)
+	in := new(Json)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -311,13 +311,13 @@ func _ExecutorService_Measure_Handler(srv interface{}, ctx context.Context, dec 
 		FullMethod: ExecutorService_Measure_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ExecutorServiceServer).Measure(ctx, req.(*MeasureRequest))
+		return srv.(ExecutorServiceServer).Measure(ctx, req.(*Json))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
 func _ExecutorService_Release_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(ReleaseRequest)
+	in := new(Json)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -329,13 +329,13 @@ func _ExecutorService_Release_Handler(srv interface{}, ctx context.Context, dec 
 		FullMethod: ExecutorService_Release_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ExecutorServiceServer).Release(ctx, req.(*ReleaseRequest))
+		return srv.(ExecutorServiceServer).Release(ctx, req.(*Json))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
 func _ExecutorService_Environment_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(EnvironmentRequest)
+	in := new(Json)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -347,13 +347,13 @@ func _ExecutorService_Environment_Handler(srv interface{}, ctx context.Context, 
 		FullMethod: ExecutorService_Environment_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ExecutorServiceServer).Environment(ctx, req.(*EnvironmentRequest))
+		return srv.(ExecutorServiceServer).Environment(ctx, req.(*Json))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
 func _ExecutorService_Run_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(RunRequest)
+	in := new(Json)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -365,7 +365,7 @@ func _ExecutorService_Run_Handler(srv interface{}, ctx context.Context, dec func
 		FullMethod: ExecutorService_Run_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ExecutorServiceServer).Run(ctx, req.(*RunRequest))
+		return srv.(ExecutorServiceServer).Run(ctx, req.(*Json))
 	}
 	return interceptor(ctx, in, info, handler)
 }

@@ -123,21 +123,25 @@ func (c crew) Wait(ctx context.Context) (results []tune.Measured, err error) {
 }
 
 // replayedPlan are sizes of a data set with the candidates that have a time.
-func replayedPlan(t *testing.T, a arch.Architecture, d *dataset.Dataset, list []gemm.Problem) []tune.Size {
-	file := &tune.File{Types: []tune.Type{{Problem: list[0], Sets: []tune.Set{{Sizes: list}}}}}
-	plan := must.Get(tune.NewPlan(t.Context(), a, d.Kernel, file, 0, 1))(t)
-	for i := range plan.Sizes {
-		size := &plan.Sizes[i]
-		var there []tune.Candidate
-		for _, c := range size.Candidates {
-			if m, ok := d.Candidate(size.Problem, c.Config); ok && m.Status == dataset.OK {
-				c.Config.GroupM = m.Config.GroupM
-				there = append(there, c)
+func replayedPlan(
+	t *testing.T, a arch.Architecture, d *dataset.Dataset, list []gemm.Problem,
+) (sizes []tune.Size) {
+	for some := range slices.Chunk(list, 20) { // a plan has at most a million candidates
+		file := &tune.File{Types: []tune.Type{{Problem: list[0], Sets: []tune.Set{{Sizes: some}}}}}
+		plan := must.Get(tune.NewPlan(t.Context(), a, d.Kernel, file, 0, 1))(t)
+		for _, size := range plan.Sizes {
+			var there []tune.Candidate
+			for _, c := range size.Candidates {
+				if m, ok := d.Candidate(size.Problem, c.Config); ok && m.Status == dataset.OK {
+					c.Config.GroupM = m.Config.GroupM
+					there = append(there, c)
+				}
 			}
+			size.Candidates = there
+			sizes = append(sizes, size)
 		}
-		size.Candidates = there
 	}
-	return plan.Sizes
+	return sizes
 }
 
 // regretOf is the geometric mean of the time of a pick ÷ that of the fastest candidate, less 1.

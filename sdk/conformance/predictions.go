@@ -114,8 +114,8 @@ func checkOrder(r *run, cases []*testcase) {
 }
 
 // checkMonotone checks that the predicted time of a configuration does not fall when a dimension grows by whole blocks,
-// for each dimension that the models declare monotone. Whole K steps of all splits have no padding: all models
-// are monotone in them, except those that declare otherwise.
+// for each dimension that the models declare monotone, and rows become no better aligned. Whole K steps of all splits have
+// no padding: all models are monotone in them, except those that declare otherwise.
 func checkMonotone(dims ...arch.Dim) func(*run, []*testcase) {
 	return func(r *run, cases []*testcase) {
 		some := false
@@ -147,7 +147,7 @@ func checkGrowth(r *run, c *testcase, dim arch.Dim, config gemm.Config) {
 	if r.Short {
 		blocks = []int{1, 2, 3, 5, 8, 17, 64, 127, 500}
 	}
-	previous, at := 0.0, 0
+	var before []grown
 	est := make([]arch.Estimate, 1)
 	for _, n := range blocks {
 		*size = n * block
@@ -158,13 +158,22 @@ func checkGrowth(r *run, c *testcase, dim arch.Dim, config gemm.Config) {
 		if est[0].Reject != "" {
 			continue // a size may rule a configuration out
 		}
-		cycles := float64(est[0].Cycles)
-		if r.when(cycles < previous, "%s, %s: %v cycles with %s = %d, and %v with %d", c, config, cycles, dim, *size,
-			previous, at) {
-			return
+		now := grown{*size, min(*size&-*size, 128), float64(est[0].Cycles)}
+		for _, b := range before {
+			if r.when(b.aligned >= now.aligned && now.cycles < b.cycles, "%s, %s: %v cycles with %s = %d, and %v with %d", c,
+				config, now.cycles, dim, now.size, b.cycles, b.size) {
+				return
+			}
 		}
-		previous, at = cycles, *size
+		before = append(before, now)
 	}
+}
+
+// grown is the time of a size that grew. Rows of a size that a higher power of two divides, up to 128 elements, are
+// better aligned, and may be read faster than shorter ones.
+type grown struct {
+	size, aligned int
+	cycles        float64
 }
 
 // The tolerances of formulas and shares, because the formulas are evaluated in another order than the model. A small

@@ -84,7 +84,8 @@ func New(a arch.Architecture) *Device {
 // and the fourth root of a sum of fourth powers: of the transfers, and of the rest, which stays. To its base, Events
 // adds Launch and the eviction of as many dirty lines as the kernel brings bytes, up to the caches; Alone adds Launch;
 // Host adds Call to Events; Sustained adds what the power exceeds its limit by, less of it for a kernel that is long
-// enough to be limited in any timing. Events is no less than Launch and Cold: its operands come from DRAM.
+// enough to be limited in any timing.
+// Cold is no more than Events without Launch, whose operands come from DRAM, too.
 //
 // A time that is shorter than the transfers of its timing converts to the least time of the other. A model
 // without constants, or without levels of memory that say that they are L2 and DRAM, has one time for every timing.
@@ -208,6 +209,7 @@ func below(least, t, of unit.Seconds) unit.Seconds { return least * (0.99 + 0.01
 // in converts from Model.
 func (w *work) in(to Timing, t unit.Seconds) unit.Seconds {
 	if of := to.Base(); of != Model {
+		most := t + w.Evicted(w.a+w.b+w.c)
 		before, cold := w.transfers(Model)
 		after, still := w.transfers(of)
 		first := unit.Seconds(still-cold) * w.First
@@ -220,6 +222,9 @@ func (w *work) in(to Timing, t unit.Seconds) unit.Seconds {
 			t = there
 		} else {
 			t = w.Launch + fourth(float64(t-w.Launch), -before, after) + first
+		}
+		if of == Cold {
+			t = min(t, most)
 		}
 	}
 	return w.clocked(t, to)
@@ -251,12 +256,8 @@ func (w *work) added(to Timing) unit.Seconds {
 // clocked converts from the base of a timing.
 func (w *work) clocked(t unit.Seconds, to Timing) unit.Seconds {
 	switch to {
-	case Events:
-		return max(t+w.added(to), w.Launch+w.in(Cold, t))
-	case Alone:
+	case Events, Alone, Host:
 		return t + w.added(to)
-	case Host:
-		return w.clocked(t, Events) + w.Call
 	case Sustained:
 		if w.peak == 0 {
 			return t
@@ -288,11 +289,7 @@ func (w *work) model(t unit.Seconds, from Timing) unit.Seconds {
 		if shortest := w.clocked(least, from); t <= shortest {
 			return below(least, t, shortest)
 		}
-		plain := t - w.added(from)
-		if w.clocked(plain, from) > t*(1+1e-9) { // it is of Cold, behind the launch
-			plain = w.model(plain+w.Evicted(w.a+w.b+w.c), Cold)
-		}
-		return plain
+		return t - w.added(from)
 	}
 	before, cold := w.transfers(Model)
 	after, still := w.transfers(of)
@@ -300,5 +297,9 @@ func (w *work) model(t unit.Seconds, from Timing) unit.Seconds {
 	if least := w.Launch + unit.Seconds(after) + unit.Seconds(still-cold)*w.First; t <= least {
 		return below(w.Launch+unit.Seconds(before), t, least)
 	}
-	return w.Launch + fourth(float64(t-unit.Seconds(still-cold)*w.First-w.Launch), -after, before)
+	m := w.Launch + fourth(float64(t-unit.Seconds(still-cold)*w.First-w.Launch), -after, before)
+	if of == Cold {
+		m = max(m, t-w.Evicted(w.a+w.b+w.c))
+	}
+	return m
 }

@@ -46,6 +46,7 @@ var outputs = []struct {
 	{"eval --published --intervals", "A line per device, scheme and types.", "evalcmd.publishedIntervals"},
 	{"model", "One object; CSV its `devices`. [A language model on a GPU](step.md) defines the numbers.",
 		"modelcmd.answer"},
+	{"pin", "A line per launch. [pin](pin.md) defines the numbers.", "pincmd.pin"},
 	{"table", "`invariant` prints one object, which vLLM reads. CSV of every table has a row per kernel.",
 		"tablecmd.invariantTable"},
 	{"table fused-moe", "One object. The files that it writes have the kernels alone.", "tablecmd.expertTable"},

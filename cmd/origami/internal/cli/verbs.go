@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/modelcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/pickcmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/picturecmd"
+	"github.com/origami-gemm/origami/cmd/origami/internal/verb/pincmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/plugincmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/recordscmd"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/reportcmd"
@@ -36,6 +37,7 @@ func verbs(f *session.Factory, sys System) []verb {
 		{pickcmd.NewExplain(f), groupAsk, &pickcmd.ExplainServed},
 		{comparecmd.New(f), groupAsk, &comparecmd.Served},
 		{modelcmd.New(f), groupAsk, nil},
+		{pincmd.New(f), groupAsk, nil},
 		{picturecmd.NewMap(f), groupAsk, &picturecmd.MapServed},
 		{picturecmd.NewRoofline(f), groupAsk, &picturecmd.RooflineServed},
 		{laddercmd.New(f), groupAsk, nil},

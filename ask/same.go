@@ -181,6 +181,9 @@ func (b *banding) search(
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		if free.Model != nil && picks[i].Err != nil {
+			return picks[i].Err
+		}
 		if err := a.Estimate(ctx, estimates, b.problems[at], list.Configs); err != nil {
 			return err
 		}
@@ -190,9 +193,6 @@ func (b *banding) search(
 		}
 		cycles, pick := estimates[best].Cycles, list.Configs[best]
 		if free.Model != nil {
-			if picks[i].Err != nil {
-				return picks[i].Err
-			}
 			cycles, pick = min(cycles, picks[i].Entries[0].Estimate.Cycles), picks[i].Entries[0].Config
 		}
 		fastest = append(fastest, pick)

@@ -30,7 +30,7 @@ var (
 )
 
 // endless are commands that run until they are ended.
-var endless = []string{"serve", "help"}
+var endless = []string{"serve", "help", "completion"}
 
 // Every command with every flag that its help describes keeps to the budgets of memory and time, whatever comes of it:
 // for as many what-ifs as fit a line, for files of 30,000 rows on one line, and for what the flags' descriptions name.
@@ -100,10 +100,9 @@ func describe(t *testing.T, bin, words string) (list []command) {
 		t.Fatalf("%s --help: %v", words, err)
 	}
 	usage, flags, _ := strings.Cut(string(help), "\nFlags:\n")
-	_, commands, found := strings.Cut(usage, "\nCommands:\n")
+	_, commands, found := strings.Cut(usage, "\nAvailable Commands:\n")
 	if words == "" {
 		_, commands, found = strings.Cut(usage, "\nAsk a model:\n")
-		commands, _, _ = strings.Cut(commands, "\nTopics")
 	}
 	for _, name := range commandLine.FindAllStringSubmatch(commands, -1) {
 		if !slices.Contains(endless, name[1]) {

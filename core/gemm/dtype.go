@@ -163,7 +163,7 @@ func ParseDType(s string) (DType, error) {
 	}
 	for _, u := range unmodelled {
 		if slices.Contains(strings.Fields(u.names), lower) {
-			return 0, diag.Inputf("no model predicts %s: taken for fp32, predicted ÷ measured times of cuBLAS on an H200 are %s",
+			return 0, diag.Inputf("no model predicts %s: taken for fp32, predicted ÷ measured times of a vendor's library are %s",
 				s, u.asFP32).Do("use one of %s", TypeNames(operands))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/internal/asm"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
@@ -19,8 +20,6 @@ const (
 	fourBytes = 16 * warpgroup
 	// leafRegisters are the number of a leaf, and where sums wait.
 	leafRegisters = 8
-	// mostShared is what a CTA can have. Source: CUDA C++ Programming Guide, compute capability 9.0: 227 KB.
-	mostShared = 227 << 10
 )
 
 // stacks returns the bytes of the workspace in which resident CTAs keep sums that wait elsewhere than in registers and in
@@ -32,7 +31,7 @@ func (s Spec) stacks(g geometry) int { return mostCTAs * g.consumers * g.inMemor
 func (g *geometry) places(levels int) {
 	all := levels * g.sums / 4
 	g.inRegisters = min(all, max(0, g.registers-g.sums-g.parts-otherRegisters-leafRegisters)/4)
-	g.inShared = min(all-g.inRegisters, g.staged+max(0, mostShared-g.waiting)/(fourBytes*g.consumers))
+	g.inShared = min(all-g.inRegisters, g.staged+max(0, target.SharedOfSM90-g.waiting)/(fourBytes*g.consumers))
 	g.inMemory = all - g.inRegisters - g.inShared
 }
 

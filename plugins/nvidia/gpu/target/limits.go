@@ -16,4 +16,6 @@ const (
 	MostThreads = 2048
 	// LeastCTAs is the most resident CTAs of an SM of the target that has the fewest.
 	LeastCTAs = 16
+	// SharedOfSM90 is the shared memory that a CTA can have on 9.0, in bytes.
+	SharedOfSM90 = 227 << 10
 )

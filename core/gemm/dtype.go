@@ -294,3 +294,7 @@ func Plain(operands ...DType) (list []Types) {
 
 // Valid reports whether hardware can multiply operands of type In into results of type Out.
 func (t Types) Valid() bool { return t.In.Known() && slices.Contains(outputs[t.In], t.Out) }
+
+// Scaled reports whether results exist only with scales, as vendors' libraries apply them: small floats have one per
+// block, and integer sums become floats with them. Other kernels multiply plain matrices.
+func (t Types) Scaled() bool { return t.In.Known() && slices.Contains(types[t.In].scaled, t.Out) }

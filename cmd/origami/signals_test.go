@@ -85,6 +85,17 @@ func written(name string) func(*running) error {
 	}
 }
 
+// measured waits for two lines: what is in a file may not be counted yet, and what is followed by another is.
+func measured(name string) func(*running) error {
+	return func(r *running) error {
+		text, err := os.ReadFile(filepath.Join(r.dir, name))
+		if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Count(text, []byte("\n")) < 2 {
+			return errNotYet
+		}
+		return err
+	}
+}
+
 // TestSignals: the first signal ends a command wherever it is, with one line and the code of the signal. Nothing is
 // left of it.
 func TestSignals(t *testing.T) {
@@ -111,7 +122,7 @@ func TestSignals(t *testing.T) {
 		"eval":            {args: "--in-process --arch sm90@h200 eval --kernel triton --intervals"},
 		"bench":           {args: "--arch sm90@h200 bench"},
 		"measuring": {args: "--arch sm89 bench --executor pretend --records $DIR/run",
-			when: written("run/measurements.jsonl"), want: "origami: interrupted; "},
+			when: measured("run/measurements.jsonl"), want: "origami: interrupted; "},
 		"describe": {args: "plugin ls", when: written("describing")},
 		"call": { // the plugin is named, so that it is awaited however busy the machine is
 			args: "--plugin $DIR/plugins/origami-plugin-caught --arch example compare --arch sm89 -m 1 -n 1 -k 1",

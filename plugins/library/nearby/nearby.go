@@ -81,6 +81,9 @@ func (p *Pool) Beside(other *Pool) *Pool {
 // farther off than the ends of a byte is stored as the end.
 const step = 0.01
 
+// opened are the pools that were asked for, by their lines: models of one device, as what-ifs are, share them.
+var opened sync.Map
+
 // Of lists the pools of a device for a scheme and a release, all for empty names, and those of an architecture for its
 // name and "@". A question that names no release is about the current one.
 func Of(device, scheme, release string) (pools []*Pool) {
@@ -105,12 +108,17 @@ func Of(device, scheme, release string) (pools []*Pool) {
 		if p == nil {
 			continue
 		}
+		if same, there := opened.Load(string(line)); there {
+			pools = append(pools, same.(*Pool))
+			continue
+		}
 		for at, to := range map[int]any{1: &p.Board, 5: &p.Series} {
 			if err := json.Unmarshal(c[at], to); err != nil {
 				panic(fmt.Sprintf("nearby: %v", err))
 			}
 		}
-		pools = append(pools, p)
+		same, _ := opened.LoadOrStore(string(line), p)
+		pools = append(pools, same.(*Pool))
 	}
 	return pools
 }

@@ -246,7 +246,9 @@ func (d *Description) Invariant(s Space) (Space, []string, error) {
 	s.Axes = slices.Clone(s.Axes)
 	leaves := 1
 	if values := s.Axis(sums.Leaves); len(values) > 0 {
-		leaves, _ = strconv.Atoi(slices.MinFunc(values, func(a, b string) int { return cmp.Or(len(a)-len(b), cmp.Compare(a, b)) }))
+		leaves, _ = strconv.Atoi(slices.MinFunc(values, func(a, b string) int {
+			return cmp.Or(len(a)-len(b), cmp.Compare(a, b))
+		}))
 	}
 	for _, x := range sums.Values {
 		if x.Name == "split_k" && leaves > 1 {

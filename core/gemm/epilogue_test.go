@@ -29,7 +29,8 @@ func TestEpilogues(t *testing.T) {
 	}
 	list := strings.Fields(names)
 	for _, name := range []string{
-		"relu", "relu2", "quick_gelu", "silu_gated", "bias", "bias+gelu", "bias_fp32+silu", "residual", "bias_fp32+gelu_tanh+residual", "scales",
+		"relu", "relu2", "quick_gelu", "silu_gated", "bias", "bias+gelu", "bias_fp32+silu", "residual",
+		"bias_fp32+gelu_tanh+residual", "scales",
 		"scales+relu", "scales+bias", "scales+bias_fp32+silu_gated+residual",
 	} {
 		must.That(t, slices.Contains(list, name), "%s is missing in %s", name, names)

@@ -182,8 +182,8 @@ func At(all []*Series, p *Problem) Found {
 	return found
 }
 
-// alike rounds what platforms compute with other last bits: logarithms and exponentials, and sums of fused products. They
-// choose the same times then, and answer the same.
+// alike rounds what platforms compute with other last bits: logarithms and exponentials, and sums of fused products.
+// They choose the same times then, and answer the same.
 func alike(x float64) float64 { return math.Round(x*(1<<30)) / (1 << 30) }
 
 // Share is what a residual adds to a time ÷ the time: exp(residual) − 1.

@@ -95,7 +95,8 @@ var openTests = []struct {
 	},
 	{
 		withOption("gfx942", "occupancy", "2"),
-		`plugin amd-ref has no option "occupancy"; its options: release, timing, scheme, nearby, grid, occ, mi, mapping, workgroups`,
+		`plugin amd-ref has no option "occupancy"; its options: release, timing, scheme, nearby, grid, occ, mi, mapping, ` +
+			"workgroups",
 	},
 	{
 		withOption("gfx942", "grid", "analytical"),

@@ -5,7 +5,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/pin"
 )
 
-// Kernel describes a compiled kernel, and Choice has the times of several and the one to take.
+// Choice has the times of several kernels and the one to take; Kernel describes one.
 type (
 	Kernel = pin.Kernel
 	Choice = pin.Answer

@@ -72,8 +72,8 @@ func (m *Model) Board() nearby.Board {
 	return nearby.Board{Units: float64(d.Units), DRAM: float64(arch.LevelOf(m.Memory, arch.BoundDRAM).DataSheet)}
 }
 
-// choose takes the times of the device in a timing, or else in its base. Where it has no or few, those of its sister join
-// them, in full, so that cards of one die keep their order.
+// choose takes the times of the device in a timing, or else in its base. Where it has no or few, those of its sister
+// join them, in full, so that cards of one die keep their order.
 func (n *nearTimes) choose(asked stopwatch.Timing, device string, card nearby.Board, pools []*nearby.Pool) {
 	own, sisters := map[string]*nearby.Pool{}, map[string][]*nearby.Pool{}
 	for _, p := range pools {
@@ -89,7 +89,8 @@ func (n *nearTimes) choose(asked stopwatch.Timing, device string, card nearby.Bo
 			continue
 		}
 		for _, of := range []stopwatch.Timing{asked, asked.Base()} {
-			p, sister, k := own[p.Types], nearby.Sister(sisters[p.Types], card, string(of)), known{timing: of, vague: of != asked}
+			p, sister := own[p.Types], nearby.Sister(sisters[p.Types], card, string(of))
+			k := known{timing: of, vague: of != asked}
 			switch {
 			case p != nil && (sister == nil && p.Has(string(of), 1) || p.Has(string(of), nearby.Least)):
 				k.pool = p

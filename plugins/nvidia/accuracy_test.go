@@ -69,7 +69,8 @@ func TestPublishedTimes(t *testing.T) {
 		reported := must.Get(s.Rows(t.Context(), nvtest.Open(t, arch.OpenRequest{Arch: f.arch, Compiled: table}),
 			s.Problems...))(t)
 		own, withTable := score.RatiosOf(all, spills), score.RatiosOf(reported, spills)
-		says(t, "data/README.md", fmt.Sprintf("|%s, published, %d kernels that spill|%.2f (%.2f–%.2f)|%.2f (%.2f–%.2f)|", f.name,
+		says(t, "data/README.md", fmt.Sprintf("|%s, published, %d kernels that spill|%.2f (%.2f–%.2f)|%.2f (%.2f–%.2f)|",
+			f.name,
 			own.Count, own.Median, own.Least, own.Large, withTable.Median, withTable.Least, withTable.Large))
 		why := nvtest.Open(t, arch.OpenRequest{Arch: f.arch, Rung: arch.RungCompiled}).Describe().RungReason
 		want := fmt.Sprintf("RTX 4090: predicted %.2f of the measured times with it, %.2f without", withTable.Median, own.Median)

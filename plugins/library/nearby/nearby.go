@@ -41,8 +41,8 @@ type Pool struct {
 // Board is how much of a die a card has: its SMs or CUs, and bytes per second of DRAM.
 type Board struct{ Units, DRAM float64 }
 
-// Sisters differ in one thing: in their memory, or in their units by at most atMost, as logarithms. What differs by less
-// than equal does not.
+// Sisters differ in one thing: in their memory, or in their units by at most atMost, as logarithms. What differs by
+// less than equal does not.
 const equal, atMost = 0.05, 0.15
 
 // Least is how many times a harness has that is known well enough to speak for sisters.
@@ -100,7 +100,7 @@ func Of(device, scheme, release string) (pools []*Pool) {
 		p := &Pool{Device: string(c[0]), Scheme: string(c[2]), Release: string(c[3]), Types: string(c[4])}
 		p.packed, rest = behind[:n], behind[n:]
 		for _, same := range [][2]string{{device, p.Device}, {scheme, p.Scheme}, {release, p.Release}} {
-			if same[0] != "" && same[0] != same[1] && !(strings.HasSuffix(same[0], "@") && strings.HasPrefix(same[1], same[0])) {
+			if same[0] != "" && same[0] != same[1] && (!strings.HasSuffix(same[0], "@") || !strings.HasPrefix(same[1], same[0])) {
 				p = nil
 				break
 			}

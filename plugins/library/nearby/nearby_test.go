@@ -132,7 +132,8 @@ func TestFolds(t *testing.T) {
 					series++
 				}
 			}
-			within, off, held, width := sum.within/series, sum.off/series, sum.held/max(sum.intervals, 1), sum.width/max(sum.intervals, 1)
+			within, off := sum.within/series, sum.off/series
+			held, width := sum.held/max(sum.intervals, 1), sum.width/max(sum.intervals, 1)
 			t.Logf("%.2f MB, without %s: %.0f series, %.2f %% within 20 %%, off by %.2f %% (the model: %.2f, %.2f); "+
 				"%.0f have intervals, which hold %.1f %%, high ÷ low %.3f", float64(len(file))/1e6, f.name, series, 100*within,
 				100*off, 100*sum.within0/series, 100*sum.off0/series, sum.intervals, 100*held, width)

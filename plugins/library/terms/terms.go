@@ -193,7 +193,8 @@ var totalTerms = []model.Term{
 		"log(measured ÷ predicted) that the times near the problem show").As(arch.CommonNearResidual),
 	input("near_spread", one, NearProblem, "of package core/residual",
 		"standard deviation of what is left of it; 0 if the times say less than the model's own error"),
-	input("nearby", cycles, Nearby, "exp(near_residual) - 1 of the total, without stopwatch if the times are of the timing "+
+	input("nearby", cycles, Nearby, "exp(near_residual) - 1 of the total, without stopwatch if the times are of the "+
+		"timing "+
 		"that it adds to, and at least what leads to compute_floor and dram_floor",
 		"what published times near the problem add, down to the peaks of the data sheet").Share(),
 	row("total", cycles, "busy + throttle + stopwatch + nearby", "predicted total").Total(),

@@ -172,8 +172,8 @@ type Loop struct {
 	Sharers, SharersA int
 	// Streams: all CTAs share the tiles that fill no wave, along K.
 	Streams bool
-	// Apart is one more than the sums of parts of K, for each sum of a tile, that wait in memory until they are added in a tree.
-	// The CTAs of a tile share them. 0 is none.
+	// Apart is one more than the sums of parts of K, for each sum of a tile, that wait in memory until they are added in a
+	// tree. The CTAs of a tile share them. 0 is none.
 	Apart float64
 	// Latency is the number of cycles of a K step in which the tensor cores wait. It comes on top of Overhead.Latency.
 	Latency float64

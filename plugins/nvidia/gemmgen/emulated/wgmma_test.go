@@ -133,7 +133,8 @@ func TestReduce(t *testing.T) {
 				}
 				before = out
 				if leaves := wgmma.Leaves(config); leaves > 1 {
-					if got, want := math.Float32frombits(binary.LittleEndian.Uint32(out[12:])), treeOf(0, leaves, c.k/leaves); got != want {
+					got, want := math.Float32frombits(binary.LittleEndian.Uint32(out[12:])), treeOf(0, leaves, c.k/leaves)
+					if got != want {
 						t.Fatalf("the tree has %v, want %v", got, want)
 					}
 				}
@@ -145,8 +146,8 @@ func TestReduce(t *testing.T) {
 	}
 }
 
-// treeOf is the sum of leaves in a binary tree, in a plain recursion: the upper half is added to the lower. A leaf has what
-// the part reduce gives a block whose first index is that of the leaf.
+// treeOf is the sum of leaves in a binary tree, in a plain recursion: the upper half is added to the lower. A leaf has
+// what the part reduce gives a block whose first index is that of the leaf.
 func treeOf(first, leaves, width int) float32 {
 	if leaves == 1 {
 		return float32(first*width+1) * float32(0.1)

@@ -21,10 +21,10 @@
 // With split_k, the tiles of the first part of K come first, then the tiles of the next. Each warp that multiplies
 // writes its sums to a workspace. The last to arrive adds them, in the order of the splits, and stores.
 //
-// With tree, K has so many equal leaves. A CTA multiplies its leaves one after the other. The sums that wait for their sibling
-// are in registers that are free, then in shared memory that is free, and the rest in the workspace. Those of a split are a
-// subtree, and the last to arrive adds these as the tree says. So the order of sums is the same for each split_k, and for
-// CTAs of other GPUs that have a part of the leaves.
+// With tree, K has so many equal leaves. A CTA multiplies its leaves one after the other. The sums that wait for their
+// sibling are in registers that are free, then in shared memory that is free, and the rest in the workspace. Those of a
+// split are a subtree, and the last to arrive adds these as the tree says. So the order of sums is the same for each
+// split_k, and for CTAs of other GPUs that have a part of the leaves.
 //
 // With stream_k=1, the tiles that fill no wave are shared: all clusters have an equal part of their blocks along
 // K. The parts of a tile are added as the parts of a split are.

@@ -119,9 +119,9 @@ type geometry struct {
 	// parts are the registers for the products of a block along K, which are added to the sums in fp32. It is 0 where the
 	// tensor cores add them.
 	parts int
-	// inRegisters are the groups of four sums of a thread that wait in registers in the tree over the leaves of K, inShared those
-	// that wait in shared memory, and inMemory those that wait in the workspace. In shared memory the first staged have the
-	// place of what is staged of C, and the others begin at waiting.
+	// inRegisters are the groups of four sums of a thread that wait in registers in the tree over the leaves of K,
+	// inShared those that wait in shared memory, and inMemory those that wait in the workspace. In shared memory the first
+	// staged have the place of what is staged of C, and the others begin at waiting.
 	inRegisters, inShared, inMemory, staged, waiting int
 	// registers are those of a thread that multiplies, all of them.
 	registers int

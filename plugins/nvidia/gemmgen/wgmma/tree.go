@@ -26,8 +26,8 @@ const (
 // shared memory. The blocks of the splits lie behind them.
 func (s Spec) stacks(g geometry) int { return mostCTAs * g.consumers * g.inMemory * fourBytes }
 
-// places finds where the sums wait of so many levels of a tree. The lowest level comes first, since it waits most often: half
-// of all leaves do.
+// places finds where the sums wait of so many levels of a tree. The lowest level comes first, since it waits most
+// often: half of all leaves do.
 func (g *geometry) places(levels int) {
 	all := levels * g.sums / 4
 	g.inRegisters = min(all, max(0, g.registers-g.sums-g.parts-otherRegisters-leafRegisters)/4)
@@ -35,12 +35,14 @@ func (g *geometry) places(levels int) {
 	g.inMemory = all - g.inRegisters - g.inShared
 }
 
-// enoughLoads is how many loads of four sums a thread has under way where the L2 is what they wait for, not its latency: 8 warps
-// have 32 KB then. With one, 256x192x64 with two leaves took 1.14 times as long as without (an H200, 2026-11-29).
+// enoughLoads is how many loads of four sums a thread has under way where the L2 is what they wait for, not its
+// latency: 8 warps have 32 KB then. With one, 256x192x64 with two leaves took 1.14 times as long as without (an H200,
+// 2026-11-29).
 const enoughLoads = 8
 
-// Apart returns how many sums of leaves, and of subtrees, wait in the workspace for each element of C, and one more. Of several
-// CTAs that share the leaves, each has a part of these. Those that are read with fewer loads under way count as more.
+// Apart returns how many sums of leaves, and of subtrees, wait in the workspace for each element of C, and one more. Of
+// several CTAs that share the leaves, each has a part of these. Those that are read with fewer loads under way count as
+// more.
 func (s Spec) Apart() float64 {
 	g, reason, _ := s.layout()
 	if reason != "" {
@@ -159,8 +161,8 @@ func (e *emitter) addLeaves(t tile, sums [][]ptx.Operand, multiply func(leaf til
 // mostLoads4 is how many loads of four sums are under way at once where splits are added.
 const mostLoads4 = 32
 
-// addInTree adds the sums of the splits, whose blocks begin at from, in a binary tree. It first does so in the workspace, in
-// a loop: unrolled, an assembler moves more loads ahead than there are registers.
+// addInTree adds the sums of the splits, whose blocks begin at from, in a binary tree. It first does so in the
+// workspace, in a loop: unrolled, an assembler moves more loads ahead than there are registers.
 func (e *emitter) addInTree(sums [][]ptx.Operand, from ptx.Operand, block int) {
 	splits, fours := e.s.Config.SplitK, e.g.sums/4
 	together := max(1, mostLoads4/splits)

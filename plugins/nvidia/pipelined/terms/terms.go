@@ -220,7 +220,8 @@ var gridTerms = []model.Term{
 		"rows of output tiles of all groups; 0 without groups"),
 	row("grid_m", one, `when(group_tiles > 0, group_tiles / batch,
 			cdiv(cdiv(m, block_m), sharers) * sharers)`,
-		"rows of output tiles; with groups, on average. A tile across the edge of C takes as long as a whole one: stores are "+
+		"rows of output tiles; with groups, on average. A tile across the edge of C takes as long as a whole one: "+
+			"stores are "+
 			"predicated, and no branch depends on the lane (experiments/issue-on-h200: 0.99 to 1.03)").As(arch.CommonTilesM),
 	row("grid_n", one, "cdiv(cdiv(n, block_n), sharers_a) * sharers_a", "columns of output tiles").As(arch.CommonTilesN),
 	row("ctas", one, "when(group_tiles > 0, group_tiles, grid_m * batch) * grid_n * split_k", "CTAs of the launch"),

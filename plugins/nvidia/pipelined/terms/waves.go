@@ -127,7 +127,8 @@ var waveTerms = []model.Term{
 			+ wave_ctas * block_m * block_n * (max(apart / split_k, 1) - 1) * 2 * accumulator_bytes / partial_bandwidth
 			+ wave_ctas * tensor_copy
 			+ when(handover > 0, when(resident > 0, resident_arrival, arrival_latency), 0) + resident * resident_turn`,
-		"output; sums that are handed over are written and, by the last CTA of the tile, read, as are those of leaves that wait "+
+		"output; sums that are handed over are written and, by the last CTA of the tile, read, as are those of leaves "+
+			"that wait "+
 			"for others of their CTA"),
 	row("wave_paced", cycles, `when(wave_ctas > 1,
 			chip_loop + (full_chip_loop - chip_loop) * min(1, (wave_ctas - 1) / max(timed_ctas - 1, 1)),

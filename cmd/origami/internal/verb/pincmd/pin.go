@@ -1,5 +1,5 @@
-// Package pincmd is `origami pin`: configurations of any Triton kernel, which the Python package origami_gemm.pin compiles
-// and reads.
+// Package pincmd is `origami pin`: configurations of any Triton kernel, which the Python package origami_gemm.pin
+// compiles and reads.
 package pincmd
 
 import (
@@ -125,7 +125,8 @@ func python(ctx context.Context, args []string) ([]byte, error) {
 	lines := strings.Split(strings.TrimSpace(said.String()), "\n")
 	last, ours := strings.CutPrefix(lines[len(lines)-1], "pin: ")
 	switch {
-	case errors.Is(err, exec.ErrNotFound), strings.HasPrefix(last, "ModuleNotFoundError"), strings.Contains(last, "No module"):
+	case errors.Is(err, exec.ErrNotFound), strings.HasPrefix(last, "ModuleNotFoundError"),
+		strings.Contains(last, "No module"):
 		return nil, diag.Inputf("origami_gemm.pin cannot run: %s", cmp.Or(last, err.Error())).At("python3").
 			Do("`pip install origami-gemm triton`, and put its python3 on PATH")
 	case ours:

@@ -75,21 +75,16 @@ def no_gpu():
     JITFunction.run = compiled_only
 
 
-def base(tuner):
-    while hasattr(tuner, "fn") and not hasattr(tuner, "cache_key"):
-        tuner = tuner.fn
-    return tuner
-
-
 def caught(function, act, launched):
     """Calls a function; act(tuner, args, kwargs) stands before the first launch of each autotuned kernel."""
     KNOWN = importlib.import_module(CASES).KNOWN
+    from origami_gemm.pin._choose import unwrapped
     from origami_gemm.pin._launch import replaced
 
     seen = set()
 
     def run(self, *args, **kwargs):
-        name = base(self).__name__
+        name = unwrapped(self)[0].__name__
         config = self.configs[0]
         if name not in seen and name not in KNOWN and len(self.configs) > 1:
             seen.add(name)

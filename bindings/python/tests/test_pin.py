@@ -39,7 +39,7 @@ class Reading(unittest.TestCase):
                 self.assertEqual(assumed, [])
                 self.assertEqual(k["programs"] * k[kind], N ** 3)
                 self.assertEqual(k["copied_trips"], k["trips"])
-                # a trip's copies, and those of the trips that are copied ahead
+                # the copies of each trip, and of the trips that are copied ahead
                 once = N / tile * 2 * N * N * 2
                 self.assertLess(once, k["programs"] * k["sector_bytes"])
                 self.assertLess(k["programs"] * k["sector_bytes"], 1.2 * once + 3 * N * N)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from origami_gemm.pin._choose import choose, order, plain
+from origami_gemm.pin._choose import choose, order, plain, unwrapped
 from origami_gemm.pin._compile import Tensor, without_memory
 
 
@@ -32,7 +32,7 @@ def typical(n):
 def standing(tuner, args, kwargs):
     """The launch that stands for a launch: what is not in the tuner's key and no constant of the compiler has its typical
     size. A pin depends on it alone, not on which launch came first."""
-    fixed = set(tuner.keys).union(p.name for p in params(tuner) if p.is_constexpr)
+    fixed = set(tuner.keys).union(p.name for p in unwrapped(tuner.fn)[0].params if p.is_constexpr)
 
     def of(name, value):
         if name in fixed:
@@ -43,13 +43,6 @@ def standing(tuner, args, kwargs):
         return typical(without_memory(value))
 
     return tuple(map(of, tuner.arg_names, args)), {k: of(k, v) for k, v in kwargs.items() if k not in ("grid", "warmup")}
-
-
-def params(tuner):
-    kernel = tuner.fn
-    while not hasattr(kernel, "params"):
-        kernel = kernel.fn
-    return kernel.params
 
 
 def same_launch(value):

@@ -6,14 +6,7 @@ import hashlib
 import json
 import pathlib
 
-from origami_gemm.pin._choose import order
-
-
-def _named(tuner):
-    fn = tuner
-    while hasattr(fn, "fn") and not hasattr(fn, "cache_key"):
-        fn = fn.fn
-    return fn.__name__
+from origami_gemm.pin._choose import order, unwrapped
 
 
 def _dtypes(tuner, named):
@@ -44,7 +37,7 @@ def megatron(launches, arch, source="origami_gemm.pin"):
     kernels = {}
     for tuner, named, _, choice in in_order(launches):
         key = "|".join([f"{k}={named[k]}" for k in tuner.keys if k in named] + _dtypes(tuner, named))
-        kernels.setdefault(_named(tuner), {})[key] = _entry(choice)
+        kernels.setdefault(unwrapped(tuner)[0].__name__, {})[key] = _entry(choice)
     return {"arch": arch.partition("@")[0], "triton": _triton(), "packages": {}, "source": source, "kernels": kernels}
 
 
@@ -52,7 +45,7 @@ def fla(launches):
     """Files by name as flash-linear-attention reads them in $FLA_CONFIG_DIR with FLA_CACHE_MODE=strict."""
     files = {}
     for tuner, named, _, choice in in_order(launches):
-        name = _named(tuner)
+        name = unwrapped(tuner)[0].__name__
         key = [named[k] for k in tuner.keys if k in named] + _dtypes(tuner, named)
         text = json.dumps(key, separators=(",", ":"), sort_keys=True)
         file = files.setdefault(f"{name}.json", {"kernel_name": name, "triton_version": _triton(), "autotune_entries": {}})

@@ -57,7 +57,7 @@ type config struct {
 type pin struct {
 	Name     string      `json:"name"`                 // of the launch, as the file has it
 	Config   config      `json:"config"`               // the configuration to take
-	Seconds  float64     `json:"seconds"`              // its predicted time, 0 if it is withheld
+	Seconds  *float64    `json:"seconds"`              // its predicted time, null if it is withheld
 	Interval *[2]float64 `json:"interval"`             // that holds 90 % of the times
 	Evidence string      `json:"evidence"`             // `checked`, `unchecked` or `withheld`
 	Why      string      `json:"why"`                  // a line about it
@@ -68,12 +68,12 @@ type pin struct {
 
 // candidate is a configuration of a launch's list.
 type candidate struct {
-	Config    config  `json:"config"`    // as above
-	Seconds   float64 `json:"seconds"`   // its predicted time
-	Bound     string  `json:"bound"`     // what it waits for most
-	Registers int     `json:"registers"` // of a thread
-	Spills    int     `json:"spills"`    // spilled registers of a thread
-	Error     string  `json:"error"`     // why it cannot be taken
+	Config    config   `json:"config"`    // as above
+	Seconds   *float64 `json:"seconds"`   // its predicted time, null if it cannot be taken
+	Bound     string   `json:"bound"`     // what it waits for most
+	Registers int      `json:"registers"` // of a thread
+	Spills    int      `json:"spills"`    // spilled registers of a thread
+	Error     string   `json:"error"`     // why it cannot be taken
 }
 
 func run(ctx context.Context, f *session.Factory, file string, all bool) error {
@@ -107,7 +107,7 @@ func run(ctx context.Context, f *session.Factory, file string, all bool) error {
 	}
 	key, cell := show.Key[pin], show.Text[pin]
 	return show.NewRows(f.Streams, f.Format(), key("name"), cell("config", func(p *pin) string { return p.Config.text() }),
-		cell("time", func(p *pin) string { return unit.SI(p.Seconds, "s") }), key("evidence"), key("why")).All(pins)
+		cell("time", (*pin).time), key("evidence"), key("why")).All(pins)
 }
 
 // python runs the Python on PATH, and returns its output.
@@ -134,6 +134,14 @@ func python(ctx context.Context, args []string) ([]byte, error) {
 	}
 	return nil, diag.Inputf("the file ends with an error: %s", cmp.Or(last, err.Error())).At("LAUNCHES").
 		Do("run it with python3, which says where")
+}
+
+// time is the predicted time in a table's cell, which is empty if it is withheld.
+func (p *pin) time() string {
+	if p.Seconds == nil {
+		return ""
+	}
+	return unit.SI(*p.Seconds, "s")
 }
 
 // text is a configuration in a table's cell.

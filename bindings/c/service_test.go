@@ -105,7 +105,8 @@ func TestKernelFiles(t *testing.T) {
 
 // Compiled kernels have times, and one of those that fit is picked.
 func TestPin(t *testing.T) {
-	const kernel = `{"programs": 512, "warps": 8, "registers": 128, "instructions": 1000, "path": 5000, "shared_bytes": %s}`
+	const kernel = `{"programs": 512, "warps": 8, "registers": 128, "instructions": 1000, "path": 5000, ` +
+		`"shared_bytes": %s}`
 	one, large := strings.Replace(kernel, "%s", "1024", 1), strings.Replace(kernel, "%s", "1e6", 1)
 	got, err := asked(t, `{"ask": "pin", "arch": "sm90", "device": "h200", "kernels": [`+large+", "+one+`]}`)
 	if err != nil || !strings.Contains(got, `"pick": 1`) && !strings.Contains(got, `"pick":1`) {

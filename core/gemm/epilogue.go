@@ -29,8 +29,8 @@ type Epilogue struct {
 type Activation uint8
 
 // The activations, as PyTorch has them: GELU is x·Φ(x), with the error function, and GELUTanh its approximation
-// 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))). SiLU is x·sigmoid(x), also called swish. As transformers has them, ReLU2 is
-// max(x, 0)², and QuickGELU x·sigmoid(1.702·x).
+// 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))). SiLU is x·sigmoid(x), also called swish. As transformers has them, ReLU2
+// is max(x, 0)², and QuickGELU x·sigmoid(1.702·x).
 //
 // A gated activation is that of one column times another: the first half of the columns of A·B are gates, and the
 // second half what they are multiplied with. C has half as many columns as A·B. GatedSiLU is also called SwiGLU.

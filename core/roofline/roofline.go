@@ -169,7 +169,7 @@ func memory(d *arch.Description, levels []arch.Level) (list []Ceiling) {
 }
 
 // Kernel is a kernel under the roofs of a device. Its rate is of the operations of the problem, without padding. Levels
-// are those of which the bytes are known, near to far.
+// are the memories whose bytes are known, near to far.
 type Kernel struct {
 	// its time, and its rate
 	Seconds float64 `json:"seconds" unit:"s"`
@@ -185,7 +185,7 @@ type Kernel struct {
 	Levels []Point `json:"levels"`
 }
 
-// Point is a kernel at one memory. Bytes that the model did not count are those of whole tiles, or the compulsory ones.
+// Point is a kernel at one memory. Bytes that the model does not count are the bytes of whole tiles, or the compulsory bytes.
 type Point struct {
 	// the memory
 	Level Level `json:"level" enum:"compute,shared memory,requested,L2,MALL,DRAM"`

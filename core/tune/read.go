@@ -439,9 +439,9 @@ const (
 // Step is a step of the search.
 type Step struct {
 	Action Action
-	// Axes are the parameters. Those of Join have no values.
+	// Axes are the parameters, without values in a step of Join.
 	Axes  []Axis
 	Where string
-	// Sizes are those that the step is measured at, none for the set's median size.
+	// Sizes are measured by the step, none for the set's median size.
 	Sizes []gemm.Problem
 }

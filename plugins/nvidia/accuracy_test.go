@@ -73,7 +73,8 @@ func TestPublishedTimes(t *testing.T) {
 			f.name,
 			own.Count, own.Median, own.Least, own.Large, withTable.Median, withTable.Least, withTable.Large))
 		why := nvtest.Open(t, arch.OpenRequest{Arch: f.arch, Rung: arch.RungCompiled}).Describe().RungReason
-		want := fmt.Sprintf("RTX 4090: predicted %.2f of the measured times with it, %.2f without", withTable.Median, own.Median)
+		want := fmt.Sprintf("RTX 4090: predicted %.2f of the measured times with it, %.2f without", withTable.Median,
+			own.Median)
 		must.That(t, f.arch != "sm89" || strings.Contains(why, want), "rung compiled is refused %q, want %q", why, want)
 	}
 }
@@ -263,8 +264,8 @@ func TestWarpsAlongK(t *testing.T) {
 		derived, all = append(derived, pick[0]/best[1]), append(all, pick[1]/best[1])
 	}
 	g, x, y := stats.Geomean(gain), stats.Geomean(derived), stats.Geomean(all)
-	must.Hold(t, len(gain) >= 24 && g <= 1.015 && slices.Max(gain) <= 1.09 && y >= x, "%d problems: derived ÷ fastest %.3f, "+
-		"at most %.3f; picks among derived grids %.3f, among all %.3f", len(gain), g, slices.Max(gain), x, y)
+	must.Hold(t, len(gain) >= 24 && g <= 1.015 && slices.Max(gain) <= 1.09 && y >= x, "%d problems: derived ÷ fastest "+
+		"%.3f, at most %.3f; picks among derived grids %.3f, among all %.3f", len(gain), g, slices.Max(gain), x, y)
 }
 
 // interval returns that of a kernel, and false if the model states none.

@@ -100,7 +100,8 @@ func Of(device, scheme, release string) (pools []*Pool) {
 		p := &Pool{Device: string(c[0]), Scheme: string(c[2]), Release: string(c[3]), Types: string(c[4])}
 		p.packed, rest = behind[:n], behind[n:]
 		for _, same := range [][2]string{{device, p.Device}, {scheme, p.Scheme}, {release, p.Release}} {
-			if same[0] != "" && same[0] != same[1] && (!strings.HasSuffix(same[0], "@") || !strings.HasPrefix(same[1], same[0])) {
+			if same[0] != "" && same[0] != same[1] &&
+				(!strings.HasSuffix(same[0], "@") || !strings.HasPrefix(same[1], same[0])) {
 				p = nil
 				break
 			}

@@ -11,7 +11,7 @@ import (
 // together are the instructions that the lanes of a warp execute together.
 var together = map[string]func(lanes []*thread, in *instruction) error{
 	"bar.warp.sync":                 func([]*thread, *instruction) error { return nil },
-	"cp.async.bulk.wait_group.read": func([]*thread, *instruction) error { return nil }, // no part of a kernel stores in bulk
+	"cp.async.bulk.wait_group.read": func([]*thread, *instruction) error { return nil }, // none stores in bulk
 	"shfl.sync.idx.b32":             shuffle,
 
 	"ldmatrix.sync.aligned.m8n8.x2.shared.b16":       ldmatrix(2, false),

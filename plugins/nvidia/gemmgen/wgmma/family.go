@@ -134,8 +134,8 @@ func (Family) Program(
 // The sums of an element stay in the accumulators of one wgmma after another, each of which adds 32 bytes along K.
 // Nothing else adds to them, or what is promoted: the sums of each 128 products of fp8. The order of the blocks along K
 // is that in which the producer copies them (alongK), so what could change it with M is
-//   - a split of K, and tiles that CTAs share along K: the parts are added up, and where they end depends on the grid. With
-//     a tree, a split is some of its leaves, and the parts are added as the tree says;
+//   - a split of K, and tiles that CTAs share along K: the parts are added up, and where they end depends on the grid.
+//     With a tree, a split is some of its leaves, and the parts are added as the tree says;
 //   - a skew: where a tile begins depends on its place, and whether there is one on the number of rows of tiles.
 //
 // With neither, each element is the sum of the blocks in the order of K, whatever the tile, the warps, the stages and

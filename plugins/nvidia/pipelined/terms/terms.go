@@ -270,7 +270,8 @@ var gridTerms = []model.Term{
 			engine_latency + sharing * sharing_latency + engine_bytes / engine_bandwidth,
 			lines * line_latency + when(late_copies > 0, instruction_step, 0))`,
 		"from the start of a K step to its last copy"),
-	row("turn_step", cycles, "when("+columnWise+", (load_latency / 2 + turn_latency * block_k) * (1 + 1 / steps_ahead), 0)",
+	row("turn_step", cycles, "when("+columnWise+
+		", (load_latency / 2 + turn_latency * block_k) * (1 + 1 / steps_ahead), 0)",
 		"what a K step waits if columns of B wrap at an N that 16 does not divide, and pass through registers, while A is "+
 			"copied asynchronously: for B, and then for A"),
 	row("missed_bytes", bytes, `block_k * block_n * line_bytes / 4 * min(1, max(0,

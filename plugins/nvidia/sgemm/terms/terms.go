@@ -70,8 +70,8 @@ var gridTerms = []model.Term{
 	row("grid_m", one, "cdiv(m, block_m)", "rows of output tiles").As(arch.CommonTilesM),
 	row("grid_n", one, "cdiv(n, block_n)", "columns of output tiles").As(arch.CommonTilesN),
 	row("tiles", one, "grid_m * grid_n * batch",
-		"output tiles. One across the edge of C takes as long as a whole one: stores are predicated, and no branch depends on "+
-			"the lane (experiments/issue-on-h200: 0.99 to 1.03)"),
+		"output tiles. One across the edge of C takes as long as a whole one: stores are predicated, and no branch depends "+
+			"on the lane (experiments/issue-on-h200: 0.99 to 1.03)"),
 	row("ctas", one, "tiles * split_k", "CTAs of the launch"),
 	row("steps", one, "cdiv(cdiv(k, block_k), split_k)", "K steps of a CTA"),
 	row("waves", one, "ctas / (num_sms * ctas_per_sm)", "CTAs of the launch ÷ CTAs that fit on the device").
@@ -119,8 +119,8 @@ var resourceTerms = []model.Term{
 		As(arch.CommonComputeStep),
 	row("issue_step", cycles, `(fmas + global_instructions * (1 + when(barriers > 0, copy_slots, 1))
 		+ async_copies * async_slots + shared_instructions + loop_slots * num_warps) / schedulers`,
-		"issue of all instructions of warps, one per cycle and scheduler, never two (experiments/issue-on-h200: FFMA and LOP3 "+
-			"in turn 0.92); a load of an operand that is not copied has an addition for its address"),
+		"issue of all instructions of warps, one per cycle and scheduler, never two (experiments/issue-on-h200: FFMA and LOP3"+
+			" in turn 0.92); a load of an operand that is not copied has an addition for its address"),
 	row("l2_step", cycles, "active * tile_bytes / l2_perf_ratio", "one CTA's operands through the L2").
 		As(arch.CommonL2Step),
 	row("dram_step", cycles, "active * tile_bytes * dram_share / dram_perf_ratio", "one CTA's share of DRAM").

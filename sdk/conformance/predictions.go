@@ -160,7 +160,11 @@ func checkGrowth(r *run, c *testcase, dim arch.Dim, config gemm.Config) {
 		}
 		now := grown{*size, min(*size&-*size, 128), float64(est[0].Cycles)}
 		for _, b := range before {
-			if r.when(b.aligned >= now.aligned && now.cycles < b.cycles, "%s, %s: %v cycles with %s = %d, and %v with %d", c,
+			least := b.cycles
+			if now.aligned != b.aligned {
+				least *= 0.95
+			}
+			if r.when(b.aligned >= now.aligned && now.cycles < least, "%s, %s: %v cycles with %s = %d, and %v with %d", c,
 				config, now.cycles, dim, now.size, b.cycles, b.size) {
 				return
 			}
@@ -170,7 +174,8 @@ func checkGrowth(r *run, c *testcase, dim arch.Dim, config gemm.Config) {
 }
 
 // grown is the time of a size that grew. Rows of a size that a higher power of two divides, up to 128 elements, are
-// better aligned, and may be read faster than shorter ones.
+// better aligned, and may be read faster than shorter ones. A model may know times of kernels for aligned rows only: by up
+// to 5 %, it may say less of longer rows that are worse aligned.
 type grown struct {
 	size, aligned int
 	cycles        float64

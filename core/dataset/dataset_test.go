@@ -169,9 +169,8 @@ func TestReadTimes(t *testing.T) {
 		d.Name != "folder/t.csv" {
 		t.Errorf("%v of %+v at group %d from %s", d.Problems(), d.Conditions, d.GroupM, d.Name)
 	}
-	if rows := d.Sweep(p); len(rows) != 3 || rows[1].Median != 0.25e-3 || rows[2].Config.GroupM != 1 {
-		t.Errorf("%+v", rows)
-	}
+	rows := d.Sweep(p)
+	must.That(t, len(rows) == 3 && rows[1].Median == 0.25e-3 && rows[2].Config.GroupM == 1, "%+v", rows)
 
 	// No group that most have: each its own.
 	files["own.csv"] = &fstest.MapFile{Data: []byte(timesHeader +
@@ -225,9 +224,8 @@ func TestLineOfAWholeProblem(t *testing.T) {
 	}
 	must.Fail(t, d.Add(back), "is recorded twice")
 	for _, p := range []gemm.Problem{m.Problem, back.Problem} {
-		if found, ok := d.Find(p, m.Config); !ok || found.Problem != p {
-			t.Errorf("%s is not found", p)
-		}
+		found, ok := d.Find(p, m.Config)
+		must.That(t, ok && found.Problem == p, "%s is not found", p)
 	}
 	must.Equal(t, len(d.Problems()), 2)
 }

@@ -79,10 +79,8 @@ func TestLine(t *testing.T) {
 		must.Equal(t, cmp.Diff(m, got), "", name)
 	}
 	m := full()
-	if m.Median != 1.15e-5 || math.Abs(m.RelativeMAD-1e-6/1.15e-5) > 1e-12 || m.ClockMin != 1.8e9 ||
-		m.ClockMax != 1.98e9 || !m.ClockMoved() {
-		t.Errorf("%+v", m)
-	}
+	must.That(t, m.Median == 1.15e-5 && math.Abs(m.RelativeMAD-1e-6/1.15e-5) <= 1e-12 && m.ClockMin == 1.8e9 &&
+		m.ClockMax == 1.98e9 && m.ClockMoved(), "%+v", m)
 	// A sensor without a reading does not cost the measurement; a time that is none is a fault of the program.
 	m.Environment.PowerWatts = math.NaN()
 	if _, _, err := ParseLine([]byte(text(t, toy, m))); err != nil {
@@ -131,9 +129,8 @@ func TestBadLines(t *testing.T) {
 	} {
 		line := strings.Replace(good, change[0], change[1], 1)
 		must.Need(t, line != good, "%s changes nothing in %s", change[0], good)
-		if _, _, err := ParseLine([]byte(line)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		_, _, err := ParseLine([]byte(line))
+		must.That(t, err != nil && strings.Contains(err.Error(), want), "%v, want %s", err, want)
 	}
 }
 
@@ -169,9 +166,8 @@ func TestChangedDigits(t *testing.T) {
 		}
 		for digit := byte('0'); digit <= '9'; digit++ {
 			changed := line[:i] + string(digit) + line[i+1:]
-			if _, _, err := ParseLine([]byte(changed)); err == nil && changed != line {
-				t.Errorf("nothing is wrong with %s", changed)
-			}
+			_, _, err := ParseLine([]byte(changed))
+			must.That(t, err != nil || changed == line, "nothing is wrong with %s", changed)
 		}
 	}
 }
@@ -180,10 +176,9 @@ func TestChangedDigits(t *testing.T) {
 func TestSummaryLeftOut(t *testing.T) {
 	line := strings.Replace(unsummed(text(t, toy, full())),
 		`"median_seconds":0.0000115,"spread":0.08695652173913042,`, "", 1)
-	if _, m, err := ParseLine([]byte(line)); err != nil || m.Median != full().Median ||
-		m.RelativeMAD != full().RelativeMAD {
-		t.Error(m, err)
-	}
+	_, m, err := ParseLine([]byte(line))
+	must.That(t, err == nil && m.Median == full().Median &&
+		m.RelativeMAD == full().RelativeMAD, "%v %v", m, err)
 }
 
 func inColumns(t testing.TB, text string) []byte {
@@ -208,19 +203,15 @@ func TestReadLines(t *testing.T) {
 		d, err := Read("here", files)
 		must.Do(t, err)
 		p := full().Problem
-		if d.Len() != 6 || len(d.Problems()) != 2 || d.Problems()[0] != p ||
-			!reflect.DeepEqual(d.Libraries(), []string{"cublas"}) || d.Conditions != toy {
-			t.Errorf("%s: %+v", name, d)
-		}
-		if m, ok := d.Find(p, full().Config); !ok || len(m.Samples) != 4 || m.Environment == nil {
-			t.Errorf("%s: %+v", name, m)
-		}
+		must.That(t, d.Len() == 6 && len(d.Problems()) == 2 && d.Problems()[0] == p &&
+			reflect.DeepEqual(d.Libraries(), []string{"cublas"}) && d.Conditions == toy, "%s: %+v", name, d)
+		m, ok := d.Find(p, full().Config)
+		must.That(t, ok && len(m.Samples) == 4 && m.Environment != nil, "%s: %+v", name, m)
 		// A candidate counts at the group it was measured at.
 		c := full().Config
 		c.GroupM = 16
-		if m, ok := d.Candidate(p, c); !ok || m.Config.GroupM != 4 {
-			t.Errorf("%s: %+v", name, m)
-		}
+		m, ok = d.Candidate(p, c)
+		must.That(t, ok && m.Config.GroupM == 4, "%s: %+v", name, m)
 		if finals := d.Finals(p); len(finals) != 1 || len(finals[0]) != 2 || !finals[0][0].Null || d.NextBlock(p) != 3 {
 			t.Errorf("%s: finals %+v", name, finals)
 		}
@@ -263,11 +254,9 @@ func TestBrokenLines(t *testing.T) {
 			must.That(t, d == nil && err != nil, "recovered %s: %v, %v", want, d, err)
 			continue
 		}
-		if err != nil || truncated == nil || truncated.Keep != int64(last) || d.Len() != 5 ||
-			!strings.HasPrefix(truncated.Where+": "+truncated.Why+";", want) &&
-				!strings.HasPrefix(truncated.Where+": "+truncated.Why, want) {
-			t.Errorf("recovered %s: %+v, %v", want, truncated, err)
-		}
+		must.That(t, err == nil && truncated != nil && truncated.Keep == int64(last) && d.Len() == 5 &&
+			(strings.HasPrefix(truncated.Where+": "+truncated.Why+";", want) ||
+				strings.HasPrefix(truncated.Where+": "+truncated.Why, want)), "recovered %s: %+v, %v", want, truncated, err)
 	}
 	cut := inColumns(t, all)
 	for _, file := range [][]byte{cut[:len(cut)-9], {}, []byte(all)} {
@@ -365,9 +354,8 @@ func BenchmarkRead(b *testing.B) {
 	files := fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: all}}
 	b.SetBytes(int64(len(all)))
 	for b.Loop() {
-		if d, err := Read("here", files); err != nil || d.Len() != 12000 {
-			b.Fatal(err)
-		}
+		d, err := Read("here", files)
+		must.Need(b, err == nil && d.Len() == 12000, "%v", err)
 	}
 }
 

@@ -53,9 +53,8 @@ func TestUnmodelled(t *testing.T) {
 		}
 		r := ratios[dtype]
 		for i, is := range []float64{stats.Median(r), slices.Min(r), slices.Max(r)} {
-			if math.Abs(is/v[i]-1) > 0.05 || count != len(r) {
-				t.Errorf("%s: predicted ÷ measured of %d products is %.2f, and the refusal says %q", dtype, len(r), is, says)
-			}
+			must.That(t, math.Abs(is/v[i]-1) <= 0.05 && count == len(r),
+				"%s: predicted ÷ measured of %d products is %.2f, and the refusal says %q", dtype, len(r), is, says)
 		}
 	}
 }
@@ -64,10 +63,7 @@ func TestUnmodelled(t *testing.T) {
 func open(t testing.TB, r arch.OpenRequest) (arch.Architecture, error) {
 	t.Helper()
 	r.Kernel = library.Family
-	all, err := builtins.Providers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(builtins.Providers())(t)
 	for _, p := range all {
 		for _, a := range p.Manifest().Archs {
 			if a.ID == r.Arch {
@@ -82,20 +78,14 @@ func open(t testing.TB, r arch.OpenRequest) (arch.Architecture, error) {
 // opened is open without an error.
 func opened(t testing.TB, archID string, options map[string]string) arch.Architecture {
 	t.Helper()
-	a, err := open(t, arch.OpenRequest{Arch: archID, Options: options})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(open(t, arch.OpenRequest{Arch: archID, Options: options}))(t)
 	return a
 }
 
 // archs are those that have the family.
 func archs(t testing.TB) (ids []string) {
 	t.Helper()
-	all, err := builtins.Providers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(builtins.Providers())(t)
 	for _, p := range all {
 		for _, a := range p.Manifest().Archs {
 			for _, k := range a.Kernels {
@@ -105,9 +95,7 @@ func archs(t testing.TB) (ids []string) {
 			}
 		}
 	}
-	if len(ids) < 10 {
-		t.Fatalf("only %v have the family", ids)
-	}
+	must.Need(t, len(ids) >= 10, "only %v have the family", ids)
 	return ids
 }
 
@@ -125,17 +113,12 @@ func (f *fastest) of(t *testing.T, p gemm.Problem) float64 {
 	}
 	list := f.lists[p.DType]
 	if list == nil {
-		c, err := f.Candidates(t.Context(), p, arch.Space{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(f.Candidates(t.Context(), p, arch.Space{}))(t)
 		list = c.Configs
 		f.lists[p.DType] = list
 		f.room = make([]arch.Estimate, max(len(list), len(f.room)))
 	}
-	if err := f.Estimate(t.Context(), f.room[:len(list)], p, list); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Estimate(t.Context(), f.room[:len(list)], p, list))
 	least := math.Inf(1)
 	for _, e := range f.room[:len(list)] {
 		least = min(least, float64(e.Cycles))
@@ -229,18 +212,11 @@ func TestTermsAreTheCode(t *testing.T) {
 			for i := range 40 {
 				list := types(a)
 				p := random(rng, list[i%len(list)])
-				c, err := a.Candidates(t.Context(), p, arch.Space{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := must.Get(a.Candidates(t.Context(), p, arch.Space{}))(t)
 				config := c.Configs[rng.IntN(len(c.Configs))]
 				row, estimate := make([]float64, len(d.Terms)), make([]arch.Estimate, 1)
-				if err := a.Terms(t.Context(), row, p, []gemm.Config{config}); err != nil {
-					t.Fatal(err)
-				}
-				if err := a.Estimate(t.Context(), estimate, p, []gemm.Config{config}); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, a.Terms(t.Context(), row, p, []gemm.Config{config}))
+				must.Do(t, a.Estimate(t.Context(), estimate, p, []gemm.Config{config}))
 				values := formula.Values(d, p, config, row)
 				shares := 0.0
 				for j, term := range d.Terms {
@@ -279,12 +255,10 @@ func TestConditionOfTheCaches(t *testing.T) {
 			f := &fastest{Architecture: opened(t, id, map[string]string{"timing": of, library.Nearby: library.NoNearby})}
 			times[of] = [2]float64{f.of(t, small), f.of(t, decode)}
 		}
-		if times["layers"][0] != times["warm"][0] || times["cold"][0] <= times["warm"][0] {
-			t.Errorf("%s: %s takes %v: six layers of it fit into the caches", id, small, times)
-		}
-		if id == "sm90" && times["layers"][1] <= times["warm"][1] {
-			t.Errorf("%s: %s takes %v: six layers of it do not fit", id, decode, times)
-		}
+		must.That(t, times["layers"][0] == times["warm"][0] && times["cold"][0] > times["warm"][0],
+			"%s: %s takes %v: six layers of it fit into the caches", id, small, times)
+		must.That(t, id != "sm90" || times["layers"][1] > times["warm"][1],
+			"%s: %s takes %v: six layers of it do not fit", id, decode, times)
 	}
 }
 
@@ -323,9 +297,8 @@ func TestRefusals(t *testing.T) {
 		"are the vendor's, and no report or times of them count": {Characterization: []byte("x")},
 	} {
 		r.Arch = "sm90"
-		if _, err := open(t, r); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		_, err := open(t, r)
+		must.That(t, diag.KindOf(err) == diag.Input && strings.Contains(err.Error(), want), "%v, want %q", err, want)
 	}
 	a := opened(t, "sm90", nil)
 	c := gemm.Config{Kernel: "triton", BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 4, NumStages: 2, SplitK: 1}
@@ -340,15 +313,12 @@ func BenchmarkEstimate(b *testing.B) {
 	a := opened(b, "sm90", nil)
 	p := gemm.New(4096, 4096, 4096)
 	c, err := a.Candidates(b.Context(), p, arch.Space{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	dst := make([]arch.Estimate, len(c.Configs))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := a.Estimate(b.Context(), dst, p, c.Configs); err != nil {
-			b.Fatal(err)
-		}
+		err := a.Estimate(b.Context(), dst, p, c.Configs)
+		must.Do(b, err)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(dst)), "ns/estimate")
 }
@@ -382,16 +352,11 @@ func TestAnyRelease(t *testing.T) {
 		id, device, _ := strings.Cut(x.Device, "@")
 		key := x.Device + string(x.Timing)
 		if models[key] == nil {
-			models[key], err = open(t, arch.OpenRequest{Arch: id, Device: device,
-				Options: map[string]string{"timing": string(x.Timing)}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			models[key] = must.Get(open(t, arch.OpenRequest{Arch: id, Device: device,
+				Options: map[string]string{"timing": string(x.Timing)}}))(t)
 		}
 		found, bad, err := score.Fastest(t.Context(), models[key], library.Family, []gemm.Problem{p})
-		if err != nil || bad[0] != nil {
-			t.Fatal(err, bad)
-		}
+		must.Need(t, err == nil && bad[0] == nil, "%v %v", err, bad)
 		scope := models[key].Describe().Scope(library.Family, &p, found[0].Config.SplitK)
 		d, _ := scope.Distribution(found[0].Estimate(), found[0].Predicted)
 		kind := fmt.Sprint(x.Device, " ", p.DType.Bits())
@@ -409,7 +374,6 @@ func TestAnyRelease(t *testing.T) {
 			t.Errorf("%s: %.1f %% of %d early times are in their intervals, want 85 %%", kind, 100*share, n[1])
 		}
 	}
-	if len(held) < 5 || mean < 0.88 || mean > 0.95 {
-		t.Errorf("%.1f %% at the mean of %d devices and types, want 88 to 95 %%", 100*mean, len(held))
-	}
+	must.That(t, len(held) >= 5 && mean >= 0.88 && mean <= 0.95,
+		"%.1f %% at the mean of %d devices and types, want 88 to 95 %%", 100*mean, len(held))
 }

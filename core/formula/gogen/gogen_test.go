@@ -119,9 +119,8 @@ func TestGenerated(t *testing.T) {
 		must.Need(t, tm.total == values["total"] && tm.waves == values["waves"],
 			"kept %v and %v, want %v and %v", tm.total, tm.waves, values["total"], values["waves"])
 		want, err := formula.Eval(quick, values)
-		if got := exampleQuick(&d, &k, &exampleTime{m: values["m"]}); err != nil || got != want {
-			t.Fatalf("alone %v, want %v (%v), with %v", got, want, err, values)
-		}
+		got := exampleQuick(&d, &k, &exampleTime{m: values["m"]})
+		must.Need(t, err == nil && got == want, "alone %v, want %v (%v), with %v", got, want, err, values)
 	}
 }
 

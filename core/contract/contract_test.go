@@ -92,8 +92,7 @@ func shape(t testing.TB, text string, sizes string, strides ...contract.Strides)
 	c := must.Get(contract.Parse(text))(t)
 	n := must.Get(contract.ParseSizes(sizes))(t)
 	strides = append(strides, nil, nil, nil)
-	s := must.Get(c.Shape(n, strides[0], strides[1], strides[2]))(t)
-	return s
+	return must.Get(c.Shape(n, strides[0], strides[1], strides[2]))(t)
 }
 
 // An index that an operand has twice reads its diagonal: a step goes along both dimensions.
@@ -215,8 +214,7 @@ func randomShape(t *testing.T, random *rand.Rand, text string) *contract.Shape {
 	for _, letter := range []byte(c.Letters()) {
 		sizes[letter] = 1 + random.IntN(4)
 	}
-	s := must.Get(c.Shape(sizes, nil, nil, nil))(t)
-	return s
+	return must.Get(c.Shape(sizes, nil, nil, nil))(t)
 }
 
 func plansOf(t *testing.T, s *contract.Shape) []contract.Plan {

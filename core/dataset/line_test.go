@@ -200,8 +200,7 @@ func TestReadLines(t *testing.T) {
 		},
 	} {
 		files[DescriptionFile] = &fstest.MapFile{Data: []byte(description)}
-		d, err := Read("here", files)
-		must.Do(t, err)
+		d := must.Get(Read("here", files))(t)
 		p := full().Problem
 		must.That(t, d.Len() == 6 && len(d.Problems()) == 2 && d.Problems()[0] == p &&
 			reflect.DeepEqual(d.Libraries(), []string{"cublas"}) && d.Conditions == toy, "%s: %+v", name, d)
@@ -326,8 +325,7 @@ func FuzzLine(f *testing.F) {
 			return
 		}
 		// What is read can be written, and reads as the same again.
-		again, err := AppendLine(nil, c, &m)
-		must.Do(t, err)
+		again := must.Get(AppendLine(nil, c, &m))(t)
 		c2, m2, err := ParseLine(bytes.TrimSuffix(again, []byte("\n")))
 		must.Need(t, err == nil && c2 == c, "%s becomes %s: %v", line, again, err)
 		third, err := AppendLine(nil, c2, &m2)
@@ -394,8 +392,7 @@ func TestVerify(t *testing.T) {
 	description, lines := sweeps(t)
 	text := strings.Join(lines, "")
 	look := func(log string) Verified {
-		v := must.Get(Verify("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: []byte(log)}}))(t)
-		return v
+		return must.Get(Verify("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: []byte(log)}}))(t)
 	}
 	if v := look(text); v.Lines != 6 || v.Files != 1 || v.Unsummed != 0 || len(v.Damaged) > 0 {
 		t.Errorf("%+v", v)

@@ -71,8 +71,7 @@ func written(t testing.TB, d *Dataset) string {
 
 func merged(t testing.TB, into *Dataset, others ...*Dataset) *Merged {
 	t.Helper()
-	m := must.Get(Merge("all", into, others))(t)
-	return m
+	return must.Get(Merge("all", into, others))(t)
 }
 
 // In any order, and as often as one likes, the same data sets make the same one, which has each measurement once.

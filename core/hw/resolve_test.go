@@ -49,8 +49,7 @@ func bandwidthPerCycle(name string, known hw.Set) (hw.Number, bool) {
 
 func resolve(t *testing.T, s *hw.Sheet, overrides map[string]hw.OverrideValue) hw.Set {
 	t.Helper()
-	set := must.Get(hw.Resolve(specs, s, bandwidthPerCycle, overrides))(t)
-	return set
+	return must.Get(hw.Resolve(specs, s, bandwidthPerCycle, overrides))(t)
 }
 
 func find(t *testing.T, set hw.Set, name string) hw.Param {

@@ -27,8 +27,7 @@ atoms:
 
 func decode(t *testing.T, yaml string) *hw.Sheet {
 	t.Helper()
-	s := must.Get(hw.DecodeSheet("sm89.yaml", []byte(yaml)))(t)
-	return s
+	return must.Get(hw.DecodeSheet("sm89.yaml", []byte(yaml)))(t)
 }
 
 func TestDecodeSheet(t *testing.T) {

@@ -36,8 +36,7 @@ func bruteForce(x, y []float64) float64 {
 
 func tau(t *testing.T, x, y []float64) float64 {
 	t.Helper()
-	v, err := stats.TauB(x, y)
-	must.Do(t, err)
+	v := must.Get(stats.TauB(x, y))(t)
 	return v
 }
 

@@ -44,8 +44,7 @@ func (p *product) problem(t *testing.T) gemm.Problem {
 	if p.DType == "fp8" {
 		r.Out = "fp16"
 	}
-	problem := must.Get(r.Problem())(t)
-	return problem
+	return must.Get(r.Problem())(t)
 }
 
 // recorded are the products of the experiment that the constants are from.

@@ -14,7 +14,6 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/internal/testing/must"
-	"github.com/origami-gemm/origami/plugins/builtins"
 	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/library/checked"
 	"github.com/origami-gemm/origami/plugins/library/nearby"
@@ -257,22 +256,6 @@ func (w *ways) hasMore(t *testing.T, device, other string, dtype gemm.DType) boo
 	}
 	unit := func(d *arch.Description) float64 { return float64(d.PeakFor(dtype)) / float64(d.Units) }
 	return a.Units >= b.Units && b.PeakFor(dtype) > 0 && unit(a) >= unit(b)
-}
-
-// devices are those that have the family, arch@device.
-func devices(t *testing.T) (list []string) {
-	t.Helper()
-	all := must.Get(builtins.Providers())(t)
-	for _, p := range all {
-		for _, a := range p.Manifest().Archs {
-			if slices.Contains(a.Kernels, library.Family) {
-				for _, d := range a.Devices {
-					list = append(list, a.ID+"@"+d.ID)
-				}
-			}
-		}
-	}
-	return list
 }
 
 // slack is by how much a law may be broken that holds.

@@ -12,12 +12,12 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/internal/testing/archtest"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/builtins"
@@ -63,12 +63,9 @@ func TestUnmodelled(t *testing.T) {
 func open(t testing.TB, r arch.OpenRequest) (arch.Architecture, error) {
 	t.Helper()
 	r.Kernel = library.Family
-	all := must.Get(builtins.Providers())(t)
-	for _, p := range all {
-		for _, a := range p.Manifest().Archs {
-			if a.ID == r.Arch {
-				return p.Open(context.Background(), r)
-			}
+	for _, p := range must.Get(builtins.Providers())(t) {
+		if slices.ContainsFunc(p.Manifest().Archs, func(a arch.ArchEntry) bool { return a.ID == r.Arch }) {
+			return p.Open(context.Background(), r)
 		}
 	}
 	t.Fatalf("no plugin has %s", r.Arch)
@@ -78,23 +75,32 @@ func open(t testing.TB, r arch.OpenRequest) (arch.Architecture, error) {
 // opened is open without an error.
 func opened(t testing.TB, archID string, options map[string]string) arch.Architecture {
 	t.Helper()
-	a := must.Get(open(t, arch.OpenRequest{Arch: archID, Options: options}))(t)
-	return a
+	return must.Get(open(t, arch.OpenRequest{Arch: archID, Options: options}))(t)
+}
+
+// devices are those that have the family, arch@device.
+func devices(t testing.TB) (list []string) {
+	t.Helper()
+	for _, p := range must.Get(builtins.Providers())(t) {
+		for _, a := range p.Manifest().Archs {
+			for _, d := range a.Devices {
+				if slices.Contains(a.Kernels, library.Family) {
+					list = append(list, a.ID+"@"+d.ID)
+				}
+			}
+		}
+	}
+	return list
 }
 
 // archs are those that have the family.
 func archs(t testing.TB) (ids []string) {
 	t.Helper()
-	all := must.Get(builtins.Providers())(t)
-	for _, p := range all {
-		for _, a := range p.Manifest().Archs {
-			for _, k := range a.Kernels {
-				if k == library.Family {
-					ids = append(ids, a.ID)
-				}
-			}
-		}
+	for _, device := range devices(t) {
+		id, _, _ := strings.Cut(device, "@")
+		ids = append(ids, id)
 	}
+	ids = slices.Compact(ids)
 	must.Need(t, len(ids) >= 10, "only %v have the family", ids)
 	return ids
 }
@@ -208,38 +214,11 @@ func TestTermsAreTheCode(t *testing.T) {
 	for _, id := range archs(t) {
 		for _, options := range []map[string]string{nil, {"timing": "cold"}, {"timing": "warm"}, {"timing": "host"}} {
 			a := opened(t, id, options)
-			d := a.Describe()
+			list := types(a)
 			for i := range 40 {
-				list := types(a)
 				p := random(rng, list[i%len(list)])
 				c := must.Get(a.Candidates(t.Context(), p, arch.Space{}))(t)
-				config := c.Configs[rng.IntN(len(c.Configs))]
-				row, estimate := make([]float64, len(d.Terms)), make([]arch.Estimate, 1)
-				must.Do(t, a.Terms(t.Context(), row, p, []gemm.Config{config}))
-				must.Do(t, a.Estimate(t.Context(), estimate, p, []gemm.Config{config}))
-				values := formula.Values(d, p, config, row)
-				shares := 0.0
-				for j, term := range d.Terms {
-					if formula.IsRule(term.Formula) { // the code sets it
-						if term.Kind == arch.KindShare {
-							shares += row[j]
-						}
-						continue
-					}
-					want, err := formula.Eval(term.Formula, values)
-					if err != nil || math.Float64bits(want) != math.Float64bits(row[j]) {
-						t.Fatalf("%s: %s, %s: %s is %v, by its formula %v, %v", id, p, config, term.Name, row[j], want, err)
-					}
-					switch term.Kind {
-					case arch.KindShare:
-						shares += row[j]
-					case arch.KindTotal:
-						if float64(estimate[0].Cycles) != row[j] || math.Abs(shares/row[j]-1) > 1e-9 {
-							t.Errorf("%s: %s: estimate %v, total %v, shares %v", id, p, estimate[0].Cycles, row[j], shares)
-						}
-					default:
-					}
-				}
+				archtest.Formulas(t, a, p, c.Configs[rng.IntN(len(c.Configs))], 0)
 			}
 		}
 	}

@@ -35,8 +35,7 @@ func open(t testing.TB, device string) *ask.Contender {
 func config(t testing.TB, name string) *hf.Config {
 	t.Helper()
 	text := must.Get(os.ReadFile(filepath.Join("testdata", "configs", name+".json")))(t)
-	c := must.Get(hf.Decode(name, text))(t)
-	return c
+	return must.Get(hf.Decode(name, text))(t)
 }
 
 // deployment is a row of deployments.csv.gz, with the parts of its time if each kernel ran alone.

@@ -82,8 +82,7 @@ func TestGenerated(t *testing.T) {
 		p.Alone("quick"))
 	fmt.Fprintf(&b, "\nfunc exampleColumns(dst []float64, d *exampleDevice, in *exampleInputs,\n"+
 		"k *exampleKernel, t *exampleTime) {\n%s}\n%s", p.Columns(), gogen.Helpers)
-	src, err := format.Source(b.Bytes())
-	must.Do(t, err)
+	src := must.Get(format.Source(b.Bytes()))(t)
 	const file = "zexample_test.go"
 	if have, _ := os.ReadFile(file); !bytes.Equal(have, src) {
 		must.Need(t, *update, "%s is out of date; run go test -update", file)

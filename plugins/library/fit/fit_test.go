@@ -229,9 +229,7 @@ func cdna3(is func(schemes, release string, types ...string) func(*published.Tim
 	fp32 := func(q string) bool { return typed("_32")(q) && q != "throttle_seconds_32" }
 	return []stage{
 		{"cdna3 early", early, or(typed("_16"), machine), 50, nil},
-		{
-			"cdna3 early", func(t *published.Time) bool { return weights(t) && t.TransB && !t.TransA }, typed("_8"), 30, nil,
-		},
+		{"cdna3 early", func(t *published.Time) bool { return weights(t) && t.TransB && !t.TransA }, typed("_8"), 30, nil},
 		{"cdna3 block128", is("block128", "current", "fp8"), or(typed("_8"), machine), 50, nil},
 		{"cdna3", func(t *published.Time) bool { return now(t) || small(t) }, or(typed("_8", "_16"), machine), 50, nil},
 		{"cdna3", is("row tensor", "current", "fp8"), typed("_8"), 50, nil}, // lawful beside those of 16 bits
@@ -523,8 +521,7 @@ var starts = []map[string]float64{
 func minimise(t *testing.T, times *sampled, quantities []fit.Quantity, values map[string]float64) fit.Result {
 	t.Helper()
 	run := func(times *sampled, at map[string]float64, steps int) fit.Result {
-		r := must.Get(fit.Minimise(t.Context(), times.Residuals, quantities, fit.Options{Start: at, Steps: steps}))(t)
-		return r
+		return must.Get(fit.Minimise(t.Context(), times.Residuals, quantities, fit.Options{Start: at, Steps: steps}))(t)
 	}
 	part := times
 	if times.Len() > partOf*least {

@@ -108,9 +108,8 @@ func TestProblemRanges(t *testing.T) {
 			}
 		}
 	}
-	if _, _, err := file.next(false); !errors.Is(err, io.EOF) {
-		t.Error(err)
-	}
+	_, _, err = file.next(false)
+	must.That(t, errors.Is(err, io.EOF), "%v", err)
 	for _, name := range []string{"shapes.csv", "-", "m,n,k", "x=1,m=2", "dir=a/p.csv"} {
 		_, ok, _ := Inline("--problems", name, base)
 		must.That(t, !ok, "%s is taken for ranges", name)

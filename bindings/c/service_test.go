@@ -109,9 +109,8 @@ func TestPin(t *testing.T) {
 	must.That(t, err == nil && (strings.Contains(got, `"pick": 1`) || strings.Contains(got, `"pick":1`)),
 		"%s, %v", got, err)
 	must.That(t, !strings.Contains(got, `"terms"`), "terms in a brief answer")
-	if _, err := asked(t, `{"ask": "pin", "arch": "sm90", "kernels": [{}]}`); err == nil {
-		t.Error("an empty kernel has a time")
-	}
+	_, err = asked(t, `{"ask": "pin", "arch": "sm90", "kernels": [{}]}`)
+	must.That(t, err != nil, "an empty kernel has a time")
 }
 
 // A list has an answer or a failure for each of its problems, which take the question's keys.
@@ -123,9 +122,8 @@ func TestProblems(t *testing.T) {
 		ask.Answer
 		Error *ask.Error `json:"error"`
 	}
-	if err := json.Unmarshal([]byte(text), &list); err != nil || len(list) != 3 {
-		t.Fatalf("%s: %v", text, err)
-	}
+	err = json.Unmarshal([]byte(text), &list)
+	must.Need(t, err == nil && len(list) == 3, "%s: %v", text, err)
 	if list[0].Problem.M != 16 || list[0].Problem.DType != "bf16" || list[2].Problem.N != 128 || !list[2].Problem.TransB {
 		t.Errorf("%+v, %+v", list[0].Problem, list[2].Problem)
 	}

@@ -70,9 +70,8 @@ func TestUnknownOfAFamily(t *testing.T) {
 	c.NumStages = 3
 	must.Fail(t, d.CheckConfig(&c), "num_stages = 3, which nobody knows")
 	c.NumStages, c.Kernel = 0, "open"
-	if err := d.CheckConfig(&c); diag.KindOf(err) != diag.Input {
-		t.Errorf("no warps in another family: %v", err)
-	}
+	err = d.CheckConfig(&c)
+	must.That(t, diag.KindOf(err) == diag.Input, "no warps in another family: %v", err)
 	_, err = Space{NumWarps: []int{4}}.Enumerate(own)
 	must.Refuse(t, err, "nobody knows num_warps of the kernels of")
 }

@@ -228,9 +228,8 @@ func TestRoundsAreThereOnce(t *testing.T) {
 		lines = append(lines, string(line))
 	}
 	text := string(head) + lines[0] + lines[1]
-	if r, err := ReadRecords("f", strings.NewReader(text)); err != nil || len(r.Rounds["p"]) != 2 {
-		t.Errorf("%v", err)
-	}
+	r, err := ReadRecords("f", strings.NewReader(text))
+	must.That(t, err == nil && len(r.Rounds["p"]) == 2, "%v", err)
 	_, err = ReadRecords("f", strings.NewReader(text+strings.Replace(lines[0], ":", ": ", 1)))
 	must.Fail(t, err, "f:4: the round of line 2 is there again")
 }

@@ -47,9 +47,8 @@ func TestNotationsAgree(t *testing.T) {
 		} else if diff := cmp.Diff(want, byName.Lists()); diff != "" {
 			t.Error(x.what, diff)
 		}
-		if byName != byEinsum || byName != byLists || byName.Tensors() != x.name || byName.String() != x.einsum {
-			t.Error(x.what, byName, byEinsum, byLists, byName.String())
-		}
+		must.That(t, byName == byEinsum && byName == byLists && byName.Tensors() == x.name && byName.String() == x.einsum,
+			"%v %v %v %v %v", x.what, byName, byEinsum, byLists, byName.String())
 	}
 }
 
@@ -253,9 +252,8 @@ func TestPlansAgainstReference(t *testing.T) {
 					c[i] *= 2
 				}
 				execute(s, &p, a, b, c)
-				if diff := cmp.Diff(want, c); diff != "" {
-					t.Fatal(text, p.Text(), diff)
-				}
+				diff := cmp.Diff(want, c)
+				must.Need(t, diff == "", "%v %v %v", text, p.Text(), diff)
 			}
 		}
 	}

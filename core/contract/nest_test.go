@@ -32,9 +32,7 @@ func TestNested(t *testing.T) {
 			if q.Nest.Span(gemm.A) != s.Len(a) || q.Nest.Span(gemm.B) != s.Len(b) || q.Nest.Span(gemm.C) != s.Len(gemm.C) {
 				t.Errorf("%s: the nest %s does not span the tensors", x.what, q.Nest)
 			}
-			if !strings.Contains(p.Text(), "one kernel looks each element up") {
-				t.Error(p.Text())
-			}
+			must.That(t, strings.Contains(p.Text(), "one kernel looks each element up"), "%v", p.Text())
 		}
 	}
 }

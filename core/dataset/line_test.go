@@ -244,10 +244,9 @@ func TestBrokenLines(t *testing.T) {
 		"here/measurements.jsonl:1: the line is longer than": {strings.Repeat("x", limit.Line+1), false},
 	} {
 		files := fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: []byte(c.log)}}
-		if d, err := Read("here", files); d != nil || diag.KindOf(err) != diag.Input ||
-			!strings.Contains(err.Error(), strings.TrimSuffix(want, "(unexpected ")) {
-			t.Errorf("read: %v, want %s", err, want)
-		}
+		d, err := Read("here", files)
+		must.That(t, d == nil && diag.KindOf(err) == diag.Input &&
+			strings.Contains(err.Error(), strings.TrimSuffix(want, "(unexpected ")), "read: %v, want %s", err, want)
 		d, truncated, err := Recover("here", files)
 		if !c.truncated {
 			must.That(t, d == nil && err != nil, "recovered %s: %v, %v", want, d, err)
@@ -307,10 +306,9 @@ func TestMeasuredAgain(t *testing.T) {
 		}
 		must.Do(t, err)
 		m, _ := d.Find(full().Problem, full().Config)
-		if p := full().Problem; m.Status != c.want || d.Len() != 1 || len(d.Sweep(p)) != 1 ||
-			d.Sweep(p)[0].Status != c.want {
-			t.Errorf("%s counts as %s, %d measurements", c.log, m.Status, d.Len())
-		}
+		p := full().Problem
+		must.That(t, m.Status == c.want && d.Len() == 1 && len(d.Sweep(p)) == 1 &&
+			d.Sweep(p)[0].Status == c.want, "%s counts as %s, %d measurements", c.log, m.Status, d.Len())
 	}
 }
 
@@ -382,9 +380,8 @@ func TestLineWithNamedAxes(t *testing.T) {
 	if m, ok := d.Find(named.Problem, named.Config); !ok || m.Config != named.Config {
 		t.Errorf("found %+v", m)
 	}
-	if _, _, err := ParseLine([]byte(strings.Replace(unsummed(line), `"cluster"`, `"Cluster"`, 1))); err == nil {
-		t.Error("an axis that cannot be is read")
-	}
+	_, _, err = ParseLine([]byte(strings.Replace(unsummed(line), `"cluster"`, `"Cluster"`, 1)))
+	must.That(t, err != nil, "an axis that cannot be is read")
 }
 
 // Of 200 digits of a folder that are changed, one at a time, each is noticed, with its line.

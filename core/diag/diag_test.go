@@ -28,9 +28,8 @@ func TestErrorIsOneLine(t *testing.T) {
 func TestErrorCannotSteerTheTerminal(t *testing.T) {
 	got := diag.Inputf("unknown kernel \x1b[2Jtiled\a").At("p\x9b").Error()
 	must.That(t, got == `p\x9b: unknown kernel \x1b[2Jtiled\a`, "%q", got)
-	if got := diag.Inputf("a\u202eb\u009bc\u2028d").Do("\u2066e").Error(); got != `a\u202eb\u009bc\u2028d; \u2066e` {
-		t.Errorf("%q", got)
-	}
+	got = diag.Inputf("a\u202eb\u009bc\u2028d").Do("\u2066e").Error()
+	must.That(t, got == `a\u202eb\u009bc\u2028d; \u2066e`, "%q", got)
 }
 
 func TestErrorWithoutText(t *testing.T) {

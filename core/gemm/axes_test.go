@@ -53,9 +53,8 @@ func TestConfigWithAxesRoundTrips(t *testing.T) {
 		`"axes":{"cluster":"4x1","vector":"8"}}`
 	must.That(t, err == nil && string(text) == want, "%s, %v, want %s", text, err, want)
 	back := gemm.Config{Kernel: "triton"}
-	if err := json.Unmarshal([]byte(strings.ReplaceAll(want, ",", " ,\n")), &back); err != nil || back != c {
-		t.Errorf("%s reads back as %s, %v", text, back, err)
-	}
+	err = json.Unmarshal([]byte(strings.ReplaceAll(want, ",", " ,\n")), &back)
+	must.That(t, err == nil && back == c, "%s reads back as %s, %v", text, back, err)
 	must.That(t, c.Validate(declared...) == nil && c.ValidateNumbers() == nil && plain.Validate(declared...) == nil,
 		"%s or %s is not valid", c, plain)
 }

@@ -18,9 +18,8 @@ func TestEpilogues(t *testing.T) {
 		p := New(8, 16, 8)
 		p.Epilogue = e
 		var r Record
-		if text, err := json.Marshal(p.Record()); err != nil || json.Unmarshal(text, &r) != nil {
-			t.Fatal(err)
-		}
+		text, err := json.Marshal(p.Record())
+		must.Need(t, err == nil && json.Unmarshal(text, &r) == nil, "%v", err)
 		must.Equal(t, must.Get(r.Problem())(t), p)
 		must.That(t, !p.Plain() && p.BeyondProduct() && p.Flat().Plain() == (e.Activation < QuickGELU) &&
 			strings.HasSuffix(p.String(), " epilogue "+e.String()), "%v", p)

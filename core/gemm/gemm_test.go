@@ -233,13 +233,11 @@ func TestUnknownNumbers(t *testing.T) {
 	want := `{"block_m":128,"block_n":256,"block_k":64,"group_m":null,"num_warps":null,"num_stages":null,"split_k":2}`
 	must.That(t, err == nil && string(text) == want, "%s, %v", text, err)
 	var read gemm.Config
-	if err := json.Unmarshal(text, &read); err != nil || read != c {
-		t.Errorf("%+v, %v", read, err)
-	}
+	err = json.Unmarshal(text, &read)
+	must.That(t, err == nil && read == c, "%+v, %v", read, err)
 	const name = "128x256x64 k2"
-	if parsed, err := gemm.ParseConfig(name, gemm.Config{}); err != nil || parsed != c || c.String() != name {
-		t.Errorf("%s is read as %+v, %v", c, parsed, err)
-	}
+	parsed, err := gemm.ParseConfig(name, gemm.Config{})
+	must.That(t, err == nil && parsed == c && c.String() == name, "%s is read as %+v, %v", c, parsed, err)
 	for _, wrong := range []gemm.Config{
 		{BlockM: 128, BlockN: 256, BlockK: 64, SplitK: 2, NumWarps: 4},
 		{BlockM: 128, BlockN: 256, BlockK: 64, SplitK: 2, GroupM: 1},

@@ -456,8 +456,6 @@ func TestFleetRepeats(t *testing.T) {
 				}
 			}
 		}
-		if data.Len() != 24*(14+3) || len(m.aside) != 1 {
-			t.Errorf("%d measurements, set aside: %v", data.Len(), m.aside)
-		}
+		must.That(t, data.Len() == 24*(14+3) && len(m.aside) == 1, "%d measurements, set aside: %v", data.Len(), m.aside)
 	})
 }

@@ -82,9 +82,8 @@ func TestModel(t *testing.T) {
 	estimates, rows := make([]arch.Estimate, 2), make([]float64, 2)
 	must.Do(t, m.Estimate(t.Context(), estimates, p, both))
 	must.That(t, estimates[0].Reject == arch.ReasonRegisters && estimates[1].Cycles == 32*16, "%+v", estimates)
-	if err := m.Terms(t.Context(), rows, p, both); err != nil || rows[0] != 64*16 || rows[1] != 32*16 {
-		t.Errorf("%v, %v", rows, err)
-	}
+	err = m.Terms(t.Context(), rows, p, both)
+	must.That(t, err == nil && rows[0] == 64*16 && rows[1] == 32*16, "%v, %v", rows, err)
 }
 
 // What the model cannot predict is an error of each call.

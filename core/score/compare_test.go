@@ -79,10 +79,9 @@ func TestCompare(t *testing.T) {
 	// The records say at which group a candidate counts.
 	delete(times, 0)
 	other := sweep(t, 8, p, times)
-	if row, err := Compare(ctx, cycles{}, other, p); err != nil || row.Measured != 4 || row.Pick.Config.GroupM != 8 ||
-		len(row.Libraries) != 0 {
-		t.Errorf("at another group: %+v, %v", row, err)
-	}
+	row, err := Compare(ctx, cycles{}, other, p)
+	must.That(t, err == nil && row.Measured == 4 && row.Pick.Config.GroupM == 8 &&
+		len(row.Libraries) == 0, "at another group: %+v, %v", row, err)
 	other.GroupM = 3
 	must.Refuse(t, must.Err(Compare(ctx, cycles{}, other, p)), "(5 not recorded)")
 }

@@ -12,9 +12,8 @@ func TestQuantilesOf(t *testing.T) {
 	must.That(t, s.Count == 3 && s.Median == 0.5 && math.Abs(s.Geomean-0.5) <= 1e-12 && s.Worst == 0.25 &&
 		math.Abs(s.P10-0.3) <= 1e-12, "%+v", s)
 	// One that is worth nothing makes the geometric mean nothing, and the rest stays.
-	if s := QuantilesOf([]float64{1, 0, 1}); s.Geomean != 0 || s.Median != 1 || s.Worst != 0 {
-		t.Errorf("%+v", s)
-	}
+	s = QuantilesOf([]float64{1, 0, 1})
+	must.That(t, s.Geomean == 0 && s.Median == 1 && s.Worst == 0, "%+v", s)
 	must.Equal(t, QuantilesOf(nil), Quantiles{})
 }
 

@@ -48,9 +48,8 @@ func TestUnmodelled(t *testing.T) {
 		_, says, _ := strings.Cut(err.Error(), "library are ")
 		var count int
 		var v [3]float64
-		if _, err := fmt.Sscanf(says, "%f at the median, %f to %f over %d", &v[0], &v[1], &v[2], &count); err != nil {
-			t.Fatalf("%q: %v", says, err)
-		}
+		_, err = fmt.Sscanf(says, "%f at the median, %f to %f over %d", &v[0], &v[1], &v[2], &count)
+		must.Need(t, err == nil, "%q: %v", says, err)
 		r := ratios[dtype]
 		for i, is := range []float64{stats.Median(r), slices.Min(r), slices.Max(r)} {
 			must.That(t, math.Abs(is/v[i]-1) <= 0.05 && count == len(r),

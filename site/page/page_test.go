@@ -45,9 +45,7 @@ func TestAnswersAreKept(t *testing.T) {
 		must.That(t, bytes.Equal(text, want) && html.UnescapeString(f[1]) == given[i].Verb &&
 			html.UnescapeString(f[2]) == given[i].Command, "answer %d: %.200q, want %.200q", i, text, want)
 	}
-	if out.Len() > 256<<10 {
-		t.Errorf("the page has %d bytes", out.Len())
-	}
+	must.That(t, out.Len() <= 256<<10, "the page has %d bytes", out.Len())
 	must.That(t, !strings.Contains(out.String(), "<script>alert"), "a script of an answer is one of the page")
 }
 

@@ -19,8 +19,7 @@ func openH200(t testing.TB, kernel string) arch.Architecture {
 	t.Helper()
 	p := must.Get(nvidia.Provider())(t)
 	target := models.Target{Arch: "sm90", Device: "h200", Kernel: kernel}
-	a := must.Get(target.Open(t.Context(), models.Providers{p}))(t)
-	return a
+	return must.Get(target.Open(t.Context(), models.Providers{p}))(t)
 }
 
 // layer is a product with a weight that is stored as PyTorch stores it.
@@ -136,8 +135,7 @@ func TestBandsOfOneM(t *testing.T) {
 func TestBandsWithoutAKernel(t *testing.T) {
 	wgmma, library := openH200(t, "wgmma"), openH200(t, "library")
 	p := layer(64, 4096, 4097) // no tensor map describes its rows
-	bands, err := ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, ask.Range{Low: 1}, library)
-	must.Do(t, err)
+	bands := must.Get(ask.BandsOf(t.Context(), wgmma, arch.Space{Kernel: "wgmma"}, p, ask.Range{Low: 1}, library))(t)
 	if i := slices.IndexFunc(bands.Bands, func(b ask.Band) bool { return b.Kernel != "library" }); i >= 0 {
 		t.Errorf("band %+v", bands.Bands[i])
 	}

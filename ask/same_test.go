@@ -51,10 +51,9 @@ func TestSameOfAList(t *testing.T) {
 		for i, b := range got.Bands {
 			p := layer(served[i], nk[0], nk[1])
 			own := fastest(t, triton, arch.Space{Kernel: "triton", SplitK: splits, BlockK: []int{best}}, p)
-			if b.MLow != served[i] || b.MHigh != served[i] || b.Config.BlockK != best || b.Config.GroupM == 0 ||
-				math.Abs(b.SecondsLow/own-1) > 1e-9 || b.Price.Same != b.MeanRegret || b.Price.Same > *b.Price.One {
-				t.Errorf("%v: %+v %+v, want block_k=%d and %v s", nk, b, b.Config, best, own)
-			}
+			must.That(t, b.MLow == served[i] && b.MHigh == served[i] && b.Config.BlockK == best && b.Config.GroupM != 0 &&
+				math.Abs(b.SecondsLow/own-1) <= 1e-9 && b.Price.Same == b.MeanRegret && b.Price.Same <= *b.Price.One,
+				"%v: %+v %+v, want block_k=%d and %v s", nk, b, b.Config, best, own)
 		}
 		one := got.Same.One
 		for _, c := range []gemm.Config{one.Config, *got.Bands[0].Config, *got.Bands[9].Config, *got.Bands[17].Config} {
@@ -65,10 +64,8 @@ func TestSameOfAList(t *testing.T) {
 				must.Need(t, err == nil && r.Err == nil, "%v %v", err, r.Err)
 				price += (float64(r.Seconds(&r.Entries[0]))/fastest(t, triton, space, p) - 1) / float64(len(served))
 			}
-			if c == one.Config && math.Abs(price-one.MeanPrice) > 1e-9 || price < one.MeanPrice-1e-9 {
-				t.Errorf("%v: %s for all M costs %v, and %s is said to cost the least, %v", nk, c, price, one.Config,
-					one.MeanPrice)
-			}
+			must.That(t, (c != one.Config || math.Abs(price-one.MeanPrice) <= 1e-9) && price >= one.MeanPrice-1e-9,
+				"%v: %s for all M costs %v, and %s is said to cost the least, %v", nk, c, price, one.Config, one.MeanPrice)
 		}
 	}
 }
@@ -84,17 +81,14 @@ func TestSameOfARange(t *testing.T) {
 		must.Do(t, err)
 		next := 1
 		for _, b := range got.Bands {
-			if b.MLow != next || b.Kernel != "wgmma" || b.Config.BlockK != got.Bands[0].Config.BlockK ||
-				len(same) > 1 && b.Config.NumStages != got.Bands[0].Config.NumStages ||
-				len(same) > 2 && b.Config.Axes != got.Bands[0].Config.Axes {
-				t.Errorf("%v: %+v %s", same, b, b.Config)
-			}
+			must.That(t, b.MLow == next && b.Kernel == "wgmma" && b.Config.BlockK == got.Bands[0].Config.BlockK &&
+				(len(same) <= 1 || b.Config.NumStages == got.Bands[0].Config.NumStages) &&
+				(len(same) <= 2 || b.Config.Axes == got.Bands[0].Config.Axes), "%v: %+v %s", same, b, b.Config)
 			next = b.MHigh + 1
 		}
-		if next != 4097 || got.Same.MeanPrice < before-1e-3 || got.MeanRegret < got.Same.MeanPrice-1e-9 ||
-			got.MeanRegret > got.Same.MeanPrice+0.02 || got.Same.One.MeanPrice < got.Same.MeanPrice {
-			t.Errorf("%v: up to %d, regret %v, %+v after %v", same, next-1, got.MeanRegret, got.Same, before)
-		}
+		must.That(t, next == 4097 && got.Same.MeanPrice >= before-1e-3 && got.MeanRegret >= got.Same.MeanPrice-1e-9 &&
+			got.MeanRegret <= got.Same.MeanPrice+0.02 && got.Same.One.MeanPrice >= got.Same.MeanPrice,
+			"%v: up to %d, regret %v, %+v after %v", same, next-1, got.MeanRegret, got.Same, before)
 		before = got.Same.MeanPrice
 		t.Log(got.Same.Text(), got.Same.MeanPrice, got.MeanRegret, len(got.Bands))
 	}
@@ -147,10 +141,9 @@ func TestInvariantBands(t *testing.T) {
 			own.BlockK = []int{got.Bands[0].Config.BlockK}
 			price := fastest(t, a, own, p)/fastest(t, a, all, p) - 1
 			mean += price / float64(len(served))
-			if !sums.Has(b.Config, d.Axes(kernel)) || b.Config.BlockK != own.BlockK[0] ||
-				math.Abs(b.Price.Same-price) > 1e-9 {
-				t.Errorf("%s, M = %d: %s costs %v, want %v", kernel, b.MLow, b.Config, b.Price.Same, price)
-			}
+			must.That(t, sums.Has(b.Config, d.Axes(kernel)) && b.Config.BlockK == own.BlockK[0] &&
+				math.Abs(b.Price.Same-price) <= 1e-9,
+				"%s, M = %d: %s costs %v, want %v", kernel, b.MLow, b.Config, b.Price.Same, price)
 		}
 		must.That(t, math.Abs(got.Same.MeanPrice-mean) <= 1e-9 && mean >= 0,
 			"%s: %v, want %v", kernel, got.Same.MeanPrice, mean)

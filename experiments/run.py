@@ -21,13 +21,11 @@ SWEEP = "random2-fp16"
 
 # What each needs beside a build, and its commands for a shell. HERE is its folder, OUT the folder of its results.
 EXPERIMENTS = {
-    "collectives-on-h200": ("two H200, torch", 'python3 $HERE/measure.py $OUT/times.csv'),
     "deepbench-on-h200": ("nothing", f"""cd {DATA}/grids
         for t in fp16 tf32; do origami --arch sm90@h200 logic eval --records deepbench-$t/h200-nn \\
              --records deepbench-$t/h200-nt --records deepbench-$t/h200-tn; done
          origami --arch h100 logic eval --kernel sgemm --records deepbench-fp32/h100-128x128 \\
              --records deepbench-fp32/h100-nn-tuned --records deepbench-fp32/h100-nt-tuned --records deepbench-fp32/h100-tn-tuned"""),
-    "exact-on-h200": ("H200, torch", 'bash $HERE/run.sh "$@"'),
     "fit-on-h200": ("nothing", f"""
         origami --device-file $HERE/h200-blank.yaml fit --records {DATA}/h200-triton --output $OUT/fitted.yaml
         origami --device-file $OUT/fitted.yaml eval --times {DATA}/h200-triton-other
@@ -40,13 +38,11 @@ EXPERIMENTS = {
         origami --arch sm90@h200 bench --executor cuda --kernel mma --problems fp16.csv --candidates fp16-configs.csv \\
             --records $OUT/fp16"""),
     "issue-on-h200": ("H200, nvcc", "nvcc -O3 -std=c++17 -arch=sm_90a -o $OUT/micro $HERE/micro.cu && $OUT/micro"),
-    "layers-on-h100": ("H100, torch", 'SEED=${SEED:-128} python3 $HERE/measure.py "$@"'),
     "logic-on-h200": ("nothing", f"""origami logic eval --folds 5 --arch sm90@h200 --records {DATA}/grids/slides/h200
         origami logic eval --folds 5 --arch sm90@h200"""),
     "many-gpus-simulated": ("Go, an hour", "make many-gpus"),
     "mma-on-h200": ("nothing", "origami --arch sm90@h200 --model reference bench --kernel mma"),
     "mma-peak": ("H200", "make cuda-test && bin/cuda.test -test.run xxx -test.bench OfPeak -test.benchtime 150x"),
-    "models-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
     "new-gpu": ("H200", "sh $HERE/walk.sh origami $OUT"),
     "nvidia-amd-published": ("nothing", "origami eval --published --arch h100,mi300x,h200,mi355x --pairs"),
     "persistent-on-h100": ("H100, torch, triton", f"""cd {DATA}/h100-persistent
@@ -80,7 +76,6 @@ EXPERIMENTS = {
     "step-operators": ("pyarrow, numpy, scipy", 'pip download aiconfigurator-core==0.12.0 --no-deps -d $OUT && '
                        'python3 $HERE/fit.py $OUT/*.whl plugins/serving/operators.json'),
     "triton-on-h200": ("nothing", f"origami --arch sm90@h200 bench --records {DATA}/h200-triton-executor"),
-    "tuning-compared": ("optuna 5.0.0, kernel_tuner 1.5.0", 'python3 $HERE/compare.py origami "$@"'),
     "unseen-parts": ("nothing", "cd $HERE && ./predict.sh > $OUT/predicted.csv && ./compare.sh"),
     "vega10-slides": ("Go", """go test -count=1 -v -run 'Vega|SlideWinners' ./plugins/amd-ref
         origami map --from plugins/amd-ref/data/vega10-slides.csv --dtype fp32"""),
@@ -92,9 +87,14 @@ EXPERIMENTS = {
         origami bench --arch sm90@h200 --kernel wgmma --records {DATA}/h200-wgmma/random/wgmma-test"""),
 }
 
-# The last commit with the programs below. Nothing that ships rests on another run of them.
-COMMIT = "8911d3c7"
-IN_GIT = {
+# The last commits with programs that are in git alone. Nothing that ships rests on another run of them.
+IN_GIT = {"4237175a": {
+    "collectives-on-h200": ("two H200, torch", 'python3 $HERE/measure.py $OUT/times.csv'),
+    "exact-on-h200": ("H200, torch", 'bash $HERE/run.sh "$@"'),
+    "layers-on-h100": ("H100, torch", 'SEED=${SEED:-128} python3 $HERE/measure.py "$@"'),
+    "models-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
+    "tuning-compared": ("optuna 5.0.0, kernel_tuner 1.5.0", 'python3 $HERE/compare.py origami "$@"'),
+}, "8911d3c7": {
     "advice-on-h100": ("H100, torch", 'python3 $HERE/measure.py origami $OUT/result.jsonl "$@"'),
     "epilogues-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
     "experts-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
@@ -114,30 +114,31 @@ IN_GIT = {
     "triton-pick-on-h200": ("H200, torch, triton", 'python3 $HERE/bench_triton.py run $OUT/result.json "$@"'),
     "two-gpus": ("two H100s, torch", 'python3 $HERE/tune.py "$@"'),
     "wgmma-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
-}
+}}
 
 
-def checkout(folder):
-    """The commit's files in a folder, built."""
+def checkout(folder, commit):
+    """A commit's files in a folder, built."""
     if not folder.exists():
         folder.mkdir()
-        archive = subprocess.run(["git", "archive", COMMIT], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
+        archive = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
         subprocess.run(["tar", "-x"], cwd=folder, input=archive, check=True)
     subprocess.run(["make", "build", "lib"], cwd=folder, check=True)
     return folder
 
 
 def main():
-    known = EXPERIMENTS | IN_GIT
+    commits = {name: commit for commit, programs in IN_GIT.items() for name in programs}
+    known = EXPERIMENTS | {name: program for programs in IN_GIT.values() for name, program in programs.items()}
     if len(sys.argv) < 2 or sys.argv[1] not in known:
         print(__doc__)
         for name, (needs, _) in known.items():
-            print(f"{name:28}{needs}{f' (in git, {COMMIT})' * (name in IN_GIT)}")
+            print(f"{name:28}{needs}{f' (in git, {commits[name]})' if name in commits else ''}")
         return len(sys.argv) > 1
     name = sys.argv[1]
     out = pathlib.Path(os.environ.get("OUT") or ROOT / "bin/experiments" / name).resolve()
     out.mkdir(parents=True, exist_ok=True)
-    root = checkout(out / "checkout") if name in IN_GIT else ROOT
+    root = checkout(out / "checkout", commits[name]) if name in commits else ROOT
     join = os.pathsep.join
     environment = {
         "ORIGAMI_LIB": str(root / "bin/liborigami.so"), **os.environ, "ROOT": str(root), "HERE": str(root / "experiments" / name),

@@ -33,9 +33,8 @@ func TestParse(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s[%s]", targets[i].Name(), targets[i].whatIf()))
 		}
 		text := strings.Join(got, " ")
-		if err != nil && !strings.Contains(err.Error(), c.want) || err == nil && text != c.want {
-			t.Errorf("%s, device %s: %s, %v; want %s", c.words, c.device, text, err, c.want)
-		}
+		must.That(t, (err == nil || strings.Contains(err.Error(), c.want)) && (err != nil || text == c.want),
+			"%s, device %s: %s, %v; want %s", c.words, c.device, text, err, c.want)
 	}
 }
 

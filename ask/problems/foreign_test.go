@@ -56,9 +56,8 @@ func TestTypeAdvice(t *testing.T) {
 		"bfloat": "did you mean bfloat16?", "mxfp8": "write fp8, and leave the scales to the model's option scheme=block32",
 		"f64": "use one of those",
 	} {
-		if _, fix, err := parseType(cell, gemm.DTypes()); err == nil || fix != want {
-			t.Errorf("%s: got %q, %v; want %q", cell, fix, err, want)
-		}
+		_, fix, err := parseType(cell, gemm.DTypes())
+		must.That(t, err != nil && fix == want, "%s: got %q, %v; want %q", cell, fix, err, want)
 	}
 }
 
@@ -77,10 +76,9 @@ func TestReadForeign(t *testing.T) {
 		}
 		file := must.Get(Open("p.log", bytes.NewReader(text), 0, base))(t)
 		first, second, end := file.Next(false), file.Next(false), file.Next(false)
-		if p := first.Problem; first.Bad != nil || p.String() != "8x64x32 bf16 trans-b" || p.Count != 2 ||
-			p.Where != "p.log:2" || len(p.Labels) != 1 || p.Labels[0] != "2" {
-			t.Errorf("got %+v", first)
-		}
+		p := first.Problem
+		must.That(t, first.Bad == nil && p.String() == "8x64x32 bf16 trans-b" && p.Count == 2 &&
+			p.Where == "p.log:2" && len(p.Labels) == 1 && p.Labels[0] == "2", "got %+v", first)
 		if second.Bad == nil || !strings.HasPrefix(second.Bad.Error(), "p.log:3: products of _grouped_mm are not read") {
 			t.Errorf("got %+v", second)
 		}

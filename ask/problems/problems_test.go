@@ -108,13 +108,11 @@ func TestProblemRanges(t *testing.T) {
 			}
 		}
 	}
-	if _, _, err := file.next(false); !errors.Is(err, io.EOF) {
-		t.Error(err)
-	}
+	_, _, err = file.next(false)
+	must.That(t, errors.Is(err, io.EOF), "%v", err)
 	for _, name := range []string{"shapes.csv", "-", "m,n,k", "x=1,m=2", "dir=a/p.csv"} {
-		if _, ok, _ := Inline("--problems", name, base); ok {
-			t.Errorf("%s is taken for ranges", name)
-		}
+		_, ok, _ := Inline("--problems", name, base)
+		must.That(t, !ok, "%s is taken for ranges", name)
 	}
 }
 
@@ -149,9 +147,8 @@ func TestReadCSVDefaults(t *testing.T) {
 	flags.SetTrans(true, true)
 	good, bad, err := readCSV("p.csv", strings.NewReader("m,n,k,trans_a,batch\n1,2,3,0,\n"), flags)
 	must.Need(t, err == nil && len(bad) == 0, "%v %v", err, bad)
-	if p := good[0]; p.TransA() || !p.TransB() || p.Batch != 3 || p.DType != gemm.FP8 {
-		t.Errorf("got %+v", p)
-	}
+	p := good[0]
+	must.That(t, !p.TransA() && p.TransB() && p.Batch == 3 && p.DType == gemm.FP8, "got %+v", p)
 }
 
 // An error names the place of a bad row, and the good rows are still returned.
@@ -233,8 +230,6 @@ func FuzzProblems(f *testing.F) {
 			must.That(t, errors.As(err, &d) && d.Kind == diag.Input && at.MatchString(d.Where) && d.Fix != "", "error %v", err)
 			must.That(t, !strings.ContainsAny(err.Error(), "\r\n"), "error of several lines: %q", err)
 		}
-		if len(good) == 0 && len(bad) == 0 {
-			t.Error("neither problems nor errors")
-		}
+		must.That(t, len(good) != 0 || len(bad) != 0, "neither problems nor errors")
 	})
 }

@@ -21,9 +21,7 @@ func TestKindsShareTheirRoom(t *testing.T) {
 				for kind := range 4 {
 					request := fmt.Sprintf(`{"ask":"select","arch":%q,"m":512,"n":512,"k":512,"dtype":%q,"out_dtype":%q,`+
 						`"trans_a":%t,"trans_b":%t}`, arch, in, out, kind&1 > 0, kind&2 > 0)
-					if !json.Valid([]byte(request)) {
-						t.Fatal(request)
-					}
+					must.Need(t, json.Valid([]byte(request)), "%v", request)
 					if _, err := answer(t.Context(), []byte(request)); err == nil {
 						answered++
 					}
@@ -36,9 +34,8 @@ func TestKindsShareTheirRoom(t *testing.T) {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	t.Logf("%d kinds were answered, and the heap has %d MB", answered, m.HeapAlloc>>20)
-	if answered < 100 || m.HeapAlloc > mostHeap {
-		t.Errorf("%d kinds were answered, and the heap has %d MB", answered, m.HeapAlloc>>20)
-	}
+	must.That(t, answered >= 100 && m.HeapAlloc <= mostHeap,
+		"%d kinds were answered, and the heap has %d MB", answered, m.HeapAlloc>>20)
 }
 
 // Lists of candidates that a process gives share that room too, with their texts.
@@ -55,7 +52,5 @@ func TestListsShareTheirRoom(t *testing.T) {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	t.Logf("the heap has %d MB", m.HeapAlloc>>20)
-	if m.HeapAlloc > mostHeap {
-		t.Errorf("the heap has %d MB", m.HeapAlloc>>20)
-	}
+	must.That(t, m.HeapAlloc <= mostHeap, "the heap has %d MB", m.HeapAlloc>>20)
 }

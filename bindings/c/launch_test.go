@@ -40,9 +40,7 @@ func (l launcher) run(t *testing.T, driver bool, environment []string, args ...s
 	}
 	out = strings.TrimSpace(string(run(t, c)))
 	log, err := os.ReadFile(l.log)
-	if err != nil && !os.IsNotExist(err) {
-		t.Fatal(err)
-	}
+	must.Need(t, err == nil || os.IsNotExist(err), "%v", err)
 	_ = os.Remove(l.log)
 	return plain(t, out), strings.Split(strings.TrimSpace(string(log)), "\n")
 }
@@ -55,9 +53,8 @@ func plain(t *testing.T, out string) string {
 		return out
 	}
 	var f ask.Failure
-	if err := json.Unmarshal([]byte(text), &f); err != nil {
-		t.Fatalf("%s: %v", out, err)
-	}
+	err := json.Unmarshal([]byte(text), &f)
+	must.Need(t, err == nil, "%s: %v", out, err)
 	line := f.Error.What
 	if f.Error.Where != "" {
 		line = f.Error.Where + ": " + line
@@ -89,17 +86,14 @@ func launches(t *testing.T, folder string) {
 	t.Run("once", l.once)
 	t.Run("failures", l.failures)
 	t.Run("fork", func(t *testing.T) {
-		if out, _ := l.run(t, true, nil, "fork"); out != "ok" {
-			t.Error(out)
-		}
+		out, _ := l.run(t, true, nil, "fork")
+		must.That(t, out == "ok", "%v", out)
 	})
 }
 
 func (l launcher) cases(t *testing.T) {
 	out, calls := l.run(t, true, nil, "cases")
-	if out != "ok" {
-		t.Fatal(out)
-	}
+	must.Need(t, out == "ok", "%v", out)
 	// Five launches of two plans. A map is encoded once for an address and a shape: three of A, one of B, or two if the
 	// plans' tiles differ, two of C, if the copy engine stores C.
 	launches, encodes := count(calls, "launch "), count(calls, "encode ")
@@ -113,9 +107,8 @@ func (l launcher) cases(t *testing.T) {
 
 // once: threads that load the same kernel compile it once.
 func (l launcher) once(t *testing.T) {
-	if out, calls := l.run(t, true, nil, "load", "0", "8"); out != "ok" || count(calls, "load") != 1 {
-		t.Errorf("%s: %q", out, calls)
-	}
+	out, calls := l.run(t, true, nil, "load", "0", "8")
+	must.That(t, out == "ok" && count(calls, "load") == 1, "%s: %q", out, calls)
 }
 
 // failures: each is one sentence that says what failed and where, and the status of a device.
@@ -139,9 +132,7 @@ func (l launcher) failures(t *testing.T) {
 		"FAKE_FAIL=cuLaunchKernel 2":         "4 CUDA device 0: launching a kernel: CUDA_ERROR_OUT_OF_MEMORY (2)",
 	} {
 		out, calls := l.run(t, true, []string{environment}, "cases")
-		if !strings.HasPrefix(out, want) || strings.Contains(out, "\n") {
-			t.Errorf("%s: %s, want %s", environment, out, want)
-		}
+		must.That(t, strings.HasPrefix(out, want) && !strings.Contains(out, "\n"), "%s: %s, want %s", environment, out, want)
 		if (strings.Contains(environment, "Func") || strings.Contains(environment, "LOCAL")) && count(calls, "unload") == 0 {
 			t.Errorf("%s: a module that is not used stays loaded", environment)
 		}

@@ -63,9 +63,8 @@ func run(t *testing.T, c *exec.Cmd) []byte {
 func TestLibrary(t *testing.T) {
 	folder := build(t)
 	t.Run("misuse", func(t *testing.T) {
-		if out := strings.TrimSpace(string(run(t, exec.Command(filepath.Join(folder, "misuse"))))); out != "ok" {
-			t.Error(out)
-		}
+		out := strings.TrimSpace(string(run(t, exec.Command(filepath.Join(folder, "misuse")))))
+		must.That(t, out == "ok", "%v", out)
 	})
 	t.Run("fork", func(t *testing.T) { run(t, exec.Command(filepath.Join(folder, "fork"))) })
 	t.Run("launch", func(t *testing.T) { launches(t, folder) })
@@ -115,9 +114,7 @@ func sameAsCommandLine(t *testing.T, folder string) {
 						_, err := selector.RankOne(t.Context(), opened, p, request)
 						return err != nil // it lacks the type, or no kernel fits
 					})
-					if len(asked) == 0 {
-						t.Fatal("it answers none of the problems")
-					}
+					must.Need(t, len(asked) != 0, "it answers none of the problems")
 					sameAnswers(t, folder, a.ID, kernel, asked)
 				})
 			}
@@ -142,13 +139,10 @@ func sameAnswers(t *testing.T, folder, id, kernel string, problems []gemm.Proble
 	program.Stdin = strings.NewReader(fmt.Sprintf(`{"ask":"select","regret":true,"brief":true,"arch":%q,"kernel":%q,`+
 		`"problems":%s}`+"\n", id, kernel, list))
 	text, ok := bytes.CutPrefix(run(t, program), []byte("0 "))
-	if !ok {
-		t.Fatalf("%s", text)
-	}
+	must.Need(t, ok, "%s", text)
 	got := answers(t, text)
-	if len(got) != len(problems) || len(want) != len(problems) {
-		t.Fatalf("%d answers, the command line has %d, of %d", len(got), len(want), len(problems))
-	}
+	must.Need(t, len(got) == len(problems) && len(want) == len(problems),
+		"%d answers, the command line has %d, of %d", len(got), len(want), len(problems))
 	for i := range want {
 		delete(want[i], "ways")
 		if !reflect.DeepEqual(got[i], want[i]) {
@@ -187,8 +181,6 @@ func pythonBinding(t *testing.T, folder string) {
 		c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "ORIGAMI_REQUIRE_LIB=1",
 			"ORIGAMI_LIB="+filepath.Join(folder, "liborigami.so"), "ORIGAMI="+filepath.Join(folder, "origami"))
 		out, err := c.CombinedOutput()
-		if err != nil {
-			t.Errorf("%v\n%s", err, out)
-		}
+		must.That(t, err == nil, "%v\n%s", err, out)
 	})
 }

@@ -50,12 +50,9 @@ func TestDescribe(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal([]byte(text), &d)
 		}
-		if got := d.Arch + "@" + d.Device + " " + d.Model + " " + d.Kernel; err != nil || got != want {
-			t.Errorf("%s opens %s, want %s (%v)", request, got, want, err)
-		}
-		if strings.Contains(request, "clock") && d.Clock != 1e9 {
-			t.Errorf("the overridden clock is %v", d.Clock)
-		}
+		got := d.Arch + "@" + d.Device + " " + d.Model + " " + d.Kernel
+		must.That(t, err == nil && got == want, "%s opens %s, want %s (%v)", request, got, want, err)
+		must.That(t, !strings.Contains(request, "clock") || d.Clock == 1e9, "the overridden clock is %v", d.Clock)
 	}
 }
 
@@ -109,51 +106,41 @@ func TestPin(t *testing.T) {
 		`"shared_bytes": %s}`
 	one, large := strings.Replace(kernel, "%s", "1024", 1), strings.Replace(kernel, "%s", "1e6", 1)
 	got, err := asked(t, `{"ask": "pin", "arch": "sm90", "device": "h200", "kernels": [`+large+", "+one+`]}`)
-	if err != nil || !strings.Contains(got, `"pick": 1`) && !strings.Contains(got, `"pick":1`) {
-		t.Errorf("%s, %v", got, err)
-	}
-	if strings.Contains(got, `"terms"`) {
-		t.Error("terms in a brief answer")
-	}
-	if _, err := asked(t, `{"ask": "pin", "arch": "sm90", "kernels": [{}]}`); err == nil {
-		t.Error("an empty kernel has a time")
-	}
+	must.That(t, err == nil && (strings.Contains(got, `"pick": 1`) || strings.Contains(got, `"pick":1`)),
+		"%s, %v", got, err)
+	must.That(t, !strings.Contains(got, `"terms"`), "terms in a brief answer")
+	_, err = asked(t, `{"ask": "pin", "arch": "sm90", "kernels": [{}]}`)
+	must.That(t, err != nil, "an empty kernel has a time")
 }
 
 // A list has an answer or a failure for each of its problems, which take the question's keys.
 func TestProblems(t *testing.T) {
 	text, err := asked(t, `{"ask":"select","arch":"h200","brief":true,"dtype":"bf16","trans_b":true,"n":4096,"k":4096,`+
 		`"problems":[{"m":16},{"m":0},{"m":4096,"n":128}]}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var list []struct {
 		ask.Answer
 		Error *ask.Error `json:"error"`
 	}
-	if err := json.Unmarshal([]byte(text), &list); err != nil || len(list) != 3 {
-		t.Fatalf("%s: %v", text, err)
-	}
+	err = json.Unmarshal([]byte(text), &list)
+	must.Need(t, err == nil && len(list) == 3, "%s: %v", text, err)
 	if list[0].Problem.M != 16 || list[0].Problem.DType != "bf16" || list[2].Problem.N != 128 || !list[2].Problem.TransB {
 		t.Errorf("%+v, %+v", list[0].Problem, list[2].Problem)
 	}
-	if e := list[1].Error; e == nil || !strings.Contains(e.Where+e.What, "problem 1") {
-		t.Errorf("%+v", e)
-	}
+	e := list[1].Error
+	must.That(t, e != nil && strings.Contains(e.Where+e.What, "problem 1"), "%+v", e)
 }
 
 func TestCandidatesAndBands(t *testing.T) {
 	text, err := asked(t, `{"ask":"rank","arch":"h200","m":4096,"n":4096,"k":4096,"candidates":[`+
 		`{"block_m":128,"block_n":128,"block_k":32,"num_warps":4,"num_stages":3}]}`)
-	if err != nil || !strings.HasPrefix(text, `[{`) || strings.Count(text, `"rank":`) != 1 {
-		t.Errorf("%.200s, %v", text, err)
-	}
+	must.That(t, err == nil && strings.HasPrefix(text, `[{`) && strings.Count(text, `"rank":`) == 1,
+		"%.200s, %v", text, err)
 	for _, m := range []string{`"1:8192"`, `[1,16,64]`} {
 		text, err = asked(t, `{"ask":"select","arch":"h200","kernel":"wgmma","dtype":"bf16","trans_b":true,"m":`+m+
 			`,"n":4096,"k":4096,"own":true}`)
-		if err != nil || !strings.Contains(text, `"bands":[{"m_low":1`) || strings.Contains(text, `"library"`) {
-			t.Errorf("%.300s, %v", text, err)
-		}
+		must.That(t, err == nil && strings.Contains(text, `"bands":[{"m_low":1`) && !strings.Contains(text, `"library"`),
+			"%.300s, %v", text, err)
 	}
 }
 
@@ -166,9 +153,8 @@ func TestConcurrentCallers(t *testing.T) {
 		group.Go(func() {
 			for _, m := range []string{"64", "65", "66", "4096"} {
 				text, err := asked(t, strings.Replace(request, "%", m, 1))
-				if known, loaded := first.LoadOrStore(m, text); err != nil || loaded && known != text {
-					t.Errorf("%s: %s, %v; before %v", m, text, err, known)
-				}
+				known, loaded := first.LoadOrStore(m, text)
+				must.That(t, err == nil && (!loaded || known == text), "%s: %s, %v; before %v", m, text, err, known)
 			}
 		})
 	}
@@ -188,9 +174,8 @@ func FuzzAsk(f *testing.F) {
 		if len(text) > 1<<9 {
 			return // long axes make large spaces, which are slow
 		}
-		if _, err := answer(t.Context(), []byte(text)); err != nil && strings.ContainsAny(diag.Line(err), "\r\n") {
-			t.Fatalf("%q", err)
-		}
+		_, err := answer(t.Context(), []byte(text))
+		must.Need(t, err == nil || !strings.ContainsAny(diag.Line(err), "\r\n"), "%q", err)
 	})
 }
 
@@ -205,9 +190,7 @@ func BenchmarkNewPick(b *testing.B) {
 				if err == nil {
 					_, err = ask.Encode(v)
 				}
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, err)
 			}
 		})
 	}
@@ -221,9 +204,7 @@ func BenchmarkKnownPick(b *testing.B) {
 		if err == nil {
 			_, err = ask.Encode(v)
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, err)
 	}
 }
 

@@ -37,9 +37,8 @@ func TestEnumerate(t *testing.T) {
 		"four million":           {BlockM: long, BlockN: long},
 		"a product beyond int64": {BlockM: long, BlockN: long, BlockK: long, NumWarps: long, NumStages: long, SplitK: long},
 	} {
-		if configs, err := s.Enumerate(defaults); diag.KindOf(err) != diag.Input {
-			t.Errorf("%s: %d configurations, %v", name, len(configs), err)
-		}
+		configs, err := s.Enumerate(defaults)
+		must.That(t, diag.KindOf(err) == diag.Input, "%s: %d configurations, %v", name, len(configs), err)
 	}
 }
 

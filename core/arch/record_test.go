@@ -29,9 +29,8 @@ func TestUncertaintyRecord(t *testing.T) {
 	}
 	r := arch.UncertaintyRecord{Ranges: []arch.ErrorRangeRecord{{Low: 2.3, High: 3.2}, {Low: 0.5, High: 0.9}}}
 	got, err := r.Uncertainty()
-	if want := []arch.ErrorRange{{Low: 1, High: 3.2}, {Low: 0.5, High: 1}}; err != nil || !slices.Equal(got.Ranges, want) {
-		t.Errorf("ranges without the predicted time are %+v, %v", got.Ranges, err)
-	}
+	must.That(t, err == nil && slices.Equal(got.Ranges, []arch.ErrorRange{{Low: 1, High: 3.2}, {Low: 0.5, High: 1}}),
+		"ranges without the predicted time are %+v, %v", got.Ranges, err)
 	what := "heat"
 	r = arch.UncertaintyRecord{Ranges: []arch.ErrorRangeRecord{{Bound: &what}}}
 	must.Fail(t, must.Err(r.Uncertainty()), "unknown bound \"heat")

@@ -192,9 +192,8 @@ func BenchmarkScope(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, ok := d.Scope("tiled", &p, 1).Interval(arch.Estimate{Bound: arch.BoundCompute}, 1); !ok {
-			b.Fatal("no interval")
-		}
+		_, _, ok := d.Scope("tiled", &p, 1).Interval(arch.Estimate{Bound: arch.BoundCompute}, 1)
+		must.Need(b, ok, "no interval")
 	}
 }
 

@@ -52,10 +52,9 @@ func TestEnumerateNamedAxes(t *testing.T) {
 		"more than 262144 configurations": {Axes: []AxisValues{{"cluster",
 			many}, {"other", many}}},
 	} {
-		if configs, err := s.Enumerate(defaults, declared...); diag.KindOf(err) != diag.Input || err == nil ||
-			!strings.Contains(err.Error(), says) {
-			t.Errorf("%d configurations, %v, want %q", len(configs), err, says)
-		}
+		configs, err := s.Enumerate(defaults, declared...)
+		must.That(t, diag.KindOf(err) == diag.Input && err != nil &&
+			strings.Contains(err.Error(), says), "%d configurations, %v, want %q", len(configs), err, says)
 	}
 }
 
@@ -71,9 +70,8 @@ func TestUnknownOfAFamily(t *testing.T) {
 	c.NumStages = 3
 	must.Fail(t, d.CheckConfig(&c), "num_stages = 3, which nobody knows")
 	c.NumStages, c.Kernel = 0, "open"
-	if err := d.CheckConfig(&c); diag.KindOf(err) != diag.Input {
-		t.Errorf("no warps in another family: %v", err)
-	}
+	err = d.CheckConfig(&c)
+	must.That(t, diag.KindOf(err) == diag.Input, "no warps in another family: %v", err)
 	_, err = Space{NumWarps: []int{4}}.Enumerate(own)
 	must.Refuse(t, err, "nobody knows num_warps of the kernels of")
 }
@@ -123,9 +121,8 @@ func TestInvariant(t *testing.T) {
 		},
 		"in which order kernels of the family silent add up; use ordered kernels": {},
 	} {
-		if _, _, err := d.Invariant(space); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v", space, err)
-		}
+		_, _, err := d.Invariant(space)
+		must.That(t, err != nil && strings.Contains(err.Error(), want), "%+v: %v", space, err)
 	}
 	sums := d.Families[1].Sums
 	for text, invariant := range map[string]bool{

@@ -48,10 +48,9 @@ func TestSupports(t *testing.T) {
 		c.change(&p)
 		must.Do(t, p.Validate())
 		err := d.Supports(c.kernel, &p)
-		if (err == nil) != (c.says == "") || err != nil &&
-			(!strings.Contains(err.Error(), c.says) || diag.KindOf(err) != diag.Input) {
-			t.Errorf("%s with %q: %v, want %q", p, c.kernel, err, c.says)
-		}
+		must.That(t, (err == nil) == (c.says == "") && (err == nil ||
+			strings.Contains(err.Error(), c.says) && diag.KindOf(err) == diag.Input),
+			"%s with %q: %v, want %q", p, c.kernel, err, c.says)
 	}
 }
 
@@ -62,14 +61,12 @@ func TestGroupsAreDeclared(t *testing.T) {
 	p.SetGroups(groups)
 	d := arch.Description{Arch: "sm90", Model: "refined", Kernels: []string{"mma", "triton"}}
 	const refused = "the refined model of sm90 does not predict mma kernels for problems in groups; "
-	if err := d.Supports("", &p); err == nil || err.Error() != refused+
-		"use another model, or ask about each group by itself" {
-		t.Errorf("without any declaration: %v", err)
-	}
+	err := d.Supports("", &p)
+	must.That(t, err != nil && err.Error() == refused+
+		"use another model, or ask about each group by itself", "without any declaration: %v", err)
 	d.Families = []arch.Family{{Name: "mma"}, {Name: "triton", Groups: true}}
-	if err := d.Supports("mma", &p); err == nil || err.Error() != refused+"use triton kernels" {
-		t.Errorf("with the wrong family: %v", err)
-	}
+	err = d.Supports("mma", &p)
+	must.That(t, err != nil && err.Error() == refused+"use triton kernels", "with the wrong family: %v", err)
 	must.Do(t, d.Supports("triton", &p))
 }
 
@@ -82,7 +79,6 @@ func TestTypesThatCostTheSame(t *testing.T) {
 	if d.PeakFor(gemm.FP8E5M2) != 5 || d.PeakFor(gemm.FP16) != 0 || d.PeakFor(gemm.INT8) != 7 {
 		t.Errorf("%v, %v, %v", d.PeakFor(gemm.FP8E5M2), d.PeakFor(gemm.FP16), d.PeakFor(gemm.INT8))
 	}
-	if a := d.Atom(gemm.FP8E5M2); a == nil || a.K != 32 || d.Atom(gemm.FP16) != nil {
-		t.Errorf("%v", a)
-	}
+	a := d.Atom(gemm.FP8E5M2)
+	must.That(t, a != nil && a.K == 32 && d.Atom(gemm.FP16) == nil, "%v", a)
 }

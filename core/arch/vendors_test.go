@@ -82,9 +82,8 @@ func TestCoreNamesNoVendor(t *testing.T) {
 func TestNamesOfDevicesDecideNothing(t *testing.T) {
 	for _, folder := range []string{"core", "ask", "cmd", "formats"} {
 		literals(t, folder, func(at token.Position, s string) {
-			if !strings.Contains(s, " ") && device.MatchString(s) && !slices.Contains(allowed[at.Filename], s) {
-				t.Errorf("%s: the name %q; let the plugin's description say what depends on it", at, s)
-			}
+			must.That(t, strings.Contains(s, " ") || !device.MatchString(s) || slices.Contains(allowed[at.Filename], s),
+				"%s: the name %q; let the plugin's description say what depends on it", at, s)
 		})
 	}
 }

@@ -59,9 +59,8 @@ func TestWhole(t *testing.T) {
 	}
 	fused := gemm.New(64, 32, 32)
 	fused.Epilogue.Bias = true
-	if once := arch.Whole(model, fused); arch.Whole(once, fused) != once {
-		t.Error("what is besides the matrices is added twice")
-	}
+	once := arch.Whole(model, fused)
+	must.That(t, arch.Whole(once, fused) == once, "what is besides the matrices is added twice")
 	p := gemm.New(64, 32, 32)
 	must.Equal(t, arch.Whole(model, p), arch.Architecture(model))
 	p.Beta = 2
@@ -94,16 +93,12 @@ func TestWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := arch.BesidesOf(model, &p, &config)
-	if want := unit.Cycles(4 * 2 * 32 * 16 * 2 * (4/2. - 1) / 100); math.Abs(float64(b.Lines-want)) > 1e-9 {
-		t.Errorf("%+v, want lines of %v", b, want)
-	}
-	if want := unit.Cycles(((63*64+31*2+1)*2. - 64*32*2) / 10); math.Abs(float64(b.Gaps-want)) > 1e-9 {
-		t.Errorf("%+v, want gaps of %v", b, want)
-	}
-	if total := b.Addresses + b.Lines + b.Gaps + b.Beta + b.Scales + b.Pass + b.Epilogue; total != b.Total() ||
-		len(b.Parts()) != 7 {
-		t.Error(b)
-	}
+	want := unit.Cycles(4 * 2 * 32 * 16 * 2 * (4/2. - 1) / 100)
+	must.That(t, math.Abs(float64(b.Lines-want)) <= 1e-9, "%+v, want lines of %v", b, want)
+	want = unit.Cycles(((63*64+31*2+1)*2. - 64*32*2) / 10)
+	must.That(t, math.Abs(float64(b.Gaps-want)) <= 1e-9, "%+v, want gaps of %v", b, want)
+	must.That(t, b.Addresses+b.Lines+b.Gaps+b.Beta+b.Scales+b.Pass+b.Epilogue == b.Total() &&
+		len(b.Parts()) == 7, "%v", b)
 
 	config.Kernel = "rows"
 	if _, err := estimate(p, config); err == nil ||

@@ -127,9 +127,8 @@ func TestUnstable(t *testing.T) {
 		kept[p.Name] = append(kept[p.Name], r)
 		return nil
 	}}
-	if refused, err := s.Run(t.Context()); err != nil || len(refused) > 0 {
-		t.Fatal(refused, err)
-	}
+	refused, err := s.Run(t.Context())
+	must.Need(t, err == nil && len(refused) <= 0, "%v %v", refused, err)
 	want := map[string]int{"steady": MinRounds, "settles": 6, "moves": MaxRounds, "other": MaxRounds}
 	must.Alike(t, d.calls, want)
 	must.Alike(t, kept, s.Rounds)
@@ -138,9 +137,8 @@ func TestUnstable(t *testing.T) {
 		"other": "something else"} {
 		must.That(t, strings.Contains(v[name].Refused, reason), "%s: %q", name, v[name].Refused)
 	}
-	if got := v["settles"]; got.Refused != "" || got.Value != 5 || got.Spread != 0 || got.Rounds != 6 {
-		t.Errorf("settles: %+v", got)
-	}
+	got := v["settles"]
+	must.That(t, got.Refused == "" && got.Value == 5 && got.Spread == 0 && got.Rounds == 6, "settles: %+v", got)
 	var names []string
 	for _, n := range numbersOf(t, plan, s.Rounds) {
 		names = append(names, n.Name)
@@ -192,9 +190,8 @@ func TestContinue(t *testing.T) {
 		must.That(t, d.calls["a"] == MinRounds && d.calls["b"] == MinRounds, "ended at %d: %v", ends, d.calls)
 		replayed := must.Get(ReadRecords("f", strings.NewReader(string(text))))(t)
 		want := numbersOf(t, plan, s.Rounds)
-		if got := numbersOf(t, plan, replayed.Rounds); len(got) != 2 || !reflect.DeepEqual(got, want) {
-			t.Errorf("replayed %+v, measured %+v", got, want)
-		}
+		got := numbersOf(t, plan, replayed.Rounds)
+		must.That(t, len(got) == 2 && reflect.DeepEqual(got, want), "replayed %+v, measured %+v", got, want)
 	}
 }
 
@@ -212,15 +209,13 @@ func TestRefusedByDevice(t *testing.T) {
 	refused, err := s.Run(t.Context())
 	must.That(t, err == nil && refused["a"] == "too little memory" && len(refused) == 1 && d.calls["a"] == 0,
 		"%v %v %v", refused, err, d.calls)
-	if got := numbersOf(t, plan, s.Rounds); len(got) != 1 || got[0].Name != "b" {
-		t.Error(got)
-	}
+	got := numbersOf(t, plan, s.Rounds)
+	must.That(t, len(got) == 1 && got[0].Name == "b", "%v", got)
 }
 
 func TestVariation(t *testing.T) {
-	if got, want := variation([]float64{9, 10, 11}), 0.1; math.Abs(got-want) > 1e-12 {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	got, want := variation([]float64{9, 10, 11}), 0.1
+	must.That(t, math.Abs(got-want) <= 1e-12, "got %v, want %v", got, want)
 }
 
 // A round that is there twice would count twice.
@@ -233,9 +228,8 @@ func TestRoundsAreThereOnce(t *testing.T) {
 		lines = append(lines, string(line))
 	}
 	text := string(head) + lines[0] + lines[1]
-	if r, err := ReadRecords("f", strings.NewReader(text)); err != nil || len(r.Rounds["p"]) != 2 {
-		t.Errorf("%v", err)
-	}
+	r, err := ReadRecords("f", strings.NewReader(text))
+	must.That(t, err == nil && len(r.Rounds["p"]) == 2, "%v", err)
 	_, err = ReadRecords("f", strings.NewReader(text+strings.Replace(lines[0], ":", ": ", 1)))
 	must.Fail(t, err, "f:4: the round of line 2 is there again")
 }

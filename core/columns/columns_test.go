@@ -44,9 +44,8 @@ func TestRoundTrip(t *testing.T) {
 		many.WriteString(strings.Repeat("9", i%19) + string(rune('a'+i%26)) + "\n")
 	}
 	for _, text := range []string{"", "\n", recorded, many.String(), strings.Repeat(recorded, 300)} {
-		if got, err := read(packed(t, text)); got != text || err != nil {
-			t.Errorf("%d of %d bytes, %v", len(got), len(text), err)
-		}
+		got, err := read(packed(t, text))
+		must.That(t, got == text && err == nil, "%d of %d bytes, %v", len(got), len(text), err)
 	}
 	must.Fail(t, columns.Write(io.Discard, []byte("a\nb")), "has no line feed")
 }
@@ -57,9 +56,8 @@ func FuzzReader(f *testing.F) {
 	f.Add([]byte("columns 1\n\x01\x01\x017\x02\x00\x00\x01\x01\x00\x01a\x01b\x02\x00\x00"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if len(text) > 0 && text[len(text)-1] == '\n' {
-			if got, err := read(packed(t, string(text))); got != string(text) || err != nil {
-				t.Errorf("%q, %v", got, err)
-			}
+			got, err := read(packed(t, string(text)))
+			must.That(t, got == string(text) && err == nil, "%q, %v", got, err)
 		}
 		_, _ = read(columns.Zip(text))
 	})
@@ -71,9 +69,8 @@ func TestDamaged(t *testing.T) {
 	for i := 10; i < len(file); i++ { // behind the header of gzip, which has a time and a system
 		bad := bytes.Clone(file)
 		bad[i] ^= 1
-		if got, err := read(bad); err == nil {
-			t.Fatalf("byte %d of %d is changed, and %d bytes are read", i, len(file), len(got))
-		}
+		got, err := read(bad)
+		must.Need(t, err != nil, "byte %d of %d is changed, and %d bytes are read", i, len(file), len(got))
 	}
 }
 
@@ -101,9 +98,8 @@ func TestTable(t *testing.T) {
 		return total, err
 	}
 	for _, name := range []string{"t.csv", "t.csv.gz", "t.csv.cols"} {
-		if got, err := sum(name, "us,more,m\n0.5,x,4\n1.5,y,2\n"); got != 5 || err != nil {
-			t.Errorf("%s: %v, %v", name, got, err)
-		}
+		got, err := sum(name, "us,more,m\n0.5,x,4\n1.5,y,2\n")
+		must.That(t, got == 5 && err == nil, "%s: %v, %v", name, got, err)
 	}
 	unread := func(why string) string {
 		return "t.csv: it cannot be read: " + why + "; the file may be truncated; restore it"
@@ -116,8 +112,7 @@ func TestTable(t *testing.T) {
 		"m,us\n1.5,2\n":    `t.csv:2:1: m "1.5" is not a whole number of at least 0; restore it`,
 		"m,us\n1\n":        unread("record on line 2: wrong number of fields"),
 	} {
-		if _, err := sum("t.csv", text); err == nil || err.Error() != want {
-			t.Errorf("%q: %v, want %s", text, err, want)
-		}
+		_, err := sum("t.csv", text)
+		must.That(t, err != nil && err.Error() == want, "%q: %v, want %s", text, err, want)
 	}
 }

@@ -37,22 +37,18 @@ func TestNotationsAgree(t *testing.T) {
 		byEinsum, err2 := contract.Parse(x.einsum)
 		byLists, err3 := contract.FromLists(x.lists)
 		for _, err := range []error{err1, err2, err3} {
-			if err != nil {
-				t.Fatal(x.what, err)
-			}
+			must.Need(t, err == nil, "%v %v", x.what, err)
 		}
 		want := x.lists
 		if len(byName.Of(contract.Sum)) > 1 { // their numbers follow the letters of the name, not A's order
 			relettered, err := contract.FromLists(byName.Lists())
-			if err != nil || relettered.Letters() != relettered.Lettered().Letters() {
-				t.Error(x.what, relettered, err)
-			}
+			must.That(t, err == nil && relettered.Letters() == relettered.Lettered().Letters(),
+				"%v %v %v", x.what, relettered, err)
 		} else if diff := cmp.Diff(want, byName.Lists()); diff != "" {
 			t.Error(x.what, diff)
 		}
-		if byName != byEinsum || byName != byLists || byName.Tensors() != x.name || byName.String() != x.einsum {
-			t.Error(x.what, byName, byEinsum, byLists, byName.String())
-		}
+		must.That(t, byName == byEinsum && byName == byLists && byName.Tensors() == x.name && byName.String() == x.einsum,
+			"%v %v %v %v %v", x.what, byName, byEinsum, byLists, byName.String())
 	}
 }
 
@@ -81,9 +77,8 @@ func TestMistakesPointAtTheIndex(t *testing.T) {
 		"[0,2],2,1->[0,1]":     `B of "[0,2],2,1->[0,1]" is no list: "2,1"`,
 	} {
 		_, err := contract.Parse(text)
-		if err == nil || !strings.Contains(err.Error(), says) || diag.KindOf(err) != diag.Input {
-			t.Errorf("%v, want %s", err, says)
-		}
+		must.That(t, err != nil && strings.Contains(err.Error(), says) && diag.KindOf(err) == diag.Input,
+			"%v, want %s", err, says)
 	}
 	if c, err := contract.Parse("[0,3,2], [1,3,2] -> [0,1,2]"); err != nil || c.Lettered() != c ||
 		c != (contract.Contraction{A: "ilk", B: "jlk", C: "ijk"}) {
@@ -96,17 +91,15 @@ func shape(t testing.TB, text string, sizes string, strides ...contract.Strides)
 	c := must.Get(contract.Parse(text))(t)
 	n := must.Get(contract.ParseSizes(sizes))(t)
 	strides = append(strides, nil, nil, nil)
-	s := must.Get(c.Shape(n, strides[0], strides[1], strides[2]))(t)
-	return s
+	return must.Get(c.Shape(n, strides[0], strides[1], strides[2]))(t)
 }
 
 // An index that an operand has twice reads its diagonal: a step goes along both dimensions.
 func TestDiagonals(t *testing.T) {
 	got := shape(t, "iki,kj->ij", "i=3,j=2,k=4")
 	want := shape(t, "ki,kj->ij", "i=3,j=2,k=4", contract.Strides{13, 3})
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(contract.Shape{})); diff != "" {
-		t.Error(diff)
-	}
+	diff := cmp.Diff(want, got, cmp.AllowUnexported(contract.Shape{}))
+	must.That(t, diff == "", "%v", diff)
 	strided := shape(t, "ii,ij->j", "i=3,j=2", contract.Strides{2, 9})
 	a, b, c := make([]float64, strided.Len(gemm.A)), make([]float64, strided.Len(gemm.B)), make([]float64, 2)
 	for i := range a {
@@ -148,9 +141,7 @@ func TestMistakesInShapes(t *testing.T) {
 		`the size of i is "0"`:           parse("i=0"),
 		"i has two sizes":                parse("i=1,i=2"),
 	} {
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v, want %s", err, says)
-		}
+		must.That(t, err != nil && strings.Contains(err.Error(), says), "%v, want %s", err, says)
 	}
 }
 
@@ -222,8 +213,7 @@ func randomShape(t *testing.T, random *rand.Rand, text string) *contract.Shape {
 	for _, letter := range []byte(c.Letters()) {
 		sizes[letter] = 1 + random.IntN(4)
 	}
-	s := must.Get(c.Shape(sizes, nil, nil, nil))(t)
-	return s
+	return must.Get(c.Shape(sizes, nil, nil, nil))(t)
 }
 
 func plansOf(t *testing.T, s *contract.Shape) []contract.Plan {
@@ -262,15 +252,12 @@ func TestPlansAgainstReference(t *testing.T) {
 					c[i] *= 2
 				}
 				execute(s, &p, a, b, c)
-				if diff := cmp.Diff(want, c); diff != "" {
-					t.Fatal(text, p.Text(), diff)
-				}
+				diff := cmp.Diff(want, c)
+				must.Need(t, diff == "", "%v %v %v", text, p.Text(), diff)
 			}
 		}
 	}
-	if ran < 150 || nested < 20 {
-		t.Errorf("only %d plans ran, %d with a nested summation", ran, nested)
-	}
+	must.That(t, ran >= 150 && nested >= 20, "only %d plans ran, %d with a nested summation", ran, nested)
 }
 
 // execute adds half of the product to c, by the GEMMs of a plan without copies.
@@ -359,8 +346,6 @@ func FuzzParse(f *testing.F) {
 		}
 		s := must.Get(c.Shape(sizes, nil, nil, nil))(t)
 		plans, err := s.Plans(gemm.Types{In: gemm.FP16, Out: gemm.FP16}, true)
-		if err != nil || len(plans) == 0 {
-			t.Errorf("%q has no plan: %v", text, err)
-		}
+		must.That(t, err == nil && len(plans) != 0, "%q has no plan: %v", text, err)
 	})
 }

@@ -21,14 +21,10 @@ func TestNested(t *testing.T) {
 		s := must.Get(c.Shape(sizes, nil, nil, nil))(t)
 		for _, in := range []gemm.DType{gemm.FP16, gemm.FP32, gemm.INT8} {
 			p, err := s.Nested(gemm.Types{In: in, Out: in.Output()})
-			if err != nil {
-				t.Fatal(x.what, err)
-			}
+			must.Need(t, err == nil, "%v %v", x.what, err)
 			q := &p.Problem
-			if !p.Direct() || q.Flops() != s.Flops() || q.Nest == (gemm.Nest{}) || in == gemm.INT8 &&
-				(q.TransA() || !q.TransB()) || q.Align(gemm.A) != in.Bytes() {
-				t.Errorf("%s: %s", x.what, q)
-			}
+			must.That(t, p.Direct() && q.Flops() == s.Flops() && q.Nest != (gemm.Nest{}) && (in != gemm.INT8 ||
+				!q.TransA() && q.TransB()) && q.Align(gemm.A) == in.Bytes(), "%s: %s", x.what, q)
 			a, b := gemm.A, gemm.B
 			if p.Swapped {
 				a, b = b, a
@@ -36,9 +32,7 @@ func TestNested(t *testing.T) {
 			if q.Nest.Span(gemm.A) != s.Len(a) || q.Nest.Span(gemm.B) != s.Len(b) || q.Nest.Span(gemm.C) != s.Len(gemm.C) {
 				t.Errorf("%s: the nest %s does not span the tensors", x.what, q.Nest)
 			}
-			if !strings.Contains(p.Text(), "one kernel looks each element up") {
-				t.Error(p.Text())
-			}
+			must.That(t, strings.Contains(p.Text(), "one kernel looks each element up"), "%v", p.Text())
 		}
 	}
 }
@@ -57,9 +51,7 @@ func TestParseStrides(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		}
-		if !strings.HasPrefix(got, x.want) {
-			t.Errorf("%s %s: %s, want %s", x.text, x.word, got, x.want)
-		}
+		must.That(t, strings.HasPrefix(got, x.want), "%s %s: %s, want %s", x.text, x.word, got, x.want)
 	}
 	c := must.Get(contract.Parse(einsum))(t)
 	if _, err := contract.ParseStrides(c, einsum, "a=1,2,3", "a=1,2,3"); err == nil ||

@@ -53,32 +53,26 @@ func TestRead(t *testing.T) {
 	must.That(t, ok && r.Median == 5e-6 && r.Runs == 20 && r.Status == OK, "found %v %+v", ok, r)
 	// 64 does not divide 100: the masked kernel. Another group is the same kernel.
 	c.GroupM = 1
-	if m, ok := d.Find(p, c); !ok || m.Resources.Registers != 40 || m.Resources.SpillBytes != 0 ||
-		m.Resources.SharedMemory != 8192 {
-		t.Errorf("resources %v %+v", ok, m)
-	}
+	m, ok := d.Find(p, c)
+	must.That(t, ok && m.Resources.Registers == 40 && m.Resources.SpillBytes == 0 &&
+		m.Resources.SharedMemory == 8192, "resources %v %+v", ok, m)
 	even := p
 	even.M, even.K = 128, 128
 	// Whatever group is asked for, a candidate counts at the one of the records.
-	if m, ok := d.Candidate(even, c); !ok || m.Config.GroupM != 8 || m.Resources.Registers != 38 ||
-		m.Resources.SpillBytes != 12 {
-		t.Errorf("resources %v %+v", ok, m)
-	}
+	m, ok = d.Candidate(even, c)
+	must.That(t, ok && m.Config.GroupM == 8 && m.Resources.Registers == 38 &&
+		m.Resources.SpillBytes == 12, "resources %v %+v", ok, m)
 	// Of two kernels without a time, the compiler's report knows one. It is of multiples of block_k.
 	failed := c
 	failed.BlockM, failed.BlockN = 256, 256
-	if m, ok := d.Candidate(even, failed); !ok || m.Status != NotBuilt {
-		t.Errorf("a kernel that was not built: %v %+v", ok, m)
-	}
-	if m, ok := d.Candidate(p, failed); ok {
-		t.Errorf("a kernel that nobody tried: %+v", m)
-	}
-	if r, ok := d.FindLibrary(p, "cublas"); !ok || r.Median != 4e-6 {
-		t.Errorf("the library: %v %+v", ok, r)
-	}
-	if _, ok := d.Find(gemm.New(64, 64, 100), c); ok {
-		t.Error("found with another layout and type")
-	}
+	m, ok = d.Candidate(even, failed)
+	must.That(t, ok && m.Status == NotBuilt, "a kernel that was not built: %v %+v", ok, m)
+	m, ok = d.Candidate(p, failed)
+	must.That(t, !ok, "a kernel that nobody tried: %+v", m)
+	r, ok = d.FindLibrary(p, "cublas")
+	must.That(t, ok && r.Median == 4e-6, "the library: %v %+v", ok, r)
+	_, ok = d.Find(gemm.New(64, 64, 100), c)
+	must.That(t, !ok, "found with another layout and type")
 	must.That(t, len(d.Problems()) == 3 && d.Problems()[0] == p && d.GroupM == 8 && d.Device == "h200", "%+v", d)
 }
 
@@ -169,9 +163,8 @@ func TestReadTimes(t *testing.T) {
 		d.Name != "folder/t.csv" {
 		t.Errorf("%v of %+v at group %d from %s", d.Problems(), d.Conditions, d.GroupM, d.Name)
 	}
-	if rows := d.Sweep(p); len(rows) != 3 || rows[1].Median != 0.25e-3 || rows[2].Config.GroupM != 1 {
-		t.Errorf("%+v", rows)
-	}
+	rows := d.Sweep(p)
+	must.That(t, len(rows) == 3 && rows[1].Median == 0.25e-3 && rows[2].Config.GroupM == 1, "%+v", rows)
 
 	// No group that most have: each its own.
 	files["own.csv"] = &fstest.MapFile{Data: []byte(timesHeader +
@@ -197,10 +190,9 @@ func TestReadTimesOfLines(t *testing.T) {
 	d, err := ReadTimes(".", files, "a.jsonl", Conditions{Kernel: "another"}, gemm.Problem{})
 	must.Need(t, err == nil && d.Device == "h200" && d.Kernel == "mma" && d.GroupM == 4 && d.Len() == 2,
 		"%+v, %v", d, err)
-	if _, err := ReadTimes(".", files, "b.jsonl", Conditions{}, gemm.Problem{}); diag.KindOf(err) != diag.Input ||
-		!strings.HasPrefix(err.Error(), `b.jsonl:2: device is "h100" and was "h200" in the first line; `) {
-		t.Errorf("%v", err)
-	}
+	_, err = ReadTimes(".", files, "b.jsonl", Conditions{}, gemm.Problem{})
+	must.That(t, diag.KindOf(err) == diag.Input &&
+		strings.HasPrefix(err.Error(), `b.jsonl:2: device is "h100" and was "h200" in the first line; `), "%v", err)
 }
 
 // A problem that needs more than its sizes is another key, and other lines stay what they were.
@@ -225,9 +217,8 @@ func TestLineOfAWholeProblem(t *testing.T) {
 	}
 	must.Fail(t, d.Add(back), "is recorded twice")
 	for _, p := range []gemm.Problem{m.Problem, back.Problem} {
-		if found, ok := d.Find(p, m.Config); !ok || found.Problem != p {
-			t.Errorf("%s is not found", p)
-		}
+		found, ok := d.Find(p, m.Config)
+		must.That(t, ok && found.Problem == p, "%s is not found", p)
 	}
 	must.Equal(t, len(d.Problems()), 2)
 }

@@ -17,16 +17,14 @@ func TestBombs(t *testing.T) {
 	empty := gz(strings.Repeat("\n", int(limit.Table)+1))
 	f := files()
 	f["times.csv.gz"].Data = append(gz(times), empty...) // gzip members follow one another
-	if d, err := Read("here", f); d != nil || diag.KindOf(err) != diag.Input ||
-		!strings.HasPrefix(err.Error(), "here/times.csv.gz: it is larger than 64 MiB") {
-		t.Errorf("got %v", err)
-	}
+	d, err := Read("here", f)
+	must.That(t, d == nil && diag.KindOf(err) == diag.Input &&
+		strings.HasPrefix(err.Error(), "here/times.csv.gz: it is larger than 64 MiB"), "got %v", err)
 	f = files()
 	f["dataset.json"].Data = bytes.Repeat([]byte(" "), int(limit.Text)+1)
-	if _, err := Read("here", f); err == nil || !strings.HasPrefix(err.Error(),
-		"here/dataset.json: it is larger than 1 MiB") {
-		t.Errorf("got %v", err)
-	}
+	_, err = Read("here", f)
+	must.That(t, err != nil && strings.HasPrefix(err.Error(),
+		"here/dataset.json: it is larger than 1 MiB"), "got %v", err)
 }
 
 // A row costs an error, and no memory, however many cells it has and in whichever file it is.
@@ -54,13 +52,11 @@ func TestRowsAreBounded(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			d, err := Read("here", f)
 			runtime.ReadMemStats(&after)
-			if d != nil || diag.KindOf(err) != diag.Input ||
-				!strings.HasPrefix(err.Error(), tc.want+"the row has more than 1024 cells, the most that is read of a row; ") {
-				t.Errorf("got %v", err)
-			}
-			if took := after.TotalAlloc - before.TotalAlloc; took > 16<<20 {
-				t.Errorf("it took %d MiB", took>>20)
-			}
+			must.That(t, d == nil && diag.KindOf(err) == diag.Input &&
+				strings.HasPrefix(err.Error(), tc.want+"the row has more than 1024 cells, the most that is read of a row; "),
+				"got %v", err)
+			took := after.TotalAlloc - before.TotalAlloc
+			must.That(t, took <= 16<<20, "it took %d MiB", took>>20)
 		})
 	}
 }
@@ -78,9 +74,8 @@ func TestBlocksAreBounded(t *testing.T) {
 		}
 	}
 	runtime.ReadMemStats(&after)
-	if took := after.TotalAlloc - before.TotalAlloc; took > 16<<20 {
-		t.Errorf("it took %d MiB", took>>20)
-	}
+	took := after.TotalAlloc - before.TotalAlloc
+	must.That(t, took <= 16<<20, "it took %d MiB", took>>20)
 }
 
 // A data set that is full says so, and stays as it is.
@@ -95,14 +90,12 @@ func TestMeasurementsAreBounded(t *testing.T) {
 		must.Do(t, add(i))
 	}
 	must.That(t, d.Full(0) == nil && d.Full(1) != nil, "it is not full when it is")
-	if err := add(d.most); diag.KindOf(err) != diag.Input ||
-		!strings.HasPrefix(err.Error(), "there are more than 1000 measurements, the most of a data set; ") {
-		t.Errorf("got %v", err)
-	}
+	err := add(d.most)
+	must.That(t, diag.KindOf(err) == diag.Input &&
+		strings.HasPrefix(err.Error(), "there are more than 1000 measurements, the most of a data set; "), "got %v", err)
 	if _, ok := d.Find(gemm.New(d.most, 64, 64), gemm.Config{}); !ok || d.Len() != d.most {
 		t.Errorf("%d measurements, the last there: %v", d.Len(), ok)
 	}
-	if _, ok := d.Find(gemm.New(d.most+1, 64, 64), gemm.Config{}); ok {
-		t.Error("the refused one is there")
-	}
+	_, ok := d.Find(gemm.New(d.most+1, 64, 64), gemm.Config{})
+	must.That(t, !ok, "the refused one is there")
 }

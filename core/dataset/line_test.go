@@ -79,10 +79,8 @@ func TestLine(t *testing.T) {
 		must.Equal(t, cmp.Diff(m, got), "", name)
 	}
 	m := full()
-	if m.Median != 1.15e-5 || math.Abs(m.RelativeMAD-1e-6/1.15e-5) > 1e-12 || m.ClockMin != 1.8e9 ||
-		m.ClockMax != 1.98e9 || !m.ClockMoved() {
-		t.Errorf("%+v", m)
-	}
+	must.That(t, m.Median == 1.15e-5 && math.Abs(m.RelativeMAD-1e-6/1.15e-5) <= 1e-12 && m.ClockMin == 1.8e9 &&
+		m.ClockMax == 1.98e9 && m.ClockMoved(), "%+v", m)
 	// A sensor without a reading does not cost the measurement; a time that is none is a fault of the program.
 	m.Environment.PowerWatts = math.NaN()
 	if _, _, err := ParseLine([]byte(text(t, toy, m))); err != nil {
@@ -131,9 +129,8 @@ func TestBadLines(t *testing.T) {
 	} {
 		line := strings.Replace(good, change[0], change[1], 1)
 		must.Need(t, line != good, "%s changes nothing in %s", change[0], good)
-		if _, _, err := ParseLine([]byte(line)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		_, _, err := ParseLine([]byte(line))
+		must.That(t, err != nil && strings.Contains(err.Error(), want), "%v, want %s", err, want)
 	}
 }
 
@@ -169,9 +166,8 @@ func TestChangedDigits(t *testing.T) {
 		}
 		for digit := byte('0'); digit <= '9'; digit++ {
 			changed := line[:i] + string(digit) + line[i+1:]
-			if _, _, err := ParseLine([]byte(changed)); err == nil && changed != line {
-				t.Errorf("nothing is wrong with %s", changed)
-			}
+			_, _, err := ParseLine([]byte(changed))
+			must.That(t, err != nil || changed == line, "nothing is wrong with %s", changed)
 		}
 	}
 }
@@ -180,10 +176,9 @@ func TestChangedDigits(t *testing.T) {
 func TestSummaryLeftOut(t *testing.T) {
 	line := strings.Replace(unsummed(text(t, toy, full())),
 		`"median_seconds":0.0000115,"spread":0.08695652173913042,`, "", 1)
-	if _, m, err := ParseLine([]byte(line)); err != nil || m.Median != full().Median ||
-		m.RelativeMAD != full().RelativeMAD {
-		t.Error(m, err)
-	}
+	_, m, err := ParseLine([]byte(line))
+	must.That(t, err == nil && m.Median == full().Median &&
+		m.RelativeMAD == full().RelativeMAD, "%v %v", m, err)
 }
 
 func inColumns(t testing.TB, text string) []byte {
@@ -205,22 +200,17 @@ func TestReadLines(t *testing.T) {
 		},
 	} {
 		files[DescriptionFile] = &fstest.MapFile{Data: []byte(description)}
-		d, err := Read("here", files)
-		must.Do(t, err)
+		d := must.Get(Read("here", files))(t)
 		p := full().Problem
-		if d.Len() != 6 || len(d.Problems()) != 2 || d.Problems()[0] != p ||
-			!reflect.DeepEqual(d.Libraries(), []string{"cublas"}) || d.Conditions != toy {
-			t.Errorf("%s: %+v", name, d)
-		}
-		if m, ok := d.Find(p, full().Config); !ok || len(m.Samples) != 4 || m.Environment == nil {
-			t.Errorf("%s: %+v", name, m)
-		}
+		must.That(t, d.Len() == 6 && len(d.Problems()) == 2 && d.Problems()[0] == p &&
+			reflect.DeepEqual(d.Libraries(), []string{"cublas"}) && d.Conditions == toy, "%s: %+v", name, d)
+		m, ok := d.Find(p, full().Config)
+		must.That(t, ok && len(m.Samples) == 4 && m.Environment != nil, "%s: %+v", name, m)
 		// A candidate counts at the group it was measured at.
 		c := full().Config
 		c.GroupM = 16
-		if m, ok := d.Candidate(p, c); !ok || m.Config.GroupM != 4 {
-			t.Errorf("%s: %+v", name, m)
-		}
+		m, ok = d.Candidate(p, c)
+		must.That(t, ok && m.Config.GroupM == 4, "%s: %+v", name, m)
 		if finals := d.Finals(p); len(finals) != 1 || len(finals[0]) != 2 || !finals[0][0].Null || d.NextBlock(p) != 3 {
 			t.Errorf("%s: finals %+v", name, finals)
 		}
@@ -254,20 +244,17 @@ func TestBrokenLines(t *testing.T) {
 		"here/measurements.jsonl:1: the line is longer than": {strings.Repeat("x", limit.Line+1), false},
 	} {
 		files := fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: []byte(c.log)}}
-		if d, err := Read("here", files); d != nil || diag.KindOf(err) != diag.Input ||
-			!strings.Contains(err.Error(), strings.TrimSuffix(want, "(unexpected ")) {
-			t.Errorf("read: %v, want %s", err, want)
-		}
+		d, err := Read("here", files)
+		must.That(t, d == nil && diag.KindOf(err) == diag.Input &&
+			strings.Contains(err.Error(), strings.TrimSuffix(want, "(unexpected ")), "read: %v, want %s", err, want)
 		d, truncated, err := Recover("here", files)
 		if !c.truncated {
 			must.That(t, d == nil && err != nil, "recovered %s: %v, %v", want, d, err)
 			continue
 		}
-		if err != nil || truncated == nil || truncated.Keep != int64(last) || d.Len() != 5 ||
-			!strings.HasPrefix(truncated.Where+": "+truncated.Why+";", want) &&
-				!strings.HasPrefix(truncated.Where+": "+truncated.Why, want) {
-			t.Errorf("recovered %s: %+v, %v", want, truncated, err)
-		}
+		must.That(t, err == nil && truncated != nil && truncated.Keep == int64(last) && d.Len() == 5 &&
+			(strings.HasPrefix(truncated.Where+": "+truncated.Why+";", want) ||
+				strings.HasPrefix(truncated.Where+": "+truncated.Why, want)), "recovered %s: %+v, %v", want, truncated, err)
 	}
 	cut := inColumns(t, all)
 	for _, file := range [][]byte{cut[:len(cut)-9], {}, []byte(all)} {
@@ -319,10 +306,9 @@ func TestMeasuredAgain(t *testing.T) {
 		}
 		must.Do(t, err)
 		m, _ := d.Find(full().Problem, full().Config)
-		if p := full().Problem; m.Status != c.want || d.Len() != 1 || len(d.Sweep(p)) != 1 ||
-			d.Sweep(p)[0].Status != c.want {
-			t.Errorf("%s counts as %s, %d measurements", c.log, m.Status, d.Len())
-		}
+		p := full().Problem
+		must.That(t, m.Status == c.want && d.Len() == 1 && len(d.Sweep(p)) == 1 &&
+			d.Sweep(p)[0].Status == c.want, "%s counts as %s, %d measurements", c.log, m.Status, d.Len())
 	}
 }
 
@@ -337,8 +323,7 @@ func FuzzLine(f *testing.F) {
 			return
 		}
 		// What is read can be written, and reads as the same again.
-		again, err := AppendLine(nil, c, &m)
-		must.Do(t, err)
+		again := must.Get(AppendLine(nil, c, &m))(t)
 		c2, m2, err := ParseLine(bytes.TrimSuffix(again, []byte("\n")))
 		must.Need(t, err == nil && c2 == c, "%s becomes %s: %v", line, again, err)
 		third, err := AppendLine(nil, c2, &m2)
@@ -365,9 +350,8 @@ func BenchmarkRead(b *testing.B) {
 	files := fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: all}}
 	b.SetBytes(int64(len(all)))
 	for b.Loop() {
-		if d, err := Read("here", files); err != nil || d.Len() != 12000 {
-			b.Fatal(err)
-		}
+		d, err := Read("here", files)
+		must.Need(b, err == nil && d.Len() == 12000, "%v", err)
 	}
 }
 
@@ -396,9 +380,8 @@ func TestLineWithNamedAxes(t *testing.T) {
 	if m, ok := d.Find(named.Problem, named.Config); !ok || m.Config != named.Config {
 		t.Errorf("found %+v", m)
 	}
-	if _, _, err := ParseLine([]byte(strings.Replace(unsummed(line), `"cluster"`, `"Cluster"`, 1))); err == nil {
-		t.Error("an axis that cannot be is read")
-	}
+	_, _, err = ParseLine([]byte(strings.Replace(unsummed(line), `"cluster"`, `"Cluster"`, 1)))
+	must.That(t, err != nil, "an axis that cannot be is read")
 }
 
 // Of 200 digits of a folder that are changed, one at a time, each is noticed, with its line.
@@ -406,8 +389,7 @@ func TestVerify(t *testing.T) {
 	description, lines := sweeps(t)
 	text := strings.Join(lines, "")
 	look := func(log string) Verified {
-		v := must.Get(Verify("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: []byte(log)}}))(t)
-		return v
+		return must.Get(Verify("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: []byte(log)}}))(t)
 	}
 	if v := look(text); v.Lines != 6 || v.Files != 1 || v.Unsummed != 0 || len(v.Damaged) > 0 {
 		t.Errorf("%+v", v)

@@ -71,8 +71,7 @@ func written(t testing.TB, d *Dataset) string {
 
 func merged(t testing.TB, into *Dataset, others ...*Dataset) *Merged {
 	t.Helper()
-	m := must.Get(Merge("all", into, others))(t)
-	return m
+	return must.Get(Merge("all", into, others))(t)
 }
 
 // In any order, and as often as one likes, the same data sets make the same one, which has each measurement once.
@@ -150,10 +149,8 @@ func TestMergeApart(t *testing.T) {
 			for range 4 {
 				list = append(list[1:], list[0])
 				m := merged(t, nil, list...)
-				if m.Len() != c.left || len(m.Apart) != 1 || m.Apart[0].Name != "z" ||
-					!strings.HasPrefix(m.Apart[0].Why, c.why) {
-					t.Fatalf("%d measurements, set apart: %+v", m.Len(), m.Apart)
-				}
+				must.Need(t, m.Len() == c.left && len(m.Apart) == 1 && m.Apart[0].Name == "z" &&
+					strings.HasPrefix(m.Apart[0].Why, c.why), "%d measurements, set apart: %+v", m.Len(), m.Apart)
 			}
 			// What was merged before decides, however much the other has.
 			if m := merged(t, folder(t, "a", 1, 1.98e9, "1", 2), c.odd); len(m.Apart) != 1 {

@@ -107,9 +107,8 @@ func TestManyRows(t *testing.T) {
 	step(t, "look up all", rows, func() {
 		for _, p := range d.Problems() {
 			for _, m := range d.Sweep(p) {
-				if _, there := d.Candidate(p, m.Config); !there {
-					t.Fatal("it is not there")
-				}
+				_, there := d.Candidate(p, m.Config)
+				must.Need(t, there, "it is not there")
 			}
 		}
 	})

@@ -36,16 +36,13 @@ func TestBound(t *testing.T) {
 	m.Detail, m.Host = long, long
 	before := *m.Environment
 	m.Bound()
-	if line := text(t, toy, m); len(line) > 20<<10 || !strings.Contains(line, ` …"`) {
-		t.Errorf("the line has %d bytes", len(line))
-	}
+	line := text(t, toy, m)
+	must.That(t, len(line) <= 20<<10 && strings.Contains(line, ` …"`), "the line has %d bytes", len(line))
 	must.That(t, len(before.Driver) == len(long) && len(before.ThrottleReasons[0]) == 300,
 		"the executor's own data is changed")
 	m = full()
 	m.Bound()
-	if got, want := text(t, toy, m), text(t, toy, full()); got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	must.Equal(t, text(t, toy, m), text(t, toy, full()))
 }
 
 // What cannot be read back is not written.
@@ -104,8 +101,7 @@ func FuzzWrite(f *testing.F) {
 		description := must.Get(AppendDescription(nil, d))(t)
 		got, err := Read("here", fstest.MapFS{DescriptionFile: {Data: description}, Log: {Data: line}})
 		must.Need(t, err == nil && got.Len() == 1 && got.Conditions == c, "%s and %s: %v", description, line, err)
-		if again, err := AppendLine(nil, c, got.measurements.at(0)); err != nil || !bytes.Equal(again, line) {
-			t.Fatalf("%s becomes %s: %v", line, again, err)
-		}
+		again, err := AppendLine(nil, c, got.measurements.at(0))
+		must.Need(t, err == nil && bytes.Equal(again, line), "%s becomes %s: %v", line, again, err)
 	})
 }

@@ -17,32 +17,25 @@ func TestErrorIsOneLine(t *testing.T) {
 		At("sm89.yaml").Do("see configs/README.md\n")
 	const want = "sm89.yaml: not a device file: yaml: unmarshal errors: line 3: field clok not found; " +
 		"see configs/README.md"
-	if got := err.Error(); got != want {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
-	if got := diag.Inputf("m is missing").Error(); got != "m is missing" {
-		t.Errorf("without where and fix: %q", got)
-	}
-	if got := diag.Inputf("a\r\n\tb").At("x\ny").Error(); strings.ContainsAny(got, "\r\n\t") {
-		t.Errorf("more than one line: %q", got)
-	}
+	got := err.Error()
+	must.That(t, got == want, "got  %q\nwant %q", got, want)
+	got = diag.Inputf("m is missing").Error()
+	must.That(t, got == "m is missing", "without where and fix: %q", got)
+	got = diag.Inputf("a\r\n\tb").At("x\ny").Error()
+	must.That(t, !strings.ContainsAny(got, "\r\n\t"), "more than one line: %q", got)
 }
 
 func TestErrorCannotSteerTheTerminal(t *testing.T) {
 	got := diag.Inputf("unknown kernel \x1b[2Jtiled\a").At("p\x9b").Error()
-	if want := `p\x9b: unknown kernel \x1b[2Jtiled\a`; got != want {
-		t.Errorf("%q", got)
-	}
-	if got := diag.Inputf("a\u202eb\u009bc\u2028d").Do("\u2066e").Error(); got != `a\u202eb\u009bc\u2028d; \u2066e` {
-		t.Errorf("%q", got)
-	}
+	must.That(t, got == `p\x9b: unknown kernel \x1b[2Jtiled\a`, "%q", got)
+	got = diag.Inputf("a\u202eb\u009bc\u2028d").Do("\u2066e").Error()
+	must.That(t, got == `a\u202eb\u009bc\u2028d; \u2066e`, "%q", got)
 }
 
 func TestErrorWithoutText(t *testing.T) {
 	for _, e := range []*diag.Error{{}, {What: " \n"}, {Where: "plugin x"}} {
-		if got := e.Error(); !strings.HasSuffix(got, "it failed, and no reason is given") {
-			t.Errorf("%+v: %q", e, got)
-		}
+		got := e.Error()
+		must.That(t, strings.HasSuffix(got, "it failed, and no reason is given"), "%+v: %q", e, got)
 	}
 	if got := diag.Line(errors.New("")); got != "it failed, and no reason is given" {
 		t.Errorf("%q", got)
@@ -51,12 +44,10 @@ func TestErrorWithoutText(t *testing.T) {
 
 func TestLine(t *testing.T) {
 	inner := diag.Inputf("%s", strings.Repeat("x", 5000)).At("a.csv").Do("leave it out")
-	if got := diag.Line(inner); got != inner.Error() || !strings.HasSuffix(got, "; leave it out") {
-		t.Errorf("%s", got)
-	}
-	if got := diag.Line(fmt.Errorf("read\x1b: %w", io.EOF)); got != `read\x1b: EOF` {
-		t.Errorf("%q", got)
-	}
+	got := diag.Line(inner)
+	must.That(t, got == inner.Error() && strings.HasSuffix(got, "; leave it out"), "%s", got)
+	got = diag.Line(fmt.Errorf("read\x1b: %w", io.EOF))
+	must.That(t, got == `read\x1b: EOF`, "%q", got)
 }
 
 func TestErrorIsBounded(t *testing.T) {
@@ -66,9 +57,8 @@ func TestErrorIsBounded(t *testing.T) {
 		t.Errorf("%d bytes: %.40s … %s", len(got), got, got[max(0, len(got)-60):])
 	}
 	long := strings.Repeat("x", 1<<20)
-	if got := diag.Inputf("%s", long).At("%s", long).Do("%s", long).Error(); len(got) > 13000 {
-		t.Errorf("%d bytes", len(got))
-	}
+	got := diag.Inputf("%s", long).At("%s", long).Do("%s", long).Error()
+	must.That(t, len(got) <= 13000, "%d bytes", len(got))
 }
 
 func TestAtAndDoDoNotChangeTheOriginal(t *testing.T) {
@@ -79,16 +69,13 @@ func TestAtAndDoDoNotChangeTheOriginal(t *testing.T) {
 
 func TestKindOf(t *testing.T) {
 	wrapped := fmt.Errorf("select: %w", &diag.Error{Kind: diag.Device, What: "no GPU", Err: io.EOF})
-	if got := diag.KindOf(wrapped); got != diag.Device {
-		t.Errorf("wrapped device error: %v", got)
-	}
+	got := diag.KindOf(wrapped)
+	must.That(t, got == diag.Device, "wrapped device error: %v", got)
 	must.That(t, errors.Is(wrapped, io.EOF), "the cause is lost")
-	if got := diag.KindOf(errors.New("x")); got != diag.Internal {
-		t.Errorf("foreign error: %v", got)
-	}
-	if got := diag.KindOf(diag.Inputf("x").At("y")); got != diag.Input {
-		t.Errorf("input error: %v", got)
-	}
+	got = diag.KindOf(errors.New("x"))
+	must.That(t, got == diag.Internal, "foreign error: %v", got)
+	got = diag.KindOf(diag.Inputf("x").At("y"))
+	must.That(t, got == diag.Input, "input error: %v", got)
 	for kind, name := range map[diag.Kind]string{
 		diag.Internal: "internal", diag.Input: "input", diag.Plugin: "plugin", diag.Device: "device", 99: "internal",
 	} {
@@ -113,9 +100,8 @@ func TestNearest(t *testing.T) {
 		{"l2_perf_ratio", 0, nil},
 		{"", 3, nil},
 	} {
-		if got := diag.Nearest(c.got, names, c.n); !slices.Equal(got, c.want) {
-			t.Errorf("Nearest(%q, %d) = %q, want %q", c.got, c.n, got, c.want)
-		}
+		got := diag.Nearest(c.got, names, c.n)
+		must.That(t, slices.Equal(got, c.want), "Nearest(%q, %d) = %q, want %q", c.got, c.n, got, c.want)
 	}
 	// What is far too long for any name is not compared with each.
 	if got := diag.Nearest(strings.Repeat("l2_perf_ratio", 1<<20), names, 5); got != nil {

@@ -175,20 +175,15 @@ func TestAdopt(t *testing.T) {
 	a, err := fit.Adopt(t.Context(), device(t, 3000, 25, 20), base, base, func(s fit.Stage) { stages, last = stages+1, s })
 	must.Do(t, err)
 	values := adopted(a)
-	if a.Refused != "" || len(values) != 2 || math.Abs(values["launch"]/3000-1) > 0.03 ||
-		math.Abs(values["step"]/25-1) > 0.03 {
-		t.Errorf("%q, %v", a.Refused, values)
-	}
-	if !(a.After.Loss < a.Before.Loss) || a.After.Error > 0.03 || a.Before.Error < 0.3 ||
-		a.After.Efficiency < a.Before.Efficiency || a.Problems != 20 || a.Times != 200 {
-		t.Errorf("%+v", a)
-	}
+	must.That(t, a.Refused == "" && len(values) == 2 && math.Abs(values["launch"]/3000-1) <= 0.03 &&
+		math.Abs(values["step"]/25-1) <= 0.03, "%q, %v", a.Refused, values)
+	must.That(t, a.After.Loss < a.Before.Loss && a.After.Error <= 0.03 && a.Before.Error >= 0.3 &&
+		a.After.Efficiency >= a.Before.Efficiency && a.Problems == 20 && a.Times == 200, "%+v", a)
 	for _, q := range a.Quantities[:2] {
 		must.That(t, q.FoldLow <= q.New && q.New <= q.FoldHigh*1.01 && q.Error <= 0.5, "%+v", q)
 	}
-	if spare := a.Quantities[2]; spare.New != spare.Value || spare.Kept != "no time depends on it" {
-		t.Errorf("%+v", spare)
-	}
+	spare := a.Quantities[2]
+	must.That(t, spare.New == spare.Value && spare.Kept == "no time depends on it", "%+v", spare)
 	must.That(t, stages != 0 && last.Done == last.Total, "%d stages, the last %+v", stages, last)
 }
 

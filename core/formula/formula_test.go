@@ -47,9 +47,8 @@ func FuzzEval(f *testing.F) {
 		values := map[string]float64{"m": 5}
 		_, _ = Eval(s, values) // must not panic
 		if e, err := Parse(s); err == nil {
-			if again, err := Parse(e.String()); err != nil || again.String() != e.String() {
-				t.Errorf("%q is written %s, which reads as %s, %v", s, e, again, err)
-			}
+			again, err := Parse(e.String())
+			must.That(t, err == nil && again.String() == e.String(), "%q is written %s, which reads as %s, %v", s, e, again, err)
 		}
 		must.Equal(t, Substitute(s, map[string]float64{}, func(float64) string { return "5" }), s)
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func TestUnused(t *testing.T) {
@@ -15,10 +16,8 @@ func TestUnused(t *testing.T) {
 		{Name: "share", Formula: "rule: units/dies, since the vendor's tool says so"},
 	})
 	// A part of a name is not the name.
-	if got, want := Unused(params, append(formulas, "clock")), []string{"l2", "tdp"}; !slices.Equal(got, want) {
-		t.Errorf("%v are unused, want %v", got, want)
-	}
-	if got := Unused(params, append(formulas, "clock", "when(l2 > 0, tdp, 0)")); len(got) > 0 {
-		t.Errorf("%v are unused, want none", got)
-	}
+	got, want := Unused(params, append(formulas, "clock")), []string{"l2", "tdp"}
+	must.That(t, slices.Equal(got, want), "%v are unused, want %v", got, want)
+	got = Unused(params, append(formulas, "clock", "when(l2 > 0, tdp, 0)"))
+	must.That(t, len(got) <= 0, "%v are unused, want none", got)
 }

@@ -38,9 +38,8 @@ func TestAxesAreCanonical(t *testing.T) {
 	must.That(t, a == b && map[gemm.Config]bool{a: true}[b], "%s and %s differ", a, b)
 	must.Equal(t, with(t, a, "cluster", "1x1", "vector", "4"), plain)
 	must.That(t, a != plain && a != with(t, plain, "cluster", "2x1"), "%s is as good as without its axes", a)
-	if got := declared[1].Number(a.Axes)*100 + declared[1].Number(plain.Axes)*10 + declared[0].Number(a.Axes); got != 841 {
-		t.Errorf("the numbers are %d, want 8, 4 and 1", got)
-	}
+	got := declared[1].Number(a.Axes)*100 + declared[1].Number(plain.Axes)*10 + declared[0].Number(a.Axes)
+	must.That(t, got == 841, "the numbers are %d, want 8, 4 and 1", got)
 }
 
 func TestConfigWithAxesRoundTrips(t *testing.T) {
@@ -54,9 +53,8 @@ func TestConfigWithAxesRoundTrips(t *testing.T) {
 		`"axes":{"cluster":"4x1","vector":"8"}}`
 	must.That(t, err == nil && string(text) == want, "%s, %v, want %s", text, err, want)
 	back := gemm.Config{Kernel: "triton"}
-	if err := json.Unmarshal([]byte(strings.ReplaceAll(want, ",", " ,\n")), &back); err != nil || back != c {
-		t.Errorf("%s reads back as %s, %v", text, back, err)
-	}
+	err = json.Unmarshal([]byte(strings.ReplaceAll(want, ",", " ,\n")), &back)
+	must.That(t, err == nil && back == c, "%s reads back as %s, %v", text, back, err)
 	must.That(t, c.Validate(declared...) == nil && c.ValidateNumbers() == nil && plain.Validate(declared...) == nil,
 		"%s or %s is not valid", c, plain)
 }

@@ -18,14 +18,11 @@ func TestEpilogues(t *testing.T) {
 		p := New(8, 16, 8)
 		p.Epilogue = e
 		var r Record
-		if text, err := json.Marshal(p.Record()); err != nil || json.Unmarshal(text, &r) != nil {
-			t.Fatal(err)
-		}
+		text, err := json.Marshal(p.Record())
+		must.Need(t, err == nil && json.Unmarshal(text, &r) == nil, "%v", err)
 		must.Equal(t, must.Get(r.Problem())(t), p)
-		if p.Plain() || !p.BeyondProduct() || p.Flat().Plain() != (e.Activation < QuickGELU) ||
-			!strings.HasSuffix(p.String(), " epilogue "+e.String()) {
-			t.Error(p)
-		}
+		must.That(t, !p.Plain() && p.BeyondProduct() && p.Flat().Plain() == (e.Activation < QuickGELU) &&
+			strings.HasSuffix(p.String(), " epilogue "+e.String()), "%v", p)
 	}
 	list := strings.Fields(names)
 	for _, name := range []string{
@@ -79,8 +76,7 @@ func TestActivations(t *testing.T) {
 		{GatedSiLU, 1, 0.7310585786300049},
 		{GELUTanh, 1, 0.8411919906082768}, {SiLU, 1, 0.7310585786300049}, {SiLU, -2, -0.2384058440442351},
 	} {
-		if got := c.a.Of(c.x); math.Abs(got-c.want) > 1e-15 {
-			t.Errorf("%d of %g is %.17g, want %.17g", c.a, c.x, got, c.want)
-		}
+		got := c.a.Of(c.x)
+		must.That(t, math.Abs(got-c.want) <= 1e-15, "%d of %g is %.17g, want %.17g", c.a, c.x, got, c.want)
 	}
 }

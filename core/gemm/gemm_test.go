@@ -131,9 +131,8 @@ func TestDTypes(t *testing.T) {
 	}
 	must.That(t, len(bits) == 0, "DTypes lacks %v", bits)
 	for _, s := range []string{"", "int999", "fp", "float8", "torch.halves", "f16_c"} {
-		if d, err := gemm.ParseDType(s); err == nil || !strings.Contains(err.Error(), "fp16, bf16") {
-			t.Errorf("ParseDType(%q) = %v, %v", s, d, err)
-		}
+		d, err := gemm.ParseDType(s)
+		must.That(t, err != nil && strings.Contains(err.Error(), "fp16, bf16"), "ParseDType(%q) = %v, %v", s, d, err)
 	}
 	must.Equal(t, gemm.DType(99).String(), "dtype(99)")
 }
@@ -176,10 +175,9 @@ func TestParseConfig(t *testing.T) {
 		{"128x256x64 x8", `unknown or repeated key "x8"`},
 		{"128x256x64 w0", "warps=0 is outside 1 to 4096"},
 	} {
-		if got, err := gemm.ParseConfig(c.s, base); err == nil || !strings.Contains(err.Error(), c.says) ||
-			got != (gemm.Config{}) {
-			t.Errorf("ParseConfig(%q) = %+v, %v, want an error saying %q", c.s, got, err, c.says)
-		}
+		got, err := gemm.ParseConfig(c.s, base)
+		must.That(t, err != nil && strings.Contains(err.Error(), c.says) &&
+			got == (gemm.Config{}), "ParseConfig(%q) = %+v, %v, want an error saying %q", c.s, got, err, c.says)
 	}
 }
 
@@ -197,9 +195,7 @@ func TestConfigRoundTrip(t *testing.T) {
 
 func TestIntensity(t *testing.T) {
 	// 2·128·256·64 / (128·64 + 256·64 + 128·256)
-	if got, want := (gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64}).Intensity(), 4194304.0/57344; got != want {
-		t.Errorf("%v, want %v", got, want)
-	}
+	must.Equal(t, (gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64}).Intensity(), 4194304.0/57344)
 	// The largest configuration stays finite and positive.
 	must.Equal(t, (gemm.Config{BlockM: 4096, BlockN: 4096, BlockK: 4096}).Intensity(), 8192.0/3)
 }
@@ -237,13 +233,11 @@ func TestUnknownNumbers(t *testing.T) {
 	want := `{"block_m":128,"block_n":256,"block_k":64,"group_m":null,"num_warps":null,"num_stages":null,"split_k":2}`
 	must.That(t, err == nil && string(text) == want, "%s, %v", text, err)
 	var read gemm.Config
-	if err := json.Unmarshal(text, &read); err != nil || read != c {
-		t.Errorf("%+v, %v", read, err)
-	}
+	err = json.Unmarshal(text, &read)
+	must.That(t, err == nil && read == c, "%+v, %v", read, err)
 	const name = "128x256x64 k2"
-	if parsed, err := gemm.ParseConfig(name, gemm.Config{}); err != nil || parsed != c || c.String() != name {
-		t.Errorf("%s is read as %+v, %v", c, parsed, err)
-	}
+	parsed, err := gemm.ParseConfig(name, gemm.Config{})
+	must.That(t, err == nil && parsed == c && c.String() == name, "%s is read as %+v, %v", c, parsed, err)
 	for _, wrong := range []gemm.Config{
 		{BlockM: 128, BlockN: 256, BlockK: 64, SplitK: 2, NumWarps: 4},
 		{BlockM: 128, BlockN: 256, BlockK: 64, SplitK: 2, GroupM: 1},

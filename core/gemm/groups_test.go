@@ -26,23 +26,19 @@ func TestGroupsOfAProblem(t *testing.T) {
 	p := grouped(t, 120, 33, 0, 512)
 	must.Do(t, p.Validate())
 	must.Equal(t, p.String(), "665x256x512 fp16 groups 120,33,0,512")
-	if count, rows := p.Products(); count != 3 || rows != 665.0/3 {
-		t.Errorf("%d products of %v rows", count, rows)
-	}
+	count, rows := p.Products()
+	must.That(t, count == 3 && rows == 665.0/3, "%d products of %v rows", count, rows)
 	batch := gemm.New(65, 8, 8)
 	batch.Batch = 3
-	if got, of := p.TilesM(64), batch.TilesM(64); got != 2+1+0+8 || of != 3*2 {
-		t.Errorf("%d rows of tiles, and %d of a batch", got, of)
-	}
-	if a, b := p.Matrices(gemm.A), p.Matrices(gemm.B); a != 1 || b != 4 {
-		t.Errorf("%d A and %d B", a, b)
-	}
+	got, of := p.TilesM(64), batch.TilesM(64)
+	must.That(t, got == 2+1+0+8 && of == 3*2, "%d rows of tiles, and %d of a batch", got, of)
+	a, b := p.Matrices(gemm.A), p.Matrices(gemm.B)
+	must.That(t, a == 1 && b == 4, "%d A and %d B", a, b)
 	if p.Plain() || p.Flops() != 2*665*256*512 {
 		t.Errorf("plain: %v, %v FLOP", p.Plain(), p.Flops())
 	}
-	if many := grouped(t, make([]int, 300)...); many.String() != "0x256x512 fp16 in 300 groups" {
-		t.Errorf("%q", many)
-	}
+	many := grouped(t, make([]int, 300)...)
+	must.That(t, many.String() == "0x256x512 fp16 in 300 groups", "%q", many)
 	must.Equal(t, grouped(t, 64).Canonical(), gemm.New(64, 256, 512))
 }
 
@@ -110,9 +106,8 @@ func TestGroupsAreValues(t *testing.T) {
 
 func TestGroupsAllocateNothing(t *testing.T) {
 	p := grouped(t, 120, 33, 0, 512)
-	if n := testing.AllocsPerRun(100, func() {
+	n := testing.AllocsPerRun(100, func() {
 		must.Need(t, p.Validate() == nil && p.Canonical().Groups.Tiles(128) == 6, "wrong")
-	}); n > 0 {
-		t.Errorf("%v allocations", n)
-	}
+	})
+	must.That(t, n <= 0, "%v allocations", n)
 }

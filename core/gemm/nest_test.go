@@ -31,12 +31,10 @@ func TestNests(t *testing.T) {
 	must.Equal(t, must.Get(r.Problem())(t), p)
 	must.That(t, strings.HasSuffix(p.String(), " batch 2 nest "+p.Nest.String()+" alpha 0.5 beta -1") && !p.Plain(),
 		"%v", p)
-	if flat := p.Flat(); !flat.Plain() || flat.M != 6 {
-		t.Error(flat)
-	}
-	if alpha, beta := New(1, 1, 1).Scalars(); alpha != 1 || beta != 0 {
-		t.Error(alpha, beta)
-	}
+	flat := p.Flat()
+	must.That(t, flat.Plain() && flat.M == 6, "%v", flat)
+	alpha, beta := New(1, 1, 1).Scalars()
+	must.That(t, alpha == 1 && beta == 0, "%v %v", alpha, beta)
 	one := New(1, 1, 1)
 	one.Alpha = 1
 	must.Equal(t, one.Canonical(), New(1, 1, 1))

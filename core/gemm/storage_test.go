@@ -26,9 +26,8 @@ func TestNamesOfTypes(t *testing.T) {
 		"fp6_e3m2": "e3m2 float6_e3m2fn f6e3m2 FP6_E3M2",
 	} {
 		for _, name := range append(strings.Fields(names), want) {
-			if d, err := gemm.ParseDType(name); err != nil || d.String() != want {
-				t.Errorf("%s is read as %s, %v", name, d, err)
-			}
+			d, err := gemm.ParseDType(name)
+			must.That(t, err == nil && d.String() == want, "%s is read as %s, %v", name, d, err)
 		}
 	}
 	must.Fail(t, must.Err(gemm.ParseOutput("int64")), "fp16, bf16, fp32, int32")
@@ -45,9 +44,8 @@ func TestOutputTypes(t *testing.T) {
 			p := gemm.New(64, 64, 64)
 			p.DType, p.Out = in, out
 			valid := in.Operand() && (out == 0 || strings.Contains(outputs, out.String()))
-			if err := p.Validate(); (err == nil) != valid {
-				t.Errorf("%s to %s: %v", in, out, err)
-			}
+			err := p.Validate()
+			must.That(t, (err == nil) == valid, "%s to %s: %v", in, out, err)
 		}
 	}
 }

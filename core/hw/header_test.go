@@ -1,6 +1,7 @@
 package hw
 
 import (
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"reflect"
 	"testing"
 )
@@ -29,8 +30,7 @@ func FuzzPlainHeader(f *testing.F) {
 			return
 		}
 		var want Header
-		if err := decodeStrictly("fuzz.yaml", []byte(text), &want); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%q: %+v, the decoder reads %+v, %v", text, got, want, err)
-		}
+		err := decodeStrictly("fuzz.yaml", []byte(text), &want)
+		must.That(t, err == nil && reflect.DeepEqual(got, want), "%q: %+v, the decoder reads %+v, %v", text, got, want, err)
 	})
 }

@@ -23,9 +23,8 @@ func TestParseOverrides(t *testing.T) {
 	} {
 		must.Alike(t, o.ByArch[key], want, key)
 	}
-	if got, ok := o.ByArch["gfx942"]; !ok || len(got) != 0 {
-		t.Errorf("gfx942: %v", got)
-	}
+	got, ok := o.ByArch["gfx942"]
+	must.That(t, ok && len(got) == 0, "gfx942: %v", got)
 	bare := map[string]hw.OverrideValue{"hbm_latency_penalty": {Value: 623}, "clock": {Value: 1800, Unit: "MHz"}}
 	must.Alike(t, o.Bare, bare)
 	empty, err := hw.ParseOverrides("hw.json", []byte(" {} \n"))
@@ -41,9 +40,8 @@ func TestOverridesFor(t *testing.T) {
 	must.Alike(t, o.For("sm90", "h200"), h200)
 	mi300x := map[string]hw.OverrideValue{"c": {Value: 3}}
 	must.Alike(t, o.For("gfx942", "mi300x"), mi300x)
-	if got := (hw.Overrides{}).For("sm90", "h200"); len(got) != 0 {
-		t.Errorf("no overrides: %v", got)
-	}
+	got := (hw.Overrides{}).For("sm90", "h200")
+	must.That(t, len(got) == 0, "no overrides: %v", got)
 	// The caller may modify the result.
 	o.For("sm90", "h200")["a"] = hw.OverrideValue{Value: 77}
 	must.Equal(t, o.For("sm90", "h200")["a"].Value, 1)
@@ -108,10 +106,8 @@ func FuzzParseOverrides(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		o, err := hw.ParseOverrides("fuzz.json", data)
 		if err != nil {
-			if o.ByArch != nil || o.Bare != nil || diag.KindOf(err) != diag.Input ||
-				strings.ContainsAny(err.Error(), "\n\r") {
-				t.Fatalf("%v, %q", o, err)
-			}
+			must.Need(t, o.ByArch == nil && o.Bare == nil && diag.KindOf(err) == diag.Input &&
+				!strings.ContainsAny(err.Error(), "\n\r"), "%v, %q", o, err)
 			return
 		}
 		// For returns every value that was read.
@@ -119,15 +115,13 @@ func FuzzParseOverrides(f *testing.F) {
 			arch, device, _ := strings.Cut(key, "@")
 			merged := o.For(arch, device)
 			for name := range params {
-				if _, ok := merged[name]; !ok {
-					t.Fatalf("%q.%q is lost", key, name)
-				}
+				_, ok := merged[name]
+				must.Need(t, ok, "%q.%q is lost", key, name)
 			}
 		}
 		for name, v := range o.Bare {
-			if got := o.For("", "")[name]; got != v {
-				t.Fatalf("%q is %v, was %v", name, got, v)
-			}
+			got := o.For("", "")[name]
+			must.Need(t, got == v, "%q is %v, was %v", name, got, v)
 		}
 	})
 }
@@ -138,13 +132,11 @@ func TestParseOverride(t *testing.T) {
 		"x=.5 TB/s":    {Value: 0.5, Unit: "TB/s"},
 		"x=2e1B/cycle": {Value: 20, Unit: "B/cycle"}, "x=-3": {Value: -3},
 	} {
-		if name, v, err := hw.ParseOverride(text); err != nil || name != "x" || v != want {
-			t.Errorf("%s: %s, %+v, %v", text, name, v, err)
-		}
+		name, v, err := hw.ParseOverride(text)
+		must.That(t, err == nil && name == "x" && v == want, "%s: %s, %+v, %v", text, name, v, err)
 	}
 	for _, text := range []string{"x", "=3", "x=", "x=GHz", "x=1e999"} {
-		if _, v, err := hw.ParseOverride(text); err == nil {
-			t.Errorf("%s: %+v", text, v)
-		}
+		_, v, err := hw.ParseOverride(text)
+		must.That(t, err != nil, "%s: %+v", text, v)
 	}
 }

@@ -49,8 +49,7 @@ func bandwidthPerCycle(name string, known hw.Set) (hw.Number, bool) {
 
 func resolve(t *testing.T, s *hw.Sheet, overrides map[string]hw.OverrideValue) hw.Set {
 	t.Helper()
-	set := must.Get(hw.Resolve(specs, s, bandwidthPerCycle, overrides))(t)
-	return set
+	return must.Get(hw.Resolve(specs, s, bandwidthPerCycle, overrides))(t)
 }
 
 func find(t *testing.T, set hw.Set, name string) hw.Param {
@@ -83,39 +82,31 @@ func TestResolveTakesTheHighestTier(t *testing.T) {
 	s.Calibrated["dram_perf_ratio"] = num(342.9, "B/cycle", hw.Microbenchmark)
 	s.Calibrated["penalty"] = num(623, "cycles", hw.Microbenchmark)
 	set := resolve(t, s, nil)
-	if p := find(t, set, "dram_perf_ratio"); p.Value != 342.9 || p.Tier != hw.Calibrated {
-		t.Errorf("calibrated over a formula: %+v", p)
-	}
-	if p := find(t, set, "penalty"); p.Value != 623 || p.Tier != hw.Calibrated {
-		t.Errorf("calibrated over derived: %+v", p)
-	}
+	p := find(t, set, "dram_perf_ratio")
+	must.That(t, p.Value == 342.9 && p.Tier == hw.Calibrated, "calibrated over a formula: %+v", p)
+	p = find(t, set, "penalty")
+	must.That(t, p.Value == 623 && p.Tier == hw.Calibrated, "calibrated over derived: %+v", p)
 	must.That(t, set.Calibrated(specs), "both calibrating parameters are calibrated")
 
 	set = resolve(t, s, map[string]hw.OverrideValue{"penalty": {Value: 0}, "clock": {Value: 1500, Unit: "MHz"}})
-	if p := find(t, set, "penalty"); p.Value != 0 || p.Tier != hw.Override || p.Method != hw.User ||
-		p.Unit != "cycles" {
-		t.Errorf("override without a unit: %+v", p)
-	}
-	if p := find(t, set, "clock"); p.Value != 1.5e9 || p.Tier != hw.Override || p.Unit != "Hz" {
-		t.Errorf("override in another unit: %+v", p)
-	}
+	p = find(t, set, "penalty")
+	must.That(t, p.Value == 0 && p.Tier == hw.Override && p.Method == hw.User &&
+		p.Unit == "cycles", "override without a unit: %+v", p)
+	p = find(t, set, "clock")
+	must.That(t, p.Value == 1.5e9 && p.Tier == hw.Override && p.Unit == "Hz", "override in another unit: %+v", p)
 	must.That(t, set.Calibrated(specs), "an override is above calibrated")
 
 	delete(s.Calibrated, "penalty")
-	if set := resolve(t, s, nil); set.Calibrated(specs) {
-		t.Error("penalty comes from the derived tier")
-	}
-	if set := resolve(t, s, nil); set.Calibrated([]hw.Spec{{Name: "num_sms"}}) {
-		t.Error("nothing is marked, so nothing is calibrated")
-	}
+	must.That(t, !resolve(t, s, nil).Calibrated(specs), "penalty comes from the derived tier")
+	must.That(t, !resolve(t, s, nil).Calibrated([]hw.Spec{{Name: "num_sms"}}),
+		"nothing is marked, so nothing is calibrated")
 }
 
 // derive sees the parameters resolved so far, whatever their tier. It is not called for parameters in the sheet.
 func TestResolveDerivesFromResolvedNumbers(t *testing.T) {
 	set := resolve(t, fullSheet(), map[string]hw.OverrideValue{"clock": {Value: 2016, Unit: "MHz"}})
-	if p := find(t, set, "dram_perf_ratio"); p.Value != 500 || p.Method != hw.Formula || p.Tier != hw.Derived {
-		t.Errorf("%+v", p)
-	}
+	p := find(t, set, "dram_perf_ratio")
+	must.That(t, p.Value == 500 && p.Method == hw.Formula && p.Tier == hw.Derived, "%+v", p)
 	var asked []string
 	_, err := hw.Resolve(specs, fullSheet(), func(name string, known hw.Set) (hw.Number, bool) {
 		asked = append(asked, name)
@@ -230,16 +221,14 @@ func TestResolveRefuses(t *testing.T) {
 func TestResolveLeavesTheSheetAlone(t *testing.T) {
 	s := fullSheet()
 	resolve(t, s, map[string]hw.OverrideValue{"clock": {Value: 1, Unit: "GHz"}})
-	if got := s.Derived["l2_bytes"]; got.Value != 72 || got.Unit != "MiB" {
-		t.Errorf("%+v", got)
-	}
+	got := s.Derived["l2_bytes"]
+	must.That(t, got.Value == 72 && got.Unit == "MiB", "%+v", got)
 }
 
 func TestGetOfAnUndeclaredParameterPanics(t *testing.T) {
 	defer func() {
-		if r := recover(); r == nil || !strings.Contains(r.(string), "num_cus") {
-			t.Errorf("recovered %v", r)
-		}
+		r := recover()
+		must.That(t, r != nil && strings.Contains(r.(string), "num_cus"), "recovered %v", r)
 	}()
 	resolve(t, fullSheet(), nil).Get("num_cus")
 }
@@ -260,10 +249,8 @@ func TestReadsTellsWhatIsLookedUp(t *testing.T) {
 		known[:2].Lookup("num_sms")
 		known.Lookup("no such")
 	})
-	if want := []string{"num_sms", "clock", "dram_bandwidth"}; !slices.Equal(got, want) {
-		t.Errorf("%v were looked up, want %v", got, want)
-	}
-	if got := set.Reads(func(hw.Set) {}); len(got) > 0 {
-		t.Errorf("%v were looked up, want none", got)
-	}
+	want := []string{"num_sms", "clock", "dram_bandwidth"}
+	must.That(t, slices.Equal(got, want), "%v were looked up, want %v", got, want)
+	got = set.Reads(func(hw.Set) {})
+	must.That(t, len(got) <= 0, "%v were looked up, want none", got)
 }

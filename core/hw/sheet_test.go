@@ -27,16 +27,13 @@ atoms:
 
 func decode(t *testing.T, yaml string) *hw.Sheet {
 	t.Helper()
-	s := must.Get(hw.DecodeSheet("sm89.yaml", []byte(yaml)))(t)
-	return s
+	return must.Get(hw.DecodeSheet("sm89.yaml", []byte(yaml)))(t)
 }
 
 func TestDecodeSheet(t *testing.T) {
 	s := decode(t, goodSheet)
-	if s.File != "sm89.yaml" || s.Arch != "sm89" || s.Device != "rtx4090" || s.Vendor != "NVIDIA" || !s.Default ||
-		len(s.Aliases) != 1 || s.Aliases[0] != "4090" {
-		t.Errorf("%+v", s)
-	}
+	must.That(t, s.File == "sm89.yaml" && s.Arch == "sm89" && s.Device == "rtx4090" && s.Vendor == "NVIDIA" && s.Default &&
+		len(s.Aliases) == 1 && s.Aliases[0] == "4090", "%+v", s)
 	clock := hw.Number{
 		Value: 2.52, Unit: "GHz", Source: "whitepaper", Method: hw.Datasheet, Date: "2022-09-20",
 	}
@@ -111,9 +108,8 @@ func TestDecodeSheetReportsTheSameFaultEveryTime(t *testing.T) {
 	_, first := hw.DecodeSheet("sm89.yaml", []byte(broken))
 	must.Need(t, first != nil, "no error")
 	for range 50 {
-		if _, err := hw.DecodeSheet("sm89.yaml", []byte(broken)); err == nil || err.Error() != first.Error() {
-			t.Fatalf("%v, then %v", first, err)
-		}
+		_, err := hw.DecodeSheet("sm89.yaml", []byte(broken))
+		must.Need(t, err != nil && err.Error() == first.Error(), "%v, then %v", first, err)
 	}
 }
 
@@ -172,14 +168,11 @@ const fittedSection = `fitted:
 func TestFittedSection(t *testing.T) {
 	s := decode(t, goodSheet+fittedSection)
 	f := s.Fitted
-	if f == nil || f.Values["line_rate"] != (hw.FittedValue{Value: 0.7, Unit: "1", Low: 0.6, High: 0.8}) ||
-		len(f.Problems) != 1 || f.Problems[0].N != 128 || !f.Problems[0].TransB() {
-		t.Fatalf("%+v", f)
-	}
+	must.Need(t, f != nil && f.Values["line_rate"] == (hw.FittedValue{Value: 0.7, Unit: "1", Low: 0.6, High: 0.8}) &&
+		len(f.Problems) == 1 && f.Problems[0].N == 128 && f.Problems[0].TransB(), "%+v", f)
 	text := must.Get(hw.EncodeSheet(s))(t)
-	if again := decode(t, string(text)); !reflect.DeepEqual(again.Fitted, f) {
-		t.Errorf("%+v became %+v", f, again.Fitted)
-	}
+	again := decode(t, string(text))
+	must.That(t, reflect.DeepEqual(again.Fitted, f), "%+v became %+v", f, again.Fitted)
 	if _, err := hw.DecodeHeader("x", []byte(goodSheet+fittedSection)); err != nil {
 		t.Error(err)
 	}

@@ -55,9 +55,8 @@ func TestMap(t *testing.T) {
 	must.Equal(t, calls, 1)
 	failed := errors.New("failed")
 	for range 2 {
-		if _, err := m.Get(2, func() (*int, int, error) { calls++; return nil, 0, failed }); !errors.Is(err, failed) {
-			t.Error(err)
-		}
+		_, err := m.Get(2, func() (*int, int, error) { calls++; return nil, 0, failed })
+		must.That(t, errors.Is(err, failed), "%v", err)
 	}
 	must.Equal(t, calls, 3)
 	for i := range 10 * mostSlots {

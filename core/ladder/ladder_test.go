@@ -79,9 +79,8 @@ func TestAValue(t *testing.T) {
 		v := kernel(0, 0, 0)
 		v["bytes"] = 1 / intensity
 		claim := Claim{Rung: "naive", Text: "has an intensity of about 1", Value: "1 / bytes", Is: 1, Unit: "FLOP/B"}
-		if j := judge(t, claim, rung("naive", v, 1000, 0)); j.Verdict != want || j.Evidence == "" {
-			t.Errorf("%v FLOP/B: %s, %s", intensity, j.Verdict, j.Evidence)
-		}
+		j := judge(t, claim, rung("naive", v, 1000, 0))
+		must.That(t, j.Verdict == want && j.Evidence != "", "%v FLOP/B: %s, %s", intensity, j.Verdict, j.Evidence)
 	}
 }
 
@@ -165,16 +164,14 @@ func TestUnknown(t *testing.T) {
 			"the model has no numbers for it"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if j := judge(t, test.claim, test.entries...); j.Verdict != Unknown || !strings.Contains(j.Evidence, test.evidence) {
-				t.Errorf("%s: %s", j.Verdict, j.Evidence)
-			}
+			j := judge(t, test.claim, test.entries...)
+			must.That(t, j.Verdict == Unknown && strings.Contains(j.Evidence, test.evidence), "%s: %s", j.Verdict, j.Evidence)
 		})
 	}
 	l := Ladder{Costs: costs, Claims: []Claim{limit}}
 	for _, clock := range []float64{0, -1, nan} {
-		if j := l.Judge([]Entry{rung("a", v, 1000, 0)}, described(clock))[0]; j.Verdict != Unknown {
-			t.Errorf("clock %v: %s, %s", clock, j.Verdict, j.Evidence)
-		}
+		j := l.Judge([]Entry{rung("a", v, 1000, 0)}, described(clock))[0]
+		must.That(t, j.Verdict == Unknown, "clock %v: %s, %s", clock, j.Verdict, j.Evidence)
 	}
 }
 
@@ -189,14 +186,12 @@ func TestVerdictsAreInTheOrderOfClaims(t *testing.T) {
 	reversed := []Entry{entries[2], entries[1], entries[0]}
 	for _, list := range [][]Entry{entries, reversed} {
 		for i, want := range []Verdict{Unknown, Unknown, True, True} {
-			if j := l.Judge(list, described(clock))[i]; j.Verdict != want || j.Claim != l.Claims[i] {
-				t.Errorf("claim %d: %s %s: %s", i, j.Rung, j.Verdict, j.Evidence)
-			}
+			j := l.Judge(list, described(clock))[i]
+			must.That(t, j.Verdict == want && j.Claim == l.Claims[i], "claim %d: %s %s: %s", i, j.Rung, j.Verdict, j.Evidence)
 		}
 	}
-	if got := (&Ladder{}).Judge(entries, described(clock)); len(got) != 0 {
-		t.Errorf("%d verdicts without claims", len(got))
-	}
+	got := (&Ladder{}).Judge(entries, described(clock))
+	must.That(t, len(got) == 0, "%d verdicts without claims", len(got))
 }
 
 func TestDominant(t *testing.T) {
@@ -217,9 +212,8 @@ func TestDominant(t *testing.T) {
 		must.That(t, most.Name == test.want && math.Abs(share-test.share) <= 1e-12,
 			"%s: %q at %v", test.name, most.Name, share)
 	}
-	if s := costs[1].Seconds(kernel(0, 500, 0), clock); math.Abs(s-500e-9) > 1e-15 {
-		t.Errorf("500 cycles at 1 GHz take %v s", s)
-	}
+	s := costs[1].Seconds(kernel(0, 500, 0), clock)
+	must.That(t, math.Abs(s-500e-9) <= 1e-15, "500 cycles at 1 GHz take %v s", s)
 }
 
 func TestNames(t *testing.T) {

@@ -42,10 +42,9 @@ func TestCSV(t *testing.T) {
 				rows++
 				continue
 			}
-			if e := limit.Exceeded(err); (e == nil) != (tc.want == "") || e != nil &&
-				(!strings.HasPrefix(e.Error(), "f.csv"+tc.want) || diag.KindOf(e) != diag.Input) {
-				t.Errorf("%s: got %v", name, err)
-			}
+			e := limit.Exceeded(err)
+			must.That(t, (e == nil) == (tc.want == "") && (e == nil ||
+				strings.HasPrefix(e.Error(), "f.csv"+tc.want) && diag.KindOf(e) == diag.Input), "%s: got %v", name, err)
 			break
 		}
 		must.Equal(t, rows, tc.rows, name)
@@ -87,10 +86,8 @@ func FuzzCSV(f *testing.F) {
 				must.Need(t, !small, "%v", err)
 				return
 			}
-			if !slices.Equal(got, want) || errors.Is(err, io.EOF) != errors.Is(wantErr, io.EOF) ||
-				(err == nil) != (wantErr == nil) {
-				t.Fatalf("got %q, %v, want %q, %v", got, err, want, wantErr)
-			}
+			must.Need(t, slices.Equal(got, want) && errors.Is(err, io.EOF) == errors.Is(wantErr, io.EOF) &&
+				(err == nil) == (wantErr == nil), "got %q, %v, want %q, %v", got, err, want, wantErr)
 			must.Need(t, len(got) <= cells && len(strings.Join(got, "")) <= row, "got %q", got)
 			if errors.Is(err, io.EOF) {
 				return

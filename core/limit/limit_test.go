@@ -31,9 +31,8 @@ func TestReader(t *testing.T) {
 			const want = "big.csv: it is larger than 10 B, the most that is read of such a file; split it"
 			must.That(t, len(got) == most && err != nil && err.Error() == want && diag.KindOf(err) == diag.Input,
 				"%d bytes, %s: got %q, %v", size, name, got, err)
-			if e := limit.Exceeded(fmt.Errorf("line 3: %w", err)); e == nil || e.Error() != want {
-				t.Errorf("wrapped: got %v", e)
-			}
+			e := limit.Exceeded(fmt.Errorf("line 3: %w", err))
+			must.That(t, e != nil && e.Error() == want, "wrapped: got %v", e)
 		}
 	}
 	// An excess is told again and again, and nothing of it is handed out.

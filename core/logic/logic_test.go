@@ -121,13 +121,10 @@ func TestLossAndCap(t *testing.T) {
 	}
 	trials := must.Get(logic.Trials(table, []int{0}, logic.Options{}, logic.Folds, func(int) {}))(t)
 	best, ok := logic.Best(trials)
-	if r := best.Regret; !ok || r.Sizes == 0 || r.Mean > 0.2 {
-		t.Error(trials)
-	}
+	r := best.Regret
+	must.That(t, ok && r.Sizes != 0 && r.Mean <= 0.2, "%v", trials)
 	for _, other := range trials {
-		if other.Way != logic.BySize && other.Mean < best.Mean {
-			t.Errorf("%+v loses less than %+v", other, best)
-		}
+		must.That(t, other.Way == logic.BySize || other.Mean >= best.Mean, "%+v loses less than %+v", other, best)
 	}
 }
 
@@ -190,9 +187,8 @@ func BenchmarkLookup(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if k, _ := l.Lookup(s); k < 0 {
-					b.Fatal(k)
-				}
+				k, _ := l.Lookup(s)
+				must.Need(b, k >= 0, "%v", k)
 			}
 		})
 	}

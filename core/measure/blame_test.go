@@ -184,9 +184,8 @@ func (c *blameCase) test(t *testing.T, op string) {
 	}
 	// The next run, with an executor that works, measures what is missing, and repeats nothing.
 	must.Get(sweepOne(t.Context(), t, &exectest.Executor{Noise: 0.01}, l, p))(t)
-	if then := statuses(t, l, p); len(l.read(t).Sweep(p)) != 14 || c.want == stops && then[dataset.OK] != 14 {
-		t.Errorf("then %v is recorded", then)
-	}
+	then := statuses(t, l, p)
+	must.That(t, len(l.read(t).Sweep(p)) == 14 && (c.want != stops || then[dataset.OK] == 14), "then %v is recorded", then)
 	if !c.retried && c.want == stops || diag.KindOf(c.err) == diag.Input {
 		return
 	}
@@ -225,13 +224,10 @@ func TestRandomKills(t *testing.T) {
 			}
 			must.Need(t, attempt <= 20, "it does not get on: %v", err)
 		}
-		if got := fmt.Sprint(statuses(t, l, p)); got != "map[failed:1 ok:13]" {
-			t.Fatalf("after %d kills in %d sweeps the last has %s", kills, sweeps, got)
-		}
+		got := fmt.Sprint(statuses(t, l, p))
+		must.Need(t, got == "map[failed:1 ok:13]", "after %d kills in %d sweeps the last has %s", kills, sweeps, got)
 		for _, m := range l.read(t).Sweep(p) {
-			if m.Status == dataset.Failed && m.Config.BlockM != 64 {
-				t.Fatalf("%s is failed: %s", m.Config, m.Detail)
-			}
+			must.Need(t, m.Status != dataset.Failed || m.Config.BlockM == 64, "%s is failed: %s", m.Config, m.Detail)
 		}
 	}
 	t.Logf("%d kills in %d sweeps; the killer ended the process %d times at most in one of them", kills, sweeps, most)

@@ -170,9 +170,8 @@ func (l *log) lines(t testing.TB) map[string]string {
 	out := map[string]string{}
 	for _, m := range l.read(t).All() {
 		key := fmt.Sprintf("%s %s %s %v %d", m.Phase, m.Problem, m.Label(), m.Null, m.Block)
-		if _, twice := out[key]; twice {
-			t.Errorf("%s is there twice", key)
-		}
+		_, twice := out[key]
+		must.That(t, !twice, "%s is there twice", key)
 		out[key] = fmt.Sprintf("%s %v %d", m.Status, m.Median, len(m.Samples))
 	}
 	return out
@@ -203,9 +202,8 @@ func TestFleet(t *testing.T) {
 					if want == nil {
 						want, alone = got, took
 					}
-					if diff := cmp.Diff(want, got); diff != "" || len(got) < n*14 {
-						t.Errorf("%d lines: %s", len(got), diff)
-					}
+					diff := cmp.Diff(want, got)
+					must.That(t, diff == "" && len(got) >= n*14, "%d lines: %s", len(got), diff)
 					if most := alone / time.Duration(cards) * 10 / 9; took > most && !raceDetector {
 						t.Errorf("it took %v, and %v alone, where at most %v is expected", took, alone, most)
 					}
@@ -284,9 +282,8 @@ func TestFleetFaults(t *testing.T) {
 						data := m.log.read(t)
 						for job, o := range last {
 							recorded, there := data.Find(job.Problem, job.Config)
-							if !whole && (!there || recorded.Median != o.Median || recorded.Status != o.Status) {
-								t.Errorf("%v: %v, and %v is recorded", job, o.Measurement, recorded)
-							}
+							must.That(t, whole || there && recorded.Median == o.Median && recorded.Status == o.Status,
+								"%v: %v, and %v is recorded", job, o.Measurement, recorded)
 						}
 					})
 				})
@@ -386,9 +383,8 @@ func TestFleetGoesOn(t *testing.T) {
 			before := m.log.lines(t)
 			must.Get(through(t, m.fleet(t), list))(t)
 			must.Equal(t, cmp.Diff(want, m.log.lines(t)), "", cut)
-			if n := len(m.log.read(t).All()); n != len(want) || len(before) > n {
-				t.Errorf("cut at %d: %d lines, %d before", cut, n, len(before))
-			}
+			n := len(m.log.read(t).All())
+			must.That(t, n == len(want) && len(before) <= n, "cut at %d: %d lines, %d before", cut, n, len(before))
 		}
 	})
 }
@@ -460,8 +456,6 @@ func TestFleetRepeats(t *testing.T) {
 				}
 			}
 		}
-		if data.Len() != 24*(14+3) || len(m.aside) != 1 {
-			t.Errorf("%d measurements, set aside: %v", data.Len(), m.aside)
-		}
+		must.That(t, data.Len() == 24*(14+3) && len(m.aside) == 1, "%d measurements, set aside: %v", data.Len(), m.aside)
 	})
 }

@@ -52,9 +52,8 @@ func TestEnough(t *testing.T) {
 func TestTritonBLASProblems(t *testing.T) {
 	seen := map[gemm.Problem]bool{}
 	for _, p := range TritonBLASProblems() {
-		if err := p.Validate(); err != nil || seen[p] {
-			t.Errorf("%s: %v", p, err)
-		}
+		err := p.Validate()
+		must.That(t, err == nil && !seen[p], "%s: %v", p, err)
 		seen[p] = true
 	}
 	must.Equal(t, len(seen), 23)

@@ -59,14 +59,11 @@ func TestExpectedRegretAgainstSimulation(t *testing.T) {
 
 func TestRegretWithoutUncertainty(t *testing.T) {
 	times := []unit.Seconds{1, 1.1, 1.2}
-	if ExpectedRegret(times, 0, 1) != 0 || ExpectedRegret(times[:1], 0.1, 1) != 0 ||
-		ExpectedRegret(nil, 0.1, 1) != 0 || ExpectedRegret(times, 0.1, 3) != 0 {
-		t.Error("a regret without uncertainty, or without another candidate")
-	}
-	if WorthMeasuring(times, 0, 0.01) != 1 || WorthMeasuring(times[:1], 0.1, 0.01) != 1 ||
-		WorthMeasuring(nil, 0.1, 0.01) != 0 {
-		t.Error("something is worth measuring without uncertainty, or without another candidate")
-	}
+	must.That(t, ExpectedRegret(times, 0, 1) == 0 && ExpectedRegret(times[:1], 0.1, 1) == 0 &&
+		ExpectedRegret(nil, 0.1, 1) == 0 && ExpectedRegret(times, 0.1, 3) == 0,
+		"a regret without uncertainty, or without another candidate")
+	must.That(t, WorthMeasuring(times, 0, 0.01) == 1 && WorthMeasuring(times[:1], 0.1, 0.01) == 1 &&
+		WorthMeasuring(nil, 0.1, 0.01) == 0, "something is worth measuring without uncertainty, or without another candidate")
 	many := make([]unit.Seconds, 1000)
 	for i := range many {
 		many[i] = 1

@@ -153,13 +153,11 @@ func candidates(t testing.TB, p gemm.Problem) []gemm.Config {
 func TestSweep(t *testing.T) {
 	x, l := device(), new(log)
 	must.Do(t, run(t.Context(), t, x, l))
-	if now, most := x.Held(); now != 0 || most > 7 {
-		t.Errorf("%d kernels are open, %d were", now, most)
-	}
+	now, most := x.Held()
+	must.That(t, now == 0 && most <= 7, "%d kernels are open, %d were", now, most)
 	// Each of the three that crash or hang does so beside others, then a few times alone, and is left.
-	if n := x.Crashes(); n < 2*(3+3+2) || n > 2*(6+6+4) {
-		t.Errorf("%d crashes", n)
-	}
+	n := x.Crashes()
+	must.That(t, n >= 2*(3+3+2) && n <= 2*(6+6+4), "%d crashes", n)
 	data := l.read(t)
 	for _, p := range []gemm.Problem{sizes[0], sizes[2]} {
 		for m, want := range map[int]dataset.Status{
@@ -167,10 +165,8 @@ func TestSweep(t *testing.T) {
 			96: dataset.Timeout, 112: dataset.Failed, 128: dataset.OK, 160: dataset.Failed, 224: dataset.OK,
 		} {
 			got, ok := data.Find(p, candidates(t, p)[m/16-1])
-			if !ok || got.Status != want || (want == dataset.OK) != (got.Median > 0) ||
-				(want == dataset.OK) == (got.Detail != "") {
-				t.Errorf("%d of %s: %v %+v", m, p, ok, got)
-			}
+			must.That(t, ok && got.Status == want && (want == dataset.OK) == (got.Median > 0) &&
+				(want == dataset.OK) != (got.Detail != ""), "%d of %s: %v %+v", m, p, ok, got)
 			unread := m == 32 || m == 64 || m == 96 || m == 112 || m == 160
 			must.That(t, got.ClockMoved() == (m == 128) && (got.Environment == nil) == unread, "%d of %s: %+v", m, p, got)
 		}
@@ -178,11 +174,10 @@ func TestSweep(t *testing.T) {
 		must.That(t, len(finals) == 1 && len(finals[0]) >= 6 && len(finals[0][0].Samples) >= 10,
 			"finals of %s: %+v", p, finals)
 		row, err := score.Compare(t.Context(), wide{}, data, p)
-		if err != nil || row.Phase != dataset.Final || row.Wrong != 1 || row.Failed != 4 || row.NotBuilt != 1 ||
-			row.Missing != 0 || row.Measured != 8 || !(row.Noise >= 0) ||
-			row.Efficiency() > 1 || len(row.Libraries) != 2 || row.Libraries[0] <= 0 || len(row.Excluded) != 5 {
-			t.Errorf("%+v, %v", row, err)
-		}
+		must.That(t, err == nil && row.Phase == dataset.Final && row.Wrong == 1 && row.Failed == 4 && row.NotBuilt == 1 &&
+			row.Missing == 0 && row.Measured == 8 && row.Noise >= 0 &&
+			row.Efficiency() <= 1 && len(row.Libraries) == 2 && row.Libraries[0] > 0 && len(row.Excluded) == 5,
+			"%+v, %v", row, err)
 	}
 	// A problem for which nothing runs has no finals and no answer.
 	must.Refuse(t, must.Err(score.Compare(t.Context(), wide{}, data, sizes[1])), "(14 failed)")
@@ -222,20 +217,16 @@ func TestResume(t *testing.T) {
 		if err == nil { // how many calls there are is a matter of luck, since crashes meet what is being compiled
 			break
 		}
-		if !errors.Is(err, context.Canceled) && diag.KindOf(err) != diag.Device {
-			t.Fatalf("stopped at call %d: %v", stop, err)
-		}
-		if now, _ := x.Held(); now != 0 {
-			t.Errorf("stopped at call %d: %d kernels are open", stop, now)
-		}
+		must.Need(t, errors.Is(err, context.Canceled) || diag.KindOf(err) == diag.Device, "stopped at call %d: %v", stop, err)
+		now, _ := x.Held()
+		must.That(t, now == 0, "stopped at call %d: %d kernels are open", stop, now)
 		if cut := (stop * 7) % 900; cut < len(*l) {
 			*l = (*l)[:len(*l)-cut]
 		}
 		must.Do(t, run(t.Context(), t, device(), l))
 		// Near-ties of the noisy sweep may send others into the finals.
-		if diff := cmp.Diff(comparable(want), comparable(outcome(t, l))); diff != "" {
-			t.Fatalf("stopped at call %d of %d: %s", stop, count, diff)
-		}
+		diff := cmp.Diff(comparable(want), comparable(outcome(t, l)))
+		must.Need(t, diff == "", "stopped at call %d of %d: %s", stop, count, diff)
 	}
 }
 
@@ -265,9 +256,8 @@ func TestBrokenExecutor(t *testing.T) {
 	data := l.read(t)
 	must.Equal(t, data.Len(), 6)
 	for i, c := range candidates(t, sizes[0])[:6] {
-		if m, ok := data.Find(sizes[0], c); !ok || (m.Status == dataset.OK) != (i < 3) {
-			t.Errorf("%+v", m)
-		}
+		m, ok := data.Find(sizes[0], c)
+		must.That(t, ok && (m.Status == dataset.OK) == (i < 3), "%+v", m)
 	}
 }
 
@@ -302,9 +292,8 @@ func TestLostKernels(t *testing.T) {
 	}
 	data = l.read(t)
 	for _, c := range candidates(t, sizes[0]) {
-		if m, ok := data.Find(sizes[0], c); ok && m.Status != dataset.OK {
-			t.Errorf("%+v", m)
-		}
+		m, ok := data.Find(sizes[0], c)
+		must.That(t, !ok || m.Status == dataset.OK, "%+v", m)
 	}
 }
 
@@ -314,9 +303,8 @@ func BenchmarkSweep(b *testing.B) {
 	x.Fate, x.LibraryFate = nil, nil
 	for b.Loop() {
 		l := new(log)
-		if err := run(b.Context(), b, x, l); err != nil {
-			b.Fatal(err)
-		}
+		err := run(b.Context(), b, x, l)
+		must.Do(b, err)
 	}
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*len(sizes)*16), "µs/config")
 }

@@ -77,9 +77,8 @@ func TestParts(t *testing.T) {
 			for _, at := range part {
 				load += costs[at]
 			}
-			if best := max(total/unit.Seconds(n), largest); load > best*4/3+1e-9 && load > total/unit.Seconds(n)+largest {
-				t.Errorf("part %d of %d has %v of %v, the largest piece is %v", i+1, n, load, total, largest)
-			}
+			must.That(t, load <= max(total/unit.Seconds(n), largest)*4/3+1e-9 || load <= total/unit.Seconds(n)+largest,
+				"part %d of %d has %v of %v, the largest piece is %v", i+1, n, load, total, largest)
 			all = append(all, part...)
 		}
 		slices.Sort(all)
@@ -88,7 +87,6 @@ func TestParts(t *testing.T) {
 		}
 	}
 	must.Alike(t, (measure.Shard{}).Part(make([]unit.Seconds, 3)), []int{0, 1, 2})
-	if s := (measure.Shard{Index: 2, Of: 4}); s.String() != "2/4" {
-		t.Error(s)
-	}
+	s := (measure.Shard{Index: 2, Of: 4})
+	must.That(t, s.String() == "2/4", "%v", s)
 }

@@ -23,9 +23,8 @@ func TestQuantityOnARung(t *testing.T) {
 		{arch.RungSpec, "new", 1}, {arch.RungSpec, "old", 2}, {arch.RungCalibrated, "new", 3},
 		{arch.RungCalibrated, "old", 3}, {arch.RungCharacterized, "old", 4}, {arch.RungCharacterized, "new", 3},
 	} {
-		if got := q.On(test.rung, test.generation); got.Value != test.want {
-			t.Errorf("%s on %s: %v, want %v", test.generation, test.rung, got.Value, test.want)
-		}
+		got := q.On(test.rung, test.generation)
+		must.That(t, got.Value == test.want, "%s on %s: %v, want %v", test.generation, test.rung, got.Value, test.want)
 	}
 	must.Equal(t, q.On(arch.RungSpec, "new").Source, "chosen")
 }
@@ -37,16 +36,11 @@ func TestSchema(t *testing.T) {
 		model.Row("time", "cycles", "max(\n\t\tm,\n\t\tn) / rate", "a time").If("rate > 0").Total(),
 	})
 	schema := model.Schema(table, "docs/model.md")
-	if got, want := schema[0].Formula, "rule: from the data sheet"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got, want := schema[1].Formula, "when(rate > 0, max(m, n) / rate, 0)"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got := schema[1]; got.Kind != arch.KindTotal || got.CommonName() != arch.CommonTotal ||
-		got.Source != "docs/model.md" {
-		t.Errorf("the total is %+v", got)
-	}
+	must.Equal(t, schema[0].Formula, "rule: from the data sheet")
+	must.Equal(t, schema[1].Formula, "when(rate > 0, max(m, n) / rate, 0)")
+	got := schema[1]
+	must.That(t, got.Kind == arch.KindTotal && got.CommonName() == arch.CommonTotal &&
+		got.Source == "docs/model.md", "the total is %+v", got)
 }
 
 // area predicts that a tile takes as many cycles as it has elements, and that tiles of 64 rows cannot be used.
@@ -88,9 +82,8 @@ func TestModel(t *testing.T) {
 	estimates, rows := make([]arch.Estimate, 2), make([]float64, 2)
 	must.Do(t, m.Estimate(t.Context(), estimates, p, both))
 	must.That(t, estimates[0].Reject == arch.ReasonRegisters && estimates[1].Cycles == 32*16, "%+v", estimates)
-	if err := m.Terms(t.Context(), rows, p, both); err != nil || rows[0] != 64*16 || rows[1] != 32*16 {
-		t.Errorf("%v, %v", rows, err)
-	}
+	err = m.Terms(t.Context(), rows, p, both)
+	must.That(t, err == nil && rows[0] == 64*16 && rows[1] == 32*16, "%v, %v", rows, err)
 }
 
 // What the model cannot predict is an error of each call.

@@ -28,9 +28,7 @@ func TestLine(t *testing.T) {
 		"x\xff\xc3\x28\xe2\x80":       `x\xff\xc3(\xe2\x80`,
 		"\ufffd":                      "\ufffd", // is printable itself
 	} {
-		if got := printable.Line(text); got != want {
-			t.Errorf("%+q: %s, want %s", text, got, want)
-		}
+		must.Equal(t, printable.Line(text), want, text)
 	}
 }
 
@@ -44,9 +42,7 @@ func TestCut(t *testing.T) {
 		{"日本", 2, "… (6 bytes more)"}, {"\x80\x80\x80\x80\x80\x80", 5, "\x80… (5 bytes more)"},
 		{"abc", 0, "… (3 bytes more)"},
 	} {
-		if got := printable.Cut(c.text, c.most); got != c.want {
-			t.Errorf("%q at %d: %q, want %q", c.text, c.most, got, c.want)
-		}
+		must.Equal(t, printable.Cut(c.text, c.most), c.want, c.text, "at", c.most)
 	}
 }
 
@@ -57,9 +53,7 @@ func TestCell(t *testing.T) {
 		"=1+1": "'=1+1", "@SUM(A1)": "'@SUM(A1)", "+cmd|' /C calc'!A0": "'+cmd|' /C calc'!A0", "-2+3": "'-2+3",
 		"--arch": "--arch", "--a|b": "'--a|b", "\t=1": `\t=1`, "\r\n=1": `\r\n=1`, "\x00=1": `\x00=1`,
 	} {
-		if got := printable.Cell(text); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
+		must.Equal(t, printable.Cell(text), want, text)
 	}
 }
 
@@ -73,25 +67,19 @@ func FuzzPrintable(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		line := printable.Line(text)
 		for i, r := range line {
-			if !unicode.IsGraphic(r) || r == utf8.RuneError && !strings.HasPrefix(line[i:], "\ufffd") {
-				t.Fatalf("%q: %q", text, line)
-			}
+			must.Need(t, unicode.IsGraphic(r) && (r != utf8.RuneError || strings.HasPrefix(line[i:], "\ufffd")),
+				"%q: %q", text, line)
 		}
-		if again := printable.Line(line); again != line {
-			t.Fatalf("%q became %q", line, again)
-		}
-		if cell := printable.Cell(text); cell != line && cell != "'"+line || printable.Cell(cell) != cell {
-			t.Fatalf("%q as a cell: %q", text, cell)
-		}
+		again := printable.Line(line)
+		must.Need(t, again == line, "%q became %q", line, again)
+		cell := printable.Cell(text)
+		must.Need(t, (cell == line || cell == "'"+line) && printable.Cell(cell) == cell, "%q as a cell: %q", text, cell)
 		encoded := must.Get(json.Marshal(map[string]string{text: text}))(t)
 		shown := printable.JSON(encoded)
-		if got := printable.Line(string(shown)); got != string(shown) {
-			t.Fatalf("%q: %q", text, shown)
-		}
+		must.Need(t, printable.Line(string(shown)) == string(shown), "%q: %q", text, shown)
 		var want, got any
 		must.Do(t, json.Unmarshal(encoded, &want))
-		if err := json.Unmarshal(shown, &got); err != nil || !reflect.DeepEqual(got, want) {
-			t.Fatalf("%q: %q, %v", text, shown, err)
-		}
+		err := json.Unmarshal(shown, &got)
+		must.Need(t, err == nil && reflect.DeepEqual(got, want), "%q: %q, %v", text, shown, err)
 	})
 }

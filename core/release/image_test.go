@@ -52,6 +52,5 @@ func TestImageCopiesWhatItIsGiven(t *testing.T) {
 
 func read(t *testing.T, name string) []byte {
 	t.Helper()
-	text := must.Get(os.ReadFile(filepath.Join("../..", name)))(t)
-	return text
+	return must.Get(os.ReadFile(filepath.Join("../..", name)))(t)
 }

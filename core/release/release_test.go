@@ -33,9 +33,8 @@ func TestEveryPartHasTheVersion(t *testing.T) {
 func TestChangelogHasTheRelease(t *testing.T) {
 	text := must.Get(os.ReadFile("../../CHANGELOG.md"))(t)
 	number, dev := strings.CutSuffix(Version, "-dev")
-	if has := strings.Contains(string(text), "\n## ["+number+"]"); has == dev {
-		t.Errorf("version %s, and the changelog has a section of %s: %v", Version, number, has)
-	}
+	has := strings.Contains(string(text), "\n## ["+number+"]")
+	must.That(t, has != dev, "version %s, and the changelog has a section of %s: %v", Version, number, has)
 }
 
 func TestVersionIsSemantic(t *testing.T) {

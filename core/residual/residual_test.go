@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/residual"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func series(source, timing string, rows ...residual.Row) *residual.Series {
@@ -36,35 +37,28 @@ func TestNear(t *testing.T) {
 	if near.Residual < 0.17 || near.Residual > 0.2 || near.Spread <= 0 || near.Spread > 0.07 || near.Nearest > 0.05 {
 		t.Errorf("near: %+v", near)
 	}
-	if math.Abs(far.Residual) > 0.02 || far.Spread != 0 || far.Nearest < 5 {
-		t.Errorf("far: %+v", far)
-	}
-	if none := at(1000, 1000, 1000, "layers"); none != (residual.Found{}) {
-		t.Errorf("none: %+v", none)
-	}
+	must.That(t, math.Abs(far.Residual) <= 0.02 && far.Spread == 0 && far.Nearest >= 5, "far: %+v", far)
+	none := at(1000, 1000, 1000, "layers")
+	must.That(t, none == (residual.Found{}), "none: %+v", none)
 }
 
 // Times of another timing say nothing. Two sources of one timing that contradict each other count for less than one.
 func TestHarness(t *testing.T) {
 	a, b := series("a", "layers", around(0.2)...), series("b", "layers", around(-0.2)...)
 	alone := at(1000, 1000, 1000, "layers", a)
-	if other := at(1000, 1000, 1000, "events", a); other != (residual.Found{}) {
-		t.Errorf("another timing: %+v", other)
-	}
-	if both := at(1000, 1000, 1000, "layers", a, b); math.Abs(both.Residual) > 0.02 ||
-		both.Spread > 0 && both.Spread <= alone.Spread {
-		t.Errorf("two sources: %+v, one: %+v", both, alone)
-	}
+	other := at(1000, 1000, 1000, "events", a)
+	must.That(t, other == (residual.Found{}), "another timing: %+v", other)
+	both := at(1000, 1000, 1000, "layers", a, b)
+	must.That(t, math.Abs(both.Residual) <= 0.02 &&
+		(both.Spread <= 0 || both.Spread > alone.Spread), "two sources: %+v, one: %+v", both, alone)
 	of := func(source string) residual.Found {
 		return residual.At([]*residual.Series{a, b}, &residual.Problem{M: 1000, N: 1000, K: 1000, Timing: "layers",
 			Layout: "fp16", Source: source})
 	}
-	if own := of("b"); own.Residual > -0.15 || own.Spread == 0 {
-		t.Errorf("of b: %+v", own)
-	}
-	if third := of("c"); math.Abs(third.Residual) > 0.02 || third.Spread > 0 {
-		t.Errorf("of a source without times: %+v", third)
-	}
+	own := of("b")
+	must.That(t, own.Residual <= -0.15 && own.Spread != 0, "of b: %+v", own)
+	third := of("c")
+	must.That(t, math.Abs(third.Residual) <= 0.02 && third.Spread <= 0, "of a source without times: %+v", third)
 }
 
 // A time does not score itself, and a prediction allocates nothing.
@@ -73,15 +67,12 @@ func TestLeftOut(t *testing.T) {
 	p := residual.Problem{M: 768, N: 1024, K: 1024, Timing: "layers", Layout: "fp16"}
 	with := residual.At([]*residual.Series{s}, &p)
 	p.WithoutSame = true
-	if without := residual.At([]*residual.Series{s}, &p); with.Residual < 0.5 || without.Residual != 0 {
-		t.Errorf("%+v, and without the time itself %+v", with, without)
-	}
+	without := residual.At([]*residual.Series{s}, &p)
+	must.That(t, with.Residual >= 0.5 && without.Residual == 0, "%+v, and without the time itself %+v", with, without)
 	p.Within = 1.25
-	if beside := residual.At([]*residual.Series{s}, &p); beside.Nearest < math.Log(1.9) {
-		t.Errorf("without those of about its N and K: %+v", beside)
-	}
+	beside := residual.At([]*residual.Series{s}, &p)
+	must.That(t, beside.Nearest >= math.Log(1.9), "without those of about its N and K: %+v", beside)
 	all := []*residual.Series{s}
-	if n := testing.AllocsPerRun(10, func() { residual.At(all, &p) }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	n := testing.AllocsPerRun(10, func() { residual.At(all, &p) })
+	must.That(t, n == 0, "%v allocations", n)
 }

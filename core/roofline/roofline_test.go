@@ -84,10 +84,9 @@ func TestCeilings(t *testing.T) {
 		{Name: "HBM", Level: roofline.DRAM, Limit: 2e12, Reached: 1.9e12},
 	}
 	check()
-	if fp32 := roofline.New(g, gemm.FP32); fp32.Ceilings[0].Name != "fp32 FMA" ||
-		fp32.Ceiling(roofline.Compute).Roof() != 20e12 {
-		t.Errorf("%+v", fp32.Ceilings)
-	}
+	fp32 := roofline.New(g, gemm.FP32)
+	must.That(t, fp32.Ceilings[0].Name == "fp32 FMA" &&
+		fp32.Ceiling(roofline.Compute).Roof() == 20e12, "%+v", fp32.Ceilings)
 }
 
 func TestPlace(t *testing.T) {
@@ -107,16 +106,12 @@ func TestPlace(t *testing.T) {
 	must.That(t, len(levels) == 4 && levels[0] == roofline.Shared && levels[3] == roofline.DRAM, "%v", levels)
 	// Faster than a limit of the hardware, and than a microbenchmark.
 	fast := d.Place(&g.d, p, c, row, 3.9e-6)
-	if fast.Above != roofline.AboveLimit || fast.Levels[3].Above != roofline.AboveLimit ||
-		fast.Levels[2].Above != roofline.AboveReached {
-		t.Errorf("%+v", fast)
-	}
+	must.That(t, fast.Above == roofline.AboveLimit && fast.Levels[3].Above == roofline.AboveLimit &&
+		fast.Levels[2].Above == roofline.AboveReached, "%+v", fast)
 	// Without terms, bytes are those of whole tiles; without a configuration, the least.
 	tiles := d.Place(&g.d, p, c, nil, 100e-6)
-	if tiles.Levels[0].Level != roofline.Requested || tiles.Levels[0].Bytes != 100*200*1000*2+2e6 ||
-		tiles.Levels[0].Counted {
-		t.Errorf("%+v", tiles.Levels)
-	}
+	must.That(t, tiles.Levels[0].Level == roofline.Requested && tiles.Levels[0].Bytes == 100*200*1000*2+2e6 &&
+		!tiles.Levels[0].Counted, "%+v", tiles.Levels)
 	library := d.Place(&g.d, p, gemm.Config{}, nil, 100e-6)
 	must.That(t, len(library.Levels) == 1 && library.Levels[0].Bytes == 6e6 && roofline.Compulsory(p) == 6e6,
 		"%+v", library.Levels)

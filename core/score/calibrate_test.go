@@ -91,12 +91,10 @@ func TestRangesFollowTheKind(t *testing.T) {
 		must.Need(t, ok, "no interval for %s at %s", b, predicted)
 		return math.Log(float64(high / low))
 	}
-	if l2, compute := width(arch.BoundL2, 100e-6), width(arch.BoundCompute, 100e-6); l2 < 2*compute {
-		t.Errorf("widths %v of what L2 limits and %v of the rest", l2, compute)
-	}
-	if short, long := width(arch.BoundCompute, 10e-6), width(arch.BoundCompute, 100e-6); short < 1.5*long {
-		t.Errorf("widths %v of short and %v of long times", short, long)
-	}
+	l2, compute := width(arch.BoundL2, 100e-6), width(arch.BoundCompute, 100e-6)
+	must.That(t, l2 >= 2*compute, "widths %v of what L2 limits and %v of the rest", l2, compute)
+	short, long := width(arch.BoundCompute, 10e-6), width(arch.BoundCompute, 100e-6)
+	must.That(t, short >= 1.5*long, "widths %v of short and %v of long times", short, long)
 	// A bound that no size has uses the range of its time.
 	if low, high, ok := u.Interval(arch.BoundLatency, 1); !ok || low <= 0 || high <= low {
 		t.Errorf("an unseen kind: %v to %v, %v", low, high, ok)
@@ -106,9 +104,8 @@ func TestRangesFollowTheKind(t *testing.T) {
 func TestIntervalsOfLittle(t *testing.T) {
 	for _, rows := range [][]Evaluation{nil, {{}}, world{single: 0.1}.sizes(rand.New(rand.NewPCG(1, 1)), 1)} {
 		LeaveOneOut(rows, func(int) {})
-		if ranges := ErrorRanges(rows); ranges != nil {
-			t.Errorf("of %d sizes: %+v", len(rows), ranges)
-		}
+		ranges := ErrorRanges(rows)
+		must.That(t, ranges == nil, "of %d sizes: %+v", len(rows), ranges)
 	}
 }
 
@@ -131,9 +128,8 @@ func TestSigma(t *testing.T) {
 			predicted *= unit.Seconds(1 + 0.03*random.Float64())
 		}
 	}
-	if got := sigmaOfPicks(rows); math.Abs(got-sigma) > 0.006 {
-		t.Errorf("sigma %v, made with %v", got, sigma)
-	}
+	got := sigmaOfPicks(rows)
+	must.That(t, math.Abs(got-sigma) <= 0.006, "sigma %v, made with %v", got, sigma)
 }
 
 // If the leading candidates have errors in common, PlanSigma is larger than Sigma, so that the regret left after
@@ -165,15 +161,12 @@ func TestPlanSigma(t *testing.T) {
 		rows := made(200)
 		u := arch.Uncertainty{Sigma: sigmaOfPicks(rows)}
 		u.PlanSigma = planSigma(rows, u.Sigma)
-		if more := u.PlanSigma > 1.2*u.Sigma; more != tc.more {
-			t.Errorf("%s: sigma %v, to plan with %v", tc.name, u.Sigma, u.PlanSigma)
-		}
+		must.That(t, u.PlanSigma > 1.2*u.Sigma == tc.more, "%s: sigma %v, to plan with %v", tc.name, u.Sigma, u.PlanSigma)
 		s := SummariseEvaluations(made(1000), Everywhere(&u))
-		if left := 1/s.AutoEfficiency.Geomean - 1; left > 1.4*measure.AssumedNoise || s.CandidatesMeasured < 2 ||
-			s.CandidatesMeasured > 50 {
-			t.Errorf("%s: the regret after measuring %.1f candidates of other sizes is %v", tc.name,
-				s.CandidatesMeasured, left)
-		}
+		left := 1/s.AutoEfficiency.Geomean - 1
+		must.That(t, left <= 1.4*measure.AssumedNoise && s.CandidatesMeasured >= 2 &&
+			s.CandidatesMeasured <= 50,
+			"%s: the regret after measuring %.1f candidates of other sizes is %v", tc.name, s.CandidatesMeasured, left)
 		must.That(t, math.Abs(s.ExpectedRegret/s.Regret-1) <= 0.15,
 			"%s: expected regret %v, measured %v", tc.name, s.ExpectedRegret, s.Regret)
 	}
@@ -266,7 +259,6 @@ func TestGroupsThatCannotBeLeftOut(t *testing.T) {
 	all := simulated(rand.New(rand.NewPCG(1, 2)), 1, 2)
 	all[1].Rows = all[1].Rows[:minLeftOut-1]
 	all = append(all, Group{Name: "alone", Part: "elsewhere", Rows: all[0].Rows})
-	if f := LeaveGroupsOut(all); len(f.Left) != 0 || f.Widening != 0 {
-		t.Errorf("%+v", f)
-	}
+	f := LeaveGroupsOut(all)
+	must.That(t, len(f.Left) == 0 && f.Widening == 0, "%+v", f)
 }

@@ -24,12 +24,10 @@ func TestCheckedOn(t *testing.T) {
 	// A problem without a measured time was not checked.
 	rows = append(rows, Evaluation{Problem: gemm.New(7, 7, 7)})
 	c := checkedOn("some", rows)
-	if c.DataSet != "some" || c.Sizes != 2 || len(c.Layouts) != 1 || c.M != (arch.Range{Low: 16, High: 1024}) ||
-		c.N != (arch.Range{Low: 32, High: 64}) || c.K != (arch.Range{Low: 48, High: 256}) ||
-		c.Split != (arch.Range{Low: 2, High: 8}) || c.Divisor != (arch.Range{Low: 16, High: 16}) ||
-		c.Flops != (arch.Range{Low: 2 * 16 * 64 * 256, High: 2 * 1024 * 32 * 48}) {
-		t.Errorf("%+v", c)
-	}
+	must.That(t, c.DataSet == "some" && c.Sizes == 2 && len(c.Layouts) == 1 && c.M == (arch.Range{Low: 16, High: 1024}) &&
+		c.N == (arch.Range{Low: 32, High: 64}) && c.K == (arch.Range{Low: 48, High: 256}) &&
+		c.Split == (arch.Range{Low: 2, High: 8}) && c.Divisor == (arch.Range{Low: 16, High: 16}) &&
+		c.Flops == (arch.Range{Low: 2 * 16 * 64 * 256, High: 2 * 1024 * 32 * 48}), "%+v", c)
 	d := arch.Description{Uncertainty: []arch.Uncertainty{{Checked: c, Ranges: []arch.ErrorRange{{Low: 1, High: 1}}}}}
 	for i := range rows {
 		if outside := d.Outside("", &rows[i].Problem, 4); (len(outside) > 0) != (i == 2) {
@@ -69,9 +67,8 @@ func TestWidening(t *testing.T) {
 		h, n := Held(row.Rows, func(*gemm.Problem, int) arch.Scope { return arch.Scope{Uncertainty: &u, Wide: true} })
 		held, of = held+h, of+n
 	}
-	if share := float64(held) / float64(of); share < 0.85 {
-		t.Errorf("the widened range holds %.2f of the class", share)
-	}
+	share := float64(held) / float64(of)
+	must.That(t, share >= 0.85, "the widened range holds %.2f of the class", share)
 	// With one class there is nothing to leave out.
 	must.Equal(t, widening(made(Square, 40, 1)), 0)
 }
@@ -87,13 +84,11 @@ func TestSigmaNeedsPicks(t *testing.T) {
 		row.Best.Measured = 1
 		rows = append(rows, row)
 	}
-	if u, ok := Calibrate("", "", rows); !ok || u.Sigma != 0 || u.PlanSigma != 0 {
-		t.Errorf("%v, %+v", ok, u)
-	}
+	u, ok := Calibrate("", "", rows)
+	must.That(t, ok && u.Sigma == 0 && u.PlanSigma == 0, "%v, %+v", ok, u)
 	for i := range rows {
 		rows[i].Pick.Measured, rows[i].LeadingMeasured[0] = 1.05, 1.05
 	}
-	if u, ok := Calibrate("", "", rows); !ok || u.Sigma <= 0 || u.PlanSigma < u.Sigma {
-		t.Errorf("%v, %+v", ok, u)
-	}
+	u, ok = Calibrate("", "", rows)
+	must.That(t, ok && u.Sigma > 0 && u.PlanSigma >= u.Sigma, "%v, %+v", ok, u)
 }

@@ -67,25 +67,21 @@ func TestCompare(t *testing.T) {
 		row.BestRank != 2 || row.Pick.Predicted != 32 {
 		t.Errorf("%+v", row)
 	}
-	if row.Pick.Config.BlockM != 32 || row.Pick.Config.GroupM != 3 || row.Pick.Measured != 5 ||
-		row.Pick.Resources.Registers != 7 || row.Best.Measured != 3 || row.Libraries[0] != 2.5 {
-		t.Errorf("%+v", row)
-	}
+	must.That(t, row.Pick.Config.BlockM == 32 && row.Pick.Config.GroupM == 3 && row.Pick.Measured == 5 &&
+		row.Pick.Resources.Registers == 7 && row.Best.Measured == 3 && row.Libraries[0] == 2.5, "%+v", row)
 	if row.Efficiency() != 0.6 || row.VersusLibrary(0) != 0.5 || row.Phase != dataset.Sweep || !math.IsNaN(row.Noise) {
 		t.Errorf("efficiency %v, %v of the library", row.Efficiency(), row.VersusLibrary(0))
 	}
 	// Predicted 32 < 64 < 128 < 256 against measured 5, 3, 3, 8: three pairs agree, two disagree, one is tied.
-	if want := 1 / (math.Sqrt(6) * math.Sqrt(5)); math.Abs(row.Tau-want) > 1e-12 {
-		t.Errorf("tau %v, want %v", row.Tau, want)
-	}
+	want := 1 / (math.Sqrt(6) * math.Sqrt(5))
+	must.That(t, math.Abs(row.Tau-want) <= 1e-12, "tau %v, want %v", row.Tau, want)
 
 	// The records say at which group a candidate counts.
 	delete(times, 0)
 	other := sweep(t, 8, p, times)
-	if row, err := Compare(ctx, cycles{}, other, p); err != nil || row.Measured != 4 || row.Pick.Config.GroupM != 8 ||
-		len(row.Libraries) != 0 {
-		t.Errorf("at another group: %+v, %v", row, err)
-	}
+	row, err := Compare(ctx, cycles{}, other, p)
+	must.That(t, err == nil && row.Measured == 4 && row.Pick.Config.GroupM == 8 &&
+		len(row.Libraries) == 0, "at another group: %+v, %v", row, err)
 	other.GroupM = 3
 	must.Refuse(t, must.Err(Compare(ctx, cycles{}, other, p)), "(5 not recorded)")
 }
@@ -117,10 +113,8 @@ func TestFinals(t *testing.T) {
 			math.Abs(row.Noise-noise) > 1e-12 && !math.IsNaN(noise) {
 			t.Errorf("%+v", row)
 		}
-		if row.PickRank != 3 || row.Measured != 4 || row.Wrong != 1 || row.Failed != failed ||
-			len(row.Excluded) != 1+failed {
-			t.Errorf("%+v", row)
-		}
+		must.That(t, row.PickRank == 3 && row.Measured == 4 && row.Wrong == 1 && row.Failed == failed &&
+			len(row.Excluded) == 1+failed, "%+v", row)
 		if row.Efficiency() > 1 {
 			t.Errorf("efficiency %v", row.Efficiency())
 		}
@@ -157,22 +151,16 @@ func TestSummarise(t *testing.T) {
 	add(t, d, dataset.Measurement{Problem: gemm.New(1, 1, 1), Phase: dataset.Sweep, Status: dataset.OK, Median: 1,
 		Library: "other"})
 	s := SummariseComparisons(d, []Comparison{row(1, 1, 2, 0.5, 0), row(2, 1, 0, 0.1, 3), row(4, 1, 1, math.NaN(), 0)})
-	if s.Problems != 3 || s.PassedOver != 1 || s.TauMean != 0.3 || s.TauWorst != 0.1 ||
-		math.Abs(float64(s.Noise)-0.3) > 1e-12 || s.Wrong != 3 || s.Missing != 3 || s.Unfinished != 1 {
-		t.Errorf("%+v", s)
-	}
-	if e := s.Efficiency; e.Count != 3 || e.Median != 0.5 || math.Abs(e.Geomean-0.5) > 1e-12 || e.Worst != 0.25 ||
-		math.Abs(e.P10-0.3) > 1e-12 {
-		t.Errorf("efficiency %+v", e)
-	}
-	if l := s.Libraries["other"]; l.Count != 0 {
-		t.Errorf("a library without times %+v", l)
-	}
-	if l := s.Libraries["blas"]; l != s.Versus || l.Count != 2 || l.Worst != 0.25 || l.Median != 1.125 {
-		t.Errorf("library %+v", l)
-	}
-	if empty := SummariseComparisons(d, nil); empty.Problems != 0 || empty.Efficiency != (stats.Quantiles{}) ||
-		!math.IsNaN(float64(empty.TauMean)) {
-		t.Errorf("of nothing: %+v", empty)
-	}
+	must.That(t, s.Problems == 3 && s.PassedOver == 1 && s.TauMean == 0.3 && s.TauWorst == 0.1 &&
+		math.Abs(float64(s.Noise)-0.3) <= 1e-12 && s.Wrong == 3 && s.Missing == 3 && s.Unfinished == 1, "%+v", s)
+	e := s.Efficiency
+	must.That(t, e.Count == 3 && e.Median == 0.5 && math.Abs(e.Geomean-0.5) <= 1e-12 && e.Worst == 0.25 &&
+		math.Abs(e.P10-0.3) <= 1e-12, "efficiency %+v", e)
+	l := s.Libraries["other"]
+	must.That(t, l.Count == 0, "a library without times %+v", l)
+	l = s.Libraries["blas"]
+	must.That(t, l == s.Versus && l.Count == 2 && l.Worst == 0.25 && l.Median == 1.125, "library %+v", l)
+	empty := SummariseComparisons(d, nil)
+	must.That(t, empty.Problems == 0 && empty.Efficiency == (stats.Quantiles{}) &&
+		math.IsNaN(float64(empty.TauMean)), "of nothing: %+v", empty)
 }

@@ -131,15 +131,12 @@ func TestEvaluate(t *testing.T) {
 	if row.Efficiency() != 0.25 || row.Top != [...]float64{1, 1, 1} {
 		t.Errorf("efficiency %v, top %v", row.Efficiency(), row.Top)
 	}
-	if row.PickRank != 4 || row.BestRank != 3 || row.Measured != 4 || row.Rejected != 1 || len(row.Rows) != 3 ||
-		len(row.Leading) != 3 {
-		t.Errorf("%+v", row)
-	}
+	must.That(t, row.PickRank == 4 && row.BestRank == 3 && row.Measured == 4 && row.Rejected == 1 && len(row.Rows) == 3 &&
+		len(row.Leading) == 3, "%+v", row)
 	// Predicted 16, 32, 48 and last; measured 40, 20, 10, 30: of six pairs, 16-32, 16-48, 32-48 and 16-64 are
 	// discordant.
-	if want := (2.0 - 4) / 6; math.Abs(row.Tau-want) > 1e-12 {
-		t.Errorf("tau %v, want %v", row.Tau, want)
-	}
+	want := (2.0 - 4) / 6
+	must.That(t, math.Abs(row.Tau-want) <= 1e-12, "tau %v, want %v", row.Tau, want)
 	// |16/40 − 1|, |32/20 − 1|, |48/10 − 1|
 	must.That(t, math.Abs(row.Error-0.6) <= 1e-12, "error %v", row.Error)
 
@@ -158,18 +155,14 @@ func TestUnmeasuredPick(t *testing.T) {
 		m.candidates = append(m.candidates, config(block, 0, 1))
 	}
 	row := evaluate1(t, m, SubsetOf(d), p)
-	if row.Pick.Config.BlockM != 1 || !math.IsNaN(row.Efficiency()) || row.PickRank != 0 ||
-		row.Failed || row.Top[1] != 0.25 || row.Top[2] != 0.25 {
-		t.Errorf("%+v", row)
-	}
-	if _, ok := row.Pick.Held(Everywhere(&arch.Uncertainty{Ranges: []arch.ErrorRange{{Low: 0.1, High: 10}}})); ok {
-		t.Error("an interval held nothing")
-	}
+	must.That(t, row.Pick.Config.BlockM == 1 && math.IsNaN(row.Efficiency()) && row.PickRank == 0 &&
+		!row.Failed && row.Top[1] == 0.25 && row.Top[2] == 0.25, "%+v", row)
+	_, ok := row.Pick.Held(Everywhere(&arch.Uncertainty{Ranges: []arch.ErrorRange{{Low: 0.1, High: 10}}}))
+	must.That(t, !ok, "an interval held nothing")
 	// What the sweep did not try is no pick.
 	d.Untried = []gemm.Config{config(1, 8, 1), config(2, 8, 1), config(3, 8, 1)}
-	if tried := evaluate1(t, m, SubsetOf(d), p); tried.Pick.Config.BlockM != 4 {
-		t.Errorf("%+v", tried)
-	}
+	tried := evaluate1(t, m, SubsetOf(d), p)
+	must.That(t, tried.Pick.Config.BlockM == 4, "%+v", tried)
 	if s := SummariseEvaluations([]Evaluation{row}, nil); s.Unmeasured != 1 || s.Failed != 0 ||
 		!math.IsNaN(s.Efficiency.Geomean) || !math.IsNaN(s.Coverage) {
 		t.Errorf("%+v", s)
@@ -191,9 +184,8 @@ func TestCoveredIntervals(t *testing.T) {
 		{Bound: arch.BoundL2, Below: 1, Low: 0.49, High: 1.4}}})
 	s := SummariseEvaluations([]Evaluation{row}, u)
 	// 20 and 10 of 40, 20, 10, 30 are within 10 to 28.
-	if covered, ok := row.Pick.Held(u); !covered || !ok || s.Coverage != 0.5 || s.PickCoverage != 1 {
-		t.Errorf("covered %v, %v; %+v", covered, ok, s)
-	}
+	covered, ok := row.Pick.Held(u)
+	must.That(t, covered && ok && s.Coverage == 0.5 && s.PickCoverage == 1, "covered %v, %v; %+v", covered, ok, s)
 }
 
 // An error about one problem does not affect the others.
@@ -201,10 +193,8 @@ func TestProblemsWithoutAnswer(t *testing.T) {
 	d, p := recorded(t)
 	m := &model{cycles: func(c gemm.Config) float64 { return 1 }, candidates: []gemm.Config{config(32, 0, 1)}}
 	rows, bad, err := Evaluate(t.Context(), m, SubsetOf(d), []gemm.Problem{gemm.New(13, 1, 1), gemm.New(5, 5, 5), p})
-	if err != nil || diag.KindOf(bad[0]) != diag.Input || diag.KindOf(bad[1]) != diag.Input || bad[2] != nil ||
-		rows[2].Best.Config.BlockM != 48 {
-		t.Errorf("%v, %v", bad, err)
-	}
+	must.That(t, err == nil && diag.KindOf(bad[0]) == diag.Input && diag.KindOf(bad[1]) == diag.Input && bad[2] == nil &&
+		rows[2].Best.Config.BlockM == 48, "%v, %v", bad, err)
 	if want := "made up: there are no recorded times of 5x5x5 fp16"; bad[1] == nil ||
 		fmt.Sprint(bad[1])[:len(want)] != want {
 		t.Errorf("%v", bad[1])
@@ -220,10 +210,9 @@ func TestOwnLaunchOrders(t *testing.T) {
 	m := &model{group: 4, cycles: func(c gemm.Config) float64 { return 100 / float64(c.BlockM) },
 		candidates: []gemm.Config{config(16, 0, 1), config(32, 0, 1)}}
 	r := SubsetOf(d)
-	if row := evaluate1(t, m, r, p); r.Group != 0 || row.Pick.Config != config(32, 4, 1) || row.Efficiency() != 0.5 ||
-		row.Top[0] != 1 || row.BestRank != 2 {
-		t.Errorf("group %d, %+v", r.Group, row)
-	}
+	row := evaluate1(t, m, r, p)
+	must.That(t, r.Group == 0 && row.Pick.Config == config(32, 4, 1) && row.Efficiency() == 0.5 &&
+		row.Top[0] == 1 && row.BestRank == 2, "group %d, %+v", r.Group, row)
 }
 
 func TestClasses(t *testing.T) {

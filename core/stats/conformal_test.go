@@ -33,9 +33,8 @@ func TestConformalCoverage(t *testing.T) {
 			}
 		}
 	}
-	if coverage := float64(covered) / float64(of); coverage < 0.87 || coverage > 0.94 {
-		t.Errorf("coverage %.3f", coverage)
-	}
+	coverage := float64(covered) / float64(of)
+	must.That(t, coverage >= 0.87 && coverage <= 0.94, "coverage %.3f", coverage)
 }
 
 // A kind with too few clusters uses a more general group, and its last group in any case.

@@ -9,14 +9,11 @@ import (
 
 func TestQuantilesOf(t *testing.T) {
 	s := QuantilesOf([]float64{1, 0.25, 0.5})
-	if s.Count != 3 || s.Median != 0.5 || math.Abs(s.Geomean-0.5) > 1e-12 || s.Worst != 0.25 ||
-		math.Abs(s.P10-0.3) > 1e-12 {
-		t.Errorf("%+v", s)
-	}
+	must.That(t, s.Count == 3 && s.Median == 0.5 && math.Abs(s.Geomean-0.5) <= 1e-12 && s.Worst == 0.25 &&
+		math.Abs(s.P10-0.3) <= 1e-12, "%+v", s)
 	// One that is worth nothing makes the geometric mean nothing, and the rest stays.
-	if s := QuantilesOf([]float64{1, 0, 1}); s.Geomean != 0 || s.Median != 1 || s.Worst != 0 {
-		t.Errorf("%+v", s)
-	}
+	s = QuantilesOf([]float64{1, 0, 1})
+	must.That(t, s.Geomean == 0 && s.Median == 1 && s.Worst == 0, "%+v", s)
 	must.Equal(t, QuantilesOf(nil), Quantiles{})
 }
 
@@ -31,9 +28,8 @@ func TestMedianMAD(t *testing.T) {
 		values      []seconds
 		median, mad seconds
 	}{{nil, 0, 0}, {[]seconds{3}, 3, 0}, {[]seconds{4, 1}, 2.5, 1.5}, {[]seconds{1, 9, 2, 100, 3}, 3, 2}} {
-		if median, mad := MedianMAD(tc.values); median != tc.median || mad != tc.mad {
-			t.Errorf("%v: median %v, MAD %v", tc.values, median, mad)
-		}
+		median, mad := MedianMAD(tc.values)
+		must.That(t, median == tc.median && mad == tc.mad, "%v: median %v, MAD %v", tc.values, median, mad)
 	}
 }
 
@@ -58,7 +54,6 @@ func TestMedianError(t *testing.T) {
 	for _, m := range medians {
 		square += (m/mean - 1) * (m/mean - 1) / repeats
 	}
-	if scatter := math.Sqrt(square); math.Abs(estimate/scatter-1) > 0.1 {
-		t.Errorf("estimated %v, the medians scatter by %v", estimate, scatter)
-	}
+	scatter := math.Sqrt(square)
+	must.That(t, math.Abs(estimate/scatter-1) <= 0.1, "estimated %v, the medians scatter by %v", estimate, scatter)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/strictjson"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // A list of texts and numbers, and where a scanner stops in one that is wrong.
@@ -35,9 +36,7 @@ func TestScanner(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		}
-		if got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
+		must.That(t, got == want, "%q: %q, want %q", text, got, want)
 	}
 	for _, s := range []string{"0", "-0", "10", "01", "1.", "1.5", "0.5e1", "0e1", "00", "-", "1e5", ".5", "+1", "0x1"} {
 		if _, err := strconv.ParseFloat(s, 64); err == nil && strictjson.IsNumber(s) != json.Valid([]byte(s)) {

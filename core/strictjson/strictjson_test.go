@@ -42,9 +42,7 @@ func TestUnmarshal(t *testing.T) {
 		Named: map[string]inner{"a": {4}, "A": {5}}, Plain: true, Raw: json.RawMessage(`{"x":1,"X":2}`),
 		Any: map[string]any{"b": []any{1.0, map[string]any{"b": nil}}, "B": true},
 	}
-	if !reflect.DeepEqual(v, want) {
-		t.Errorf("%+v, want %+v", v, want)
-	}
+	must.That(t, reflect.DeepEqual(v, want), "%+v, want %+v", v, want)
 	const typeError = "json: cannot unmarshal number into Go struct field outer.status of type string"
 	for text, complaint := range map[string]string{
 		`{"status":"a","status":"b"}`:               `the key "status" is there twice`,
@@ -65,9 +63,8 @@ func TestUnmarshal(t *testing.T) {
 		`{}x`:                                       `there is more behind it`,
 		`{"status":`:                                `unexpected EOF`,
 	} {
-		if err := strictjson.Unmarshal([]byte(text), new(outer)); err == nil || err.Error() != complaint {
-			t.Errorf("%s: %v, want %s", text, err, complaint)
-		}
+		err := strictjson.Unmarshal([]byte(text), new(outer))
+		must.That(t, err != nil && err.Error() == complaint, "%s: %v, want %s", text, err, complaint)
 	}
 	long := `{"any":{`
 	for i := range 100 {
@@ -75,9 +72,8 @@ func TestUnmarshal(t *testing.T) {
 	}
 	for key, twice := range map[string]bool{"7": true, "77": true, "100": false} {
 		text := long + `"` + key + `":0}}`
-		if err := strictjson.Unmarshal([]byte(text), new(outer)); (err != nil) != twice {
-			t.Errorf("%s after a hundred keys: %v", key, err)
-		}
+		err := strictjson.Unmarshal([]byte(text), new(outer))
+		must.That(t, (err != nil) == twice, "%s after a hundred keys: %v", key, err)
 	}
 	if err := strictjson.Unmarshal([]byte(`{}{`), new(outer)); !errors.Is(err, strictjson.ErrTrailing) {
 		t.Error(err)
@@ -99,8 +95,7 @@ func FuzzUnmarshal(f *testing.F) {
 			t.Fatalf("%s: %+v, and encoding/json reads %+v (%v)", text, strict, lax, err)
 		}
 		again := must.Get(json.Marshal(strict))(t)
-		if err := strictjson.Unmarshal(again, &strict); err != nil {
-			t.Fatalf("%s becomes %s: %v", text, again, err)
-		}
+		err := strictjson.Unmarshal(again, &strict)
+		must.Need(t, err == nil, "%s becomes %s: %v", text, again, err)
 	})
 }

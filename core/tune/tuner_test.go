@@ -138,14 +138,12 @@ func TestContinued(t *testing.T) {
 		again, cache := 0, map[Task]unit.Seconds{}
 		ended := w.tuner(cache, &again)
 		ended.Executor = broken{ended.Executor, func() bool { return again == stop }}
-		if err := ended.Run(t.Context()); !errors.Is(err, errGone) || len(ended.Log) != stop {
-			t.Fatalf("stopped after %d: %v, %d", stop, err, len(ended.Log))
-		}
+		err := ended.Run(t.Context())
+		must.Need(t, errors.Is(err, errGone) && len(ended.Log) == stop, "stopped after %d: %v, %d", stop, err, len(ended.Log))
 		next := w.tuner(cache, &again)
 		must.Do(t, next.Run(t.Context()))
-		if diff := cmp.Diff(whole.Log, next.Log); diff != "" || again != calls {
-			t.Fatalf("stopped after %d of %d, %d made: %s", stop, calls, again, diff)
-		}
+		diff := cmp.Diff(whole.Log, next.Log)
+		must.Need(t, diff == "" && again == calls, "stopped after %d of %d, %d made: %s", stop, calls, again, diff)
 	}
 }
 
@@ -212,9 +210,8 @@ func TestFailing(t *testing.T) {
 		must.That(t, n <= mostFailures+x.Batch, "%v was tried %d times", c, n)
 	}
 	for s, p := range x.Picks {
-		if s == 7 != (p.Why == Failing && p.Candidate < 0) || s != 7 && w.times[s][p.Candidate] <= 0 {
-			t.Errorf("size %d: %+v", s, p)
-		}
+		must.That(t, s == 7 == (p.Why == Failing && p.Candidate < 0) && (s == 7 || w.times[s][p.Candidate] > 0),
+			"size %d: %+v", s, p)
 	}
 }
 
@@ -275,9 +272,8 @@ func TestSteps(t *testing.T) {
 	})
 	must.Do(t, x.InSteps(t.Context(), f, nil))
 	// 3 stages; 4 branches × (2 warps + 1 more block_k) at the first size, joined to 2 at the median one; 2 × 4 sizes.
-	if want := 3 + 4*3 + 4 + 2*4 - 2 - 2; len(x.Log) != want {
-		t.Errorf("%d measurements, want %d", len(x.Log), want)
-	}
+	want := 3 + 4*3 + 4 + 2*4 - 2 - 2
+	must.That(t, len(x.Log) == want, "%d measurements, want %d", len(x.Log), want)
 	for s, p := range x.Picks {
 		must.That(t, p.Time == 1e-5 && p.Why == Stepped && math.IsNaN(p.Expected), "size %d: %+v", s, p)
 	}
@@ -301,9 +297,8 @@ func TestPosterior(t *testing.T) {
 func BenchmarkDecision(b *testing.B) {
 	w, calls := newWorld(8, 60, 256), 0
 	x := w.tuner(map[Task]unit.Seconds{}, &calls)
-	if err := x.Run(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	err := x.Run(b.Context())
+	must.Do(b, err)
 	for i := 0; b.Loop(); i++ {
 		x.expect(i % len(w.sizes))
 	}
@@ -355,9 +350,8 @@ func TestUnordered(t *testing.T) {
 		c := &crew{w: w, random: rand.New(rand.NewPCG(seed, 1)), wrong: map[Task]bool{}}
 		x := &Tuner{Sizes: w.sizes, Prior: shipped, Regret: 0.01, Batch: 12, Executor: c, Unordered: true}
 		must.Do(t, x.Run(t.Context()))
-		if r := w.regret(x.Picks); r > 0.01 || c.most > 12 || c.most < 6 {
-			t.Errorf("regret %v, %d at once", r, c.most)
-		}
+		r := w.regret(x.Picks)
+		must.That(t, r <= 0.01 && c.most <= 12 && c.most >= 6, "regret %v, %d at once", r, c.most)
 		known := map[Task]bool{}
 		for _, m := range x.Log {
 			must.Need(t, !known[m.Task] && m.Time == w.times[m.Size][m.Candidate],

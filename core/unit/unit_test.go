@@ -55,9 +55,8 @@ func TestSIKeepsThreeDigits(t *testing.T) {
 			v := mantissa * math.Pow10(exp)
 			text := strings.Replace(unit.SI(v, "X"), "µ", "u", 1)
 			number, name, _ := strings.Cut(text, " ")
-			if digits := len(strings.ReplaceAll(number, ".", "")); digits != 3 {
-				t.Fatalf("SI(%v) = %q has %d digits", v, text, digits)
-			}
+			digits := len(strings.ReplaceAll(number, ".", ""))
+			must.Need(t, digits == 3, "SI(%v) = %q has %d digits", v, text, digits)
 			got := must.Get(strconv.ParseFloat(number, 64))(t)
 			s, ok := scale[name[0]]
 			if name[0] == 'u' {

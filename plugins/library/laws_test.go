@@ -13,7 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/stats"
-	"github.com/origami-gemm/origami/plugins/builtins"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/library/checked"
 	"github.com/origami-gemm/origami/plugins/library/nearby"
@@ -63,10 +63,7 @@ func (w *ways) timed(t *testing.T, x way, timing string) *fastest {
 	if w.models[key] == nil {
 		id, of, _ := strings.Cut(x.device, "@")
 		options := map[string]string{"scheme": x.scheme, "timing": timing, library.Nearby: cmp.Or(w.nearby, "all")}
-		a, err := open(t, arch.OpenRequest{Arch: id, Device: of, Options: options})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(open(t, arch.OpenRequest{Arch: id, Device: of, Options: options}))(t)
 		w.models[key] = &fastest{Architecture: a}
 	}
 	return w.models[key]
@@ -193,10 +190,7 @@ func (w *ways) shown(t *testing.T, fast, slow way, p *gemm.Problem) float64 {
 // at is what a way is predicted to take for rows of A, and the sizes and timing of a published time, 0 if it refuses.
 func (w *ways) at(t *testing.T, x *published.Time, y way, rows int) float64 {
 	t.Helper()
-	p, err := x.Problem()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(x.Problem())(t)
 	m := w.timed(t, y, string(x.Timing))
 	p.M = rows
 	if p.DType = y.dtype; y.wide {
@@ -262,25 +256,6 @@ func (w *ways) hasMore(t *testing.T, device, other string, dtype gemm.DType) boo
 	}
 	unit := func(d *arch.Description) float64 { return float64(d.PeakFor(dtype)) / float64(d.Units) }
 	return a.Units >= b.Units && b.PeakFor(dtype) > 0 && unit(a) >= unit(b)
-}
-
-// devices are those that have the family, arch@device.
-func devices(t *testing.T) (list []string) {
-	t.Helper()
-	all, err := builtins.Providers()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range all {
-		for _, a := range p.Manifest().Archs {
-			if slices.Contains(a.Kernels, library.Family) {
-				for _, d := range a.Devices {
-					list = append(list, a.ID+"@"+d.ID)
-				}
-			}
-		}
-	}
-	return list
 }
 
 // slack is by how much a law may be broken that holds.

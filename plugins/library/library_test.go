@@ -12,12 +12,12 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/internal/testing/archtest"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/builtins"
@@ -48,14 +48,12 @@ func TestUnmodelled(t *testing.T) {
 		_, says, _ := strings.Cut(err.Error(), "library are ")
 		var count int
 		var v [3]float64
-		if _, err := fmt.Sscanf(says, "%f at the median, %f to %f over %d", &v[0], &v[1], &v[2], &count); err != nil {
-			t.Fatalf("%q: %v", says, err)
-		}
+		_, err = fmt.Sscanf(says, "%f at the median, %f to %f over %d", &v[0], &v[1], &v[2], &count)
+		must.Need(t, err == nil, "%q: %v", says, err)
 		r := ratios[dtype]
 		for i, is := range []float64{stats.Median(r), slices.Min(r), slices.Max(r)} {
-			if math.Abs(is/v[i]-1) > 0.05 || count != len(r) {
-				t.Errorf("%s: predicted ÷ measured of %d products is %.2f, and the refusal says %q", dtype, len(r), is, says)
-			}
+			must.That(t, math.Abs(is/v[i]-1) <= 0.05 && count == len(r),
+				"%s: predicted ÷ measured of %d products is %.2f, and the refusal says %q", dtype, len(r), is, says)
 		}
 	}
 }
@@ -64,15 +62,9 @@ func TestUnmodelled(t *testing.T) {
 func open(t testing.TB, r arch.OpenRequest) (arch.Architecture, error) {
 	t.Helper()
 	r.Kernel = library.Family
-	all, err := builtins.Providers()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range all {
-		for _, a := range p.Manifest().Archs {
-			if a.ID == r.Arch {
-				return p.Open(context.Background(), r)
-			}
+	for _, p := range must.Get(builtins.Providers())(t) {
+		if slices.ContainsFunc(p.Manifest().Archs, func(a arch.ArchEntry) bool { return a.ID == r.Arch }) {
+			return p.Open(context.Background(), r)
 		}
 	}
 	t.Fatalf("no plugin has %s", r.Arch)
@@ -82,32 +74,33 @@ func open(t testing.TB, r arch.OpenRequest) (arch.Architecture, error) {
 // opened is open without an error.
 func opened(t testing.TB, archID string, options map[string]string) arch.Architecture {
 	t.Helper()
-	a, err := open(t, arch.OpenRequest{Arch: archID, Options: options})
-	if err != nil {
-		t.Fatal(err)
+	return must.Get(open(t, arch.OpenRequest{Arch: archID, Options: options}))(t)
+}
+
+// devices are those that have the family, arch@device.
+func devices(t testing.TB) (list []string) {
+	t.Helper()
+	for _, p := range must.Get(builtins.Providers())(t) {
+		for _, a := range p.Manifest().Archs {
+			for _, d := range a.Devices {
+				if slices.Contains(a.Kernels, library.Family) {
+					list = append(list, a.ID+"@"+d.ID)
+				}
+			}
+		}
 	}
-	return a
+	return list
 }
 
 // archs are those that have the family.
 func archs(t testing.TB) (ids []string) {
 	t.Helper()
-	all, err := builtins.Providers()
-	if err != nil {
-		t.Fatal(err)
+	for _, device := range devices(t) {
+		id, _, _ := strings.Cut(device, "@")
+		ids = append(ids, id)
 	}
-	for _, p := range all {
-		for _, a := range p.Manifest().Archs {
-			for _, k := range a.Kernels {
-				if k == library.Family {
-					ids = append(ids, a.ID)
-				}
-			}
-		}
-	}
-	if len(ids) < 10 {
-		t.Fatalf("only %v have the family", ids)
-	}
+	ids = slices.Compact(ids)
+	must.Need(t, len(ids) >= 10, "only %v have the family", ids)
 	return ids
 }
 
@@ -125,17 +118,12 @@ func (f *fastest) of(t *testing.T, p gemm.Problem) float64 {
 	}
 	list := f.lists[p.DType]
 	if list == nil {
-		c, err := f.Candidates(t.Context(), p, arch.Space{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(f.Candidates(t.Context(), p, arch.Space{}))(t)
 		list = c.Configs
 		f.lists[p.DType] = list
 		f.room = make([]arch.Estimate, max(len(list), len(f.room)))
 	}
-	if err := f.Estimate(t.Context(), f.room[:len(list)], p, list); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Estimate(t.Context(), f.room[:len(list)], p, list))
 	least := math.Inf(1)
 	for _, e := range f.room[:len(list)] {
 		least = min(least, float64(e.Cycles))
@@ -225,45 +213,11 @@ func TestTermsAreTheCode(t *testing.T) {
 	for _, id := range archs(t) {
 		for _, options := range []map[string]string{nil, {"timing": "cold"}, {"timing": "warm"}, {"timing": "host"}} {
 			a := opened(t, id, options)
-			d := a.Describe()
+			list := types(a)
 			for i := range 40 {
-				list := types(a)
 				p := random(rng, list[i%len(list)])
-				c, err := a.Candidates(t.Context(), p, arch.Space{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				config := c.Configs[rng.IntN(len(c.Configs))]
-				row, estimate := make([]float64, len(d.Terms)), make([]arch.Estimate, 1)
-				if err := a.Terms(t.Context(), row, p, []gemm.Config{config}); err != nil {
-					t.Fatal(err)
-				}
-				if err := a.Estimate(t.Context(), estimate, p, []gemm.Config{config}); err != nil {
-					t.Fatal(err)
-				}
-				values := formula.Values(d, p, config, row)
-				shares := 0.0
-				for j, term := range d.Terms {
-					if formula.IsRule(term.Formula) { // the code sets it
-						if term.Kind == arch.KindShare {
-							shares += row[j]
-						}
-						continue
-					}
-					want, err := formula.Eval(term.Formula, values)
-					if err != nil || math.Float64bits(want) != math.Float64bits(row[j]) {
-						t.Fatalf("%s: %s, %s: %s is %v, by its formula %v, %v", id, p, config, term.Name, row[j], want, err)
-					}
-					switch term.Kind {
-					case arch.KindShare:
-						shares += row[j]
-					case arch.KindTotal:
-						if float64(estimate[0].Cycles) != row[j] || math.Abs(shares/row[j]-1) > 1e-9 {
-							t.Errorf("%s: %s: estimate %v, total %v, shares %v", id, p, estimate[0].Cycles, row[j], shares)
-						}
-					default:
-					}
-				}
+				c := must.Get(a.Candidates(t.Context(), p, arch.Space{}))(t)
+				archtest.Formulas(t, a, p, c.Configs[rng.IntN(len(c.Configs))], 0)
 			}
 		}
 	}
@@ -279,12 +233,10 @@ func TestConditionOfTheCaches(t *testing.T) {
 			f := &fastest{Architecture: opened(t, id, map[string]string{"timing": of, library.Nearby: library.NoNearby})}
 			times[of] = [2]float64{f.of(t, small), f.of(t, decode)}
 		}
-		if times["layers"][0] != times["warm"][0] || times["cold"][0] <= times["warm"][0] {
-			t.Errorf("%s: %s takes %v: six layers of it fit into the caches", id, small, times)
-		}
-		if id == "sm90" && times["layers"][1] <= times["warm"][1] {
-			t.Errorf("%s: %s takes %v: six layers of it do not fit", id, decode, times)
-		}
+		must.That(t, times["layers"][0] == times["warm"][0] && times["cold"][0] > times["warm"][0],
+			"%s: %s takes %v: six layers of it fit into the caches", id, small, times)
+		must.That(t, id != "sm90" || times["layers"][1] > times["warm"][1],
+			"%s: %s takes %v: six layers of it do not fit", id, decode, times)
 	}
 }
 
@@ -323,9 +275,8 @@ func TestRefusals(t *testing.T) {
 		"are the vendor's, and no report or times of them count": {Characterization: []byte("x")},
 	} {
 		r.Arch = "sm90"
-		if _, err := open(t, r); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		_, err := open(t, r)
+		must.That(t, diag.KindOf(err) == diag.Input && strings.Contains(err.Error(), want), "%v, want %q", err, want)
 	}
 	a := opened(t, "sm90", nil)
 	c := gemm.Config{Kernel: "triton", BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 4, NumStages: 2, SplitK: 1}
@@ -340,15 +291,12 @@ func BenchmarkEstimate(b *testing.B) {
 	a := opened(b, "sm90", nil)
 	p := gemm.New(4096, 4096, 4096)
 	c, err := a.Candidates(b.Context(), p, arch.Space{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	dst := make([]arch.Estimate, len(c.Configs))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := a.Estimate(b.Context(), dst, p, c.Configs); err != nil {
-			b.Fatal(err)
-		}
+		err := a.Estimate(b.Context(), dst, p, c.Configs)
+		must.Do(b, err)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(dst)), "ns/estimate")
 }
@@ -382,16 +330,11 @@ func TestAnyRelease(t *testing.T) {
 		id, device, _ := strings.Cut(x.Device, "@")
 		key := x.Device + string(x.Timing)
 		if models[key] == nil {
-			models[key], err = open(t, arch.OpenRequest{Arch: id, Device: device,
-				Options: map[string]string{"timing": string(x.Timing)}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			models[key] = must.Get(open(t, arch.OpenRequest{Arch: id, Device: device,
+				Options: map[string]string{"timing": string(x.Timing)}}))(t)
 		}
 		found, bad, err := score.Fastest(t.Context(), models[key], library.Family, []gemm.Problem{p})
-		if err != nil || bad[0] != nil {
-			t.Fatal(err, bad)
-		}
+		must.Need(t, err == nil && bad[0] == nil, "%v %v", err, bad)
 		scope := models[key].Describe().Scope(library.Family, &p, found[0].Config.SplitK)
 		d, _ := scope.Distribution(found[0].Estimate(), found[0].Predicted)
 		kind := fmt.Sprint(x.Device, " ", p.DType.Bits())
@@ -409,7 +352,6 @@ func TestAnyRelease(t *testing.T) {
 			t.Errorf("%s: %.1f %% of %d early times are in their intervals, want 85 %%", kind, 100*share, n[1])
 		}
 	}
-	if len(held) < 5 || mean < 0.88 || mean > 0.95 {
-		t.Errorf("%.1f %% at the mean of %d devices and types, want 88 to 95 %%", 100*mean, len(held))
-	}
+	must.That(t, len(held) >= 5 && mean >= 0.88 && mean <= 0.95,
+		"%.1f %% at the mean of %d devices and types, want 88 to 95 %%", 100*mean, len(held))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/stats"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/library/published"
 )
@@ -47,10 +48,7 @@ func TestNearbyIntervals(t *testing.T) {
 		}
 		held, of, widths := 0.0, 0.0, []float64{}
 		for key, a := range models {
-			rows, bad, err := score.Fastest(t.Context(), a, library.Family, problems[key])
-			if err != nil {
-				t.Fatal(err)
-			}
+			rows, bad := must.Two(score.Fastest(t.Context(), a, library.Family, problems[key]))(t)
 			for i := range rows {
 				scope := a.Describe().Scope(library.Family, &rows[i].Problem, rows[i].Config.SplitK)
 				d, ok := scope.Distribution(rows[i].Estimate(), rows[i].Predicted)
@@ -83,15 +81,10 @@ func TestNearIsNamed(t *testing.T) {
 		{"sm89", "rtx4090d", "cold", ""},
 	} {
 		a, err := open(t, arch.OpenRequest{Arch: c.arch, Device: c.device, Options: map[string]string{"timing": c.timing}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		p := gemm.New(1000, 4096, 4096)
 		p.SetTrans(false, true)
-		e, err := ask.Explain(t.Context(), a, p, library.Family, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(ask.Explain(t.Context(), a, p, library.Family, ""))(t)
 		n := e.Near()
 		if n == nil && c.begins == "" {
 			continue

@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/formats/hf"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/builtins"
 	"github.com/origami-gemm/origami/plugins/serving"
 )
@@ -20,43 +21,21 @@ import (
 // open opens the library's model on a device.
 func open(t testing.TB, device string) *ask.Contender {
 	t.Helper()
-	providers, err := builtins.Providers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	providers := must.Get(builtins.Providers())(t)
 	source := models.Providers(providers)
-	targets, err := models.Parse([]string{device}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	targets := must.Get(models.Parse([]string{device}, ""))(t)
 	targets[0].Kernel = "library"
-	found, err := models.Find(t.Context(), source, &targets[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := found.Open(t.Context(), source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	side, err := ask.NewContender(source, &found, a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(models.Find(t.Context(), source, &targets[0]))(t)
+	a := must.Get(found.Open(t.Context(), source))(t)
+	side := must.Get(ask.NewContender(source, &found, a))(t)
 	return &side
 }
 
 // config reads a config.json of testdata.
 func config(t testing.TB, name string) *hf.Config {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", "configs", name+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := hf.Decode(name, text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	text := must.Get(os.ReadFile(filepath.Join("testdata", "configs", name+".json")))(t)
+	return must.Get(hf.Decode(name, text))(t)
 }
 
 // deployment is a row of deployments.csv.gz, with the parts of its time if each kernel ran alone.
@@ -79,19 +58,10 @@ func (d *deployment) time(s *serving.Server) float64 {
 // says how rows are read.
 func read(t testing.TB) (all []deployment) {
 	t.Helper()
-	f, err := os.Open(filepath.Join("testdata", "deployments.csv.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(filepath.Join("testdata", "deployments.csv.gz")))(t)
 	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(z).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(gzip.NewReader(f))(t)
+	rows := must.Get(csv.NewReader(z).ReadAll())(t)
 	steps, configs := map[string]*ask.Steps{}, map[string]*hf.Config{}
 	for _, r := range rows[1:] {
 		number := func(i int) int { n, _ := strconv.Atoi(r[i]); return n }
@@ -107,16 +77,12 @@ func read(t testing.TB) (all []deployment) {
 		}
 		plan, err := serving.New(d.model, configs[d.model],
 			serving.Layout{TP: number(5), EP: number(6), DP: d.groups, Server: d.server, Weights: d.weights})
-		if err != nil {
-			t.Fatalf("%v: %v", r, err)
-		}
+		must.Need(t, err == nil, "%v: %v", r, err)
 		plan.SetBlocks(number(4) > 0)
 		plan = plan.Alone()
 		q := ask.StepQuestion{Plan: plan, Batch: d.batch, Context: d.context, New: d.fresh}
 		one, err := steps[d.device].Of(t.Context(), q)
-		if err != nil {
-			t.Fatalf("%v: %v", r, err)
-		}
+		must.Need(t, err == nil, "%v: %v", r, err)
 		d.alone, d.layers = float64(one.Seconds), float64(plan.LayerCount())
 		d.sigma = math.Log(float64(one.Interval[1]/one.Seconds)) / 1.6449 / plan.Spread()
 		all = append(all, d)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/serving"
 )
 
@@ -16,15 +17,9 @@ func step(t testing.TB, device, model string, l serving.Layout, batch, context, 
 	if l.Server == "" {
 		l.Server = "vllm"
 	}
-	plan, err := serving.New(model, config(t, model), l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	one, err := ask.StepsOn(open(t, device)).Advised(t.Context(),
-		ask.StepQuestion{Plan: plan, Batch: batch, Context: context, New: fresh})
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Get(serving.New(model, config(t, model), l))(t)
+	one := must.Get(ask.StepsOn(open(t, device)).Advised(t.Context(),
+		ask.StepQuestion{Plan: plan, Batch: batch, Context: context, New: fresh}))(t)
 	return one
 }
 
@@ -35,15 +30,12 @@ func TestPartsAddUp(t *testing.T) {
 			one := step(t, device, model, serving.Layout{TP: 8}, 32, 4096, 512)
 			sum, share := ask.Number(0), ask.Number(0)
 			for _, p := range one.Parts {
-				if p.Seconds < 0 {
-					t.Errorf("%s on %s: %s takes %v", model, device, p.Name, p.Seconds)
-				}
+				must.That(t, p.Seconds >= 0, "%s on %s: %s takes %v", model, device, p.Name, p.Seconds)
 				sum, share = sum+p.Seconds, share+p.Share
 			}
-			if math.Abs(float64(sum/one.Seconds-1)) > 1e-9 || math.Abs(float64(share-1)) > 1e-9 ||
-				!(one.Interval[0] < one.Seconds && one.Seconds < one.Interval[1]) {
-				t.Errorf("%s on %s: the parts are %v of %v in %v", model, device, sum, one.Seconds, one.Interval)
-			}
+			must.That(t, math.Abs(float64(sum/one.Seconds-1)) <= 1e-9 && math.Abs(float64(share-1)) <= 1e-9 &&
+				one.Interval[0] < one.Seconds && one.Seconds < one.Interval[1],
+				"%s on %s: the parts are %v of %v in %v", model, device, sum, one.Seconds, one.Interval)
 		}
 	}
 }
@@ -63,21 +55,17 @@ func TestMonotone(t *testing.T) {
 			{"more sequences", at("h200", 64, 4096), one}, {"a longer prompt", at("h200", 16, 16384), one},
 			{"less bandwidth", one, at("h200:dram_bandwidth=6TB/s", 16, 4096)},
 		} {
-			if c.slower < c.faster {
-				t.Errorf("%s: %s is faster: %v < %v", model, c.what, c.slower, c.faster)
-			}
+			must.That(t, c.slower >= c.faster, "%s: %s is faster: %v < %v", model, c.what, c.slower, c.faster)
 		}
 	}
 }
 
 // What does not fit into memory is said, and what does not divide is refused.
 func TestWhatDoesNotFit(t *testing.T) {
-	if m := step(t, "h100", "deepseek-r1", serving.Layout{TP: 8}, 8, 1024, 1024).Memory; *m.Sequences != 0 || m.Fits(1) {
-		t.Errorf("671 GB of weights fit 8 H100: %v", m)
-	}
-	if m := step(t, "h200", "deepseek-r1", serving.Layout{TP: 8}, 64, 1024, 1024).Memory; !m.Fits(64) {
-		t.Errorf("671 GB of weights do not fit 8 H200: %v", m)
-	}
+	m := step(t, "h100", "deepseek-r1", serving.Layout{TP: 8}, 8, 1024, 1024).Memory
+	must.That(t, *m.Sequences == 0 && !m.Fits(1), "671 GB of weights fit 8 H100: %v", m)
+	m = step(t, "h200", "deepseek-r1", serving.Layout{TP: 8}, 64, 1024, 1024).Memory
+	must.That(t, m.Fits(64), "671 GB of weights do not fit 8 H200: %v", m)
 	for _, c := range []struct {
 		model, want string
 		layout      serving.Layout
@@ -89,9 +77,8 @@ func TestWhatDoesNotFit(t *testing.T) {
 		{"deepseek-r1", "do not divide 256 experts", serving.Layout{TP: 8, EP: 3, Server: "vllm"}},
 	} {
 		_, err := serving.New(c.model, config(t, c.model), c.layout)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s %+v: %v, want %q", c.model, c.layout, err, c.want)
-		}
+		must.That(t, err != nil && strings.Contains(err.Error(), c.want),
+			"%s %+v: %v, want %q", c.model, c.layout, err, c.want)
 	}
 }
 
@@ -111,28 +98,22 @@ func TestWeights(t *testing.T) {
 // A step is answered in 5 ms, once a device's model is open.
 func BenchmarkStep(b *testing.B) {
 	plan, err := serving.New("", config(b, "deepseek-r1"), serving.Layout{TP: 8, Server: "vllm"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	side := open(b, "h200")
 	for b.Loop() {
-		if _, err := ask.StepsOn(side).Of(b.Context(),
-			ask.StepQuestion{Plan: plan, Batch: 64, Context: 8192, New: 1024}); err != nil {
-			b.Fatal(err)
-		}
+		_, err := ask.StepsOn(side).Of(b.Context(),
+			ask.StepQuestion{Plan: plan, Batch: 64, Context: 8192, New: 1024})
+		must.Do(b, err)
 	}
 }
 
 func BenchmarkAdvised(b *testing.B) {
 	plan, err := serving.New("", config(b, "deepseek-r1"), serving.Layout{TP: 8, Server: "vllm"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	side := open(b, "h200")
 	for b.Loop() {
-		if _, err := ask.StepsOn(side).Advised(b.Context(),
-			ask.StepQuestion{Plan: plan, Batch: 64, Context: 8192, New: 1024}); err != nil {
-			b.Fatal(err)
-		}
+		_, err := ask.StepsOn(side).Advised(b.Context(),
+			ask.StepQuestion{Plan: plan, Batch: 64, Context: 8192, New: 1024})
+		must.Do(b, err)
 	}
 }

@@ -30,9 +30,7 @@ func TestAnswersAreKept(t *testing.T) {
 	var out bytes.Buffer
 	must.Do(t, page.Write(&out, evil, map[string]string{evil: evil}, given))
 	found := script.FindAllStringSubmatch(out.String(), -1)
-	if len(found) != len(given) {
-		t.Fatalf("%d answers", len(found))
-	}
+	must.Need(t, len(found) == len(given), "%d answers", len(found))
 	for i, f := range found {
 		text := []byte(f[4])
 		if f[3] == "gzip" {
@@ -44,17 +42,11 @@ func TestAnswersAreKept(t *testing.T) {
 		if f[3] == "json" {
 			want = bytes.ReplaceAll(want, []byte("<"), []byte(`\u003c`))
 		}
-		if !bytes.Equal(text, want) || html.UnescapeString(f[1]) != given[i].Verb ||
-			html.UnescapeString(f[2]) != given[i].Command {
-			t.Errorf("answer %d: %.200q, want %.200q", i, text, want)
-		}
+		must.That(t, bytes.Equal(text, want) && html.UnescapeString(f[1]) == given[i].Verb &&
+			html.UnescapeString(f[2]) == given[i].Command, "answer %d: %.200q, want %.200q", i, text, want)
 	}
-	if out.Len() > 256<<10 {
-		t.Errorf("the page has %d bytes", out.Len())
-	}
-	if strings.Contains(out.String(), "<script>alert") {
-		t.Error("a script of an answer is one of the page")
-	}
+	must.That(t, out.Len() <= 256<<10, "the page has %d bytes", out.Len())
+	must.That(t, !strings.Contains(out.String(), "<script>alert"), "a script of an answer is one of the page")
 }
 
 // A page loads nothing, and its policy lets only its own scripts and its own style run.
@@ -62,9 +54,8 @@ func TestPageIsAlone(t *testing.T) {
 	var out bytes.Buffer
 	must.Do(t, page.Write(&out, "", nil, nil))
 	text := out.String()
-	if found := regexp.MustCompile(`(?:src|href)="(?:[a-z]+\.|/)[^"]*"`).FindAllString(text, -1); found != nil {
-		t.Errorf("it loads %s", found)
-	}
+	found := regexp.MustCompile(`(?:src|href)="(?:[a-z]+\.|/)[^"]*"`).FindAllString(text, -1)
+	must.That(t, found == nil, "it loads %s", found)
 	inside := 0
 	for _, tag := range []string{"style", "script"} {
 		for _, part := range regexp.MustCompile(`(?s)<`+tag+`>(.*?)</`+tag+`>`).FindAllStringSubmatch(text, -1) {
@@ -75,9 +66,7 @@ func TestPageIsAlone(t *testing.T) {
 			inside++
 		}
 	}
-	if inside != 4 || strings.Contains(text, "unsafe") {
-		t.Errorf("%d parts", inside)
-	}
+	must.That(t, inside == 4 && !strings.Contains(text, "unsafe"), "%d parts", inside)
 }
 
 // What is no JSON is refused.
@@ -85,8 +74,7 @@ func TestCheck(t *testing.T) {
 	for text, good := range map[string]bool{
 		`{"a":1}`: true, "[1,2]\n": true, "{}\n{}\n": true, "": false, " \n": false, "m,n,k": false, `{"a":`: false,
 	} {
-		if err := page.Check([]byte(text)); (err == nil) != good {
-			t.Errorf("%q: %v", text, err)
-		}
+		err := page.Check([]byte(text))
+		must.That(t, (err == nil) == good, "%q: %v", text, err)
 	}
 }

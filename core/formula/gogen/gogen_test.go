@@ -82,8 +82,7 @@ func TestGenerated(t *testing.T) {
 		p.Alone("quick"))
 	fmt.Fprintf(&b, "\nfunc exampleColumns(dst []float64, d *exampleDevice, in *exampleInputs,\n"+
 		"k *exampleKernel, t *exampleTime) {\n%s}\n%s", p.Columns(), gogen.Helpers)
-	src, err := format.Source(b.Bytes())
-	must.Do(t, err)
+	src := must.Get(format.Source(b.Bytes()))(t)
 	const file = "zexample_test.go"
 	if have, _ := os.ReadFile(file); !bytes.Equal(have, src) {
 		must.Need(t, *update, "%s is out of date; run go test -update", file)
@@ -119,9 +118,8 @@ func TestGenerated(t *testing.T) {
 		must.Need(t, tm.total == values["total"] && tm.waves == values["waves"],
 			"kept %v and %v, want %v and %v", tm.total, tm.waves, values["total"], values["waves"])
 		want, err := formula.Eval(quick, values)
-		if got := exampleQuick(&d, &k, &exampleTime{m: values["m"]}); err != nil || got != want {
-			t.Fatalf("alone %v, want %v (%v), with %v", got, want, err, values)
-		}
+		got := exampleQuick(&d, &k, &exampleTime{m: values["m"]})
+		must.Need(t, err == nil && got == want, "alone %v, want %v (%v), with %v", got, want, err, values)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/fit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/builtins"
 	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/library/published"
@@ -35,10 +36,7 @@ func open(t *testing.T) (opener, func(device string) terms.Generation) {
 	t.Helper()
 	generations := map[string]terms.Generation{}
 	providers := map[string]arch.Provider{}
-	all, err := builtins.Providers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(builtins.Providers())(t)
 	for _, p := range all {
 		for _, a := range p.Manifest().Archs {
 			providers[a.ID] = p
@@ -231,9 +229,7 @@ func cdna3(is func(schemes, release string, types ...string) func(*published.Tim
 	fp32 := func(q string) bool { return typed("_32")(q) && q != "throttle_seconds_32" }
 	return []stage{
 		{"cdna3 early", early, or(typed("_16"), machine), 50, nil},
-		{
-			"cdna3 early", func(t *published.Time) bool { return weights(t) && t.TransB && !t.TransA }, typed("_8"), 30, nil,
-		},
+		{"cdna3 early", func(t *published.Time) bool { return weights(t) && t.TransB && !t.TransA }, typed("_8"), 30, nil},
 		{"cdna3 block128", is("block128", "current", "fp8"), or(typed("_8"), machine), 50, nil},
 		{"cdna3", func(t *published.Time) bool { return now(t) || small(t) }, or(typed("_8", "_16"), machine), 50, nil},
 		{"cdna3", is("row tensor", "current", "fp8"), typed("_8"), 50, nil}, // lawful beside those of 16 bits
@@ -525,11 +521,7 @@ var starts = []map[string]float64{
 func minimise(t *testing.T, times *sampled, quantities []fit.Quantity, values map[string]float64) fit.Result {
 	t.Helper()
 	run := func(times *sampled, at map[string]float64, steps int) fit.Result {
-		r, err := fit.Minimise(t.Context(), times.Residuals, quantities, fit.Options{Start: at, Steps: steps})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
+		return must.Get(fit.Minimise(t.Context(), times.Residuals, quantities, fit.Options{Start: at, Steps: steps}))(t)
 	}
 	part := times
 	if times.Len() > partOf*least {
@@ -608,18 +600,13 @@ func write(t *testing.T, fitted map[string]map[string]float64) {
 		b.WriteString("},\n")
 	}
 	b.WriteString("}\n")
-	src, err := format.Source(b.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(*out, src, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(format.Source(b.Bytes()))(t)
+	must.Do(t, os.WriteFile(*out, src, 0o644))
 }
 
 func report(t *testing.T, w io.Writer, s *sampled, values map[string]float64) {
 	by := map[string][]float64{}
-	err := s.Errors(t.Context(), values, func(x *published.Time, e float64) {
+	must.Do(t, s.Errors(t.Context(), values, func(x *published.Time, e float64) {
 		m := "m>1024"
 		for _, b := range []int{1024, 256, 64, 16} {
 			if x.M <= b {
@@ -629,10 +616,7 @@ func report(t *testing.T, w io.Writer, s *sampled, values map[string]float64) {
 		for _, k := range []string{x.Device + " " + x.DType + " " + x.Scheme + " " + string(x.Timing), m} {
 			by[k] = append(by[k], e)
 		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for _, k := range slices.Sorted(maps.Keys(by)) {
 		v := by[k]
 		slices.Sort(v)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/library/published"
 	"github.com/origami-gemm/origami/plugins/library/terms"
 )
@@ -53,9 +54,7 @@ func TestEveryGroup(t *testing.T) {
 		sample := read(t, g, func(x *published.Time) bool { return x.Doubt == "" }, math.MaxInt32)
 		maps.Copy(rows, rowsBy(t, sample, nil, func(x *published.Time) []string { return []string{groupOf(x)} }))
 	}
-	if len(rows) < 150 {
-		t.Errorf("%d groups", len(rows))
-	}
+	must.That(t, len(rows) >= 150, "%d groups", len(rows))
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		mean, reason := float64(score.AccuracyOf(rows[name]).Geomean), off[name]
 		switch right := leastMean <= mean && mean <= mostMean; {
@@ -66,8 +65,6 @@ func TestEveryGroup(t *testing.T) {
 		}
 	}
 	for name := range off {
-		if rows[name] == nil {
-			t.Errorf("%s has no times", name)
-		}
+		must.That(t, rows[name] != nil, "%s has no times", name)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/library/published"
 	"github.com/origami-gemm/origami/plugins/library/terms"
 )
@@ -49,10 +50,7 @@ func heldOut(t *testing.T, g terms.Generation, out func(*published.Time) bool) [
 	sample := read(t, g, others, few())
 	kept := sample.Without(out)
 	values, quantities := start(s, nil)
-	r, err := fit.Minimise(t.Context(), kept.Residuals, quantities, fit.Options{Start: values, Steps: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(fit.Minimise(t.Context(), kept.Residuals, quantities, fit.Options{Start: values, Steps: 10}))(t)
 	return rowsBy(t, sample, r.Values, func(x *published.Time) []string { return []string{fmt.Sprint(out(x))} })["true"]
 }
 
@@ -62,15 +60,12 @@ func rowsBy(
 ) map[string][]score.Row {
 	t.Helper()
 	by := map[string][]score.Row{}
-	err := s.Errors(t.Context(), values, func(x *published.Time, e float64) {
+	must.Do(t, s.Errors(t.Context(), values, func(x *published.Time, e float64) {
 		row := score.Row{Predicted: x.Median * unit.Seconds(math.Exp(e)), Measured: x.Median}
 		for _, group := range groups(x) {
 			by[group] = append(by[group], row)
 		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return by
 }
 
@@ -79,9 +74,7 @@ func atLeast(t *testing.T, name string, rows []score.Row, floor float64) {
 	t.Helper()
 	a := score.AccuracyOf(rows)
 	t.Logf("%-60s %6d times, %5.1f %% within 20 %%, mean %.2f", name, a.Count, 100*a.Within, a.Geomean)
-	if !(float64(a.Within) >= floor) {
-		t.Errorf("%s: %.1f %% are within 20 %%, want %.0f %%", name, 100*a.Within, 100*floor)
-	}
+	must.That(t, float64(a.Within) >= floor, "%s: %.1f %% are within 20 %%, want %.0f %%", name, 100*a.Within, 100*floor)
 }
 
 // Shapes that the quantities were not fitted on are predicted as well as the others.
@@ -140,10 +133,7 @@ func TestAblation(t *testing.T) {
 		without := maps.Clone(values)
 		without[q.Name] = min(q.Without, 1e9)
 		others := slices.DeleteFunc(slices.Clone(quantities), func(o fit.Quantity) bool { return o.Name == q.Name })
-		r, err := fit.Minimise(t.Context(), sample.Residuals, others, fit.Options{Start: without, Steps: 8})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(fit.Minimise(t.Context(), sample.Residuals, others, fit.Options{Start: without, Steps: 8}))(t)
 		fmt.Printf("| `%s` | %.1f %% | %.1f %% |\n", q.Name, share(without), share(r.Values))
 	}
 }
@@ -159,11 +149,7 @@ func readOf(t *testing.T, all []terms.Generation, keep func(*published.Time) boo
 	t.Helper()
 	opened, of := open(t)
 	in := func(x *published.Time) bool { return slices.Contains(all, of(x.Device)) && keep(x) }
-	sample, err := readSample(opened, in, most)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sample
+	return must.Get(readSample(opened, in, most))(t)
 }
 
 // Half of the shapes of origami's own measurements are kept for this test: no number was fitted to them.
@@ -177,9 +163,7 @@ func TestBlind(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		atLeast(t, name, rows[name], floors[name])
 	}
-	if len(rows) < 4*len(floors) {
-		t.Errorf("%d kinds of times", len(rows))
-	}
+	must.That(t, len(rows) >= 4*len(floors), "%d kinds of times", len(rows))
 }
 
 // What was kept from every fit, by device, type and source: the share within 20 %, and the geometric mean of predicted

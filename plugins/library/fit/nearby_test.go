@@ -14,6 +14,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/residual"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/library/nearby"
 	"github.com/origami-gemm/origami/plugins/library/published"
 )
@@ -45,22 +46,14 @@ func TestNearby(t *testing.T) {
 		if err == nil {
 			all, err = published.Parse(file)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		most = math.MaxInt32
 	}
-	s, err := sampleOf(opened, all, func(x *published.Time) bool { return place(x) != placed{} }, most)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(sampleOf(opened, all, func(x *published.Time) bool { return place(x) != placed{} }, most))(t)
 	rows := map[placed][]residual.Row{}
-	err = s.Errors(t.Context(), nil, func(x *published.Time, err float64) {
+	must.Do(t, s.Errors(t.Context(), nil, func(x *published.Time, err float64) {
 		rows[place(x)] = append(rows[place(x)], residual.Row{M: x.M, N: x.N, K: x.K, Residual: -err})
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if *allTimes != "" {
 		writeNearby(t, rows, opened)
 		return
@@ -87,9 +80,7 @@ func TestNearby(t *testing.T) {
 			}
 		}
 	}
-	if compared < 5000 {
-		t.Errorf("only %d times were compared", compared)
-	}
+	must.That(t, compared >= 5000, "only %d times were compared", compared)
 }
 
 func writeNearby(t *testing.T, rows map[placed][]residual.Row, opened opener) {
@@ -105,10 +96,7 @@ func writeNearby(t *testing.T, rows map[placed][]residual.Row, opened opener) {
 			pools[n].Release == p.Release && pools[n].Types == p.Types {
 			p = pools[n]
 		} else {
-			m, err := opened(p.Device, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(opened(p.Device, nil))(t)
 			p.Board = m.Board()
 			pools = append(pools, p)
 		}
@@ -120,7 +108,5 @@ func writeNearby(t *testing.T, rows map[placed][]residual.Row, opened opener) {
 	if err == nil {
 		err = os.WriteFile("../nearby/times.bin", file, 0o644)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/library/published"
 	"github.com/origami-gemm/origami/plugins/library/terms"
 )
@@ -54,7 +55,7 @@ func TestUnchecked(t *testing.T) {
 			return !doubtful(x) && !fitted
 		}, uncheckedSample)
 		byType := map[string]*score.Group{}
-		err := sample.Errors(t.Context(), values, func(x *published.Time, e float64) {
+		must.Do(t, sample.Errors(t.Context(), values, func(x *published.Time, e float64) {
 			p, err := x.Problem()
 			if err != nil {
 				return
@@ -74,10 +75,7 @@ func TestUnchecked(t *testing.T) {
 			of.Rows = append(of.Rows, score.Row{
 				Problem: p, Predicted: unit.Seconds(float64(x.Median) * math.Exp(e)), Measured: x.Median,
 			})
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		for _, kind := range slices.Sorted(maps.Keys(byType)) {
 			groups = append(groups, *byType[kind])
 		}
@@ -88,9 +86,7 @@ func TestUnchecked(t *testing.T) {
 			100*left.Held, 100*left.Error)
 	}
 	t.Logf("widening %.3f, %.1f %% held, median high ÷ low %.2f", f.Widening, 100*f.Held, f.Width)
-	if f.Held < 0.8 {
-		t.Errorf("%.1f %% of the times of a generation that is left out are held, want 80 %%", 100*f.Held)
-	}
+	must.That(t, f.Held >= 0.8, "%.1f %% of the times of a generation that is left out are held, want 80 %%", 100*f.Held)
 	parts := map[string][]score.Group{"": groups}
 	for _, g := range groups {
 		parts[g.Part] = append(parts[g.Part], g)
@@ -108,24 +104,18 @@ func TestUnchecked(t *testing.T) {
 			Source: fmt.Sprintf("published times of %d generations, each predicted without its own fitted values; of those "+
 				"left out the ranges hold %.0f %%", generationsOf(list), 100*f.Held),
 		}
-		line, err := json.Marshal(struct {
+		line := must.Get(json.Marshal(struct {
 			Vendor      string                 `json:"vendor"`
 			Uncertainty arch.UncertaintyRecord `json:"uncertainty"`
-		}{vendor, u.Record()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}{vendor, u.Record()}))(t)
 		text = append(append(text, line...), '\n')
 	}
 	if *updateUnchecked {
-		if err := os.WriteFile(uncheckedFile, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(uncheckedFile, text, 0o644))
 	}
 	shipped, err := os.ReadFile(uncheckedFile)
-	if err != nil || !bytes.Equal(shipped, text) {
-		t.Errorf("%s is not what the fitted values give (%v): make checked", uncheckedFile, err)
-	}
+	must.That(t, err == nil && bytes.Equal(shipped, text),
+		"%s is not what the fitted values give (%v): make checked", uncheckedFile, err)
 }
 
 // layoutsOf are the types of a part, none of all times.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/residual"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/library/nearby"
 )
 
@@ -99,10 +100,7 @@ func TestFolds(t *testing.T) {
 			}
 			less = append(less, l)
 		}
-		file, err := nearby.Encode(less)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must.Get(nearby.Encode(less))(t)
 		for _, f := range folds {
 			var sum scored
 			series := 0.0

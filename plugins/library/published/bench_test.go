@@ -1,6 +1,9 @@
 package published
 
-import "testing"
+import (
+	"github.com/origami-gemm/origami/internal/testing/must"
+	"testing"
+)
 
 // Reading the tables delays `eval --published` once.
 func BenchmarkDecode(b *testing.B) {
@@ -10,8 +13,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := parseTimes(timesCSV, known); err != nil {
-			b.Fatal(err)
-		}
+		_, err := parseTimes(timesCSV, known)
+		must.Do(b, err)
 	}
 }

@@ -8,33 +8,27 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/library/published"
 )
 
 // Every time has a source with a licence, a size, an order of its figures, and a rate that a device can reach.
 func TestTimes(t *testing.T) {
 	times := published.Times()
-	if len(times) < 200_000 {
-		t.Fatalf("%d times", len(times))
-	}
+	must.Need(t, len(times) >= 200_000, "%d times", len(times))
 	for _, s := range published.Sources() {
-		if s.Address == "" || s.Licence == "" || s.Timed == "" {
-			t.Errorf("the source %s lacks an address, a licence or how it was timed", s.ID)
-		}
-		if !slices.ContainsFunc(times, func(x published.Time) bool { return x.Source == s }) {
-			t.Errorf("the source %s has no time", s.ID)
-		}
+		must.That(t, s.Address != "" && s.Licence != "" && s.Timed != "",
+			"the source %s lacks an address, a licence or how it was timed", s.ID)
+		must.That(t, slices.ContainsFunc(times, func(x published.Time) bool { return x.Source == s }),
+			"the source %s has no time", s.ID)
 	}
 	for i := range times {
 		x := &times[i]
 		flops := 2 * float64(x.M) * float64(x.N) * float64(x.K)
-		if x.M < 1 || x.N < 1 || x.K < 1 || x.Median <= 0 || flops/float64(x.Median) > 20e15 ||
-			x.Timing.Meaning() == "" {
-			t.Fatalf("%+v of %+v", x, x.Series)
-		}
-		if x.Figures > 1 && (x.Low <= 0 || x.Low > x.Median || x.Median > x.High) || x.Figures < 1 {
-			t.Fatalf("the figures of %+v", x)
-		}
+		must.Need(t, x.M >= 1 && x.N >= 1 && x.K >= 1 && x.Median > 0 && flops/float64(x.Median) <= 20e15 &&
+			x.Timing.Meaning() != "", "%+v of %+v", x, x.Series)
+		must.Need(t, (x.Figures <= 1 || x.Low > 0 && x.Low <= x.Median && x.Median <= x.High) && x.Figures >= 1,
+			"the figures of %+v", x)
 	}
 }
 
@@ -44,14 +38,9 @@ func TestProblem(t *testing.T) {
 		if x.Source.ID != "aiconfigurator" || x.DType != "bf16" {
 			continue
 		}
-		p, err := x.Problem()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p.AMajor != gemm.MajorK || p.BMajor != gemm.MajorK || p.DType != gemm.BF16 || p.Output() != gemm.BF16 ||
-			p.M != x.M || p.N != x.N || p.K != x.K || p.Batch != 1 {
-			t.Fatalf("time %d is of %s", i, p)
-		}
+		p := must.Get(x.Problem())(t)
+		must.Need(t, p.AMajor == gemm.MajorK && p.BMajor == gemm.MajorK && p.DType == gemm.BF16 && p.Output() == gemm.BF16 &&
+			p.M == x.M && p.N == x.N && p.K == x.K && p.Batch == 1, "time %d is of %s", i, p)
 		return
 	}
 	t.Error("no linear layer")
@@ -84,9 +73,8 @@ func TestShapesInCommon(t *testing.T) {
 		{"sm90@h200 fp8", "gfx950@mi355x fp8", 900},
 		{"sm90@h200 bf16", "gfx950@mi355x bf16", 150},
 	} {
-		if n := common(c.a, c.b); n < c.most {
-			t.Errorf("%s and %s have %d shapes in common", c.a, c.b, n)
-		}
+		n := common(c.a, c.b)
+		must.That(t, n >= c.most, "%s and %s have %d shapes in common", c.a, c.b, n)
 	}
 }
 
@@ -97,25 +85,18 @@ func TestParts(t *testing.T) {
 		if x.Device == "" {
 			continue
 		}
-		if arch, device, ok := strings.Cut(x.Device, "@"); !ok || arch == "" || device == "" {
-			t.Fatalf("%s is %q", x.Part, x.Device)
-		}
-		if other := devices[x.Device]; other != "" && other != x.Part {
-			t.Fatalf("%s is %s and %s", x.Device, other, x.Part)
-		}
+		arch, device, ok := strings.Cut(x.Device, "@")
+		must.Need(t, ok && arch != "" && device != "", "%s is %q", x.Part, x.Device)
+		other := devices[x.Device]
+		must.Need(t, other == "" || other == x.Part, "%s is %s and %s", x.Device, other, x.Part)
 		devices[x.Device] = x.Part
 	}
-	if len(devices) < 25 {
-		t.Errorf("%d devices", len(devices))
-	}
+	must.That(t, len(devices) >= 25, "%d devices", len(devices))
 }
 
 // The page about the times has every source, with its licence and the number of its times.
 func TestSourcesInDocs(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/published.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../../docs/published.md"))(t)
 	counts := map[*published.Source]int{}
 	for _, x := range published.Times() {
 		counts[x.Source]++
@@ -125,8 +106,7 @@ func TestSourcesInDocs(t *testing.T) {
 		if n := len(number); n > 3 {
 			number = number[:n-3] + "," + number[n-3:]
 		}
-		if row := "| " + s.ID + " | " + number + " | " + s.Licence + " |"; !strings.Contains(string(page), row) {
-			t.Errorf("docs/published.md has no row %q", row)
-		}
+		row := "| " + s.ID + " | " + number + " | " + s.Licence + " |"
+		must.That(t, strings.Contains(string(page), row), "docs/published.md has no row %q", row)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/columns"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 const folder = "../.." // of the package
@@ -17,10 +18,7 @@ func TestTimesAreDrawn(t *testing.T) {
 	if os.Getenv("ORIGAMI_TEST_ALL") != "1" {
 		t.Skip("ORIGAMI_TEST_ALL=1 draws them")
 	}
-	want, err := build(folder, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(build(folder, false))(t)
 	if got, err := os.ReadFile(filepath.Join(folder, "times.csv.cols")); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("times.csv.cols is not what the tables give (%v): run go generate ./plugins/library/published", err)
 	}
@@ -33,27 +31,18 @@ func TestBuild(t *testing.T) {
 		dir := t.TempDir()
 		var table bytes.Buffer
 		rows = "series,device,m,n,k,time_us,time_us_min,time_us_max,figures\n" + rows
-		if err := columns.Write(&table, []byte(rows)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, columns.Write(&table, []byte(rows)))
 		for name, text := range map[string][]byte{"tables/new.csv.cols": table.Bytes(),
 			"series.csv": []byte("series,source\n0,neusight\n1,vidur\n")} {
 			path := filepath.Join(dir, name)
-			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, text, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			must.Do(t, os.WriteFile(path, text, 0o600))
 		}
 		file, err := build(dir, false)
 		if err != nil {
 			return "", err
 		}
-		text, err := columns.NewReader(bytes.NewReader(file), "times", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(columns.NewReader(bytes.NewReader(file), "times", ""))(t)
 		var out bytes.Buffer
 		_, err = out.ReadFrom(text)
 		return out.String(), err
@@ -61,12 +50,9 @@ func TestBuild(t *testing.T) {
 	got, err := build("0,T4,64,64,64,9.51234,9,10.00009,3\n,T4,1,1,1,5,,,1\n0,T4,64,64,64,11,,,1\n0,T4,64,64,8,8,,,1\n" +
 		"1,T4,64,64,64,7,,,1\n1,T4,65,64,64,7,,,1\n")
 	want := "m,n,k,series,us,low_us,high_us,figures\n64,64,8,0,8,,,\n64,64,64,0,9.512,9,10,3\n,,,1,7,,,\n"
-	if got != want || err != nil {
-		t.Errorf("%s %v", got, err)
-	}
+	must.That(t, got == want && err == nil, "%s %v", got, err)
 	for _, row := range []string{"2,T4,64,64,64,9.5,,,1\n", "0,T4,64,64,64,,,,1\n", "0,T4,x,64,64,1,,,1\n"} {
-		if _, err := build(row); err == nil || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v", row, err)
-		}
+		_, err := build(row)
+		must.That(t, err != nil && !strings.Contains(err.Error(), "\n"), "%s: %v", row, err)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
-	"github.com/origami-gemm/origami/internal/testing/exectest"
 	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
@@ -88,32 +87,4 @@ func TestChoose(t *testing.T) {
 		must.That(t, got == tc.want && !(math.Abs(noise-tc.noise) > 1e-12) && math.IsNaN(noise) == math.IsNaN(tc.noise),
 			"%s: %d with noise %v, want %d with %v", name, got, noise, tc.want, tc.noise)
 	}
-}
-
-// Times come back, a wrong result is not timed, what is not built is said, and nothing is kept.
-func TestTurns(t *testing.T) {
-	config := func(block int) gemm.Config {
-		return gemm.Config{BlockM: block, BlockN: 16, BlockK: 16, NumWarps: 4, NumStages: 2, SplitK: 1, GroupM: 8,
-			Kernel: "k"}
-	}
-	x := &exectest.Executor{
-		Time: func(_ gemm.Problem, c gemm.Config) unit.Seconds {
-			return map[int]unit.Seconds{16: 3e-3, 32: 2e-3}[c.BlockM]
-		},
-		Fate: func(_ gemm.Problem, c gemm.Config) exectest.Fate {
-			return map[int]exectest.Fate{48: exectest.Wrong, 64: exectest.NotBuilt}[c.BlockM]
-		},
-	}
-	s := &Sweep{Executor: x, Data: dataset.New("", dataset.Conditions{})}
-	block := must.Get(s.MeasureInTurns(t.Context(), gemm.New(256, 256, 256),
-		[]gemm.Config{config(16), config(32), config(48), config(64)}))(t)
-	want := []dataset.Status{dataset.OK, dataset.OK, dataset.Wrong, dataset.Failed, dataset.OK}
-	for i, m := range block {
-		must.That(t, m.Status == want[i] && m.Null == (i == 4) && (m.Status == dataset.OK) == (m.Runs >= minRounds),
-			"arm %d: %s after %d runs, null %v: %s", i, m.Status, m.Runs, m.Null, m.Detail)
-	}
-	if choice, noise := Choose(block); choice != 1 || noise != 0 || block[1].Median != 2e-3 {
-		t.Errorf("chose %d at %v with noise %v", choice, block[1].Median, noise)
-	}
-	must.Equal(t, s.Data.Len(), 0)
 }

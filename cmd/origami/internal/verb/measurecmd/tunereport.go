@@ -248,23 +248,16 @@ func rounded(seconds float64) time.Duration {
 
 // write writes the sizes.
 func (s *tuning) write(format show.Format, rows []tuned) error {
-	key, text := show.Key[tuned], show.Text[tuned]
-	positive := func(header string, of func(*tuned) float64, write func(float64) string) show.Column[tuned] {
-		return text(header, func(r *tuned) string {
-			if v := of(r); v > 0 {
-				return write(v)
-			}
-			return ""
-		})
-	}
-	seconds := func(v float64) string { return unit.Seconds(v).String() }
+	key := show.Key[tuned]
 	return show.Write(s.o.Factory.Streams, format, rows, key("problem"), key("config", "pick"),
-		positive("time", func(r *tuned) float64 { return r.Seconds }, seconds),
-		positive("TFLOP/s", func(r *tuned) float64 { return math.Round(r.TFLOPS*100) / 100 }, digits.SixDigits),
-		positive("predicted", func(r *tuned) float64 { return r.Predicted }, seconds), key("measured"), key("candidates"),
+		show.Number("time", func(r *tuned) float64 { return r.Seconds }, seconds),
+		show.Number("TFLOP/s", func(r *tuned) float64 { return math.Round(r.TFLOPS*100) / 100 }, digits.SixDigits),
+		show.Number("predicted", func(r *tuned) float64 { return r.Predicted }, seconds), key("measured"), key("candidates"),
 		key("expected_regret", "expected regret"), key("known_regret", "known regret").If(s.known), key("why"),
-		text("tied with", func(r *tuned) string { return tieCell(r.Tied) }))
+		show.Text("tied with", func(r *tuned) string { return tieCell(r.Tied) }))
 }
+
+func seconds(v float64) string { return unit.Seconds(v).String() }
 
 // tied is a configuration that is as fast as a pick, as far as is known, in JSON.
 type tied struct {

@@ -53,6 +53,7 @@ var outputs = []struct{ command, prints, of string }{
 	{"logic eval --folds", "A line per number of kernels and way of answering.", "logic.Trial"},
 	{"logic eval", "A line per choice; CSV has a row per size.", "logiccmd.choice"},
 	{"records merge", "One object.", "recordscmd.mergedJSON"},
+	{"records verify", "A line per folder.", "recordscmd.verifiedJSON"},
 	{"records show", "One object; CSV its `gpus`.", "recordscmd.shownJSON"},
 	{"records diff", "A line per kernel that differs, then one with `summary`.", "recordscmd.differing"},
 	{"records diff, summary", "", "recordscmd.differentJSON"},

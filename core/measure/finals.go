@@ -46,15 +46,6 @@ func (s *Sweep) finals(ctx context.Context, p gemm.Problem, candidates []gemm.Co
 	return s.keep(block...)
 }
 
-// Repeat measures configurations that were measured already again, in turns, and keeps the block.
-func (s *Sweep) Repeat(ctx context.Context, p gemm.Problem, configs []gemm.Config) error {
-	block, err := s.takeTurns(ctx, s.arms(entriesOf(p, configs)))
-	if err != nil {
-		return err
-	}
-	return s.keep(block...)
-}
-
 func entriesOf(p gemm.Problem, configs []gemm.Config) []dataset.Measurement {
 	entries := make([]dataset.Measurement, len(configs))
 	for i, c := range configs {

@@ -1,11 +1,9 @@
 package measure
 
 import (
-	"math"
 	"slices"
 	"testing"
 
-	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
@@ -57,34 +55,4 @@ func TestTritonBLASProblems(t *testing.T) {
 		seen[p] = true
 	}
 	must.Equal(t, len(seen), 23)
-}
-
-func TestChoose(t *testing.T) {
-	const none = 0
-	for name, tc := range map[string]struct {
-		times []unit.Seconds // of the candidates and the null arm
-		want  int
-		noise float64
-	}{
-		"the fastest":                     {[]unit.Seconds{1.2, 1.1, 1, 1.25}, 2, 1.25/1.2 - 1},
-		"within the noise the first":      {[]unit.Seconds{1.02, 1.1, 1, 1.05}, 0, 1.05/1.02 - 1},
-		"the null arm may be the faster":  {[]unit.Seconds{1.05, 1.1, 1.02, 1}, 0, 0.05},
-		"the first has no time":           {[]unit.Seconds{none, 1.1, 1.2, none}, 1, math.NaN()},
-		"the null arm has none":           {[]unit.Seconds{1.001, 1, 1.2, none}, 1, math.NaN()},
-		"nobody has":                      {[]unit.Seconds{none, none, none}, -1, math.NaN()},
-		"the first alone":                 {[]unit.Seconds{1, 1.5}, 0, 0.5},
-		"never the null arm for another":  {[]unit.Seconds{1.5, 1.4, 1}, 0, 0.5},
-		"equal times leave the first one": {[]unit.Seconds{1, 1, 1}, 0, 0},
-	} {
-		block := make([]dataset.Measurement, len(tc.times))
-		for i, time := range tc.times {
-			block[i] = dataset.Measurement{Status: dataset.OK, Median: time, Null: i == len(tc.times)-1}
-			if time == none {
-				block[i].Status = dataset.Failed
-			}
-		}
-		got, noise := Choose(block)
-		must.That(t, got == tc.want && !(math.Abs(noise-tc.noise) > 1e-12) && math.IsNaN(noise) == math.IsNaN(tc.noise),
-			"%s: %d with noise %v, want %d with %v", name, got, noise, tc.want, tc.noise)
-	}
 }

@@ -402,9 +402,7 @@ soak: ## sweeps, selections and trust commands, whose processes are killed at ra
 hostile: ## every hostile input, and the memory and time that it costs; `go test` gives the quick ones (Linux)
 	ORIGAMI_TEST_ALL=1 go test -count=1 -timeout 30m -v ./cmd/origami/hostile
 
-many-gpus: ## 100 simulated GPUs at the end of commands, and what a million records cost: an hour of two cores (Linux)
-	ORIGAMI_MANY_GPUS=1 KILL=60 OPENING=1s go test -count=1 -timeout 2h -v -run TestManyGPUs ./cmd/origami
-	ORIGAMI_MANY_GPUS=1 STRATEGY=model KERNELS=100 MOST=12000 go test -count=1 -timeout 2h -v -run TestManyGPUs ./cmd/origami
+many-gpus: ## tuning with several simulated GPUs, and what a million records cost: most of an hour of two cores
 	ORIGAMI_TEST_ALL=1 go test -count=1 -timeout 1h -v -run TestTuneWithSeveral ./plugins/nvidia
 	ORIGAMI_ROWS=1000000 ORIGAMI_MERGE=1 go test -count=1 -timeout 2h -v -run TestManyRows ./core/dataset
 

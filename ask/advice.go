@@ -18,7 +18,7 @@ import (
 type Advice struct {
 	// `strides`: where rows and matrices begin; `pad`: zeros at the ends of rows; `layout`: the contiguous dimension
 	// of A and B; `family`, `config`, `rows`: another of these; `fuse`: what is done to C afterwards
-	Rule string `json:"rule" enum:"strides,pad,layout,family,config,rows,fuse"`
+	Rule string `json:"rule"`
 	// what to do, for people
 	Do string `json:"do"`
 	// the time of the same work now ÷ after the change. For `rows`, of one row; for `fuse`, with what is done to C

@@ -4,7 +4,6 @@ package ask
 
 import (
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/logic"
 )
@@ -52,8 +51,8 @@ type Answer struct {
 	Rejected   int `json:"rejected"`
 	// what the interval [rests on](evaluating.md#evidence): measured times of the device (`checked`), of another kind of
 	// problem on it (`related`), of others of its architecture (`sister`), or none of these (`unchecked`)
-	Evidence arch.Evidence `json:"evidence" enum:"checked,related,sister,unchecked"`
-	// with `--regret` or `--measure auto`: the [expected regret](evaluating.md#what-measuring-is-worth) of the pick:
+	Evidence arch.Evidence `json:"evidence"`
+	// with `--regret`: the [expected regret](evaluating.md#what-measuring-is-worth) of the pick:
 	// its time ÷ the time of the fastest other candidate − 1
 	ExpectedRegret *float64 `json:"expected_regret,omitempty"`
 	// how many leading candidates are worth measuring; 1: take the pick unmeasured
@@ -65,8 +64,6 @@ type Answer struct {
 	InvariantPrice *float64 `json:"invariant_price,omitempty"`
 	// with `--advice`, the largest gain first
 	Advice []Advice `json:"advice,omitempty"`
-	// with `--measure`; `config` and `predicted` above are then the choice's
-	Measured *Measured `json:"measured,omitempty"`
 	// with `--contract`: the contraction, and how GEMMs compute it
 	Contraction *Contraction `json:"contraction,omitempty"`
 	// with `--logic`; for kernels of no model here, beside `arch`, `made_for`, `problem`, `speed` (0 if unknown),
@@ -95,7 +92,7 @@ type Predicted struct {
 	// 2·m·n·k·batch ÷ seconds ÷ 10¹², also of integers
 	TFLOPS float64 `json:"tflops"`
 	// `compute`, `l2`, `mall`, `dram`, `latency`, `l1`, `shared_memory`, `issue` or `unknown`
-	Bound string `json:"bound" enum:"unknown,compute,l2,mall,dram,latency,l1,shared_memory,issue"`
+	Bound string `json:"bound"`
 	// the sentence of the text output, for one problem
 	Why string `json:"why,omitempty"`
 	// the clock of the model's cycles, and its rung
@@ -117,40 +114,6 @@ type Mapping struct {
 	XCDs int `json:"xcds"`
 	// the workgroups per die at a time, 0 for the default
 	Chunk int `json:"chunk"`
-}
-
-// Measured is what was measured to choose among the leading candidates.
-type Measured struct {
-	// the executor's name
-	Executor string `json:"executor,omitempty"`
-	// the device as its driver names it
-	Device string `json:"device_name"`
-	// whether the model's uncertainty decided how many were measured
-	Auto bool `json:"auto"`
-	// the larger ÷ the smaller of two measurements of the model's pick − 1
-	Noise Number `json:"noise_floor"`
-	// the measured time of the choice
-	Seconds float64 `json:"seconds,omitempty" unit:"s"`
-	// in predicted order; empty if nothing was worth measuring
-	Candidates []MeasuredCandidate `json:"candidates"`
-}
-
-// MeasuredCandidate is one measured configuration.
-type MeasuredCandidate struct {
-	// the configuration, and its predicted time
-	Config    gemm.Config `json:"config"`
-	Predicted float64     `json:"predicted_seconds" unit:"s"`
-	// the measured time
-	Median *float64 `json:"median_seconds" unit:"s"`
-	// the relative median absolute deviation of the samples
-	Spread *float64 `json:"spread" unit:"fraction"`
-	// how often the kernel was timed
-	Runs int `json:"runs"`
-	// how the measurement ended, and why there is no time
-	Status dataset.Status `json:"status"`
-	Detail string         `json:"detail,omitempty"`
-	// whether it is the choice
-	Chosen bool `json:"chosen"`
 }
 
 // Contraction is a contraction, and how GEMMs compute it. Indices are listed with the longest stride first.

@@ -152,7 +152,7 @@ type Failure struct {
 // Error is an error as a plain value.
 type Error struct {
 	// what kind of error it is
-	Kind string `json:"kind" enum:"internal,input,plugin,device"`
+	Kind string `json:"kind"`
 	// what was wrong
 	What string `json:"what"`
 	// where

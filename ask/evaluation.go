@@ -35,13 +35,13 @@ type Evaluation struct {
 	// `geomean`, `median`, `p10`, `worst`; `tau_mean`, `tau_worst`, `error_median`, `interval_coverage`,
 	// `interval_coverage_picks`; with intervals `auto_…` (the fastest of those worth measuring), `auto_measured_mean`
 	// (how many), `expected_regret_mean`, `recorded_regret_mean`
-	Summary Fields `json:"summary" of:"Number"`
+	Summary Fields `json:"summary"`
 	// the numbers of `summary` by class of shape, for classes with problems
-	Classes Fields `json:"classes" of:"Scores"`
+	Classes Fields `json:"classes"`
 	// if the measurements vary it: `configurations`, `efficiency_geomean`, `efficiency_p10`, `efficiency_worst` of
 	// the model's choice, `constant_geomean`, `constant_worst` of the constant value
-	Group *Fields `json:"group,omitempty" of:"Number"`
-	Split *Fields `json:"split,omitempty" of:"Number"`
+	Group *Fields `json:"group,omitempty"`
+	Split *Fields `json:"split,omitempty"`
 }
 
 // Evaluated is one problem of an evaluation.

@@ -20,7 +20,7 @@ type Explanation struct {
 	// as in `rank`
 	Rank *int `json:"rank"`
 	// as in `rank`
-	Status string      `json:"status" enum:"ok,rejected"`
+	Status string      `json:"status"`
 	Reason arch.Reason `json:"reason,omitempty"`
 	Detail string      `json:"detail,omitempty"`
 	// hardware numbers
@@ -34,7 +34,7 @@ type Explanation struct {
 	// by name, in the order in which the model computes them
 	Terms Fields `json:"terms" of:"ExplainedTerm"`
 	// cycles that a problem besides A·B adds to the total, by name
-	Besides Fields `json:"besides,omitempty" of:"Number"`
+	Besides Fields `json:"besides,omitempty"`
 }
 
 // Near is what measured times near a problem say of its prediction.
@@ -73,7 +73,7 @@ func (e *Explained) Near() *Near {
 type ExplainedTerm struct {
 	Term
 	// `intermediate`, `step`, `share` or `total`
-	Kind string `json:"kind" enum:"intermediate,step,share,total"`
+	Kind string `json:"kind"`
 	// how it is computed; `rule:` begins prose
 	Formula string `json:"formula,omitempty"`
 	// the formula with its values

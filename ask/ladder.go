@@ -49,7 +49,7 @@ type Rung struct {
 	// the degree of bank conflicts, 0 without shared memory
 	Conflicts Number `json:"conflict_degree" unit:"ratio"`
 	// for how long the busiest SM needs each resource
-	Costs Fields `json:"cost_seconds,omitempty" of:"Number"`
+	Costs Fields `json:"cost_seconds,omitempty"`
 	// the predicted time, and the resource that most of it goes to
 	Predicted Number `json:"predicted_seconds" unit:"s"`
 	Limit     string `json:"limited_by,omitempty"`
@@ -67,7 +67,7 @@ type Verdict struct {
 	Rung  string `json:"rung"`
 	Claim string `json:"claim"`
 	// what the numbers say
-	Verdict string `json:"verdict" enum:"true,nearly,false,unknown"`
+	Verdict string `json:"verdict"`
 	// which numbers
 	Evidence string `json:"evidence"`
 }

@@ -31,7 +31,7 @@ func (a *Ranking) Answer(e *Entry) Answer {
 		Live: LiveOf(a.Arch), Problem: a.Problem.Record(), Labels: a.Labels, Config: pick.Config,
 		Predicted: pick.Predicted, Mapping: pick.Mapping,
 		Candidates: a.Feasible, Rejected: a.RejectedTotal(),
-		Measured: a.Measured.measured(a), Contraction: a.Contraction.contraction(), Logic: a.Logic,
+		Contraction: a.Contraction.contraction(), Logic: a.Logic,
 		ExpectedRegret: pick.ExpectedRegret, WorthMeasuring: pick.WorthMeasuring,
 		Advice: a.Advice, InvariantPrice: a.Price,
 	}
@@ -72,30 +72,6 @@ func LiveOf(d *arch.Description) *Live {
 		return nil
 	}
 	return live
-}
-
-// measured returns measurements as a plain value, nil for none.
-func (m *Measurements) measured(a *Ranking) *Measured {
-	if m == nil {
-		return nil
-	}
-	out := &Measured{Executor: m.Executor, Device: m.Device, Auto: m.Auto, Noise: Number(m.Noise),
-		Candidates: []MeasuredCandidate{}}
-	for i := range m.Candidates {
-		c := &m.Candidates[i]
-		one := MeasuredCandidate{
-			Config: c.Entry.Config, Predicted: float64(a.Seconds(&c.Entry)), Runs: c.Measurement.Runs,
-			Status: c.Measurement.Status, Detail: c.Measurement.Detail, Chosen: c.Chosen,
-		}
-		if median := float64(c.Measurement.Median); median > 0 {
-			one.Median, one.Spread = &median, &c.Measurement.RelativeMAD
-			if c.Chosen {
-				out.Seconds = median
-			}
-		}
-		out.Candidates = append(out.Candidates, one)
-	}
-	return out
 }
 
 func (c *Contracted) contraction() *Contraction {

@@ -19,8 +19,6 @@ type Question struct {
 	Problems []gemm.Problem
 	// the kernel family; the first one of the architecture otherwise
 	Kernel string
-	// families to try in order where Kernel has no kernel for a problem
-	Fallbacks []string
 	// the configurations to choose from; the model's otherwise
 	Space models.Space
 	// how many entries to return, best first; 0 means all
@@ -76,15 +74,6 @@ func Rankings(ctx context.Context, a arch.Architecture, q Question) ([]Ranking, 
 		}
 		if err := answers[i].fill(ctx, a, list, q, r); err != nil {
 			answers[i].Err, answers[i].Entries = err, nil
-		}
-		if answers[i].Err == nil || diag.KindOf(answers[i].Err) != diag.Input || len(q.Fallbacks) == 0 {
-			continue
-		}
-		other := q
-		other.Problems, other.Kernel, other.Fallbacks = problems[i:i+1], q.Fallbacks[0], q.Fallbacks[1:]
-		if a, err := Rankings(ctx, a, other); err == nil && a[0].Err == nil {
-			answers[i] = a[0]
-			answers[i].Requested = kernel
 		}
 	}
 	return answers, nil

@@ -11,7 +11,7 @@ type Ranked struct {
 	// 1 for the best
 	Rank *int `json:"rank"`
 	// with `--include-rejected`: `ok` or `rejected`
-	Status string `json:"status,omitempty" enum:"ok,rejected"`
+	Status string `json:"status,omitempty"`
 	// `shared_memory`, `registers`, `atom_shape`, `warps`, `model_rule`, or another of its plugin
 	Reason arch.Reason `json:"reason,omitempty"`
 	// the reason in numbers; a rejected entry has no `predicted`

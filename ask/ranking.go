@@ -3,7 +3,6 @@ package ask
 import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/contract"
-	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
@@ -27,13 +26,11 @@ type Ranking struct {
 	Rejected []selector.ReasonCount
 	// Err says why there is no answer.
 	Err error
-	// Requested is the kernel family that was asked for, if Kernel is a fallback.
+	// Requested is the kernel family that was asked for, if Kernel is another.
 	Requested string
 	// Regret is what the model's uncertainty means for the pick. It is nil unless asked for, and nil for a model that
 	// states no uncertainty.
 	Regret *Regret
-	// Measured are the measurements that the first entry was chosen by, nil if there are none.
-	Measured *Measurements
 	// Contraction is what the answer means for the contraction that was asked about, nil if a GEMM was.
 	Contraction *Contracted
 	// Ways are the other kernel families' rankings for the problem, with their picks. They are empty unless asked for.
@@ -64,24 +61,6 @@ type Contracted struct {
 	Kernel string
 	// Instead are the other ways to compute it, the fastest first.
 	Instead []*Contracted
-}
-
-// Measurements are what was measured to choose among the leading candidates.
-type Measurements struct {
-	Executor, Device string
-	// Auto says that the model's uncertainty decided how many there are. It can decide that none is worth measuring.
-	Auto bool
-	// Candidates are in predicted order.
-	Candidates []Timed
-	// Noise is the larger ÷ the smaller of two measurements of the first candidate − 1, NaN if there are none.
-	Noise float64
-}
-
-// Timed is an entry with its measurement.
-type Timed struct {
-	Entry       Entry
-	Measurement dataset.Measurement
-	Chosen      bool
 }
 
 // Regret is what the uncertainty of predicted times means for a pick that was not measured.

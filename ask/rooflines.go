@@ -48,13 +48,13 @@ type Ceiling struct {
 	// what it is of
 	Name string `json:"name"`
 	// where it applies
-	Level string `json:"level" enum:"compute,shared memory,requested,L2,MALL,DRAM"`
+	Level string `json:"level"`
 	// what nothing exceeds, by the data sheet or the width of the unit
 	Limit Number `json:"limit"`
 	// what a microbenchmark reached
 	Reached Number `json:"reached"`
 	// the unit of both
-	Unit string `json:"unit" enum:"FLOP/s,B/s"`
+	Unit string `json:"unit"`
 	// of a memory: peak of the data sheet ÷ limit, or ÷ `reached` without one
 	Ridge Number `json:"ridge_flop_per_byte" unit:"ratio"`
 	// where the numbers come from

@@ -147,7 +147,7 @@ func (c *Contender) Rankings(ctx context.Context, q Question) ([]Ranking, error)
 
 // priceOf gives rankings the price of what Model leaves out.
 func (c *Contender) priceOf(ctx context.Context, q Question, answers []Ranking) error {
-	free, err := Rankings(ctx, c.Free, Question{Problems: q.Problems, Kernel: q.Kernel, Fallbacks: q.Fallbacks, Top: 1})
+	free, err := Rankings(ctx, c.Free, Question{Problems: q.Problems, Kernel: q.Kernel, Top: 1})
 	if err != nil {
 		return err
 	}

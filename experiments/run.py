@@ -40,7 +40,6 @@ EXPERIMENTS = {
     "issue-on-h200": ("H200, nvcc", "nvcc -O3 -std=c++17 -arch=sm_90a -o $OUT/micro $HERE/micro.cu && $OUT/micro"),
     "logic-on-h200": ("nothing", f"""origami logic eval --folds 5 --arch sm90@h200 --records {DATA}/grids/slides/h200
         origami logic eval --folds 5 --arch sm90@h200"""),
-    "many-gpus-simulated": ("Go, an hour", "make many-gpus"),
     "mma-on-h200": ("nothing", "origami --arch sm90@h200 --model reference bench --kernel mma"),
     "mma-peak": ("H200", "make cuda-test && bin/cuda.test -test.run xxx -test.bench OfPeak -test.benchtime 150x"),
     "new-gpu": ("H200", "sh $HERE/walk.sh origami $OUT"),
@@ -104,6 +103,7 @@ IN_GIT = {"4237175a": {
     "layers-held": ("H100, torch", "python3 $ROOT/experiments/layers-on-h100/held.py"),
     "logic-classifiers": ("numpy 2.4.6, scikit-learn 1.9.1", "python3 $ROOT/experiments/logic-on-h200/compare.py origami"),
     "lookup-table": ("H100, torch 2.11", 'python3 $HERE/measure.py $OUT/result.json --layers 4 --turns 1 "$@"'),
+    "many-gpus-simulated": ("Go, an hour", "make many-gpus"),
     "persistent-inductor": ("H100, torch 2.11", """
         python3 $ROOT/experiments/persistent-on-h100/inductor.py $OUT/inductor.json "$@"
         python3 $ROOT/experiments/persistent-on-h100/orders.py $OUT/inductor.json"""),

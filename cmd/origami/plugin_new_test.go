@@ -231,13 +231,13 @@ func TestNewPluginInPython(t *testing.T) {
 	}
 }
 
-// Without --sdk the checkout is that around the working directory. A module may have any name.
+// Without --sdk the checkout is that around the working directory.
 func TestNewPluginElsewhere(t *testing.T) {
 	t.Parallel()
 	w := newWalk(t)
 	dir := filepath.Join(w.dir, "deep", "down")
 	w.dir = "."
-	out := w.run("origami plugin new go --dir " + dir + " --module example.com/me/chip")
+	out := w.run("origami plugin new go --dir " + dir + "")
 	if !strings.Contains(out, "on the origami "+checkoutRoot(t)+"; next:\n  cd "+dir+"\n") {
 		t.Errorf("%s", out)
 	}

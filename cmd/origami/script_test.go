@@ -37,9 +37,6 @@ func TestMain(m *testing.M) {
 	commands := map[string]func(){
 		"origami": main, "origami-with-gpus": func() { os.Exit(runWithGPUs()) },
 		"origami-plugin-pretend": func() { serve.MainExecutor(pretender{}) },
-		"origami-profiled":       func() { os.Exit(profiled()) },
-		"replay-many":            func() { os.Exit(replayMany()) },
-		"pass":                   func() { os.Exit(pass()) },
 	}
 	maps.Copy(commands, pretendedArchs)
 	if commands[filepath.Base(os.Args[0])] == nil { // the tests, which run commands in this process too

@@ -80,7 +80,7 @@ func (term *terminal) start(t *testing.T, cmd *osexec.Cmd, env ...string) {
 			cmd.Env = append(cmd.Env, variable)
 		}
 	}
-	cmd.Env = append(cmd.Env, "GORACE=atexit_sleep_ms=0", "LC_ALL=C", "TERM=xterm")
+	cmd.Env = append(cmd.Env, "GORACE=atexit_sleep_ms=0", "TERM=xterm")
 	cmd.Env = append(cmd.Env, env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 2}
 	must.Do(t, cmd.Start())
@@ -125,7 +125,7 @@ func TestColours(t *testing.T) {
 		"rank": {args: rank, best: 1, want: `(?s) 1  \x1b\[1m\x1b\[32m\d+x\d+x\d+ w[^\x1b]*\x1b\[0m .*` +
 			`\x1b\[33mlatency\x1b\[0m.* 2  \d+x\d+x\d+ w`},
 		"one problem": {args: one + "a100,h200 --kernel library", best: 1,
-			want: `fastest +- +\x1b\[1m\x1b\[32mlead \d+\.\d+, over 99 %\x1b\[0m`},
+			want: `fastest +– +\x1b\[1m\x1b\[32mlead \d+\.\d+, over 99 %\x1b\[0m`},
 		"one in doubt": {args: one + "a100-pcie-40gb,a100-pcie-80gb --kernel library",
 			want: `fastest .*lead \d+\.\d+, \d\d % \?`},
 		"many": {args: "compare --arch a100,h200 --kernel library --problems " + problems, best: 2,
@@ -137,7 +137,7 @@ func TestColours(t *testing.T) {
 		"CSV":            {args: rank + " --format csv", want: `^arch,device,model,`},
 		"piped table":    {args: rank, piped: true, want: `(?s) 1  \d+x.*\nnot shown: .*--wide shows all columns`},
 		"piped wide":     {args: rank + " --wide", piped: true, want: ` 1  \d+x[^\n]{90}`},
-		"piped compare":  {args: one + "a100,h200", piped: true, want: `fastest +- +lead`},
+		"piped compare":  {args: one + "a100,h200", piped: true, want: `fastest +– +lead`},
 		"piped CSV":      {args: rank + " --format csv", piped: true, want: `^arch,device,model,`},
 	}
 	origami := binary(t)

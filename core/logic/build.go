@@ -22,8 +22,6 @@ type Options struct {
 	Most int
 	// Loss is the tolerated loss of a range: how much slower than the fastest kernel its kernel may be at each size.
 	Loss float64
-	// Importance is the share of all savings below which no kernel is added.
-	Importance float64
 	// Model is what a model says of the table, nil for none. With it, the kernels suit the model too, which chooses among
 	// them at other sizes.
 	Model *Predictions
@@ -303,24 +301,18 @@ func (t *Table) choose(o *Options) ([]int, error) {
 	}
 	c := chooser{t.views(o.Model), len(t.Kernels)}
 	var kept []int
-	if o.Most == 0 && o.Importance == 0 {
+	if o.Most == 0 {
 		for _, row := range t.Times {
 			if k := least(row); !slices.Contains(kept, k) {
 				kept = append(kept, k)
 			}
 		}
 	}
-	saved := 0.0
 	for o.Most == 0 || len(kept) < o.Most {
 		gains := c.gains(kept)
 		k := largest(gains)
 		if !(gains[k] > noGain) {
 			break
-		}
-		if len(kept) > 0 { // every kernel would save what the first does
-			if saved += gains[k]; gains[k] < o.Importance*saved {
-				break
-			}
 		}
 		kept = append(kept, k)
 	}

@@ -17,8 +17,6 @@ type arm struct {
 	m       dataset.Measurement
 	kernel  exec.Kernel
 	samples []exec.Sample
-	// unchecked means that the result is still to be checked.
-	unchecked bool
 	// suspect is what speaks against the kernel. The pick shares it with the null arm.
 	suspect *suspect
 }
@@ -46,28 +44,6 @@ func (s *Sweep) finals(ctx context.Context, p gemm.Problem, candidates []gemm.Co
 		return err
 	}
 	return s.keep(block...)
-}
-
-// Repeat measures configurations that were measured already again, in turns, and keeps the block.
-func (s *Sweep) Repeat(ctx context.Context, p gemm.Problem, configs []gemm.Config) error {
-	block, err := s.takeTurns(ctx, s.arms(entriesOf(p, configs)))
-	if err != nil {
-		return err
-	}
-	return s.keep(block...)
-}
-
-// MeasureInTurns checks the results of some configurations and measures them in turns, as finals are. The first
-// configuration also has a null arm, which comes last in the result. Nothing is kept. A fault of a configuration is
-// part of its measurement. An error is about the executor.
-func (s *Sweep) MeasureInTurns(ctx context.Context, p gemm.Problem, configs []gemm.Config) (
-	[]dataset.Measurement, error,
-) {
-	arms := s.arms(entriesOf(p, configs))
-	for i := range configs {
-		arms[i].unchecked = true
-	}
-	return s.takeTurns(ctx, arms)
 }
 
 func entriesOf(p gemm.Problem, configs []gemm.Config) []dataset.Measurement {
@@ -168,15 +144,6 @@ func (s *Sweep) turn(ctx context.Context, a *arm) error {
 		b := s.compile(ctx, &a.m)
 		if err = b.err; err == nil {
 			a.kernel, a.m.Resources = b.kernel, b.kernel.Resources()
-		}
-	}
-	if err == nil && a.unchecked {
-		var n exec.Numerics
-		if n, err = a.kernel.Check(ctx); err == nil {
-			a.unchecked = false
-			if setCheck(&a.m, n); a.failed() {
-				return nil
-			}
 		}
 	}
 	if err == nil {

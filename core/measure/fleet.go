@@ -49,7 +49,6 @@ type Fleet struct {
 	free     int
 	order    []gemm.Problem
 	owners   map[gemm.Problem]*GPU
-	turns    map[gemm.Problem][]gemm.Config
 	outcomes []Outcome
 	storing  sync.Mutex // held while something is stored
 	// draining means that nothing is left to do but to check what is held back.
@@ -79,11 +78,11 @@ type GPU struct {
 }
 
 // Job is a piece of work: one configuration of a problem, or, if Whole, all candidates of the problem, with libraries
-// and finals. If Turns is also true, it is configurations that are measured again, in turns.
+// and finals.
 type Job struct {
-	Problem      gemm.Problem
-	Config       gemm.Config
-	Whole, Turns bool
+	Problem gemm.Problem
+	Config  gemm.Config
+	Whole   bool
 }
 
 // Outcome is what came of a job: the measurement of its configuration. A job whose measurement was dropped has a second
@@ -102,7 +101,6 @@ const taken = 8
 func (f *Fleet) Begin(ctx context.Context) error {
 	f.changed.L, f.news.L = &f.mu, &f.mu
 	f.waiting, f.owners = map[gemm.Problem][]Job{}, map[gemm.Problem]*GPU{}
-	f.turns = map[gemm.Problem][]gemm.Config{}
 	for _, g := range f.GPUs {
 		g.fleet, g.Done = f, g.done
 		g.Data = dataset.New(f.Data.Name, f.Data.Conditions)
@@ -161,14 +159,6 @@ func (f *Fleet) Add(jobs ...Job) {
 		f.leave(j)
 	}
 	f.tell()
-}
-
-// Repeat adds the work of Sweep.Repeat, which one GPU does.
-func (f *Fleet) Repeat(p gemm.Problem, configs []gemm.Config) {
-	f.mu.Lock()
-	f.turns[p] = configs
-	f.mu.Unlock()
-	f.Add(Job{Problem: p, Whole: true, Turns: true})
 }
 
 // leave leaves a job to the GPU that begins its problem. The caller holds the fleet.
@@ -294,14 +284,7 @@ func (g *GPU) due() bool { return time.Since(g.checked) >= g.fleet.Interval }
 // run does some jobs.
 func (g *GPU) run(ctx context.Context, jobs []Job) error {
 	if jobs[0].Whole {
-		do := g.Run
-		if jobs[0].Turns {
-			g.fleet.mu.Lock()
-			configs := g.fleet.turns[jobs[0].Problem]
-			g.fleet.mu.Unlock()
-			do = func(ctx context.Context, p gemm.Problem) error { return g.Repeat(ctx, p, configs) }
-		}
-		err := do(ctx, jobs[0].Problem)
+		err := g.Run(ctx, jobs[0].Problem)
 		if err != nil && diag.KindOf(err) != diag.Input { // a problem without candidates has no measurements
 			return err
 		}

@@ -1,15 +1,12 @@
 package measure
 
 import (
-	"math"
 	"slices"
 	"testing"
 
-	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
-	"github.com/origami-gemm/origami/internal/testing/exectest"
 	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
@@ -57,62 +54,4 @@ func TestTritonBLASProblems(t *testing.T) {
 		seen[p] = true
 	}
 	must.Equal(t, len(seen), 23)
-}
-
-func TestChoose(t *testing.T) {
-	const none = 0
-	for name, tc := range map[string]struct {
-		times []unit.Seconds // of the candidates and the null arm
-		want  int
-		noise float64
-	}{
-		"the fastest":                     {[]unit.Seconds{1.2, 1.1, 1, 1.25}, 2, 1.25/1.2 - 1},
-		"within the noise the first":      {[]unit.Seconds{1.02, 1.1, 1, 1.05}, 0, 1.05/1.02 - 1},
-		"the null arm may be the faster":  {[]unit.Seconds{1.05, 1.1, 1.02, 1}, 0, 0.05},
-		"the first has no time":           {[]unit.Seconds{none, 1.1, 1.2, none}, 1, math.NaN()},
-		"the null arm has none":           {[]unit.Seconds{1.001, 1, 1.2, none}, 1, math.NaN()},
-		"nobody has":                      {[]unit.Seconds{none, none, none}, -1, math.NaN()},
-		"the first alone":                 {[]unit.Seconds{1, 1.5}, 0, 0.5},
-		"never the null arm for another":  {[]unit.Seconds{1.5, 1.4, 1}, 0, 0.5},
-		"equal times leave the first one": {[]unit.Seconds{1, 1, 1}, 0, 0},
-	} {
-		block := make([]dataset.Measurement, len(tc.times))
-		for i, time := range tc.times {
-			block[i] = dataset.Measurement{Status: dataset.OK, Median: time, Null: i == len(tc.times)-1}
-			if time == none {
-				block[i].Status = dataset.Failed
-			}
-		}
-		got, noise := Choose(block)
-		must.That(t, got == tc.want && !(math.Abs(noise-tc.noise) > 1e-12) && math.IsNaN(noise) == math.IsNaN(tc.noise),
-			"%s: %d with noise %v, want %d with %v", name, got, noise, tc.want, tc.noise)
-	}
-}
-
-// Times come back, a wrong result is not timed, what is not built is said, and nothing is kept.
-func TestTurns(t *testing.T) {
-	config := func(block int) gemm.Config {
-		return gemm.Config{BlockM: block, BlockN: 16, BlockK: 16, NumWarps: 4, NumStages: 2, SplitK: 1, GroupM: 8,
-			Kernel: "k"}
-	}
-	x := &exectest.Executor{
-		Time: func(_ gemm.Problem, c gemm.Config) unit.Seconds {
-			return map[int]unit.Seconds{16: 3e-3, 32: 2e-3}[c.BlockM]
-		},
-		Fate: func(_ gemm.Problem, c gemm.Config) exectest.Fate {
-			return map[int]exectest.Fate{48: exectest.Wrong, 64: exectest.NotBuilt}[c.BlockM]
-		},
-	}
-	s := &Sweep{Executor: x, Data: dataset.New("", dataset.Conditions{})}
-	block := must.Get(s.MeasureInTurns(t.Context(), gemm.New(256, 256, 256),
-		[]gemm.Config{config(16), config(32), config(48), config(64)}))(t)
-	want := []dataset.Status{dataset.OK, dataset.OK, dataset.Wrong, dataset.Failed, dataset.OK}
-	for i, m := range block {
-		must.That(t, m.Status == want[i] && m.Null == (i == 4) && (m.Status == dataset.OK) == (m.Runs >= minRounds),
-			"arm %d: %s after %d runs, null %v: %s", i, m.Status, m.Runs, m.Null, m.Detail)
-	}
-	if choice, noise := Choose(block); choice != 1 || noise != 0 || block[1].Median != 2e-3 {
-		t.Errorf("chose %d at %v with noise %v", choice, block[1].Median, noise)
-	}
-	must.Equal(t, s.Data.Len(), 0)
 }

@@ -180,35 +180,11 @@ func Ties(pick *dataset.Measurement, others []dataset.Measurement, noise func(a,
 ) {
 	for i := range others {
 		m := &others[i]
-		if n := noise(pick, m); m.Status == dataset.OK && !m.Null && m.Config != pick.Config &&
+		if n := noise(pick, m); m.Status == dataset.OK && m.Config != pick.Config &&
 			float64(m.Median/pick.Median)-1 <= n {
 			ties = append(ties, Tie{*m, n})
 		}
 	}
 	slices.SortStableFunc(ties, func(a, b Tie) int { return cmp.Compare(a.Median, b.Median) })
 	return ties
-}
-
-// Choose returns the index of the measurement to use of a block that was measured in turns, −1 if none has a time.
-// It is the fastest, unless the first one, which the model prefers, is slower by no more than the noise.
-//
-// noise is the larger ÷ the smaller time of the first one and its null arm − 1, NaN if one of them has no time.
-func Choose(block []dataset.Measurement) (choice int, noise float64) {
-	choice, noise = -1, math.NaN()
-	for i := range block {
-		m := &block[i]
-		switch {
-		case m.Status != dataset.OK:
-		case m.Null:
-			if block[0].Status == dataset.OK {
-				noise = float64(max(m.Median, block[0].Median)/min(m.Median, block[0].Median)) - 1
-			}
-		case choice < 0 || m.Median < block[choice].Median:
-			choice = i
-		}
-	}
-	if choice > 0 && block[0].Status == dataset.OK && float64(block[0].Median/block[choice].Median)-1 <= noise {
-		choice = 0
-	}
-	return choice, noise
 }

@@ -178,9 +178,9 @@ type Kernel struct {
 	Attainable float64 `json:"attainable_flop_per_second"`
 	Share      float64 `json:"of_attainable" unit:"fraction"`
 	// the level of the lowest roof
-	Bound Level `json:"bound" enum:"compute,shared memory,requested,L2,MALL,DRAM"`
+	Bound Level `json:"bound"`
 	// the number of the instructions that it exceeds, so that one of both is wrong
-	Above Above `json:"above,omitempty" enum:"limit,reached"`
+	Above Above `json:"above,omitempty"`
 	// the kernel at each memory
 	Levels []Point `json:"levels"`
 }
@@ -188,7 +188,7 @@ type Kernel struct {
 // Point is a kernel at one memory. Bytes that the model does not count are the bytes of whole tiles, or the compulsory bytes.
 type Point struct {
 	// the memory
-	Level Level `json:"level" enum:"compute,shared memory,requested,L2,MALL,DRAM"`
+	Level Level `json:"level"`
 	// the bytes that pass it
 	Bytes float64 `json:"bytes"`
 	// whether the model counted the bytes
@@ -199,7 +199,7 @@ type Point struct {
 	// the bandwidth ÷ its roof
 	Share digits.Number `json:"of_roof"`
 	// the number that the bandwidth exceeds, so that one of both is wrong
-	Above Above `json:"above,omitempty" enum:"limit,reached"`
+	Above Above `json:"above,omitempty"`
 }
 
 // Above is what a rate is above.

@@ -5,40 +5,34 @@ import (
 	_ "embed" // introduction
 	"fmt"
 	"strings"
-
-	"github.com/origami-gemm/origami/ask"
 )
 
 //go:embed json.txt
 var introduction string
 
-// outputs are the parts of docs/json.md: what a command prints, and the struct that it prints: a value of package ask,
-// whose schema the server publishes, or a name.
-var outputs = []struct {
-	command, prints string
-	of              any
-}{
+// outputs are the parts of docs/json.md: what a command prints, and the struct of it.
+var outputs = []struct{ command, prints, of string }{
 	{"select", "One object; with `--problems` a line per problem, in the order of the file, and none for a problem " +
-		"without an answer, whose error is on stderr. With `--top` an object per configuration.", ask.Answer{}},
-	{"select, several M", "One object; CSV its `bands`.", ask.Bands{}},
-	{"rank", "A line per configuration, best first; in CSV a term is `terms.NAME.value`.", ask.Ranked{}},
+		"without an answer, whose error is on stderr. With `--top` an object per configuration.", "ask.Answer"},
+	{"select, several M", "One object; CSV its `bands`.", "ask.Bands"},
+	{"rank", "A line per configuration, best first; in CSV a term is `terms.NAME.value`.", "ask.Ranked"},
 	{"explain", "One object. CSV has a row per number; its `kind` is also `parameter`, `constant`, or `answer` for a " +
-		"key of the answer. `--diff`: two objects, `first` and `second`; CSV has the rows that differ.", ask.Explanation{}},
+		"key of the answer. `--diff`: two objects, `first` and `second`; CSV has the rows that differ.", "ask.Explanation"},
 	{"compare", "One object; with `--problems` one per problem and then one with `summary` and `classes`: per class " +
 		"and side the number of problems, of `decided` ones, of `fastest` and `clear` sides, geometric " +
 		"means, and with a column `count` the sum of all times in `seconds`. A side that failed has `error`. CSV has " +
-		"a row per side.", ask.Comparison{}},
-	{"map", "A line per size. `--from` reads the CSV, or any table with `m`, `n` and `k`.", ask.Cell{}},
+		"a row per side.", "ask.Comparison"},
+	{"map", "A line per size. `--from` reads the CSV, or any table with `m`, `n` and `k`.", "ask.Cell"},
 	{"roofline", "One object. CSV has a row per kernel, with `levels.NAME.bytes` and so on, or without kernels per " +
-		"ceiling. [Roofline](roofline.md) defines the numbers.", ask.Rooflines{}},
-	{"ladder", "One object; CSV its `rungs`. [The ladder](ladder.md) describes the kernels.", ask.Ladder{}},
+		"ceiling. [Roofline](roofline.md) defines the numbers.", "ask.Rooflines"},
+	{"ladder", "One object; CSV its `rungs`. [The ladder](ladder.md) describes the kernels.", "ask.Ladder"},
 	{"bench", "A line per problem and kernel family, then one with `summary`.", "measurecmd.compared"},
 	{"bench, summary", "", "score.ComparisonSummary"},
 	{"tune", "A line per size, then one with `summary`. `tune.json` has the same as `sizes` and `summary`. " +
 		"[Tuning](tuning.md) describes the terms.", "measurecmd.tuned"},
 	{"tune, summary", "", "measurecmd.summary"},
 	{"tune --dry-run", "One object; CSV its `sets`.", "measurecmd.planned"},
-	{"eval", "One object; CSV its `problems`. [Evaluating](evaluating.md) defines the numbers.", ask.Evaluation{}},
+	{"eval", "One object; CSV its `problems`. [Evaluating](evaluating.md) defines the numbers.", "ask.Evaluation"},
 	{"eval, one configuration per problem", "One object; CSV its `kernels`.", "evalcmd.singles"},
 	{"eval --intervals", "One object; CSV has the ranges.", "evalcmd.intervals"},
 	{"eval --published", "One object; CSV has a row per group and class (`all` for the group), with `--pairs` its " +
@@ -63,7 +57,7 @@ var outputs = []struct {
 	{"records show", "One object; CSV its `gpus`.", "recordscmd.shownJSON"},
 	{"records diff", "A line per kernel that differs, then one with `summary`.", "recordscmd.differing"},
 	{"records diff, summary", "", "recordscmd.differentJSON"},
-	{"arch ls", "A line per device.", ask.Arch{}},
+	{"arch ls", "A line per device.", "ask.Arch"},
 	{"arch show", "One object; CSV its `parameters`.", "catalogcmd.shown"},
 	{"trust", "A line per kind of prediction.", "catalogcmd.trust"},
 	{"config", "A line per setting: `key`, `value`, `source`, `flag`, `env`.", ""},
@@ -89,18 +83,14 @@ func (g *generator) page() []byte {
 		if out.prints != "" {
 			fmt.Fprintf(&p, "\n%s\n", out.prints)
 		}
-		name, ok := out.of.(string)
-		if !ok {
-			name = fmt.Sprintf("%T", out.of)
-		}
-		if name == "" {
+		if out.of == "" {
 			continue
 		}
-		if g.structs[name] == nil {
-			g.err = fmt.Errorf("docs/json.md: there is no struct %s", name)
+		if g.structs[out.of] == nil {
+			g.err = fmt.Errorf("docs/json.md: there is no struct %s", out.of)
 		}
 		p.WriteByte('\n')
-		p.keys(name, "")
+		p.keys(out.of, "")
 	}
 	return p.Bytes()
 }

@@ -321,7 +321,6 @@ func hostileCommands() map[string][]string {
 		"select header":    {"select", "--arch", id, "--problems", "header.csv"},
 		"select fails":     {"select", "--arch", id, "--problems", "fails.csv"},
 		"select failed":    {"select", "--arch", id, "-m", "64", "-n", "64", "-k", "666"},
-		"select measure":   with(shape, "select", "--arch", id, "--measure", "6", "--executor", "fake"),
 		"rank":             with(shape, "rank", "--arch", id),
 		"rank rejected":    with(shape, "rank", "--arch", id, "--all", "--include-rejected"),
 		"explain":          with(shape, "explain", "--arch", id),

@@ -126,8 +126,8 @@ func (s *Settings) All() []Setting {
 		{"kernel", "kernel", "kernel family; the architecture's first otherwise", nil, ofVerb, &s.Kernel},
 		{"dtype", "dtype", "element type of A and B (default fp16)", nil, ofVerb, &s.DType},
 		{"format", "format",
-			"output `FORMAT`: table, json, csv or tsv; from select and rank also triton, inductor or cuda, to " +
-				"paste (default table)", slices.Concat(Formats, PasteFormats), plain, &s.Format},
+			"output `FORMAT`: table, json, csv or tsv; from select and rank also triton or inductor, to paste " +
+				" (default table)", slices.Concat(Formats, PasteFormats), plain, &s.Format},
 		{"wide", "wide", "show all columns of a table, however narrow the terminal is", nil, plain, &s.Wide},
 		{"log_level", "log-level",
 			"show log messages of plugins from `LEVEL` on: trace, debug (also the opened models), info, warn, " +
@@ -156,7 +156,6 @@ const (
 const (
 	Triton   = "triton"
 	Inductor = "inductor"
-	CUDA     = "cuda"
 
 	PastesKey = "pastes"
 )
@@ -164,7 +163,7 @@ const (
 // What --format takes, of every command and of those that PastesKey marks.
 var (
 	Formats      = []string{Table, JSON, CSV, TSV}
-	PasteFormats = []string{Triton, Inductor, CUDA}
+	PasteFormats = []string{Triton, Inductor}
 )
 
 // Rungs are what --rung takes, low to high.
@@ -214,8 +213,7 @@ const (
 		"settings file is\nYAML; --settings or ORIGAMI_SETTINGS name it, otherwise it is " + defaultFile +
 		".\nLists have commas in a variable. Unknown keys in the file, and unknown variables that begin with " +
 		"ORIGAMI_, are errors."
-	Terminal = "NO_COLOR, if set, and TERM=dumb turn colour off. COLUMNS, if exported, is the width of tables. Where " +
-		"LC_ALL,\nLC_CTYPE or LANG names a locale without UTF-8, texts have ASCII letters only."
+	Terminal = "NO_COLOR, if set, and TERM=dumb turn colour off. COLUMNS, if exported, is the width of tables."
 )
 
 // Help is the text of `origami help environment`.

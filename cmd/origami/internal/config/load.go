@@ -198,7 +198,7 @@ func keys() (names []string) {
 // others are the variables behind ORIGAMI_ that are no settings: of plugins, of the C library and of Python, of the
 // project's tests and releases, and those that Kubernetes sets for a service of that name.
 var others = regexp.MustCompile(`^(SETTINGS|PLUGIN(_WATCH|_LOG_LEVEL)?|LIB|INDUCTOR|TORCH_KERNEL|` +
-	`(TEST|REQUIRE)_.*|PTXAS|AMD_LOGIC|SITE|AXE|SHOTS|MANY_GPUS|ROWS|MERGE|UNREAD|WHEELS|INDEX|VERSION|` +
+	`(TEST|REQUIRE)_.*|PTXAS|AMD_LOGIC|SITE|AXE|SHOTS|ROWS|MERGE|UNREAD|WHEELS|INDEX|VERSION|` +
 	`(.*_)?(SERVICE_(HOST|PORT.*)|PORT(_.*)?))$`)
 
 // checkVariables refuses an unknown variable that begins like origami's: it is misspelt.

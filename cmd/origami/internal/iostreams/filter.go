@@ -35,7 +35,6 @@ func printed(arg any) any {
 type filter struct {
 	to     io.Writer
 	styled func() bool // nil for never
-	ascii  func() bool // nil for never
 	whole  bool        // each Write ends with a whole character
 	rest   []byte      // the incomplete character or escape sequence at the end of what was written
 	buffer []byte
@@ -93,11 +92,7 @@ func (f *filter) pass(text []byte) error {
 				end = 1 + next
 			}
 		}
-		if f.ascii != nil && f.ascii() {
-			f.buffer = appendASCII(f.buffer, string(printable.Append(nil, rest[:end], "\n\t")))
-		} else {
-			f.buffer = printable.Append(f.buffer, rest[:end], "\n\t")
-		}
+		f.buffer = printable.Append(f.buffer, rest[:end], "\n\t")
 		rest = rest[end:]
 	}
 	_, err := f.to.Write(f.buffer)

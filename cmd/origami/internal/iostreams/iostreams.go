@@ -33,8 +33,6 @@ type Streams struct {
 	// fit it.
 	Width int
 	Wide  bool
-	// ASCII says that the locale has no other letters. Formats for programs are in UTF-8 anyway.
-	ASCII bool
 	// JSONErrors makes Report write JSON objects.
 	JSONErrors bool
 	// Hint, if set, adds to an error what the user of this program can do about it.
@@ -43,14 +41,12 @@ type Streams struct {
 	out    *filter
 	err    io.Writer
 	screen *screen
-	exact  bool // the output is for programs
 }
 
 // System returns the streams of the process. Colour follows https://no-color.org. COLUMNS, if it is exported, wins over
 // the width of the terminal.
 func System() *Streams {
 	s := Plain(os.Stdin, os.Stdout, os.Stderr)
-	s.ASCII = !isUTF8(os.Getenv)
 	coloured := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	s.InTerminal = term.IsTerminal(int(os.Stdin.Fd()))
 	s.ErrTerminal = term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb"
@@ -76,8 +72,7 @@ func System() *Streams {
 func Plain(in io.Reader, out, err io.Writer) *Streams {
 	on := &screen{to: err}
 	s := &Streams{In: in, err: above{on, err}, screen: on}
-	s.out = &filter{to: bufio.NewWriterSize(out, 1<<16), styled: func() bool { return s.Colour },
-		ascii: func() bool { return s.ASCII && !s.exact }}
+	s.out = &filter{to: bufio.NewWriterSize(out, 1<<16), styled: func() bool { return s.Colour }}
 	return s
 }
 
@@ -90,27 +85,21 @@ func (s *Streams) Printf(format string, args ...any) {
 	fmt.Fprint(s.out, string(s.Sprintf(format, args...))) // a failure comes back from Flush
 }
 
-// Sprintf returns what Printf writes, in the letters of the locale.
+// Sprintf returns what Printf writes.
 func (s *Streams) Sprintf(format string, args ...any) Styled {
 	for i, arg := range args {
 		args[i] = printed(arg)
 	}
-	return Styled(s.Letters(fmt.Sprintf(format, args...)))
+	return Styled(fmt.Sprintf(format, args...))
 }
 
 // Writer returns the standard output for a library that writes whole texts, such as tables or JSON. Line ends and tabs
 // in them are kept, everything else becomes printable.
 func (s *Streams) Writer() io.Writer { return s.out }
 
-// Data is Writer for what programs read: it is in UTF-8 in every locale.
-func (s *Streams) Data() io.Writer {
-	s.exact = true
-	return s.out
-}
-
 // ErrWriter is Writer for the standard error, which is not buffered.
 func (s *Streams) ErrWriter() io.Writer {
-	return &filter{to: s.err, whole: true, ascii: func() bool { return s.ASCII }}
+	return &filter{to: s.err, whole: true}
 }
 
 // Hinted returns the error as it is shown, with its hint.
@@ -125,7 +114,7 @@ func (s *Streams) Hinted(err error) error {
 func (s *Streams) Report(err error) {
 	err = s.Hinted(err)
 	if !s.JSONErrors {
-		fmt.Fprintf(s.err, "%s %s\n", styled("origami:", s.ErrColour, []Style{Bold, Red}), s.Letters(diag.Line(err)))
+		fmt.Fprintf(s.err, "%s %s\n", styled("origami:", s.ErrColour, []Style{Bold, Red}), diag.Line(err))
 		return
 	}
 	fmt.Fprintf(s.err, "%s\n", encoded(ask.Failure{Error: ask.ErrorOf(err)}))
@@ -147,7 +136,7 @@ func (s *Streams) remark(kind, text string) string {
 		if kind == "warning" {
 			begin = styled(string(begin), s.ErrColour, []Style{Bold, Yellow})
 		}
-		return string(begin) + " " + s.Letters(diag.Line(errors.New(text)))
+		return string(begin) + " " + diag.Line(errors.New(text))
 	}
 	what := (&diag.Error{What: text}).Bounded().What
 	return encoded(map[string]map[string]string{kind: {"what": what}})

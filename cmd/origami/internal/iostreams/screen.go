@@ -90,7 +90,7 @@ func (a above) Write(lines []byte) (int, error) { return a.screen.write(a.to, li
 
 // SetStatus shows one line below all others on the terminal of the standard error, instead of the one before. Lines of
 // both streams come above it. The text may be foreign. An empty one removes the line.
-func (s *Streams) SetStatus(text string) { s.screen.set(s.Letters(printable.Line(text))) }
+func (s *Streams) SetStatus(text string) { s.screen.set(printable.Line(text)) }
 
 // CloseStatus removes the line of SetStatus, and shows none again: the process is about to end.
 func (s *Streams) CloseStatus() { s.screen.close() }

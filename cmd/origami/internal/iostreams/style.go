@@ -56,7 +56,7 @@ func (s *Streams) Winner(text string) Styled { return s.Paint(text, Bold, Green)
 
 // Paint returns text in styles where colour is welcome.
 func (s *Streams) Paint(text string, styles ...Style) Styled {
-	return styled(s.Letters(printable.Line(text)), s.Colour, styles)
+	return styled(printable.Line(text), s.Colour, styles)
 }
 
 func styled(text string, welcome bool, styles []Style) Styled {

@@ -33,11 +33,6 @@ type Endpoint struct {
 	Summary string
 	// Ask adds the parameters to a set of flags, and returns what answers.
 	Ask func(*session.Factory, *pflag.FlagSet) func(context.Context) (any, error)
-	// Schema is the name of the answer in ask.Schemas(), and List says that the answer is a list of them.
-	Schema string
-	List   bool
-	// Others are schemas of what some parameters make of the answer.
-	Others []any
 	// Many says that it also answers for a list of sizes, in the parameter problems.
 	Many bool
 

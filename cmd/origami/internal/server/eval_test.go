@@ -14,11 +14,11 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia"
 )
 
-// The scores of shipped measurements are as the description says, and end with the time limit.
-func TestEvalIsDescribed(t *testing.T) {
+// The scores of shipped measurements are answers too, and end with the time limit.
+func TestEval(t *testing.T) {
 	p := must.Get(nvidia.Provider())(t)
 	s := serverOf(t, p, Options{})
-	described(t, s, "eval", "?arch=h200")
+	answered(t, s, "eval", "?arch=h200")
 	const published = "?arch=h20&published=true&kernel=triton&model=refined"
 	for question, want := range map[string]string{
 		"?arch=h200&kernel=mma&intervals=true":    `"leave_one_out":{"interval_coverage":0.9`,
@@ -26,8 +26,7 @@ func TestEvalIsDescribed(t *testing.T) {
 		published + "&dtype=fp32&intervals=true":  `[{"device":"sm90@h20","model":"pipelined","dtypes":["fp32"]`,
 		published + "&dtype=bfloat16&scheme=none": `"times":3,`,
 	} {
-		described(t, s, "eval", question)
-		if body := get(s, "/api/v1/eval"+question).Body.String(); !strings.Contains(body, want) {
+		if body := answered(t, s, "eval", question); !strings.Contains(body, want) {
 			t.Errorf("eval of %s is %.300s", question, body)
 		}
 	}
@@ -35,8 +34,8 @@ func TestEvalIsDescribed(t *testing.T) {
 		!strings.Contains(failure(t, w).What, "no published times") {
 		t.Errorf("%d %.300s", w.Code, w.Body)
 	}
-	described(t, s, "roofline", "?arch=h200&measured=true")
-	described(t, s, "select", "?arch=h200&kernel=library&"+shape256)
+	answered(t, s, "roofline", "?arch=h200&measured=true")
+	answered(t, s, "select", "?arch=h200&kernel=library&"+shape256)
 	s.TimeLimit = 50 * time.Millisecond
 	if w := get(s, "/api/v1/eval?arch=h200&kernel=mma"); w.Code != http.StatusGatewayTimeout ||
 		!strings.Contains(failure(t, w).What, "longer than 50ms") {

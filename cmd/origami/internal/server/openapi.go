@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -56,22 +55,8 @@ func (s *Server) openAPI() object {
 			params = append(params, object{"name": name, "in": "query", "description": assigned(usage, example),
 				"schema": schema})
 		}
-		answer := object{"$ref": "#/components/schemas/" + e.Schema}
-		if e.List {
-			answer = object{"type": "array", "items": answer}
-		}
-		if e.Many {
-			answer = object{"anyOf": []any{answer, object{"type": "array", "items": answer}}}
-		}
-		if e.Others != nil {
-			answer = object{"anyOf": append([]any{answer}, e.Others...)}
-		}
-		failure := object{"description": "why there is no answer",
-			"content": content(object{"$ref": "#/components/schemas/Failure"})}
 		operation := object{"operationId": e.Name, "summary": e.Summary, "responses": object{
-			"200":     object{"description": "the answer", "content": content(answer)},
-			"default": failure,
-		}}
+			"200": object{"description": "the answer"}, "default": object{"description": "why there is no answer"}}}
 		if params != nil {
 			operation["parameters"] = params
 		}
@@ -82,14 +67,11 @@ func (s *Server) openAPI() object {
 		"info": object{"title": "origami", "version": "1",
 			"license": object{"name": "Apache 2.0", "identifier": "Apache-2.0"},
 			"description": "Kernel configurations for matrix multiplications, from analytical models. The answers are " +
-				"those of the command line with --json: keys are never renamed or removed, only added."},
-		"servers":    []object{{"url": "/"}},
-		"paths":      paths,
-		"components": object{"schemas": ask.Schemas()},
+				"those of the command line with --json; docs/json.md has their keys."},
+		"servers": []object{{"url": "/"}},
+		"paths":   paths,
 	}
 }
-
-func content(schema object) object { return object{"application/json": object{"schema": schema}} }
 
 // typeOf is the JSON type of a kind of flag.
 func typeOf(kind string) string {

@@ -19,7 +19,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
 	"golang.org/x/time/rate"
 
 	"github.com/origami-gemm/origami/ask/question"
@@ -59,7 +58,6 @@ type Server struct {
 	// working has a place for each question that is being answered. Its client reads later.
 	working chan struct{}
 	unread  outbox
-	metrics *metrics.Set
 }
 
 // New connects to the plugins and returns a server.
@@ -67,10 +65,9 @@ func New(ctx context.Context, f *session.Factory, endpoints []Endpoint, o Option
 	if _, err := f.Manifests(ctx); err != nil { // so that requests share the plugins
 		return nil, err
 	}
-	s := &Server{Options: o, endpoints: endpoints, factory: f, mux: http.NewServeMux(), metrics: metrics.NewSet(),
+	s := &Server{Options: o, endpoints: endpoints, factory: f, mux: http.NewServeMux(),
 		limiter: rate.NewLimiter(rate.Limit(o.Rate), max(1, int(2*o.Rate))),
 		working: make(chan struct{}, runtime.GOMAXPROCS(0))}
-	s.metrics.NewGauge("origami_questions_in_progress", func() float64 { return float64(len(s.working)) })
 	for _, e := range endpoints {
 		e.params = e.parameters()
 		s.handle("GET /api/v1/"+e.Name, s.limited(func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, e) }))
@@ -81,10 +78,6 @@ func New(ctx context.Context, f *session.Factory, endpoints []Endpoint, o Option
 		s.handle("GET /"+name, files.ServeHTTP)
 	}
 	s.handle("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	s.handle("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		s.metrics.WritePrometheus(w)
-	})
 	return s, nil
 }
 
@@ -112,39 +105,17 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// handle counts and times requests, and lets a fault in one end no other.
+// handle lets a fault in a request end no other.
 func (s *Server) handle(pattern string, h http.HandlerFunc) {
-	_, path, _ := strings.Cut(pattern, " ")
-	seconds := s.metrics.NewSummary(fmt.Sprintf("origami_request_seconds{path=%q}", path))
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		begun := time.Now()
-		c := &counted{ResponseWriter: w, status: http.StatusOK}
 		defer func() {
 			if fault := recover(); fault != nil {
-				c.status = http.StatusInternalServerError
-				s.factory.Streams.Warn(fmt.Sprintf("%s: %v", path, fault))
+				s.factory.Streams.Warn(fmt.Sprintf("%s: %v", pattern, fault))
 				refuse(w, http.StatusInternalServerError, &diag.Error{What: "the question could not be answered"})
 			}
-			seconds.UpdateDuration(begun)
-			s.metrics.GetOrCreateCounter(fmt.Sprintf("origami_requests_total{path=%q,code=\"%d\"}", path, c.status)).Inc()
 		}()
-		h(c, r)
+		h(w, r)
 	})
-}
-
-// counted remembers the status.
-type counted struct {
-	http.ResponseWriter
-	status int
-}
-
-// Unwrap is for http.ResponseController.
-func (c *counted) Unwrap() http.ResponseWriter { return c.ResponseWriter }
-
-// WriteHeader implements http.ResponseWriter.
-func (c *counted) WriteHeader(status int) {
-	c.status = status
-	c.ResponseWriter.WriteHeader(status)
 }
 
 // policy is what a page may do: draw with its own scripts, and ask this server.

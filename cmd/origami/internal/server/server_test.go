@@ -20,8 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
@@ -80,48 +78,33 @@ func failure(t *testing.T, w *httptest.ResponseRecorder) ask.Error {
 
 const shape256 = "m=256&n=256&k=256"
 
-// described asks for an answer and holds it against the description of its path.
-func described(t *testing.T, s *Server, path, query string) {
+// answered asks for an answer.
+func answered(t *testing.T, s *Server, path, query string) string {
 	t.Helper()
-	text := must.Get(jsonschema.UnmarshalJSON(get(s, "/openapi.json").Body))(t)
-	c := jsonschema.NewCompiler()
-	must.Do(t, c.AddResource("api.json", text))
-	at := "#/paths/~1api~1v1~1" + path + "/get/responses/200/content/application~1json/schema"
-	schema := must.Get(c.Compile("api.json" + at))(t)
 	w := get(s, "/api/v1/"+path+query)
-	answer, err := jsonschema.UnmarshalJSON(w.Body)
-	if err != nil || w.Code != http.StatusOK {
-		t.Fatalf("%s: %d, %v, %v", path, w.Code, answer, err)
+	if w.Code != http.StatusOK || !json.Valid(w.Body.Bytes()) {
+		t.Errorf("%s%s: %d %.300s", path, query, w.Code, w.Body)
 	}
-	if err := schema.Validate(answer); err != nil {
-		t.Errorf("%s: %v", path, err)
-	}
-	if schema.Validate(map[string]any{"arch": 7}) == nil {
-		t.Errorf("%s: the description allows anything", path)
-	}
+	return w.Body.String()
 }
 
-// Every answer is as the description says, and the description is a valid one with nothing left out. Of eval,
-// TestEvalIsDescribed says so.
-func TestAnswersAreDescribed(t *testing.T) {
+// Every address answers. Of eval, TestEval says so.
+func TestAnswers(t *testing.T) {
 	s := serverOf(t, fakearch.Toy{}, Options{})
-	paths := map[string]bool{"/api/v1/eval": true}
-	for _, q := range [][2]string{
-		{"select", "?arch=toy1&" + shape256 + "&regret=true"}, {"rank", "?arch=toy1&" + shape256 + "&top=3"},
-		{"explain", "?arch=toy1@big&" + shape256 + "&trans_b=true"},
-		{"compare", "?arch=toy1,toy2,toy1@big:units%3D9&" + shape256},
-		{"roofline", "?arch=toy1,toy2&" + shape256}, {"roofline", "?arch=toy1@big"},
-		{"map", "?arch=toy1&m=128:1024&n=256,512&k=256&trans_a=true"}, {"map", "?arch=toy2&m=128:1024&n=256&k=256"},
-		{"archs", ""},
-	} {
-		described(t, s, q[0], q[1])
-		paths["/api/v1/"+q[0]] = true
+	queries := map[string]string{"/api/v1/eval": "", "/api/v1/archs": "",
+		"/api/v1/compare": "?arch=toy1,toy2,toy1@big:units%3D9&" + shape256,
+		"/api/v1/map":     "?arch=toy1&m=128:1024&n=256,512&k=256&trans_a=true",
 	}
 	for path := range s.openAPI()["paths"].(object) {
-		if !paths[path] {
-			described(t, s, strings.TrimPrefix(path, "/api/v1/"), "?arch=toy1&"+shape256)
+		query, known := queries[path]
+		if !known {
+			query = "?arch=toy1@big&trans_b=true&" + shape256
+		}
+		if path != "/api/v1/eval" {
+			answered(t, s, strings.TrimPrefix(path, "/api/v1/"), query)
 		}
 	}
+	answered(t, s, "roofline", "?arch=toy1@big")
 }
 
 // An answer that lacks a part of what was asked is an error, unless it says what is missing.
@@ -233,7 +216,6 @@ func TestOtherSites(t *testing.T) {
 		{"/?", "cross-site", "no-cors", "image", 403},
 		{"/api/v1/archs", "cross-site", "navigate", "document", 403},
 		{"/page.js", "cross-site", "no-cors", "script", 403},
-		{"/metrics", "cross-site", "cors", "empty", 403},
 		{question, "same-origin", "navigate", "document", 200},
 		{question, "none", "navigate", "document", 200},
 	} {
@@ -336,7 +318,7 @@ func TestMarkup(t *testing.T) {
 	}
 }
 
-// Questions beyond the rate are refused, and counted.
+// Questions beyond the rate are refused.
 func TestRate(t *testing.T) {
 	s := serverOf(t, fakearch.Toy{}, Options{Rate: 1e-3})
 	codes := map[int]int{}
@@ -349,14 +331,6 @@ func TestRate(t *testing.T) {
 	}
 	if codes[http.StatusOK] != 1 || codes[http.StatusTooManyRequests] != 2 {
 		t.Errorf("%v", codes)
-	}
-	text := get(s, "/metrics").Body.String()
-	for _, want := range []string{`origami_requests_total{path="/api/v1/archs",code="200"} 1`,
-		`origami_requests_total{path="/api/v1/archs",code="429"} 2`,
-		`origami_request_seconds_count{path="/api/v1/archs"} 3`} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %s in %s", want, text)
-		}
 	}
 	if w := get(s, "/healthz"); w.Code != http.StatusOK {
 		t.Error("health is limited")

@@ -38,7 +38,7 @@ func JSONLine(s *iostreams.Streams, v any) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.Data().Write(line)
+	_, err = s.Writer().Write(line)
 	return err
 }
 
@@ -144,10 +144,10 @@ func (g *Grid) print(s *iostreams.Streams, widths []int) {
 	for i, row := range g.Rows {
 		cells := make(pretty.Row, len(row))
 		for j := range row {
-			cells[j] = wrapped(s.Letters(printable.Line(row[j])), widths[j])
+			cells[j] = wrapped(printable.Line(row[j]), widths[j])
 			switch {
 			case g.Header[j] == boundColumn:
-				cells[j] = string(BoundStyle(s, row[j]))
+				cells[j] = string(boundStyle(s, row[j]))
 			case g.wins(row, j):
 				cells[j] = string(s.Winner(row[j]))
 			}
@@ -173,9 +173,9 @@ func WriteColumns(s *iostreams.Streams, rows [][]string) {
 	for _, row := range rows {
 		line := ""
 		for i, cell := range row[:last] {
-			line += text.Pad(s.Letters(printable.Line(cell)), columnWidth(rows[0], rows, i)+2, ' ')
+			line += text.Pad(printable.Line(cell), columnWidth(rows[0], rows, i)+2, ' ')
 		}
-		line = strings.TrimRight(line+s.Letters(printable.Line(row[last])), " ")
+		line = strings.TrimRight(line+printable.Line(row[last]), " ")
 		s.Printf("%s\n", iostreams.Styled(Hang(line, before, ScreenWidth(s))))
 	}
 }
@@ -286,8 +286,8 @@ func TableWidth(header []string, rows [][]string) (width int) {
 	return width
 }
 
-// BoundStyle is the name of a bound in a table: arithmetic, memory and latency have a colour each.
-func BoundStyle(s *iostreams.Streams, bound string) iostreams.Styled {
+// boundStyle is the name of a bound in a table: arithmetic, memory and latency have a colour each.
+func boundStyle(s *iostreams.Streams, bound string) iostreams.Styled {
 	switch bound {
 	case arch.BoundCompute.String():
 		return s.Paint(bound, iostreams.Cyan)
@@ -297,7 +297,7 @@ func BoundStyle(s *iostreams.Streams, bound string) iostreams.Styled {
 	case arch.BoundLatency.String(), arch.BoundIssue.String():
 		return s.Paint(bound, iostreams.Yellow)
 	}
-	return iostreams.Styled(s.Letters(bound))
+	return iostreams.Styled(bound)
 }
 
 // Hang breaks a line at a width. The lines that go on begin at a column.

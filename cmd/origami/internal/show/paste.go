@@ -2,7 +2,6 @@ package show
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,19 +13,11 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
-// pasteForm is a format for configurations that are pasted into a program.
-type pasteForm struct {
-	comment string
-	write   func(s *iostreams.Streams, e *ask.Entry)
-}
-
-var pasteForms = map[Format]pasteForm{
-	config.Triton: {"#", pasteTriton}, config.Inductor: {"#", pasteInductor}, config.CUDA: {"//", pasteCUDA},
-}
+// pasteForms are the formats for configurations that are pasted into a program.
+var pasteForms = map[Format]func(*gemm.Config) string{config.Triton: tritonConfig, config.Inductor: inductorConfig}
 
 // Paste writes the first configurations of an answer as a program has them.
 func Paste(s *iostreams.Streams, f Format, a *ask.Ranking, top int) error {
-	form := pasteForms[f]
 	if err := pastes(f, a, top); err != nil {
 		return err
 	}
@@ -35,8 +26,7 @@ func Paste(s *iostreams.Streams, f Format, a *ask.Ranking, top int) error {
 		if e.Estimate.Reject != "" {
 			continue
 		}
-		s.Printf(form.comment+" %s on %s: %s\n", a.Problem, a.Arch.ID(), Prediction(a, e))
-		form.write(s, e)
+		s.Printf("# %s on %s: %s\n%s,\n", a.Problem, a.Arch.ID(), Prediction(a, e), pasteForms[f](&e.Config))
 	}
 	return nil
 }
@@ -66,26 +56,20 @@ func pastes(f Format, a *ask.Ranking, top int) error {
 	return nil
 }
 
-func pasteTriton(s *iostreams.Streams, e *ask.Entry) {
-	s.Printf("%s,\n", tritonConfig(&e.Config, e.Config.SplitK > 1, e.Config.Axes.All()))
-}
-
-// tritonConfig is a configuration with the values on axes.
-func tritonConfig(c *gemm.Config, splits bool, axes iter.Seq2[string, string]) string {
+// tritonConfig is a configuration as triton.autotune takes it.
+func tritonConfig(c *gemm.Config) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "triton.Config({'BLOCK_SIZE_M': %d, 'BLOCK_SIZE_N': %d, 'BLOCK_SIZE_K': %d, 'GROUP_SIZE_M': %d",
 		c.BlockM, c.BlockN, c.BlockK, c.GroupM)
-	if splits {
+	if c.SplitK > 1 {
 		fmt.Fprintf(&b, ", 'SPLIT_K': %d", c.SplitK)
 	}
-	for name, value := range axes {
-		fmt.Fprintf(&b, ", '%s': %s", strings.ToUpper(name), literal(value, "'"))
+	for name, value := range c.Axes.All() {
+		fmt.Fprintf(&b, ", '%s': %s", strings.ToUpper(name), literal(value))
 	}
 	fmt.Fprintf(&b, "}, num_warps=%d, num_stages=%d)", c.NumWarps, c.NumStages)
 	return b.String()
 }
-
-func pasteInductor(s *iostreams.Streams, e *ask.Entry) { s.Printf("%s,\n", inductorConfig(&e.Config)) }
 
 // inductorConfig is a configuration as the class of torch/_inductor/template_heuristics.
 func inductorConfig(c *gemm.Config) string {
@@ -93,32 +77,10 @@ func inductorConfig(c *gemm.Config) string {
 		c.BlockM, c.BlockN, c.BlockK, c.NumStages, c.NumWarps, c.GroupM)
 }
 
-func pasteCUDA(s *iostreams.Streams, e *ask.Entry) {
-	c := &e.Config
-	s.Printf("struct Config%d {\n", e.Rank)
-	for _, v := range []struct {
-		name  string
-		value int
-	}{
-		{"BLOCK_M", c.BlockM}, {"BLOCK_N", c.BlockN}, {"BLOCK_K", c.BlockK}, {"NUM_WARPS", c.NumWarps},
-		{"NUM_STAGES", c.NumStages}, {"GROUP_M", c.GroupM}, {"SPLIT_K", c.SplitK},
-	} {
-		s.Printf("  static constexpr int %s = %d;\n", v.name, v.value)
-	}
-	for name, value := range c.Axes.All() {
-		kind := "int"
-		if _, err := strconv.Atoi(value); err != nil {
-			kind = "const char *"
-		}
-		s.Printf("  static constexpr %s %s = %s;\n", kind, strings.ToUpper(name), literal(value, `"`))
-	}
-	s.Printf("};\n")
-}
-
-// literal is the value on an axis in a program: a number, or a text in quotes.
-func literal(value, quote string) string {
+// literal is the value on an axis in Python: a number, or a text in quotes.
+func literal(value string) string {
 	if _, err := strconv.Atoi(value); err == nil {
 		return value
 	}
-	return fmt.Sprintf("%s%s%s", quote, value, quote)
+	return "'" + value + "'"
 }

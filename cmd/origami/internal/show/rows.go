@@ -60,6 +60,16 @@ func Key[T any](key string, header ...string) Column[T] {
 // Text is a column that is computed for people.
 func Text[T any](header string, text func(*T) string) Column[T] { return Column[T]{header, text} }
 
+// Number is a column of numbers, empty where there is none: of 0, NaN and infinity.
+func Number[T any](header string, number func(*T) float64, write func(float64) string) Column[T] {
+	return Text(header, func(row *T) string {
+		if v := number(row); digits.Finite(v) && v != 0 {
+			return write(v)
+		}
+		return ""
+	})
+}
+
 // If leaves a column out unless a condition holds.
 func (c Column[T]) If(holds bool) Column[T] {
 	if !holds {
@@ -523,7 +533,7 @@ type delimited struct {
 
 // newDelimited starts a table.
 func newDelimited(s *iostreams.Streams, f Format, header []string) (*delimited, error) {
-	r := &delimited{csv: csv.NewWriter(s.Data()), tsv: f == TSV}
+	r := &delimited{csv: csv.NewWriter(s.Writer()), tsv: f == TSV}
 	if r.tsv {
 		r.csv.Comma = '\t'
 	}

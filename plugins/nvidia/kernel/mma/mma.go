@@ -16,7 +16,7 @@ import (
 // Family implements kernel.Family. It has the name and the axes of the generator's.
 type Family struct{ generator.Family }
 
-var traits = kernel.Traits{Pastes: []string{"cuda"}, Nests: true, OneFrom: 1}
+var traits = kernel.Traits{Nests: true, OneFrom: 1}
 
 // Traits implements kernel.Family.
 func (Family) Traits() *kernel.Traits { return &traits }

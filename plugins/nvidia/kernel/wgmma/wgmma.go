@@ -19,7 +19,7 @@ import (
 type Family struct{ generator.Family }
 
 // Whether there is a split of K decides how C is stored.
-var traits = kernel.Traits{Pastes: []string{"cuda"}, Resident: true, OneFrom: 2}
+var traits = kernel.Traits{Resident: true, OneFrom: 2}
 
 // Traits implements kernel.Family.
 func (Family) Traits() *kernel.Traits { return &traits }

@@ -160,12 +160,8 @@ func (c *picks) ask(ctx context.Context, inUse, measured arch.Architecture) erro
 func (c *calibrated) write(s *iostreams.Streams, format show.Format) error {
 	key := show.Key[number]
 	err := show.Answer(s, format, c, func() {}, c.Numbers, key("name", "number"), key("value"), key("unit"), key("in_use"),
-		key("in_use_tier", "tier"), key("spread"), show.Text("clock_ghz", func(n *number) string {
-			if n.Clock == 0 {
-				return ""
-			}
-			return digits.SixDigits(n.Clock / 1e9)
-		}))
+		key("in_use_tier", "tier"), key("spread"),
+		show.Number("clock_ghz", func(n *number) float64 { return n.Clock / 1e9 }, digits.SixDigits))
 	if err != nil || format == show.JSON {
 		return err
 	}

@@ -62,7 +62,7 @@ func tooMany(archs int) *diag.Error {
 }
 
 // Served is the question to a server.
-var Served = server.Endpoint{Name: "archs", Ask: asked, Schema: "Arch", List: true}
+var Served = server.Endpoint{Name: "archs", Ask: asked}
 
 // asked returns what lists the devices. It has no flags.
 func asked(f *session.Factory, _ *pflag.FlagSet) func(context.Context) (any, error) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +16,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 )
 
@@ -46,12 +46,9 @@ func NewTrust(f *session.Factory) *cobra.Command {
 			}
 			key := show.Key[trust]
 			return show.Write(f.Streams, f.Format(), ofTypes(rows, dtypes...), key("device"), key("kernel"),
-				key("dtypes", "type").Or("any other"), key("evidence"), show.Text("times", func(r *trust) string {
-					if r.Times == 0 {
-						return ""
-					}
-					return strconv.Itoa(r.Times)
-				}), key("median_error", "median error"), show.Text("interval's width", func(r *trust) string {
+				key("dtypes", "type").Or("any other"), key("evidence"),
+				show.Number("times", func(r *trust) float64 { return float64(r.Times) }, digits.SixDigits),
+				key("median_error", "median error"), show.Text("interval's width", func(r *trust) string {
 					return fmt.Sprintf("%.2f–%.2f", r.Narrow, r.Wide)
 				}), key("from"))
 		},

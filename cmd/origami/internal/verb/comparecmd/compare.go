@@ -27,10 +27,9 @@ import (
 
 // Options are what the command line says.
 type Options struct {
-	Factory   *session.Factory
-	Query     session.ProblemFlags
-	SameModel bool `json:"same_model" help:"answer with the best model that all architectures have"`
-	Terms     bool `json:"terms" help:"show every term of the models"`
+	Factory *session.Factory
+	Query   session.ProblemFlags
+	Terms   bool `json:"terms" help:"show every term of the models"`
 	// Price is in dollars per hour, Watts in watts.
 	Price, Watts []string
 }
@@ -43,8 +42,7 @@ func New(f *session.Factory) *cobra.Command {
 		Short: "Put several architectures side by side for one problem or many",
 		Long: "Put what each architecture reaches side by side: the time of its vendor's library, or where no model\n" +
 			"has the library, of the best kernel. Other ways to run it stand below, and a faster one is named.\n" +
-			"--kernel takes one family for all, --same-model the best model that all have. A model that only\n" +
-			"ranks kernels shows cycles.\n\n" +
+			"--kernel takes one family for all, --model one model. A model that only ranks kernels shows cycles.\n\n" +
 			"An architecture may have options and hardware numbers of its own: --arch mi300x:release=early,h200\n" +
 			"or --arch h200,h200:clock=1.5GHz,num_sms=66. With --problems there is a row per problem, and then\n" +
 			"who wins how often and by how much. If one architecture fails, the others still answer.",
@@ -67,7 +65,7 @@ func (o *Options) register(flags *pflag.FlagSet) {
 }
 
 // Served is the question to a server.
-var Served = server.Endpoint{Name: "compare", Ask: asked, Schema: "Comparison", Many: true}
+var Served = server.Endpoint{Name: "compare", Ask: asked, Many: true}
 
 // asked adds the flags of a question about one problem, and returns what answers it. A side that failed says so itself,
 // in the words of the factory's streams.
@@ -146,11 +144,6 @@ func open(ctx context.Context, o *Options) (sides []ask.Contender, common string
 	if err := checkTargets(targets); err != nil {
 		return nil, "", err
 	}
-	if o.SameModel {
-		if err := sameModel(f.Settings.Model, targets); err != nil {
-			return nil, "", err
-		}
-	}
 	o.Query.Reach(targets, o.Query.Invariant)
 	sides = make([]ask.Contender, len(targets))
 	var group ask.Group
@@ -192,21 +185,6 @@ func checkTargets(targets []models.Found) error {
 						targets[i].Named)
 			}
 		}
-	}
-	return nil
-}
-
-// sameModel makes the targets answer with one model.
-func sameModel(asked string, targets []models.Found) error {
-	if asked != "" {
-		return diag.Inputf("--same-model and --model contradict each other").Do("leave one of them out")
-	}
-	model := models.Common(targets)
-	if model == "" {
-		return diag.Inputf("the architectures have no model in common").At("--same-model").Do("leave it out")
-	}
-	for i := range targets {
-		targets[i].OpenRequest.Model = model
 	}
 	return nil
 }

@@ -421,7 +421,7 @@ func (c *comparison) notes(r *ask.Contest) (notes []string) {
 		if family := r.Shared(); family != "" {
 			note += "; --kernel " + family + " asks all for one family"
 		} else if c.common != "" {
-			note += "; --same-model takes the model " + c.common
+			note += "; --model " + c.common + " asks all for one model"
 		}
 		notes = append(notes, note)
 	}

@@ -76,7 +76,7 @@ func (o *Options) register(flags *pflag.FlagSet) {
 }
 
 // Served is the question to a server.
-var Served = server.Endpoint{Name: "eval", Ask: asked, Schema: "Evaluation", Others: others()}
+var Served = server.Endpoint{Name: "eval", Ask: asked}
 
 // asked adds the flags of a question, and returns what answers it.
 func asked(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
@@ -92,16 +92,6 @@ func asked(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any,
 		}
 		return a.value(), nil
 	}
-}
-
-// others are the schemas of what ask answers where it is no Evaluation. docs/json.md has their keys.
-func others() []any {
-	of := func(description string, key string) map[string]any {
-		return map[string]any{"type": "object", "description": description, "required": []string{key}}
-	}
-	return []any{of("of measurements with one configuration per problem", "kernels"),
-		of("with intervals", "leave_one_out"), of("with published", "all_pairs"),
-		map[string]any{"type": "array", "items": of("with published and intervals", "uncertainty")}}
 }
 
 // Run answers.
@@ -248,12 +238,6 @@ func (a *answer) write(s *iostreams.Streams, f show.Format) error {
 	}
 	a.page(s)
 	return nil
-}
-
-// grid prints a table of rows.
-func grid[T any](s *iostreams.Streams, rows []T, columns ...show.Column[T]) {
-	header, cells := show.Texts(rows, columns...)
-	show.Grid{Header: header, Rows: cells}.Write(s)
 }
 
 const none = "–"

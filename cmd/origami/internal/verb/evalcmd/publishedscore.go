@@ -39,7 +39,7 @@ type publishedAnswer struct {
 // publishedLeftOut is how intervals hold for times that they were not found on. These times still correct predictions,
 // except with the option nearby=none.
 type publishedLeftOut struct {
-	Evidence arch.Evidence `json:"evidence" enum:"checked,sister"` // another source, or another device
+	Evidence arch.Evidence `json:"evidence"` // another source, or another device
 	score.GroupsLeftOut
 }
 
@@ -227,7 +227,7 @@ func (o *publishedOutcome) each() *answer {
 	return &answer{value: func() any { return o.times }, lines: true,
 		rows: func(s *iostreams.Streams, f show.Format) error { return show.Write(s, f, o.times) },
 		page: func(s *iostreams.Streams) {
-			grid(s, o.times, key("device"), key("dtype", "type"), key("m"), key("n"), key("k"),
+			_ = show.Write(s, show.Table, o.times, key("device"), key("dtype", "type"), key("m"), key("n"), key("k"),
 				key("published_seconds", "published"),
 				show.Text("predicted", func(t **publishedTime) string { return unit.Seconds((*t).Predicted).String() }),
 				key("predicted_by_published", "predicted ÷ published").Or(none), key("source"))
@@ -271,17 +271,17 @@ func (o *publishedOutcome) print(s *iostreams.Streams, withPairs bool) {
 			"off")
 	}
 	key, group, pair := show.Key[publishedClass], show.Key[publishedGroup], show.Key[publishedPair]
-	grid(s, o.Groups, slices.Concat([]show.Column[publishedGroup]{group("device"),
+	_ = show.Write(s, show.Table, o.Groups, slices.Concat([]show.Column[publishedGroup]{group("device"),
 		show.Text("type", func(g *publishedGroup) string { return typeName(g.DType, g.Scheme) })},
 		accuracyColumns("score.", func(g *publishedGroup) *accuracy { return &g.Score }),
 		[]show.Column[publishedGroup]{group("not_modelled", "not modelled")})...)
 	s.Printf("\n")
-	grid(s, append(o.Classes, publishedClass{"all", accuracyOf(o.predicted)}),
+	_ = show.Write(s, show.Table, append(o.Classes, publishedClass{"all", accuracyOf(o.predicted)}),
 		slices.Concat([]show.Column[publishedClass]{key("class", "shapes")},
 			accuracyColumns("", func(c *publishedClass) *accuracy { return &c.accuracy }))...)
 	s.Printf("\n")
 	if withPairs {
-		grid(s, o.Pairs, pair("first"), pair("second"),
+		_ = show.Write(s, show.Table, o.Pairs, pair("first"), pair("second"),
 			show.Text("type", func(p *publishedPair) string { return typeName(p.DType, p.Scheme) }), pair("class", "shapes"),
 			pair("shapes", "times"), pair("within", "ratio within 20 %"), pair("decided", "over 1.1"),
 			pair("winner", "right winner").Or(none), pair("sure", "90–95 % sure"),

@@ -36,9 +36,8 @@ func (o *outcome) answer() *answer {
 			}
 			show.Line(s, "measured", "%s", held)
 			show.Line(s, "in-sample", "%s", o.inSampleText())
-			header, cells := show.Texts(e.Problems, o.columns()...)
-			show.Grid{Header: header, Rows: cells, Least: []string{"top 16", "top 8", "top 4", "in-sample", "best's place",
-				"pick's place", "interval held", "tau", "class", "best's time", "pick's time"}}.Write(s)
+			_ = show.NewRows(s, show.Table, o.columns()...).Least("top 16", "top 8", "top 4", "in-sample", "best's place",
+				"pick's place", "interval held", "tau", "class", "best's time", "pick's time").All(e.Problems)
 			sum := score.SummariseEvaluations(o.Rows, o.Scope)
 			s.Printf("\n")
 			o.classes(s, sum)
@@ -100,7 +99,8 @@ func (o *outcome) classes(s *iostreams.Streams, all score.EvaluationSummary) {
 	of := func(header string, write func(float64) string, value func(*class) float64) show.Column[class] {
 		return show.Text(header, func(c *class) string { return write(value(c)) })
 	}
-	grid(s, rows, show.Key[class]("class"), show.Text("problems", func(c *class) string { return fmt.Sprint(c.Problems) }),
+	_ = show.Write(s, show.Table, rows, show.Key[class]("class"),
+		show.Text("problems", func(c *class) string { return fmt.Sprint(c.Problems) }),
 		of("of best", percent, func(c *class) float64 { return c.Efficiency.Geomean }),
 		of("p10", percent, func(c *class) float64 { return c.Efficiency.P10 }),
 		of("worst", percent, func(c *class) float64 { return c.Efficiency.Worst }),
@@ -215,7 +215,7 @@ func intervalsOf(d *arch.Description, data *score.Subset, rows []score.Evaluatio
 		page: func(s *iostreams.Streams) {
 			show.Lines(s, append(show.DeviceLines(d), show.ModelLine(d, u.Kernel))...)
 			show.Line(s, "intervals", "%s, of measured ÷ predicted time", digits.Level(u.Level))
-			grid(s, v.Uncertainty.Ranges, show.Ranges()...)
+			_ = show.Write(s, show.Table, v.Uncertainty.Ranges, show.Ranges()...)
 			s.Printf("\n")
 			show.Lines(s, show.UncertaintyLines(&v.Uncertainty)...)
 			show.Line(s, "coverage", "of sizes left out in turn: %s of the times (worst size %s), %s of the picks' times; "+

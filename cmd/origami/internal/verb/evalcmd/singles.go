@@ -83,12 +83,12 @@ func (o *Options) singles(ctx context.Context) (*answer, error) {
 		page: func(s *iostreams.Streams) {
 			show.Lines(s, append(show.DeviceLines(d), show.ModelLine(d, out.Kernel))...)
 			show.Line(s, "measured", "%s, one configuration per problem", out.Data)
-			grid(s, out.Rows, key("problem"), key("config", "configuration"), key("bound").Or(none),
+			_ = show.Write(s, show.Table, out.Rows, key("problem"), key("config", "configuration"), key("bound").Or(none),
 				key("predicted_ms", "predicted").Or(none), key("measured_ms", "measured"),
 				key("predicted_by_measured", "predicted ÷ measured").Or(none), key("spill_bytes", "spills (B)"))
 			s.Printf("\n")
-			grid(s, out.Groups, group("of", "predicted ÷ measured"), group("count", "kernels"), group("median"),
-				group("lowest"), group("highest"))
+			_ = show.Write(s, show.Table, out.Groups, group("of", "predicted ÷ measured"), group("count", "kernels"),
+				group("median"), group("lowest"), group("highest"))
 		},
 	}, nil
 }

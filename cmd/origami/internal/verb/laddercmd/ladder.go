@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -153,19 +152,10 @@ func (w *outcome) rows(s *iostreams.Streams, f show.Format) *show.Rows[ask.Rung]
 		}),
 		show.Key[rung]("flop_per_requested_byte", "FLOP/B asked"), show.Key[rung]("flop_per_l2_byte", "at L2"),
 		show.Key[rung]("flop_per_dram_byte", "at DRAM"),
-		show.Text("conflicts", func(r *rung) string {
-			if !(r.Conflicts > 0) {
-				return ""
-			}
-			return digits.ThreeDigits(float64(r.Conflicts))
-		}),
+		show.Number("conflicts", func(r *rung) float64 { return float64(r.Conflicts) }, digits.ThreeDigits),
 		show.Key[rung]("predicted_seconds", "predicted"),
-		show.Text("rate", func(r *rung) string {
-			if math.IsNaN(float64(r.Predicted)) {
-				return ""
-			}
-			return digits.Rate(unit.FlopsPerSecond(w.problem.Flops()/float64(r.Predicted)), w.problem.DType)
-		}),
+		show.Number("rate", func(r *rung) float64 { return w.problem.Flops() / float64(r.Predicted) },
+			func(v float64) string { return digits.Rate(unit.FlopsPerSecond(v), w.problem.DType) }),
 		show.Text("limited by", func(r *rung) string {
 			share, ok := r.CostShare(r.Limit)
 			switch {

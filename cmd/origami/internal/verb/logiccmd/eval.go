@@ -2,7 +2,6 @@ package logiccmd
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -25,7 +24,6 @@ type evalOptions struct {
 	folds int
 	most  []int
 	loss  float64
-	tile  string
 }
 
 func newEval(f *session.Factory) *cobra.Command {
@@ -34,7 +32,7 @@ func newEval(f *session.Factory) *cobra.Command {
 		Use:   "eval [FILE | --folds N] --arch ARCH",
 		Short: "Say what a tuned kernel for each size, and a library logic, are worth",
 		Long: "Print how much longer other choices take than the fastest measured kernel of each size, as\n" +
-			"geometric means: the fastest kernel of one tile, the best single kernel for all sizes, the model's\n" +
+			"geometric means: the fastest kernel of 128x128, the best single kernel for all sizes, the model's\n" +
 			"pick, the vendor's library, and the kernels of the library logic in FILE, also as if the size were\n" +
 			"none of its sizes. CSV has the times of each size. With --folds, print what libraries of few and of\n" +
 			"many kernels are worth on sizes left out when they were built, answered by the library, the nearest\n" +
@@ -62,7 +60,6 @@ func newEval(f *session.Factory) *cobra.Command {
 		},
 	}
 	o.register(cmd)
-	cmd.Flags().StringVar(&o.tile, "tile", "128x128", "the `TILE` to compare with, as block_m x block_n")
 	cmd.Flags().IntVar(&o.folds, "folds", 0, "build libraries that leave each of `N` parts of the sizes out")
 	cmd.Flags().IntSliceVar(&o.most, "most", []int{1, 4, 8, 16, 32, 0},
 		"with --folds, the `KERNELS` of the libraries; 0 is for no limit")
@@ -90,10 +87,6 @@ type comparison struct {
 
 // run compares choices. typed means that the flags name a type or a layout.
 func (o *evalOptions) run(ctx context.Context, args []string, typed bool) (err error) {
-	var m, n int
-	if _, err := fmt.Sscanf(o.tile, "%dx%d", &m, &n); err != nil || o.tile != fmt.Sprintf("%dx%d", m, n) {
-		return diag.Inputf("%q is no tile", o.tile).At("--tile").Do("write one as 128x128")
-	}
 	takes := func(*gemm.Problem) error { return nil }
 	if typed {
 		if _, takes, err = o.like(); err != nil {
@@ -113,8 +106,8 @@ func (o *evalOptions) run(ctx context.Context, args []string, typed bool) (err e
 	}
 	g := &comparison{sample: x}
 	g.add("fastest", func(s *timedSize) gemm.Config { return g.least(s, func(gemm.Config) bool { return true }) })
-	g.add("fastest "+o.tile+", no split", func(s *timedSize) gemm.Config {
-		return g.least(s, func(c gemm.Config) bool { return c.BlockM == m && c.BlockN == n && c.SplitK == 1 })
+	g.add("fastest 128x128, no split", func(s *timedSize) gemm.Config {
+		return g.least(s, func(c gemm.Config) bool { return c.BlockM == 128 && c.BlockN == 128 && c.SplitK == 1 })
 	})
 	g.addOne()
 	if err := g.addPicks(ctx, "the model's pick", x.kernels, nil); err != nil {

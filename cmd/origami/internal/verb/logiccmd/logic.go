@@ -203,8 +203,6 @@ func newBuild(f *session.Factory) *cobra.Command {
 	o.register(cmd)
 	cmd.Flags().IntVar(&o.Most, "most", 0, "take at most `N` kernels; otherwise all that win somewhere or help the model")
 	cmd.Flags().Float64Var(&o.Loss, "loss", 0.02, "tolerated loss of a range at each of its sizes, as a share")
-	cmd.Flags().Float64Var(&o.Importance, "importance", 0,
-		"leave out kernels that save less than this share of the time that all save; Tensile has 0.01")
 	cmd.Flags().BoolVar(&o.Ranges, "ranges", false, "make ranges, also where they lose")
 	cmd.Flags().StringVar(&o.fallback, "fallback", "", "what answers elsewhere: the `model` or the nearest size")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write the logic to this `FILE` and print its regret")
@@ -215,8 +213,8 @@ func (o *buildOptions) run(ctx context.Context) error {
 	switch o.Fallback = logic.Fallback(o.fallback); {
 	case o.fallback != "" && o.Fallback != logic.Nearest && o.Fallback != logic.Model:
 		return diag.Inputf("there is no fallback %q", o.fallback).At("--fallback").Do("use nearest or model")
-	case o.Most < 0 || !(o.Loss >= 0) || !(o.Importance >= 0):
-		return diag.Inputf("--most, --loss and --importance are not negative").Do("leave them out for their defaults")
+	case o.Most < 0 || !(o.Loss >= 0):
+		return diag.Inputf("--most and --loss are not negative").Do("leave them out for their defaults")
 	}
 	if err := session.Writable(o.output); err != nil {
 		return err

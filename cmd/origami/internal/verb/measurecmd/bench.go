@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -21,7 +20,6 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/score"
@@ -46,14 +44,13 @@ func NewBench(f *session.Factory) *cobra.Command {
 			"the folder of --records; no GPU is needed. With --executor a GPU is measured first: every\n" +
 			"candidate is compiled, its results are checked, and its times are written to the folder at once,\n" +
 			"so that the same command continues a run that ended early. --retry-failed measures again what has\n" +
-			"failed. Problems without a kernel of the executor's first family are measured with its next one,\n" +
-			"in a folder of their own. --shard measures a part of the problems; `records merge` puts the parts\n" +
-			"together. Without --problems the problems are all of --records, or else the 23 sizes that\n" +
-			"tritonBLAS's NVIDIA port was evaluated on. docs/measuring.md has the method.",
+			"failed. --shard measures a part of the problems; `records merge` puts the parts together. Without\n" +
+			"--problems the problems are all of --records, or else the 23 sizes that tritonBLAS's NVIDIA port\n" +
+			"was evaluated on. docs/measuring.md has the method.",
 		Example: `  origami bench --arch sm90@h200
   origami bench --arch sm90@h200 --problems shapes.csv --json
   origami bench --arch sm90@h200 --executor cuda --records ./my-sweep
-  origami bench --arch sm90@h200 --executor cuda --contract 'lik,ljk->ji' --size i=64,j=64,k=8,l=512
+  origami bench --arch sm90@h200 --executor cuda --kernel mma --contract 'lik,ljk->ji' --size i=64,j=64,k=8,l=512
   origami bench --arch sm90@h200 --records ./my-sweep --format csv > three-ways.csv`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Bench(cmd.Context(), o) },
 	}
@@ -82,40 +79,33 @@ func Bench(ctx context.Context, o *BenchOptions) error {
 		return err
 	}
 	a = arch.Whole(a, problems.Shapes(list.Problems)...)
-	var groups []group
+	var data *dataset.Dataset
 	if o.Executor != "" {
-		groups, err = o.measure(ctx, a, list.Problems)
+		data, list.Problems, err = o.measure(ctx, a, list.Problems)
 	} else {
-		groups, err = o.recorded(ctx, a.Describe(), list.Problems)
+		data, err = o.recorded(ctx, a.Describe())
 	}
-	if err != nil {
+	if err != nil || data == nil {
 		return err
 	}
-	for i := range groups {
-		if err := o.compare(ctx, a, groups, i, list); err != nil {
-			if ctx.Err() != nil && o.Executor != "" {
-				return datastore.Stopped(ctx, err, groups[i].data.Len(), groups[i].data.Name)
-			}
-			return err
+	if err := o.compare(ctx, a, data, list); err != nil {
+		if ctx.Err() != nil && o.Executor != "" {
+			return datastore.Stopped(ctx, err, data.Len(), data.Name)
 		}
+		return err
 	}
 	return list.Failures.Err()
 }
 
-// compare scores the problems of a group against its data set, and writes the outcome.
+// compare scores problems, or all that are recorded, against a data set, and writes the outcome.
 func (o *BenchOptions) compare(
-	ctx context.Context, a arch.Architecture, groups []group, which int, all *session.ProblemList,
+	ctx context.Context, a arch.Architecture, data *dataset.Dataset, all *session.ProblemList,
 ) error {
-	data, problems := groups[which].data, groups[which].problems
+	problems, failures := all.Problems, all.Failures
 	if problems == nil {
 		problems = listed(data.Problems())
 		a = arch.Whole(a, data.Problems()...)
 	}
-	format := o.Factory.Format()
-	if which > 0 && format != show.JSON {
-		o.Factory.Streams.Printf("\n") // between two tables
-	}
-	failures := all.Failures
 	w := &writer{arch: a.Describe(), data: data, labels: all.Labels}
 	for _, p := range problems {
 		if err := ctx.Err(); err != nil {
@@ -131,7 +121,7 @@ func (o *BenchOptions) compare(
 		}
 		w.add(compared, p.Labels)
 	}
-	if err := w.write(o.Factory.Streams, format); err != nil {
+	if err := w.write(o.Factory.Streams, o.Factory.Format()); err != nil {
 		return err
 	}
 	s := score.SummariseComparisons(w.data, w.scores)
@@ -179,9 +169,8 @@ func listed(shapes []gemm.Problem) []problems.Problem {
 	return list
 }
 
-// recorded reads the measurements of an architecture on a device, for a list of problems or, if it is nil, for all
-// that are recorded.
-func (o *BenchOptions) recorded(ctx context.Context, d *arch.Description, list []problems.Problem) ([]group, error) {
+// recorded reads the measurements of an architecture on a device.
+func (o *BenchOptions) recorded(ctx context.Context, d *arch.Description) (*dataset.Dataset, error) {
 	data, err := session.UntilCancelled(ctx, func() (*dataset.Dataset, error) {
 		return datastore.Folder(ctx, d, o.Factory.Settings.Kernel, "--records", o.Records)
 	})
@@ -189,60 +178,39 @@ func (o *BenchOptions) recorded(ctx context.Context, d *arch.Description, list [
 		err = diag.Inputf("the measurements were made with a cold L2").At("--timing alone").
 			Do("leave it out, or measure with --executor")
 	}
-	if err != nil {
-		return nil, err
-	}
-	return []group{{problems: list, data: data}}, nil
+	return data, err
 }
 
-// group is the problems that are measured with one kernel family, nil for all that are recorded, and the measurements.
-type group struct {
-	kernel   string
-	problems []problems.Problem
-	data     *dataset.Dataset
-}
-
-// measure measures the problems, or a shard of them, on the executor's device or on several. It returns the data set of
-// each kernel family, as its folder then holds it.
-func (o *BenchOptions) measure(
-	ctx context.Context, a arch.Architecture, list []problems.Problem,
-) (groups []group, err error) {
+// measure measures the problems, or a shard of them, on the executor's device or on several. It returns the data set,
+// as its folder then holds it, and its problems. A shard without problems has no data set.
+func (o *BenchOptions) measure(ctx context.Context, a arch.Architecture, list []problems.Problem) (
+	_ *dataset.Dataset, _ []problems.Problem, err error,
+) {
 	if o.shard, err = o.Share.Part(o.Factory.Getenv); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	memory, err := o.open(ctx, a)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() {
 		if closed := o.close(); err == nil {
 			err = closed
 		}
 	}()
-	gpus := o.gpus
-	gpus[0].Data.Source = "origami bench --executor " + o.Executor
+	first := o.gpus[0].Data
+	first.Source = "origami bench --executor " + o.Executor
 	if err := o.offerCalibration(ctx, a.Describe()); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	families, err := o.Factory.FamiliesToMeasure(ctx, gpus[0].Sweep)
-	if err != nil {
-		return nil, err
+	fitting := slices.DeleteFunc(slices.Clone(list), func(p problems.Problem) bool {
+		return !datastore.Fits(o.Factory.Streams, p.Problem, memory)
+	})
+	data, part, err := o.fill(ctx, filepath.Clean(o.place(first.Conditions, "")), fitting)
+	if o.shard.Of == 0 {
+		part = list
 	}
-	if groups, err = byFamily(ctx, a, families, list); err != nil {
-		return nil, err
-	}
-	for i := range groups {
-		g := &groups[i]
-		of := make([]*measure.GPU, len(gpus))
-		for j, gpu := range gpus {
-			of[j] = &measure.GPU{Name: gpu.Name, Sweep: gpu.Of(g.kernel)}
-		}
-		folder, fitting := o.folder(g, of[0].Data.Conditions, families[0], memory)
-		if err := o.fill(ctx, g, of, folder, fitting); err != nil {
-			return nil, err
-		}
-	}
-	return slices.DeleteFunc(groups, func(g group) bool { return len(g.problems) == 0 }), nil
+	return data, part, err
 }
 
 // offerCalibration says so where a model has no measured numbers of the GPU that is there, and they can be measured.
@@ -264,78 +232,18 @@ func (o *BenchOptions) offerCalibration(ctx context.Context, d *arch.Description
 	return nil
 }
 
-// folder returns the folder of a group, and its problems that fit into the device's memory. A family other than the
-// first one has a folder beside it.
-func (o *BenchOptions) folder(
-	g *group, c dataset.Conditions, first string, memory unit.Bytes,
-) (folder string, fitting []problems.Problem) {
-	folder = filepath.Clean(o.place(c, ""))
-	if g.kernel != first {
-		if o.Records != "" {
-			folder += "-" + g.kernel
-		}
-		o.Factory.Streams.Note(fmt.Sprintf("there is no %s kernel for %s; %s measured with %s, in %s", first,
-			some(g.problems), isAre(len(g.problems)), g.kernel, folder))
-	}
-	return folder, slices.DeleteFunc(slices.Clone(g.problems), func(p problems.Problem) bool {
-		return !datastore.Fits(o.Factory.Streams, p.Problem, memory)
-	})
-}
-
-// byFamily groups problems by the first of the families that has a kernel for them. Those without any are the first
-// family's, whose sweep then says why.
-func byFamily(
-	ctx context.Context, a arch.Architecture, families []string, list []problems.Problem,
-) (groups []group, err error) {
-	of := map[string][]problems.Problem{families[0]: list}
-	if len(families) > 1 {
-		answers, err := ask.Rankings(ctx, a, ask.Question{Problems: problems.Shapes(list), Kernel: families[0],
-			Fallbacks: families[1:], Top: 1})
-		if err != nil {
-			return nil, err
-		}
-		clear(of)
-		for i := range answers {
-			if err := answers[i].Err; err != nil && diag.KindOf(err) != diag.Input {
-				return nil, err
-			}
-			of[answers[i].Kernel] = append(of[answers[i].Kernel], list[i])
-		}
-	}
-	for _, family := range families {
-		if of[family] != nil {
-			groups = append(groups, group{kernel: family, problems: of[family]})
-		}
-	}
-	return groups, nil
-}
-
-// some names problems: the first, and how many others.
-func some(problems []problems.Problem) string {
-	if len(problems) == 1 {
-		return problems[0].String()
-	}
-	return fmt.Sprintf("%s and %s", problems[0].Problem, digits.Plural(len(problems)-1, "other problem", "other problems"))
-}
-
-func isAre(n int) string {
-	if n == 1 {
-		return "it is"
-	}
-	return "they are"
-}
-
 // fill measures the candidates of a shard's problems that its folder, and the folder that shards are merged into, do
-// not have yet. It leaves the shard's problems in the group.
-func (o *BenchOptions) fill(
-	ctx context.Context, g *group, gpus []*measure.GPU, folder string, list []problems.Problem,
-) (err error) {
-	w := &work{name: fmt.Sprintf("bench %s %v", g.kernel, gpus[0].Space)}
+// not have yet.
+func (o *BenchOptions) fill(ctx context.Context, folder string, list []problems.Problem) (
+	_ *dataset.Dataset, part []problems.Problem, err error,
+) {
+	gpus := o.gpus
+	w := &work{name: fmt.Sprintf("bench %s %v", gpus[0].Space.Kernel, gpus[0].Space)}
 	clock := gpus[0].Arch.Describe().Clock
 	for _, p := range list {
 		entries, err := selector.RankOne(ctx, gpus[0].Arch, p.Problem, selector.Request{Space: gpus[0].Space})
 		if err != nil && diag.KindOf(err) != diag.Input { // of one problem, the answer reports it
-			return err
+			return nil, nil, err
 		}
 		cost := unit.Seconds(0)
 		for _, e := range entries {
@@ -346,15 +254,13 @@ func (o *BenchOptions) fill(
 		}
 	}
 	mine := o.shard.Part(w.costs)
-	if o.shard.Of > 0 {
-		if g.problems = nil; len(mine) == 0 {
-			o.Factory.Streams.Note(fmt.Sprintf("%d problems are fewer than the parts of --shard %s: it has none", len(list),
-				o.shard))
-			return nil
-		}
-		for _, i := range mine {
-			g.problems = append(g.problems, list[i])
-		}
+	if len(mine) == 0 && o.shard.Of > 0 {
+		o.Factory.Streams.Note(fmt.Sprintf("%d problems are fewer than the parts of --shard %s: it has none", len(list),
+			o.shard))
+		return nil, nil, nil
+	}
+	for _, i := range mine {
+		part = append(part, list[i])
 	}
 	bar := show.NewBar(o.Factory.Streams, "measuring")
 	defer bar.Stop()
@@ -364,7 +270,7 @@ func (o *BenchOptions) fill(
 		bar.SetMessage(rate(fresh, time.Since(begun).Seconds()) + ", " + m.Problem.String())
 	})
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	defer func() {
 		r.Close()
@@ -372,7 +278,6 @@ func (o *BenchOptions) fill(
 			err = closed
 		}
 	}()
-	g.data = r.store.Data
 	if !r.Alone { // the longest goes first, so that none is left over at the end
 		slices.SortStableFunc(mine, func(a, b int) int { return cmp.Compare(w.costs[b], w.costs[a]) })
 	}
@@ -391,9 +296,9 @@ func (o *BenchOptions) fill(
 		}
 		switch {
 		case err != nil:
-			return r.stopped(ctx, err)
+			return nil, nil, r.stopped(ctx, err)
 		case len(outcomes) == 0:
-			return r.finish()
+			return r.store.Data, part, r.finish()
 		}
 		for i := range outcomes {
 			done += costs[outcomes[i].Job.Problem]

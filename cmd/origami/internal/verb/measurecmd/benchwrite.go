@@ -61,12 +61,7 @@ func (w *writer) columns(s *score.ComparisonSummary) []show.Column[compared] {
 		rate = " TOPS"
 	}
 	speed := func(name string, of func(*compared) float64) show.Column[compared] {
-		return text(name+rate, func(r *compared) string {
-			if v := of(r); v > 0 {
-				return strconv.FormatFloat(v, 'f', 1, 64)
-			}
-			return none
-		})
+		return show.Number(name+rate, of, func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }).Or(none)
 	}
 	c := []show.Column[compared]{text("problem", func(r *compared) string {
 		if uniform {

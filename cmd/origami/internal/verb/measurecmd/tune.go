@@ -16,7 +16,6 @@ import (
 	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -106,7 +105,7 @@ func Tune(ctx context.Context, o *TuneOptions) (err error) {
 	if o.shard, err = o.Share.Part(o.Factory.Getenv); err != nil {
 		return err
 	}
-	s := &tuning{o: o, blocks: map[int][]dataset.Measurement{}}
+	s := &tuning{o: o}
 	if err := s.open(ctx); err != nil {
 		return err
 	}

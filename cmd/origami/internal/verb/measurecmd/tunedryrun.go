@@ -92,12 +92,9 @@ func (s *tuning) dryRun(ctx context.Context, t *tune.Tuner) error {
 	}
 	streams.Printf("\n")
 	return show.Write(streams, format, plan.First, show.Key[first]("problem"),
-		show.Key[first]("config", "first measurement"), show.Text("predicted", func(x *first) string {
-			if x.Predicted == 0 {
-				return ""
-			}
-			return unit.Seconds(x.Predicted).String()
-		}), show.Key[first]("seconds", "takes"), show.Key[first]("candidates"))
+		show.Key[first]("config", "first measurement"),
+		show.Number("predicted", func(x *first) float64 { return x.Predicted }, seconds),
+		show.Key[first]("seconds", "takes"), show.Key[first]("candidates"))
 }
 
 // sets counts the sizes and measurements of each set.

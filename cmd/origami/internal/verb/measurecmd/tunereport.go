@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/origami-gemm/origami/ask"
@@ -70,7 +68,6 @@ type summary struct {
 	Measurements int             `json:"measurements"`       // of all sizes
 	Fresh        int             `json:"fresh_measurements"` // new in this run, and how long they took
 	FreshSeconds float64         `json:"fresh_seconds"`
-	Repeats      int             `json:"repeats"`                  // measurements in turns, to decide ties
 	Tied         int             `json:"tied"`                     // how many sizes have a pick that is tied
 	BruteForce   int             `json:"brute_force_measurements"` // how many measuring everything takes
 	Kernels      int             `json:"kernels"`                  // how many different picks there are
@@ -170,7 +167,7 @@ func (s *tuning) summarise(t *tune.Tuner, rows []tuned, sum *summary) {
 	d := s.arch.Describe()
 	*sum = summary{Arch: d.Arch, Device: d.Device, Model: d.Model, ModelClass: d.ModelClass, Kernel: s.kernel,
 		Strategy: s.o.Strategy,
-		Regret:   s.o.regret, Sizes: len(rows), Measurements: len(t.Log), Repeats: s.repeats, Fresh: s.fresh,
+		Regret:   s.o.regret, Sizes: len(rows), Measurements: len(t.Log), Fresh: s.fresh,
 		BruteForce: s.plan.BruteForce()}
 	if s.fresh > 0 {
 		sum.FreshSeconds = s.took.Seconds()
@@ -225,7 +222,6 @@ func (s *tuning) heading(sum *summary) {
 	line(true, "measured", "%d of %d, %s of brute force%s", sum.Measurements, sum.BruteForce,
 		digits.Percent(float64(sum.Measurements)/float64(sum.BruteForce)), took)
 	line(s.recording == nil, "times", "recorded in %s", s.data.Name)
-	line(sum.Repeats > 0, "repeated", "%d in turns, to decide ties", sum.Repeats)
 	line(sum.Tied > 0, "ties", "at %s another kernel is as fast, within the noise",
 		digits.Plural(sum.Tied, "size", "sizes"))
 	line(true, "kernels", "%d for %s", sum.Kernels, digits.Plural(sum.Sizes, "size", "sizes"))
@@ -248,23 +244,16 @@ func rounded(seconds float64) time.Duration {
 
 // write writes the sizes.
 func (s *tuning) write(format show.Format, rows []tuned) error {
-	key, text := show.Key[tuned], show.Text[tuned]
-	positive := func(header string, of func(*tuned) float64, write func(float64) string) show.Column[tuned] {
-		return text(header, func(r *tuned) string {
-			if v := of(r); v > 0 {
-				return write(v)
-			}
-			return ""
-		})
-	}
-	seconds := func(v float64) string { return unit.Seconds(v).String() }
+	key := show.Key[tuned]
 	return show.Write(s.o.Factory.Streams, format, rows, key("problem"), key("config", "pick"),
-		positive("time", func(r *tuned) float64 { return r.Seconds }, seconds),
-		positive("TFLOP/s", func(r *tuned) float64 { return math.Round(r.TFLOPS*100) / 100 }, digits.SixDigits),
-		positive("predicted", func(r *tuned) float64 { return r.Predicted }, seconds), key("measured"), key("candidates"),
+		show.Number("time", func(r *tuned) float64 { return r.Seconds }, seconds),
+		show.Number("TFLOP/s", func(r *tuned) float64 { return math.Round(r.TFLOPS*100) / 100 }, digits.SixDigits),
+		show.Number("predicted", func(r *tuned) float64 { return r.Predicted }, seconds), key("measured"), key("candidates"),
 		key("expected_regret", "expected regret"), key("known_regret", "known regret").If(s.known), key("why"),
-		text("tied with", func(r *tuned) string { return tieCell(r.Tied) }))
+		show.Text("tied with", func(r *tuned) string { return tieCell(r.Tied) }))
 }
+
+func seconds(v float64) string { return unit.Seconds(v).String() }
 
 // tied is a configuration that is as fast as a pick, as far as is known, in JSON.
 type tied struct {
@@ -272,101 +261,13 @@ type tied struct {
 	Seconds float64 `json:"seconds"` // its measured time
 	// by what share the two times may differ by chance
 	Noise ask.Number `json:"noise"`
-	// whether both were measured again, in turns
-	Repeated bool `json:"repeated"`
 }
 
-// mostRepeated is how many configurations are measured again beside a pick.
-const mostRepeated = 3
-
-// repeat spends what is left of a budget on ties: the pick and the fastest that are tied with it are measured again, in
-// turns. A folder that was tuned has what earlier runs repeated. What is compared is measured on one GPU.
-func (s *tuning) repeat(ctx context.Context, t *tune.Tuner) error {
-	if s.known {
-		return nil
-	}
-	if s.recording != nil && (s.o.Most > 0 || s.o.Budget > 0) {
-		if err := s.repeatTies(ctx, t); err != nil {
-			return err
-		}
-	}
-	for i := range t.Picks {
-		block := s.block(t, i)
-		s.repeats += len(block)
-		if choice, _ := measure.Choose(block); choice >= 0 {
-			s.blocks[i] = block
-			t.Picks[i].Time = block[choice].Median
-			t.Picks[i].Candidate = slices.IndexFunc(t.Sizes[i].Candidates, func(c tune.Candidate) bool {
-				return c.Config == block[choice].Config
-			})
-		}
-	}
-	return nil
-}
-
-// repeatTies measures what was not repeated yet, as far as the budget goes.
-func (s *tuning) repeatTies(ctx context.Context, t *tune.Tuner) error {
-	spent := len(t.Log)
-	again := map[int][]gemm.Config{}
-	for i := range t.Picks {
-		if block := s.block(t, i); block != nil {
-			spent += len(block)
-			continue
-		}
-		ties := s.recordedTies(t, i)
-		ties = ties[:min(mostRepeated, len(ties))]
-		if arms := len(ties) + 2; len(ties) > 0 && (s.o.Most == 0 || spent+arms <= s.o.Most) { // with pick and null arm
-			again[i] = []gemm.Config{t.Sizes[i].Candidates[t.Picks[i].Candidate].Config}
-			for _, m := range ties {
-				again[i] = append(again[i], m.Config)
-			}
-			spent += arms
-		}
-	}
-	together := batch * len(s.o.gpus) // so few that a budget of time is held
-	if s.recording.Alone {
-		together = 1
-	}
-	for some := range slices.Chunk(slices.Sorted(maps.Keys(again)), together) {
-		if s.spent() {
-			return nil
-		}
-		for _, i := range some {
-			s.recording.Repeat(t.Sizes[i].Problem, again[i])
-		}
-		for {
-			if done, err := s.recording.Wait(ctx); err != nil {
-				return err
-			} else if len(done) == 0 {
-				break
-			}
-		}
-	}
-	return nil
-}
-
-// block returns the last block of measurements in turns of a size that is about its pick, nil without one.
-func (s *tuning) block(t *tune.Tuner, i int) []dataset.Measurement {
+// ties lists what is tied with the pick of a size, by times that were measured one after the other.
+func (s *tuning) ties(t *tune.Tuner, i int) []tied {
+	out := []tied{}
 	if t.Picks[i].Time == 0 {
-		return nil
-	}
-	size := &t.Sizes[i]
-	pick := size.Candidates[t.Picks[i].Candidate].Config
-	for _, block := range slices.Backward(s.data.Finals(size.Problem)) {
-		unknown := func(m dataset.Measurement) bool {
-			return !slices.ContainsFunc(size.Candidates, func(c tune.Candidate) bool { return c.Config == m.Config })
-		}
-		if block[0].Config == pick && block[len(block)-1].Null && !slices.ContainsFunc(block, unknown) {
-			return block
-		}
-	}
-	return nil
-}
-
-// recordedTies returns what is tied with the pick of a size, by times that were measured one after the other.
-func (s *tuning) recordedTies(t *tune.Tuner, i int) []measure.Tie {
-	if t.Picks[i].Time == 0 {
-		return nil
+		return out
 	}
 	at := func(task tune.Task) dataset.Measurement {
 		m, _ := s.recordedAt(t, task)
@@ -380,19 +281,8 @@ func (s *tuning) recordedTies(t *tune.Tuner, i int) []measure.Tie {
 			others = append(others, at(m.Task))
 		}
 	}
-	return measure.Ties(&pick, others, measure.Noise)
-}
-
-// ties lists what is as fast as the pick of a size, as far as is known.
-func (s *tuning) ties(t *tune.Tuner, i int) []tied {
-	ties, block := s.recordedTies(t, i), s.blocks[i]
-	if block != nil {
-		choice, noise := measure.Choose(block)
-		ties = measure.Ties(&block[choice], block, func(_, _ *dataset.Measurement) float64 { return noise })
-	}
-	out := []tied{}
-	for _, m := range ties {
-		out = append(out, tied{m.Config.String(), float64(m.Median), ask.Number(m.Noise), block != nil})
+	for _, m := range measure.Ties(&pick, others, measure.Noise) {
+		out = append(out, tied{m.Config.String(), float64(m.Median), ask.Number(m.Noise)})
 	}
 	return out
 }

@@ -34,9 +34,6 @@ type tuning struct {
 	data   *dataset.Dataset
 	// recording measures; without it, the data set stands in for measurements.
 	recording *recording
-	// blocks are what was measured again in turns to decide ties, by size. repeats counts these measurements.
-	blocks  map[int][]dataset.Measurement
-	repeats int
 	// known means that the data set has all candidates, so that the fastest ones are known: best, by size.
 	known bool
 	best  []unit.Seconds
@@ -261,7 +258,7 @@ func (s *tuning) run(ctx context.Context, t *tune.Tuner) error {
 			}
 		}
 	}
-	return s.repeat(ctx, t)
+	return nil
 }
 
 // record lets the GPUs measure into a folder.

@@ -47,7 +47,7 @@ func NewExplain(f *session.Factory) *cobra.Command {
 }
 
 // ExplainServed is the question to a server.
-var ExplainServed = server.Endpoint{Name: "explain", Ask: explainAsk, Schema: "Explanation"}
+var ExplainServed = server.Endpoint{Name: "explain", Ask: explainAsk}
 
 // explainAsk adds the flags of the question, and returns what answers it.
 func explainAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {

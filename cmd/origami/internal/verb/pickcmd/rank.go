@@ -51,7 +51,7 @@ func NewRank(f *session.Factory) *cobra.Command {
 }
 
 // RankServed is the question to a server.
-var RankServed = server.Endpoint{Name: "rank", Ask: rankAsk, Schema: "Ranked", List: true}
+var RankServed = server.Endpoint{Name: "rank", Ask: rankAsk}
 
 // rankAsk adds the flags of the question, and returns what answers it.
 func rankAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {

@@ -5,7 +5,6 @@ package pickcmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -25,9 +24,7 @@ type SelectOptions struct {
 	Factory *session.Factory
 	Query   session.ProblemFlags
 	question.Pick
-	Measure  string `json:"measure" file:"yes" arg:"N" help:"measure the first N candidates and take the fastest; auto measures as many as are worth it"`
-	Executor string `json:"executor" file:"yes" arg:"NAME" help:"executor plugin to measure with, by NAME, as in cuda; the first one otherwise"`
-	Logic    string `json:"logic" file:"yes" arg:"FILE" help:"take the kernels that a library logic has for the problems: a FILE of origami, Tensile or hipBLASLt"`
+	Logic string `json:"logic" file:"yes" arg:"FILE" help:"take the kernels that a library logic has for the problems: a FILE of origami, Tensile or hipBLASLt"`
 }
 
 // NewSelect returns the command.
@@ -38,8 +35,7 @@ func NewSelect(f *session.Factory) *cobra.Command {
 		Short: "Pick the kernel configuration for a problem, and say why",
 		Long: "Pick the kernel configuration with the shortest predicted time. The answer has that time, its\n" +
 			"interval, the reasons, and the runner-up; with --problems a row per problem. --regret adds the\n" +
-			"expected regret, and how many candidates are worth measuring. --measure auto measures as many on\n" +
-			"an executor, --measure N the first N, and answers with the fastest.\n\n" +
+			"expected regret, and how many candidates are worth measuring; `origami tune` measures them.\n\n" +
 			"A range of M, as in -m 1:16384, is divided into bands with one kernel each: as many kernels as are\n" +
 			"worth compiling. The answer has their regret against the pick for each M, and says where the\n" +
 			"vendor's library is taken. With a list, as in -m 1,16,64, each M has a pick. --same gives the\n" +
@@ -52,8 +48,7 @@ func NewSelect(f *session.Factory) *cobra.Command {
   origami select --arch sm90@h200 -m 5000 -n 5000 -k 5000 --advice
   origami select --arch sm90@h200 --contract 'bsxy,xyn->bsn' --size b=8,s=512,n=4096,x=32,y=128
   origami select --arch sm90@h200 --kernel wgmma --dtype bf16 --trans-b -m 1:16384 -n 4096 -k 4096
-  origami select --arch sm90@h200 --dtype bf16 --trans-b -m 1:8192 -n 4096 -k 4096 --space split_k=1 --same block_k
-  origami select --arch sm90@auto -m 4096 -n 4096 -k 4096 --measure auto --executor cuda`,
+  origami select --arch sm90@h200 --dtype bf16 --trans-b -m 1:8192 -n 4096 -k 4096 --space split_k=1 --same block_k`,
 		Annotations: map[string]string{config.PastesKey: "yes"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.checkTop(); err != nil {
@@ -72,7 +67,7 @@ func NewSelect(f *session.Factory) *cobra.Command {
 }
 
 // SelectServed is the question to a server.
-var SelectServed = server.Endpoint{Name: "select", Ask: selectAsk, Schema: "Answer", Many: true}
+var SelectServed = server.Endpoint{Name: "select", Ask: selectAsk, Many: true}
 
 // selectAsk adds the flags of the question, and returns what answers it.
 func selectAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
@@ -104,8 +99,7 @@ func (o *SelectOptions) checkTop() error {
 		flag  string
 		given bool
 	}{
-		{"--measure", o.Measure != "" || o.Executor != ""}, {"--logic", o.Logic != ""},
-		{"--contract", o.Query.Contract != ""},
+		{"--logic", o.Logic != ""}, {"--contract", o.Query.Contract != ""},
 	} {
 		if o.Top > 1 && other.given {
 			return diag.Inputf("--top and %s contradict each other", other.flag).Do("leave one of them out, or use rank")
@@ -128,8 +122,6 @@ func (o *SelectOptions) answer(ctx context.Context) error {
 	switch {
 	case o.Logic != "":
 		return o.runLogic(ctx)
-	case o.Measure != "" || o.Executor != "":
-		return o.runMeasured(ctx)
 	case o.Query.Contract != "":
 		return o.runContract(ctx)
 	default:
@@ -176,9 +168,6 @@ func (o *SelectOptions) each(ctx context.Context, rankings session.Rankings, lis
 		return write(one)
 	})
 	w.table()
-	if w.list != nil {
-		return errors.Join(err, w.list.Write(s))
-	}
 	return err
 }
 

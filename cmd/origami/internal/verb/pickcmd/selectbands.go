@@ -21,8 +21,7 @@ func (o *SelectOptions) runBands(ctx context.Context, r ask.Range) error {
 		given bool
 	}{
 		{"--top", o.Top > 1}, {"--regret", o.Regret}, {"--advice", o.Advice},
-		{"--measure", o.Measure != "" || o.Executor != ""}, {"--logic", o.Logic != ""},
-		{"--contract", o.Query.Contract != ""}, {"--problems", o.Query.Problems != ""},
+		{"--logic", o.Logic != ""}, {"--contract", o.Query.Contract != ""}, {"--problems", o.Query.Problems != ""},
 	} {
 		if other.given {
 			return diag.Inputf("-m %s and %s contradict each other", o.Query.M.String(), other.flag).

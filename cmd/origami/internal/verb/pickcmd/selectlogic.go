@@ -19,9 +19,6 @@ import (
 
 // runLogic answers with the kernels of a library logic, and with the model's picks beside them.
 func (o *SelectOptions) runLogic(ctx context.Context) error {
-	if o.Measure != "" || o.Executor != "" {
-		return diag.Inputf("--logic answers without measuring").Do("leave --measure and --executor out")
-	}
 	l, err := session.ReadLogic(ctx, o.Logic)
 	if err != nil {
 		return err

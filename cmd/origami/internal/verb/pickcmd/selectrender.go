@@ -68,25 +68,19 @@ type selectWriter struct {
 	logic   bool // a library logic answers
 	labels  []string
 	answers *show.Rows[ask.Answer]
-	rows    []row           // of the table of many problems, if they are not written yet
-	begun   bool            // that table
-	list    *show.PasteList // of many problems, nil if the format has none
+	rows    []row // of the table of many problems, if they are not written yet
+	begun   bool  // that table
 }
 
 func newSelectWriter(o *SelectOptions, many bool) *selectWriter {
 	s, f, top := o.Factory.Streams, o.Factory.Format(), max(1, o.Top)
 	w := &selectWriter{s: s, format: f, many: many, top: top, regret: o.Regret, logic: o.Logic != "",
 		answers: show.NewRows[ask.Answer](s, f)}
-	if many {
-		w.list = show.NewPasteList(f, top)
-	}
 	return w
 }
 
 func (w *selectWriter) write(a *ask.Ranking) error {
 	switch {
-	case w.list != nil:
-		return w.list.Add(a)
 	case w.format.Pasted():
 		return show.Paste(w.s, w.format, a, w.top)
 	case w.format == show.Table && !w.many:
@@ -194,7 +188,7 @@ func (w *selectWriter) card(a *ask.Ranking) {
 	switch {
 	case a.Logic != nil && a.Logic.Layer != logic.LayerModel:
 		line("model", "%s", beside(best, &a.Entries[1]))
-	case len(a.Entries) > 1 && a.Measured == nil && w.top == 1:
+	case len(a.Entries) > 1 && w.top == 1:
 		second := &a.Entries[1]
 		line("runner-up", "%s, %s", second.Config, slower(float64(second.Estimate.Cycles),
 			float64(best.Estimate.Cycles)))
@@ -215,9 +209,6 @@ func (w *selectWriter) card(a *ask.Ranking) {
 	if w.top > 1 {
 		w.s.Printf("\n")
 		w.ranking(a)
-	}
-	if a.Measured != nil {
-		w.measured(a.Answer(best).Measured)
 	}
 }
 

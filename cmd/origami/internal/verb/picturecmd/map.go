@@ -84,7 +84,7 @@ type outcome struct {
 }
 
 // MapServed is the question to a server.
-var MapServed = server.Endpoint{Name: "map", Ask: mapAsk, Schema: "Cell", List: true}
+var MapServed = server.Endpoint{Name: "map", Ask: mapAsk}
 
 // mapAsk adds the flags of a question, and returns what answers it.
 func mapAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
@@ -326,16 +326,6 @@ func (out *outcome) winners(s *iostreams.Streams) *show.Rows[ask.Winner] {
 		show.Text("configuration", func(w *winner) string { return cmp.Or(w.Config, w.Tile) }),
 		show.Text("sizes", func(w *winner) string { return strconv.Itoa(w.Sizes) }),
 		show.Text("share", func(w *winner) string { return digits.Percent(float64(w.Sizes) / float64(len(out.cells))) }),
-		show.Text("FLOP/B", func(w *winner) string {
-			if math.IsNaN(float64(w.PerByte)) {
-				return ""
-			}
-			return digits.SixDigits(float64(w.PerByte))
-		}),
-		show.Text("split", func(w *winner) string {
-			if w.Split == 0 {
-				return ""
-			}
-			return strconv.Itoa(w.Split)
-		}))
+		show.Number("FLOP/B", func(w *winner) float64 { return float64(w.PerByte) }, digits.SixDigits),
+		show.Number("split", func(w *winner) float64 { return float64(w.Split) }, digits.SixDigits))
 }

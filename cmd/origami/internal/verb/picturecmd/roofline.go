@@ -62,7 +62,7 @@ func (o *RooflineOptions) register(flags *pflag.FlagSet) {
 }
 
 // RooflineServed is the question to a server.
-var RooflineServed = server.Endpoint{Name: "roofline", Ask: rooflineAsk, Schema: "Rooflines"}
+var RooflineServed = server.Endpoint{Name: "roofline", Ask: rooflineAsk}
 
 // rooflineAsk adds the flags of a question, and returns what answers it.
 func rooflineAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {

@@ -38,8 +38,8 @@ const (
 
 // newOptions are the flags of `plugin new`.
 type newOptions struct {
-	name, dir, sdk, module string
-	python                 bool
+	name, dir, sdk string
+	python         bool
 }
 
 func newCommand(f *session.Factory) *cobra.Command {
@@ -54,7 +54,7 @@ func newCommand(f *session.Factory) *cobra.Command {
 			"for a device that does not exist until you change it.",
 		Example: "  origami plugin new mychip\n" +
 			"  origami plugin new mybench --python\n" +
-			"  origami plugin new mychip --dir ~/src/mychip --module example.com/mychip",
+			"  origami plugin new mychip --dir ~/src/mychip",
 		Args: session.OneArgument("NAME", "the id of the architecture or the executor"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.name = args[0]
@@ -64,7 +64,6 @@ func newCommand(f *session.Factory) *cobra.Command {
 	cmd.Flags().StringVar(&o.dir, "dir", "",
 		"write to `DIR`, which must be empty or not there (default origami-plugin-NAME)")
 	cmd.Flags().StringVar(&o.sdk, "sdk", "", "build on the origami checkout in `DIR`")
-	cmd.Flags().StringVar(&o.module, "module", "", "name the Go module `PATH` (default origami-plugin-NAME)")
 	cmd.Flags().BoolVar(&o.python, "python", false, "write an executor in Python")
 	return cmd
 }
@@ -81,19 +80,12 @@ type created struct {
 }
 
 func runNew(ctx context.Context, f *session.Factory, o *newOptions) error {
-	c := created{Name: o.name, Dir: cmp.Or(o.dir, host.Prefix+o.name), Module: o.module}
-	switch {
-	case o.python && c.Module != "":
-		return diag.Inputf("an executor in Python is no Go module").At("--module").Do("leave it or --python out")
-	case c.Module == "" && !o.python:
+	c := created{Name: o.name, Dir: cmp.Or(o.dir, host.Prefix+o.name)}
+	if !o.python {
 		c.Module = host.Prefix + c.Name
 	}
 	if err := checkNewName(ctx, f, o.name); err != nil {
 		return err
-	}
-	if !o.python && !modulePath.MatchString(c.Module) {
-		return diag.Inputf("%q is no module path", c.Module).At("--module").
-			Do("write one such as example.com/me/%s%s", host.Prefix, c.Name)
 	}
 	if entries, err := os.ReadDir(c.Dir); err == nil && len(entries) > 0 {
 		return diag.Inputf("the folder is not empty").At("%s",
@@ -171,7 +163,7 @@ func (c *created) inPython(_ context.Context, sdk string) (map[string][]byte, er
 	binary := host.Prefix + c.Name
 	c.Next = []string{"python3 -m pip install --target lib " + quotedWord(filepath.Join(c.SDK, "sdk", "python")),
 		"origami plugin check ./" + binary, "origami plugin trust ./" + binary,
-		"origami --arch sm90@h200 select -m 512 -n 512 -k 512 --measure 8 --executor " + c.Name}
+		"origami --arch sm90@h200 tune -m 512 -n 512 -k 512 --max-measurements 8 --executor " + c.Name}
 	return map[string][]byte{binary: []byte(strings.ReplaceAll(example.Executor, "example", c.Name))}, nil
 }
 
@@ -181,10 +173,7 @@ func quotedWord(p string) string {
 	return word
 }
 
-var (
-	pluginID   = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
-	modulePath = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~/-]*[A-Za-z0-9]$`)
-)
+var pluginID = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
 
 // checkNewName refuses a name that is not an id or already has a meaning.
 func checkNewName(ctx context.Context, f *session.Factory, name string) error {
@@ -236,10 +225,7 @@ func packageName(id string) string {
 // source is the example's source under the new name.
 func (c *created) source() (map[string][]byte, error) {
 	pkg := packageName(c.Name)
-	imported := `"` + c.Module + `"`
-	if path.Base(c.Module) != pkg {
-		imported = pkg + " " + imported
-	}
+	imported := pkg + ` "` + c.Module + `"`
 	// At each place the first match counts.
 	rename := strings.NewReplacer(
 		`"`+examplePackage+`"`, imported,

@@ -239,7 +239,7 @@ func (g *generator) keys(t reflect.Type) (keys []key) {
 			}
 		case name == "" || name == "-":
 		default:
-			k := key{StructField: f, name: name, doc: g.comments[t.String()+"."+f.Name], optional: options == "omitempty"}
+			k := key{StructField: f, name: name, doc: g.comments[t.String()+"."+f.Name], optional: options != ""}
 			keys = slices.DeleteFunc(keys, func(other key) bool { return other.name == k.name })
 			keys = append(keys, k)
 		}

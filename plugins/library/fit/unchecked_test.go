@@ -109,9 +109,9 @@ func TestUnchecked(t *testing.T) {
 				"left out the ranges hold %.0f %%", generationsOf(list), 100*f.Held),
 		}
 		line, err := json.Marshal(struct {
-			Vendor      string                 `json:"vendor"`
-			Uncertainty arch.UncertaintyRecord `json:"uncertainty"`
-		}{vendor, u.Record()})
+			Vendor      string           `json:"vendor"`
+			Uncertainty arch.Uncertainty `json:"uncertainty"`
+		}{vendor, u})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -410,10 +410,10 @@ func TestCheckedIsCurrent(t *testing.T) {
 	type line struct {
 		Device, Scheme string
 		DTypes         []string
-		Uncertainty    arch.UncertaintyRecord
+		Uncertainty    arch.Uncertainty
 	}
-	read := func(text string) map[string]arch.UncertaintyRecord {
-		all := map[string]arch.UncertaintyRecord{}
+	read := func(text string) map[string]arch.Uncertainty {
+		all := map[string]arch.Uncertainty{}
 		for one := range strings.Lines(text) {
 			var l line
 			must.Do(t, json.Unmarshal([]byte(one), &l))
@@ -432,7 +432,7 @@ func TestCheckedIsCurrent(t *testing.T) {
 	if len(found) < 10 {
 		t.Errorf("%d devices", len(found))
 	}
-	near := func(a, b *float64) bool { return a == b || a != nil && b != nil && math.Abs(*a / *b - 1) < 0.01 }
+	near := func(a, b float64) bool { return a == b || math.Abs(a/b-1) < 0.01 }
 	for name, f := range found {
 		s, ok := shipped[name]
 		if !ok || len(s.Ranges) != len(f.Ranges) || s.Checked.Times != f.Checked.Times ||
@@ -443,7 +443,7 @@ func TestCheckedIsCurrent(t *testing.T) {
 		for i := range s.Ranges {
 			// By how much both ends are widened follows from the sources of all types.
 			shipped, shown := s.Ranges[i].Low*s.Ranges[i].High, f.Ranges[i].Low*f.Ranges[i].High
-			if !near(&shipped, &shown) {
+			if !near(shipped, shown) {
 				t.Errorf("range %d of %s is %+v, and the published times show %+v; run `make checked`", i, name,
 					s.Ranges[i], f.Ranges[i])
 			}

@@ -6,7 +6,9 @@ package arch
 import (
 	"context"
 	"math"
+	"slices"
 
+	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -78,6 +80,19 @@ func (b Bound) String() string {
 		return boundNames[b]
 	}
 	return boundNames[BoundUnknown]
+}
+
+// MarshalText writes the name.
+func (b Bound) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (b *Bound) UnmarshalText(text []byte) error {
+	i := slices.Index(boundNames[:], string(text))
+	if i < 0 {
+		return diag.Inputf("unknown bound %q", text)
+	}
+	*b = Bound(i)
+	return nil
 }
 
 // Estimate is a prediction for one configuration.

@@ -2,7 +2,6 @@ package arch_test
 
 import (
 	"encoding/json"
-	"slices"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -22,16 +21,13 @@ func TestUncertaintyRecord(t *testing.T) {
 	u.Checked = arch.Checked{DataSet: "eights", Sizes: 1, Times: 3}
 	u.Checked.Add(&p, 4)
 	for name, want := range map[string]arch.Uncertainty{"full": u, "empty": {Kernel: "tiled"}} {
-		text := must.Get(json.Marshal(want.Record()))(t)
-		var r arch.UncertaintyRecord
+		text := must.Get(json.Marshal(&want))(t)
+		var r arch.Uncertainty
 		must.Do(t, json.Unmarshal(text, &r))
-		must.Alike(t, must.Get(r.Uncertainty())(t), want, name)
+		must.Alike(t, r, want, name)
 	}
-	r := arch.UncertaintyRecord{Ranges: []arch.ErrorRangeRecord{{Low: 2.3, High: 3.2}, {Low: 0.5, High: 0.9}}}
-	got, err := r.Uncertainty()
-	must.That(t, err == nil && slices.Equal(got.Ranges, []arch.ErrorRange{{Low: 1, High: 3.2}, {Low: 0.5, High: 1}}),
-		"ranges without the predicted time are %+v, %v", got.Ranges, err)
-	what := "heat"
-	r = arch.UncertaintyRecord{Ranges: []arch.ErrorRangeRecord{{Bound: &what}}}
-	must.Fail(t, must.Err(r.Uncertainty()), "unknown bound \"heat")
+	u = arch.Uncertainty{Ranges: []arch.ErrorRange{{Low: 2.3, High: 3.2}, {Low: 0.5, High: 0.9}}}
+	u.Contain()
+	must.Alike(t, u.Ranges, []arch.ErrorRange{{Low: 1, High: 3.2}, {Low: 0.5, High: 1}}, "ranges without the predicted time")
+	must.Fail(t, json.Unmarshal([]byte(`{"ranges":[{"bound":"heat"}]}`), &u), "unknown bound \"heat")
 }

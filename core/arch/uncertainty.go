@@ -33,42 +33,55 @@ func (e Evidence) Worse(than Evidence) bool {
 // Uncertainty says how far a model's predicted times for one kernel family are from measured times. core/score finds it
 // from a data set, once per model and rung. Description.Scope says for which problems it holds.
 type Uncertainty struct {
-	Kernel string
-	// Evidence is empty for times of the device itself: Description.EvidenceOf says what they are worth. Of the other
-	// grades, the ranges hold for all problems of the types that Checked.Layouts have, and for all types if there are
-	// none. With a Checked.Divisor they hold only for the problems that Checked contains.
-	Evidence Evidence
-	// Level is the share of measured times that the ranges contain, on sizes that they were not found on.
-	Level float64
-	// Ranges are tried in order, and the first that matches applies. The last one matches everything. There are none if
-	// too few times were measured.
-	Ranges []ErrorRange
-	// Sigma is the standard deviation of log(measured ÷ predicted) among the leading candidates of one problem. It leaves
-	// out the error that all of them share, which does not change the choice. 0 means that it is unknown.
-	Sigma float64
-	// PlanSigma replaces Sigma when deciding how many candidates to measure. It is larger: the leading candidates are
-	// alike and so are their errors, so measuring one more gains less than if the errors were independent.
-	PlanSigma float64
-	// MedianError is the median of |predicted ÷ measured − 1| of the fastest kernels. 0 means that it is unknown.
-	MedianError float64
-	// Source says how the numbers were found.
-	Source string
-	// Checked is what they were found on.
-	Checked Checked
-	// Widening is the factor, at least 1, by which the widest range grows at both ends for sizes outside of Checked. With
-	// it, the share Level of the times of every class of shape lies in the range that the other classes give. 0 means that
-	// it is unknown, and such sizes have no interval.
-	Widening float64
+	Kernel string  `json:"kernel"` // the kernel family
+	Level  float64 `json:"level"`  // the share of measured times that the ranges contain, on other sizes
+	// the standard deviation of log(measured ÷ predicted) among the leading candidates of one problem, without the error
+	// that all of them share, which does not change the choice; 0 if it is unknown
+	Sigma float64 `json:"spread"`
+	// the spread to plan measurements with: larger, as the leading candidates are alike and so are their errors, so that
+	// one measurement more gains less
+	PlanSigma float64 `json:"plan_spread"`
+	Source    string  `json:"source"` // how the numbers were found
+	// the factor, at least 1, by which the widest range grows at both ends for sizes that were not checked: it then has
+	// the same share of the times of every class of shape; absent if it is unknown, and such sizes have no interval
+	Widening float64 `json:"widening,omitempty"`
+	Checked  Checked `json:"checked,omitzero"` // what the numbers were found on
+	// of measured ÷ predicted time: the first that matches applies, and the last matches everything; none if too few times
+	// were measured
+	Ranges []ErrorRange `json:"ranges,omitempty"`
+	// the median of |predicted ÷ measured − 1| of the fastest kernels, absent if it is unknown
+	MedianError float64 `json:"median_error,omitempty"`
+	// whose times these are, absent for those of the device (Description.EvidenceOf). Ranges from elsewhere hold for all
+	// problems of the checked types, of all types without any, and with a divisor only for what was checked
+	Evidence Evidence `json:"evidence,omitempty"`
 }
 
 // ErrorRange is the range of measured ÷ predicted time for one kind of prediction.
 type ErrorRange struct {
-	// Bound is what the model says limits the kernel. BoundUnknown matches every bound.
-	Bound Bound
-	// Below is an exclusive upper limit of the predicted time. 0 matches every time.
-	Below unit.Seconds
-	// Low and High are the ends of the range, 0 < Low ≤ High.
-	Low, High float64
+	Bound Bound `json:"bound,omitempty"` // what the model says limits the kernel, absent where every bound fits
+	// an exclusive upper limit of the predicted time, absent where every time fits
+	Below unit.Seconds `json:"below_seconds,omitempty" unit:"s"`
+	Low   float64      `json:"low"` // the ends, 0 < low ≤ high
+	High  float64      `json:"high"`
+}
+
+// OwnTimes is a row of the section checked of a device file: what the times of one GPU say of a model on a rung, in a
+// version of its plugin. Another version may predict other times.
+type OwnTimes struct {
+	Version     string      `json:"version"`
+	Model       string      `json:"model"`
+	Rung        Rung        `json:"rung"`
+	Confirmed   bool        `json:"confirmed"` // the intervals are of other times, and these hold them
+	Uncertainty Uncertainty `json:"uncertainty"`
+}
+
+// Contain extends the ranges to 1 where all measured times of a kind were on one side of the predicted ones: an interval
+// contains its prediction.
+func (u *Uncertainty) Contain() {
+	for i := range u.Ranges {
+		r := &u.Ranges[i]
+		r.Low, r.High = min(r.Low, 1), max(r.High, 1)
+	}
 }
 
 // Of returns the interval of a predicted time.

@@ -23,20 +23,21 @@ var intervals sync.Map
 
 // intervalsOf reads the lines of the embedded file about a model. Reading all of them would be a tenth of the time of a
 // command.
-func intervalsOf(id, device, model string, rung arch.Rung) []arch.UncertaintyRecord {
+func intervalsOf(id, device, model string, rung arch.Rung) []arch.Uncertainty {
 	begin := fmt.Sprintf(`{"arch":%q,"device":%q,"model":%q,"rung":%q,`, id, device, model, rung)
 	if known, ok := intervals.Load(begin); ok {
-		return known.([]arch.UncertaintyRecord)
+		return known.([]arch.Uncertainty)
 	}
-	var found []arch.UncertaintyRecord
+	var found []arch.Uncertainty
 	for line := range bytes.Lines(data.Intervals) {
 		if !bytes.HasPrefix(line, []byte(begin)) {
 			continue
 		}
-		var one struct{ Uncertainty arch.UncertaintyRecord }
+		var one struct{ Uncertainty arch.Uncertainty }
 		if err := json.Unmarshal(line, &one); err != nil {
 			panic(fmt.Sprintf("intervals.jsonl: %v", err)) // a test reads it
 		}
+		one.Uncertainty.Contain()
 		found = append(found, one.Uncertainty)
 	}
 	intervals.Store(begin, found)
@@ -70,10 +71,7 @@ func uncertaintyOf(d *arch.Description) []arch.Uncertainty {
 			lines = intervalsOf(m.Arch, m.Device, d.Model, rung)
 		}
 		for _, one := range lines {
-			u, err := one.Uncertainty()
-			if err != nil {
-				panic(fmt.Sprintf("intervals.jsonl: %v", err))
-			}
+			u := one
 			u.Source = strings.ReplaceAll(u.Source, folder, "")
 			u.Checked.DataSet = strings.TrimPrefix(u.Checked.DataSet, folder)
 			from := fmt.Sprintf("times of %s@%s: %s", m.Arch, m.Device, u.Checked.DataSet)

@@ -23,16 +23,23 @@ type compiled struct {
 
 	terms   []int // slots
 	total   int   // index of the total
-	steps   []int // indices of the steps
+	steps   []step
 	kernels []kernel
 	axes    []axis // of all kernels; each name once
 	mapping [3]int // slots of GroupM, XCDs, Chunk
 	levels  []arch.Level
+
+	perProblem, perConfig formula.Steps // to run once per problem, and once per configuration
+}
+
+// step is a term that can limit the K loop.
+type step struct {
+	slot  int
+	bound arch.Bound
 }
 
 type kernel struct {
 	name  string
-	axes  []gemm.Axis
 	space arch.Space
 	rules []rule
 }
@@ -95,6 +102,8 @@ func (m *Model) compile(params hw.Set) (*compiled, error) {
 			return nil, err
 		}
 	}
+	c.perProblem = c.Steps(func(d formula.Deps) bool { return d != 0 && d&formula.OnConfig == 0 })
+	c.perConfig = c.Steps(func(d formula.Deps) bool { return d&formula.OnConfig != 0 })
 	return c, m.compileLevels(c)
 }
 
@@ -160,7 +169,7 @@ func (m *Model) compileTerms(c *compiled) error {
 		case t.Kind == arch.KindStep && t.Bound == arch.BoundUnknown:
 			return fault("a step needs a Bound")
 		case t.Kind == arch.KindStep:
-			c.steps = append(c.steps, i)
+			c.steps = append(c.steps, step{slot, t.Bound})
 		case t.Bound != arch.BoundUnknown:
 			return fault("only a step has a Bound")
 		}
@@ -180,7 +189,7 @@ func (m *Model) compileKernels(c *compiled) error {
 	}
 	for _, k := range m.Kernels {
 		fault := func(err error) error { return fmt.Errorf("kernel %s: %w", k.Name, err) }
-		family := kernel{name: k.Name, axes: k.Axes, space: k.Space}
+		family := kernel{name: k.Name, space: k.Space}
 		family.space.Kernel = k.Name
 		for _, values := range family.space.Numbers() {
 			if values != nil && len(*values) == 0 {

@@ -56,7 +56,8 @@ func (m *Model) open(specs []hw.Spec, s catalog.Selection) (arch.Architecture, e
 		other.Constants = slices.Clone(m.Constants)
 		model.Override(other.Constants, values)
 		return other.open(specs, s)
-	}, desc: arch.Description{
+	}}
+	a.Description = arch.Description{
 		Arch:   sheet.Arch,
 		Vendor: sheet.Vendor,
 		Device: sheet.Device, DeviceName: sheet.Name, Aliases: sheet.Aliases,
@@ -72,25 +73,24 @@ func (m *Model) open(specs []hw.Spec, s catalog.Selection) (arch.Architecture, e
 		Params:             params, Constants: m.Constants, Order: m.Order, Monotone: m.Monotone,
 		RanksOnly: m.RanksOnly,
 		Families:  m.families(),
-	}}
+	}
 	if f := sheet.Fitted; f != nil && f.Model == m.Name {
-		a.desc.Fitted = []arch.Fitted{{DataSet: f.DataSet, Kernel: f.Kernel, Problems: f.Problems}}
+		a.Description.Fitted = []arch.Fitted{{DataSet: f.DataSet, Kernel: f.Kernel, Problems: f.Problems}}
 	}
 	if params.Calibrated(specs) {
-		a.desc.Rung = arch.RungCalibrated
+		a.Description.Rung = arch.RungCalibrated
 	}
 	for _, t := range m.Terms {
-		a.desc.Terms = append(a.desc.Terms, arch.Term{
+		a.Description.Terms = append(a.Description.Terms, arch.Term{
 			Name: t.Name, Unit: t.Unit, Formula: t.Formula, Doc: t.Doc, Source: t.Source,
 			Kind: t.Kind, Common: t.Common,
 		})
-		a.bounds = append(a.bounds, t.Bound)
 	}
-	a.desc.Unused = formula.Unused(params, m.predicts())
-	a.memory = c.levels
-	for i := range a.memory {
-		a.memory[i].Bandwidth.Units = a.desc.Units
-		check.checkLevel(&a.memory[i])
+	a.Description.Unused = formula.Unused(params, m.predicts())
+	a.Memory = c.levels
+	for i := range a.Memory {
+		a.Memory[i].Bandwidth.Units = a.Description.Units
+		check.checkLevel(&a.Memory[i])
 	}
 	perUnit := check.whole("AtomsPerUnit", c.atomsPerUnit, 1)
 	if check.err != nil {
@@ -101,17 +101,17 @@ func (m *Model) open(specs []hw.Spec, s catalog.Selection) (arch.Architecture, e
 		if err != nil {
 			return nil, diag.Within(fmt.Sprintf("%s: atoms[%d]", sheet.File, i), err)
 		}
-		if a.desc.Atom(t) == nil {
-			a.desc.Atoms = append(a.desc.Atoms, arch.Atom{
+		if a.Description.Atom(t) == nil {
+			a.Description.Atoms = append(a.Description.Atoms, arch.Atom{
 				DType: t, M: atom.M, N: atom.N, K: atom.K, Latency: unit.Cycles(atom.Cycles), PerUnit: perUnit,
 			})
 		}
 	}
-	if len(a.desc.Atoms) == 0 {
+	if len(a.Description.Atoms) == 0 {
 		return nil, diag.Inputf("the device has no atoms, so the model supports no element type").
 			At("%s", sheet.File).Do("list the matrix instructions under atoms:")
 	}
-	a.desc.Peak = arch.PeakRates(params)
+	a.Description.Peak = arch.PeakRates(params)
 	a.prepare()
 	return a, nil
 }

@@ -179,9 +179,7 @@ func (e *evaluation) score(n *depth) {
 	case e.config.SplitK > 1:
 		workgroups *= uint64(e.config.SplitK)
 	case e.grid != dataParallel:
-		in := gridInput{
-			cus: e.cus, maxCUs: e.cus, tiles: e.area.tiles, steps: n.steps, occupancy: e.occupancy,
-		}
+		in := gridInput{cus: e.cus, tiles: e.area.tiles, steps: n.steps}
 		workgroups = in.workgroups(e.grid)
 	}
 	if workgroups != e.launch.workgroups {

@@ -19,88 +19,58 @@ var gridModes = []string{
 	"data_parallel", "k_split_aware", "number_of_cus", "min_resources", "energy_aware", "reduction_cost_aware",
 }
 
-// gridInput holds the inputs of the rules. A ranking sets maxCUs to cus and the workspace to zero.
+// gridInput holds the inputs of the rules. The library's rules also know a lower cap on the compute units, and the size
+// of partial sums, which a ranking never gives.
 type gridInput struct {
-	cus       uint64 // compute units of the device
-	maxCUs    uint64 // cap on the compute units to use, 0 for none
-	tiles     uint64 // output tiles, all batches
-	steps     uint64 // K steps per tile
-	occupancy uint64 // workgroups per compute unit
-	partial   uint64 // bytes of partial sums per output tile
-	workspace uint64 // bytes available for partial sums
-}
-
-// parallelReduction reports whether split tiles are summed in parallel rather than in a tree.
-func (in *gridInput) parallelReduction(mode gridMode) bool {
-	return mode == kSplitAware && in.tiles < in.cus && in.steps >= 64 && in.tiles <= in.cus/4
+	cus   uint64 // compute units of the device
+	tiles uint64 // output tiles, all batches
+	steps uint64 // K steps per tile
 }
 
 // workgroups returns the number of workgroups that mode launches.
 func (in *gridInput) workgroups(mode gridMode) uint64 {
-	cu := in.cus
-	if in.maxCUs > 0 {
-		cu = min(in.cus, in.maxCUs)
-	}
 	switch mode {
 	case kSplitAware:
-		return in.kSplitAware(cu)
+		return in.kSplitAware()
 	case numberOfCUs:
 		return in.cus
 	case minResources:
-		return min(cu, in.tiles)
+		return min(in.cus, in.tiles)
 	case energyAware:
-		return in.energyAware(cu)
+		return in.energyAware()
 	case reductionCostAware:
-		return in.reductionCostAware(cu)
+		return in.reductionCostAware()
 	default:
 		return in.tiles
 	}
 }
 
 // kSplitAware distributes many tiles over fewer, equally loaded workgroups, and splits few tiles along K.
-func (in *gridInput) kSplitAware(cu uint64) uint64 {
-	const scratchLimit = 128 << 20 // bytes
-	tiles := in.tiles
-	g := tiles
-	if in.maxCUs > 0 {
-		g = min(g, in.maxCUs)
-	}
+func (in *gridInput) kSplitAware() uint64 {
+	tiles, cu := in.tiles, in.cus
 	switch {
 	case tiles > cu:
-		v := cu
-		if in.occupancy > 1 && in.maxCUs == 0 {
-			v *= in.occupancy
-		}
-		whole := f(tiles / v)
+		whole := f(tiles / cu)
 		for _, fraction := range [...]float64{0, 1.0 / 2, 1.0 / 8, 1.0 / 5, 1.0 / 4, 1.0 / 3} {
-			q := uint64(f(tiles)/(whole+fraction) + 0.5)
-			if q == 0 || tiles%q != 0 && in.partial*q > scratchLimit {
-				continue
-			}
-			if q <= v {
-				g = q
-				break
+			if q := uint64(f(tiles)/(whole+fraction) + 0.5); q != 0 && q <= cu {
+				return q
 			}
 		}
-	case tiles < cu && in.parallelReduction(kSplitAware):
-		g = tiles * min(cu/tiles, in.steps/8)
+	case tiles < cu && tiles <= cu/4 && in.steps >= 64:
+		return tiles * min(cu/tiles, in.steps/8)
 	case tiles < cu:
 		for _, s := range [...]uint64{16, 12, 8, 6, 4, 3, 2, 1} {
 			if tiles*s <= cu && in.steps/s >= 8 {
-				g = tiles * s
-				break
+				return tiles * s
 			}
 		}
 	}
-	if tiles%g != 0 && in.partial*g > in.workspace {
-		g = tiles
-	}
-	return g
+	return min(tiles, cu)
 }
 
 // energyAware returns the first multiple of the tiles that keeps more than three quarters of the compute units busy.
-func (in *gridInput) energyAware(cu uint64) uint64 {
-	s := cu
+func (in *gridInput) energyAware() uint64 {
+	s, cu := in.cus, in.cus
 	if in.tiles > s {
 		for i := uint64(1); i <= 32; i *= 2 {
 			perCU := cdiv(i*in.tiles, cu)
@@ -117,7 +87,7 @@ func (in *gridInput) energyAware(cu uint64) uint64 {
 }
 
 // reductionCostAware minimises a cost that is linear in the K steps per workgroup and in the peers to be summed.
-func (in *gridInput) reductionCostAware(cu uint64) uint64 {
+func (in *gridInput) reductionCostAware() uint64 {
 	const (
 		fixed   = 2.772 + 4.565
 		split   = 3.01
@@ -126,7 +96,7 @@ func (in *gridInput) reductionCostAware(cu uint64) uint64 {
 	)
 	total := in.tiles * in.steps
 	best, bestCost := uint64(1), math.Inf(1)
-	for g := uint64(1); g <= cu; g++ {
+	for g := uint64(1); g <= in.cus; g++ {
 		steps := cdiv(total, g)
 		peers := cdiv(in.steps, steps)
 		if total%g != 0 || steps%in.steps != 0 {

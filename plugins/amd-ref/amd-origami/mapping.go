@@ -9,18 +9,14 @@ import (
 
 // mappingInput holds the inputs of the workgroup mapping.
 type mappingInput struct {
-	cus, xcds    uint64
-	m, n, batch  uint64 // problem
-	bm, bn       uint64 // tile
-	workgroups   uint64 // G
-	hintA, hintB int    // cache hints; a selection leaves both at 0
+	cus, xcds   uint64
+	m, n, batch uint64 // problem
+	bm, bn      uint64 // tile
+	workgroups  uint64 // G
 }
 
-// mapped is a workgroup mapping. Only cache hints make wgm negative.
-type mapped struct {
-	chunk, xcc uint64
-	wgm        int64
-}
+// mapped is a workgroup mapping.
+type mapped struct{ chunk, xcc, wgm uint64 }
 
 // tileGrid is the grid of output tiles of one batch entry.
 type tileGrid struct {
@@ -37,17 +33,10 @@ func (in *mappingInput) grid() tileGrid {
 	return g
 }
 
-// jan is the mapping of January 2026. It sets the number of dies and WGM.
+// jan is the mapping of January 2026. It sets the number of dies and WGM. The rules for cache hints, which a selection
+// never gives, are left out here and in feb.
 func (in *mappingInput) jan(ctx context.Context) (mapped, error) {
 	g := in.grid()
-	a, b := in.hintA > 3, in.hintB > 3
-	switch {
-	case a:
-		return mapped{xcc: in.xcds, wgm: 1}, nil
-	case b:
-		return mapped{xcc: in.xcds, wgm: int64(min(g.perXCD, cdiv(g.t, in.xcds)))}, nil
-	}
-
 	out := mapped{xcc: in.xcds}
 	if in.batch > 1 && (g.t == 1 || g.t*in.batch <= in.xcds) || g.split%in.xcds == 0 || g.t <= in.xcds {
 		out.xcc = 1
@@ -55,11 +44,11 @@ func (in *mappingInput) jan(ctx context.Context) (mapped, error) {
 	big := g.split == 1 && in.batch == 1 && g.t > 2*in.cus && g.gm > 8 && g.gn > 8
 	switch {
 	case g.t > in.cus && in.m > 10*in.n && g.gn <= 8:
-		out.wgm = int64(g.gn)
+		out.wgm = g.gn
 	case out.xcc == 1 && !big, g.gm == 1, g.gn == 1, in.batch > 1:
 		out.wgm = 1
 	case big:
-		out.wgm = int64(ceilSqrt(g.perXCD))
+		out.wgm = ceilSqrt(g.perXCD)
 	default:
 		s := newSearch(in, g)
 		for x := range g.steps * min(in.xcds, s.workgroups) {
@@ -77,16 +66,6 @@ func (in *mappingInput) jan(ctx context.Context) (mapped, error) {
 // except with batches.
 func (in *mappingInput) feb(ctx context.Context) (mapped, error) {
 	g := in.grid()
-	if a, b := in.hintA > 3, in.hintB > 3; a || b {
-		out := mapped{xcc: in.xcds, wgm: 1}
-		if g.t == 1 {
-			out.xcc = 1
-		}
-		if !a {
-			out.wgm = -1
-		}
-		return out, nil
-	}
 	if in.batch > 1 {
 		if g.t == 1 || g.t*in.batch <= in.xcds || g.t%in.xcds == 0 {
 			return mapped{wgm: 1}, nil
@@ -102,7 +81,7 @@ func (in *mappingInput) feb(ctx context.Context) (mapped, error) {
 	case out.xcc == 0, g.gm == 1, g.gn == 1:
 		out.wgm = 1
 	case g.t >= in.cus && g.gn <= 8:
-		out.wgm = int64(g.gn)
+		out.wgm = g.gn
 	default:
 		s := newSearch(in, g)
 		for v := range g.steps {
@@ -222,12 +201,12 @@ func (g *tileGrid) footprint(s *slab, first, last uint64) (rows, cols uint64) {
 }
 
 // best returns the first candidate with the smallest estimate, or 1 if no estimate is below the largest 32-bit integer.
-func (s *search) best() int64 {
+func (s *search) best() uint64 {
 	best, least := uint64(1), int32(math.MaxInt32)
 	for i, sum := range s.sums {
 		if sum < least {
 			best, least = wgmCandidates[i], sum
 		}
 	}
-	return int64(best)
+	return best
 }

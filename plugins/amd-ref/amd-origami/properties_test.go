@@ -123,40 +123,6 @@ func TestEstimateIsSound(t *testing.T) {
 	})
 }
 
-// An estimate depends on its configuration alone. Order and neighbours do not change its bits.
-func TestEstimateIgnoresOrder(t *testing.T) {
-	ctx := context.Background()
-	eachArchitecture(t, func(t *testing.T, rng *rand.Rand, a *architecture) {
-		for range 30 {
-			p := randomProblem(rng, a)
-			configs := make([]gemm.Config, 60)
-			for i := range configs {
-				configs[i] = randomConfig(rng)
-				if i > 0 && rng.UintN(2) == 0 {
-					configs[i].BlockM, configs[i].BlockN = configs[i-1].BlockM, configs[i-1].BlockN
-				}
-			}
-			want := make([]arch.Estimate, len(configs))
-			for i := range configs {
-				must.Do(t, a.Estimate(ctx, want[i:i+1], p, configs[i:i+1]))
-			}
-			for range 5 {
-				order := rng.Perm(len(configs))
-				shuffled, got := make([]gemm.Config, len(configs)), make([]arch.Estimate, len(configs))
-				for i, j := range order {
-					shuffled[i] = configs[j]
-				}
-				must.Do(t, a.Estimate(ctx, got, p, shuffled))
-				for i, j := range order {
-					if got[i] != want[j] {
-						t.Fatalf("%s %s: %+v among others, %+v alone", p, configs[j], got[i], want[j])
-					}
-				}
-			}
-		}
-	})
-}
-
 // The model omits block_k from the hit rates where it cancels. That changes no bit.
 func TestSharesScale(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

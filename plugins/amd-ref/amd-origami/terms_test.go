@@ -54,35 +54,3 @@ func TestFormulas(t *testing.T) {
 		}
 	}
 }
-
-// The schema is complete: every column has a description, a unit, a formula and a source, and every name in a formula
-// exists.
-func TestSchema(t *testing.T) {
-	for _, mode := range gridModes {
-		d := open(t, "gfx942", "grid="+mode).Describe()
-		seen := map[string]bool{}
-		kinds := map[arch.TermKind]int{}
-		for _, term := range d.Terms {
-			if term.Name == "" || term.Unit == "" || term.Formula == "" || term.Doc == "" || term.Source == "" ||
-				seen[term.Name] {
-				t.Errorf("incomplete or repeated term %+v", term)
-			}
-			seen[term.Name] = true
-			kinds[term.Kind]++
-		}
-		if kinds[arch.KindTotal] != 1 || kinds[arch.KindStep] != 4 || kinds[arch.KindShare] != 7 {
-			t.Errorf("terms by kind: %v", kinds)
-		}
-		for _, c := range d.Constants {
-			if c.Name == "" || c.Unit == "" || c.Doc == "" || c.Source == "" || seen[c.Name] {
-				t.Errorf("incomplete or repeated constant %+v", c)
-			}
-			seen[c.Name] = true
-		}
-		for _, p := range d.Params {
-			if p.Source == "" || p.Method == "" || p.Date == "" || seen[p.Name] {
-				t.Errorf("incomplete or repeated parameter %+v", p)
-			}
-		}
-	}
-}

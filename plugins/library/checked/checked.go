@@ -30,9 +30,7 @@ var unchecked []byte
 type line struct {
 	Model, Scheme, Timing string
 	DTypes, Releases      []string
-	Uncertainty           arch.UncertaintyRecord
-
-	stated arch.Uncertainty
+	Uncertainty           arch.Uncertainty
 }
 
 // The releases of a library. AnyRelease is that of a question that names none.
@@ -65,13 +63,13 @@ func Unchecked(kernel, vendor string) (all []arch.Uncertainty) {
 	for text := range bytes.Lines(unchecked) {
 		var one struct {
 			Vendor      string
-			Uncertainty arch.UncertaintyRecord
+			Uncertainty arch.Uncertainty
 		}
-		err := json.Unmarshal(text, &one)
-		u, wrong := one.Uncertainty.Uncertainty()
-		if err != nil || wrong != nil {
-			panic(fmt.Sprintf("unchecked.jsonl: %v, %v", err, wrong))
+		if err := json.Unmarshal(text, &one); err != nil {
+			panic(fmt.Sprintf("unchecked.jsonl: %v", err))
 		}
+		u := one.Uncertainty
+		u.Contain()
 		if u.Kernel = kernel; one.Vendor == "" || one.Vendor == vendor {
 			all = append(all, u)
 		}
@@ -112,13 +110,10 @@ func of(device, model, scheme string) (found said) {
 			continue
 		}
 		var one line
-		err := json.Unmarshal(text, &one)
-		if err == nil {
-			one.stated, err = one.Uncertainty.Uncertainty()
-		}
-		if err != nil {
+		if err := json.Unmarshal(text, &one); err != nil {
 			panic(fmt.Sprintf("checked.jsonl.gz: %v", err))
 		}
+		one.Uncertainty.Contain()
 		if one.Model == model && (one.Scheme == scheme || plain(one.Scheme) && plain(scheme)) {
 			found = append(found, one)
 		}
@@ -138,12 +133,12 @@ func (s said) uncertainties(device said, release, timing string) (out []arch.Unc
 		if !slices.Contains(one.Releases, wanted) || one.Timing != "" && (one.Timing != timing || apart) {
 			continue
 		}
-		for j := range one.stated.Ranges {
+		for j := range one.Uncertainty.Ranges {
 			if apart {
-				one.stated.Ranges[j].High *= overtaken
+				one.Uncertainty.Ranges[j].High *= overtaken
 			}
 		}
-		out = append(out, one.stated)
+		out = append(out, one.Uncertainty)
 	}
 	return out
 }

@@ -105,9 +105,9 @@ func TestUnchecked(t *testing.T) {
 				"left out the ranges hold %.0f %%", generationsOf(list), 100*f.Held),
 		}
 		line := must.Get(json.Marshal(struct {
-			Vendor      string                 `json:"vendor"`
-			Uncertainty arch.UncertaintyRecord `json:"uncertainty"`
-		}{vendor, u.Record()}))(t)
+			Vendor      string           `json:"vendor"`
+			Uncertainty arch.Uncertainty `json:"uncertainty"`
+		}{vendor, u}))(t)
 		text = append(append(text, line...), '\n')
 	}
 	if *updateUnchecked {

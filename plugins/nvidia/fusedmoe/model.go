@@ -151,15 +151,13 @@ func uncertaintyOf(d *arch.Description) (list []arch.Uncertainty) {
 		for line := range bytes.Lines(intervals) {
 			var one struct {
 				Of          string
-				Uncertainty arch.UncertaintyRecord
+				Uncertainty arch.Uncertainty
 			}
-			err := json.Unmarshal(line, &one)
-			u, wrong := one.Uncertainty.Uncertainty()
-			if err != nil || wrong != nil {
-				panic(fmt.Sprintf("intervals.jsonl: %v, %v", err, wrong)) // every test that opens the model reads it
+			if err := json.Unmarshal(line, &one); err != nil {
+				panic(fmt.Sprintf("intervals.jsonl: %v", err)) // every test that opens the model reads it
 			}
-			if one.Of == of && slices.Contains(d.Kernels, u.Kernel) {
-				list = append(list, u)
+			if one.Uncertainty.Contain(); one.Of == of && slices.Contains(d.Kernels, one.Uncertainty.Kernel) {
+				list = append(list, one.Uncertainty)
 			}
 		}
 	}

@@ -5,75 +5,18 @@
 package pipelined_test
 
 import (
-	"math"
 	"math/rand/v2"
 	"os"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/formula"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/archtest"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
-
-// The default model answers for every device and family, at any size, with the same bits whatever else is asked with
-// it, and with what Terms gives.
-func TestRefinedEstimateEqualsTerms(t *testing.T) {
-	for _, request := range nvtest.Devices(t, "refined", "mma") {
-		a := nvtest.Open(t, request)
-		request.Model = ""
-		if got := nvtest.Open(t, request).Describe().Model; got != "pipelined" {
-			t.Fatalf("the default model of %s is %s", a.Describe().ID(), got)
-		}
-		rng := rand.New(rand.NewPCG(5, 6))
-		problems := []gemm.Problem{gemm.New(400000, 16, 1024), gemm.New(1, 1, 1), gemm.New(1<<20, 1<<10, 17)}
-		for range 4 {
-			problems = append(problems, nvtest.RandomProblem(rng))
-		}
-		total, width := nvtest.TotalColumn(a), len(a.Describe().Terms)
-		for i, p := range problems {
-			family := a.Describe().Kernels[i%len(a.Describe().Kernels)]
-			list, err := a.Candidates(t.Context(), p, arch.Space{Kernel: family, SplitK: []int{1, 4}[:1+i%2]})
-			if err != nil {
-				t.Fatal(err)
-			}
-			n := len(list.Configs)
-			if n == 0 { // of a family that does not split K
-				continue
-			}
-			estimates, rows := make([]arch.Estimate, n), make([]float64, n*width)
-			if err := a.Estimate(t.Context(), estimates, p, list.Configs); err != nil {
-				t.Fatal(err)
-			}
-			if err := a.Terms(t.Context(), rows, p, list.Configs); err != nil {
-				t.Fatal(err)
-			}
-			for j, c := range list.Configs {
-				if estimates[j].Reject == "tensor_map" {
-					continue // of this problem: a list of candidates is for all that are aligned
-				}
-				got, want := float64(estimates[j].Cycles), rows[j*width+total]
-				same := math.Float64bits(got) == math.Float64bits(want)
-				if estimates[j].Reject != "" || !same || !(got > 0) || math.IsInf(got, 0) {
-					t.Fatalf("%s %s %s: estimate %v (%s), terms %v",
-						a.Describe().ID(), p, c, got, estimates[j].Reject, want)
-				}
-			}
-			few := make([]arch.Estimate, 3)
-			if err := a.Estimate(t.Context(), few, p, list.Configs[n-3:]); err != nil {
-				t.Fatal(err)
-			}
-			for j := range few {
-				if few[j] != estimates[n-3+j] {
-					t.Fatalf("%s %s: alone %+v, among others %+v", p, list.Configs[n-3+j], few[j], estimates[n-3+j])
-				}
-			}
-		}
-	}
-}
 
 // Every formula of the schema computes the value beside it, to the bit, from names that a reader has already seen: the
 // generated code is what the formulas say.
@@ -102,46 +45,15 @@ func TestRefinedFormulasComputeTheirTerms(t *testing.T) {
 			for range 2 {
 				c := list.Configs[rng.IntN(len(list.Configs))]
 				c.GroupM = []int{0, 1, 8, 32}[rng.IntN(4)]
-				checkFormulas(t, a, p, c)
+				archtest.Formulas(t, a, p, c, 0)
 			}
 			c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 8, NumStages: 4, SplitK: 4, Kernel: family}
-			checkFormulas(t, a, p, c)
+			archtest.Formulas(t, a, p, c, 0)
 		}
 		if a.Describe().Kernels[0] == "triton" {
 			c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 8, NumStages: 4, SplitK: 1, Kernel: "triton"}
-			checkFormulas(t, a, grouped(t, 4096, 777, 100, 0, 3000, 7, 65), c)
+			archtest.Formulas(t, a, grouped(t, 4096, 777, 100, 0, 3000, 7, 65), c, 0)
 		}
-	}
-}
-
-func checkFormulas(t *testing.T, a arch.Architecture, p gemm.Problem, c gemm.Config) {
-	t.Helper()
-	d := a.Describe()
-	row := make([]float64, len(d.Terms))
-	if err := a.Terms(t.Context(), row, p, []gemm.Config{c}); err != nil {
-		t.Fatal(err)
-	}
-	withoutTerms := *d
-	withoutTerms.Terms = nil
-	values := formula.Values(&withoutTerms, p, c, nil)
-	shares := 0.0
-	for i, term := range d.Terms {
-		if term.Kind == arch.KindShare {
-			shares += row[i]
-		}
-		if !formula.IsRule(term.Formula) {
-			got, err := formula.Eval(term.Formula, values)
-			if err != nil {
-				t.Fatalf("%s: %v", term.Name, err)
-			}
-			if math.Float64bits(got) != math.Float64bits(row[i]) {
-				t.Errorf("%s %s %s: %s = %s gives %v, the model %v", d.ID(), p, c, term.Name, term.Formula, got, row[i])
-			}
-		}
-		values[term.Name] = row[i]
-	}
-	if total := row[nvtest.TotalColumn(a)]; math.Abs(shares-total) > 1e-9*total {
-		t.Errorf("%s %s: the shares add up to %v, the total is %v", p, c, shares, total)
 	}
 }
 

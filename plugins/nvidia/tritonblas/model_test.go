@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -18,40 +17,6 @@ import (
 	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
-
-// Estimate reuses values between configurations, and Terms does not. They agree bit for bit on any problem, in any
-// order, even if the cap and the shrinking of the super group apply.
-func TestEstimateEqualsTerms(t *testing.T) {
-	ctx := context.Background()
-	for _, request := range nvtest.Devices(t, "reference", "mma") {
-		a := nvtest.Open(t, request)
-		id := a.Describe().ID()
-		rng := rand.New(rand.NewPCG(1, 2))
-		problems := []gemm.Problem{
-			gemm.New(400000, 16, 1024), gemm.New(65536, 65536, 512), gemm.New(1, 1, 1), gemm.New(1<<20, 1<<10, 17),
-		}
-		for len(problems) < 204 {
-			problems = append(problems, nvtest.RandomProblem(rng))
-		}
-		total, width := nvtest.TotalColumn(a), len(a.Describe().Terms)
-		for _, p := range problems {
-			list := must.Get(a.Candidates(ctx, p, arch.Space{}))(t)
-			configs := append([]gemm.Config(nil), list.Configs...)
-			rng.Shuffle(len(configs), func(i, j int) { configs[i], configs[j] = configs[j], configs[i] })
-			estimates := make([]arch.Estimate, len(configs))
-			must.Do(t, a.Estimate(ctx, estimates, p, configs))
-			rows := make([]float64, len(configs)*width)
-			must.Do(t, a.Terms(ctx, rows, p, configs))
-			for i, c := range configs {
-				want := rows[i*width+total]
-				got := float64(estimates[i].Cycles)
-				if math.Float64bits(got) != math.Float64bits(want) || !(got > 0) || math.IsInf(got, 0) {
-					t.Fatalf("%s %s %s: estimate %v, terms %v", id, p, c, got, want)
-				}
-			}
-		}
-	}
-}
 
 // Every formula of the schema computes the value beside it, from names that appear before it.
 func TestFormulasComputeTheirTerms(t *testing.T) {

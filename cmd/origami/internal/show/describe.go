@@ -276,33 +276,41 @@ func CandidateCounts(feasible int, rejected []selector.ReasonCount) string {
 }
 
 // Ranges are the columns of the ranges of measured ÷ predicted time.
-func Ranges() []Column[arch.ErrorRangeRecord] {
-	type ranges = arch.ErrorRangeRecord
-	return []Column[ranges]{Key[ranges]("bound").Or("any"), Key[ranges]("below_seconds", "predicted below"),
+func Ranges() []Column[arch.ErrorRange] {
+	type ranges = arch.ErrorRange
+	some := func(is bool, text string) string {
+		if !is {
+			return ""
+		}
+		return text
+	}
+	return []Column[ranges]{
+		Text("bound", func(r *ranges) string { return some(r.Bound != arch.BoundUnknown, r.Bound.String()) }).Or("any"),
+		Text("predicted below", func(r *ranges) string { return some(r.Below > 0, quantity(float64(r.Below), "s")) }),
 		Text("from", func(r *ranges) string { return fmt.Sprintf("%.3f", r.Low) }),
 		Text("to", func(r *ranges) string { return fmt.Sprintf("%.3f", r.High) })}
 }
 
 // UncertaintyLines say how far times are off beside their ranges, and what that was found on.
-func UncertaintyLines(u *arch.UncertaintyRecord) (lines []string) {
+func UncertaintyLines(u *arch.Uncertainty) (lines []string) {
 	line := func(label, format string, args ...any) {
 		lines = append(lines, fmt.Sprintf("%-11s %s", label, fmt.Sprintf(format, args...)))
 	}
 	if u.Evidence != "" {
 		line("evidence", "%s", u.Evidence)
 	}
-	if u.Spread > 0 {
+	if u.Sigma > 0 {
 		line("sigma", "%.4f of log(measured ÷ predicted) among the candidates of a problem, %.4f to plan measurements with",
-			u.Spread, u.Plan)
+			u.Sigma, u.PlanSigma)
 	}
-	if u.MedianError != nil {
-		line("error", "%s at the median", digits.Percent(*u.MedianError))
+	if u.MedianError > 0 {
+		line("error", "%s at the median", digits.Percent(u.MedianError))
 	}
-	if u.Checked != nil && u.Checked.Sizes > 0 {
-		line("found on", "%s", checkedText(u.Checked))
+	if u.Checked.Sizes > 0 {
+		line("found on", "%s", checkedText(&u.Checked))
 	}
-	if u.Widening != nil {
-		line("elsewhere", "for other sizes, the widest range, %.3f times as far out at both ends", *u.Widening)
+	if u.Widening > 0 {
+		line("elsewhere", "for other sizes, the widest range, %.3f times as far out at both ends", u.Widening)
 	}
 	line("source", "%s", u.Source)
 	return lines

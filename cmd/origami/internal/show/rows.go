@@ -391,7 +391,7 @@ func shapeOf(t reflect.Type) *shape {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		inline := f.Anonymous && name == ""
 		if inline || f.IsExported() && name != "-" && name != "" {
-			s.fields = append(s.fields, field{i, name, f.Tag.Get("unit"), inline, options == "omitempty"})
+			s.fields = append(s.fields, field{i, name, f.Tag.Get("unit"), inline, options != ""})
 		}
 	}
 	shapes.Store(t, s)

@@ -148,7 +148,7 @@ func (h *hereRun) check(ctx context.Context, p *part, file []byte) error {
 			len(rows), day)
 	}
 	text, err := json.Marshal(arch.OwnTimes{Version: h.version, Model: d.Model, Rung: d.Rung,
-		Confirmed: p.Ranges == "confirmed", Uncertainty: u.Record()})
+		Confirmed: p.Ranges == "confirmed", Uncertainty: u})
 	row := map[string]any{}
 	if err == nil {
 		err = json.Unmarshal(text, &row)

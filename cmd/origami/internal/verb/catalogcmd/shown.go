@@ -49,9 +49,9 @@ type shown struct {
 	Options    []option        `json:"options"`    // the options in force, for `--option key=value`
 	Terms      []arch.Term     `json:"terms"`      // what a prediction consists of
 	// the dimensions along which a larger problem is never predicted to take less time
-	Monotone    []string                 `json:"monotone,omitempty"`
-	Uncertainty []arch.UncertaintyRecord `json:"uncertainty,omitempty"` // how far times are off, as in `eval --intervals`
-	Fitted      []fitted                 `json:"fitted,omitempty"`      // the data sets that the model was fitted to
+	Monotone    []string           `json:"monotone,omitempty"`
+	Uncertainty []arch.Uncertainty `json:"uncertainty,omitempty"` // how far times are off, as in `eval --intervals`
+	Fitted      []fitted           `json:"fitted,omitempty"`      // the data sets that the model was fitted to
 }
 
 // axis is a named axis of configurations.
@@ -124,9 +124,8 @@ func newShown(d *arch.Description, levels []arch.Level, docs map[string]string) 
 		v.Monotone = append(v.Monotone, dim.String())
 	}
 	for i := range d.Uncertainty {
-		record := d.Uncertainty[i].Record()
-		record.Evidence = d.EvidenceOf(&d.Uncertainty[i])
-		v.Uncertainty = append(v.Uncertainty, record)
+		v.Uncertainty = append(v.Uncertainty, d.Uncertainty[i])
+		v.Uncertainty[i].Evidence = d.EvidenceOf(&d.Uncertainty[i])
 	}
 	for _, f := range d.Fitted {
 		one := fitted{f.DataSet, f.Kernel, []gemm.Record{}}

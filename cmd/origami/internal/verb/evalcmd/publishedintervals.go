@@ -29,8 +29,8 @@ type publishedIntervals struct {
 	// releases of the library that the model does not tell apart
 	Releases []string `json:"releases"`
 	// what the times are of, if the intervals hold for this alone: a known series is known better than another source
-	Timing      timing.Timing          `json:"timing,omitempty"`
-	Uncertainty arch.UncertaintyRecord `json:"uncertainty"` // what a model can ship
+	Timing      timing.Timing    `json:"timing,omitempty"`
+	Uncertainty arch.Uncertainty `json:"uncertainty"` // what a model can ship
 
 	times []*publishedTime
 }
@@ -88,7 +88,7 @@ func leftOut(lines []*publishedIntervals) (folds, sources, devices score.GroupsL
 
 // checked finds the uncertainty of the times of a line. Its ranges hold the errors of its sources, and are widened as a
 // new time needs it.
-func (l *publishedIntervals) checked(kernel string, widening float64) arch.UncertaintyRecord {
+func (l *publishedIntervals) checked(kernel string, widening float64) arch.Uncertainty {
 	groups := l.bySource()
 	var names []string
 	var rows []score.Row
@@ -107,7 +107,7 @@ func (l *publishedIntervals) checked(kernel string, widening float64) arch.Uncer
 		u.Checked.Layouts = withLayouts(u.Checked.Layouts, otherB)
 		u.Source += "; B along N counts as checked like B along K, which cuBLAS takes as fast"
 	}
-	return u.Record()
+	return u
 }
 
 // sisters are lines of what the devices of an architecture say of another one, in types and a scheme of scales.
@@ -140,7 +140,7 @@ func sisters(lines []*publishedIntervals, widening float64) (out []*publishedInt
 			u.Checked.Layouts = withLayouts(u.Checked.Layouts, other16)
 		}
 		out = append(out, &publishedIntervals{Device: architectureOf(l.Device), DTypes: l.DTypes, Scheme: plain(l.Scheme),
-			Releases: []string{"current", "early"}, Uncertainty: u.Record()})
+			Releases: []string{"current", "early"}, Uncertainty: u})
 	}
 	return out
 }

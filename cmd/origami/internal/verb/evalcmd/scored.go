@@ -188,12 +188,12 @@ func (o *outcome) summary(to *iostreams.Streams, s *score.EvaluationSummary) {
 
 // intervals is what `eval --intervals` writes: an arch.Uncertainty that a model can ship, and its coverage.
 type intervals struct {
-	Arch        string                 `json:"arch"` // as in `select`
-	Device      string                 `json:"device"`
-	Model       string                 `json:"model"`
-	Rung        arch.Rung              `json:"rung"`
-	Uncertainty arch.UncertaintyRecord `json:"uncertainty"`   // what a model can ship
-	LeaveOneOut score.Coverage         `json:"leave_one_out"` // how intervals hold for a size that they were not found on
+	Arch        string           `json:"arch"` // as in `select`
+	Device      string           `json:"device"`
+	Model       string           `json:"model"`
+	Rung        arch.Rung        `json:"rung"`
+	Uncertainty arch.Uncertainty `json:"uncertainty"`   // what a model can ship
+	LeaveOneOut score.Coverage   `json:"leave_one_out"` // how intervals hold for a size that they were not found on
 }
 
 // intervalsOf computes them from the scores of a model on measurements. done is told of each.
@@ -206,7 +206,7 @@ func intervalsOf(d *arch.Description, data *score.Subset, rows []score.Evaluatio
 	c := score.LeaveOneOut(rows, done)
 	u.Source = fmt.Sprintf("origami eval --intervals over %d sizes of %s; of a size left out they hold %s", len(rows),
 		data.Name, digits.Percent(c.Points))
-	v := &intervals{Arch: d.Arch, Device: d.Device, Model: d.Model, Rung: d.Rung, Uncertainty: u.Record(), LeaveOneOut: c}
+	v := &intervals{Arch: d.Arch, Device: d.Device, Model: d.Model, Rung: d.Rung, Uncertainty: u, LeaveOneOut: c}
 	return &answer{
 		value: func() any { return v },
 		rows: func(s *iostreams.Streams, f show.Format) error {

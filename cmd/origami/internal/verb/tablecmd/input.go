@@ -1,0 +1,233 @@
+package tablecmd
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/cmd/origami/internal/session"
+	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/formats/hf"
+	"github.com/origami-gemm/origami/plugins/serving"
+)
+
+// sized are sizes of experts in place of a config.json.
+type sized struct {
+	Experts int `json:"experts" arg:"N" help:"N experts of a layer, in place of a config.json, with the next three"`
+	TopK    int `json:"top_k" arg:"N" help:"N experts for each token"`
+	Hidden  int `json:"hidden" arg:"N" help:"N columns that enter an expert"`
+	Inner   int `json:"inner" arg:"N" help:"N columns between the two products of an expert"`
+}
+
+// shared is how GPUs share a model, and the server that runs it.
+type shared struct {
+	EP     int    `json:"ep" arg:"N" default:"1" help:"N GPUs divide the experts of a layer among them (expert parallel)"`
+	SGLang string `json:"sglang" arg:"VERSION" help:"write it for SGLang with this VERSION of Triton, as in 3.5.1"`
+}
+
+// server is the name of the server.
+func (s *shared) server() string {
+	if s.SGLang != "" {
+		return sglang
+	}
+	return vllm
+}
+
+const vllm, sglang = "vllm", "sglang"
+
+// adopted is what a server needs to find a table.
+type adopted struct {
+	DeviceName string `json:"device_name" arg:"NAME" help:"the NAME of the device in the names of files, if the driver has another"`
+	Unread     bool   `json:"unread" help:"write files that the server does not read by default"`
+}
+
+// input is what a command is asked for: a model, or sizes, and the file that a server looks for.
+type input struct {
+	name   string
+	config *hf.Config // nil without one
+	asked  *named     // nil without a name
+}
+
+// asking is the name of a table inside a line of a log.
+var asking = regexp.MustCompile(`[EN]=\d+,[NK]=\d+,device_name=[^/]*?\.json`)
+
+// takes checks the number of arguments: at most two, none with --experts.
+func takes(cmd *cobra.Command, args []string) error {
+	if n, _ := cmd.Flags().GetInt("experts"); len(args) == 2 || len(args) == 0 && cmd.Flags().Changed("experts") || n > 0 {
+		return nil
+	}
+	return session.OneArgument("CONFIG", "the config.json of a model, or what a server has logged")(cmd, args)
+}
+
+// read reads the arguments of a command: a config.json, a file that a server logged that it has not found, or the line
+// of the log, or a file with it.
+func (o *sized) read(ctx context.Context, args []string) (in input, err error) {
+	for _, arg := range args {
+		text := []byte(arg) // a line of a log is no file
+		if in.name = arg; !asking.MatchString(arg) {
+			if text, err = session.ReadText(ctx, arg, limit.Text, "give the config.json of a model"); err != nil {
+				return in, err
+			}
+		}
+		if file := asking.Find(text); file != nil && !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+			n, err := readName(string(file))
+			if err != nil {
+				return in, err
+			}
+			in.asked = &n
+		} else if in.config, err = hf.Decode(arg, text); err != nil {
+			return in, err
+		}
+	}
+	switch {
+	case o.Experts > 0 && in.config != nil:
+		return in, diag.Inputf("a config.json and --experts are two models").At("%s", in.name).Do("leave one of them out")
+	case in.config == nil && (o.Experts > 0 || in.asked != nil && in.asked.experts > 0):
+		in.name = cmp.Or(in.name, "--experts")
+		in.config = &hf.Config{ModelType: "experts", Experts: o.Experts, TopK: o.TopK, Hidden: o.Hidden,
+			ExpertInner: o.Inner, Layers: 1}
+		if in.asked != nil { // what one GPU has
+			in.config.Experts = cmp.Or(o.Experts, in.asked.experts)
+			in.config.ExpertInner = cmp.Or(o.Inner, in.asked.inter)
+		}
+		if min(in.config.TopK, in.config.Hidden, in.config.ExpertInner) < 1 {
+			return in, diag.Inputf("the number of experts for each token, or a size of an expert, is not given").
+				At("%s", in.name).Do("add --top-k N --hidden N, and --inner N without a file name; or a config.json")
+		}
+	}
+	return in, nil
+}
+
+// weights is the type of the weights: in the name of the file, or of the model.
+func (in *input) weights() string {
+	if in.asked != nil {
+		return in.asked.weights
+	}
+	return in.config.Weights()
+}
+
+// expertsOf returns the experts of a model's layers on one of the GPUs, and how many layers have experts.
+func (o *shared) expertsOf(in *input, tp int, arch string) (*experts, int, error) {
+	c := in.config
+	wrong := func(format string, args ...any) (*experts, int, error) {
+		return nil, 0, diag.Inputf(format, args...).At("%s", in.name).
+			Do("give the config.json of a model with experts, or --experts N --top-k N --hidden N --inner N")
+	}
+	weights, layers := in.weights(), c.ExpertLayers()
+	e := &experts{all: c.Routed(), ep: max(1, o.EP), topK: c.TopK, hidden: cmp.Or(c.ExpertHidden, c.Hidden),
+		inter: cmp.Or(c.ExpertInner, c.Intermediate), gateless: c.Gateless, dtype: gemm.FP8, weights: weights}
+	switch weights {
+	case hf.BF16:
+		e.dtype = gemm.BF16
+	case hf.FP8Block:
+		if q := c.Quantization; q != nil && len(q.Block) > 0 && !slices.Equal(q.Block, blockScaled.scaled()) {
+			return wrong("scales are for blocks of %d, and the kernel is modelled for %d×%d", q.Block, scaleBlock, scaleBlock)
+		}
+		e.blocks = true
+	case hf.FP8, hf.FP8Static, hf.FP8Channel:
+	default:
+		return nil, 0, notModelled(o.server(), in.name, weights, arch)
+	}
+	switch {
+	case c.OddExperts() != "":
+		return wrong("the experts cannot be told: %s", c.OddExperts())
+	case layers == 0:
+		return wrong("no layer of %s has experts", cmp.Or(c.ModelType, "the model"))
+	case e.all < 2 || e.all > gemm.MaxGroups:
+		return wrong("the number of experts is %d", e.all)
+	case e.topK < 1 || e.topK > e.all:
+		return wrong("num_experts_per_tok is %d", e.topK)
+	case min(e.hidden, e.inter, c.Layers) < 1 || max(e.hidden, e.inter, c.Layers) > hf.MostSize:
+		return wrong("a size of the layers is missing")
+	case tp < 1:
+		return nil, 0, hf.NotPositive(tp)
+	case o.EP < 0 || e.all%e.ep != 0 || max(tp, e.ep)%min(tp, e.ep) != 0:
+		return nil, 0, diag.Inputf("%d GPUs do not divide %d experts on %d GPUs", o.EP, e.all, tp).At("--ep").
+			Do("give a number that divides both, or a multiple of --tp")
+	}
+	// Groups of GPUs that have other experts do not divide an expert.
+	parts := max(1, tp/e.ep)
+	if n := in.asked; n != nil { // the file says what each GPU has
+		e.fused = serving.Fused(sglang, c, 1)
+		switch {
+		case n.experts == e.all/e.ep:
+			e.fused = 0
+		case n.experts != e.all+e.fused:
+			e.fused = 0
+			if n.experts < 1 || e.all%n.experts != 0 || e.ep > 1 {
+				return wrong("the model has %d experts of %d columns, and the table is for %d of %d", e.all, e.inter, n.experts,
+					n.inter)
+			}
+			e.ep = e.all / n.experts
+		}
+		if e.inter%n.inter != 0 {
+			return wrong("%d columns of an expert are no multiple of the table's %d", e.inter, n.inter)
+		}
+		parts = e.inter / n.inter
+	} else {
+		e.fused = serving.Fused(o.server(), c, e.ep)
+	}
+	if e.inter%parts != 0 {
+		return nil, 0, diag.Inputf("%d GPUs do not divide the %d columns of an expert", parts, e.inter).At("--tp").
+			Do("give a number that divides them, as vLLM asks for")
+	}
+	e.inter /= parts
+	if e.blocks && e.inter%scaleBlock != 0 {
+		return nil, 0, diag.Inputf("%d columns of an expert on each GPU are not whole blocks of %d", e.inter, scaleBlock).
+			At("--tp").Do("give fewer GPUs, as vLLM asks for")
+	}
+	e.count, e.topK = e.all/e.ep+e.fused, e.topK+e.fused
+	return e, layers, nil
+}
+
+// notModelled refuses weights that no model predicts, and says what runs them.
+func notModelled(server, name, weights, arch string) error {
+	b := serving.BackendOf(server, serving.ExpertLayer, weights, arch, 1)
+	reads := "which reads no table"
+	if b.Reads == "yes" {
+		reads = "whose table no model predicts"
+	}
+	return diag.Inputf("weights of %s: %s %s runs their experts in %s, %s", weights, b.Server, b.Version, b.Runs, reads).
+		At("%s", name).Do("use a model in bf16 or fp8; benchmark_moe.py of vLLM measures others")
+}
+
+// deviceName is the name of the device in the names of files: what is given, what the server asked for, or the device's
+// own.
+func (in *input) deviceName(given, own string) string {
+	if in.asked != nil && given == "" {
+		return in.asked.device
+	}
+	return strings.ReplaceAll(cmp.Or(given, own), " ", "_")
+}
+
+// unread refuses to write tables that no server reads.
+func (o *adopted) unread(output string, all ...*reading) error {
+	reads := func(r *reading) bool { return r.Reads == "yes" }
+	if slices.ContainsFunc(all, reads) || o.Unread || output == "" {
+		return nil
+	}
+	r := all[0]
+	fix := "--unread writes it all the same"
+	if r.But != "" {
+		fix = fmt.Sprintf("serve with %s, and write it with --unread", r.But)
+	}
+	return diag.Inputf("nothing is written: %s %s runs these layers in %s by default, and reads no table for them",
+		r.Server, r.Version, r.Runs).At("--output %s", output).Do("%s", fix)
+}
+
+// noteUncompared says that the products of a model were not compared with a server's.
+func noteUncompared(s *iostreams.Streams, c *hf.Config) {
+	if !c.Compared() {
+		s.Note(fmt.Sprintf("the products of %s are told by the fields of its config.json, and were not compared with vLLM's",
+			c.ModelType))
+	}
+}

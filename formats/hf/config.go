@@ -59,16 +59,17 @@ type Config struct {
 	} `json:"quantization_config"`
 
 	// What follows is of models with experts.
-	Experts       int   `json:"num_experts"` // of a layer, among which it chooses
-	TopK          int   `json:"num_experts_per_tok"`
-	ExpertInner   int   `json:"moe_intermediate_size"` // Intermediate without it
-	ExpertHidden  int   `json:"moe_latent_size"`       // Hidden without it
-	DenseFirst    int   `json:"first_k_dense_replace"` // layers without experts, by number
-	DenseLayers   []int `json:"mlp_only_layers"`
-	SparseStep    int   `json:"decoder_sparse_step"`             // every such layer has experts, counted from one
-	SparseEvery   int   `json:"moe_layer_freq"`                  // every such layer has experts, counted from zero
-	SharedExperts int   `json:"n_shared_experts"`                // for every token
-	SharedInner   int   `json:"shared_expert_intermediate_size"` // ExpertInner · SharedExperts without it
+	Experts       int    `json:"num_experts"` // of a layer, among which it chooses
+	TopK          int    `json:"num_experts_per_tok"`
+	ExpertInner   int    `json:"moe_intermediate_size"` // Intermediate without it
+	ExpertHidden  int    `json:"moe_latent_size"`       // Hidden without it
+	ExpertType    string `json:"expert_dtype"`          // as the others without it
+	DenseFirst    int    `json:"first_k_dense_replace"` // layers without experts, by number
+	DenseLayers   []int  `json:"mlp_only_layers"`
+	SparseStep    int    `json:"decoder_sparse_step"`             // every such layer has experts, counted from one
+	SparseEvery   int    `json:"moe_layer_freq"`                  // every such layer has experts, counted from zero
+	SharedExperts int    `json:"n_shared_experts"`                // for every token
+	SharedInner   int    `json:"shared_expert_intermediate_size"` // ExpertInner · SharedExperts without it
 
 	// Latent attention goes through vectors of these ranks. Its heads have two parts for Q and K, and one for V.
 	RankQ      int `json:"q_lora_rank"`
@@ -259,7 +260,7 @@ func (c *Config) Weights() string {
 			kind = FP8Static
 		}
 	}
-	for _, one := range []struct{ parts, kind string }{{"nvfp4 float4", "nvfp4"}, {"mxfp4", "mxfp4"},
+	for _, one := range []struct{ parts, kind string }{{"mxfp4", "mxfp4"}, {"nvfp4 float4", "nvfp4"},
 		{"int4 awq 4", "int4"}, {"int8 8", "int8"}, {"fp8 float8", kind}} {
 		for _, part := range strings.Fields(one.parts) {
 			if slices.ContainsFunc(strings.Fields(said), func(word string) bool {
@@ -270,6 +271,14 @@ func (c *Config) Weights() string {
 		}
 	}
 	return strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(said), "<nil>"))
+}
+
+// ExpertWeights is the type of the experts' weights.
+func (c *Config) ExpertWeights() string {
+	if c.ExpertType == "fp4" {
+		return "mxfp4"
+	}
+	return c.Weights()
 }
 
 // Latent reports whether K and V of a word are one latent vector.

@@ -6,6 +6,7 @@ import (
 	_ "embed" // what classes say
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -135,10 +136,13 @@ func (f fields) size(name, field string) (v int, differs bool, err error) {
 	return v, false, nil
 }
 
+// endless are numbers that Python writes and JSON does not have. No size is one.
+var endless = regexp.MustCompile(`([\[:,]\s*)-?(?:Infinity|NaN)\b`)
+
 // Decode reads a config.json by its fields. What it leaves out is taken from its class.
 func Decode(name string, text []byte) (*Config, error) {
 	f := fields{}
-	if err := f.add(name, text); err != nil {
+	if err := f.add(name, endless.ReplaceAll(text, []byte("${1}null"))); err != nil {
 		return nil, err
 	}
 	if f.empty("quantization_config") && !f.empty("compression_config") {
@@ -183,8 +187,8 @@ func Decode(name string, text []byte) (*Config, error) {
 	if !f.empty("zero_expert_num") {
 		c.oddExperts = c.odd
 	}
-	for _, key := range []string{"model_type", "dtype", "torch_dtype", "quantization_config", "mlp_only_layers",
-		"layer_types"} {
+	for _, key := range []string{"model_type", "dtype", "torch_dtype", "expert_dtype", "quantization_config",
+		"mlp_only_layers", "layer_types"} {
 		if len(f[key]) > 0 {
 			known[key] = f[key]
 		}
@@ -213,6 +217,24 @@ func Decode(name string, text []byte) (*Config, error) {
 	return c, nil
 }
 
+// Quantized adds what modelopt says of a model's weights in a file beside its config.json.
+func (c *Config) Quantized(name string, text []byte) error {
+	var said struct {
+		Quantization struct {
+			Algorithm string `json:"quant_algo"`
+		}
+	}
+	if err := strictjson.Foreign(text, &said); err != nil {
+		return diag.Inputf("it is no hf_quant_config.json: %v", err).At("%s", name).Do("leave it out")
+	}
+	quantized, err := Decode(name, fmt.Appendf(nil, `{"quantization_config":{"quant_method":"modelopt","quant_algo":%q}}`,
+		said.Quantization.Algorithm))
+	if err == nil && said.Quantization.Algorithm != "" {
+		c.Quantization = quantized.Quantization
+	}
+	return err
+}
+
 // layerTypes are values of layer_types whose products are known.
 var layerTypes = []string{"full_attention", "sliding_attention", "chunked_attention", "linear_attention"}
 
@@ -235,6 +257,7 @@ func (c *Config) withExperts(f fields) {
 	has := func(int) bool { return true }
 	for _, name := range []string{"mlp_layer_types", "hybrid_override_pattern", "layers_block_type", "moe_layer_freq"} {
 		if list := f.flags(name); len(list) > 0 {
+			c.Layers = cmp.Or(c.Layers, len(list))
 			has = func(i int) bool { return i < len(list) && list[i] }
 			c.DenseFirst = 0
 			break

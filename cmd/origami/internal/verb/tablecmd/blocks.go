@@ -53,7 +53,7 @@ func (o *blockOptions) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := o.unread(o.Output, &t.Read[0], &t.Read[1]); err != nil {
+	if err := o.unread(o.factory.Streams, o.Output, t.Gain, &t.Read[0], &t.Read[1]); err != nil {
 		return err
 	}
 	if in.config != nil && in.config.ExpertLayers() > 0 {
@@ -201,8 +201,8 @@ func (t *blockTable) choose(ctx context.Context, side *tuner, l *hf.Layer) error
 		if err != nil {
 			return err
 		}
-		k := blockKernel{Layer: l.Name, N: l.N, K: l.K, Count: l.Count, M: m, Config: expertOf(&c.configs[c.best]), Seconds: c.time(c.best),
-			DefaultSeconds: c.time(len(c.configs) - 1)}
+		k := blockKernel{Layer: l.Name, N: l.N, K: l.K, Count: l.Count, M: m, Config: expertOf(&c.configs[c.best]),
+			Seconds: c.time(c.best), DefaultSeconds: c.time(len(c.configs) - 1)}
 		k.Gain = k.DefaultSeconds / k.Seconds
 		k.Interval, t.Evidence = c.interval(r, entry, k.Seconds)
 		place := len(side.space)

@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -46,7 +48,7 @@ const vllm, sglang = "vllm", "sglang"
 
 // adopted is what a server needs to find a table.
 type adopted struct {
-	DeviceName string `json:"device_name" arg:"NAME" help:"the NAME of the device in the names of files, if the driver has another"`
+	DeviceName string `json:"device_name" arg:"NAME" help:"the NAME of the device in the names of files"`
 	Unread     bool   `json:"unread" help:"write files that the server does not read by default"`
 }
 
@@ -74,7 +76,7 @@ func (o *sized) read(ctx context.Context, args []string) (in input, err error) {
 	for _, arg := range args {
 		text := []byte(arg) // a line of a log is no file
 		if in.name = arg; !asking.MatchString(arg) {
-			if text, err = session.ReadText(ctx, arg, limit.Text, "give the config.json of a model"); err != nil {
+			if text, err = session.ReadText(ctx, arg, limit.Table, "give the config.json of a model"); err != nil {
 				return in, err
 			}
 		}
@@ -86,6 +88,12 @@ func (o *sized) read(ctx context.Context, args []string) (in input, err error) {
 			in.asked = &n
 		} else if in.config, err = hf.Decode(arg, text); err != nil {
 			return in, err
+		} else if beside := filepath.Join(filepath.Dir(arg), "hf_quant_config.json"); in.config.Quantization == nil {
+			if text, err := os.ReadFile(beside); err == nil { // where modelopt writes it
+				if err := in.config.Quantized(beside, text); err != nil {
+					return in, err
+				}
+			}
 		}
 	}
 	switch {
@@ -107,12 +115,12 @@ func (o *sized) read(ctx context.Context, args []string) (in input, err error) {
 	return in, nil
 }
 
-// weights is the type of the weights: in the name of the file, or of the model.
+// weights is the type of the experts' weights: in the name of the file, or of the model.
 func (in *input) weights() string {
 	if in.asked != nil {
 		return in.asked.weights
 	}
-	return in.config.Weights()
+	return in.config.ExpertWeights()
 }
 
 // expertsOf returns the experts of a model's layers on one of the GPUs, and how many layers have experts.
@@ -209,14 +217,28 @@ func (in *input) deviceName(given, own string) string {
 	return strings.ReplaceAll(cmp.Or(given, own), " ", "_")
 }
 
-// unread refuses to write tables that no server reads.
-func (o *adopted) unread(output string, all ...*reading) error {
+// unread refuses to write tables that no server reads, or that change nothing.
+func (o *adopted) unread(s *iostreams.Streams, output string, gain float64, all ...*reading) error {
 	reads := func(r *reading) bool { return r.Reads == "yes" }
-	if slices.ContainsFunc(all, reads) || o.Unread || output == "" {
+	if output == "" {
 		return nil
 	}
-	r := all[0]
-	fix := "--unread writes it all the same"
+	for _, r := range all {
+		if len(r.Ships) > 0 {
+			s.Warn(fmt.Sprintf("%s ships %d of these tables, which were measured: keep them, or measure both", r.Server,
+				len(r.Ships)))
+		}
+	}
+	r, fix := all[0], "--unread writes it all the same"
+	switch {
+	case o.Unread:
+		return nil
+	case gain == 1:
+		return diag.Inputf("nothing is written: no kernel is faster than those that the server takes without a table").
+			At("--output %s", output).Do("%s", fix)
+	case slices.ContainsFunc(all, reads):
+		return nil
+	}
 	if r.But != "" {
 		fix = fmt.Sprintf("serve with %s, and write it with --unread", r.But)
 	}

@@ -49,7 +49,7 @@ type layerTables struct {
 	EP         int    `json:"ep"`  // the GPUs that divide the experts among them
 	// the experts and the other layers
 	Layers []layerKind `json:"layers"`
-	// what tables are worth by the tokens of a step
+	// what the tables that are read are worth, by the tokens of a step
 	Steps []tableStep `json:"steps"`
 }
 
@@ -65,7 +65,8 @@ type layerKind struct {
 // tableStep is a step of M tokens.
 type tableStep struct {
 	M int `json:"m"` // the tokens
-	// the time of the layers without a table ÷ with it, and what they take less, for experts and for the others
+	// the time of the layers without a table ÷ with it, and what they take less, for experts and for the others; `null`
+	// where no table is read
 	Experts      *float64 `json:"experts_gain" unit:"ratio"`
 	ExpertsSaved *float64 `json:"experts_saved_seconds" unit:"s"`
 	Linear       *float64 `json:"linear_gain" unit:"ratio"`
@@ -121,7 +122,9 @@ func (o *layersOptions) experts(ctx context.Context, in *input, d *arch.Descript
 		kind.shipped(fileName(o.server(), e, in.deviceName("", d.DeviceName)), tokenSizes)
 		return kind
 	}
-	kind.reading, kind.Gain = t.Read, &t.Gain
+	if kind.reading, kind.Gain = t.Read, &t.Gain; kind.Reads != "yes" {
+		return kind
+	}
 	for i := range steps {
 		steps[i].Experts, steps[i].ExpertsSaved = &t.Kernels[i].Gain, &t.Kernels[i].Saved
 	}
@@ -130,7 +133,7 @@ func (o *layersOptions) experts(ctx context.Context, in *input, d *arch.Descript
 
 // linear says whether the other layers read tables.
 func (o *layersOptions) linear(ctx context.Context, in *input, d *arch.Description, steps []tableStep) layerKind {
-	kind := layerKind{Layer: serving.LinearLayer, Weights: in.weights()}
+	kind := layerKind{Layer: serving.LinearLayer, Weights: in.config.Weights()}
 	if kind.Weights == "mxfp4" {
 		kind.Weights = hf.BF16 // gpt-oss has its experts alone in it
 	}
@@ -144,6 +147,9 @@ func (o *layersOptions) linear(ctx context.Context, in *input, d *arch.Descripti
 		return kind
 	}
 	kind.reading, kind.Gain = t.Read[slices.Index([]string{vllm, sglang}, o.server())], &t.Gain
+	if kind.Reads != "yes" {
+		return kind
+	}
 	for i := range steps {
 		var saved, seconds float64
 		for at := i; at < len(t.Kernels); at += len(tokenSizes) {
@@ -159,7 +165,16 @@ func (o *layersOptions) linear(ctx context.Context, in *input, d *arch.Descripti
 
 func (o *layersOptions) write(t *layerTables) error {
 	s, step := o.factory.Streams, show.Key[tableStep]
-	return show.Answer(s, o.factory.Format(), t, func() {
+	columns := []show.Column[tableStep]{step("m", "tokens"), step("experts_gain", "experts"),
+		step("experts_saved_seconds", "saved in a step"), step("linear_gain", "linear"),
+		step("linear_saved_seconds", "saved in a step")}
+	if t.Steps[0].Linear == nil {
+		columns = columns[:3]
+	}
+	if t.Steps[0].Experts == nil {
+		columns = slices.Delete(columns, 1, 3)
+	}
+	lines := func() {
 		show.Line(s, "device", "%s (%s@%s)", t.DeviceName, t.Arch, t.Device)
 		show.Line(s, "model", "%s, tp %d, ep %d", t.For, t.TP, t.EP)
 		for i := range t.Layers {
@@ -169,6 +184,10 @@ func (o *layersOptions) write(t *layerTables) error {
 				show.Line(s, "", "no gain is predicted: %s", l.Why)
 			}
 		}
-	}, t.Steps, step("m", "tokens"), step("experts_gain", "experts"), step("experts_saved_seconds", "saved in a step"),
-		step("linear_gain", "linear"), step("linear_saved_seconds", "saved in a step"))
+	}
+	if format := o.factory.Format(); len(columns) > 1 || format != show.Table {
+		return show.Answer(s, format, t, lines, t.Steps, columns...)
+	}
+	lines()
+	return nil
 }

@@ -86,7 +86,7 @@ func (o *moeOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := o.unread(o.Output, &t.Read); err != nil {
+	if err := o.unread(o.factory.Streams, o.Output, t.Gain, &t.Read); err != nil {
 		return err
 	}
 	if o.Output != "" {

@@ -15,6 +15,7 @@ import (
 // has a gated first product (hidden → 2·inter) and a second one (inter → hidden). A count of 0 is one matrix instead
 // (hidden → inter), in the kernel of fp8 with scales per block.
 type experts struct {
+	server                     string
 	count, topK, hidden, inter int
 	// all are the routed experts of all GPUs, which ep of them divide. fused are those of count that each token goes to.
 	all, ep, fused int

@@ -50,27 +50,27 @@ func (r *reading) compare(theirs, own float64) {
 
 // String says it in a line.
 func (r *reading) String() string {
-	text := fmt.Sprintf("%s %s runs these layers in %s by default", r.Server, r.Version, r.Runs)
+	text := fmt.Sprintf("%s %s: %s", r.Server, r.Version, r.Runs)
 	switch {
 	case r.Reads != "yes" && r.But == "":
 		return text + ", which reads no table"
 	case len(r.Files) == 0:
 		return text + ", which reads no table; one is read with " + r.But
 	case r.Reads != "yes":
-		text += fmt.Sprintf(", which reads no table. With %s it asks", r.But)
+		text += fmt.Sprintf(", which reads no table; with %s, Triton reads %s", r.But, r.Files[0])
 	default:
-		text += ", and asks"
+		text += ", which reads " + r.Files[0]
 	}
-	if text += fmt.Sprintf(" for %s", r.Files[0]); len(r.Files) > 1 {
-		text += fmt.Sprintf(" and %d others", len(r.Files)-1)
+	if n := len(r.Files) - 1; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
 	}
 	switch {
 	case len(r.Ships) == 0:
-		return text + ", of which it ships none"
+		return text + " (not shipped)"
 	case r.ShippedGain == nil:
-		return text + fmt.Sprintf("; it ships %d of them", len(r.Ships))
+		return text + fmt.Sprintf(" (%d shipped)", len(r.Ships))
 	}
-	return text + fmt.Sprintf("; it ships %d of them, and origami's is %s times as fast (predicted)", len(r.Ships),
+	return text + fmt.Sprintf(" (%d shipped; origami's is %s times as fast, predicted)", len(r.Ships),
 		digits.ThreeDigits(*r.ShippedGain))
 }
 

@@ -27,36 +27,39 @@ const mostRows, mostLogits = 8192, 1024
 // LMHead is the last product, which has a row for each sequence.
 const LMHead = "lm_head"
 
+// Quantization is how the weights of a model are stored, as whoever quantized them writes it.
+type Quantization struct {
+	Method    string `json:"quant_method"`
+	Block     []int  `json:"weight_block_size"`
+	Algorithm string `json:"quant_algo"`
+	Bits      any    `json:"bits"`
+	Inputs    string `json:"activation_scheme"`
+	Groups    map[string]struct {
+		Weights struct {
+			Bits     int    `json:"num_bits"`
+			Type     string `json:"type"`
+			Strategy string `json:"strategy"`
+			Group    int    `json:"group_size"`
+		} `json:"weights"`
+		Inputs *struct {
+			Dynamic any `json:"dynamic"`
+		} `json:"input_activations"`
+	} `json:"config_groups"`
+}
+
 // Config is what a config.json of Hugging Face says about the sizes of a decoder's layers.
 type Config struct {
-	ModelType    string `json:"model_type"`
-	Hidden       int    `json:"hidden_size"`
-	Intermediate int    `json:"intermediate_size"`
-	Heads        int    `json:"num_attention_heads"`
-	KVHeads      int    `json:"num_key_value_heads"` // Heads without it
-	HeadDim      int    `json:"head_dim"`            // Hidden ÷ Heads without it
-	Vocab        int    `json:"vocab_size"`
-	Layers       int    `json:"num_hidden_layers"`
-	DType        string `json:"dtype"`
-	TorchDType   string `json:"torch_dtype"` // its name until transformers 4.56
-	Quantization *struct {
-		Method    string `json:"quant_method"`
-		Block     []int  `json:"weight_block_size"`
-		Algorithm string `json:"quant_algo"`
-		Bits      any    `json:"bits"`
-		Inputs    string `json:"activation_scheme"`
-		Groups    map[string]struct {
-			Weights struct {
-				Bits     int    `json:"num_bits"`
-				Type     string `json:"type"`
-				Strategy string `json:"strategy"`
-				Group    int    `json:"group_size"`
-			} `json:"weights"`
-			Inputs *struct {
-				Dynamic any `json:"dynamic"`
-			} `json:"input_activations"`
-		} `json:"config_groups"`
-	} `json:"quantization_config"`
+	ModelType    string        `json:"model_type"`
+	Hidden       int           `json:"hidden_size"`
+	Intermediate int           `json:"intermediate_size"`
+	Heads        int           `json:"num_attention_heads"`
+	KVHeads      int           `json:"num_key_value_heads"` // Heads without it
+	HeadDim      int           `json:"head_dim"`            // Hidden ÷ Heads without it
+	Vocab        int           `json:"vocab_size"`
+	Layers       int           `json:"num_hidden_layers"`
+	DType        string        `json:"dtype"`
+	TorchDType   string        `json:"torch_dtype"` // its name until transformers 4.56
+	Quantization *Quantization `json:"quantization_config"`
 
 	// What follows is of models with experts.
 	Experts       int    `json:"num_experts"` // of a layer, among which it chooses
@@ -241,7 +244,7 @@ func (c *Config) Weights() string {
 	kind := FP8
 	if len(q.Block) > 0 {
 		kind = FP8Block
-	} else if q.Inputs == "static" || q.Method == "modelopt" {
+	} else if q.Inputs == "static" || q.Algorithm != "" {
 		kind = FP8Static
 	} else if q.Method == "fbgemm_fp8" {
 		kind = FP8Channel

@@ -6,6 +6,7 @@ import (
 	_ "embed" // what classes say
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -42,46 +43,28 @@ num_hidden_layers n_layers n_layer num_layers
 num_experts n_routed_experts moe_num_experts num_local_experts
 num_experts_per_tok num_experts_per_token moe_topk moe_top_k moe_k top_k_experts
 moe_intermediate_size expert_ffn_hidden_size moe_ffn_hidden_size
-moe_latent_size
 first_k_dense_replace num_dense_layers moe_layer_start_index
 decoder_sparse_step interleave_moe_layer_step moe_layer_interval moe_layer_frequency
-moe_layer_freq
 n_shared_experts num_shared_experts moe_num_shared_experts num_shared_expert
-shared_expert_intermediate_size moe_shared_expert_intermediate_size share_expert_dim shared_intermediate_size
-q_lora_rank
-kv_lora_rank
-qk_nope_head_dim
-qk_rope_head_dim
-v_head_dim
-index_topk
-index_n_heads
-index_head_dim
-sliding_window
-full_attention_interval
-linear_num_key_heads
-linear_key_head_dim
-linear_num_value_heads
-linear_value_head_dim`, "\n") {
+shared_expert_intermediate_size moe_shared_expert_intermediate_size share_expert_dim shared_intermediate_size`, "\n") {
 		list = append(list, strings.Fields(line))
 	}
-	return list
+	return slices.AppendSeq(list, slices.Chunk(strings.Fields(`moe_latent_size moe_layer_freq q_lora_rank kv_lora_rank
+		qk_nope_head_dim qk_rope_head_dim v_head_dim index_topk index_n_heads index_head_dim sliding_window
+		full_attention_interval linear_num_key_heads linear_key_head_dim linear_num_value_heads linear_value_head_dim`), 1))
 }()
 
 // inner are the objects that have the language model of a model that also sees or hears, and parts of its layers.
 var inner = strings.Fields("thinker_config text_config llm_config language_config ffn_config attn_config")
 
-// unlike are fields of layers whose products no field tells, if they are not empty, and what they say.
-var unlike = []struct{ field, says string }{
-	{"mamba_num_heads", "some are state-space models"}, {"mamba_d_state", "some are state-space models"},
-	{"mamba_d_ssm", "some are state-space models"}, {"hybrid_override_pattern", "some are state-space models"},
-	{"ssm_state_size", "some are state-space models"}, {"state_size", "some are state-space models"},
-	{"conv_L_cache", "some are convolutions"}, {"linear_attn_config", "some have linear attention of another form"},
-	{"layer_group_size", "some have linear attention of another form"}, {"share_q_dim", "queries go through a vector"},
-	{"global_head_dim", "some have other heads"}, {"swa_num_attention_heads", "some have other heads"},
-	{"attention_other_setting", "some have other heads"}, {"num_sliding_attention_heads", "some have other heads"},
-	{"altup_num_inputs", "each has several inputs"}, {"zero_expert_num", "some experts compute nothing"},
-	{"block_configs", "each has sizes of its own"}, {"cross_attention_layers", "some read pictures"},
-	{"o_lora_rank", "the output of attention goes through vectors"},
+// unlike are fields of layers whose products no field tells, if they are not empty, behind what they say.
+var unlike = map[string]string{
+	"some are state-space models":  "mamba_num_heads mamba_d_state mamba_d_ssm hybrid_override_pattern ssm_state_size state_size",
+	"some are convolutions":        "conv_L_cache",
+	"some have another attention":  "linear_attn_config layer_group_size share_q_dim o_lora_rank cross_attention_layers",
+	"some have other heads":        "global_head_dim swa_num_attention_heads attention_other_setting num_sliding_attention_heads",
+	"each has sizes of its own":    "altup_num_inputs block_configs",
+	"some experts compute nothing": "zero_expert_num",
 }
 
 // fields are what a config.json says.
@@ -179,13 +162,15 @@ func Decode(name string, text []byte) (*Config, error) {
 			c.odd = all[at] + " differs from layer to layer"
 		}
 	}
-	for _, one := range unlike {
-		if !f.empty(one.field) && c.odd == "" {
-			c.odd = fmt.Sprintf("%s, as %s says", one.says, one.field)
+	for _, says := range slices.Sorted(maps.Keys(unlike)) {
+		for _, field := range strings.Fields(unlike[says]) {
+			if !f.empty(field) {
+				c.odd = cmp.Or(c.odd, fmt.Sprintf("%s, as %s says", says, field))
+			}
 		}
 	}
 	if !f.empty("zero_expert_num") {
-		c.oddExperts = c.odd
+		c.oddExperts = "some compute nothing, as zero_expert_num says"
 	}
 	for _, key := range []string{"model_type", "dtype", "torch_dtype", "expert_dtype", "quantization_config",
 		"mlp_only_layers", "layer_types"} {
@@ -215,24 +200,6 @@ func Decode(name string, text []byte) (*Config, error) {
 	}
 	c.withExperts(f)
 	return c, nil
-}
-
-// Quantized adds what modelopt says of a model's weights in a file beside its config.json.
-func (c *Config) Quantized(name string, text []byte) error {
-	var said struct {
-		Quantization struct {
-			Algorithm string `json:"quant_algo"`
-		}
-	}
-	if err := strictjson.Foreign(text, &said); err != nil {
-		return diag.Inputf("it is no hf_quant_config.json: %v", err).At("%s", name).Do("leave it out")
-	}
-	quantized, err := Decode(name, fmt.Appendf(nil, `{"quantization_config":{"quant_method":"modelopt","quant_algo":%q}}`,
-		said.Quantization.Algorithm))
-	if err == nil && said.Quantization.Algorithm != "" {
-		c.Quantization = quantized.Quantization
-	}
-	return err
 }
 
 // layerTypes are values of layer_types whose products are known.

@@ -1,14 +1,12 @@
 package serving
 
 import (
-	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	_ "embed" // the rules and tables of servers
 	"encoding/json"
-	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -21,9 +19,9 @@ import (
 //go:embed backends.json
 var backendFile []byte
 
-// shipped.txt.gz has the tables of kernels that the wheels of servers have inside (shipped.py).
+// shipped.json.gz has the tables of kernels that the wheels of servers have inside (shipped.py).
 //
-//go:embed shipped.txt.gz
+//go:embed shipped.json.gz
 var shippedFile []byte
 
 // Backend is what a server runs a kind of layer in, unless it is told otherwise.
@@ -38,20 +36,17 @@ type Backend struct {
 
 type rule struct {
 	Backend
-	Layer   string   `json:"layer"`
-	Weights []string `json:"weights"` // as in hf.Config.Weights, all if it is empty
-	On      []string `json:"on"`      // beginnings of architectures, all if it is empty
-	EP      bool     `json:"ep"`      // for experts that GPUs divide among them
+	Layer       string
+	Weights, On []string // as in hf.Config.Weights, and beginnings of architectures; all if it is empty
+	EP          bool     // for experts that GPUs divide among them
 }
 
 var backends = sync.OnceValue(func() (d struct {
 	Servers []struct {
-		Server  string           `json:"server"`
-		Version string           `json:"version"`
-		Source  string           `json:"source"`
-		Fused   map[string][]int `json:"fused"`
-	} `json:"servers"`
-	Rules []rule `json:"rules"`
+		Server, Version string
+		Fused           map[string][]int // counts of experts by model type, all if there are none
+	}
+	Rules []rule
 }) {
 	if err := json.Unmarshal(backendFile, &d); err != nil {
 		panic(err) // every test reads it
@@ -97,42 +92,24 @@ func Fused(server string, c *hf.Config, ep int) int {
 	return 0
 }
 
-// Shipped returns the kernels of a table that a server ships, by the number of rows, nil without one.
-func Shipped(server, name string) map[int]gemm.Config {
+var shipped = sync.OnceValue(func() (tables map[string]map[int][6]int) {
 	zip, err := gzip.NewReader(bytes.NewReader(shippedFile))
+	if err == nil {
+		err = json.NewDecoder(zip).Decode(&tables)
+	}
 	if err != nil {
 		panic(err) // every test reads it
 	}
-	var found map[int]gemm.Config
-	for lines := bufio.NewScanner(io.Reader(zip)); lines.Scan(); {
-		line := lines.Text()
-		if strings.Contains(line, "=") {
-			if found != nil {
-				return found
-			}
-			if line == server+" "+strings.TrimSuffix(name, ".json") {
-				found = map[int]gemm.Config{}
-			}
-			continue
-		}
-		if found == nil {
-			continue
-		}
-		var v [7]int
-		for i, cell := range strings.Fields(line) {
-			v[i], _ = strconv.Atoi(cell)
-		}
-		c := gemm.Config{BlockM: v[1], BlockN: v[2], BlockK: v[3], GroupM: max(1, v[4]), NumWarps: v[5], NumStages: v[6],
-			SplitK: 1}
-		if c.NumWarps == 0 {
-			c.NumWarps = 4 // as Triton has them where the table is silent
-		}
-		if c.NumStages == 0 {
-			c.NumStages = 3
-		}
-		if c.Validate() == nil {
-			found[v[0]] = c
-		}
+	return tables
+})
+
+// Shipped returns the kernels of a table that a server ships, by the number of rows, nil without one. Where the table
+// is silent, Triton takes 4 warps and 3 stages.
+func Shipped(server, name string) map[int]gemm.Config {
+	kernels := map[int]gemm.Config{}
+	for rows, v := range shipped()[server+" "+name] {
+		kernels[rows] = gemm.Config{BlockM: v[0], BlockN: v[1], BlockK: v[2], GroupM: max(1, v[3]),
+			NumWarps: cmp.Or(v[4], 4), NumStages: cmp.Or(v[5], 3), SplitK: 1}
 	}
-	return found
+	return kernels
 }

@@ -1,4 +1,4 @@
-"""The tables that servers ship, from their wheels: python3 shipped.py vllm-….whl sglang-….whl > shipped.txt.gz"""
+"""The tables that servers ship, from their wheels: python3 shipped.py vllm-….whl sglang-….whl > shipped.json.gz"""
 
 import gzip
 import json
@@ -8,7 +8,7 @@ import zipfile
 
 KEYS = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M", "num_warps", "num_stages")
 WHERE = r"(fused_moe|quantization/utils|triton_utils|ops/gemm)/configs/(?:triton_([\d_]+)/)?([EN]=.*)\.json$"
-text = ""
+out = {}
 for path in sys.argv[1:]:
     wheel, tables = zipfile.ZipFile(path), {}
     for name in wheel.namelist():
@@ -18,7 +18,6 @@ for path in sys.argv[1:]:
             if found[3] not in tables or tables[found[3]][0] < version:
                 tables[found[3]] = (version, json.loads(wheel.read(name)))
     for name, (_, table) in sorted(tables.items()):
-        text += f"{path.rsplit('/')[-1].split('-')[0]} {name}\n"
-        for rows in sorted((rows for rows in table if rows.isdecimal() and table[rows]), key=int):
-            text += " ".join(str(table[rows].get(key, 0)) for key in KEYS).join((f"{rows} ", "\n"))
-sys.stdout.buffer.write(gzip.compress(text.encode(), 9, mtime=0))
+        rows = {rows: [line.get(key, 0) for key in KEYS] for rows, line in table.items() if rows.isdecimal() and line}
+        out[f"{path.rsplit('/')[-1].split('-')[0]} {name}.json"] = rows
+sys.stdout.buffer.write(gzip.compress(json.dumps(out, separators=(",", ":")).encode(), 9, mtime=0))

@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -62,14 +61,6 @@ type input struct {
 // asking is the name of a table inside a line of a log.
 var asking = regexp.MustCompile(`[EN]=\d+,[NK]=\d+,device_name=[^/]*?\.json`)
 
-// takes checks the number of arguments: at most two, none with --experts.
-func takes(cmd *cobra.Command, args []string) error {
-	if n, _ := cmd.Flags().GetInt("experts"); len(args) == 2 || len(args) == 0 && cmd.Flags().Changed("experts") || n > 0 {
-		return nil
-	}
-	return session.OneArgument("CONFIG", "the config.json of a model, or what a server has logged")(cmd, args)
-}
-
 // read reads the arguments of a command: a config.json, a file that a server logged that it has not found, or the line
 // of the log, or a file with it.
 func (o *sized) read(ctx context.Context, args []string) (in input, err error) {
@@ -88,15 +79,14 @@ func (o *sized) read(ctx context.Context, args []string) (in input, err error) {
 			in.asked = &n
 		} else if in.config, err = hf.Decode(arg, text); err != nil {
 			return in, err
-		} else if beside := filepath.Join(filepath.Dir(arg), "hf_quant_config.json"); in.config.Quantization == nil {
-			if text, err := os.ReadFile(beside); err == nil { // where modelopt writes it
-				if err := in.config.Quantized(beside, text); err != nil {
-					return in, err
-				}
-			}
+		} else if in.config.Quantization == nil { // modelopt writes it beside the file
+			text, _ := os.ReadFile(filepath.Join(filepath.Dir(arg), "hf_quant_config.json"))
+			_ = json.Unmarshal(text, &struct{ Quantization **hf.Quantization }{&in.config.Quantization})
 		}
 	}
 	switch {
+	case len(args) == 0 && o.Experts == 0:
+		return in, diag.Inputf("no model is given").At("CONFIG").Do("give its config.json, or --experts and three sizes")
 	case o.Experts > 0 && in.config != nil:
 		return in, diag.Inputf("a config.json and --experts are two models").At("%s", in.name).Do("leave one of them out")
 	case in.config == nil && (o.Experts > 0 || in.asked != nil && in.asked.experts > 0):

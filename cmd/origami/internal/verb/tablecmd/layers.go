@@ -104,6 +104,9 @@ func (o *layersOptions) run(ctx context.Context, name string) error {
 	}
 	out.Layers = append(out.Layers, o.linear(ctx, &in, d, out.Steps))
 	noteUncompared(f.Streams, in.config)
+	if out.Steps[0].Experts == nil && out.Steps[0].Linear == nil {
+		out.Steps = nil
+	}
 	return o.write(out)
 }
 
@@ -165,16 +168,7 @@ func (o *layersOptions) linear(ctx context.Context, in *input, d *arch.Descripti
 
 func (o *layersOptions) write(t *layerTables) error {
 	s, step := o.factory.Streams, show.Key[tableStep]
-	columns := []show.Column[tableStep]{step("m", "tokens"), step("experts_gain", "experts"),
-		step("experts_saved_seconds", "saved in a step"), step("linear_gain", "linear"),
-		step("linear_saved_seconds", "saved in a step")}
-	if t.Steps[0].Linear == nil {
-		columns = columns[:3]
-	}
-	if t.Steps[0].Experts == nil {
-		columns = slices.Delete(columns, 1, 3)
-	}
-	lines := func() {
+	return show.Answer(s, o.factory.Format(), t, func() {
 		show.Line(s, "device", "%s (%s@%s)", t.DeviceName, t.Arch, t.Device)
 		show.Line(s, "model", "%s, tp %d, ep %d", t.For, t.TP, t.EP)
 		for i := range t.Layers {
@@ -184,10 +178,6 @@ func (o *layersOptions) write(t *layerTables) error {
 				show.Line(s, "", "no gain is predicted: %s", l.Why)
 			}
 		}
-	}
-	if format := o.factory.Format(); len(columns) > 1 || format != show.Table {
-		return show.Answer(s, format, t, lines, t.Steps, columns...)
-	}
-	lines()
-	return nil
+	}, t.Steps, step("m", "tokens"), step("experts_gain", "experts"), step("experts_saved_seconds", "saved in a step"),
+		step("linear_gain", "linear"), step("linear_saved_seconds", "saved in a step"))
 }

@@ -54,7 +54,7 @@ func newMoE(f *session.Factory) *cobra.Command {
 			"  origami table fused-moe --experts 64 --top-k 6 --hidden 2048 --inner 1408 --arch h100\n" +
 			"  origami table fused-moe 'Config file not found at …/E=16,N=1536,device_name=NVIDIA_H200.json' \\\n" +
 			"    --top-k 8 --hidden 4096 --arch h200",
-		Args: takes,
+		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	session.Register(cmd.Flags(), o)

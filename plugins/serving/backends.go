@@ -36,58 +36,50 @@ type Backend struct {
 
 type rule struct {
 	Backend
-	Layer       string
 	Weights, On []string // as in hf.Config.Weights, and beginnings of architectures; all if it is empty
 	EP          bool     // for experts that GPUs divide among them
 }
 
-var backends = sync.OnceValue(func() (d struct {
-	Servers []struct {
-		Server, Version string
-		Fused           map[string][]int // counts of experts by model type, all if there are none
-	}
-	Rules []rule
-}) {
-	if err := json.Unmarshal(backendFile, &d); err != nil {
+// server is what a server runs, in the first rule that fits, and the models of which it fuses a shared expert: counts
+// of experts by model type, all if there are none.
+type server struct {
+	Version         string
+	Fused           map[string][]int
+	Experts, Linear []rule
+}
+
+var backends = sync.OnceValue(func() (servers map[string]server) {
+	if err := json.Unmarshal(backendFile, &servers); err != nil {
 		panic(err) // every test reads it
 	}
-	return d
+	return servers
 })
 
-// The kinds of layers that BackendOf knows.
-const (
-	ExpertLayer = "experts"
-	LinearLayer = "linear"
-)
-
-// BackendOf returns what a server runs a kind of layer in, with weights as hf.Config.Weights calls them.
-func BackendOf(server, layer, weights, arch string, ep int) (b Backend) {
-	b = Backend{Server: server, Runs: "a kernel that is not known", Reads: "no"}
-	for _, r := range backends().Rules {
-		on := func(begin string) bool { return strings.HasPrefix(arch, begin) }
-		if r.Server == server && r.Layer == layer && (len(r.Weights) == 0 || slices.Contains(r.Weights, weights)) &&
-			(len(r.On) == 0 || slices.ContainsFunc(r.On, on)) && (!r.EP || ep > 1) {
-			b = r.Backend
-			break
-		}
+// BackendOf returns what a server runs experts or other layers in, with weights as hf.Config.Weights calls them.
+func BackendOf(name string, experts bool, weights, arch string, ep int) Backend {
+	s := backends()[name]
+	rules := s.Linear
+	if experts {
+		rules = s.Experts
 	}
-	for _, s := range backends().Servers {
-		if s.Server == server {
-			b.Version = s.Version
-		}
+	b := Backend{Runs: "a kernel that is not known", Reads: "no"}
+	i := slices.IndexFunc(rules, func(r rule) bool {
+		return (len(r.Weights) == 0 || slices.Contains(r.Weights, weights)) && (!r.EP || ep > 1) &&
+			(len(r.On) == 0 || slices.ContainsFunc(r.On, func(on string) bool { return strings.HasPrefix(arch, on) }))
+	})
+	if i >= 0 {
+		b = rules[i].Backend
 	}
+	b.Server, b.Version = name, s.Version
 	return b
 }
 
 // Fused is how many shared experts of a layer a server counts among the others: it looks for so many more of them, and
 // each token goes to so many more.
-func Fused(server string, c *hf.Config, ep int) int {
-	for _, s := range backends().Servers {
-		counts, is := s.Fused[c.ModelType]
-		if s.Server == server && is && ep == 1 && c.SharedExperts == 1 &&
-			(len(counts) == 0 || slices.Contains(counts, c.Routed())) {
-			return 1
-		}
+func Fused(name string, c *hf.Config, ep int) int {
+	counts, is := backends()[name].Fused[c.ModelType]
+	if is && ep == 1 && c.SharedExperts == 1 && (len(counts) == 0 || slices.Contains(counts, c.Routed())) {
+		return 1
 	}
 	return 0
 }

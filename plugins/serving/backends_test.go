@@ -32,10 +32,10 @@ func TestBackends(t *testing.T) {
 		{"sglang", "linear", "fp8", "sm90", 1, "CUTLASS, FlashInfer, Marlin or others", "no"},
 		{"else", "linear", "fp8", "sm90", 1, "a kernel that is not known", "no"},
 	} {
-		b := serving.BackendOf(c.server, c.layer, c.weights, c.arch, c.ep)
+		b := serving.BackendOf(c.server, c.layer == "experts", c.weights, c.arch, c.ep)
 		must.Equal(t, b.Runs+" "+b.Reads, c.runs+" "+c.reads, c)
 	}
-	must.Equal(t, serving.BackendOf("vllm", "experts", "bf16", "sm90", 1).Version, "0.33.0")
+	must.Equal(t, serving.BackendOf("vllm", true, "bf16", "sm90", 1).Version, "0.33.0")
 }
 
 // Tables that servers ship are found by their names, and SGLang counts a shared expert among the others.

@@ -152,7 +152,7 @@ func newBlockTable(ctx context.Context, f *session.Factory, in *input, tp int, d
 	t := &blockTable{Arch: d.Arch, Device: d.Device, DeviceName: in.deviceName(device, d.DeviceName), Model: d.Model,
 		Kernel: side.Kernel, DType: gemm.FP8.String(), ScaleBlock: blockScaled.scaled(), For: label, TP: tp}
 	for _, server := range []string{vllm, sglang} {
-		t.Read = append(t.Read, reading{Backend: serving.BackendOf(server, serving.LinearLayer, hf.FP8Block, d.Arch, 1)})
+		t.Read = append(t.Read, reading{Backend: serving.BackendOf(server, false, hf.FP8Block, d.Arch, 1)})
 	}
 	at := map[[2]int]int{}
 	for _, l := range list {
@@ -187,13 +187,7 @@ func (t *blockTable) choose(ctx context.Context, side *tuner, l *hf.Layer) error
 		theirs[i] = t.Read[i].shipped(fileName(t.Read[i].Server, &e, t.DeviceName), tokenSizes)
 	}
 	for i, m := range tokenSizes {
-		var given []gemm.Config
-		for _, kernels := range theirs {
-			if len(kernels) > 0 {
-				given = append(given, kernels[i])
-			}
-		}
-		c, err := side.choices(ctx, &e, m, []int{m}, given...)
+		c, err := side.choices(ctx, &e, m, []int{m}, theirs[0][i], theirs[1][i])
 		if err != nil {
 			return err
 		}
@@ -205,12 +199,8 @@ func (t *blockTable) choose(ctx context.Context, side *tuner, l *hf.Layer) error
 			Seconds: c.time(c.best), DefaultSeconds: c.time(len(c.configs) - 1)}
 		k.Gain = k.DefaultSeconds / k.Seconds
 		k.Interval, t.Evidence = c.interval(r, entry, k.Seconds)
-		place := len(side.space)
-		for s, kernels := range theirs {
-			if len(kernels) > 0 {
-				t.Read[s].compare(c.time(place), k.Seconds)
-				place++
-			}
+		for s := range theirs {
+			t.Read[s].compare(c.time(len(side.space)+s), k.Seconds)
 		}
 		t.Kernels = append(t.Kernels, k)
 	}

@@ -189,7 +189,7 @@ func (o *shared) expertsOf(in *input, tp int, arch string) (*experts, int, error
 
 // notModelled refuses weights that no model predicts, and says what runs them.
 func notModelled(server, name, weights, arch string) error {
-	b := serving.BackendOf(server, serving.ExpertLayer, weights, arch, 1)
+	b := serving.BackendOf(server, true, weights, arch, 1)
 	reads := "which reads no table"
 	if b.Reads == "yes" {
 		reads = "whose table no model predicts"

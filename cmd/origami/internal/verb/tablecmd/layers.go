@@ -9,7 +9,6 @@ import (
 	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/formats/hf"
 	"github.com/origami-gemm/origami/plugins/serving"
@@ -62,15 +61,12 @@ type layerKind struct {
 	Why  string   `json:"unknown,omitempty"` // why no gain is predicted
 }
 
-// tableStep is a step of M tokens.
+// tableStep is such layers in a step of M tokens.
 type tableStep struct {
-	M int `json:"m"` // the tokens
-	// the time of the layers without a table ÷ with it, and what they take less, for experts and for the others; `null`
-	// where no table is read
-	Experts      *float64 `json:"experts_gain" unit:"ratio"`
-	ExpertsSaved *float64 `json:"experts_saved_seconds" unit:"s"`
-	Linear       *float64 `json:"linear_gain" unit:"ratio"`
-	LinearSaved  *float64 `json:"linear_saved_seconds" unit:"s"`
+	Layer string  `json:"layer"` // as in layers
+	M     int     `json:"m"`     // the tokens
+	Gain  float64 `json:"gain" unit:"ratio"`
+	Saved float64 `json:"saved_seconds" unit:"s"` // what all of them take less than without the table
 }
 
 func (o *layersOptions) run(ctx context.Context, name string) error {
@@ -95,75 +91,67 @@ func (o *layersOptions) run(ctx context.Context, name string) error {
 	}
 	d := side.Describe()
 	out := &layerTables{Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, For: in.config.Label(o.TP), TP: o.TP,
-		EP: max(1, o.EP), Steps: make([]tableStep, len(tokenSizes))}
-	for i, m := range tokenSizes {
-		out.Steps[i].M = m
-	}
+		EP: max(1, o.EP)}
 	if in.config.ExpertLayers() > 0 {
-		out.Layers = append(out.Layers, o.experts(ctx, &in, d, out.Steps))
+		o.experts(ctx, &in, out)
 	}
-	out.Layers = append(out.Layers, o.linear(ctx, &in, d, out.Steps))
+	o.linear(ctx, &in, out)
 	noteUncompared(f.Streams, in.config)
-	if out.Steps[0].Experts == nil && out.Steps[0].Linear == nil {
-		out.Steps = nil
-	}
 	return o.write(out)
 }
 
 // experts says whether the experts read a table.
-func (o *layersOptions) experts(ctx context.Context, in *input, d *arch.Description, steps []tableStep) layerKind {
-	kind := layerKind{Layer: serving.ExpertLayer, Weights: in.weights()}
-	kind.Backend = serving.BackendOf(o.server(), serving.ExpertLayer, kind.Weights, d.Arch, o.EP)
-	e, _, err := o.expertsOf(in, o.TP, d.Arch)
-	if err != nil {
-		kind.Why = err.Error()
-		return kind
-	}
+func (o *layersOptions) experts(ctx context.Context, in *input, out *layerTables) {
+	kind := layerKind{Layer: "experts", Weights: in.weights()}
+	kind.Backend = serving.BackendOf(o.server(), true, kind.Weights, out.Arch, o.EP)
 	t, _, err := o.table(ctx, o.factory, in, o.TP, uniform, "")
 	if err != nil {
 		kind.Why = err.Error()
-		kind.shipped(fileName(o.server(), e, in.deviceName("", d.DeviceName)), tokenSizes)
-		return kind
+		if e, _, err := o.expertsOf(in, o.TP, out.Arch); err == nil {
+			kind.shipped(fileName(o.server(), e, in.deviceName("", out.DeviceName)), tokenSizes)
+		}
+	} else {
+		kind.reading, kind.Gain = t.Read, &t.Gain
+		for i := range t.Kernels {
+			k := &t.Kernels[i]
+			out.Steps = append(out.Steps, tableStep{kind.Layer, k.M, k.Gain, k.Saved})
+		}
 	}
-	if kind.reading, kind.Gain = t.Read, &t.Gain; kind.Reads != "yes" {
-		return kind
-	}
-	for i := range steps {
-		steps[i].Experts, steps[i].ExpertsSaved = &t.Kernels[i].Gain, &t.Kernels[i].Saved
-	}
-	return kind
+	out.add(&kind)
 }
 
 // linear says whether the other layers read tables.
-func (o *layersOptions) linear(ctx context.Context, in *input, d *arch.Description, steps []tableStep) layerKind {
-	kind := layerKind{Layer: serving.LinearLayer, Weights: in.config.Weights()}
+func (o *layersOptions) linear(ctx context.Context, in *input, out *layerTables) {
+	kind := layerKind{Layer: "linear", Weights: in.config.Weights()}
 	if kind.Weights == "mxfp4" {
 		kind.Weights = hf.BF16 // gpt-oss has its experts alone in it
 	}
-	kind.Backend = serving.BackendOf(o.server(), serving.LinearLayer, kind.Weights, d.Arch, 1)
+	kind.Backend = serving.BackendOf(o.server(), false, kind.Weights, out.Arch, 1)
 	if kind.Weights != hf.FP8Block {
-		return kind
+		out.add(&kind)
+		return
 	}
 	t, _, err := newBlockTable(ctx, o.factory, in, o.TP, "")
 	if err != nil {
 		kind.Why = err.Error()
-		return kind
-	}
-	kind.reading, kind.Gain = t.Read[slices.Index([]string{vllm, sglang}, o.server())], &t.Gain
-	if kind.Reads != "yes" {
-		return kind
-	}
-	for i := range steps {
-		var saved, seconds float64
-		for at := i; at < len(t.Kernels); at += len(tokenSizes) {
-			k := &t.Kernels[at]
-			saved += k.Saved
-			seconds += float64(k.Count) * k.Seconds
+	} else {
+		kind.reading, kind.Gain = t.Read[slices.Index([]string{vllm, sglang}, o.server())], &t.Gain
+		for i, m := range tokenSizes {
+			var saved, seconds float64
+			for at := i; at < len(t.Kernels); at += len(tokenSizes) {
+				k := &t.Kernels[at]
+				saved, seconds = saved+k.Saved, seconds+float64(k.Count)*k.Seconds
+			}
+			out.Steps = append(out.Steps, tableStep{kind.Layer, m, 1 + saved/seconds, saved})
 		}
-		gain := 1 + saved/seconds
-		steps[i].Linear, steps[i].LinearSaved = &gain, &saved
 	}
-	return kind
+	out.add(&kind)
+}
+
+// add adds a kind of layers. What a table that is not read would be worth is left out.
+func (t *layerTables) add(kind *layerKind) {
+	t.Layers = append(t.Layers, *kind)
+	t.Steps = slices.DeleteFunc(t.Steps, func(s tableStep) bool { return s.Layer == kind.Layer && kind.Reads != "yes" })
 }
 
 func (o *layersOptions) write(t *layerTables) error {
@@ -178,6 +166,5 @@ func (o *layersOptions) write(t *layerTables) error {
 				show.Line(s, "", "no gain is predicted: %s", l.Why)
 			}
 		}
-	}, t.Steps, step("m", "tokens"), step("experts_gain", "experts"), step("experts_saved_seconds", "saved in a step"),
-		step("linear_gain", "linear"), step("linear_saved_seconds", "saved in a step"))
+	}, t.Steps, step("layer"), step("m", "tokens"), step("gain"), step("saved_seconds", "saved in a step"))
 }

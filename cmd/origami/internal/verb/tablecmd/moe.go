@@ -121,7 +121,7 @@ func (o *shared) table(ctx context.Context, f *session.Factory, in *input, tp in
 	t := &expertTable{Arch: d.Arch, Device: d.Device, DeviceName: in.deviceName(device, d.DeviceName), Model: d.Model,
 		Kernel: side.Kernel, DType: e.dtype.String(), ScaleBlock: e.scaled(), For: in.config.Label(tp), TP: tp, EP: e.ep,
 		Experts: e.count, TopK: e.topK, Hidden: e.hidden, Inter: e.inter, Layers: layers, Load: load,
-		Read: reading{Backend: serving.BackendOf(o.server(), serving.ExpertLayer, e.weights, d.Arch, e.ep)}}
+		Read: reading{Backend: serving.BackendOf(o.server(), true, e.weights, d.Arch, e.ep)}}
 	return t, side, t.choose(ctx, tuner, e, l)
 }
 
@@ -195,17 +195,13 @@ func (t *expertTable) choose(ctx context.Context, side *tuner, e *experts, l loa
 	theirs := t.Read.shipped(name, tokenSizes)
 	second := theirs
 	if t.Read.Server == sglang {
-		if downs := t.Read.shipped(down(name), tokenSizes); len(downs) > 0 && len(theirs) > 0 {
+		if downs := t.Read.shipped(down(name), tokenSizes); downs[0] != noKernel {
 			second = downs
 		}
 	}
 	var gains []float64
 	for i, rows := range l.rows(e, tokenSizes) {
-		var given []gemm.Config
-		if len(theirs) > 0 {
-			given = []gemm.Config{theirs[i], second[i]}
-		}
-		c, err := side.choices(ctx, e, tokenSizes[i], rows, given...)
+		c, err := side.choices(ctx, e, tokenSizes[i], rows, theirs[i], second[i])
 		if err != nil {
 			return err
 		}
@@ -223,9 +219,9 @@ func (t *expertTable) choose(ctx context.Context, side *tuner, e *experts, l loa
 		k.Saved = float64(t.Layers) * (k.DefaultSeconds - k.Seconds)
 		k.split(c)
 		k.Interval, t.Evidence = c.interval(r, entry, k.Seconds)
-		if given != nil && t.Read.Server == sglang {
+		if t.Read.Server == sglang {
 			t.Read.compare(c.times[0][last-2]+c.times[1][last-1], k.Seconds/k.SplitGain)
-		} else if given != nil {
+		} else {
 			t.Read.compare(c.time(last-2), k.Seconds)
 		}
 		t.Kernels, gains = append(t.Kernels, k), append(gains, k.Gain)

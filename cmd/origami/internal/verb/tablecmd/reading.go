@@ -24,12 +24,12 @@ type reading struct {
 }
 
 // shipped returns the kernels of a table that the server ships, for the numbers of rows that are asked for: those of
-// the nearest ones. It is empty without a table.
+// the nearest ones. Without a table, they do not run.
 func (r *reading) shipped(name string, sizes []int) (kernels []gemm.Config) {
 	r.Files = append(r.Files, name)
 	table := serving.Shipped(r.Server, name)
 	if len(table) == 0 {
-		return nil
+		return slices.Repeat([]gemm.Config{noKernel}, len(sizes))
 	}
 	r.Ships = append(r.Ships, name)
 	rows := slices.Sorted(maps.Keys(table))
@@ -38,6 +38,9 @@ func (r *reading) shipped(name string, sizes []int) (kernels []gemm.Config) {
 	}
 	return kernels
 }
+
+// noKernel runs nowhere: no device has room for its tile.
+var noKernel = gemm.Config{BlockM: 4096, BlockN: 4096, BlockK: 1024, NumWarps: 4, NumStages: 2, GroupM: 1, SplitK: 1}
 
 // compare adds the time with a kernel that the server ships. One that does not run is left out.
 func (r *reading) compare(theirs, own float64) {

@@ -14,7 +14,6 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/formats/hf"
 	"github.com/origami-gemm/origami/plugins/serving"
 )
@@ -89,38 +88,21 @@ func blockLayers(in *input, tp int) (label string, list []hf.Layer, err error) {
 
 // blockTable is the tables of the layers of a model.
 type blockTable struct {
-	Arch       string `json:"arch"` // the device
-	Device     string `json:"device"`
-	DeviceName string `json:"device_name"`
-	Model      string `json:"model"` // the model, and the kernel family of its products
-	Kernel     string `json:"kernel"`
-	DType      string `json:"dtype"`       // the type of the weights
-	ScaleBlock []int  `json:"scale_block"` // the rows and columns of the weights that have a scale in common
-	For        string `json:"for"`         // type, layers and hidden size of the language model, and tp
-	TP         int    `json:"tp"`          // the GPUs that divide each layer among them
-	Evidence   string `json:"evidence"`    // what the interval rests on
+	kernelTable
+	TP int `json:"tp"` // the GPUs that divide each layer among them
 	// whether servers read the tables: vLLM and SGLang
 	Read []reading `json:"read"`
 	// the kernels, by layer and in the order of M
 	Kernels []blockKernel `json:"kernels"`
-	Gain    float64       `json:"gain" unit:"ratio"` // the geometric mean of the gains
 }
 
-// blockKernel is what runs in a layer for numbers of rows nearest to M.
+// blockKernel is a kernel of a layer.
 type blockKernel struct {
-	Layer  string `json:"layer"` // the names of the layers of this size
-	N      int    `json:"n"`     // columns, and the depth
-	K      int    `json:"k"`
-	Count  int    `json:"count"` // how many of them a step computes
-	M      int    `json:"m"`     // rows
-	Config expert `json:"config"`
-	// the predicted time of the product
-	Seconds        float64     `json:"seconds" unit:"s"`
-	Interval       *[2]float64 `json:"interval"`                 // of 90 %, `null` without one
-	DefaultSeconds float64     `json:"default_seconds" unit:"s"` // with the kernel without a table
-	Gain           float64     `json:"gain" unit:"ratio"`        // default_seconds ÷ seconds
-	// what all layers of this size take less in a step than without a table
-	Saved float64 `json:"saved_seconds" unit:"s"`
+	Layer string `json:"layer"` // the names of the layers of this size
+	N     int    `json:"n"`     // columns, and the depth
+	K     int    `json:"k"`
+	Count int    `json:"count"` // how many of them a step computes
+	tableKernel
 }
 
 // blockScaled has the types of such a matrix.
@@ -148,11 +130,9 @@ func newBlockTable(ctx context.Context, f *session.Factory, in *input, tp int, d
 	if err != nil {
 		return nil, nil, err
 	}
-	d := side.Describe()
-	t := &blockTable{Arch: d.Arch, Device: d.Device, DeviceName: in.deviceName(device, d.DeviceName), Model: d.Model,
-		Kernel: side.Kernel, DType: gemm.FP8.String(), ScaleBlock: blockScaled.scaled(), For: label, TP: tp}
+	t := &blockTable{kernelTable: newTable(opened, &one, label, in.deviceName(device, opened.Describe().DeviceName)), TP: tp}
 	for _, server := range []string{vllm, sglang} {
-		t.Read = append(t.Read, reading{Backend: serving.BackendOf(server, false, hf.FP8Block, d.Arch, 1)})
+		t.Read = append(t.Read, reading{Backend: serving.BackendOf(server, false, hf.FP8Block, t.Arch, 1)})
 	}
 	at := map[[2]int]int{}
 	for _, l := range list {
@@ -169,12 +149,10 @@ func newBlockTable(ctx context.Context, f *session.Factory, in *input, tp int, d
 			return nil, nil, err
 		}
 	}
-	var gains []float64
 	for i := range t.Kernels {
 		k := &t.Kernels[i]
-		k.Saved, gains = float64(k.Count)*(k.DefaultSeconds-k.Seconds), append(gains, k.Gain)
+		k.Saved = float64(k.Count) * (k.DefaultSeconds - k.Seconds)
 	}
-	t.Gain = stats.Geomean(gains)
 	return t, opened, nil
 }
 
@@ -191,14 +169,11 @@ func (t *blockTable) choose(ctx context.Context, side *tuner, l *hf.Layer) error
 		if err != nil {
 			return err
 		}
-		r, entry, err := c.entry(ctx)
+		one, err := t.add(ctx, c, m, l.Count)
 		if err != nil {
 			return err
 		}
-		k := blockKernel{Layer: l.Name, N: l.N, K: l.K, Count: l.Count, M: m, Config: expertOf(&c.configs[c.best]),
-			Seconds: c.time(c.best), DefaultSeconds: c.time(len(c.configs) - 1)}
-		k.Gain = k.DefaultSeconds / k.Seconds
-		k.Interval, t.Evidence = c.interval(r, entry, k.Seconds)
+		k := blockKernel{l.Name, l.N, l.K, l.Count, one}
 		for s := range theirs {
 			t.Read[s].compare(c.time(len(side.space)+s), k.Seconds)
 		}

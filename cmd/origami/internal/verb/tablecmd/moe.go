@@ -1,6 +1,7 @@
 package tablecmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -117,16 +118,14 @@ func (o *shared) table(ctx context.Context, f *session.Factory, in *input, tp in
 	if err != nil {
 		return nil, nil, err
 	}
-	d := side.Describe()
-	t := &expertTable{Arch: d.Arch, Device: d.Device, DeviceName: in.deviceName(device, d.DeviceName), Model: d.Model,
-		Kernel: side.Kernel, DType: e.dtype.String(), ScaleBlock: e.scaled(), For: in.config.Label(tp), TP: tp, EP: e.ep,
-		Experts: e.count, TopK: e.topK, Hidden: e.hidden, Inter: e.inter, Layers: layers, Load: load,
-		Read: reading{Backend: serving.BackendOf(o.server(), true, e.weights, d.Arch, e.ep)}}
+	t := &expertTable{kernelTable: newTable(side, e, in.config.Label(tp), in.deviceName(device, side.Describe().DeviceName)),
+		TP: tp, EP: e.ep, Experts: e.count, TopK: e.topK, Hidden: e.hidden, Inter: e.inter, Layers: layers, Load: load}
+	t.Read.Backend = serving.BackendOf(o.server(), true, e.weights, t.Arch, e.ep)
 	return t, side, t.choose(ctx, tuner, e, l)
 }
 
-// expertTable is a table of kernels for the fused_moe kernel of vLLM and SGLang.
-type expertTable struct {
+// kernelTable is what tables have in common.
+type kernelTable struct {
 	Arch       string `json:"arch"` // the device
 	Device     string `json:"device"`
 	DeviceName string `json:"device_name"`
@@ -135,40 +134,75 @@ type expertTable struct {
 	DType      string `json:"dtype"` // the type of the weights
 	// the rows and columns of the weights that have a scale in common, absent for one per tensor
 	ScaleBlock []int  `json:"scale_block,omitempty"`
-	For        string `json:"for"`         // type, layers and hidden size of the language model, and tp
-	TP         int    `json:"tp"`          // the GPUs that divide each expert among them
-	EP         int    `json:"ep"`          // the GPUs that divide the experts among them
-	Experts    int    `json:"experts"`     // of a layer, on one GPU
-	TopK       int    `json:"top_k"`       // experts for each token
-	Hidden     int    `json:"hidden_size"` // K of the first product, and N of the second
-	Inter      int    `json:"inter_size"`  // K of the second product on one GPU; N of the first is twice that
-	Layers     int    `json:"layers"`      // with experts
-	Load       string `json:"load"`        // how popular the experts are
-	Evidence   string `json:"evidence"`    // what the interval rests on
-	// whether the server reads the table
-	Read reading `json:"read"`
-	// the kernels, in the order of M
-	Kernels []expertKernel `json:"kernels"`
-	Gain    float64        `json:"gain" unit:"ratio"` // the geometric mean of the gains
+	For        string `json:"for"`      // type, layers and hidden size of the language model, and tp
+	Evidence   string `json:"evidence"` // what the interval rests on
+	// the geometric mean of the gains
+	Gain float64 `json:"gain" unit:"ratio"`
+
+	gains []float64
 }
 
-// expertKernel is what runs for numbers of tokens nearest to M.
-type expertKernel struct {
-	M      int    `json:"m"`      // tokens
-	Config expert `json:"config"` // for both products, as vLLM takes it
-	Up     expert `json:"up"`     // for the first product and for the second one, as SGLang takes them
-	Down   expert `json:"down"`
-	Active int    `json:"active_experts"` // experts that get a token
-	// the predicted time of a layer, with the kernels that route, activate and sum
+func newTable(side *ask.Contender, e *experts, label, device string) kernelTable {
+	d := side.Describe()
+	return kernelTable{Arch: d.Arch, Device: d.Device, DeviceName: device, Model: d.Model, Kernel: side.Kernel,
+		DType: e.dtype.String(), ScaleBlock: e.scaled(), For: label}
+}
+
+// tableKernel is what runs for numbers of rows nearest to M.
+type tableKernel struct {
+	M      int    `json:"m"` // rows, or tokens
+	Config expert `json:"config"`
+	// the predicted time, of experts with the kernels that route, activate and sum
 	Seconds        float64     `json:"seconds" unit:"s"`
 	Interval       *[2]float64 `json:"interval"`                 // of 90 %, `null` without one
-	DefaultSeconds float64     `json:"default_seconds" unit:"s"` // with vLLM's kernel without a table
+	DefaultSeconds float64     `json:"default_seconds" unit:"s"` // with the server's kernel without a table
 	Gain           float64     `json:"gain" unit:"ratio"`        // default_seconds ÷ seconds
-	// what all layers of a step take less than without a table
-	Saved     float64 `json:"saved_seconds" unit:"s"`
-	SplitGain float64 `json:"split_gain"` // seconds ÷ the time with up and down
-	Bound     string  `json:"bound"`      // what limits the first product, and why
-	Why       string  `json:"why"`
+	// what all such layers of a step take less than without a table
+	Saved float64 `json:"saved_seconds" unit:"s"`
+	Bound string  `json:"bound"` // what limits the first product, and why
+	Why   string  `json:"why"`
+}
+
+// add returns the best kernel, for so many layers.
+func (t *kernelTable) add(ctx context.Context, c *choices, m, layers int) (tableKernel, error) {
+	last := len(c.configs) - 1
+	r, entry, err := c.entry(ctx)
+	if err = cmp.Or(err, c.runs(last)); err != nil {
+		return tableKernel{}, err
+	}
+	k := tableKernel{M: m, Config: expertOf(&c.configs[c.best]), Seconds: c.time(c.best), DefaultSeconds: c.time(last),
+		Bound: entry.Estimate.Bound.String(), Why: r.Why(entry)}
+	k.Gain, k.Saved = k.DefaultSeconds/k.Seconds, float64(layers)*(k.DefaultSeconds-k.Seconds)
+	k.Interval, t.Evidence = c.interval(r, entry, k.Seconds)
+	t.gains = append(t.gains, k.Gain)
+	t.Gain = stats.Geomean(t.gains)
+	return k, nil
+}
+
+// expertTable is a table of kernels for the fused_moe kernel of vLLM and SGLang.
+type expertTable struct {
+	kernelTable
+	TP      int    `json:"tp"`          // the GPUs that divide each expert among them
+	EP      int    `json:"ep"`          // the GPUs that divide the experts among them
+	Experts int    `json:"experts"`     // of a layer, on one GPU
+	TopK    int    `json:"top_k"`       // experts for each token
+	Hidden  int    `json:"hidden_size"` // K of the first product, and N of the second
+	Inter   int    `json:"inter_size"`  // K of the second product on one GPU; N of the first is twice that
+	Layers  int    `json:"layers"`      // with experts
+	Load    string `json:"load"`        // how popular the experts are
+	// whether the server reads the table
+	Read reading `json:"read"`
+	// the kernels, in the order of M: config is for both products, as vLLM takes it
+	Kernels []expertKernel `json:"kernels"`
+}
+
+// expertKernel is a kernel for experts.
+type expertKernel struct {
+	tableKernel
+	Up        expert  `json:"up"` // for the first product and for the second one, as SGLang takes them
+	Down      expert  `json:"down"`
+	Active    int     `json:"active_experts"` // experts that get a token
+	SplitGain float64 `json:"split_gain"`     // seconds ÷ the time with up and down
 }
 
 // expert is a configuration under the names of the servers' files.
@@ -199,34 +233,25 @@ func (t *expertTable) choose(ctx context.Context, side *tuner, e *experts, l loa
 			second = downs
 		}
 	}
-	var gains []float64
 	for i, rows := range l.rows(e, tokenSizes) {
 		c, err := side.choices(ctx, e, tokenSizes[i], rows, theirs[i], second[i])
 		if err != nil {
 			return err
 		}
-		last := len(c.configs) - 1
-		if err := c.runs(last); err != nil {
-			return err
-		}
-		r, entry, err := c.entry(ctx)
+		one, err := t.add(ctx, c, tokenSizes[i], t.Layers)
 		if err != nil {
 			return err
 		}
-		k := expertKernel{M: tokenSizes[i], Config: expertOf(&c.configs[c.best]), Active: c.problem.Groups.Filled(),
-			Seconds: c.time(c.best), DefaultSeconds: c.time(last), Bound: entry.Estimate.Bound.String(), Why: r.Why(entry)}
-		k.Gain = k.DefaultSeconds / k.Seconds
-		k.Saved = float64(t.Layers) * (k.DefaultSeconds - k.Seconds)
+		k := expertKernel{tableKernel: one, Active: c.problem.Groups.Filled()}
 		k.split(c)
-		k.Interval, t.Evidence = c.interval(r, entry, k.Seconds)
+		own := len(side.space)
 		if t.Read.Server == sglang {
-			t.Read.compare(c.times[0][last-2]+c.times[1][last-1], k.Seconds/k.SplitGain)
+			t.Read.compare(c.times[0][own]+c.times[1][own+1], k.Seconds/k.SplitGain)
 		} else {
-			t.Read.compare(c.time(last-2), k.Seconds)
+			t.Read.compare(c.time(own), k.Seconds)
 		}
-		t.Kernels, gains = append(t.Kernels, k), append(gains, k.Gain)
+		t.Kernels = append(t.Kernels, k)
 	}
-	t.Gain = stats.Geomean(gains)
 	return nil
 }
 

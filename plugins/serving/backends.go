@@ -26,10 +26,10 @@ var shippedFile []byte
 
 // Backend is what a server runs a kind of layer in, unless it is told otherwise.
 type Backend struct {
-	Server  string `json:"server"`
+	Server  string `json:"server"`  // whose rules these are
 	Version string `json:"version"` // of the server
 	Runs    string `json:"runs"`    // the library of the kernel
-	Reads   string `json:"reads"`   // whether it reads a table: yes or no
+	Reads   string `json:"reads"`   // whether that reads a table: yes or no
 	// what makes the server take the kernel that reads it
 	But string `json:"but,omitempty"`
 }

@@ -25,7 +25,8 @@ import (
 // folders have the structs that become JSON. docs/json.md describes all of them, the schemas only structs of ask and
 // core/gemm.
 var folders = []string{"ask", "core/gemm", "core/arch", "core/fit", "core/logic", "core/roofline", "core/score",
-	"core/stats", "plugins/library/published", "cmd/origami/internal/verb/*"}
+	"core/stats", "plugins/library/published", "plugins/serving",
+	"cmd/origami/internal/verb/*"}
 
 // named are types that no field has by its Go type.
 var named = map[string]reflect.Type{

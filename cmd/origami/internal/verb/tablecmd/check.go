@@ -48,7 +48,7 @@ func newCheck(f *session.Factory) *cobra.Command {
 			"  origami table check 'N=5120,K=5120,device_name=NVIDIA_H200,dtype=fp8_w8a8,block_shape=[128,128].json' " +
 			"--arch h200",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 || blockName.MatchString(filepath.Base(args[0])) {
+			if len(args) == 0 || strings.HasPrefix(filepath.Base(args[0]), "N=") {
 				return session.OneArgument("FILE", "a table of kernels")(cmd, args)
 			}
 			return session.OneArgument("CONFIG", "the config.json of the model")(cmd, args[1:])
@@ -70,46 +70,38 @@ type named struct {
 }
 
 // tableName is the form of a name: of vLLM, and of SGLang, which has files for the second product too.
-var tableName = regexp.MustCompile(`^E=(\d+),N=(\d+),device_name=([^,]+?)(?:,dtype=([^,]+?))?` +
-	`(,block_shape=\[[^]]*\]|,per_channel_quant=True)?(_down)?\.json$`)
+var tableName = regexp.MustCompile(`^(?:E=(\d+),N=(\d+)|N=(\d+),K=(\d+)),device_name=([^,]+?)(?:,dtype=([^,]+?))?` +
+	`(?:,(block_shape=\[[^]]*\]|per_channel_quant=True))?(_down)?\.json$`)
 
-// blockName is the form of a name of vLLM and SGLang for a matrix with scales per block.
-var blockName = regexp.MustCompile(
-	`^N=([1-9]\d{0,8}),K=([1-9]\d{0,8}),device_name=([^,]+),dtype=(\w+),(.*)\.json$`)
+// nameTypes are the types of weights by what a name says of them.
+var nameTypes = map[string]string{"": hf.BF16, "fp8_w8a8": hf.FP8, "fp8_w8a8,block_shape=[128,128]": hf.FP8Block,
+	"fp8_w8a8,per_channel_quant=True": hf.FP8Channel}
 
 // readName reads the name of a table.
 func readName(name string) (n named, err error) {
 	wrong := func(what, fix string) (named, error) { return n, diag.Inputf("%s", what).At("%s", name).Do("%s", fix) }
-	number := func(text string) int {
-		v, _ := strconv.Atoi(text) // 0 is refused
-		return v
-	}
-	if one := blockName.FindStringSubmatch(filepath.Base(name)); one != nil {
-		if one[4] != "fp8_w8a8" || strings.ReplaceAll(one[5], " ", "") != "block_shape=[128,128]" {
-			return wrong(fmt.Sprintf("no model predicts a matrix of %s, %s", one[4], one[5]),
-				"use a table of fp8 with a scale per 128x128")
-		}
-		return named{inter: number(one[1]), depth: number(one[2]), device: one[3], weights: hf.FP8Block}, nil
-	}
-	parts, scales := tableName.FindStringSubmatch(filepath.Base(name)), ""
-	if parts != nil {
-		scales = map[string]string{"": hf.FP8, ",block_shape=[128,128]": hf.FP8Block,
-			",per_channel_quant=True": hf.FP8Channel}[strings.ReplaceAll(parts[5], " ", "")]
-	}
-	switch {
-	case parts == nil:
+	parts := tableName.FindStringSubmatch(filepath.Base(name))
+	if parts == nil {
 		return wrong("it has no name of a table of fused_moe, or of fp8 with a scale per 128x128",
 			"keep the name by which the server looks for it, as in E=8,N=7168,device_name=NVIDIA_H200.json")
-	case parts[4] != "" && parts[4] != "fp8_w8a8", parts[5] != "" && (parts[4] == "" || scales == ""):
-		return wrong("no model predicts experts of "+strings.Trim(cmp.Or(parts[4], "this type")+parts[5], ","),
-			"use a table of bf16, or of fp8 with a scale per tensor or per 128x128")
 	}
-	n = named{experts: number(parts[1]), inter: number(parts[2]), device: parts[3], weights: hf.BF16,
-		down: parts[6] != ""}
-	if parts[4] != "" {
-		n.weights = scales
+	said := strings.Trim(parts[6]+","+strings.ReplaceAll(parts[7], " ", ""), ",")
+	number := func(i int) int {
+		v, _ := strconv.Atoi(cmp.Or(parts[i], parts[i+2])) // 0 is refused
+		return v
 	}
-	if n.experts < 1 || n.inter < 1 {
+	n = named{inter: number(2), device: parts[5], weights: nameTypes[said], down: parts[8] != ""}
+	what := "a matrix"
+	if n.experts, n.depth = number(1), 0; parts[1] == "" {
+		n.experts, n.inter, n.depth = 0, number(1), number(2)
+	} else {
+		what = "experts"
+	}
+	switch {
+	case n.weights == "" || what == "a matrix" && n.weights != hf.FP8Block:
+		return wrong(fmt.Sprintf("no model predicts %s of %s", what, cmp.Or(said, "this type")),
+			"use a table of experts in bf16 or fp8, or of a matrix in fp8 with a scale per 128x128")
+	case n.inter < 1 || n.experts+n.depth < 1 || max(n.experts, n.inter, n.depth) > hf.MostSize:
 		return wrong("the sizes in its name are none", "keep the name by which the server looks for it")
 	}
 	return n, nil

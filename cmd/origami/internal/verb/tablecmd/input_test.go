@@ -51,7 +51,7 @@ func TestInput(t *testing.T) {
 			shared{SGLang: "3.7.1"}, 1, "E=161,N=192,device_name=X,dtype=fp8_w8a8,per_channel_quant=True.json 8 1"},
 		{[]string{"E=20,N=1536,device_name=X.json", qwen}, sized{}, shared{}, 1, "the model has 128 experts of 1536 columns"},
 		{[]string{"N=1536,K=7168,device_name=X,dtype=int8_w8a8,block_shape=[128,128].json"}, sized{}, shared{}, 1,
-			"no model predicts a matrix of int8_w8a8, block_shape=[128,128]"},
+			"no model predicts a matrix of int8_w8a8,block_shape=[128,128]"},
 		{[]string{file("int4", `{"model_type":"qwen3_moe","num_hidden_layers":2,"quantization_config":{"quant_method":"awq",
 			"bits":4}}`)}, sized{}, shared{}, 1, "weights of int4: vllm 0.33.0 runs their experts in Humming, which reads no"},
 		{[]string{file("dense", `{"model_type":"llama","num_hidden_layers":2}`)}, sized{}, shared{}, 1,

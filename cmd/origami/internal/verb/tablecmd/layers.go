@@ -129,11 +129,9 @@ func (o *layersOptions) linear(ctx context.Context, in *input, out *layerTables)
 	kind.Backend = serving.BackendOf(o.server(), false, kind.Weights, out.Arch, 1)
 	if kind.Weights != hf.FP8Block {
 		out.add(&kind)
-		return
-	}
-	t, _, err := newBlockTable(ctx, o.factory, in, o.TP, "")
-	if err != nil {
+	} else if t, _, err := newBlockTable(ctx, o.factory, in, o.TP, ""); err != nil {
 		kind.Why = err.Error()
+		out.add(&kind)
 	} else {
 		kind.reading, kind.Gain = t.Read[slices.Index([]string{vllm, sglang}, o.server())], &t.Gain
 		for i, m := range tokenSizes {
@@ -144,8 +142,8 @@ func (o *layersOptions) linear(ctx context.Context, in *input, out *layerTables)
 			}
 			out.Steps = append(out.Steps, tableStep{kind.Layer, m, 1 + saved/seconds, saved})
 		}
+		out.add(&kind)
 	}
-	out.add(&kind)
 }
 
 // add adds a kind of layers. What a table that is not read would be worth is left out.

@@ -36,10 +36,13 @@ func headerLine(r *bufio.Reader) (line []byte) {
 	return line
 }
 
-func openCSV(name string, r io.Reader, size int64, tabs bool) (rows, error) {
+func openCSV(name string, r io.Reader, size int64, header []byte) (rows, error) {
 	form := limit.CSV{Comment: '#', TrimLeadingSpace: true}
-	if tabs {
+	switch {
+	case bytes.IndexByte(header, '\t') >= 0:
 		form.Comma, form.TrimLeadingSpace = '\t', false // a leading tab is an empty cell
+	case bytes.IndexByte(header, ',') < 0 && bytes.IndexByte(header, ';') >= 0:
+		form.Comma = ';'
 	}
 	in := form.Reader(r, name, "")
 	in.FieldsPerRecord = -1

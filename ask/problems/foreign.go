@@ -69,7 +69,8 @@ func openForeign(name string, r io.Reader) (rows rows, rest io.Reader, err error
 		return nil, nil, unreadable(name, err)
 	case len(list) > 0:
 		return &listRows{name: name, names: shapes.Columns, list: list}, nil, nil
-	case sizes == 0 && !beginsJSON(head) && strings.ContainsAny(strings.Join(header, ""), "()[]=<>"):
+	case sizes == 0 && (!beginsJSON(head) || notJSON.Match(head)) &&
+		strings.ContainsAny(strings.Join(header, ""), "()[]{}=<>:"):
 		return nil, nil, diag.Inputf("it is in no format that is read").At("%s", name).Do(headerForm)
 	}
 	return nil, bytes.NewReader(head), nil // for what is wrong with its header

@@ -34,6 +34,7 @@ func TestReadCSVWords(t *testing.T) {
 		{"m,n,k,labels.weight_type\n8,4,2,int4", "8x4x2 fp16"},
 		{`{"m":8,"n":4,"k":2,"labels":{"weight_type":"int4"}}`, "8x4x2 fp16"},
 		{"m,n,k,split_k,kernel_id\n8,4,2,1,7", "8x4x2 fp16"},
+		{"\"M\";\"N\";\"K\";\"Type\"\n8;4;2;\"bf16\"", "8x4x2 bf16"},
 		{"m,n,k,count\n8,4,2,few", `p.csv:2:7: count "few" is not a whole number`},
 	} {
 		good, bad, err := readCSV("p.csv", strings.NewReader(tc.file), base)

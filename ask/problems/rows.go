@@ -2,7 +2,6 @@ package problems
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -37,8 +36,8 @@ type rows interface {
 	share() float64
 }
 
-// openRows reads the names of the columns. What begins like JSON is JSON or JSON Lines; a header with a tab is TSV, and
-// any other is CSV. It returns io.EOF for a CSV of no lines.
+// openRows reads the names of the columns. What begins like JSON is JSON or JSON Lines; a header with a tab is TSV, one
+// with semicolons alone is what spreadsheets write, and any other is CSV. It returns io.EOF for a CSV of no lines.
 func openRows(name string, r io.Reader, size int64, form jsonForm) (rows, error) {
 	buffered := bufio.NewReader(r)
 	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" {
@@ -47,7 +46,7 @@ func openRows(name string, r io.Reader, size int64, form jsonForm) (rows, error)
 	if beginsJSON(peek(buffered, jsonWithin, func(text []byte) bool { return len(blanksCut(text)) > 0 })) {
 		return openJSON(name, buffered, size, form)
 	}
-	return openCSV(name, buffered, size, bytes.IndexByte(headerLine(buffered), '\t') >= 0)
+	return openCSV(name, buffered, size, headerLine(buffered))
 }
 
 // errUnread is a row that cannot be read, without the reason.

@@ -4,13 +4,12 @@ package hf
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/strictjson"
 )
 
 // Layer is a product that a forward pass computes: C (M×N) = A (M×K) · B, with a weight stored N×K.
@@ -28,44 +27,52 @@ const mostRows, mostLogits = 8192, 1024
 // LMHead is the last product, which has a row for each sequence.
 const LMHead = "lm_head"
 
+// Quantization is how the weights of a model are stored, as whoever quantized them writes it.
+type Quantization struct {
+	Method    string `json:"quant_method"`
+	Block     []int  `json:"weight_block_size"`
+	Algorithm string `json:"quant_algo"`
+	Bits      any    `json:"bits"`
+	Inputs    string `json:"activation_scheme"`
+	Groups    map[string]struct {
+		Weights struct {
+			Bits     int    `json:"num_bits"`
+			Type     string `json:"type"`
+			Strategy string `json:"strategy"`
+			Group    int    `json:"group_size"`
+		} `json:"weights"`
+		Inputs *struct {
+			Dynamic any `json:"dynamic"`
+		} `json:"input_activations"`
+	} `json:"config_groups"`
+}
+
 // Config is what a config.json of Hugging Face says about the sizes of a decoder's layers.
 type Config struct {
-	ModelType    string `json:"model_type"`
-	Hidden       int    `json:"hidden_size"`
-	Intermediate int    `json:"intermediate_size"`
-	Heads        int    `json:"num_attention_heads"`
-	KVHeads      int    `json:"num_key_value_heads"` // Heads without it
-	HeadDim      int    `json:"head_dim"`            // Hidden ÷ Heads without it
-	Vocab        int    `json:"vocab_size"`
-	Layers       int    `json:"num_hidden_layers"`
-	DType        string `json:"dtype"`
-	TorchDType   string `json:"torch_dtype"` // its name until transformers 4.56
-	Quantization *struct {
-		Method    string `json:"quant_method"`
-		Block     []int  `json:"weight_block_size"`
-		Algorithm string `json:"quant_algo"`
-		Groups    map[string]struct {
-			Weights struct {
-				Bits int    `json:"num_bits"`
-				Type string `json:"type"`
-			} `json:"weights"`
-		} `json:"config_groups"`
-	} `json:"quantization_config"`
-	// Text is the language model of a model that also sees or hears.
-	Text json.RawMessage `json:"text_config"`
+	ModelType    string        `json:"model_type"`
+	Hidden       int           `json:"hidden_size"`
+	Intermediate int           `json:"intermediate_size"`
+	Heads        int           `json:"num_attention_heads"`
+	KVHeads      int           `json:"num_key_value_heads"` // Heads without it
+	HeadDim      int           `json:"head_dim"`            // Hidden ÷ Heads without it
+	Vocab        int           `json:"vocab_size"`
+	Layers       int           `json:"num_hidden_layers"`
+	DType        string        `json:"dtype"`
+	TorchDType   string        `json:"torch_dtype"` // its name until transformers 4.56
+	Quantization *Quantization `json:"quantization_config"`
 
-	// What follows is of models with experts. The names of the number of experts differ.
-	LocalExperts  int   `json:"num_local_experts"`
-	Experts       int   `json:"num_experts"`
-	RoutedExperts int   `json:"n_routed_experts"`
-	TopK          int   `json:"num_experts_per_tok"`
-	ExpertInner   int   `json:"moe_intermediate_size"` // Intermediate without it
-	DenseFirst    int   `json:"first_k_dense_replace"` // layers without experts, by number
-	DenseLayers   []int `json:"mlp_only_layers"`
-	SparseStep    int   `json:"decoder_sparse_step"`             // every such layer has experts, counted from one
-	SparseEvery   int   `json:"moe_layer_freq"`                  // every such layer has experts, counted from zero
-	SharedExperts int   `json:"n_shared_experts"`                // for every token
-	SharedInner   int   `json:"shared_expert_intermediate_size"` // ExpertInner · SharedExperts without it
+	// What follows is of models with experts.
+	Experts       int    `json:"num_experts"` // of a layer, among which it chooses
+	TopK          int    `json:"num_experts_per_tok"`
+	ExpertInner   int    `json:"moe_intermediate_size"` // Intermediate without it
+	ExpertHidden  int    `json:"moe_latent_size"`       // Hidden without it
+	ExpertType    string `json:"expert_dtype"`          // as the others without it
+	DenseFirst    int    `json:"first_k_dense_replace"` // layers without experts, by number
+	DenseLayers   []int  `json:"mlp_only_layers"`
+	SparseStep    int    `json:"decoder_sparse_step"`             // every such layer has experts, counted from one
+	SparseEvery   int    `json:"moe_layer_freq"`                  // every such layer has experts, counted from zero
+	SharedExperts int    `json:"n_shared_experts"`                // for every token
+	SharedInner   int    `json:"shared_expert_intermediate_size"` // ExpertInner · SharedExperts without it
 
 	// Latent attention goes through vectors of these ranks. Its heads have two parts for Q and K, and one for V.
 	RankQ      int `json:"q_lora_rank"`
@@ -87,94 +94,43 @@ type Config struct {
 	LinearDimK int      `json:"linear_key_head_dim"`
 	LinearVs   int      `json:"linear_num_value_heads"`
 	LinearDimV int      `json:"linear_value_head_dim"`
+
+	// Gateless is a feed-forward layer whose first product has no second half.
+	Gateless bool `json:"-"`
+
+	odd, oddExperts string // why the products of its layers, and of its experts, are not known
 }
 
-// Dense, sparse and latent are the model types for which Config.Products is right. vLLM 0.33.0 builds them with a
-// product for Q, K and V, and one for both halves of a gated feed-forward layer (vllm/model_executor/models). Experts
-// run in another kernel.
-var (
-	Dense = []string{"ernie4_5", "exaone4", "gemma", "gemma2", "gemma3_text", "granite", "llama", "mistral", "phi3",
-		"qwen2", "qwen3"}
-	sparse = []string{"mixtral", "qwen3_moe"}
-	latent = []string{"deepseek_v3"}
-)
+// compared are the model types whose products were compared with those that vLLM 0.33.0 builds: one for Q, K and V, and
+// one for both halves of a gated feed-forward layer (vllm/model_executor/models). Experts run in another kernel.
+var compared = []string{"deepseek_v3", "ernie4_5", "exaone4", "gemma", "gemma2", "gemma3_text", "granite", "llama",
+	"mistral", "mixtral", "phi3", "qwen2", "qwen3", "qwen3_moe"}
 
-// Decode reads a config.json.
-func Decode(name string, text []byte) (*Config, error) {
-	var c Config
-	read := func(text []byte) error {
-		if err := strictjson.Foreign(text, &c); err != nil {
-			return diag.Inputf("it is no config.json of a model: %v", err).At("%s", name).
-				Do("give the config.json that a model of Hugging Face has beside its weights")
-		}
-		return nil
-	}
-	if err := read(text); err != nil {
-		return nil, err
-	}
-	if len(c.Text) > 0 {
-		if err := read(c.Text); err != nil {
-			return nil, err
-		}
-	}
-	return &c, c.checkCounts(name)
-}
+// Compared reports whether the products of a model type were compared with a server's.
+func (c *Config) Compared() bool { return slices.Contains(compared, c.ModelType) }
 
-// checkCounts refuses counts of layers and experts that no model has. What is not there is 0.
-func (c *Config) checkCounts(name string) error {
-	for _, one := range []struct {
-		key   string
-		value *int
-		most  int
-	}{
-		{"first_k_dense_replace", &c.DenseFirst, cmp.Or(c.Layers, MostSize)},
-		{"decoder_sparse_step", &c.SparseStep, MostSize},
-		{"moe_layer_freq", &c.SparseEvery, MostSize}, {"n_shared_experts", &c.SharedExperts, MostSize},
-		{"num_local_experts", &c.LocalExperts, MostSize}, {"num_experts", &c.Experts, MostSize},
-		{"n_routed_experts", &c.RoutedExperts, MostSize},
-	} {
-		if *one.value < 0 || *one.value > one.most {
-			return diag.Inputf("%s is %d", one.key, *one.value).At("%s", name).
-				Do("give a config.json with %s from 0 to %d, or without it", one.key, one.most)
-		}
-	}
-	return nil
-}
-
-// Complete fills in what a config.json leaves out, and refuses one whose layers vLLM may build in another way.
-func (c *Config) Complete(name string) error {
-	if known := slices.Concat(Dense, sparse, latent); !slices.Contains(known, c.ModelType) {
-		slices.Sort(known)
-		return diag.Inputf("the layers of the model_type %q are not known", c.ModelType).At("%s", name).
-			Do("use one of %s; or take `origami select -m 1,16,256 -n N -k K --same block_k` for each layer",
-				strings.Join(known, ", "))
-	}
-	return c.Sized(name)
-}
-
-// Sized fills in what a config.json leaves out, and refuses one without the sizes that its fields ask for.
+// Sized refuses a config without the sizes that its fields ask for, and fills in what follows from others.
 func (c *Config) Sized(name string) error {
 	type size struct {
 		key    string
 		value  *int
 		absent int // what a missing value stands for, 0 if it must be there
 	}
-	sizes := []size{{"hidden_size", &c.Hidden, 0}}
+	sizes := []size{{"hidden_size", &c.Hidden, 0}, {"num_hidden_layers", &c.Layers, 0}}
 	layers := c.ExpertLayers()
 	if layers == 0 || layers < c.Layers {
 		sizes = append(sizes, size{"intermediate_size", &c.Intermediate, 0})
 	}
+	sizes = append(sizes, size{"vocab_size", &c.Vocab, 0},
+		size{"num_attention_heads", &c.Heads, 0},
+		size{"num_key_value_heads", &c.KVHeads, c.Heads}, size{"head_dim", &c.HeadDim, c.Hidden / max(c.Heads, 1)})
+	if c.Latent() {
+		sizes = append(sizes, size{"kv_lora_rank", &c.RankKV, 0}, size{"qk_nope_head_dim", &c.HeadNoRoPE, 0},
+			size{"qk_rope_head_dim", &c.HeadRoPE, 0}, size{"v_head_dim", &c.HeadV, 0})
+	}
 	if layers > 0 {
 		sizes = append(sizes, size{"moe_intermediate_size", &c.ExpertInner, c.Intermediate},
 			size{"num_experts_per_tok", &c.TopK, 0})
-	}
-	sizes = append(sizes, size{"vocab_size", &c.Vocab, 0},
-		size{"num_attention_heads", &c.Heads, 0}, size{"num_hidden_layers", &c.Layers, 0},
-		size{"num_key_value_heads", &c.KVHeads, c.Heads}, size{"head_dim", &c.HeadDim, c.Hidden / max(c.Heads, 1)})
-	if c.Latent() {
-		sizes = append(sizes, size{"q_lora_rank", &c.RankQ, 0}, size{"kv_lora_rank", &c.RankKV, 0},
-			size{"qk_nope_head_dim", &c.HeadNoRoPE, 0}, size{"qk_rope_head_dim", &c.HeadRoPE, 0},
-			size{"v_head_dim", &c.HeadV, 0})
 	}
 	for _, one := range sizes {
 		if *one.value == 0 {
@@ -184,6 +140,10 @@ func (c *Config) Sized(name string) error {
 			return diag.Inputf("%s is %d", one.key, *one.value).At("%s", name).
 				Do("give a config.json with %s from 1 to %d", one.key, MostSize)
 		}
+	}
+	if c.odd != "" {
+		return diag.Inputf("the layers cannot be told: %s", c.odd).At("%s", name).
+			Do("take `origami select -m 1,16,256 -n N -k K` for each layer")
 	}
 	return nil
 }
@@ -223,9 +183,6 @@ func (c *Config) Products(tp int) ([]Layer, error) {
 	}
 	heads, kv, layers := c.Heads/tp, max(1, c.KVHeads/tp), c.ExpertLayers()
 	plain := c.Layers - layers
-	if layers == 0 && slices.Contains(sparse, c.ModelType) {
-		plain = 0 // the file does not say how many experts there are
-	}
 	shared := cmp.Or(c.SharedInner, c.ExpertInner*c.SharedExperts)
 	if err := whole("columns of the shared experts", shared); err != nil {
 		return nil, err
@@ -241,6 +198,10 @@ func (c *Config) Products(tp int) ([]Layer, error) {
 			{"kv_b_proj", heads * (c.HeadNoRoPE + c.HeadV), c.RankKV, c.Layers, mostRows},
 			{"o_proj", c.Hidden, heads * c.HeadV, c.Layers, mostRows},
 		}
+		if c.RankQ == 0 { // queries go through no vector
+			list[0] = Layer{"kv_a_proj_with_mqa", c.RankKV + c.HeadRoPE, c.Hidden, c.Layers, mostRows}
+			list[1] = Layer{"q_proj", heads * (c.HeadNoRoPE + c.HeadRoPE), c.Hidden, c.Layers, mostRows}
+		}
 	}
 	if linear := c.Layers - c.Full(); linear > 0 {
 		// K, Q, V and a gate, and as many columns as V out of each head. Full layers have a gate for each head too.
@@ -248,21 +209,89 @@ func (c *Config) Products(tp int) ([]Layer, error) {
 		list = append(list, Layer{"in_proj_qkvz", (2*c.LinearKeys*c.LinearDimK + 2*c.LinearVs*c.LinearDimV) / tp, c.Hidden,
 			linear, mostRows}, Layer{"out_proj", c.Hidden, c.LinearVs * c.LinearDimV / tp, linear, mostRows})
 	}
-	list = append(list, Layer{"gate_up_proj", 2 * c.Intermediate / tp, c.Hidden, plain, mostRows},
+	up, halves := "gate_up_proj", 2
+	if c.Gateless {
+		up, halves = "up_proj", 1
+	}
+	list = append(list, Layer{up, halves * c.Intermediate / tp, c.Hidden, plain, mostRows},
 		Layer{"down_proj", c.Hidden, c.Intermediate / tp, plain, mostRows})
 	if shared > 0 {
-		list = append(list, Layer{"shared_experts.gate_up_proj", 2 * shared / tp, c.Hidden, layers, mostRows},
+		list = append(list, Layer{"shared_experts." + up, halves * shared / tp, c.Hidden, layers, mostRows},
 			Layer{"shared_experts.down_proj", c.Hidden, shared / tp, layers, mostRows})
 	}
 	list = append(list, Layer{LMHead, vocab / tp, c.Hidden, 1, mostLogits})
 	return slices.DeleteFunc(list, func(l Layer) bool { return l.Count < 1 }), nil
 }
 
+// The types of weights: fp8 with one scale, with one and a fixed one of the inputs, with one for each row of the weight,
+// and with one for each block of it.
+const (
+	BF16       = "bf16"
+	FP8        = "fp8"
+	FP8Static  = "fp8_static"
+	FP8Channel = "fp8_channel"
+	FP8Block   = "fp8_block"
+)
+
+// Weights is the type of a model's weights: one of the above, int8, int4, mxfp4 or nvfp4, or what its
+// quantization_config calls it.
+func (c *Config) Weights() string {
+	q := c.Quantization
+	if q == nil {
+		return BF16
+	}
+	said := strings.ToLower(fmt.Sprint(q.Method, " ", q.Algorithm, " ", q.Bits))
+	kind := FP8
+	if len(q.Block) > 0 {
+		kind = FP8Block
+	} else if q.Inputs == "static" || q.Algorithm != "" {
+		kind = FP8Static
+	} else if q.Method == "fbgemm_fp8" {
+		kind = FP8Channel
+	}
+	for _, key := range slices.Sorted(maps.Keys(q.Groups)) {
+		g := q.Groups[key]
+		if said += fmt.Sprintf(" %s%d", g.Weights.Type, g.Weights.Bits); g.Weights.Type == "float" && g.Weights.Bits == 4 {
+			said += map[int]string{16: " nvfp4", 32: " mxfp4"}[g.Weights.Group]
+		}
+		switch {
+		case g.Weights.Strategy == "block":
+			kind = FP8Block
+		case g.Weights.Strategy == "channel" || g.Inputs != nil && g.Inputs.Dynamic == true:
+			kind = FP8Channel
+		case g.Inputs != nil:
+			kind = FP8Static
+		}
+	}
+	for _, one := range []struct{ parts, kind string }{{"mxfp4", "mxfp4"}, {"nvfp4 float4", "nvfp4"},
+		{"int4 awq 4", "int4"}, {"int8 8", "int8"}, {"fp8 float8", kind}} {
+		for _, part := range strings.Fields(one.parts) {
+			if slices.ContainsFunc(strings.Fields(said), func(word string) bool {
+				return word == part || len(part) > 1 && strings.Contains(word, part)
+			}) {
+				return one.kind
+			}
+		}
+	}
+	return strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(said), "<nil>"))
+}
+
+// ExpertWeights is the type of the experts' weights.
+func (c *Config) ExpertWeights() string {
+	if c.ExpertType == "fp4" {
+		return "mxfp4"
+	}
+	return c.Weights()
+}
+
 // Latent reports whether K and V of a word are one latent vector.
 func (c *Config) Latent() bool { return c.RankKV > 0 }
 
 // Routed is how many experts a layer chooses from.
-func (c *Config) Routed() int { return cmp.Or(c.LocalExperts, c.Experts, c.RoutedExperts) }
+func (c *Config) Routed() int { return c.Experts }
+
+// OddExperts says why the products of a model's experts are not known, empty if they are.
+func (c *Config) OddExperts() string { return c.oddExperts }
 
 // ExpertLayers is how many layers have experts.
 func (c *Config) ExpertLayers() (layers int) {

@@ -33,7 +33,7 @@ func TestLayers(t *testing.T) {
 	} {
 		m, err := Decode("config.json", []byte(c.config))
 		if err == nil {
-			err = m.Complete("config.json")
+			err = m.Sized("config.json")
 		}
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
@@ -67,7 +67,7 @@ func TestConfigsOfNoModel(t *testing.T) {
 	} {
 		m, err := Decode("config.json", []byte(strings.Replace(latent, c.from, c.to, 1)))
 		if err == nil {
-			err = m.Complete("config.json")
+			err = m.Sized("config.json")
 		}
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.to, err, c.want)

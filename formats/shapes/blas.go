@@ -34,6 +34,9 @@ func pairs(expression *regexp.Regexp, text string) record {
 func (f record) blas() (p product, err error) {
 	all := cmp.Or(f["precision"], f["r"])
 	compute := strings.ToLower(f["computetype"])
+	for _, key := range []string{"atype", "btype", "ctype", "dtype"} {
+		f[key] = cmp.Or(letters[f[key]], f[key])
+	}
 	if strings.Contains(compute, "xf32") || strings.Contains(compute, "tf32") || f["mathmode"] == "1" {
 		f["atype"], f["btype"] = "tf32", "tf32"
 	}

@@ -145,15 +145,16 @@ func New(name string, c *hf.Config, l Layout) (*Plan, error) {
 			Do("use one of %s", strings.Join(Servers(), ", "))
 	}
 	p.server = data().servers.Servers[i]
-	stored, err := stored(name, c)
-	if err != nil && l.Weights == "" {
-		return nil, err
+	stored := c.ExpertWeights()
+	if strings.HasPrefix(stored, fp8) {
+		stored = fp8
 	}
+	var err error
 	p.Weights = cmp.Or(l.Weights, stored)
 	p.blocks = p.Weights == stored && c.Quantization != nil && len(c.Quantization.Block) > 0
 	if !slices.Contains(Formats(), p.Weights) {
-		return nil, diag.Inputf("weights of %q are not known", p.Weights).At("weights").
-			Do("use one of %s", strings.Join(Formats(), ", "))
+		return nil, diag.Inputf("weights of %q are not known", p.Weights).At("%s", name).
+			Do("say what they are: weights of %s", strings.Join(Formats(), ", "))
 	}
 	if p.Cache = cmp.Or(l.Cache, bf16); l.Cache == "" && (p.Weights == fp8 || p.Weights == nvfp4 || p.Weights == mxfp4) {
 		p.Cache = fp8
@@ -178,26 +179,6 @@ func New(name string, c *hf.Config, l Layout) (*Plan, error) {
 	}
 	p.products, err = c.Products(l.TP / p.DP)
 	return p, err
-}
-
-// stored is the type of a model's weights.
-func stored(name string, c *hf.Config) (string, error) {
-	q := c.Quantization
-	if q == nil {
-		return bf16, nil
-	}
-	of := strings.ToLower(q.Method + " " + q.Algorithm)
-	for _, g := range q.Groups {
-		of += fmt.Sprintf(" %s%d", g.Weights.Type, g.Weights.Bits)
-	}
-	for _, one := range []struct{ part, format string }{{"nvfp4", nvfp4}, {"mxfp4", mxfp4}, {"float4", nvfp4},
-		{"int4", int4}, {"gptq", int4}, {"awq", int4}, {"fp8", fp8}, {"float8", fp8}} {
-		if strings.Contains(of, one.part) {
-			return one.format, nil
-		}
-	}
-	return "", diag.Inputf("weights that are quantized by %s are not known", strings.TrimSpace(of)).At("%s", name).
-		Do("say what they are: weights of %s", strings.Join(Formats(), ", "))
 }
 
 // GPUs implements forward.Plan.

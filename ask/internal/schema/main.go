@@ -15,7 +15,8 @@ import (
 
 // folders have the structs that become JSON.
 var folders = []string{"ask", "core/gemm", "core/arch", "core/fit", "core/logic", "core/roofline", "core/score",
-	"core/stats", "plugins/library/published", "cmd/origami/internal/verb/*"}
+	"core/stats", "plugins/library/published", "plugins/serving",
+	"cmd/origami/internal/verb/*"}
 
 func main() {
 	if err := run("."); err != nil {

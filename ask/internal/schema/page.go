@@ -43,6 +43,7 @@ var outputs = []struct{ command, prints, of string }{
 	{"pin", "A line per launch. [pin](pin.md) defines the numbers.", "pincmd.pin"},
 	{"table", "`invariant` prints one object, which vLLM reads. CSV of every table has a row per kernel.",
 		"tablecmd.invariantTable"},
+	{"table layers", "One object; CSV its `steps`.", "tablecmd.layerTables"},
 	{"table fused-moe", "One object. The files that it writes have the kernels alone.", "tablecmd.expertTable"},
 	{"table block-fp8", "One object.", "tablecmd.blockTable"},
 	{"table check", "One object.", "tablecmd.tableCheck"},

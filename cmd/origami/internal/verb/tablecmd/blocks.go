@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,21 +14,25 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/formats/hf"
+	"github.com/origami-gemm/origami/plugins/serving"
 )
 
-type blockOptions struct{ options }
+type blockOptions struct {
+	options
+	adopted
+}
 
 func newBlocks(f *session.Factory) *cobra.Command {
-	o := &blockOptions{options{factory: f}}
+	o := &blockOptions{options: options{factory: f}}
 	cmd := &cobra.Command{
 		Use:   "block-fp8 CONFIG --arch ARCH",
 		Short: "Write the tables of vLLM's and SGLang's fp8 matmul with scales per block",
 		Long: "Write the tables of kernels that vLLM and SGLang take for the linear layers of a model in fp8 with\n" +
 			"a scale per 128x128 of a weight, given as its Hugging Face config.json, where they run them in\n" +
 			"Triton: for each number of rows the predicted best tile, warps and stages, and the gain over the\n" +
-			"kernel without a table. --output writes a file for each layer, under the names of both servers.",
+			"kernel without a table. --output writes a file for each layer, under the names of both servers, if one\n" +
+			"of them reads it. CONFIG may be the line of a server's log about a file that it has not found.",
 		Example: "  origami table block-fp8 config.json --arch h100 --tp 8 --output tables\n" +
 			"  cp tables/*.json …/vllm/model_executor/layers/quantization/utils/configs/\n" +
 			"  origami table block-fp8 config.json --arch h200 --json",
@@ -41,34 +44,18 @@ func newBlocks(f *session.Factory) *cobra.Command {
 }
 
 func (o *blockOptions) run(ctx context.Context, name string) error {
-	c, err := readConfig(ctx, name)
+	in, err := new(sized).read(ctx, []string{name})
 	if err != nil {
 		return err
 	}
-	if q := c.Quantization; q == nil || q.Method != "fp8" || !slices.Equal(q.Block, blockScaled.scaled()) {
-		return diag.Inputf("the model is not in fp8 with scales per 128x128").At("%s", name).
-			Do("give one whose quantization_config has weight_block_size [128, 128]")
-	}
-	if err := c.Complete(name); err != nil {
-		return err
-	}
-	list, err := c.Products(o.TP)
+	t, side, err := newBlockTable(ctx, o.factory, &in, o.TP, o.DeviceName)
 	if err != nil {
 		return err
 	}
-	list = slices.DeleteFunc(list, func(l hf.Layer) bool { return l.Name == hf.LMHead }) // it stays in bf16
-	// A matrix of any size opens the model.
-	one := experts{inter: scaleBlock, hidden: scaleBlock, dtype: blockScaled.dtype, blocks: true}
-	side, err := one.open(ctx, o.factory)
-	if err != nil {
+	if err := o.unread(o.factory.Streams, o.Output, t.Gain, &t.Read[0], &t.Read[1]); err != nil {
 		return err
 	}
-	t, err := newBlockTable(ctx, side, list)
-	if err != nil {
-		return err
-	}
-	t.For, t.TP = c.Label(o.TP), o.TP
-	if !slices.Contains(hf.Dense, c.ModelType) {
+	if in.config != nil && in.config.ExpertLayers() > 0 {
 		o.factory.Streams.Note("experts run in another kernel: `origami table fused-moe` has their table")
 	}
 	if o.Output != "" {
@@ -76,40 +63,46 @@ func (o *blockOptions) run(ctx context.Context, name string) error {
 			return err
 		}
 		o.factory.Streams.Note("copy the files to vllm/model_executor/layers/quantization/utils/configs, or for SGLang to " +
-			"sglang/srt/layers/quantization/configs")
+			"sglang/kernels/ops/gemm/configs")
 	}
-	return o.write(side.Contender, t)
+	return o.write(side, t)
+}
+
+// blockLayers are the products of a model with scales per block, or the one that a server looks for.
+func blockLayers(in *input, tp int) (label string, list []hf.Layer, err error) {
+	if n := in.asked; n != nil && n.depth > 0 {
+		return fmt.Sprintf("%dx%d", n.inter, n.depth), []hf.Layer{{Name: "linear", N: n.inter, K: n.depth, Count: 1}}, nil
+	}
+	c := in.config
+	if c.Weights() != hf.FP8Block || len(c.Quantization.Block) > 0 &&
+		!slices.Equal(c.Quantization.Block, blockScaled.scaled()) {
+		return "", nil, diag.Inputf("the weights are %s, and not fp8 with scales per 128x128", c.Weights()).
+			At("%s", in.name).Do("give a model whose quantization_config has weight_block_size [128, 128]")
+	}
+	if err := c.Sized(in.name); err != nil {
+		return "", nil, err
+	}
+	list, err = c.Products(tp)
+	return c.Label(tp), slices.DeleteFunc(list, func(l hf.Layer) bool { return l.Name == hf.LMHead }), err // in bf16
 }
 
 // blockTable is the tables of the layers of a model.
 type blockTable struct {
-	Arch       string `json:"arch"` // the device
-	Device     string `json:"device"`
-	DeviceName string `json:"device_name"`
-	Model      string `json:"model"` // the model, and the kernel family of its products
-	Kernel     string `json:"kernel"`
-	DType      string `json:"dtype"`       // the type of the weights
-	ScaleBlock []int  `json:"scale_block"` // the rows and columns of the weights that have a scale in common
-	For        string `json:"for"`         // type, layers and hidden size of the language model, and tp
-	TP         int    `json:"tp"`          // the GPUs that divide each layer among them
-	Evidence   string `json:"evidence"`    // what the interval rests on
+	kernelTable
+	TP int `json:"tp"` // the GPUs that divide each layer among them
+	// whether servers read the tables: vLLM and SGLang
+	Read []reading `json:"read"`
 	// the kernels, by layer and in the order of M
 	Kernels []blockKernel `json:"kernels"`
-	Gain    float64       `json:"gain" unit:"ratio"` // the geometric mean of the gains
 }
 
-// blockKernel is what runs in a layer for numbers of rows nearest to M.
+// blockKernel is a kernel of a layer.
 type blockKernel struct {
-	Layer  string `json:"layer"` // the names of the layers of this size
-	N      int    `json:"n"`     // columns, and the depth
-	K      int    `json:"k"`
-	M      int    `json:"m"` // rows
-	Config expert `json:"config"`
-	// the predicted time of the product
-	Seconds        float64     `json:"seconds" unit:"s"`
-	Interval       *[2]float64 `json:"interval"`                 // of 90 %, `null` without one
-	DefaultSeconds float64     `json:"default_seconds" unit:"s"` // with the kernel without a table
-	Gain           float64     `json:"gain" unit:"ratio"`        // default_seconds ÷ seconds
+	Layer string `json:"layer"` // the names of the layers of this size
+	N     int    `json:"n"`     // columns, and the depth
+	K     int    `json:"k"`
+	Count int    `json:"count"` // how many of them a step computes
+	tableKernel
 }
 
 // blockScaled has the types of such a matrix.
@@ -120,40 +113,73 @@ var withoutBlockTable = gemm.Config{Kernel: blockFamily, BlockM: 64, BlockN: sca
 	GroupM: 32, NumWarps: 4, NumStages: 2, SplitK: 1}
 
 // newBlockTable chooses the kernels.
-func newBlockTable(ctx context.Context, side *tuner, list []hf.Layer) (*blockTable, error) {
-	d := side.Describe()
-	t := &blockTable{Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, Model: d.Model, Kernel: side.Kernel,
-		DType: gemm.FP8.String(), ScaleBlock: blockScaled.scaled()}
-	var gains []float64
+func newBlockTable(ctx context.Context, f *session.Factory, in *input, tp int, device string) (
+	*blockTable, *ask.Contender, error,
+) {
+	label, list, err := blockLayers(in, tp)
+	if err != nil {
+		return nil, nil, err
+	}
+	opened, err := openWeights(ctx, f, hf.FP8Block)
+	if err != nil {
+		return nil, nil, err
+	}
+	// A matrix of any size tells the kernels.
+	one := experts{inter: scaleBlock, hidden: scaleBlock, dtype: blockScaled.dtype, blocks: true}
+	side, err := one.tuner(ctx, opened)
+	if err != nil {
+		return nil, nil, err
+	}
+	t := &blockTable{kernelTable: newTable(opened, &one, label, in.deviceName(device, opened.Describe().DeviceName)), TP: tp}
+	for _, server := range []string{vllm, sglang} {
+		t.Read = append(t.Read, reading{Backend: serving.BackendOf(server, false, hf.FP8Block, t.Arch, 1)})
+	}
 	at := map[[2]int]int{}
 	for _, l := range list {
 		if i, is := at[[2]int{l.N, l.K}]; is {
 			for j := range tokenSizes {
-				t.Kernels[i+j].Layer += " " + l.Name
+				k := &t.Kernels[i+j]
+				k.Layer += " " + l.Name
+				k.Count += l.Count
 			}
 			continue
 		}
 		at[[2]int{l.N, l.K}] = len(t.Kernels)
-		e := blockScaled
-		e.inter, e.hidden = l.N, l.K
-		for _, m := range tokenSizes {
-			c, err := side.choices(ctx, &e, m, []int{m})
-			if err != nil {
-				return nil, err
-			}
-			r, entry, err := c.entry(ctx)
-			if err != nil {
-				return nil, err
-			}
-			k := blockKernel{Layer: l.Name, N: l.N, K: l.K, M: m, Config: expertOf(&c.configs[c.best]), Seconds: c.time(c.best),
-				DefaultSeconds: c.time(len(c.configs) - 1)}
-			k.Gain = k.DefaultSeconds / k.Seconds
-			k.Interval, t.Evidence = c.interval(r, entry, k.Seconds)
-			t.Kernels, gains = append(t.Kernels, k), append(gains, k.Gain)
+		if err := t.choose(ctx, side, &l); err != nil {
+			return nil, nil, err
 		}
 	}
-	t.Gain = stats.Geomean(gains)
-	return t, nil
+	for i := range t.Kernels {
+		k := &t.Kernels[i]
+		k.Saved = float64(k.Count) * (k.DefaultSeconds - k.Seconds)
+	}
+	return t, opened, nil
+}
+
+// choose chooses the kernels of a layer.
+func (t *blockTable) choose(ctx context.Context, side *tuner, l *hf.Layer) error {
+	e := blockScaled
+	e.inter, e.hidden = l.N, l.K
+	var theirs [2][]gemm.Config
+	for i := range t.Read {
+		theirs[i] = t.Read[i].shipped(fileName(t.Read[i].Server, &e, t.DeviceName), tokenSizes)
+	}
+	for i, m := range tokenSizes {
+		c, err := side.choices(ctx, &e, m, []int{m}, theirs[0][i], theirs[1][i])
+		if err != nil {
+			return err
+		}
+		one, err := t.add(ctx, c, m, l.Count)
+		if err != nil {
+			return err
+		}
+		k := blockKernel{l.Name, l.N, l.K, l.Count, one}
+		for s := range theirs {
+			t.Read[s].compare(c.time(len(side.space)+s), k.Seconds)
+		}
+		t.Kernels = append(t.Kernels, k)
+	}
+	return nil
 }
 
 // install writes a file for each layer, under the name of vLLM and under SGLang's.
@@ -161,15 +187,13 @@ func (t *blockTable) install(folder string) error {
 	if err := makeFolder(folder, folder); err != nil {
 		return err
 	}
-	for all := range slices.Chunk(t.Kernels, len(tokenSizes)) {
+	for i, all := range slices.Collect(slices.Chunk(t.Kernels, len(tokenSizes))) {
 		kernels := map[int]expert{}
 		for _, k := range all {
 			kernels[k.M] = k.Config
 		}
-		for _, sglang := range []bool{false, true} {
-			name := fmt.Sprintf("N=%d,K=%d,device_name=%s,dtype=fp8_w8a8%s.json", all[0].N, all[0].K,
-				strings.ReplaceAll(t.DeviceName, " ", "_"), blockShape(t.ScaleBlock, sglang))
-			if err := writeKernels(folder, name, kernels); err != nil {
+		for _, r := range t.Read {
+			if err := writeKernels(folder, r.Files[i], kernels); err != nil {
 				return err
 			}
 		}
@@ -183,7 +207,10 @@ func (o *blockOptions) write(side *ask.Contender, t *blockTable) error {
 		show.Line(s, "table", "%s, %s", t.For, typeOf(t.DType, t.ScaleBlock))
 		show.Line(s, "gain", "%s times as fast as without a table (predicted; geometric mean)",
 			s.Bold(digits.ThreeDigits(t.Gain)))
+		for i := range t.Read {
+			show.Line(s, "read", "%s", &t.Read[i])
+		}
 	}, t.Kernels, key("layer"), key("n"), key("k"), key("m", "rows"), key("config", "kernel"), key("seconds", "time"),
 		show.Text("90 %", func(k *blockKernel) string { return span(k.Interval) }), key("default_seconds", "no table"),
-		key("gain"))
+		key("gain"), key("saved_seconds", "saved in a step"))
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/strictjson"
+	"github.com/origami-gemm/origami/formats/hf"
 )
 
 type checkOptions struct {
@@ -47,7 +48,7 @@ func newCheck(f *session.Factory) *cobra.Command {
 			"  origami table check 'N=5120,K=5120,device_name=NVIDIA_H200,dtype=fp8_w8a8,block_shape=[128,128].json' " +
 			"--arch h200",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 || blockName.MatchString(filepath.Base(args[0])) {
+			if len(args) == 0 || strings.HasPrefix(filepath.Base(args[0]), "N=") {
 				return session.OneArgument("FILE", "a table of kernels")(cmd, args)
 			}
 			return session.OneArgument("CONFIG", "the config.json of the model")(cmd, args[1:])
@@ -64,52 +65,50 @@ func newCheck(f *session.Factory) *cobra.Command {
 type named struct {
 	experts, inter, depth int // without experts, N and K of a matrix
 	device                string
-	dtype                 gemm.DType
-	blocks                bool
-	down                  bool // SGLang's, for the second product alone
+	weights               string // as in hf.Config.Weights
+	down                  bool   // SGLang's, for the second product alone
 }
 
 // tableName is the form of a name: of vLLM, and of SGLang, which has files for the second product too.
-var tableName = regexp.MustCompile(`^E=(\d+),N=(\d+),device_name=([^,]+?)(?:,dtype=([^,]+?))?` +
-	`(,block_shape=\[[^]]*\]|,per_channel[^_]*)?(_down)?\.json$`)
+var tableName = regexp.MustCompile(`^(?:E=(\d+),N=(\d+)|N=(\d+),K=(\d+)),device_name=([^,]+?)(?:,dtype=([^,]+?))?` +
+	`(?:,(block_shape=\[[^]]*\]|per_channel_quant=True))?(_down)?\.json$`)
 
-// blockName is the form of a name of vLLM and SGLang for a matrix with scales per block.
-var blockName = regexp.MustCompile(
-	`^N=([1-9]\d{0,8}),K=([1-9]\d{0,8}),device_name=([^,]+),dtype=fp8_w8a8,block_shape=\[128, ?128\]\.json$`)
+// nameTypes are the types of weights by what a name says of them.
+var nameTypes = map[string]string{"": hf.BF16, "fp8_w8a8": hf.FP8, "fp8_w8a8,block_shape=[128,128]": hf.FP8Block,
+	"fp8_w8a8,per_channel_quant=True": hf.FP8Channel}
 
 // readName reads the name of a table.
 func readName(name string) (n named, err error) {
 	wrong := func(what, fix string) (named, error) { return n, diag.Inputf("%s", what).At("%s", name).Do("%s", fix) }
-	number := func(text string) int {
-		v, _ := strconv.Atoi(text) // 0 is refused
-		return v
-	}
-	if one := blockName.FindStringSubmatch(filepath.Base(name)); one != nil {
-		return named{inter: number(one[1]), depth: number(one[2]), device: one[3], dtype: gemm.FP8, blocks: true}, nil
-	}
 	parts := tableName.FindStringSubmatch(filepath.Base(name))
-	switch {
-	case parts == nil:
+	if parts == nil {
 		return wrong("it has no name of a table of fused_moe, or of fp8 with a scale per 128x128",
 			"keep the name by which the server looks for it, as in E=8,N=7168,device_name=NVIDIA_H200.json")
-	case parts[4] != "" && parts[4] != "fp8_w8a8",
-		parts[5] != "" && (parts[4] == "" || strings.ReplaceAll(parts[5], " ", "") != ",block_shape=[128,128]"):
-		return wrong("no model predicts experts of "+strings.Trim(cmp.Or(parts[4], "this type")+parts[5], ","),
-			"use a table of bf16, or of fp8 with a scale per tensor or per 128x128")
 	}
-	n = named{experts: number(parts[1]), inter: number(parts[2]), device: parts[3], dtype: gemm.BF16,
-		blocks: parts[5] != "", down: parts[6] != ""}
-	if parts[4] != "" {
-		n.dtype = gemm.FP8
+	said := strings.Trim(parts[6]+","+strings.ReplaceAll(parts[7], " ", ""), ",")
+	number := func(i int) int {
+		v, _ := strconv.Atoi(cmp.Or(parts[i], parts[i+2])) // 0 is refused
+		return v
 	}
-	if n.experts < 1 || n.inter < 1 {
+	n = named{inter: number(2), device: parts[5], weights: nameTypes[said], down: parts[8] != ""}
+	what := "a matrix"
+	if n.experts, n.depth = number(1), 0; parts[1] == "" {
+		n.experts, n.inter, n.depth = 0, number(1), number(2)
+	} else {
+		what = "experts"
+	}
+	switch {
+	case n.weights == "" || what == "a matrix" && n.weights != hf.FP8Block:
+		return wrong(fmt.Sprintf("no model predicts %s of %s", what, cmp.Or(said, "this type")),
+			"use a table of experts in bf16 or fp8, or of a matrix in fp8 with a scale per 128x128")
+	case n.inter < 1 || n.experts+n.depth < 1 || max(n.experts, n.inter, n.depth) > hf.MostSize:
 		return wrong("the sizes in its name are none", "keep the name by which the server looks for it")
 	}
 	return n, nil
 }
 
 // mostTokens and mostLines bound the work that a file can ask for.
-const mostTokens, mostLines = 1 << 16, 256
+const mostTokens, mostLines = 1 << 18, 256
 
 // readTable reads the kernels of a table by the number of tokens. Without warps and stages, Triton takes 4 and 3.
 func readTable(ctx context.Context, name string) (map[int]gemm.Config, error) {
@@ -183,26 +182,6 @@ type checkedLine struct {
 	DefaultLoss *float64 `json:"default_loss" unit:"fraction"`
 }
 
-// experts returns what a table of experts is for, and how popular these are.
-func (o *checkOptions) experts(ctx context.Context, n *named, config string) (*experts, load, error) {
-	c, err := readConfig(ctx, config)
-	if err != nil {
-		return nil, nil, err
-	}
-	c.Quantization = nil // the name of the table has the type
-	e, _, err := expertsOf(c, config, 1)
-	if err != nil {
-		return nil, nil, err
-	}
-	if e.count != n.experts || e.inter%n.inter != 0 {
-		return nil, nil, diag.Inputf("the model has %d experts of %d columns, and the table is for %d of %d", e.count,
-			e.inter, n.experts, n.inter).At("%s", config).Do("give the config.json of the table's model")
-	}
-	e.inter, e.dtype, e.blocks = n.inter, n.dtype, n.blocks
-	l, err := parseLoad(o.Load, e.count)
-	return e, l, err
-}
-
 func (o *checkOptions) run(ctx context.Context, name string, config []string) error {
 	n, err := readName(name)
 	if err != nil {
@@ -212,10 +191,22 @@ func (o *checkOptions) run(ctx context.Context, name string, config []string) er
 	if err != nil {
 		return err
 	}
-	e, l := &experts{inter: n.inter, hidden: n.depth, dtype: n.dtype, blocks: true}, load(nil)
+	side, err := openWeights(ctx, o.factory, n.weights)
+	if err != nil {
+		return err
+	}
+	e, l := &experts{inter: n.inter, hidden: n.depth, dtype: gemm.FP8, blocks: true}, load(nil)
 	switch {
 	case len(config) > 0:
-		if e, l, err = o.experts(ctx, &n, config[0]); err != nil {
+		in, err := new(sized).read(ctx, config)
+		if err != nil {
+			return err
+		}
+		in.asked = &n
+		if e, _, err = new(shared).expertsOf(&in, 1, side.Describe().Arch); err != nil {
+			return err
+		}
+		if l, err = parseLoad(o.Load, e.all); err != nil {
 			return err
 		}
 	case o.Load != uniform:
@@ -223,17 +214,18 @@ func (o *checkOptions) run(ctx context.Context, name string, config []string) er
 	default:
 		o.Load = ""
 	}
-	side, err := e.open(ctx, o.factory)
+	tuner, err := e.tuner(ctx, side)
 	if err != nil {
 		return err
 	}
+	tuner.competes = true
 	d := side.Describe()
 	t := &tableCheck{File: filepath.Base(name), MadeFor: n.device, Arch: d.Arch, Device: d.Device,
 		DeviceName: d.DeviceName, SameDevice: n.device == strings.ReplaceAll(d.DeviceName, " ", "_"), Model: d.Model,
 		Kernel: side.Kernel, DType: e.dtype.String(), ScaleBlock: e.scaled(), Load: o.Load}
 	sizes := slices.Sorted(maps.Keys(configs))
-	for i, rows := range l.rows(e.topK, sizes) {
-		c, err := side.choices(ctx, e, sizes[i], rows, configs[sizes[i]])
+	for i, rows := range l.rows(e, sizes) {
+		c, err := tuner.choices(ctx, e, sizes[i], rows, configs[sizes[i]])
 		if err != nil {
 			return err
 		}
@@ -247,7 +239,7 @@ func (o *checkOptions) run(ctx context.Context, name string, config []string) er
 		}
 	}
 	t.sum()
-	return o.write(side.Contender, t)
+	return o.write(side, t)
 }
 
 // add appends the line of the last kernel but one of a list. Kernels of the second product alone (down) are compared

@@ -16,6 +16,7 @@ import (
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/formats/hf"
 )
 
 // The kernel families of experts, and of fp8 with scales per block, for experts and for one matrix. topKAxis has the
@@ -26,27 +27,33 @@ const expertFamily, blockFamily, topKAxis = "fused_moe", "block_fp8", "top_k"
 type tuner struct {
 	*ask.Contender
 	space []gemm.Config // the kernels to choose from
+	// competes is that given kernels may be chosen too.
+	competes bool
 }
 
-// open opens the model of the experts' kernels for the device that the user named.
-func (e *experts) open(ctx context.Context, f *session.Factory) (*tuner, error) {
-	family := expertFamily
-	if e.blocks {
-		family = blockFamily
+// openWeights opens the model of the kernels of such weights for the device that the user named.
+func openWeights(ctx context.Context, f *session.Factory, weights string) (*ask.Contender, error) {
+	if weights == hf.FP8Block {
+		return openSide(ctx, f, blockFamily)
 	}
-	side, err := openSide(ctx, f, family)
+	return openSide(ctx, f, expertFamily)
+}
+
+// tuner returns the kernels to choose from.
+func (e *experts) tuner(ctx context.Context, side *ask.Contender) (*tuner, error) {
+	rows := []int{1}
+	if e.count > 0 {
+		rows = slices.Repeat(rows, e.count)
+	}
+	products, err := e.products(rows)
 	if err != nil {
 		return nil, err
 	}
-	products, err := e.products([]int{1, 1})
+	list, err := side.Model.Candidates(ctx, products[0], arch.Space{Kernel: side.Kernel})
 	if err != nil {
 		return nil, err
 	}
-	list, err := side.Model.Candidates(ctx, products[0], arch.Space{Kernel: family})
-	if err != nil {
-		return nil, err
-	}
-	return &tuner{side, list.Configs}, nil
+	return &tuner{Contender: side, space: list.Configs}, nil
 }
 
 // choices are the kernels to choose from for a number of tokens, with predicted times in s. One that does not run takes
@@ -134,7 +141,7 @@ func (c *choices) choose(ctx context.Context) error {
 	}
 	c.best = last
 	for i := range c.configs {
-		if c.time(i) < c.time(c.best) {
+		if c.own(i) && c.time(i) < c.time(c.best) {
 			c.best = i
 		}
 	}
@@ -143,6 +150,9 @@ func (c *choices) choose(ctx context.Context) error {
 	}
 	return c.runs(c.best)
 }
+
+// own reports whether a kernel may be chosen.
+func (c *choices) own(i int) bool { return c.competes || i < len(c.space) || i == len(c.configs)-1 }
 
 // runs returns an error about a kernel that does not run.
 func (c *choices) runs(at int) error {
@@ -157,7 +167,7 @@ func (c *choices) runs(at int) error {
 func (c *choices) fastest(product, blockM int) int {
 	at := -1
 	for i, v := range c.times[product] {
-		if c.configs[i].BlockM == blockM && (at < 0 || v < c.times[product][at]) {
+		if c.own(i) && c.configs[i].BlockM == blockM && (at < 0 || v < c.times[product][at]) {
 			at = i
 		}
 	}

@@ -1,7 +1,6 @@
 package tablecmd
 
 import (
-	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -10,14 +9,18 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/formats/hf"
 )
 
 // experts are the routed experts of a layer, as one GPU computes them with vLLM's or SGLang's fused_moe kernel. Each
 // has a gated first product (hidden → 2·inter) and a second one (inter → hidden). A count of 0 is one matrix instead
 // (hidden → inter), in the kernel of fp8 with scales per block.
 type experts struct {
+	server                     string
 	count, topK, hidden, inter int
+	// all are the routed experts of all GPUs, which ep of them divide. fused are those of count that each token goes to.
+	all, ep, fused int
+	gateless       bool   // the first product has no second half
+	weights        string // as in hf.Config.Weights
 	// dtype is BF16, or FP8 with a scale per tensor. With blocks, 128 elements of a row of A have a scale, and 128×128
 	// of B (DeepSeek-V3's).
 	dtype  gemm.DType
@@ -43,7 +46,11 @@ func (e *experts) products(rows []int) ([]gemm.Problem, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = []gemm.Problem{typedLinear(e.dtype, 1, 2*e.inter, e.hidden), typedLinear(e.dtype, 1, e.hidden, e.inter)}
+		up := 2 * e.inter
+		if e.gateless {
+			up = e.inter
+		}
+		list = []gemm.Problem{typedLinear(e.dtype, 1, up, e.hidden), typedLinear(e.dtype, 1, e.hidden, e.inter)}
 		for i := range list {
 			list[i].SetGroups(groups)
 			list[i] = list[i].Canonical()
@@ -55,56 +62,6 @@ func (e *experts) products(rows []int) ([]gemm.Problem, error) {
 		}
 	}
 	return list, nil
-}
-
-// routed are the model types for which expertsOf is right (vLLM 0.33.0, vllm/model_executor/models).
-var routed = []string{"deepseek_v2", "deepseek_v3", "glm4_moe", "mixtral", "olmoe", "phimoe", "qwen2_moe", "qwen3_moe",
-	"qwen3_next"}
-
-// expertsOf returns the experts of a model's layers on one of tp GPUs, which divide each expert among them, and how
-// many layers have experts.
-func expertsOf(c *hf.Config, name string, tp int) (*experts, int, error) {
-	wrong := func(format string, args ...any) (*experts, int, error) {
-		return nil, 0, diag.Inputf(format, args...).At("%s", name).
-			Do("give the config.json of a model with experts: %s", strings.Join(routed, ", "))
-	}
-	if !slices.Contains(routed, c.ModelType) {
-		return wrong("the experts of the model_type %q are not known", c.ModelType)
-	}
-	e := &experts{count: c.Routed(), topK: c.TopK, hidden: c.Hidden,
-		inter: cmp.Or(c.ExpertInner, c.Intermediate), dtype: gemm.BF16}
-	switch q := c.Quantization; {
-	case q == nil:
-	case q.Method == "fp8" && (len(q.Block) == 0 || slices.Equal(q.Block, []int{scaleBlock, scaleBlock})):
-		e.dtype, e.blocks = gemm.FP8, len(q.Block) > 0
-	default:
-		return nil, 0, diag.Inputf("no model predicts experts that are quantized by %s in this way", q.Method).
-			At("%s", name).Do("use a model in bf16, or in fp8 with a scale per tensor or per 128x128; vLLM's " +
-			"benchmark_moe.py measures the others")
-	}
-	switch {
-	case e.count < 2 || e.count > gemm.MaxGroups:
-		return wrong("the number of experts is %d", e.count)
-	case e.topK < 1 || e.topK > e.count:
-		return wrong("num_experts_per_tok is %d", e.topK)
-	case min(e.hidden, e.inter, c.Layers) < 1 || max(e.hidden, e.inter, c.Layers) > hf.MostSize:
-		return wrong("a size of the layers is missing")
-	case tp < 1:
-		return nil, 0, hf.NotPositive(tp)
-	case e.inter%tp != 0:
-		return nil, 0, diag.Inputf("%d GPUs do not divide the %d columns of an expert", tp, e.inter).At("--tp").
-			Do("give a number that divides them, as vLLM asks for")
-	}
-	e.inter /= tp
-	if e.blocks && e.inter%scaleBlock != 0 {
-		return nil, 0, diag.Inputf("%d columns of an expert on each GPU are not whole blocks of %d", e.inter, scaleBlock).
-			At("--tp").Do("give fewer GPUs, as vLLM asks for")
-	}
-	layers := c.ExpertLayers()
-	if layers == 0 {
-		return wrong("no layer has experts")
-	}
-	return e, layers, nil
 }
 
 // defaultConfig is vLLM's kernel without a table (fused_moe.get_default_config).
@@ -173,13 +130,14 @@ func parseLoad(text string, count int) (load, error) {
 	return l, nil
 }
 
-// rows draws how many rows each expert gets from so many tokens, for an ascending list of tokens. A token chooses topK
-// experts at random, each by its weight. The first tokens are the same for all numbers of them, and in all answers.
-// Without experts, all rows are of one matrix.
-func (l load) rows(topK int, tokens []int) [][]int {
+// rows draws how many rows each expert of one GPU gets from so many tokens, for an ascending list of tokens. A token
+// chooses experts at random, each by its weight. The first tokens are the same for all numbers of them, and in all
+// answers. A GPU without a row computes one. Without experts, all rows are of one matrix.
+func (l load) rows(e *experts, tokens []int) [][]int {
 	if len(l) == 0 {
 		return slices.Collect(slices.Chunk(tokens, 1))
 	}
+	topK, own := e.topK-e.fused, e.count-e.fused
 	r := rand.New(rand.NewPCG(0, 0)) //nolint:gosec // the same draw each time
 	sums, list := make([]int, len(l)), make([][]int, 0, len(tokens))
 	keys, least := make([]float64, len(l)), make([]float64, 0, topK+1)
@@ -198,7 +156,11 @@ func (l load) rows(topK int, tokens []int) [][]int {
 			}
 		}
 		if tokens[len(list)] == n {
-			list = append(list, slices.Clone(sums))
+			rows := append(slices.Clone(sums[:own]), slices.Repeat([]int{n}, e.fused)...)
+			if slices.Max(rows) == 0 {
+				rows[0] = 1
+			}
+			list = append(list, rows)
 		}
 	}
 	return list

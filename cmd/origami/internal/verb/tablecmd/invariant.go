@@ -59,15 +59,19 @@ func newInvariant(f *session.Factory) *cobra.Command {
 }
 
 func (o *invariantOptions) run(ctx context.Context, name string) error {
-	c, err := readConfig(ctx, name)
+	in, err := new(sized).read(ctx, []string{name})
 	if err != nil {
 		return err
+	}
+	c := in.config
+	if in.asked != nil {
+		return diag.Inputf("it is the name of a file for another kernel").At("%s", name).Do("give the config.json of a model")
 	}
 	if c.Quantization != nil {
 		return diag.Inputf("the model is quantized, and vLLM's table is for bf16 weights").At("%s", name).
 			Do("give a model without a quantization_config")
 	}
-	if err := c.Complete(name); err != nil {
+	if err := c.Sized(name); err != nil {
 		return err
 	}
 	list, err := c.Products(o.TP)
@@ -87,7 +91,8 @@ func (o *invariantOptions) run(ctx context.Context, name string) error {
 		o.factory.Streams.Warn("the model is in float16, for which vLLM " + vllmVersion +
 			" reads no table: serve it with --dtype bfloat16")
 	}
-	if !slices.Contains(hf.Dense, c.ModelType) {
+	noteUncompared(o.factory.Streams, c)
+	if c.ExpertLayers() > 0 {
 		o.factory.Streams.Note("experts run in another kernel: the table has the other layers")
 	}
 	if o.Output != "" {

@@ -1,13 +1,13 @@
 package tablecmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,9 +19,8 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
-	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/stats"
-	"github.com/origami-gemm/origami/formats/hf"
+	"github.com/origami-gemm/origami/plugins/serving"
 )
 
 // tokenSizes are the numbers of tokens that a table has a kernel for, as vLLM's have. For others, the servers take the
@@ -30,27 +29,34 @@ var tokenSizes = []int{1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 
 
 type moeOptions struct {
 	options
+	shared
+	sized
+	adopted
 	loaded
-	Explain bool   `json:"explain" help:"list every kernel with the reason"`
-	SGLang  string `json:"sglang" arg:"VERSION" help:"write it for SGLang with this VERSION of Triton, as in 3.5.1"`
+	Explain bool `json:"explain" help:"list every kernel with the reason"`
 }
 
 func newMoE(f *session.Factory) *cobra.Command {
 	o := &moeOptions{options: options{factory: f}}
 	cmd := &cobra.Command{
-		Use:   "fused-moe CONFIG --arch ARCH",
+		Use:   "fused-moe [CONFIG] --arch ARCH",
 		Short: "Write the table of vLLM's and SGLang's fused_moe kernel",
 		Long: "Write the table of kernels that vLLM and SGLang take for the experts of a model, given as its\n" +
 			"Hugging Face config.json: for each number of tokens the tile, warps and stages that are predicted\n" +
 			"to be the fastest for both products of a layer, and the gain over vLLM's kernel without a table.\n" +
 			"--output writes a folder for VLLM_TUNED_CONFIG_FOLDER, or with --sglang for SGLANG_MOE_CONFIG_DIR,\n" +
-			"with a second file for the second product.",
+			"with a second file for the second product. CONFIG may be the line of a server's log about a file that\n" +
+			"it has not found, or a file with such a line. The answer says whether the server reads the table, and\n" +
+			"how it compares with one that the server ships. A table that is not read is not written.",
 		Example: "  origami table fused-moe config.json --arch h100 --tp 2 --output tables\n" +
 			"  VLLM_TUNED_CONFIG_FOLDER=tables vllm serve …\n" +
 			"  origami table fused-moe config.json --arch l40s --sglang 3.5.1 --output tables\n" +
-			"  origami table fused-moe config.json --arch h200 --load zipf=1.1 --explain",
-		Args: session.OneArgument("CONFIG", "the config.json of a model"),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+			"  origami table fused-moe config.json --arch h200 --load zipf=1.1 --explain\n" +
+			"  origami table fused-moe --experts 64 --top-k 6 --hidden 2048 --inner 1408 --arch h100\n" +
+			"  origami table fused-moe 'Config file not found at …/E=16,N=1536,device_name=NVIDIA_H200.json' \\\n" +
+			"    --top-k 8 --hidden 4096 --arch h200",
+		Args: cobra.MaximumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	session.Register(cmd.Flags(), o)
 	return cmd
@@ -64,50 +70,62 @@ type loaded struct {
 	Load string `json:"load" arg:"LOAD" default:"uniform" help:"a LOAD, how popular the experts are: uniform, zipf=1.1, or a weight for each, divided by commas"`
 }
 
-func (o *moeOptions) run(ctx context.Context, name string) error {
-	c, err := readConfig(ctx, name)
+func (o *moeOptions) run(ctx context.Context, args []string) error {
+	in, err := o.read(ctx, args)
 	if err != nil {
 		return err
 	}
-	e, layers, err := expertsOf(c, name, o.TP)
-	if err != nil {
-		return err
+	if in.config == nil {
+		return diag.Inputf("it is the name of a table of one matrix").At("%s", in.name).
+			Do("`origami table block-fp8` has its kernels")
 	}
 	if o.SGLang != "" && strings.Trim(o.SGLang, "0123456789.") != "" {
 		return diag.Inputf("--sglang %s is no version of Triton", o.SGLang).
 			Do("give what python prints as triton.__version__, as in 3.5.1")
 	}
-	l, err := parseLoad(o.Load, e.count)
+	t, side, err := o.table(ctx, o.factory, &in, o.TP, o.Load, o.DeviceName)
 	if err != nil {
 		return err
 	}
-	side, err := e.open(ctx, o.factory)
-	if err != nil {
+	if err := o.unread(o.factory.Streams, o.Output, t.Gain, &t.Read); err != nil {
 		return err
 	}
-	t, err := newExpertTable(ctx, side, e, l)
-	if err != nil {
-		return err
-	}
-	t.For, t.TP, t.Load, t.Layers = c.Label(o.TP), o.TP, o.Load, layers
 	if o.Output != "" {
 		if err := o.install(t); err != nil {
 			return err
 		}
 	}
-	return o.write(side.Contender, t)
+	return o.write(side, t)
 }
 
-func readConfig(ctx context.Context, name string) (*hf.Config, error) {
-	text, err := session.ReadText(ctx, name, limit.Text, "give the config.json of a model")
+// table chooses the kernels of a model's experts.
+func (o *shared) table(ctx context.Context, f *session.Factory, in *input, tp int, load, device string) (
+	*expertTable, *ask.Contender, error,
+) {
+	side, err := openWeights(ctx, f, in.weights())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return hf.Decode(name, text)
+	e, layers, err := o.expertsOf(in, tp, side.Describe().Arch)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := parseLoad(load, e.all)
+	if err != nil {
+		return nil, nil, err
+	}
+	tuner, err := e.tuner(ctx, side)
+	if err != nil {
+		return nil, nil, err
+	}
+	t := &expertTable{kernelTable: newTable(side, e, in.config.Label(tp), in.deviceName(device, side.Describe().DeviceName)),
+		TP: tp, EP: e.ep, Experts: e.count, TopK: e.topK, Hidden: e.hidden, Inter: e.inter, Layers: layers, Load: load}
+	t.Read.Backend = serving.BackendOf(o.server(), true, e.weights, t.Arch, e.ep)
+	return t, side, t.choose(ctx, tuner, e, l)
 }
 
-// expertTable is a table of kernels for the fused_moe kernel of vLLM and SGLang.
-type expertTable struct {
+// kernelTable is what tables have in common.
+type kernelTable struct {
 	Arch       string `json:"arch"` // the device
 	Device     string `json:"device"`
 	DeviceName string `json:"device_name"`
@@ -116,35 +134,75 @@ type expertTable struct {
 	DType      string `json:"dtype"` // the type of the weights
 	// the rows and columns of the weights that have a scale in common, absent for one per tensor
 	ScaleBlock []int  `json:"scale_block,omitempty"`
-	For        string `json:"for"`         // type, layers and hidden size of the language model, and tp
-	TP         int    `json:"tp"`          // the GPUs that divide each expert among them
-	Experts    int    `json:"experts"`     // of a layer
-	TopK       int    `json:"top_k"`       // experts for each token
-	Hidden     int    `json:"hidden_size"` // K of the first product, and N of the second
-	Inter      int    `json:"inter_size"`  // K of the second product on one GPU; N of the first is twice that
-	Layers     int    `json:"layers"`      // with experts
-	Load       string `json:"load"`        // how popular the experts are
-	Evidence   string `json:"evidence"`    // what the interval rests on
-	// the kernels, in the order of M
-	Kernels []expertKernel `json:"kernels"`
-	Gain    float64        `json:"gain" unit:"ratio"` // the geometric mean of the gains
+	For        string `json:"for"`      // type, layers and hidden size of the language model, and tp
+	Evidence   string `json:"evidence"` // what the interval rests on
+	// the geometric mean of the gains
+	Gain float64 `json:"gain" unit:"ratio"`
+
+	gains []float64
 }
 
-// expertKernel is what runs for numbers of tokens nearest to M.
-type expertKernel struct {
-	M      int    `json:"m"`      // tokens
-	Config expert `json:"config"` // for both products, as vLLM takes it
-	Up     expert `json:"up"`     // for the first product and for the second one, as SGLang takes them
-	Down   expert `json:"down"`
-	Active int    `json:"active_experts"` // experts that get a token
-	// the predicted time of a layer, with the kernels that route, activate and sum
+func newTable(side *ask.Contender, e *experts, label, device string) kernelTable {
+	d := side.Describe()
+	return kernelTable{Arch: d.Arch, Device: d.Device, DeviceName: device, Model: d.Model, Kernel: side.Kernel,
+		DType: e.dtype.String(), ScaleBlock: e.scaled(), For: label}
+}
+
+// tableKernel is what runs for numbers of rows nearest to M.
+type tableKernel struct {
+	M      int    `json:"m"` // rows, or tokens
+	Config expert `json:"config"`
+	// the predicted time, of experts with the kernels that route, activate and sum
 	Seconds        float64     `json:"seconds" unit:"s"`
 	Interval       *[2]float64 `json:"interval"`                 // of 90 %, `null` without one
-	DefaultSeconds float64     `json:"default_seconds" unit:"s"` // with vLLM's kernel without a table
+	DefaultSeconds float64     `json:"default_seconds" unit:"s"` // with the server's kernel without a table
 	Gain           float64     `json:"gain" unit:"ratio"`        // default_seconds ÷ seconds
-	SplitGain      float64     `json:"split_gain"`               // seconds ÷ the time with up and down
-	Bound          string      `json:"bound"`                    // what limits the first product, and why
-	Why            string      `json:"why"`
+	// what all such layers of a step take less than without a table
+	Saved float64 `json:"saved_seconds" unit:"s"`
+	Bound string  `json:"bound"` // what limits the first product, and why
+	Why   string  `json:"why"`
+}
+
+// add returns the best kernel, for so many layers.
+func (t *kernelTable) add(ctx context.Context, c *choices, m, layers int) (tableKernel, error) {
+	last := len(c.configs) - 1
+	r, entry, err := c.entry(ctx)
+	if err = cmp.Or(err, c.runs(last)); err != nil {
+		return tableKernel{}, err
+	}
+	k := tableKernel{M: m, Config: expertOf(&c.configs[c.best]), Seconds: c.time(c.best), DefaultSeconds: c.time(last),
+		Bound: entry.Estimate.Bound.String(), Why: r.Why(entry)}
+	k.Gain, k.Saved = k.DefaultSeconds/k.Seconds, float64(layers)*(k.DefaultSeconds-k.Seconds)
+	k.Interval, t.Evidence = c.interval(r, entry, k.Seconds)
+	t.gains = append(t.gains, k.Gain)
+	t.Gain = stats.Geomean(t.gains)
+	return k, nil
+}
+
+// expertTable is a table of kernels for the fused_moe kernel of vLLM and SGLang.
+type expertTable struct {
+	kernelTable
+	TP      int    `json:"tp"`          // the GPUs that divide each expert among them
+	EP      int    `json:"ep"`          // the GPUs that divide the experts among them
+	Experts int    `json:"experts"`     // of a layer, on one GPU
+	TopK    int    `json:"top_k"`       // experts for each token
+	Hidden  int    `json:"hidden_size"` // K of the first product, and N of the second
+	Inter   int    `json:"inter_size"`  // K of the second product on one GPU; N of the first is twice that
+	Layers  int    `json:"layers"`      // with experts
+	Load    string `json:"load"`        // how popular the experts are
+	// whether the server reads the table
+	Read reading `json:"read"`
+	// the kernels, in the order of M: config is for both products, as vLLM takes it
+	Kernels []expertKernel `json:"kernels"`
+}
+
+// expertKernel is a kernel for experts.
+type expertKernel struct {
+	tableKernel
+	Up        expert  `json:"up"` // for the first product and for the second one, as SGLang takes them
+	Down      expert  `json:"down"`
+	Active    int     `json:"active_experts"` // experts that get a token
+	SplitGain float64 `json:"split_gain"`     // seconds ÷ the time with up and down
 }
 
 // expert is a configuration under the names of the servers' files.
@@ -165,34 +223,36 @@ func (e expert) String() string {
 	return fmt.Sprintf("%dx%dx%d w%d s%d g%d", e.BlockM, e.BlockN, e.BlockK, e.NumWarps, e.NumStages, e.GroupM)
 }
 
-// newExpertTable chooses the kernels of a layer.
-func newExpertTable(ctx context.Context, side *tuner, e *experts, l load) (*expertTable, error) {
-	d := side.Describe()
-	t := &expertTable{Arch: d.Arch, Device: d.Device, DeviceName: d.DeviceName, Model: d.Model, Kernel: side.Kernel,
-		DType: e.dtype.String(), ScaleBlock: e.scaled(), Experts: e.count, TopK: e.topK, Hidden: e.hidden, Inter: e.inter}
-	var gains []float64
-	for i, rows := range l.rows(e.topK, tokenSizes) {
-		c, err := side.choices(ctx, e, tokenSizes[i], rows)
-		if err != nil {
-			return nil, err
+// choose chooses the kernels of a layer.
+func (t *expertTable) choose(ctx context.Context, side *tuner, e *experts, l load) error {
+	name := fileName(t.Read.Server, e, t.DeviceName)
+	theirs := t.Read.shipped(name, tokenSizes)
+	second := theirs
+	if t.Read.Server == sglang {
+		if downs := t.Read.shipped(down(name), tokenSizes); downs[0] != noKernel {
+			second = downs
 		}
-		last := len(c.configs) - 1
-		if err := c.runs(last); err != nil {
-			return nil, err
-		}
-		r, entry, err := c.entry(ctx)
-		if err != nil {
-			return nil, err
-		}
-		k := expertKernel{M: tokenSizes[i], Config: expertOf(&c.configs[c.best]), Active: c.problem.Groups.Filled(),
-			Seconds: c.time(c.best), DefaultSeconds: c.time(last), Bound: entry.Estimate.Bound.String(), Why: r.Why(entry)}
-		k.Gain = k.DefaultSeconds / k.Seconds
-		k.split(c)
-		k.Interval, t.Evidence = c.interval(r, entry, k.Seconds)
-		t.Kernels, gains = append(t.Kernels, k), append(gains, k.Gain)
 	}
-	t.Gain = stats.Geomean(gains)
-	return t, nil
+	for i, rows := range l.rows(e, tokenSizes) {
+		c, err := side.choices(ctx, e, tokenSizes[i], rows, theirs[i], second[i])
+		if err != nil {
+			return err
+		}
+		one, err := t.add(ctx, c, tokenSizes[i], t.Layers)
+		if err != nil {
+			return err
+		}
+		k := expertKernel{tableKernel: one, Active: c.problem.Groups.Filled()}
+		k.split(c)
+		own := len(side.space)
+		if t.Read.Server == sglang {
+			t.Read.compare(c.times[0][own]+c.times[1][own+1], k.Seconds/k.SplitGain)
+		} else {
+			t.Read.compare(c.time(own), k.Seconds)
+		}
+		t.Kernels = append(t.Kernels, k)
+	}
+	return nil
 }
 
 // split sets the fastest pair with one BLOCK_SIZE_M, by which the rows are sorted.
@@ -208,51 +268,28 @@ func (k *expertKernel) split(c *choices) {
 	}
 }
 
-// fileName is the name by which a server looks for the table.
-func (t *expertTable) fileName(sglang bool) string {
-	device := strings.ReplaceAll(t.DeviceName, " ", "_")
-	if !sglang && slices.Contains(strings.Split(device, "_"), "H200") {
-		device = "NVIDIA_H200" // whatever else the name has (fused_moe.get_config_file_name)
-	}
-	name := fmt.Sprintf("E=%d,N=%d,device_name=%s", t.Experts, t.Inter, device)
-	if t.DType == gemm.FP8.String() {
-		name += ",dtype=fp8_w8a8"
-	}
-	return name + blockShape(t.ScaleBlock, sglang)
-}
-
-// blockShape is the part of a file's name about scales per block. SGLang's has a space.
-func blockShape(block []int, sglang bool) string {
-	switch {
-	case block == nil:
-		return ""
-	case sglang:
-		return fmt.Sprintf(",block_shape=[%d, %d]", block[0], block[1])
-	}
-	return fmt.Sprintf(",block_shape=[%d,%d]", block[0], block[1])
-}
-
 // install writes the files of a server.
 func (o *moeOptions) install(t *expertTable) error {
 	folder, note := o.Output, fmt.Sprintf("start vLLM with VLLM_TUNED_CONFIG_FOLDER=%s", o.Output)
-	files := map[string]func(*expertKernel) expert{".json": func(k *expertKernel) expert { return k.Config }}
+	name := t.Read.Files[0]
+	files := map[string]func(*expertKernel) expert{name: func(k *expertKernel) expert { return k.Config }}
 	if o.SGLang != "" {
 		folder = filepath.Join(folder, "configs", "triton_"+strings.ReplaceAll(o.SGLang, ".", "_"))
 		note = fmt.Sprintf("start SGLang with SGLANG_MOE_CONFIG_DIR=%s", o.Output)
 		files = map[string]func(*expertKernel) expert{
-			".json":      func(k *expertKernel) expert { return k.Up },
-			"_down.json": func(k *expertKernel) expert { return k.Down },
+			name:       func(k *expertKernel) expert { return k.Up },
+			down(name): func(k *expertKernel) expert { return k.Down },
 		}
 	}
 	if err := makeFolder(folder, o.Output); err != nil {
 		return err
 	}
-	for end, of := range files {
+	for name, of := range files {
 		kernels := map[int]expert{}
 		for i := range t.Kernels {
 			kernels[t.Kernels[i].M] = of(&t.Kernels[i])
 		}
-		if err := writeKernels(folder, t.fileName(o.SGLang != "")+end, kernels); err != nil {
+		if err := writeKernels(folder, name, kernels); err != nil {
 			return err
 		}
 	}
@@ -285,9 +322,10 @@ func (o *moeOptions) write(side *ask.Contender, t *expertTable) error {
 			t.Layers, t.Experts, t.TopK, t.Hidden, t.Inter, typeOf(t.DType, t.ScaleBlock), t.Load)
 		show.Line(s, "gain", "%s times as fast as vLLM without a table (predicted; geometric mean over the tokens)",
 			s.Bold(digits.ThreeDigits(t.Gain)))
+		show.Line(s, "read", "%s", &t.Read)
 	}, t.Kernels, key("m", "tokens"), key("active_experts", "experts"), key("config", "kernel"), key("seconds", "layer"),
 		show.Text("90 %", func(k *expertKernel) string { return span(k.Interval) }), key("default_seconds", "no table"),
-		key("gain"), key("why").If(o.Explain))
+		key("gain"), key("saved_seconds", "saved in a step"), key("why").If(o.Explain))
 }
 
 // typeOf is a type with its scales.

@@ -20,11 +20,13 @@ func New(f *session.Factory) *cobra.Command {
 		Use:   "table",
 		Short: "Write and check the tables of kernels that inference servers read",
 		Long: "Write the tables of kernels that inference servers read, for the layers of a model: a kernel for each\n" +
-			"layer and number of rows, predicted. Or check a table that somebody tuned. No GPU is needed.",
-		Example: "  origami table invariant config.json --arch sm90@h100 --output vllm-table\n" +
+			"layer and number of rows, predicted. Or say which layers read one, or check a table that somebody tuned.\n" +
+			"No GPU is needed.",
+		Example: "  origami table layers config.json --arch sm90@h100 --tp 8\n" +
+			"  origami table invariant config.json --arch sm90@h100 --output vllm-table\n" +
 			"  origami table fused-moe config.json --arch sm90@h100 --output tables\n" +
 			"  origami table check 'E=8,N=7168,device_name=NVIDIA_H200.json' config.json --arch sm90@h200",
 	}
-	cmd.AddCommand(newInvariant(f), newMoE(f), newBlocks(f), newCheck(f))
+	cmd.AddCommand(newLayers(f), newInvariant(f), newMoE(f), newBlocks(f), newCheck(f))
 	return cmd
 }

@@ -4,7 +4,7 @@
     python3 measure.py times   # on an H200: all configurations timed, to OUT/times.jsonl
     python3 measure.py score   # OUT/times.jsonl beside the rules
 
-CASES=kinds takes kinds.py's cases in place of cases.py's. Packages' sources are in src/ beside this file, or installed. A
+CASES=kinds or CASES=attention takes those cases in place of cases.py's. Packages' sources are in src/ beside this file, or installed. A
 case's function is called, and each autotuned launch is caught the first time that a case makes it.
 """
 
@@ -191,15 +191,15 @@ def times():
     from origami_gemm.pin._choose import order, plain
 
     flush = torch.empty(128 << 20, dtype=torch.int8, device="cuda")
-    done = set()
-    path = OUT / "times.jsonl"
-    if path.exists():
-        done = {json.loads(line)["case"] for line in path.open()}
+    path, begun = OUT / "times.jsonl", OUT / "begun.txt"
+    done = set(begun.read_text().splitlines()) if begun.exists() else set()  # also what ended an earlier process
 
     def act(case, tuner, name, args, kwargs):
         full = f"{name} | {case}"
         if full in done or time.time() > UNTIL:
             return None
+        with begun.open("a") as f:
+            f.write(full + "\n")
         config, choice = pick(tuner, args, kwargs)  # compiles all in parallel, into Triton's cache
         if choice is None:
             return None
@@ -215,6 +215,8 @@ def times():
             try:
                 def launch(c=c):
                     tuner.fn.run(*args, **kwargs, **c.all_kwargs())
+                if c.pre_hook is not None:  # clears locks, which each launch leaves open
+                    c.pre_hook({**tuner.nargs, **kwargs, **c.all_kwargs()})
                 row["seconds"] = seconds_of(launch, flush, torch)
             except Exception as e:
                 row["error"] = f"{type(e).__name__}: {e}"[:160]

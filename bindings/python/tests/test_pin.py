@@ -139,6 +139,17 @@ class Tables(unittest.TestCase):
             self.assertEqual(json.loads((pathlib.Path(folder) / "kernel.json").read_text()), file)
 
 
+    def test_rows(self):
+        choice = self.launches[0][3]
+        with tempfile.TemporaryDirectory() as folder:
+            name = "E=8,N=64,device_name=NVIDIA_H200.json"
+            pin.save({name: pin.table({16: choice, 4096: choice})}, folder)
+            read = json.loads((pathlib.Path(folder) / name).read_text())
+        # vLLM and SGLang take the entry whose number is nearest, and launch the kernel with what it has
+        self.assertEqual({int(m): c for m, c in read.items()}, dict.fromkeys((16, 4096), {"B": 64, "num_warps": 4, "num_stages": 2}))
+        self.assertEqual(pin.table({(1, 16): choice, (1, 32): choice}), {"1": pin.table({16: choice, 32: choice})})
+
+
 @unittest.skipUnless(importlib.util.find_spec("triton"), "Triton is not installed")
 class Choices(unittest.TestCase):
     @classmethod

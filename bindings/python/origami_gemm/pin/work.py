@@ -72,8 +72,8 @@ class Counts(defaultdict):
 class Program:
     """Runs one program on paper."""
 
-    def __init__(self, function, arguments, grid, place, trips=None, memory=MEMORY[0], copy=MEMORY[0]):
-        self.function, self.grid, self.place, self.trips = function, grid, place, trips
+    def __init__(self, function, arguments, grid, place, trips=None, memory=MEMORY[0], copy=MEMORY[0], turns=()):
+        self.function, self.grid, self.place, self.trips, self.turns = function, grid, place, trips, turns
         self.memory, self.copy = memory, copy
         self.warps = function.warps
         self.counts, self.assumed, self.mult = Counts(), set(), 1.0
@@ -137,12 +137,15 @@ class Program:
             inner[op.args[0]] = Value(env[op.operands[0]].type, first, (), time=start)
         if trips > 0:
             outer, self.mult = self.mult, self.mult * trips
-            before = {k: self.counts[k] for k in ("commits", "async", "barriers")}
+            before = {k: self.counts[k] for k in ("commits", "async", "barriers", "loads")}
             body = self.block(op.bodies[0], inner, start) - start
             if len(op.bodies) > 1:
                 body = self.block(op.bodies[1], inner, start + body) - start
             now = {k: (self.counts[k] - v) / self.mult for k, v in before.items()}
-            if not now["async"] and not now["barriers"] and not free and trips > 1:
+            turn = self.turn(now["loads"], trips)
+            if turn and not now["async"] and not now["barriers"]:
+                body = turn
+            elif not now["async"] and not now["barriers"] and not free and trips > 1:
                 # unrolled by the compiler, so that loads of several trips fly at once
                 times = trips if all(n.startswith("%c") for n in op.operands[:3]) else min(trips, 4)
                 waits = body // self.memory * self.memory
@@ -166,6 +169,15 @@ class Program:
             env[r] = Value(kind, None if kind is None or not kind.shape else v.number if v else None,
                            v.strides if v else None, v.arg if v else None, None, start + body)
         return start + body
+
+    def turn(self, loads, trips):
+        """Cycles of a trip of an innermost loop with so many loads, as the compiler put its instructions in order, if one of
+        the kernel's loops has a multiple of them: it may do several trips at once."""
+        fitting = [t for t in self.turns if loads and t[0] >= loads and t[0] <= loads * max(1, trips)]
+        if not fitting:
+            return None
+        n, near, far = max(fitting)
+        return (near if self.memory == MEMORY[0] else far) * loads / n
 
     def branch(self, op, env, start):
         condition = env[op.operands[0]].number if op.operands else None
@@ -465,6 +477,8 @@ class Program:
         self.add("lsu", count * warps * max(1.0, lanes / 128, moved / 32 / 16 if moved > lanes else 0) * max(share, .05))
         self.add("sectors", count * warps * moved / 32 * share)
         self.add(way, unique * share)
+        if way == "load":
+            self.add("loads", count)
         c[("arg", way, pointer.arg)] += unique * share * self.mult
         along = [e * size for s, e in zip(pointer.strides or (), pointer.type.shape) if s == 1]
         if pointer.type.shape and unique > 512:
@@ -692,7 +706,7 @@ SIZES = {"float64": 8, "int64": 8, "uint64": 8, "float32": 4, "int32": 4, "uint3
          "int16": 2, "uint16": 2}
 
 
-def describe(function, arguments, grid, registers, spills, shared, trips=None):
+def describe(function, arguments, grid, registers, spills, shared, trips=None, turns=()):
     """A launch in the numbers of the model's question "pin" and what was assumed for them.
 
     arguments are numbers by name, and (dtype, shape, ...) for tensors. trips is how often a loop runs whose bounds are data,
@@ -700,7 +714,7 @@ def describe(function, arguments, grid, registers, spills, shared, trips=None):
     grid = tuple(int(g) for g in (*grid, 1, 1)[:3])
     programs = math.prod(grid)
     spots = places(grid)[:max(1, min(programs, 3))]
-    runs = [Program(function, arguments, grid, p, trips) for p in spots]
+    runs = [Program(function, arguments, grid, p, trips, turns=turns) for p in spots]
     c = Counts()
     for r in runs:
         for k, x in r.counts.items():
@@ -708,7 +722,7 @@ def describe(function, arguments, grid, registers, spills, shared, trips=None):
     middle = len(spots) // 2
     longer = []
     for way in "memory", "copy":
-        far = Program(function, arguments, grid, spots[middle], trips, **{way: MEMORY[1]})
+        far = Program(function, arguments, grid, spots[middle], trips, turns=turns, **{way: MEMORY[1]})
         longer.append(max(0.0, c["path"] * (far.counts["path"] / max(1.0, runs[middle].counts["path"]) - 1)))
     dram = short = begun = 0.0
     for key, moved in c.items():

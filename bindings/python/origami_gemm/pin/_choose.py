@@ -241,7 +241,7 @@ def compiled(function, args, made, where, trips, jobs):
                 if one["ttgir"] not in parsed:
                     parsed[one["ttgir"]] = ttgir.parse(one["ttgir"], one["names"])
                 described = work.describe(parsed[one["ttgir"]], numbers(meta), grid, one["registers"], one["spills"],
-                                          one["shared"], trips, one["turns"])
+                                          one["shared"], trips, one["told"])
                 if not one["looped"]:
                     described[0]["trips"] = 1.0  # spilled once, not in each trip
             except UNREAD as e:

@@ -171,10 +171,10 @@ def _compile(index):
         done = kernel.run(*args, grid=(1,), warmup=True, **variants[index])
         if hasattr(done, "result"):
             done = done.result()
-        registers, frame, looped, turns = cubin.resources(done.asm["cubin"], done.metadata.name, work.MEMORY)
+        registers, frame, looped, told = cubin.resources(done.asm["cubin"], done.metadata.name, work.MEMORY)
         signature = getattr(getattr(done, "src", None), "signature", None) or {}
         return {"names": [n for n, kind in signature.items() if kind != "constexpr"], "ttgir": done.asm["ttgir"],
-                "registers": registers, "spills": -(-frame // 4), "looped": looped, "turns": turns,
+                "registers": registers, "spills": -(-frame // 4), "looped": looped, "told": told,
                 "shared": done.metadata.shared, "ptx": done.asm["ptx"]}
     except BaseException as e:  # a child must not end with its kernel
         text = re.sub(r"\s+", " ", str(e)).strip()

@@ -7,7 +7,7 @@ import struct
 REGISTERS, FRAME = 0x2F, 0x11  # EIATTR_REGCOUNT, EIATTR_FRAME_SIZE of .nv.info
 
 
-LOAD, LOAD_LOCAL, STORE_LOCAL, BRANCH = 0x981, 0x983, 0x387, 0x947  # the low 12 bits of an instruction, sm80 to sm90
+LOAD, LOAD_LOCAL, STORE_LOCAL, BRANCH, EXIT = 0x981, 0x983, 0x387, 0x947, 0x94D  # the low 12 bits of an instruction, sm80 to sm90
 OTHER, READ = 30, 20  # cycles until other results are there, and until an instruction has read its operands
 
 
@@ -24,30 +24,46 @@ def loops(code):
     return instructions, found
 
 
-def cycles(body, memory, turns=4):
-    """Cycles of a turn of a loop for a warp that is alone, where loads take so many. Instructions are issued in order; each
-    waits for the barriers in bits 116 to 121, sets those in bits 110 and 113 when its result is there and its operands are
-    read, and holds back the next one for the cycles in bits 105 to 108 (Jia et al., Dissecting the NVIDIA Volta GPU
-    Architecture via Microbenchmarking, 2018, section 2.1)."""
-    now, free, ends = 0, [0] * 8, []
+def cycles(body, memory, turns=1):
+    """Cycles of the last of so many turns of a loop for a warp that is alone, where loads take so many. Instructions are
+    issued in order; each waits for the barriers in bits 116 to 121, sets those in bits 110 and 113 when its result is there
+    and its operands are read, and holds back the next one for the cycles in bits 105 to 108 (Jia et al., Dissecting the
+    NVIDIA Volta GPU Architecture via Microbenchmarking, 2018, section 2.1)."""
+    now, before, free = 0, 0, [0] * 8
+    steps = [([b for b in range(6) if x >> 116 + b & 1], x >> 110 & 7, memory if x & 0xFFF == LOAD else OTHER, x >> 113 & 7,
+              max(1, x >> 105 & 15)) for x in body]
     for _ in range(turns):
-        for x in body:
-            waits, result, read = x >> 116 & 63, x >> 110 & 7, x >> 113 & 7
-            for b in range(6):
-                if waits >> b & 1 and free[b] > now:
+        before = now
+        for waits, result, late, read, held in steps:
+            for b in waits:
+                if free[b] > now:
                     now = free[b]
-            if result < 6:
-                free[result] = max(free[result], now + (memory if x & 0xFFF == LOAD else OTHER))
-            if read < 6:
-                free[read] = max(free[read], now + READ)
-            now += max(1, x >> 105 & 15)
-        ends.append(now)
-    return ends[-1] - ends[-2]
+            if result < 6 and free[result] < now + late:
+                free[result] = now + late
+            if read < 6 and free[read] < now + READ:
+                free[read] = now + READ
+            now += held
+    return now - before
 
 
-def resources(cubin: bytes, kernel: str, memory=()) -> tuple[int, int, bool, list]:
-    """Registers of a thread, bytes of its stack, where spilled registers are, whether loops use it, and of the innermost
-    loops with loads how many these are and the cycles of a turn for each of the times that a load may take."""
+def order(code, memory):
+    """What the order of the instructions tells for each of the times that a load may take: of innermost loops with loads
+    how many these are and the cycles of a turn, and, without such loops, the cycles of all instructions once. And whether a
+    loop uses the stack."""
+    instructions, found = loops(code)
+    turns, looped = [], False
+    for begin, end in found:
+        body = instructions[begin:end + 1]
+        names = [x & 0xFFF for x in body]
+        looped |= LOAD_LOCAL in names or STORE_LOCAL in names
+        if LOAD in names and not any((b, e) != (begin, end) and begin <= b and e <= end for b, e in found):
+            turns.append([names.count(LOAD), *(cycles(body, m, 3) for m in memory)])
+    last = max((i for i, x in enumerate(instructions) if x & 0xFFF == EXIT), default=0)
+    return {"turns": turns, "once": [] if turns else [cycles(instructions[:last], m) for m in memory]}, looped
+
+
+def resources(cubin: bytes, kernel: str, memory=(400.0, 1000.0)) -> tuple[int, int, bool, dict]:
+    """Registers of a thread, bytes of its stack, where spilled registers are, whether loops use it, and order()."""
     if cubin[:4] != b"\x7fELF" or cubin[4] != 2:
         raise ValueError("no cubin: an ELF file of 64 bits is expected")
     offset, = struct.unpack_from("<Q", cubin, 40)
@@ -76,12 +92,5 @@ def resources(cubin: bytes, kernel: str, memory=()) -> tuple[int, int, bool, lis
                     registers = value
             at += length
         at += 4
-    instructions, found = loops(cubin[text[4]:text[4] + text[5]])
-    turns, looped = [], False
-    for begin, end in found:
-        body = instructions[begin:end + 1]
-        names = [x & 0xFFF for x in body]
-        looped |= frame > 0 and (LOAD_LOCAL in names or STORE_LOCAL in names)
-        if LOAD in names and not any((b, e) != (begin, end) and begin <= b and e <= end for b, e in found):
-            turns.append([names.count(LOAD), *(cycles(body, m) for m in memory)])
-    return registers, frame, looped, turns
+    told, looped = order(cubin[text[4]:text[4] + text[5]], memory)
+    return registers, frame, frame > 0 and looped, told

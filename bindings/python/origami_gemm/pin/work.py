@@ -72,8 +72,9 @@ class Counts(defaultdict):
 class Program:
     """Runs one program on paper."""
 
-    def __init__(self, function, arguments, grid, place, trips=None, memory=MEMORY[0], copy=MEMORY[0], turns=()):
-        self.function, self.grid, self.place, self.trips, self.turns = function, grid, place, trips, turns
+    def __init__(self, function, arguments, grid, place, trips=None, memory=MEMORY[0], copy=MEMORY[0], told=None):
+        self.function, self.grid, self.place, self.trips = function, grid, place, trips
+        self.turns = told["turns"] if told else ()
         self.memory, self.copy = memory, copy
         self.warps = function.warps
         self.counts, self.assumed, self.mult = Counts(), set(), 1.0
@@ -143,8 +144,8 @@ class Program:
                 body = self.block(op.bodies[1], inner, start + body) - start
             now = {k: (self.counts[k] - v) / self.mult for k, v in before.items()}
             turn = self.turn(now["loads"], trips)
-            if turn and not now["async"] and not now["barriers"]:
-                body = turn
+            if turn and not now["async"]:
+                body = max(turn, body) if now["barriers"] else turn
             elif not now["async"] and not now["barriers"] and not free and trips > 1:
                 # unrolled by the compiler, so that loads of several trips fly at once
                 times = trips if all(n.startswith("%c") for n in op.operands[:3]) else min(trips, 4)
@@ -173,10 +174,10 @@ class Program:
     def turn(self, loads, trips):
         """Cycles of a trip of an innermost loop with so many loads, as the compiler put its instructions in order, if one of
         the kernel's loops has a multiple of them: it may do several trips at once."""
-        fitting = [t for t in self.turns if loads and t[0] >= loads and t[0] <= loads * max(1, trips)]
+        fitting = [t for t in self.turns if loads and t[0] >= loads]
         if not fitting:
             return None
-        n, near, far = max(fitting)
+        n, near, far = max((t for t in fitting if t[0] <= loads * max(1, trips)), default=min(fitting))
         return (near if self.memory == MEMORY[0] else far) * loads / n
 
     def branch(self, op, env, start):
@@ -706,15 +707,15 @@ SIZES = {"float64": 8, "int64": 8, "uint64": 8, "float32": 4, "int32": 4, "uint3
          "int16": 2, "uint16": 2}
 
 
-def describe(function, arguments, grid, registers, spills, shared, trips=None, turns=()):
+def describe(function, arguments, grid, registers, spills, shared, trips=None, told=None):
     """A launch in the numbers of the model's question "pin" and what was assumed for them.
 
     arguments are numbers by name, and (dtype, shape, ...) for tensors. trips is how often a loop runs whose bounds are data,
-    or over how many elements it goes, where its step is a block."""
+    or over how many elements it goes, where its step is a block. told is cubin.order()."""
     grid = tuple(int(g) for g in (*grid, 1, 1)[:3])
     programs = math.prod(grid)
     spots = places(grid)[:max(1, min(programs, 3))]
-    runs = [Program(function, arguments, grid, p, trips, turns=turns) for p in spots]
+    runs = [Program(function, arguments, grid, p, trips, told=told) for p in spots]
     c = Counts()
     for r in runs:
         for k, x in r.counts.items():
@@ -722,8 +723,10 @@ def describe(function, arguments, grid, registers, spills, shared, trips=None, t
     middle = len(spots) // 2
     longer = []
     for way in "memory", "copy":
-        far = Program(function, arguments, grid, spots[middle], trips, turns=turns, **{way: MEMORY[1]})
+        far = Program(function, arguments, grid, spots[middle], trips, told=told, **{way: MEMORY[1]})
         longer.append(max(0.0, c["path"] * (far.counts["path"] / max(1.0, runs[middle].counts["path"]) - 1)))
+    if told and told["once"] and not runs[middle].loops and not c["async"]:  # all instructions once
+        c["path"], longer[0] = told["once"][0], told["once"][1] - told["once"][0]
     dram = short = begun = 0.0
     for key, moved in c.items():
         if not isinstance(key, tuple) or key[0] != "arg":

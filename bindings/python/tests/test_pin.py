@@ -231,6 +231,22 @@ class Choices(unittest.TestCase):
             decorated[self.grid](*args)
         self.assertEqual([c.config for *_, c in caught], [expected.config])
 
+    def test_tuners_of_packages_that_are_imported_in_the_block(self):
+        from triton.runtime.autotuner import Autotuner
+
+        with pin.everywhere("sm90@h200", launched=False) as caught:
+            class Own(Autotuner):
+                """As trifast has one."""
+
+                def run(self, *args, **kwargs):
+                    raise AssertionError("it times")
+
+            tuner = Own(self.kernels.product, self.kernels.product.arg_names, self.kernels.CONFIGS, ["M"], None, None)
+            tuner[self.grid](*self.args().values())
+        self.assertEqual(len(caught), 1)
+        with self.assertRaises(AssertionError):
+            tuner[self.grid](*self.args().values())
+
     def test_what_was_launched_before_does_not_matter(self):
         def pins(*sizes):
             decorated = pin.pin(self.kernels.CONFIGS, key=["N", "K"], arch="sm90@h200")(self.kernels.product)

@@ -116,15 +116,21 @@ def replaced(run):
     from triton.runtime.autotuner import Autotuner
 
     classes, all_of = [], [Autotuner]
-    while all_of:
-        one = all_of.pop()
-        all_of += one.__subclasses__()
+
+    def replace(one):
         if "run" in one.__dict__:
             classes.append((one, one.run))
             one.run = run
+
+    while all_of:
+        one = all_of.pop()
+        all_of += one.__subclasses__()
+        replace(one)
+    Autotuner.__init_subclass__ = classmethod(lambda one, **_: replace(one))  # of modules that the block imports
     try:
         yield
     finally:
+        del Autotuner.__init_subclass__
         for one, own in classes:
             one.run = own
 

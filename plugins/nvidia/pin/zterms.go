@@ -152,7 +152,7 @@ func (t *timing) compute(d *device) {
 	if tail > 0 {
 		tailWave = math.Pow(math.Pow(tailWork, d.hiding)+x7, d.part6)
 	}
-	sms := max(float64(fullWaves*wave)+tailWave, d.dispatch*t.programs)
+	sms := math.Pow(fourth(float64(fullWaves*wave)+tailWave)+fourth(d.dispatch*t.programs), 0.25)
 	dram := float64((t.dramBytes + float64(d.shortRows*t.shortBytes)) / d.part7 * d.clock * d.clockShare)
 	turns := max(1, x1*max(1, t.copiedTrips))
 	longer := max(sms, dram)
@@ -200,7 +200,7 @@ func columns(dst []float64, d *device, t *timing) {
 	if tail > 0 {
 		tailWave = math.Pow(math.Pow(tailWork, d.hiding)+x6, d.part6)
 	}
-	sms := max(float64(fullWaves*wave)+tailWave, d.dispatch*t.programs)
+	sms := math.Pow(fourth(float64(fullWaves*wave)+tailWave)+fourth(d.dispatch*t.programs), 0.25)
 	turns := max(1, x1*max(1, t.copiedTrips))
 	longer := max(sms, t.dram)
 	exposed := min(sms, t.dram) / (1 + float64(d.overlap*(turns-1)))

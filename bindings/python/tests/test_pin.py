@@ -13,7 +13,7 @@ import unittest
 from unittest import mock
 
 from origami_gemm import Error, pin
-from origami_gemm.pin import _check, _choose, _launch, _write, ttgir, work
+from origami_gemm.pin import _check, _choose, _launch, _write, cubin, ttgir, work
 
 HERE = pathlib.Path(__file__).resolve().parent / "pin"
 N = 4096
@@ -82,6 +82,44 @@ class Reading(unittest.TestCase):
         for _ in range(5):
             read("product", PRODUCT, (32, 32), 216, 131072)
         self.assertLess((time.process_time() - begun) / 5, 0.05)
+
+
+def instruction(operation, waits=(), result=7, read=7, held=1):
+    return operation | held << 105 | result << 110 | read << 113 | sum(1 << 116 + b for b in waits)
+
+
+def back(instructions):
+    """A branch so many instructions back, itself included."""
+    way = -16 * instructions // 4
+    return instruction(cubin.BRANCH) | (way & 0xFF) << 16 | ((way >> 8) + (1 << 48)) << 34
+
+
+class Order(unittest.TestCase):
+    together = [instruction(cubin.LOAD, result=0), instruction(cubin.LOAD, result=1), instruction(0x221, waits=(0, 1))]
+    apart = [instruction(cubin.LOAD, result=0), instruction(0x221, waits=(0,)), instruction(cubin.LOAD, result=0),
+             instruction(0x221, waits=(0,))]
+
+    @staticmethod
+    def told(*instructions):
+        code = b"".join(x.to_bytes(16, "little") for x in (*instructions, instruction(cubin.EXIT), back(1)))
+        return cubin.order(code, (400, 1000))
+
+    def test_loads_that_wait_for_each_other(self):
+        self.assertEqual([cubin.cycles(self.together, m) for m in (400, 1000)], [402, 1002])
+        self.assertEqual([cubin.cycles(self.apart, m) for m in (400, 1000)], [802, 2002])
+        self.assertEqual(self.told(*self.apart), ({"turns": [], "once": [802, 2002]}, False))
+
+    def test_loops(self):
+        told, looped = self.told(*self.together, *self.apart, back(5), instruction(cubin.LOAD_LOCAL))
+        self.assertEqual((told, looped), ({"turns": [[2, 803, 2003]], "once": []}, False))
+        self.assertTrue(self.told(instruction(cubin.STORE_LOCAL), *self.together, back(5))[1])
+
+    def test_trips_of_a_loop(self):
+        program = mock.Mock(turns=[[1, 700.0, 1300.0], [4, 1000.0, 1600.0]], memory=400.0)
+        for loads, trips, of in ((1, 16, 250), (1, 3, 700), (2, 16, 500), (2, 1, 500), (8, 16, None), (0, 16, None)):
+            self.assertEqual(work.Program.turn(program, loads, trips), of, (loads, trips))
+        program.memory = 1000.0
+        self.assertEqual(work.Program.turn(program, 1, 16), 400)
 
 
 class Launches(unittest.TestCase):

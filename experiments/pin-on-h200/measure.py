@@ -106,7 +106,7 @@ def caught(function, act, launched):
 def pick(tuner, args, kwargs):
     from origami_gemm.pin._launch import pinned
 
-    return pinned(tuner, args, kwargs, ARCH, None)
+    return pinned(tuner, args, kwargs, ARCH, None)[:2]
 
 
 def of_this_launch(tuner, args, kwargs):

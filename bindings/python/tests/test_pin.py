@@ -267,6 +267,7 @@ class Choices(unittest.TestCase):
         self.assertEqual([k["num_warps"] for k in launched], [expected.config["num_warps"]] * 2)
         with pin.everywhere("sm90@h200", launched=False) as caught:
             decorated[self.grid](*args)
+            decorated[self.grid](*args)
         self.assertEqual([c.config for *_, c in caught], [expected.config])
 
     def test_tuners_of_packages_that_are_imported_in_the_block(self):

@@ -125,6 +125,9 @@ class Program:
             if None not in (low, high, step) and step:
                 trips = max(0, -(-(high - low) // step))
                 first = low + step * (trips // 2)
+        if free and any(o.name == "tt.atomic_cas" for body in op.bodies for o in body):
+            trips = 1
+            self.assumed.add("a lock is free")
         if trips is None:
             step = 1 if free else env[op.operands[2]].number or 1
             trips = -(-(self.trips or (RANGE if step > 1 else TRIPS)) // max(1, step))

@@ -275,7 +275,9 @@ class Choices(unittest.TestCase):
 
         with pin.everywhere("sm90@h200", launched=False) as caught:
             class Own(Autotuner):
-                """As trifast has one."""
+                """As trifast has one, and with a key as flag-gems has it."""
+
+                cache_key = "own"
 
                 def run(self, *args, **kwargs):
                     raise AssertionError("it times")

@@ -112,7 +112,7 @@ def target(arch, library=None):
 def unwrapped(kernel):
     """The function that Triton compiles, the heuristics around it, and the list of an autotuner around it."""
     heuristics, configs = {}, None
-    while not hasattr(kernel, "cache_key"):
+    while not hasattr(kernel, "cache_key") or getattr(kernel, "configs", None) is not None:  # tuners may have keys
         if getattr(kernel, "configs", None) is not None and configs is None:
             configs = kernel.configs
         if isinstance(getattr(kernel, "values", None), dict):

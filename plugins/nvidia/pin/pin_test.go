@@ -56,12 +56,13 @@ func open(t *testing.T, id, device string) *Model {
 }
 
 // On the kernels that its numbers were chosen on, the model reaches 0.96 of the best configuration's speed, where the first
-// of the list reaches 0.59, and on others 0.97; its intervals hold, and it tells configurations apart.
+// of the list reaches 0.59, and on others 0.98 and 0.95; its intervals hold, and it tells configurations apart.
 func TestScore(t *testing.T) {
 	m := open(t, "sm90", "h200")
 	for file, least := range map[string]struct{ launches, mean, worst, first, inside, order float64 }{
-		"h200-pin":   {98, 0.966, 0.79, 0.60, 0.95, 0.95},
-		"h200-kinds": {199, 0.979, 0.73, 0.47, 0.98, 0.97},
+		"h200-pin":       {98, 0.966, 0.79, 0.60, 0.95, 0.95},
+		"h200-kinds":     {199, 0.979, 0.73, 0.47, 0.98, 0.97},
+		"h200-attention": {51, 0.95, 0.63, 0.62, 0.91, 0.93}, // nothing was chosen on it
 	} {
 		var logs, first, worst float64 = 0, 0, 1
 		var inside, times, right, pairs float64

@@ -4,8 +4,8 @@
     python3 measure.py times   # on an H200: all configurations timed, to OUT/times.jsonl
     python3 measure.py score   # OUT/times.jsonl beside the rules
 
-CASES=kinds or CASES=attention takes those cases in place of cases.py's. Packages' sources are in src/ beside this file, or installed. A
-case's function is called, and each autotuned launch is caught the first time that a case makes it.
+CASES=kinds or CASES=attention takes those cases in place of cases.py's. Packages' sources are in src/ beside this file, or
+installed. A case's function is called, and each autotuned launch is caught the first time that a case makes it.
 """
 
 import importlib
@@ -246,7 +246,7 @@ def score():
     for r in rows:
         if r["case"] in pins:
             r["pick"] = pins[r["case"]].get("of_this_launch")
-            predicted = {json.dumps(c, sort_keys=True): t for c, t, _ in pins[r["case"]]["predicted"]}
+            predicted = {json.dumps(c, sort_keys=True): t for c, t, _ in pins[r["case"]].get("predicted", ())}
             for x in r["rows"]:
                 x["predicted"] = predicted.get(json.dumps(x["config"], sort_keys=True))
         good = [x for x in r["rows"] if x.get("seconds", 0) > 0]

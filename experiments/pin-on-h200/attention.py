@@ -91,12 +91,12 @@ def cases(torch, device):
     norms = "generative_recommenders.ops.triton.triton_layer_norm"
     heads, sizes = [(4, 16, 4096, 128), (16, 8, 1024, 64)], [(8192, 512), (32768, 1024), (4096, 4096)]
     tokens = [(32, 1024, 4, 128), (8, 4096, 8, 64), (128, 512, 2, 256)]
-    listed = [("trifast.triangle", [(1, 4, 256, 32), (2, 8, 128, 64), (1, 4, 512, 32)], triangle), ("hstu.attention", tokens, hstu),
-              ("fa2.mask", heads, masked), ("fastvideo.sparse", heads, sparse),
+    listed = [("trifast.triangle", [(1, 4, 256, 32), (2, 8, 128, 64), (1, 4, 512, 32)], triangle),
+              ("hstu.attention", tokens, hstu), ("fa2.mask", heads, masked), ("fastvideo.sparse", heads, sparse),
               ("applied.rms_norm", sizes, rows("applied_ai_rms_norm", "fused_rms_norm_fn", 1)),
               ("hstu.layer_norm", sizes, rows(norms, "triton_layer_norm", 2, 1e-5)),
-              ("hstu.rms_norm", sizes, rows(norms, "triton_rms_norm", 1, 1e-5)), ("hstu.norm_and_gate", sizes, norm_and_gate),
-              ("hstu.joined", tokens, joined), ("hstu.embeddings", tokens, embeddings),
+              ("hstu.rms_norm", sizes, rows(norms, "triton_rms_norm", 1, 1e-5)),
+              ("hstu.norm_and_gate", sizes, norm_and_gate), ("hstu.joined", tokens, joined), ("hstu.embeddings", tokens, embeddings),
               ("hstu.product", [(4096, 4096, 1024), (512, 2048, 8192)], product),
               ("hstu.gated", [(4096, 2048, 1024), (1024, 8192, 2048)], gated),
               ("hstu.jagged_product", [(32, 1024, 512, 512), (8, 2048, 256, 1024)], jagged_product)]

@@ -66,10 +66,10 @@ def main(ways):
         with tempfile.TemporaryDirectory() as cache:
             env = {**os.environ, "TRITON_CACHE_DIR": cache, "ORIGAMI_PIN_CACHE": answers}
             begun = time.time()
-            limit = float(os.environ.get("LIMIT", 1e6))
+            limit, one = float(os.environ.get("LIMIT", 1e6)), [sys.executable, __file__, "one", way]
             try:
-                done = subprocess.run([sys.executable, __file__, "one", way], env=env, capture_output=True, text=True, timeout=limit)
-                row = json.loads(done.stdout.strip().splitlines()[-1]) if done.returncode == 0 else {"error": done.stderr[-800:]}
+                done = subprocess.run(one, env=env, capture_output=True, text=True, timeout=limit)
+                row = {"error": done.stderr[-800:]} if done.returncode else json.loads(done.stdout.splitlines()[-1])
             except subprocess.TimeoutExpired:
                 row = {"error": f"not done in {limit} s"}
         rows.append({"way": way, **row, "process s": round(time.time() - begun, 1)})

@@ -151,9 +151,10 @@ def pins():
         _, choice = pick(tuner, args, kwargs)
         if choice is not None:
             exact = of_this_launch(tuner, args, kwargs)
-            out[f"{name} | {case}"] = {"of_this_launch": exact.config, "key": choice.key, "config": choice.config, "evidence": choice.evidence,
-                                       "predicted": [[c.config, c.seconds, c.error] for c in exact.candidates],
-                                       "why": choice.why, "assumed": choice.assumed, "seconds": round(time.time() - begun, 2)}
+            out[f"{name} | {case}"] = {
+                "of_this_launch": exact.config, "key": choice.key, "config": choice.config, "evidence": choice.evidence,
+                "predicted": [[c.config, c.seconds, c.error] for c in exact.candidates], "why": choice.why,
+                "assumed": choice.assumed, "seconds": round(time.time() - begun, 2)}
             (OUT / "pins.json").write_text(json.dumps(out, indent=1, sort_keys=True))
 
     each("cpu", act, False)
@@ -262,8 +263,10 @@ def score():
         others = [json.dumps(best_of[o["case"]], sort_keys=True) for o in rows
                   if o["kernel"] == r["kernel"] and o is not r and o["case"] in best_of]
         others = [o for o in others if o in of]
-        picks = {**({"pin": mine} if r.get("pick") else {}), "first": good[0]["seconds"], "smallest": min(good, key=lambda x: blocks(x["config"]))["seconds"],
+        picks = {"first": good[0]["seconds"], "smallest": min(good, key=lambda x: blocks(x["config"]))["seconds"],
                  "random": len(good) / sum(1 / x["seconds"] for x in good)}
+        if r.get("pick"):
+            picks["pin"] = mine
         if others:
             picks["other shapes"] = of[max(sorted(set(others)), key=others.count)]
         for rule, t in picks.items():

@@ -30,7 +30,8 @@ type launch struct {
 }
 
 func launches(t *testing.T, file string) (list []launch) {
-	z := must.Get(gzip.NewReader(bytes.NewReader(must.Get(measuredTimes.ReadFile("testdata/" + file + ".jsonl.gz"))(t))))(t)
+	packed := must.Get(measuredTimes.ReadFile("testdata/" + file + ".jsonl.gz"))(t)
+	z := must.Get(gzip.NewReader(bytes.NewReader(packed)))(t)
 	for d := json.NewDecoder(z); d.More(); {
 		var one launch
 		must.Do(t, d.Decode(&one))
@@ -55,8 +56,8 @@ func open(t *testing.T, id, device string) *Model {
 	return must.Get(New(a.Describe()))(t)
 }
 
-// On the kernels that its numbers were chosen on, the model reaches 0.96 of the best configuration's speed, where the first
-// of the list reaches 0.59, and on others 0.98 and 0.95; its intervals hold, and it tells configurations apart.
+// On the kernels that its numbers were chosen on, the model reaches 0.96 of the best configuration's speed, where the
+// first of the list reaches 0.59, and on others 0.98 and 0.95; its intervals hold, and it tells configurations apart.
 func TestScore(t *testing.T) {
 	m := open(t, "sm90", "h200")
 	for file, least := range map[string]struct{ launches, mean, worst, first, inside, order float64 }{

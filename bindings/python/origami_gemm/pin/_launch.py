@@ -58,8 +58,8 @@ def same_launch(value):
 
 
 def pinned(tuner, args, kwargs, arch, trips):
-    """The configuration for a launch of an autotuner, one of its own list, the Choice for the launch that stands for it (None
-    if the list has one), and what launches with that choice have in common."""
+    """The configuration for a launch of an autotuner, one of its own list, the Choice for the launch that stands for it
+    (None if the list has one), and what launches with that choice have in common."""
     if len(tuner.configs) == 1:
         return tuner.configs[0], None, None
     grid = kwargs.get("grid") or (1,)

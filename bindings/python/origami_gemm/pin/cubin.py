@@ -7,7 +7,8 @@ import struct
 REGISTERS, FRAME = 0x2F, 0x11  # EIATTR_REGCOUNT, EIATTR_FRAME_SIZE of .nv.info
 
 
-LOAD, LOAD_LOCAL, STORE_LOCAL, BRANCH, EXIT = 0x981, 0x983, 0x387, 0x947, 0x94D  # the low 12 bits of an instruction, sm80 to sm90
+# the low 12 bits of an instruction, sm80 to sm90
+LOAD, LOAD_LOCAL, STORE_LOCAL, BRANCH, EXIT = 0x981, 0x983, 0x387, 0x947, 0x94D
 OTHER, READ = 30, 20  # cycles until other results are there, and until an instruction has read its operands
 
 
@@ -30,8 +31,8 @@ def cycles(body, memory, turns=1):
     and its operands are read, and holds back the next one for the cycles in bits 105 to 108 (Jia et al., Dissecting the
     NVIDIA Volta GPU Architecture via Microbenchmarking, 2018, section 2.1)."""
     now, before, free = 0, 0, [0] * 8
-    steps = [([b for b in range(6) if x >> 116 + b & 1], x >> 110 & 7, memory if x & 0xFFF == LOAD else OTHER, x >> 113 & 7,
-              max(1, x >> 105 & 15)) for x in body]
+    steps = [([b for b in range(6) if x >> 116 + b & 1], x >> 110 & 7, memory if x & 0xFFF == LOAD else OTHER,
+              x >> 113 & 7, max(1, x >> 105 & 15)) for x in body]
     for _ in range(turns):
         before = now
         for waits, result, late, read, held in steps:

@@ -1,7 +1,8 @@
-"""The first and the later steps of a block with a dozen autotuned kernels: autotuned, pinned with no answers kept, and
-pinned with the answers of an earlier process. Each is a process with an empty cache of compiled kernels.
+"""The first and the later steps of Mamba-2's chunked scan, five autotuned kernels with 42 configurations: autotuned, pinned
+with no answers kept, and pinned with the answers of an earlier process. Each is a process with an empty cache of compiled
+kernels, and the three are compared on the same values.
 
-    python3 cold.py        # on an H200, to $OUT/cold.json"""
+    python3 cold.py [autotuned] [pinned] [kept]        # on an H200, to $OUT/cold-WAYS.json; sources: get.sh kinds"""
 
 import contextlib
 import json
@@ -18,27 +19,19 @@ if (HERE / "src").exists():
     sys.path.insert(0, str(HERE / "src"))
 
 
-def block(torch, device="cuda"):
-    """A delta rule with its convolution and norms, forward and backward: 4 × 4,096 tokens, 16 heads of 128."""
-    from fla.modules.conv.causal_conv1d import causal_conv1d
-    from fla.modules.fused_norm_gate import rms_norm_gated
-    from fla.modules.layernorm import rms_norm
-    from fla.ops.delta_rule import chunk_delta_rule
+def block(torch, device="cuda", b=4, t=4096, h=24, d=64, n=128):
+    """The scan of a model's layer over 4 × 4,096 tokens, 24 heads of 64 and a state of 128."""
+    from mamba_ssm.ops.triton.ssd_combined import mamba_chunk_scan_combined
 
-    b, t, h, d = 4, 4096, 16, 128
-    R = lambda *s: (torch.randn(s, device=device) * .1).bfloat16().requires_grad_()
-    x, w, norm = R(b, t, 3 * h * d), R(3 * h * d, 4), R(h * d)
-    beta, gate, head = torch.rand(b, t, h, device=device).bfloat16().requires_grad_(), R(b, t, h, d), R(d)
+    torch.manual_seed(0)
 
-    def step():
-        y = causal_conv1d(x, w, activation="silu")
-        y = (y[0] if isinstance(y, tuple) else y).view(b, t, 3, h, d)
-        q, k, v = y.unbind(2)
-        o, _ = chunk_delta_rule(q.contiguous(), k.contiguous(), v.contiguous(), beta, use_qk_l2norm_in_kernel=True)
-        o = rms_norm_gated(o, gate, head, None)
-        rms_norm(o.reshape(b * t, h * d), norm, None).float().square().mean().backward()
+    def R(*shape, scale=1.0, dtype=torch.bfloat16):
+        return torch.randn(shape, device=device).mul_(scale).to(dtype)
 
-    return step
+    x, B, C = R(b, t, h, d), R(b, t, 1, n, scale=.1), R(b, t, 1, n, scale=.1)
+    dt, A = R(b, t, h, scale=.1, dtype=torch.float32).abs(), -R(h, dtype=torch.float32).abs()
+    D = R(h, dtype=torch.float32)
+    return lambda: mamba_chunk_scan_combined(x, dt, A, B, C, 256, D=D)
 
 
 def one(way):
@@ -50,8 +43,8 @@ def one(way):
     ready = time.time()
     from origami_gemm import pin
 
-    with pin.everywhere("sm90@h200") if way != "autotuned" else contextlib.nullcontext([]) as launches:
-        step()
+    with torch.no_grad(), pin.everywhere("sm90@h200") if way != "autotuned" else contextlib.nullcontext([]) as launches:
+        out = step()
         torch.cuda.synchronize()
         first = time.time() - ready
         times = []
@@ -62,25 +55,28 @@ def one(way):
             b.record()
             torch.cuda.synchronize()
             times.append(a.elapsed_time(b))
-    print(json.dumps({"way": way, "imports and inputs s": round(ready - begun, 2), "first step s": round(first, 2),
-                      "step ms": round(sorted(times[10:])[10], 3), "pinned launches": len({id(t) for t, *_ in launches})}))
+    print(json.dumps({"imports and inputs s": round(ready - begun, 2), "first step s": round(first, 2),
+                      "step ms": round(sorted(times[10:])[10], 3), "pinned kernels": len({id(t) for t, *_ in launches}),
+                      "mean of |result|": float(out.float().abs().mean())}))
 
 
-def main():
-    rows = []
-    with tempfile.TemporaryDirectory() as answers:
-        for turn in range(2):
-            for way in "autotuned", "pinned, nothing kept", "pinned, answers kept":
-                with tempfile.TemporaryDirectory() as cache, tempfile.TemporaryDirectory() as empty:
-                    env = {**os.environ, "TRITON_CACHE_DIR": cache, "FLA_CACHE_MODE": "disabled",
-                           "ORIGAMI_PIN_CACHE": answers if "answers" in way or turn == 0 else empty}
-                    done = subprocess.run([sys.executable, __file__, way], env=env, capture_output=True, text=True)
-                    line = done.stdout.strip().splitlines()[-1:] or [json.dumps({"way": way, "error": done.stderr[-400:]})]
-                    rows.append({"turn": turn, **json.loads(line[0])})
-                    print(rows[-1], flush=True)
-                    (OUT / "cold.json").write_text(json.dumps(rows, indent=1) + "\n")
+def main(ways):
+    rows, answers = [], os.environ.get("ORIGAMI_PIN_CACHE") or tempfile.mkdtemp()
+    for way in ways:
+        with tempfile.TemporaryDirectory() as cache:
+            env = {**os.environ, "TRITON_CACHE_DIR": cache, "ORIGAMI_PIN_CACHE": answers}
+            begun = time.time()
+            limit, one = float(os.environ.get("LIMIT", 1e6)), [sys.executable, __file__, "one", way]
+            try:
+                done = subprocess.run(one, env=env, capture_output=True, text=True, timeout=limit)
+                row = {"error": done.stderr[-800:]} if done.returncode else json.loads(done.stdout.splitlines()[-1])
+            except subprocess.TimeoutExpired:
+                row = {"error": f"not done in {limit} s"}
+        rows.append({"way": way, **row, "process s": round(time.time() - begun, 1)})
+        print(rows[-1], flush=True)
+        (OUT / f"cold-{'-'.join(ways)}.json").write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":
     OUT.mkdir(parents=True, exist_ok=True)
-    one(sys.argv[1]) if sys.argv[1:] else main()
+    one(sys.argv[2]) if sys.argv[1:2] == ["one"] else main(sys.argv[1:] or ["autotuned", "pinned", "kept"])

@@ -1,11 +1,11 @@
 """Times every configuration of public autotuned kernels beside the pinned one.
 
-    python3 measure.py pins    # no GPU: the pins, made on paper, to OUT/pins.json
+    python3 measure.py pins    # no GPU: the pins and what is predicted, to OUT/pins.json
     python3 measure.py times   # on an H200: all configurations timed, to OUT/times.jsonl
     python3 measure.py score   # OUT/times.jsonl beside the rules
 
-CASES=kinds takes kinds.py's cases in place of cases.py's. Packages' sources are in src/ beside this file, or installed. A
-case's function is called, and each autotuned launch is caught the first time that a case makes it.
+CASES=kinds or CASES=attention takes those cases in place of cases.py's. Packages' sources are in src/ beside this file, or
+installed. A case's function is called, and each autotuned launch is caught the first time that a case makes it.
 """
 
 import importlib
@@ -106,7 +106,7 @@ def caught(function, act, launched):
 def pick(tuner, args, kwargs):
     from origami_gemm.pin._launch import pinned
 
-    return pinned(tuner, args, kwargs, ARCH, None)
+    return pinned(tuner, args, kwargs, ARCH, None)[:2]
 
 
 def of_this_launch(tuner, args, kwargs):
@@ -151,9 +151,10 @@ def pins():
         _, choice = pick(tuner, args, kwargs)
         if choice is not None:
             exact = of_this_launch(tuner, args, kwargs)
-            out[f"{name} | {case}"] = {"of_this_launch": exact.config, "key": choice.key, "config": choice.config, "evidence": choice.evidence,
-                                       "candidates": len(choice.candidates), "why": choice.why, "assumed": choice.assumed,
-                                       "seconds": round(time.time() - begun, 2)}
+            out[f"{name} | {case}"] = {
+                "of_this_launch": exact.config, "key": choice.key, "config": choice.config, "evidence": choice.evidence,
+                "predicted": [[c.config, c.seconds, c.error] for c in exact.candidates], "why": choice.why,
+                "assumed": choice.assumed, "seconds": round(time.time() - begun, 2)}
             (OUT / "pins.json").write_text(json.dumps(out, indent=1, sort_keys=True))
 
     each("cpu", act, False)
@@ -186,49 +187,47 @@ def seconds_of(launch, flush, torch, rounds=5, n=6):
     return statistics.median(found[0][1:]) - statistics.median(found[1][1:])
 
 
+def planned():
+    return json.loads((OUT / "pins.json").read_text()) if (OUT / "pins.json").exists() else {}
+
+
 def times():
     import torch
     from origami_gemm.pin._choose import order, plain
 
     flush = torch.empty(128 << 20, dtype=torch.int8, device="cuda")
-    done = set()
-    path = OUT / "times.jsonl"
-    if path.exists():
-        done = {json.loads(line)["case"] for line in path.open()}
+    path, begun, pins = OUT / "times.jsonl", OUT / "begun.txt", planned()
+    done = set(begun.read_text().splitlines()) if begun.exists() else set()  # also what ended an earlier process
 
     def act(case, tuner, name, args, kwargs):
         full = f"{name} | {case}"
         if full in done or time.time() > UNTIL:
             return None
-        config, choice = pick(tuner, args, kwargs)  # compiles all in parallel, into Triton's cache
-        if choice is None:
-            return None
-        predicted = {order(c.config): c for c in of_this_launch(tuner, args, kwargs).candidates}
-        rows = []
+        with begun.open("a") as f:
+            f.write(full + "\n")
+        wrong = {order(c): error for c, _, error in pins.get(full, {}).get("predicted", ())}
+        rows, best = [], (math.inf, None)
         tuner.nargs = dict(zip(tuner.arg_names, args))
         for c in tuner.prune_configs(dict(kwargs)):
-            known = predicted.get(order(plain(c)))
-            row = {"config": plain(c), "predicted": known.seconds if known else None, "error": known.error if known else ""}
+            row = {"config": plain(c), "error": wrong.get(order(plain(c)), "")}
             rows.append(row)
             if row["error"]:
                 continue
             try:
                 def launch(c=c):
                     tuner.fn.run(*args, **kwargs, **c.all_kwargs())
+                if c.pre_hook is not None:  # clears locks, which each launch leaves open
+                    c.pre_hook({**tuner.nargs, **kwargs, **c.all_kwargs()})
                 row["seconds"] = seconds_of(launch, flush, torch)
+                best = min(best, (row["seconds"], c), key=lambda x: x[0])
             except Exception as e:
                 row["error"] = f"{type(e).__name__}: {e}"[:160]
                 if "illegal" in row["error"]:
                     raise
         with path.open("a") as f:
-            f.write(json.dumps({"case": full, "kernel": name, "key": choice.key, "pick": choice.config,
-                                "interval": choice.interval, "evidence": choice.evidence, "assumed": choice.assumed,
-                                "rows": rows}) + "\n")
-        good = [r["seconds"] for r in rows if r.get("seconds")]
-        mine = next((r.get("seconds") for r in rows if r["config"] == choice.config), None)
-        if good and mine:
-            print(f"  {min(good) / mine:.3f} {full} {len(good)}/{len(rows)} best {min(good) * 1e6:.1f} us", flush=True)
-        return config
+            f.write(json.dumps({"case": full, "kernel": name, "rows": rows}) + "\n")
+        print(f"  {full} {sum('seconds' in r for r in rows)}/{len(rows)} best {best[0] * 1e6:.1f} us", flush=True)
+        return best[1]
 
     each("cuda", act, True)
     score()
@@ -244,9 +243,13 @@ def blocks(config):
 
 def score():
     rows = [json.loads(line) for line in (OUT / "times.jsonl").open()]
-    planned = json.loads((OUT / "pins.json").read_text()) if (OUT / "pins.json").exists() else {}
-    found, best_of, inside, order, same = {}, {}, [], [0, 0], [0, 0]
+    pins, found, best_of, inside, order = planned(), {}, {}, [], [0, 0]
     for r in rows:
+        if r["case"] in pins:
+            r["pick"] = pins[r["case"]].get("of_this_launch")
+            predicted = {json.dumps(c, sort_keys=True): t for c, t, _ in pins[r["case"]].get("predicted", ())}
+            for x in r["rows"]:
+                x["predicted"] = predicted.get(json.dumps(x["config"], sort_keys=True))
         good = [x for x in r["rows"] if x.get("seconds", 0) > 0]
         if len(good) > 1:
             best_of[r["case"]] = min(good, key=lambda x: x["seconds"])["config"]
@@ -256,12 +259,14 @@ def score():
             continue
         best = min(x["seconds"] for x in good)
         of = {json.dumps(x["config"], sort_keys=True): x["seconds"] for x in good}
-        mine = of.get(json.dumps(r["pick"], sort_keys=True))
+        mine = of.get(json.dumps(r.get("pick"), sort_keys=True))
         others = [json.dumps(best_of[o["case"]], sort_keys=True) for o in rows
                   if o["kernel"] == r["kernel"] and o is not r and o["case"] in best_of]
         others = [o for o in others if o in of]
-        picks = {"pin": mine, "first": good[0]["seconds"], "smallest": min(good, key=lambda x: blocks(x["config"]))["seconds"],
+        picks = {"first": good[0]["seconds"], "smallest": min(good, key=lambda x: blocks(x["config"]))["seconds"],
                  "random": len(good) / sum(1 / x["seconds"] for x in good)}
+        if r.get("pick"):
+            picks["pin"] = mine
         if others:
             picks["other shapes"] = of[max(sorted(set(others)), key=others.count)]
         for rule, t in picks.items():
@@ -274,9 +279,6 @@ def score():
                 if x.get("predicted") and y.get("predicted") and not 1 / 1.2 < x["predicted"] / y["predicted"] < 1.2:
                     order[0] += (x["predicted"] < y["predicted"]) == (x["seconds"] < y["seconds"])
                     order[1] += 1
-        if r["case"] in planned:
-            same[0] += planned[r["case"]]["config"] == r["pick"]
-            same[1] += 1
 
     def geo(v):
         return math.exp(sum(map(math.log, v)) / len(v))
@@ -287,8 +289,7 @@ def score():
     for k, v in sorted(found.get("pin", {}).items()):
         print(f"  {k:50s} {geo(v):.3f} {min(v):.3f} {len(v)}")
     if inside:
-        print(f"intervals hold {sum(inside) / len(inside):.3f} of {len(inside)}; order right {order[0]} of {order[1]}; "
-              f"pins made on another machine equal: {same[0]} of {same[1]}")
+        print(f"intervals hold {sum(inside) / len(inside):.3f} of {len(inside)}; order right {order[0]} of {order[1]}")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import unittest
 from unittest import mock
 
 from origami_gemm import Error, pin
-from origami_gemm.pin import _check, _choose, _launch, _write, ttgir, work
+from origami_gemm.pin import _check, _choose, _launch, _write, cubin, ttgir, work
 
 HERE = pathlib.Path(__file__).resolve().parent / "pin"
 N = 4096
@@ -84,6 +84,44 @@ class Reading(unittest.TestCase):
         self.assertLess((time.process_time() - begun) / 5, 0.05)
 
 
+def instruction(operation, waits=(), result=7, read=7, held=1):
+    return operation | held << 105 | result << 110 | read << 113 | sum(1 << 116 + b for b in waits)
+
+
+def back(instructions):
+    """A branch so many instructions back, itself included."""
+    way = -16 * instructions // 4
+    return instruction(cubin.BRANCH) | (way & 0xFF) << 16 | ((way >> 8) + (1 << 48)) << 34
+
+
+class Order(unittest.TestCase):
+    together = [instruction(cubin.LOAD, result=0), instruction(cubin.LOAD, result=1), instruction(0x221, waits=(0, 1))]
+    apart = [instruction(cubin.LOAD, result=0), instruction(0x221, waits=(0,)), instruction(cubin.LOAD, result=0),
+             instruction(0x221, waits=(0,))]
+
+    @staticmethod
+    def told(*instructions):
+        code = b"".join(x.to_bytes(16, "little") for x in (*instructions, instruction(cubin.EXIT), back(1)))
+        return cubin.order(code, (400, 1000))
+
+    def test_loads_that_wait_for_each_other(self):
+        self.assertEqual([cubin.cycles(self.together, m) for m in (400, 1000)], [402, 1002])
+        self.assertEqual([cubin.cycles(self.apart, m) for m in (400, 1000)], [802, 2002])
+        self.assertEqual(self.told(*self.apart), ({"turns": [], "once": [802, 2002]}, False))
+
+    def test_loops(self):
+        told, looped = self.told(*self.together, *self.apart, back(5), instruction(cubin.LOAD_LOCAL))
+        self.assertEqual((told, looped), ({"turns": [[2, 803, 2003]], "once": []}, False))
+        self.assertTrue(self.told(instruction(cubin.STORE_LOCAL), *self.together, back(5))[1])
+
+    def test_trips_of_a_loop(self):
+        program = mock.Mock(turns=[[1, 700.0, 1300.0], [4, 1000.0, 1600.0]], memory=400.0)
+        for loads, trips, of in ((1, 16, 250), (1, 3, 700), (2, 16, 500), (2, 1, 500), (8, 16, None), (0, 16, None)):
+            self.assertEqual(work.Program.turn(program, loads, trips), of, (loads, trips))
+        program.memory = 1000.0
+        self.assertEqual(work.Program.turn(program, 1, 16), 400)
+
+
 class Launches(unittest.TestCase):
     def test_typical_sizes(self):
         for n, of in ((1, 1), (15, 15), (16, 16), (48, 48), (80, 96), (100, 97), (3000, 3073), (3008, 3072), (4096, 4096),
@@ -137,6 +175,17 @@ class Tables(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             pin.save({"kernel.json": file}, folder)
             self.assertEqual(json.loads((pathlib.Path(folder) / "kernel.json").read_text()), file)
+
+
+    def test_rows(self):
+        choice = self.launches[0][3]
+        with tempfile.TemporaryDirectory() as folder:
+            name = "E=8,N=64,device_name=NVIDIA_H200.json"
+            pin.save({name: pin.table({16: choice, 4096: choice})}, folder)
+            read = json.loads((pathlib.Path(folder) / name).read_text())
+        # vLLM and SGLang take the entry whose number is nearest, and launch the kernel with what it has
+        self.assertEqual({int(m): c for m, c in read.items()}, dict.fromkeys((16, 4096), {"B": 64, "num_warps": 4, "num_stages": 2}))
+        self.assertEqual(pin.table({(1, 16): choice, (1, 32): choice}), {"1": pin.table({16: choice, 32: choice})})
 
 
 @unittest.skipUnless(importlib.util.find_spec("triton"), "Triton is not installed")
@@ -218,7 +267,26 @@ class Choices(unittest.TestCase):
         self.assertEqual([k["num_warps"] for k in launched], [expected.config["num_warps"]] * 2)
         with pin.everywhere("sm90@h200", launched=False) as caught:
             decorated[self.grid](*args)
+            decorated[self.grid](*args)
         self.assertEqual([c.config for *_, c in caught], [expected.config])
+
+    def test_tuners_of_packages_that_are_imported_in_the_block(self):
+        from triton.runtime.autotuner import Autotuner
+
+        with pin.everywhere("sm90@h200", launched=False) as caught:
+            class Own(Autotuner):
+                """As trifast has one, and with a key as flag-gems has it."""
+
+                cache_key = "own"
+
+                def run(self, *args, **kwargs):
+                    raise AssertionError("it times")
+
+            tuner = Own(self.kernels.product, self.kernels.product.arg_names, self.kernels.CONFIGS, ["M"], None, None)
+            tuner[self.grid](*self.args().values())
+        self.assertEqual(len(caught), 1)
+        with self.assertRaises(AssertionError):
+            tuner[self.grid](*self.args().values())
 
     def test_what_was_launched_before_does_not_matter(self):
         def pins(*sizes):

@@ -3,7 +3,7 @@ package pin
 import (
 	"bytes"
 	"compress/gzip"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"math"
 	"math/rand/v2"
@@ -16,8 +16,8 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia"
 )
 
-//go:embed testdata/h200-pin.jsonl.gz
-var measuredTimes []byte
+//go:embed testdata/*.gz
+var measuredTimes embed.FS
 
 // launch is a line of the data.
 type launch struct {
@@ -29,8 +29,9 @@ type launch struct {
 	described []Kernel
 }
 
-func launches(t *testing.T) (list []launch) {
-	z := must.Get(gzip.NewReader(bytes.NewReader(measuredTimes)))(t)
+func launches(t *testing.T, file string) (list []launch) {
+	packed := must.Get(measuredTimes.ReadFile("testdata/" + file + ".jsonl.gz"))(t)
+	z := must.Get(gzip.NewReader(bytes.NewReader(packed)))(t)
 	for d := json.NewDecoder(z); d.More(); {
 		var one launch
 		must.Do(t, d.Decode(&one))
@@ -55,46 +56,52 @@ func open(t *testing.T, id, device string) *Model {
 	return must.Get(New(a.Describe()))(t)
 }
 
-// The model reaches 0.96 of the best configuration's speed on the measured kernels, where the first of the list reaches
-// 0.59; its intervals hold, and it tells configurations apart.
+// On the kernels that its numbers were chosen on, the model reaches 0.96 of the best configuration's speed, where the
+// first of the list reaches 0.59, and on others 0.98 and 0.95; its intervals hold, and it tells configurations apart.
 func TestScore(t *testing.T) {
 	m := open(t, "sm90", "h200")
-	var logs, first, worst float64 = 0, 0, 1
-	var inside, times, right, pairs float64
-	all := launches(t)
-	for _, l := range all {
-		a := must.Get(m.Answer(l.described))(t)
-		best := slices.Min(l.US)
-		share := best / l.US[a.Pick]
-		logs, first, worst = logs+math.Log(share), first+math.Log(best/l.US[0]), min(worst, share)
-		for i, x := range a.Times {
-			times++
-			if us := l.US[i] * 1e-6; x.Interval[0] <= us && us <= x.Interval[1] {
-				inside++
-			}
-			for j, y := range a.Times[:i] {
-				if max(x.Seconds, y.Seconds) < 1.2*min(x.Seconds, y.Seconds) {
-					continue
+	for file, least := range map[string]struct{ launches, mean, worst, first, inside, order float64 }{
+		"h200-pin":       {98, 0.966, 0.79, 0.60, 0.95, 0.95},
+		"h200-kinds":     {199, 0.979, 0.73, 0.47, 0.98, 0.97},
+		"h200-attention": {51, 0.95, 0.63, 0.62, 0.91, 0.93}, // nothing was chosen on it
+	} {
+		var logs, first, worst float64 = 0, 0, 1
+		var inside, times, right, pairs float64
+		all := launches(t, file)
+		for _, l := range all {
+			a := must.Get(m.Answer(l.described))(t)
+			best := slices.Min(l.US)
+			share := best / l.US[a.Pick]
+			logs, first, worst = logs+math.Log(share), first+math.Log(best/l.US[0]), min(worst, share)
+			for i, x := range a.Times {
+				times++
+				if us := l.US[i] * 1e-6; x.Interval[0] <= us && us <= x.Interval[1] {
+					inside++
 				}
-				if pairs++; (x.Seconds < y.Seconds) == (l.US[i] < l.US[j]) {
-					right++
+				for j, y := range a.Times[:i] {
+					if max(x.Seconds, y.Seconds) < 1.2*min(x.Seconds, y.Seconds) {
+						continue
+					}
+					if pairs++; (x.Seconds < y.Seconds) == (l.US[i] < l.US[j]) {
+						right++
+					}
 				}
 			}
 		}
+		n := float64(len(all))
+		mean, rule := math.Exp(logs/n), math.Exp(first/n)
+		must.Hold(t, n == least.launches && mean >= least.mean && worst >= least.worst && rule <= least.first,
+			"%s: %v launches: geomean %.4f, worst %.4f, first of the list %.4f", file, n, mean, worst, rule)
+		must.Hold(t, inside >= least.inside*times && right >= least.order*pairs,
+			"%s: intervals hold %.4f; order right %.4f of %v", file, inside/times, right/pairs, pairs)
 	}
-	n := float64(len(all))
-	mean, rule := math.Exp(logs/n), math.Exp(first/n)
-	must.Hold(t, n == 98 && mean >= 0.96 && worst >= 0.79 && rule <= 0.6,
-		"%v launches: geomean %.4f, worst %.4f, first of the list %.4f", n, mean, worst, rule)
-	must.Hold(t, inside >= 0.95*times && right >= 0.95*pairs, // 0.90 of others
-		"intervals hold %.4f; order right %.4f of %v", inside/times, right/pairs, pairs)
 }
 
 // The pick does not depend on the order of the list, but among equal kernels.
 func TestOrder(t *testing.T) {
 	m := open(t, "sm90", "h200")
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, l := range launches(t) {
+	for _, l := range launches(t, "h200-pin") {
 		a := must.Get(m.Answer(l.described))(t)
 		order := r.Perm(len(l.described))
 		shuffled := make([]Kernel, len(order))
@@ -111,7 +118,7 @@ func TestOrder(t *testing.T) {
 // More work takes no less time, and no kernel is faster than the bytes that DRAM moves.
 func TestMonotone(t *testing.T) {
 	m := open(t, "sm90", "h200")
-	for _, l := range launches(t) {
+	for _, l := range launches(t, "h200-pin") {
 		for _, k := range l.described {
 			before := m.seconds(&k)
 			for i := range k.scaled() {
@@ -132,7 +139,7 @@ func TestMonotone(t *testing.T) {
 
 // Every architecture from sm80 on has the numbers, the answer says what was checked, and bad requests are errors.
 func TestArchitectures(t *testing.T) {
-	k := launches(t)[0].described
+	k := launches(t, "h200-pin")[0].described
 	for _, id := range []string{"sm80", "sm86", "sm89", "sm90", "sm100", "sm103", "sm120", "sm121"} {
 		a, err := open(t, id, "").Answer([]Kernel{{Programs: 100, Warps: 4, Registers: 64, Path: 1000}})
 		if err != nil || a.Evidence != "unchecked" {

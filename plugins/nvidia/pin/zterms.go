@@ -29,6 +29,7 @@ type device struct {
 	issueWarps        float64 // issue_warps
 	hiding            float64 // hiding
 	part6             float64 // 1 / hiding
+	dispatch          float64 // dispatch
 	shortRows         float64 // short_rows
 	part7             float64 // dram_bandwidth * dram_share
 	clock             float64 // clock
@@ -68,6 +69,7 @@ func (d *device) compute(value func(name string) float64) {
 	hiding := value("hiding")
 	d.hiding = hiding
 	d.part6 = 1 / hiding
+	d.dispatch = value("dispatch")
 	d.shortRows = value("short_rows")
 	d.part7 = float64(value("dram_bandwidth") * value("dram_share"))
 	d.clock = clock
@@ -150,7 +152,7 @@ func (t *timing) compute(d *device) {
 	if tail > 0 {
 		tailWave = math.Pow(math.Pow(tailWork, d.hiding)+x7, d.part6)
 	}
-	sms := float64(fullWaves*wave) + tailWave
+	sms := math.Pow(fourth(float64(fullWaves*wave)+tailWave)+fourth(d.dispatch*t.programs), 0.25)
 	dram := float64((t.dramBytes + float64(d.shortRows*t.shortBytes)) / d.part7 * d.clock * d.clockShare)
 	turns := max(1, x1*max(1, t.copiedTrips))
 	longer := max(sms, dram)
@@ -198,7 +200,7 @@ func columns(dst []float64, d *device, t *timing) {
 	if tail > 0 {
 		tailWave = math.Pow(math.Pow(tailWork, d.hiding)+x6, d.part6)
 	}
-	sms := float64(fullWaves*wave) + tailWave
+	sms := math.Pow(fourth(float64(fullWaves*wave)+tailWave)+fourth(d.dispatch*t.programs), 0.25)
 	turns := max(1, x1*max(1, t.copiedTrips))
 	longer := max(sms, t.dram)
 	exposed := min(sms, t.dram) / (1 + float64(d.overlap*(turns-1)))

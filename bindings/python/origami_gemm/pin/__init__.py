@@ -20,7 +20,7 @@ a kernel, its module is imported: use it on code that you would run. docs/pin.md
 from origami_gemm.pin._choose import Candidate, Choice, choose, choose_one
 from origami_gemm.pin._compile import Tensor
 from origami_gemm.pin._launch import Launches, everywhere, pin
-from origami_gemm.pin._write import fla, megatron, save
+from origami_gemm.pin._write import fla, megatron, save, table
 
 __all__ = ["Candidate", "Choice", "Launches", "Tensor", "choose", "choose_one", "everywhere", "fla", "megatron", "pin",
-           "save"]
+           "save", "table"]

@@ -112,7 +112,7 @@ def target(arch, library=None):
 def unwrapped(kernel):
     """The function that Triton compiles, the heuristics around it, and the list of an autotuner around it."""
     heuristics, configs = {}, None
-    while not hasattr(kernel, "cache_key"):
+    while not hasattr(kernel, "cache_key") or getattr(kernel, "configs", None) is not None:  # tuners may have keys
         if getattr(kernel, "configs", None) is not None and configs is None:
             configs = kernel.configs
         if isinstance(getattr(kernel, "values", None), dict):
@@ -241,7 +241,7 @@ def compiled(function, args, made, where, trips, jobs):
                 if one["ttgir"] not in parsed:
                     parsed[one["ttgir"]] = ttgir.parse(one["ttgir"], one["names"])
                 described = work.describe(parsed[one["ttgir"]], numbers(meta), grid, one["registers"], one["spills"],
-                                          one["shared"], trips)
+                                          one["shared"], trips, one["told"])
                 if not one["looped"]:
                     described[0]["trips"] = 1.0  # spilled once, not in each trip
             except UNREAD as e:

@@ -10,7 +10,7 @@ import re
 import tempfile
 
 from origami_gemm.errors import Error
-from origami_gemm.pin import cubin
+from origami_gemm.pin import cubin, work
 
 NAMES = {"bf16": "bfloat16", "fp16": "float16", "f16": "float16", "fp32": "float32", "f32": "float32", "fp64": "float64",
          "fp8e4nv": "float8_e4m3fn", "e4m3": "float8_e4m3fn", "fp8e5": "float8_e5m2", "i8": "int8", "u8": "uint8",
@@ -171,11 +171,11 @@ def _compile(index):
         done = kernel.run(*args, grid=(1,), warmup=True, **variants[index])
         if hasattr(done, "result"):
             done = done.result()
-        registers, frame, looped = cubin.resources(done.asm["cubin"], done.metadata.name)
+        registers, frame, looped, told = cubin.resources(done.asm["cubin"], done.metadata.name, work.MEMORY)
         signature = getattr(getattr(done, "src", None), "signature", None) or {}
         return {"names": [n for n, kind in signature.items() if kind != "constexpr"], "ttgir": done.asm["ttgir"],
-                "registers": registers, "spills": -(-frame // 4), "looped": looped, "shared": done.metadata.shared,
-                "ptx": done.asm["ptx"]}
+                "registers": registers, "spills": -(-frame // 4), "looped": looped, "told": told,
+                "shared": done.metadata.shared, "ptx": done.asm["ptx"]}
     except BaseException as e:  # a child must not end with its kernel
         text = re.sub(r"\s+", " ", str(e)).strip()
         return {"error": f"{type(e).__name__}: {text[:200]}"}

@@ -45,20 +45,25 @@ def standing(tuner, args, kwargs):
     return tuple(map(of, tuner.arg_names, args)), {k: of(k, v) for k, v in kwargs.items() if k not in ("grid", "warmup")}
 
 
+PLAIN = int, float, str, type(None)
+
+
 def same_launch(value):
     """What two arguments of one launch have in common."""
+    if isinstance(value, PLAIN):
+        return value
     if hasattr(value, "data_ptr"):
-        return value.dtype, tuple(value.shape), value.stride(), value.data_ptr() % 16
-    return value if isinstance(value, (int, float, str, type(None))) else repr(value)
+        return value.dtype, value.shape, value.stride(), value.data_ptr() % 16
+    return repr(value)
 
 
 def pinned(tuner, args, kwargs, arch, trips):
-    """The configuration for a launch of an autotuner, one of its own list, and the Choice for the launch that stands for
-    it (None if the list has one)."""
+    """The configuration for a launch of an autotuner, one of its own list, the Choice for the launch that stands for it
+    (None if the list has one), and what launches with that choice have in common."""
     if len(tuner.configs) == 1:
-        return tuner.configs[0], None
+        return tuner.configs[0], None, None
     grid = kwargs.get("grid") or (1,)
-    at = (tuple(map(same_launch, args)), *((k, same_launch(v)) for k, v in kwargs.items() if k not in ("grid", "warmup")),
+    at = (*map(same_launch, args), *((k, same_launch(v)) for k, v in kwargs.items() if k not in ("grid", "warmup")),
           None if callable(grid) else grid)
     found = tuner.__dict__.setdefault("pins", {})
     if at not in found:
@@ -71,7 +76,7 @@ def pinned(tuner, args, kwargs, arch, trips):
         choice = choose(tuner.fn, args_of, lambda meta: programs(grid, meta), arch, kwargs=kwargs_of,
                         configs=list(listed.values()), trips=trips)
         found[at] = listed[order(choice.config)], choice
-    return found[at]
+    return *found[at], at
 
 
 def programs(grid, meta):
@@ -79,8 +84,7 @@ def programs(grid, meta):
     return tuple(typical(int(n)) for n in ((size,) if isinstance(size, int) else size))
 
 
-def launch(tuner, args, kwargs, arch, trips):
-    config, _ = pinned(tuner, args, kwargs, arch, trips)
+def launch(tuner, args, kwargs, config):
     tuner.best_config = config
     if config.pre_hook is not None:
         config.pre_hook({**dict(zip(tuner.arg_names, args)), **kwargs, **config.all_kwargs()})
@@ -97,7 +101,7 @@ def pin(configs, key=(), prune_configs_by=None, reset_to_zero=None, restore_valu
         """Launches with the pinned configuration."""
 
         def run(self, *args, **kwargs):
-            return launch(self, args, kwargs, arch, trips)
+            return launch(self, args, kwargs, pinned(self, args, kwargs, arch, trips)[0])
 
     def decorate(fn):
         return Pinned(fn, fn.arg_names, configs, list(key), reset_to_zero, restore_value, pre_hook=pre_hook,
@@ -107,7 +111,7 @@ def pin(configs, key=(), prune_configs_by=None, reset_to_zero=None, restore_valu
 
 
 class Launches(list):
-    """What was pinned in a block: (kernel, arguments by name, grid, Choice)."""
+    """What was pinned in a block, each kind of launch once: (kernel, arguments by name without memory, grid, Choice)."""
 
 
 @contextlib.contextmanager
@@ -116,15 +120,21 @@ def replaced(run):
     from triton.runtime.autotuner import Autotuner
 
     classes, all_of = [], [Autotuner]
-    while all_of:
-        one = all_of.pop()
-        all_of += one.__subclasses__()
+
+    def replace(one):
         if "run" in one.__dict__:
             classes.append((one, one.run))
             one.run = run
+
+    while all_of:
+        one = all_of.pop()
+        all_of += one.__subclasses__()
+        replace(one)
+    Autotuner.__init_subclass__ = classmethod(lambda one, **_: replace(one))  # of modules that the block imports
     try:
         yield
     finally:
+        del Autotuner.__init_subclass__
         for one, own in classes:
             one.run = own
 
@@ -133,13 +143,15 @@ def replaced(run):
 def everywhere(arch=None, trips=None, launched=True):
     """Pins all autotuned kernels that are launched in a block, those of other packages too. With launched false nothing
     is launched, so that the block needs no GPU, and outputs are not written. It gives a Launches."""
-    out = Launches()
+    out, seen = Launches(), set()
 
     def run(self, *args, **kwargs):
-        _, choice = pinned(self, args, kwargs, arch, trips)
-        if choice is not None:
-            out.append((self, {**dict(zip(self.arg_names, args)), **kwargs}, kwargs.get("grid"), choice))
-        return launch(self, args, kwargs, arch, trips) if launched else None
+        config, choice, at = pinned(self, args, kwargs, arch, trips)
+        if choice is not None and (self, at) not in seen:
+            seen.add((self, at))
+            named = {**dict(zip(self.arg_names, args)), **kwargs}
+            out.append((self, {k: without_memory(v) for k, v in named.items()}, kwargs.get("grid"), choice))
+        return launch(self, args, kwargs, config) if launched else None
 
     with replaced(run):
         yield out

@@ -6,7 +6,7 @@ import hashlib
 import json
 import pathlib
 
-from origami_gemm.pin._choose import order, unwrapped
+from origami_gemm.pin._choose import order, unwrapped, whole
 
 
 def _dtypes(tuner, named):
@@ -51,6 +51,19 @@ def fla(launches):
         file = files.setdefault(f"{name}.json", {"kernel_name": name, "triton_version": _triton(), "autotune_entries": {}})
         file["autotune_entries"][hashlib.md5(text.encode()).hexdigest()] = {"autotune_key": key, "config": _entry(choice)}
     return files
+
+
+def table(choices):
+    """A table by rows as vLLM, SGLang and Hugging Face's copies of their kernels read it, of Choices by numbers of rows.
+    A tuple of sizes is a level for each, as in vLLM's tables of LoRA."""
+    out = {}
+    for sizes, choice in choices.items():
+        *outer, rows = map(str, sizes if isinstance(sizes, tuple) else (sizes,))
+        at = out
+        for size in outer:
+            at = at.setdefault(size, {})
+        at[rows] = whole(choice.config)
+    return out
 
 
 def save(files, folder):

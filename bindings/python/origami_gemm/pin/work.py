@@ -72,8 +72,9 @@ class Counts(defaultdict):
 class Program:
     """Runs one program on paper."""
 
-    def __init__(self, function, arguments, grid, place, trips=None, memory=MEMORY[0], copy=MEMORY[0]):
+    def __init__(self, function, arguments, grid, place, trips=None, memory=MEMORY[0], copy=MEMORY[0], told=None):
         self.function, self.grid, self.place, self.trips = function, grid, place, trips
+        self.turns = told["turns"] if told else ()
         self.memory, self.copy = memory, copy
         self.warps = function.warps
         self.counts, self.assumed, self.mult = Counts(), set(), 1.0
@@ -124,6 +125,9 @@ class Program:
             if None not in (low, high, step) and step:
                 trips = max(0, -(-(high - low) // step))
                 first = low + step * (trips // 2)
+        if free and any(o.name == "tt.atomic_cas" for body in op.bodies for o in body):
+            trips = 1
+            self.assumed.add("a lock is free")
         if trips is None:
             step = 1 if free else env[op.operands[2]].number or 1
             trips = -(-(self.trips or (RANGE if step > 1 else TRIPS)) // max(1, step))
@@ -137,12 +141,15 @@ class Program:
             inner[op.args[0]] = Value(env[op.operands[0]].type, first, (), time=start)
         if trips > 0:
             outer, self.mult = self.mult, self.mult * trips
-            before = {k: self.counts[k] for k in ("commits", "async", "barriers")}
+            before = {k: self.counts[k] for k in ("commits", "async", "barriers", "loads")}
             body = self.block(op.bodies[0], inner, start) - start
             if len(op.bodies) > 1:
                 body = self.block(op.bodies[1], inner, start + body) - start
             now = {k: (self.counts[k] - v) / self.mult for k, v in before.items()}
-            if not now["async"] and not now["barriers"] and not free and trips > 1:
+            turn = self.turn(now["loads"], trips)
+            if turn and not now["async"]:
+                body = max(turn, body) if now["barriers"] else turn
+            elif not now["async"] and not now["barriers"] and not free and trips > 1:
                 # unrolled by the compiler, so that loads of several trips fly at once
                 times = trips if all(n.startswith("%c") for n in op.operands[:3]) else min(trips, 4)
                 waits = body // self.memory * self.memory
@@ -166,6 +173,15 @@ class Program:
             env[r] = Value(kind, None if kind is None or not kind.shape else v.number if v else None,
                            v.strides if v else None, v.arg if v else None, None, start + body)
         return start + body
+
+    def turn(self, loads, trips):
+        """Cycles of a trip of an innermost loop with so many loads, as the compiler put its instructions in order, if one of
+        the kernel's loops has a multiple of them: it may do several trips at once."""
+        fitting = [t for t in self.turns if loads and t[0] >= loads]
+        if not fitting:
+            return None
+        n, near, far = max((t for t in fitting if t[0] <= loads * max(1, trips)), default=min(fitting))
+        return (near if self.memory == MEMORY[0] else far) * loads / n
 
     def branch(self, op, env, start):
         condition = env[op.operands[0]].number if op.operands else None
@@ -465,6 +481,8 @@ class Program:
         self.add("lsu", count * warps * max(1.0, lanes / 128, moved / 32 / 16 if moved > lanes else 0) * max(share, .05))
         self.add("sectors", count * warps * moved / 32 * share)
         self.add(way, unique * share)
+        if way == "load":
+            self.add("loads", count)
         c[("arg", way, pointer.arg)] += unique * share * self.mult
         along = [e * size for s, e in zip(pointer.strides or (), pointer.type.shape) if s == 1]
         if pointer.type.shape and unique > 512:
@@ -692,15 +710,15 @@ SIZES = {"float64": 8, "int64": 8, "uint64": 8, "float32": 4, "int32": 4, "uint3
          "int16": 2, "uint16": 2}
 
 
-def describe(function, arguments, grid, registers, spills, shared, trips=None):
+def describe(function, arguments, grid, registers, spills, shared, trips=None, told=None):
     """A launch in the numbers of the model's question "pin" and what was assumed for them.
 
     arguments are numbers by name, and (dtype, shape, ...) for tensors. trips is how often a loop runs whose bounds are data,
-    or over how many elements it goes, where its step is a block."""
+    or over how many elements it goes, where its step is a block. told is cubin.order()."""
     grid = tuple(int(g) for g in (*grid, 1, 1)[:3])
     programs = math.prod(grid)
     spots = places(grid)[:max(1, min(programs, 3))]
-    runs = [Program(function, arguments, grid, p, trips) for p in spots]
+    runs = [Program(function, arguments, grid, p, trips, told=told) for p in spots]
     c = Counts()
     for r in runs:
         for k, x in r.counts.items():
@@ -708,8 +726,10 @@ def describe(function, arguments, grid, registers, spills, shared, trips=None):
     middle = len(spots) // 2
     longer = []
     for way in "memory", "copy":
-        far = Program(function, arguments, grid, spots[middle], trips, **{way: MEMORY[1]})
+        far = Program(function, arguments, grid, spots[middle], trips, told=told, **{way: MEMORY[1]})
         longer.append(max(0.0, c["path"] * (far.counts["path"] / max(1.0, runs[middle].counts["path"]) - 1)))
+    if told and told["once"] and not runs[middle].loops and not c["async"]:  # all instructions once
+        c["path"], longer[0] = told["once"][0], told["once"][1] - told["once"][0]
     dram = short = begun = 0.0
     for key, moved in c.items():
         if not isinstance(key, tuple) or key[0] != "arg":

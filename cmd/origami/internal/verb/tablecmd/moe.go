@@ -83,6 +83,9 @@ func (o *moeOptions) run(ctx context.Context, args []string) error {
 		return diag.Inputf("--sglang %s is no version of Triton", o.SGLang).
 			Do("give what python prints as triton.__version__, as in 3.5.1")
 	}
+	if in.asked != nil && len(args) == 1 && o.Experts == 0 {
+		o.factory.Streams.Note("the file is taken to have all experts of a layer: add --experts N if GPUs divide them")
+	}
 	t, side, err := o.table(ctx, o.factory, &in, o.TP, o.Load, o.DeviceName)
 	if err != nil {
 		return err

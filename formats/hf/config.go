@@ -111,6 +111,10 @@ func (c *Config) Compared() bool { return slices.Contains(compared, c.ModelType)
 
 // Sized refuses a config without the sizes that its fields ask for, and fills in what follows from others.
 func (c *Config) Sized(name string) error {
+	if c.odd != "" {
+		return diag.Inputf("the layers cannot be told: %s", c.odd).At("%s", name).
+			Do("take `origami select -m 1,16,256 -n N -k K` for each layer")
+	}
 	type size struct {
 		key    string
 		value  *int
@@ -140,10 +144,6 @@ func (c *Config) Sized(name string) error {
 			return diag.Inputf("%s is %d", one.key, *one.value).At("%s", name).
 				Do("give a config.json with %s from 1 to %d", one.key, MostSize)
 		}
-	}
-	if c.odd != "" {
-		return diag.Inputf("the layers cannot be told: %s", c.odd).At("%s", name).
-			Do("take `origami select -m 1,16,256 -n N -k K` for each layer")
 	}
 	return nil
 }

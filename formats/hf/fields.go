@@ -207,7 +207,8 @@ func Decode(name string, text []byte) (*Config, error) {
 }
 
 // layerTypes are values of layer_types whose products are known.
-var layerTypes = []string{"attention", "full_attention", "sliding_attention", "chunked_attention", "linear_attention"}
+var layerTypes = []string{"attention", "full_attention", "sliding_attention", "chunked_attention", "linear_attention",
+	"deepseek_sparse_attention"}
 
 // flags are a list for each layer, of 0 and 1, or of words of which "sparse", "moe" and "E" mean true.
 func (f fields) flags(name string) (list []bool) {

@@ -130,7 +130,7 @@ func newBlockTable(ctx context.Context, f *session.Factory, in *input, tp int, d
 	if err != nil {
 		return nil, nil, err
 	}
-	t := &blockTable{kernelTable: newTable(opened, &one, label, in.deviceName(device, opened.Describe().DeviceName)), TP: tp}
+	t := &blockTable{kernelTable: newTable(opened, &one, in, device, label), TP: tp}
 	for _, server := range []string{vllm, sglang} {
 		t.Read = append(t.Read, reading{Backend: serving.BackendOf(server, false, hf.FP8Block, t.Arch, 1)})
 	}

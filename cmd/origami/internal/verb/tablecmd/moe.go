@@ -121,7 +121,7 @@ func (o *shared) table(ctx context.Context, f *session.Factory, in *input, tp in
 	if err != nil {
 		return nil, nil, err
 	}
-	t := &expertTable{kernelTable: newTable(side, e, in.config.Label(tp), in.deviceName(device, side.Describe().DeviceName)),
+	t := &expertTable{kernelTable: newTable(side, e, in, device, in.config.Label(tp)),
 		TP: tp, EP: e.ep, Experts: e.count, TopK: e.topK, Hidden: e.hidden, Inter: e.inter, Layers: layers, Load: load}
 	t.Read.Backend = serving.BackendOf(o.server(), true, e.weights, t.Arch, e.ep)
 	return t, side, t.choose(ctx, tuner, e, l)
@@ -145,10 +145,10 @@ type kernelTable struct {
 	gains []float64
 }
 
-func newTable(side *ask.Contender, e *experts, label, device string) kernelTable {
+func newTable(side *ask.Contender, e *experts, in *input, device, label string) kernelTable {
 	d := side.Describe()
-	return kernelTable{Arch: d.Arch, Device: d.Device, DeviceName: device, Model: d.Model, Kernel: side.Kernel,
-		DType: e.dtype.String(), ScaleBlock: e.scaled(), For: label}
+	return kernelTable{Arch: d.Arch, Device: d.Device, DeviceName: in.deviceName(device, d.DeviceName), Model: d.Model,
+		Kernel: side.Kernel, DType: e.dtype.String(), ScaleBlock: e.scaled(), For: label}
 }
 
 // tableKernel is what runs for numbers of rows nearest to M.

@@ -9,7 +9,8 @@ import zipfile
 
 FIELDS = re.compile(
     r"^(\w*hidden_size|d_model|n_embd|intermediate_size\w*|ffn_dim|ffn_hidden_size|\w*n_inner"
-    r"|num_attention_heads|n_heads?|num_key_value_heads|num_kv_heads|head_dim|num_hidden_layers|n_layers?|num_layers|vocab_size|num_local_experts"
+    r"|num_attention_heads|n_heads?|num_key_value_heads|num_kv_heads|head_dim|num_hidden_layers|n_layers?|num_layers"
+    r"|vocab_size|num_local_experts"
     r"|num_experts|n_routed_experts|moe_num_experts|num_experts_per_tok|moe_topk|moe_k|moe_top_k|top_k_experts"
     r"|\w*expert\w*_intermediate_size|moe_intermediate_size|expert_ffn_hidden_size|first_k_dense_replace"
     r"|num_dense_layers|decoder_sparse_step|moe_layer_\w+|interleave_moe_layer_step|n_shared_experts|num_shared_experts"

@@ -58,7 +58,8 @@ func (o *blockOptions) run(ctx context.Context, name string) error {
 	}
 	list = slices.DeleteFunc(list, func(l hf.Layer) bool { return l.Name == hf.LMHead }) // it stays in bf16
 	// A matrix of any size opens the model.
-	one := experts{inter: scaleBlock, hidden: scaleBlock, dtype: blockScaled.dtype, blocks: true}
+	one := blockScaled
+	one.inter, one.hidden = scaleBlock, scaleBlock
 	side, err := one.open(ctx, o.factory)
 	if err != nil {
 		return err
@@ -76,7 +77,7 @@ func (o *blockOptions) run(ctx context.Context, name string) error {
 			return err
 		}
 		o.factory.Streams.Note("copy the files to vllm/model_executor/layers/quantization/utils/configs, or for SGLang to " +
-			"sglang/srt/layers/quantization/configs")
+			"sglang/kernels/ops/gemm/configs")
 	}
 	return o.write(side.Contender, t)
 }
@@ -114,10 +115,6 @@ type blockKernel struct {
 
 // blockScaled has the types of such a matrix.
 var blockScaled = experts{dtype: gemm.FP8, blocks: true}
-
-// withoutBlockTable is the kernel of both servers without a table (fp8_utils.w8a8_triton_block_scaled_mm).
-var withoutBlockTable = gemm.Config{Kernel: blockFamily, BlockM: 64, BlockN: scaleBlock, BlockK: scaleBlock,
-	GroupM: 32, NumWarps: 4, NumStages: 2, SplitK: 1}
 
 // newBlockTable chooses the kernels.
 func newBlockTable(ctx context.Context, side *tuner, list []hf.Layer) (*blockTable, error) {

@@ -22,6 +22,7 @@ import (
 	"github.com/origami-gemm/origami/core/limit"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/formats/hf"
+	"github.com/origami-gemm/origami/plugins/serving"
 )
 
 // tokenSizes are the numbers of tokens that a table has a kernel for, as vLLM's have. For others, the servers take the
@@ -42,7 +43,7 @@ func newMoE(f *session.Factory) *cobra.Command {
 		Short: "Write the table of vLLM's and SGLang's fused_moe kernel",
 		Long: "Write the table of kernels that vLLM and SGLang take for the experts of a model, given as its\n" +
 			"Hugging Face config.json: for each number of tokens the tile, warps and stages that are predicted\n" +
-			"to be the fastest for both products of a layer, and the gain over vLLM's kernel without a table.\n" +
+			"to be the fastest for both products of a layer, and the gain over the server's without a table.\n" +
 			"--output writes a folder for VLLM_TUNED_CONFIG_FOLDER, or with --sglang for SGLANG_MOE_CONFIG_DIR,\n" +
 			"with a second file for the second product.",
 		Example: "  origami table fused-moe config.json --arch h100 --tp 2 --output tables\n" +
@@ -76,6 +77,9 @@ func (o *moeOptions) run(ctx context.Context, name string) error {
 	if o.SGLang != "" && strings.Trim(o.SGLang, "0123456789.") != "" {
 		return diag.Inputf("--sglang %s is no version of Triton", o.SGLang).
 			Do("give what python prints as triton.__version__, as in 3.5.1")
+	}
+	if o.SGLang != "" {
+		e.server = serving.SGLang
 	}
 	l, err := parseLoad(o.Load, e.count)
 	if err != nil {
@@ -140,7 +144,7 @@ type expertKernel struct {
 	// the predicted time of a layer, with the kernels that route, activate and sum
 	Seconds        float64     `json:"seconds" unit:"s"`
 	Interval       *[2]float64 `json:"interval"`                 // of 90 %, `null` without one
-	DefaultSeconds float64     `json:"default_seconds" unit:"s"` // with vLLM's kernel without a table
+	DefaultSeconds float64     `json:"default_seconds" unit:"s"` // with the server's kernel without a table
 	Gain           float64     `json:"gain" unit:"ratio"`        // default_seconds ÷ seconds
 	SplitGain      float64     `json:"split_gain"`               // seconds ÷ the time with up and down
 	Bound          string      `json:"bound"`                    // what limits the first product, and why
@@ -184,7 +188,8 @@ func newExpertTable(ctx context.Context, side *tuner, e *experts, l load) (*expe
 		if err != nil {
 			return nil, err
 		}
-		k := expertKernel{M: tokenSizes[i], Config: expertOf(&c.configs[c.best]), Active: c.problem.Groups.Filled(),
+		idle := slices.DeleteFunc(slices.Clone(rows), func(n int) bool { return n > 0 })
+		k := expertKernel{M: tokenSizes[i], Config: expertOf(&c.configs[c.best]), Active: len(rows) - len(idle),
 			Seconds: c.time(c.best), DefaultSeconds: c.time(last), Bound: entry.Estimate.Bound.String(), Why: r.Why(entry)}
 		k.Gain = k.DefaultSeconds / k.Seconds
 		k.split(c)
@@ -279,12 +284,15 @@ func writeKernels(folder, name string, kernels map[int]expert) error {
 }
 
 func (o *moeOptions) write(side *ask.Contender, t *expertTable) error {
-	key := show.Key[expertKernel]
+	key, server := show.Key[expertKernel], "vLLM"
+	if o.SGLang != "" {
+		server = "SGLang"
+	}
 	return answer(o.factory, side, t, t.Evidence, func(s *iostreams.Streams) {
 		show.Line(s, "table", "%s, %d layers of %d experts (%d per token), hidden %d, inner %d, %s, load %s", t.For,
 			t.Layers, t.Experts, t.TopK, t.Hidden, t.Inter, typeOf(t.DType, t.ScaleBlock), t.Load)
-		show.Line(s, "gain", "%s times as fast as vLLM without a table (predicted; geometric mean over the tokens)",
-			s.Bold(digits.ThreeDigits(t.Gain)))
+		show.Line(s, "gain", "%s times as fast as %s without a table (predicted; geometric mean over the tokens)",
+			s.Bold(digits.ThreeDigits(t.Gain)), server)
 	}, t.Kernels, key("m", "tokens"), key("active_experts", "experts"), key("config", "kernel"), key("seconds", "layer"),
 		show.Text("90 %", func(k *expertKernel) string { return span(k.Interval) }), key("default_seconds", "no table"),
 		key("gain"), key("why").If(o.Explain))

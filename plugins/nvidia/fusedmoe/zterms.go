@@ -11,7 +11,9 @@ type device struct {
 	shortFactor      float64 // short_factor
 	wideExponent     float64 // wide_exponent
 	gatherFactor     float64 // gather_factor
+	smallFactor      float64 // small_factor
 	swapFactor       float64 // swap_factor
+	longFactor       float64 // long_factor
 	twoStagesFactor  float64 // two_stages_factor
 	spillFactor      float64 // spill_factor
 	scaleFactor      float64 // scale_factor
@@ -21,6 +23,8 @@ type device struct {
 	productScale     float64 // product_scale
 	numSms           float64 // num_sms
 	scaleWait        float64 // scale_wait
+	middleWait       float64 // middle_wait
+	tallWait         float64 // tall_wait
 	scaledPerCycle   float64 // scaled_per_cycle
 	oneRowWait       float64 // one_row_wait
 	matrixCycles     float64 // matrix_cycles
@@ -40,7 +44,9 @@ func (d *device) compute(value func(name string) float64) {
 	d.shortFactor = value("short_factor")
 	d.wideExponent = value("wide_exponent")
 	d.gatherFactor = value("gather_factor")
+	d.smallFactor = value("small_factor")
 	d.swapFactor = value("swap_factor")
+	d.longFactor = value("long_factor")
 	d.twoStagesFactor = value("two_stages_factor")
 	d.spillFactor = value("spill_factor")
 	d.scaleFactor = value("scale_factor")
@@ -51,6 +57,8 @@ func (d *device) compute(value func(name string) float64) {
 	d.numSms = value("num_sms")
 	scaleWait := value("scale_wait")
 	d.scaleWait = scaleWait
+	d.middleWait = value("middle_wait")
+	d.tallWait = value("tall_wait")
 	d.scaledPerCycle = value("scaled_per_cycle")
 	d.oneRowWait = value("one_row_wait")
 	d.matrixCycles = value("matrix_cycles")
@@ -105,67 +113,95 @@ func (t *timing) compute(d *device) {
 		gatherWay = 1
 	}
 	var swapWay float64
-	if t.swapAb*t.experts > 0 && t.elementBytes == 1 && t.blockM < 64 && t.blockN >= 64 {
-		swapWay = d.swapFactor
+	if t.swapAb*t.experts > 0 && t.elementBytes == 1 && t.blockM < 64 {
+		var x4 float64
+		if t.scaleBlock > 0 {
+			x4 = 1
+		} else {
+			x4 = math.Pow(d.smallFactor, t.rows/(t.rows+4))
+		}
+		var x5 float64
+		if t.blockN < 64 {
+			x5 = 1
+		} else {
+			var x6 float64
+			if t.blockK > 128 {
+				x6 = d.longFactor
+			} else {
+				x6 = 1
+			}
+			x5 = float64(d.swapFactor * x6)
+		}
+		swapWay = float64(x4 * x5)
 	} else {
 		swapWay = 1
 	}
 	var scaleWay float64
 	if t.scaleBlock > 0 {
-		var x4 float64
+		var x7 float64
 		if t.numStages == 2 {
-			x4 = d.twoStagesFactor
+			x7 = d.twoStagesFactor
 		} else {
-			x4 = 1
+			x7 = 1
 		}
-		var x5 float64
+		var x8 float64
 		if 2048*t.numWarps < t.blockM*t.blockN {
-			x5 = d.spillFactor
+			x8 = d.spillFactor
 		} else {
-			x5 = 1
+			x8 = 1
 		}
-		var x6 float64
+		var x9 float64
 		if t.experts > 0 {
-			var x7 float64
+			var x10 float64
 			if t.numWarps == 8 {
-				x7 = math.Pow(d.eightWarpsFactor, rowsBusy)
+				x10 = math.Pow(d.eightWarpsFactor, rowsBusy)
 			} else {
-				x7 = 1
+				x10 = 1
 			}
-			x6 = float64(d.scaleFactor * x7)
+			x9 = float64(d.scaleFactor * x10)
 		} else {
-			var x8 float64
+			var x11 float64
 			if t.blockM > 64 {
-				var x9 float64
+				var x12 float64
 				if t.numWarps == 8 {
-					x9 = d.eightWarpsFactor
+					x12 = d.eightWarpsFactor
 				} else {
-					x9 = d.tallFactor
+					x12 = d.tallFactor
 				}
-				x8 = math.Pow(x9, rowsBusy)
+				x11 = math.Pow(x12, rowsBusy)
 			} else {
-				x8 = 1
+				x11 = 1
 			}
-			x6 = float64(d.matrixFactor * x8)
+			x9 = float64(d.matrixFactor * x11)
 		}
-		scaleWay = float64(x4 * x5 * x6)
+		scaleWay = float64(x7 * x8 * x9)
 	} else {
 		scaleWay = 1
 	}
-	var x10 float64
+	var x13 float64
 	if t.experts > 0 {
-		x10 = d.productScale
+		x13 = d.productScale
 	} else {
-		x10 = 1
+		x13 = 1
 	}
-	slowdown := float64(x10 * (busyWay * shortWay * wideWay * gatherWay * swapWay * scaleWay))
-	x11 := math.Ceil(t.n / t.blockN)
-	smTiles := math.Ceil(math.Ceil(t.rows/t.blockM) * x11 / d.numSms)
-	var x12 float64
-	if t.rows == 1 && t.numWarps == 4 && t.blockM < 64 && d.numSms < 2*x11 {
-		x12 = d.oneRowWait
+	slowdown := float64(x13 * (busyWay * shortWay * wideWay * gatherWay * swapWay * scaleWay))
+	x14 := math.Ceil(t.n / t.blockN)
+	smTiles := math.Ceil(math.Ceil(t.rows/t.blockM) * x14 / d.numSms)
+	var x15 float64
+	if t.blockM < 32 {
+		x15 = 0
+	} else {
+		if t.blockM < 64 {
+			x15 = d.middleWait
+		} else {
+			x15 = d.tallWait
+		}
 	}
-	scaleStep := d.scaleWait + max(t.blockM, 64)*t.blockN*smTiles/d.scaledPerCycle + x12
+	var x16 float64
+	if t.rows == 1 && t.numWarps == 4 && t.blockM < 64 && d.numSms < 2*x14 {
+		x16 = d.oneRowWait
+	}
+	scaleStep := d.scaleWait + x15 + max(t.blockM, 64)*t.blockN*smTiles/d.scaledPerCycle + x16
 	var scaleFloor float64
 	if t.scaleBlock > 0 && t.experts == 0 {
 		if d.scaleWait > 0 {
@@ -175,8 +211,8 @@ func (t *timing) compute(d *device) {
 	ways := math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(t.product*slowdown, 8)+math.Pow(scaleFloor, 8)))) - t.product
 	var elementwisePass float64
 	if t.topK > 0 {
-		x13 := float64(t.rows * t.matrices)
-		elementwisePass = float64(d.elementwise * t.outputBytes * (float64(x13*(1.5*t.n)) + float64(x13*t.k) + float64(x13/t.topK*t.k)) / d.dramBandwidth * d.clock)
+		x17 := float64(t.rows * t.matrices)
+		elementwisePass = float64(d.elementwise * t.outputBytes * (float64(x17*(1.5*t.n)) + float64(x17*t.k) + float64(x17/t.topK*t.k)) / d.dramBandwidth * d.clock)
 	}
 	var otherKernels float64
 	if t.topK > 0 {
@@ -207,67 +243,95 @@ func columns(dst []float64, d *device, t *timing) {
 		gatherWay = 1
 	}
 	var swapWay float64
-	if t.swapAb*t.experts > 0 && t.elementBytes == 1 && t.blockM < 64 && t.blockN >= 64 {
-		swapWay = d.swapFactor
+	if t.swapAb*t.experts > 0 && t.elementBytes == 1 && t.blockM < 64 {
+		var x4 float64
+		if t.scaleBlock > 0 {
+			x4 = 1
+		} else {
+			x4 = math.Pow(d.smallFactor, t.rows/(t.rows+4))
+		}
+		var x5 float64
+		if t.blockN < 64 {
+			x5 = 1
+		} else {
+			var x6 float64
+			if t.blockK > 128 {
+				x6 = d.longFactor
+			} else {
+				x6 = 1
+			}
+			x5 = float64(d.swapFactor * x6)
+		}
+		swapWay = float64(x4 * x5)
 	} else {
 		swapWay = 1
 	}
 	var scaleWay float64
 	if t.scaleBlock > 0 {
-		var x4 float64
+		var x7 float64
 		if t.numStages == 2 {
-			x4 = d.twoStagesFactor
+			x7 = d.twoStagesFactor
 		} else {
-			x4 = 1
+			x7 = 1
 		}
-		var x5 float64
+		var x8 float64
 		if 2048*t.numWarps < t.blockM*t.blockN {
-			x5 = d.spillFactor
+			x8 = d.spillFactor
 		} else {
-			x5 = 1
+			x8 = 1
 		}
-		var x6 float64
+		var x9 float64
 		if t.experts > 0 {
-			var x7 float64
+			var x10 float64
 			if t.numWarps == 8 {
-				x7 = math.Pow(d.eightWarpsFactor, rowsBusy)
+				x10 = math.Pow(d.eightWarpsFactor, rowsBusy)
 			} else {
-				x7 = 1
+				x10 = 1
 			}
-			x6 = float64(d.scaleFactor * x7)
+			x9 = float64(d.scaleFactor * x10)
 		} else {
-			var x8 float64
+			var x11 float64
 			if t.blockM > 64 {
-				var x9 float64
+				var x12 float64
 				if t.numWarps == 8 {
-					x9 = d.eightWarpsFactor
+					x12 = d.eightWarpsFactor
 				} else {
-					x9 = d.tallFactor
+					x12 = d.tallFactor
 				}
-				x8 = math.Pow(x9, rowsBusy)
+				x11 = math.Pow(x12, rowsBusy)
 			} else {
-				x8 = 1
+				x11 = 1
 			}
-			x6 = float64(d.matrixFactor * x8)
+			x9 = float64(d.matrixFactor * x11)
 		}
-		scaleWay = float64(x4 * x5 * x6)
+		scaleWay = float64(x7 * x8 * x9)
 	} else {
 		scaleWay = 1
 	}
-	var x10 float64
+	var x13 float64
 	if t.experts > 0 {
-		x10 = d.productScale
+		x13 = d.productScale
 	} else {
-		x10 = 1
+		x13 = 1
 	}
-	slowdown := float64(x10 * (busyWay * shortWay * wideWay * gatherWay * swapWay * scaleWay))
-	x11 := math.Ceil(t.n / t.blockN)
-	smTiles := math.Ceil(math.Ceil(t.rows/t.blockM) * x11 / d.numSms)
-	var x12 float64
-	if t.rows == 1 && t.numWarps == 4 && t.blockM < 64 && d.numSms < 2*x11 {
-		x12 = d.oneRowWait
+	slowdown := float64(x13 * (busyWay * shortWay * wideWay * gatherWay * swapWay * scaleWay))
+	x14 := math.Ceil(t.n / t.blockN)
+	smTiles := math.Ceil(math.Ceil(t.rows/t.blockM) * x14 / d.numSms)
+	var x15 float64
+	if t.blockM < 32 {
+		x15 = 0
+	} else {
+		if t.blockM < 64 {
+			x15 = d.middleWait
+		} else {
+			x15 = d.tallWait
+		}
 	}
-	scaleStep := d.scaleWait + max(t.blockM, 64)*t.blockN*smTiles/d.scaledPerCycle + x12
+	var x16 float64
+	if t.rows == 1 && t.numWarps == 4 && t.blockM < 64 && d.numSms < 2*x14 {
+		x16 = d.oneRowWait
+	}
+	scaleStep := d.scaleWait + x15 + max(t.blockM, 64)*t.blockN*smTiles/d.scaledPerCycle + x16
 	var scaleFloor float64
 	if t.scaleBlock > 0 && t.experts == 0 {
 		if d.scaleWait > 0 {
@@ -277,8 +341,8 @@ func columns(dst []float64, d *device, t *timing) {
 	ways := math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(t.product*slowdown, 8)+math.Pow(scaleFloor, 8)))) - t.product
 	var elementwisePass float64
 	if t.topK > 0 {
-		x13 := float64(t.rows * t.matrices)
-		elementwisePass = float64(d.elementwise * t.outputBytes * (float64(x13*(1.5*t.n)) + float64(x13*t.k) + float64(x13/t.topK*t.k)) / d.dramBandwidth * d.clock)
+		x17 := float64(t.rows * t.matrices)
+		elementwisePass = float64(d.elementwise * t.outputBytes * (float64(x17*(1.5*t.n)) + float64(x17*t.k) + float64(x17/t.topK*t.k)) / d.dramBandwidth * d.clock)
 	}
 	var otherKernels float64
 	if t.topK > 0 {

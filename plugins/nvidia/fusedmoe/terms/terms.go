@@ -47,7 +47,9 @@ var Terms = model.Table([]model.Term{
 		"so are wide tiles, of which fewer run at a time"),
 	row("gather_way", one, "when(scale_block == 0 && block_m == 128 && block_n == 256, pow(gather_factor, rows_busy), 1)",
 		"gathered rows of A cost more than rows of B, and a tile of 128x256 gathers the fewest for its work"),
-	row("swap_way", one, "when(swap_ab * experts > 0 && element_bytes == 1 && block_m < 64 && block_n >= 64, swap_factor, 1)",
+	row("swap_way", one, `when(swap_ab * experts > 0 && element_bytes == 1 && block_m < 64,
+			when(scale_block > 0, 1, pow(small_factor, rows / (rows + 4)))
+			* when(block_n < 64, 1, swap_factor * when(block_k > 128, long_factor, 1)), 1)`,
 		"A and B of fp8 are exchanged where the columns of a tile fill wgmma and its rows do not"),
 	row("scale_way", one, `when(scale_block > 0, when(num_stages == 2, two_stages_factor, 1)
 			* when(block_m * block_n > 64 * 32 * num_warps, spill_factor, 1)
@@ -59,7 +61,8 @@ var Terms = model.Table([]model.Term{
 	row("slowdown", one, `when(experts > 0, product_scale, 1)
 			* (busy_way * short_way * wide_way * gather_way * swap_way * scale_way)`, "time of the kernel ÷ product"),
 	row("sm_tiles", one, "ceil(ceil(rows / block_m) * ceil(n / block_n) / num_sms)", "tiles of the SM that has the most"),
-	row("scale_step", cycles, `scale_wait + max(block_m, 64) * block_n * sm_tiles / scaled_per_cycle
+	row("scale_step", cycles, `scale_wait + when(block_m < 32, 0, when(block_m < 64, middle_wait, tall_wait))
+			+ max(block_m, 64) * block_n * sm_tiles / scaled_per_cycle
 			+ when(rows == 1 && num_warps == 4 && block_m < 64 && 2 * ceil(n / block_n) > num_sms, one_row_wait, 0)`,
 		"least time of a K step with scales per block: the scales arrive, the product ends, the sums are scaled and added"),
 	row("scale_floor", cycles, `when(scale_block > 0 && experts == 0, when(scale_wait > 0, matrix_cycles
@@ -84,8 +87,9 @@ const (
 		"the shapes"
 	measured = "fitted on all tiles of vLLM's tuner for 54 layers and numbers of tokens, measured on one H100 " +
 		"(experiments/experts-on-h100)"
-	matrices = "fitted on 8,688 times of one H100 and half of the winners of vLLM's and SGLang's tables for Hopper " +
-		"(testdata/README.md)"
+	matrices = "fitted on 8,688 times of one H100, 230 of vLLM 0.33.0's kernel on one H200, and half of the winners of " +
+		"vLLM's and SGLang's tables for Hopper (testdata/README.md)"
+	servers   = "found on 240 times of vLLM 0.33.0's kernels on one H200"
 	exchanged = "24 layers and numbers of tokens in vLLM 0.33.0's kernel on one H200, 1.03 to 1.13 times as fast"
 	assumed   = "assumed to have no effect: tiles were measured on Hopper alone, and vLLM's own tables for others " +
 		"contradict what was found there"
@@ -126,12 +130,17 @@ var Quantities = []model.Quantity{
 		"vLLM's own tables speak for less", "power of block_n by which reading takes longer"),
 	onHopper("gather_factor", math.Exp(-0.3), 0.3, 1.5, 1, measured, "time of a tile of 128x256 ÷ that of others"),
 	onHopper("swap_factor", 1/1.082, 0.5, 1.5, 1, exchanged, "time with A and B exchanged ÷ time without"),
+	onHopper("long_factor", 1.05, 0.5, 1.5, 1, servers, "the same of K steps of 256 elements, besides"),
+	onHopper("small_factor", 1.22, 0.5, 2, 1, servers, "time of tiles of fewer than 64 rows in fp8 with one scale, where "+
+		"an expert has many rows, ÷ time of such tiles in the kernel that was measured"),
 	onHopper("scale_factor", math.Exp(0.1), 0.5, 3, 1, measured, "time of experts with scales per block ÷ time without"),
 	onBlackwell(onHopper("matrix_factor", math.Exp(-0.23), 0.5, 3, 1, matrices, "the same of a matrix, where the loop is not latency-bound")),
 	onHopper("tall_factor", math.Exp(0.07), 0.5, 3, 1, matrices, "time of tiles of more than 64 rows by four warps, besides"),
 	onBlackwell(inCycles(onHopper("matrix_cycles", 8830, 1, 50000, 0, matrices, "launch, start and end of a matrix whose steps wait"))),
-	onBlackwell(inCycles(onHopper("scale_wait", 469, 1, 5000, 0, matrices, "what each K step waits for scales and the product"))),
-	inCycles(onHopper("one_row_wait", 156, 1, 5000, 0, matrices, "what a step of four warps waits for the only row of A")),
+	onBlackwell(inCycles(onHopper("scale_wait", 467, 1, 5000, 0, matrices, "what each K step waits for scales and the product"))),
+	onBlackwell(inCycles(onHopper("middle_wait", 87, 1, 5000, 0, matrices, "the same of tiles of 32 rows, besides"))),
+	onBlackwell(inCycles(onHopper("tall_wait", 12, 1, 5000, 0, matrices, "the same of tiles of 64 rows and more, besides"))),
+	inCycles(onHopper("one_row_wait", 234, 1, 5000, 0, matrices, "what a step of four warps waits for the only row of A")),
 	onBlackwell(onHopper("scaled_per_cycle", 17, 1, 1000, 17, matrices, "sums of a tile of at least 64 rows that an SM scales and adds")),
 	onHopper("two_stages_factor", math.Exp(0.12), 0.5, 3, 1, measured, "the same of two stages, besides"),
 	onHopper("eight_warps_factor", math.Exp(0.41), 0.5, 5, 1, measured, "the same of eight warps, besides"),

@@ -57,7 +57,7 @@ endif
 
 .DEFAULT_GOAL := build
 .PHONY: help build install lib wheel wheel-ready wheel-test release release-lint image publish rehearse version cuda cuda-ready cuda-test triton python-test torch-sources torch-test python-ready cluster-test site site-ready site-test test test-all race golden golden-v3 golden-arm64 lint vet proto
-.PHONY: generate budgets intervals checked scores verify ptxas assemble fuzz soak hostile many-gpus bench prices hashes tools clean
+.PHONY: generate budgets intervals checked scores verify ptxas assemble fuzz soak hostile many-gpus bench prices servers hashes tools clean
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#]*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -411,6 +411,9 @@ bench: ## all benchmarks, in the form that benchstat compares
 
 prices: ## what answers to lists cost, into docs/performance.md
 	go test -run '^$$' -bench 'List$$' -benchtime 1x -count 1 ./cmd/origami -prices
+
+servers: ## what changed in the newest vLLM and SGLang since tables and models were made for them (downloads both)
+	python3 plugins/serving/servers.py
 
 # For every platform and Python from 3.11 on.
 hashes: ## .ci/python/*.txt, the hashes of what the *.in there name (needs Python's pip)

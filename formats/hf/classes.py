@@ -8,11 +8,15 @@ import sys
 import zipfile
 
 FIELDS = re.compile(
-    r"^(\w*hidden_size|d_model|n_embd|intermediate_size\w*|ffn_dim|ffn_hidden_size|\w*n_inner|num_attention_heads|n_heads?"
-    r"|num_key_value_heads|num_kv_heads|head_dim|num_hidden_layers|n_layers?|num_layers|vocab_size|num_local_experts"
+    r"^(\w*hidden_size|d_model|n_embd|intermediate_size\w*|ffn_dim|ffn_hidden_size|\w*n_inner"
+    r"|num_attention_heads|n_heads?|num_key_value_heads|num_kv_heads|head_dim|num_hidden_layers|n_layers?|num_layers"
+    r"|vocab_size|num_local_experts"
     r"|num_experts|n_routed_experts|moe_num_experts|num_experts_per_tok|moe_topk|moe_k|moe_top_k|top_k_experts"
     r"|\w*expert\w*_intermediate_size|moe_intermediate_size|expert_ffn_hidden_size|first_k_dense_replace"
     r"|num_dense_layers|decoder_sparse_step|moe_layer_\w+|interleave_moe_layer_step|n_shared_experts|num_shared_experts"
+    r"|mamba_\w+_heads|mamba_d_\w+|ssm_state_size|state_size|conv_L_cache|layer_group_size|share_q_dim|o_lora_rank"
+    r"|global_head_dim|swa_num_attention_heads|altup_num_inputs|zero_expert_num"
+    r"|linear_num_heads|linear_attn_alpha_factor"
     r"|moe_num_shared_experts|share\w*_expert_dim|[qk]v?_lora_rank|\w+_head_dim|linear_num_\w+|expert_layer_\w+)$"
 )
 
@@ -22,7 +26,8 @@ def number(node):
         value = ast.literal_eval(node)
     except ValueError:
         return None
-    return value if type(value) is int else None
+    numbers = value if isinstance(value, (list, tuple)) else [value]
+    return value if all(type(one) in (int, float) for one in numbers) else None
 
 
 wheel = zipfile.ZipFile(sys.argv[1])

@@ -111,6 +111,10 @@ func (c *Config) Compared() bool { return slices.Contains(compared, c.ModelType)
 
 // Sized refuses a config without the sizes that its fields ask for, and fills in what follows from others.
 func (c *Config) Sized(name string) error {
+	if c.odd != "" {
+		return diag.Inputf("the layers cannot be told: %s", c.odd).At("%s", name).
+			Do("take `origami select -m 1,16,256 -n N -k K` for each layer")
+	}
 	type size struct {
 		key    string
 		value  *int
@@ -140,10 +144,6 @@ func (c *Config) Sized(name string) error {
 			return diag.Inputf("%s is %d", one.key, *one.value).At("%s", name).
 				Do("give a config.json with %s from 1 to %d", one.key, MostSize)
 		}
-	}
-	if c.odd != "" {
-		return diag.Inputf("the layers cannot be told: %s", c.odd).At("%s", name).
-			Do("take `origami select -m 1,16,256 -n N -k K` for each layer")
 	}
 	return nil
 }
@@ -182,14 +182,14 @@ func (c *Config) Products(tp int) ([]Layer, error) {
 		return nil, err
 	}
 	heads, kv, layers := c.Heads/tp, max(1, c.KVHeads/tp), c.ExpertLayers()
-	plain := c.Layers - layers
+	plain, values := c.Layers-layers, cmp.Or(c.HeadV, c.HeadDim) // V has heads of another size in some models
 	shared := cmp.Or(c.SharedInner, c.ExpertInner*c.SharedExperts)
 	if err := whole("columns of the shared experts", shared); err != nil {
 		return nil, err
 	}
 	list := []Layer{
-		{"qkv_proj", (heads + 2*kv) * c.HeadDim, c.Hidden, c.Full(), mostRows},
-		{"o_proj", c.Hidden, heads * c.HeadDim, c.Full(), mostRows},
+		{"qkv_proj", (heads+kv)*c.HeadDim + kv*values, c.Hidden, c.Full(), mostRows},
+		{"o_proj", c.Hidden, heads * values, c.Full(), mostRows},
 	}
 	if c.Latent() {
 		list = []Layer{
@@ -312,7 +312,7 @@ func (c *Config) Full() int {
 	case len(c.LayerTypes) > 0:
 		return min(c.Layers, c.count("full_attention"))
 	}
-	return c.Layers / max(c.FullEvery, 1)
+	return c.Layers / cmp.Or(c.FullEvery, 4) // as the classes with linear attention have it
 }
 
 // Windowed is how many layers see the last Window words only.

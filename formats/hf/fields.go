@@ -59,10 +59,13 @@ var inner = strings.Fields("thinker_config text_config llm_config language_confi
 
 // unlike are fields of layers whose products no field tells, if they are not empty, behind what they say.
 var unlike = map[string]string{
-	"some are state-space models":  "mamba_num_heads mamba_d_state mamba_d_ssm hybrid_override_pattern ssm_state_size state_size",
-	"some are convolutions":        "conv_L_cache",
-	"some have another attention":  "linear_attn_config layer_group_size share_q_dim o_lora_rank cross_attention_layers",
-	"some have other heads":        "global_head_dim swa_num_attention_heads attention_other_setting num_sliding_attention_heads",
+	"some are state-space models": "mamba_n_heads mamba_num_heads mamba_d_state mamba_d_ssm ssm_state_size state_size " +
+		"hybrid_override_pattern",
+	"some are convolutions": "conv_L_cache",
+	"some have another attention": "linear_attn_config linear_attn_alpha_factor linear_num_heads layer_group_size " +
+		"share_q_dim o_lora_rank cross_attention_layers",
+	"some have other heads": "global_head_dim swa_num_attention_heads attention_other_setting " +
+		"num_sliding_attention_heads",
 	"each has sizes of its own":    "altup_num_inputs block_configs",
 	"some experts compute nothing": "zero_expert_num",
 }
@@ -164,12 +167,13 @@ func Decode(name string, text []byte) (*Config, error) {
 	}
 	for _, says := range slices.Sorted(maps.Keys(unlike)) {
 		for _, field := range strings.Fields(unlike[says]) {
-			if !f.empty(field) {
+			listed := len(f["layer_types"]) > 0 && strings.HasSuffix(says, "models")
+			if !listed && (!f.empty(field) || f[field] == nil && class[field] != nil) {
 				c.odd = cmp.Or(c.odd, fmt.Sprintf("%s, as %s says", says, field))
 			}
 		}
 	}
-	if !f.empty("zero_expert_num") {
+	if !f.empty("zero_expert_num") || class["zero_expert_num"] != nil {
 		c.oddExperts = "some compute nothing, as zero_expert_num says"
 	}
 	for _, key := range []string{"model_type", "dtype", "torch_dtype", "expert_dtype", "quantization_config",
@@ -203,7 +207,8 @@ func Decode(name string, text []byte) (*Config, error) {
 }
 
 // layerTypes are values of layer_types whose products are known.
-var layerTypes = []string{"full_attention", "sliding_attention", "chunked_attention", "linear_attention"}
+var layerTypes = []string{"attention", "full_attention", "sliding_attention", "chunked_attention", "linear_attention",
+	"deepseek_sparse_attention"}
 
 // flags are a list for each layer, of 0 and 1, or of words of which "sparse", "moe" and "E" mean true.
 func (f fields) flags(name string) (list []bool) {

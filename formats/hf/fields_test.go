@@ -32,7 +32,7 @@ func TestFields(t *testing.T) {
 		{`{"model_type":"nemotron_h","hidden_size":2688,"hybrid_override_pattern":"MEM*EM","num_hidden_layers":6,
 			"mlp_hidden_act":"relu2","n_routed_experts":128,"num_experts_per_tok":6,"moe_intermediate_size":1856}`,
 			"2 of 128x1856, 6 for a token, no gate; the layers cannot be told: some are state-space models, " +
-				"as hybrid_override_pattern says"},
+				"as mamba_num_heads says"},
 		{`{"model_type":"mimo","num_hidden_layers":4,"moe_layer_freq":[0,1,1,1],"n_routed_experts":8,"moe_topk":2,
 			"moe_intermediate_size":64}`, "3 of 8x64, 2 for a token"},
 		{`{"model_type":"step3","num_hidden_layers":8,"moe_layers_enum":"4,5,6","moe_num_experts":48,"moe_top_k":3,

@@ -42,25 +42,26 @@ var models = []struct {
 	{gpu.SM75, []opener{cuBLAS}},
 	{gpu.SM80, mmaSync},
 	{gpu.SM86, mmaSync},
-	{gpu.SM89, mmaSync},
+	{gpu.SM89, fp8Sync},
 	{gpu.SM90, hopper},
 	{gpu.SM100, blackwell},
 	{gpu.SM103, blackwell},
-	{gpu.SM120, mmaSync},
-	{gpu.SM121, mmaSync},
+	{gpu.SM120, fp8Sync},
+	{gpu.SM121, fp8Sync},
 }
 
 var (
 	general   = []kernel.Family{triton.Family{}, triton.Persistent{}, mma.Family{}}
 	reference = tritonBLAS(triton.Family{}, mma.Family{})
 
-	// mmaSync is for SMs whose tensor cores have the instruction mma.sync alone.
+	// mmaSync is for SMs whose tensor cores have the instruction mma.sync alone, and fp8Sync for those with fp8.
 	mmaSync = []opener{pipelinedOver(general...), cuBLAS, sgemmLadder, reference, fusedMoE(fusedmoe.Family)}
+	fp8Sync = []opener{pipelinedOver(general...), cuBLAS, sgemmLadder, reference, scaledMoE}
 	hopper  = []opener{
-		pipelinedOver(append(general, wgmma.Family{})...), cuBLAS, sgemmLadder, reference,
-		fusedMoE(fusedmoe.Family, fusedmoe.Blocks),
+		pipelinedOver(append(general, wgmma.Family{})...), cuBLAS, sgemmLadder, reference, scaledMoE,
 	}
-	blackwell = []opener{pipelinedOver(general...), cuBLAS, sgemmLadder, fusedMoE(fusedmoe.Family)}
+	blackwell = []opener{pipelinedOver(general...), cuBLAS, sgemmLadder, scaledMoE}
+	scaledMoE = fusedMoE(fusedmoe.Family, fusedmoe.Blocks)
 )
 
 func pipelinedOver(families ...kernel.Family) opener {

@@ -44,7 +44,8 @@ func TestShipped(t *testing.T) {
 	table := serving.Shipped("vllm", "E=8,N=7168,device_name=NVIDIA_H200.json")
 	must.That(t, len(table) > 10 && table[1].BlockM > 0, "%d rows", len(table))
 	must.That(t, len(serving.Shipped("sglang",
-		"E=257,N=256,device_name=NVIDIA_H20,dtype=fp8_w8a8,block_shape=[128, 128].json")) > 0, "SGLang's table for DeepSeek-V3 is missing")
+		"E=257,N=256,device_name=NVIDIA_H20,dtype=fp8_w8a8,block_shape=[128, 128].json")) > 0,
+		"SGLang's table for DeepSeek-V3 is missing")
 	must.That(t, serving.Shipped("vllm", "E=9,N=1,device_name=X.json")[1].BlockM == 0, "there is a table of no model")
 	for _, c := range []struct {
 		server, model string

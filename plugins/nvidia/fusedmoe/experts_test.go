@@ -70,6 +70,7 @@ func (e *experts) estimate(
 	for part, p := range e.products(t, rows) {
 		for i := range configs {
 			configs[i].Kernel, configs[i].Axes = e.family(), gemm.Axes{}
+			unexchanged(t, a, &configs[i])
 			if part == 0 {
 				setTopK(t, a, &configs[i], e.topK)
 			}
@@ -77,6 +78,12 @@ func (e *experts) estimate(
 		times[part] = archtest.Seconds(t, a, p, configs...)
 	}
 	return times
+}
+
+// unexchanged makes a kernel that of servers before they exchanged A and B, whose times and tables are here.
+func unexchanged(t *testing.T, a arch.Architecture, c *gemm.Config) {
+	t.Helper()
+	must.Do(t, c.SetAxis(a.Describe().Axes(c.Kernel), "swap_ab", "off"))
 }
 
 func setTopK(t *testing.T, a arch.Architecture, c *gemm.Config, topK int) {
@@ -224,6 +231,7 @@ func predictLayers(t *testing.T) (list []layerTime) {
 			t.Fatalf("%v, which ran, is refused", row)
 		}
 		products := e.products(t, rows)
+		unexchanged(t, a, &c)
 		parts := func(p gemm.Problem) []float64 {
 			return terms(t, a, p, []gemm.Config{c}, "product", "slowdown", "elementwise_pass")[0]
 		}
@@ -421,7 +429,7 @@ func tuned(t *testing.T, a arch.Architecture, e *experts, rows []int, tokens int
 		arch.Space{Kernel: e.family()}))(t)
 	configs := slices.Clone(list.Configs)
 	for i := range configs {
-		if configs[i].GroupM = 1; tokens/e.count > 128 {
+		if configs[i].GroupM = 1; tokens/max(1, e.count) > 128 {
 			configs[i].GroupM = 16
 		}
 	}
@@ -537,6 +545,7 @@ func predicted(t *testing.T, a arch.Architecture, group []measuredExpert) (run [
 	e, configs := group[0].experts, make([]gemm.Config, len(group))
 	for i := range group {
 		configs[i] = group[i].config
+		unexchanged(t, a, &configs[i])
 	}
 	none := map[string]float64{}
 	for _, name := range chosenWays {
@@ -729,8 +738,8 @@ func TestMeasuredExperts(t *testing.T) {
 	}
 }
 
-// The kernels chosen for one matrix with scales per block, to which no number was fitted, are nearly as fast as the
-// fastest of all tiles, and far ahead of the kernel without a table.
+// The kernels chosen for one matrix with scales per block are nearly as fast as the fastest of all tiles, and far ahead
+// of the kernel without a table. The stated interval is that of layers left out of the fit (testdata/README.md).
 func TestMeasuredBlocks(t *testing.T) {
 	t.Parallel()
 	a := opened(t)("sm90@h100")
@@ -761,14 +770,60 @@ func TestMeasuredBlocks(t *testing.T) {
 	}
 	slices.Sort(levels)
 	factor := stats.Quantile(levels, 0.9)
-	must.Hold(t, stats.Geomean(chosen) >= 0.945 && slices.Min(chosen) >= 0.7 && stats.Geomean(without) <= 0.6,
+	must.Hold(t, stats.Geomean(chosen) >= 0.98 && slices.Min(chosen) >= 0.86 && stats.Geomean(without) <= 0.6,
 		"%d: chosen %.3f of the fastest, worst %.3f; without a table %.3f, worst %.3f", len(chosen), stats.Geomean(chosen),
 		slices.Min(chosen), stats.Geomean(without), slices.Min(without))
 	list := a.Describe().Uncertainty
 	u := list[slices.IndexFunc(list, func(u arch.Uncertainty) bool { return u.Checked.Batch.High == 1 })]
 	stated := u.WidestRange().High
-	must.Hold(t, math.Abs(factor-stated) <= 0.006, "90 %% are within %.3f of the predicted times, and %v is stated",
-		factor, stated)
+	must.Hold(t, factor <= stated, "90 %% are within %.3f of the predicted times, and %v is stated", factor, stated)
+}
+
+// The winners of vLLM's and SGLang's tables with scales per block are predicted to lose little, and none is refused.
+// Of Hopper's for one matrix, only those are here to which nothing was fitted; nothing was fitted to other devices.
+func TestPublishedBlocks(t *testing.T) {
+	t.Parallel()
+	open, losses := opened(t), map[string][]float64{}
+	for i, row := range csvtest.Read(t, "testdata/blocks.csv.gz")[1:] {
+		v := csvtest.Ints(t, row[1:])
+		if i%3 > 0 { // a part has the same figures
+			continue
+		}
+		e := experts{count: v[0], topK: v[1], inter: v[2], hidden: v[3], dtype: gemm.FP8, blocks: true}
+		a, part := open(row[0]), row[0][:4]
+		rows, name := balanced(max(1, e.count), v[4]*max(1, e.topK)), part+" experts"
+		own := config(fusedmoe.Blocks, v[5:11])
+		configs := append(tuned(t, a, &e, rows, v[4]), own)
+		last := &configs[len(configs)-1]
+		times, at := []float64(nil), len(configs)-1
+		if e.count > 0 {
+			// Triton fills up rows, and the kernel's steps are no longer than a scale's.
+			last.BlockM, last.BlockK = max(16, own.BlockM), min(own.BlockK, fusedmoe.ScaleBlock)
+			both := e.estimate(t, a, rows, configs)
+			for i := range both[0] {
+				times = append(times, both[0][i]+both[1][i])
+			}
+		} else {
+			name = part + " matrix"
+			if v[11] == 1 {
+				continue
+			}
+			times = archtest.Seconds(t, a, linear(t, gemm.FP8, e.inter, e.hidden, v[4]), configs...)
+		}
+		if math.IsInf(times[at], 0) {
+			t.Errorf("%v is refused", row)
+		}
+		losses[name] = append(losses[name], times[at]/slices.Min(times)-1)
+	}
+	for name, most := range map[string][2]float64{"sm90 matrix": {0.015, 0.19}, "sm10 matrix": {0.02, 0.17},
+		"sm89 matrix": {0.01, 0.06}, "sm90 experts": {0.03, 0.22}, "sm10 experts": {0.045, 0.22}, "sm12 experts": {0.025, 0.01},
+		"sm89 experts": {0.01, 0.01}} {
+		list := losses[name]
+		above := slices.DeleteFunc(slices.Clone(list), func(x float64) bool { return x <= 0.1 })
+		share := float64(len(above)) / float64(len(list))
+		must.Hold(t, stats.Median(list) <= most[0] && share <= most[1],
+			"%s: %d winners lose %.4f at the median, %.3f of them more than 10 %%", name, len(list), stats.Median(list), share)
+	}
 }
 
 // A product without groups has no kernel of this family, and one with groups that follows it has: what was listed for

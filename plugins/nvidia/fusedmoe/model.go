@@ -37,7 +37,10 @@ const ScaleBlock = 128
 // axes are what configurations have beyond the numbers of every configuration.
 var axes = []gemm.Axis{{Name: "top_k", Type: gemm.Integer, Default: "0",
 	Doc: "experts of a token, in the first product of a layer, whose time then has the layer's other kernels: sorting " +
-		"the rows by expert, the gated activation, and the sum over a token's experts; 0 in the second product"}}
+		"the rows by expert, the gated activation, and the sum over a token's experts; 0 in the second product"},
+	{Name: "swap_ab", Type: gemm.Enumeration, Values: []string{"on", "off"}, Default: "on",
+		Doc: "on: on Hopper, experts in fp8 are computed as (B·Aᵀ)ᵀ where BLOCK_M < 64 and BLOCK_N ≥ 64, as by vLLM 0.33.0 " +
+			"and SGLang 0.5.23; off: as by older ones"}}
 
 // spaceOf has the configurations among which vLLM's tuner searches on NVIDIA (benchmarks/kernels/benchmark_moe.py).
 // With scales per block, a step along K has one of them, and narrow tiles are there too, which that tuner leaves out
@@ -242,7 +245,9 @@ func (e *evaluation) Detail(c *gemm.Config, _ arch.Reason) string {
 // total computes the model's own terms for a product that takes so many cycles, and returns the last.
 func (e *evaluation) total(product float64) float64 {
 	c, t := &e.config, &e.own
+	swap, _ := c.Axes.Get(axes[1].Name)
 	t.product, t.topK, t.scaleBlock = product, float64(axes[0].Number(c.Axes)), model.One(e.blocks)*ScaleBlock
+	t.swapAb = model.One(swap != "off")
 	t.blockM, t.blockN, t.blockK = float64(c.BlockM), float64(c.BlockN), float64(c.BlockK)
 	t.numWarps, t.numStages = float64(c.NumWarps), float64(c.NumStages)
 	t.compute(&e.model.device)

@@ -11,11 +11,23 @@ type device struct {
 	shortFactor      float64 // short_factor
 	wideExponent     float64 // wide_exponent
 	gatherFactor     float64 // gather_factor
-	scaleFactor      float64 // scale_factor
+	smallFactor      float64 // small_factor
+	swapFactor       float64 // swap_factor
+	longFactor       float64 // long_factor
 	twoStagesFactor  float64 // two_stages_factor
-	eightWarpsFactor float64 // eight_warps_factor
 	spillFactor      float64 // spill_factor
+	scaleFactor      float64 // scale_factor
+	eightWarpsFactor float64 // eight_warps_factor
+	matrixFactor     float64 // matrix_factor
+	tallFactor       float64 // tall_factor
 	productScale     float64 // product_scale
+	numSms           float64 // num_sms
+	scaleWait        float64 // scale_wait
+	middleWait       float64 // middle_wait
+	tallWait         float64 // tall_wait
+	scaledPerCycle   float64 // scaled_per_cycle
+	oneRowWait       float64 // one_row_wait
+	matrixCycles     float64 // matrix_cycles
 	elementwise      float64 // elementwise
 	dramBandwidth    float64 // dram_bandwidth
 	clock            float64 // clock
@@ -32,11 +44,24 @@ func (d *device) compute(value func(name string) float64) {
 	d.shortFactor = value("short_factor")
 	d.wideExponent = value("wide_exponent")
 	d.gatherFactor = value("gather_factor")
-	d.scaleFactor = value("scale_factor")
+	d.smallFactor = value("small_factor")
+	d.swapFactor = value("swap_factor")
+	d.longFactor = value("long_factor")
 	d.twoStagesFactor = value("two_stages_factor")
-	d.eightWarpsFactor = value("eight_warps_factor")
 	d.spillFactor = value("spill_factor")
+	d.scaleFactor = value("scale_factor")
+	d.eightWarpsFactor = value("eight_warps_factor")
+	d.matrixFactor = value("matrix_factor")
+	d.tallFactor = value("tall_factor")
 	d.productScale = value("product_scale")
+	d.numSms = value("num_sms")
+	scaleWait := value("scale_wait")
+	d.scaleWait = scaleWait
+	d.middleWait = value("middle_wait")
+	d.tallWait = value("tall_wait")
+	d.scaledPerCycle = value("scaled_per_cycle")
+	d.oneRowWait = value("one_row_wait")
+	d.matrixCycles = value("matrix_cycles")
 	d.elementwise = value("elementwise")
 	d.dramBandwidth = value("dram_bandwidth")
 	clock := value("clock")
@@ -64,6 +89,7 @@ type timing struct {
 	matrices     float64 // matrices, set by hand
 	scaleBlock   float64 // scale_block, set by hand
 	topK         float64 // top_k, set by hand
+	swapAb       float64 // swap_ab, set by hand
 	total        float64 // total
 }
 
@@ -86,47 +112,113 @@ func (t *timing) compute(d *device) {
 	} else {
 		gatherWay = 1
 	}
-	var scaleWay float64
-	if t.scaleBlock > 0 {
+	var swapWay float64
+	if t.swapAb*t.experts > 0 && t.elementBytes == 1 && t.blockM < 64 {
 		var x4 float64
-		if t.numStages == 2 {
-			x4 = d.twoStagesFactor
-		} else {
+		if t.scaleBlock > 0 {
 			x4 = 1
+		} else {
+			x4 = math.Pow(d.smallFactor, t.rows/(t.rows+4))
 		}
 		var x5 float64
-		if t.numWarps == 8 {
-			x5 = math.Pow(d.eightWarpsFactor, rowsBusy)
-		} else {
+		if t.blockN < 64 {
 			x5 = 1
-		}
-		var x6 float64
-		if 2048*t.numWarps < t.blockM*t.blockN {
-			x6 = d.spillFactor
 		} else {
-			x6 = 1
+			var x6 float64
+			if t.blockK > 128 {
+				x6 = d.longFactor
+			} else {
+				x6 = 1
+			}
+			x5 = float64(d.swapFactor * x6)
 		}
-		scaleWay = float64(d.scaleFactor * x4 * x5 * x6)
+		swapWay = float64(x4 * x5)
+	} else {
+		swapWay = 1
+	}
+	var scaleWay float64
+	if t.scaleBlock > 0 {
+		var x7 float64
+		if t.numStages == 2 {
+			x7 = d.twoStagesFactor
+		} else {
+			x7 = 1
+		}
+		var x8 float64
+		if 2048*t.numWarps < t.blockM*t.blockN {
+			x8 = d.spillFactor
+		} else {
+			x8 = 1
+		}
+		var x9 float64
+		if t.experts > 0 {
+			var x10 float64
+			if t.numWarps == 8 {
+				x10 = math.Pow(d.eightWarpsFactor, rowsBusy)
+			} else {
+				x10 = 1
+			}
+			x9 = float64(d.scaleFactor * x10)
+		} else {
+			var x11 float64
+			if t.blockM > 64 {
+				var x12 float64
+				if t.numWarps == 8 {
+					x12 = d.eightWarpsFactor
+				} else {
+					x12 = d.tallFactor
+				}
+				x11 = math.Pow(x12, rowsBusy)
+			} else {
+				x11 = 1
+			}
+			x9 = float64(d.matrixFactor * x11)
+		}
+		scaleWay = float64(x7 * x8 * x9)
 	} else {
 		scaleWay = 1
 	}
-	var x7 float64
+	var x13 float64
 	if t.experts > 0 {
-		x7 = d.productScale
+		x13 = d.productScale
 	} else {
-		x7 = 1
+		x13 = 1
 	}
-	slowdown := float64(x7 * (busyWay * shortWay * wideWay * gatherWay * scaleWay))
+	slowdown := float64(x13 * (busyWay * shortWay * wideWay * gatherWay * swapWay * scaleWay))
+	x14 := math.Ceil(t.n / t.blockN)
+	smTiles := math.Ceil(math.Ceil(t.rows/t.blockM) * x14 / d.numSms)
+	var x15 float64
+	if t.blockM < 32 {
+		x15 = 0
+	} else {
+		if t.blockM < 64 {
+			x15 = d.middleWait
+		} else {
+			x15 = d.tallWait
+		}
+	}
+	var x16 float64
+	if t.rows == 1 && t.numWarps == 4 && t.blockM < 64 && d.numSms < 2*x14 {
+		x16 = d.oneRowWait
+	}
+	scaleStep := d.scaleWait + x15 + max(t.blockM, 64)*t.blockN*smTiles/d.scaledPerCycle + x16
+	var scaleFloor float64
+	if t.scaleBlock > 0 && t.experts == 0 {
+		if d.scaleWait > 0 {
+			scaleFloor = d.matrixCycles + float64(math.Ceil(t.k/t.blockK)*math.Sqrt(t.blockK/t.scaleBlock)*scaleStep)
+		}
+	}
+	ways := math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(t.product*slowdown, 8)+math.Pow(scaleFloor, 8)))) - t.product
 	var elementwisePass float64
 	if t.topK > 0 {
-		x8 := float64(t.rows * t.matrices)
-		elementwisePass = float64(d.elementwise * t.outputBytes * (float64(x8*(1.5*t.n)) + float64(x8*t.k) + float64(x8/t.topK*t.k)) / d.dramBandwidth * d.clock)
+		x17 := float64(t.rows * t.matrices)
+		elementwisePass = float64(d.elementwise * t.outputBytes * (float64(x17*(1.5*t.n)) + float64(x17*t.k) + float64(x17/t.topK*t.k)) / d.dramBandwidth * d.clock)
 	}
 	var otherKernels float64
 	if t.topK > 0 {
 		otherKernels = d.part2
 	}
-	total := float64(t.product*slowdown) + elementwisePass + otherKernels
+	total := t.product + ways + elementwisePass + otherKernels
 	t.total = total
 }
 
@@ -150,42 +242,107 @@ func columns(dst []float64, d *device, t *timing) {
 	} else {
 		gatherWay = 1
 	}
-	var scaleWay float64
-	if t.scaleBlock > 0 {
+	var swapWay float64
+	if t.swapAb*t.experts > 0 && t.elementBytes == 1 && t.blockM < 64 {
 		var x4 float64
-		if t.numStages == 2 {
-			x4 = d.twoStagesFactor
-		} else {
+		if t.scaleBlock > 0 {
 			x4 = 1
+		} else {
+			x4 = math.Pow(d.smallFactor, t.rows/(t.rows+4))
 		}
 		var x5 float64
-		if t.numWarps == 8 {
-			x5 = math.Pow(d.eightWarpsFactor, rowsBusy)
-		} else {
+		if t.blockN < 64 {
 			x5 = 1
-		}
-		var x6 float64
-		if 2048*t.numWarps < t.blockM*t.blockN {
-			x6 = d.spillFactor
 		} else {
-			x6 = 1
+			var x6 float64
+			if t.blockK > 128 {
+				x6 = d.longFactor
+			} else {
+				x6 = 1
+			}
+			x5 = float64(d.swapFactor * x6)
 		}
-		scaleWay = float64(d.scaleFactor * x4 * x5 * x6)
+		swapWay = float64(x4 * x5)
+	} else {
+		swapWay = 1
+	}
+	var scaleWay float64
+	if t.scaleBlock > 0 {
+		var x7 float64
+		if t.numStages == 2 {
+			x7 = d.twoStagesFactor
+		} else {
+			x7 = 1
+		}
+		var x8 float64
+		if 2048*t.numWarps < t.blockM*t.blockN {
+			x8 = d.spillFactor
+		} else {
+			x8 = 1
+		}
+		var x9 float64
+		if t.experts > 0 {
+			var x10 float64
+			if t.numWarps == 8 {
+				x10 = math.Pow(d.eightWarpsFactor, rowsBusy)
+			} else {
+				x10 = 1
+			}
+			x9 = float64(d.scaleFactor * x10)
+		} else {
+			var x11 float64
+			if t.blockM > 64 {
+				var x12 float64
+				if t.numWarps == 8 {
+					x12 = d.eightWarpsFactor
+				} else {
+					x12 = d.tallFactor
+				}
+				x11 = math.Pow(x12, rowsBusy)
+			} else {
+				x11 = 1
+			}
+			x9 = float64(d.matrixFactor * x11)
+		}
+		scaleWay = float64(x7 * x8 * x9)
 	} else {
 		scaleWay = 1
 	}
-	var x7 float64
+	var x13 float64
 	if t.experts > 0 {
-		x7 = d.productScale
+		x13 = d.productScale
 	} else {
-		x7 = 1
+		x13 = 1
 	}
-	slowdown := float64(x7 * (busyWay * shortWay * wideWay * gatherWay * scaleWay))
-	ways := float64(t.product*slowdown) - t.product
+	slowdown := float64(x13 * (busyWay * shortWay * wideWay * gatherWay * swapWay * scaleWay))
+	x14 := math.Ceil(t.n / t.blockN)
+	smTiles := math.Ceil(math.Ceil(t.rows/t.blockM) * x14 / d.numSms)
+	var x15 float64
+	if t.blockM < 32 {
+		x15 = 0
+	} else {
+		if t.blockM < 64 {
+			x15 = d.middleWait
+		} else {
+			x15 = d.tallWait
+		}
+	}
+	var x16 float64
+	if t.rows == 1 && t.numWarps == 4 && t.blockM < 64 && d.numSms < 2*x14 {
+		x16 = d.oneRowWait
+	}
+	scaleStep := d.scaleWait + x15 + max(t.blockM, 64)*t.blockN*smTiles/d.scaledPerCycle + x16
+	var scaleFloor float64
+	if t.scaleBlock > 0 && t.experts == 0 {
+		if d.scaleWait > 0 {
+			scaleFloor = d.matrixCycles + float64(math.Ceil(t.k/t.blockK)*math.Sqrt(t.blockK/t.scaleBlock)*scaleStep)
+		}
+	}
+	ways := math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(t.product*slowdown, 8)+math.Pow(scaleFloor, 8)))) - t.product
 	var elementwisePass float64
 	if t.topK > 0 {
-		x8 := float64(t.rows * t.matrices)
-		elementwisePass = float64(d.elementwise * t.outputBytes * (float64(x8*(1.5*t.n)) + float64(x8*t.k) + float64(x8/t.topK*t.k)) / d.dramBandwidth * d.clock)
+		x17 := float64(t.rows * t.matrices)
+		elementwisePass = float64(d.elementwise * t.outputBytes * (float64(x17*(1.5*t.n)) + float64(x17*t.k) + float64(x17/t.topK*t.k)) / d.dramBandwidth * d.clock)
 	}
 	var otherKernels float64
 	if t.topK > 0 {
@@ -203,18 +360,23 @@ func columns(dst []float64, d *device, t *timing) {
 	dst[3] = t.matrices
 	dst[4] = t.scaleBlock
 	dst[5] = t.topK
-	dst[6] = rowsBusy
-	dst[7] = busyWay
-	dst[8] = shortWay
-	dst[9] = wideWay
-	dst[10] = gatherWay
-	dst[11] = scaleWay
-	dst[12] = slowdown
-	dst[13] = ways
-	dst[14] = elementwisePass
-	dst[15] = otherKernels
-	dst[16] = toldApart
-	dst[17] = t.total
+	dst[6] = t.swapAb
+	dst[7] = rowsBusy
+	dst[8] = busyWay
+	dst[9] = shortWay
+	dst[10] = wideWay
+	dst[11] = gatherWay
+	dst[12] = swapWay
+	dst[13] = scaleWay
+	dst[14] = slowdown
+	dst[15] = smTiles
+	dst[16] = scaleStep
+	dst[17] = scaleFloor
+	dst[18] = ways
+	dst[19] = elementwisePass
+	dst[20] = otherKernels
+	dst[21] = toldApart
+	dst[22] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

@@ -179,7 +179,7 @@ type Loop struct {
 	Latency float64
 	// StoreBytes is what a thread stores of the output at a time, 0 if it is as wide as Operands.WidthC.
 	StoreBytes int
-	// Wraps: rows and columns outside the matrix start again at its first. Otherwise they repeat its last.
+	// Wraps: rows and columns outside the matrix start again at its first. Otherwise they repeat one of them.
 	Wraps bool
 }
 

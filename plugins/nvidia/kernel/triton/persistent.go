@@ -61,5 +61,7 @@ func (f Persistent) Check(
 
 // Loop implements kernel.Family.
 func (Persistent) Loop(d *gpu.Device, o kernel.Operands, c gemm.Config) kernel.Loop {
-	return loopOf(d, &o, &c, serial(&o, &c))
+	loop := loopOf(d, &o, &c, serial(&o, &c))
+	loop.Wraps = !flattened(&c) // vLLM's kernel reads the first row for all that are outside the matrix
+	return loop
 }

@@ -108,10 +108,6 @@ type blockKernel struct {
 // blockScaled has the types of such a matrix.
 var blockScaled = experts{dtype: gemm.FP8, blocks: true}
 
-// withoutBlockTable is the kernel of both servers without a table (fp8_utils.w8a8_triton_block_scaled_mm).
-var withoutBlockTable = gemm.Config{Kernel: blockFamily, BlockM: 64, BlockN: scaleBlock, BlockK: scaleBlock,
-	GroupM: 32, NumWarps: 4, NumStages: 2, SplitK: 1}
-
 // newBlockTable chooses the kernels.
 func newBlockTable(ctx context.Context, f *session.Factory, in *input, tp int, device string) (
 	*blockTable, *ask.Contender, error,
@@ -130,7 +126,7 @@ func newBlockTable(ctx context.Context, f *session.Factory, in *input, tp int, d
 	if err != nil {
 		return nil, nil, err
 	}
-	t := &blockTable{kernelTable: newTable(opened, &one, label, in.deviceName(device, opened.Describe().DeviceName)), TP: tp}
+	t := &blockTable{kernelTable: newTable(opened, &one, in, device, label), TP: tp}
 	for _, server := range []string{vllm, sglang} {
 		t.Read = append(t.Read, reading{Backend: serving.BackendOf(server, false, hf.FP8Block, t.Arch, 1)})
 	}

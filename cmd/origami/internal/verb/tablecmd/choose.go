@@ -71,12 +71,22 @@ type choices struct {
 func (t *tuner) choices(
 	ctx context.Context, e *experts, tokens int, rows []int, given ...gemm.Config,
 ) (*choices, error) {
+	if e.alone(tokens) {
+		rows = append(slices.Repeat([]int{1}, tokens*e.topK), make([]int, e.count-tokens*e.topK)...)
+	}
 	products, err := e.products(rows)
 	if err != nil {
 		return nil, err
 	}
 	c := &choices{tuner: t, problem: products[0], configs: slices.Concat(t.space, given)}
-	c.configs = append(c.configs, e.defaultConfig(tokens))
+	for i := len(t.space); i < len(c.configs); i++ { // as the kernels run what a table says
+		given := &c.configs[i]
+		given.BlockM = max(given.BlockM, 16)
+		if e.blocks && e.count > 0 {
+			given.BlockK = min(given.BlockK, scaleBlock)
+		}
+	}
+	c.configs = append(c.configs, e.defaultConfig(t.Describe(), tokens))
 	last := len(c.configs) - 1
 	for i := range c.configs {
 		c.configs[i].Kernel = t.Kernel

@@ -7,15 +7,17 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/plugins/serving"
 )
 
 // experts are the routed experts of a layer, as one GPU computes them with vLLM's or SGLang's fused_moe kernel. Each
 // has a gated first product (hidden → 2·inter) and a second one (inter → hidden). A count of 0 is one matrix instead
 // (hidden → inter), in the kernel of fp8 with scales per block.
 type experts struct {
-	server                     string
+	server                     string // serving.VLLM, also if it is empty, or serving.SGLang
 	count, topK, hidden, inter int
 	// all are the routed experts of all GPUs, which ep of them divide. fused are those of count that each token goes to.
 	all, ep, fused int
@@ -64,44 +66,16 @@ func (e *experts) products(rows []int) ([]gemm.Problem, error) {
 	return list, nil
 }
 
-// defaultConfig is vLLM's kernel without a table (fused_moe.get_default_config).
-func (e *experts) defaultConfig(tokens int) gemm.Config {
-	if e.count == 0 {
-		return withoutBlockTable
-	}
-	c := gemm.Config{BlockM: 128, BlockN: 128, BlockK: 64, NumWarps: 8, NumStages: 3, GroupM: 1,
-		SplitK: 1}
-	if e.blocks {
-		c.BlockM, c.BlockK, c.NumWarps, c.GroupM = 16, scaleBlock, 4, 1
-		if tokens > 64 {
-			c.BlockM = 64
-		}
-		if tokens > 16 {
-			c.GroupM = 32
-		}
-		return c
-	}
-	switch {
-	case tokens <= 32:
-		c.BlockM, c.NumStages = 16, 4
-	case tokens <= 96:
-		c.BlockM = 32
-	case tokens <= 512:
-		c.BlockM = 64
-	}
-	if tokens <= 64 {
-		c.BlockN = 64
-	}
-	if tokens <= 64 || e.dtype == gemm.FP8 {
-		c.BlockK = 128
-	}
-	if tokens <= 128 {
-		c.NumWarps = 4
-	}
-	if tokens/e.count > 128 {
-		c.GroupM = 16
-	}
-	return c
+// defaultConfig is the server's kernel without a table on a device.
+func (e *experts) defaultConfig(d *arch.Description, tokens int) gemm.Config {
+	kernel := serving.Kernel{Server: e.server, Experts: e.count, DType: e.dtype, Blocks: e.blocks}
+	return kernel.Default(d, tokens)
+}
+
+// alone says that vLLM computes each of a few tokens in tiles of its own, without sorting them by expert
+// (_prepare_expert_assignment of vLLM 0.33.0).
+func (e *experts) alone(tokens int) bool {
+	return e.server != serving.SGLang && e.count > 0 && e.ep <= 1 && tokens*e.topK*4 <= e.count
 }
 
 // load is how popular the experts are: a weight each.

@@ -20,8 +20,8 @@ func TestInput(t *testing.T) {
 		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	const line = "WARNING 11-28 [fused_moe.py:1160] Using default MoE config. Performance might be sub-optimal! Config file " +
-		"not found at /t/E=16,N=1536,device_name=NVIDIA_H200,dtype=fp8_w8a8.json, /v/configs/E=16,N=1536," +
+	const line = "WARNING 11-28 [fused_moe.py:1160] Using default MoE config. Performance might be sub-optimal! " +
+		"Config file not found at /t/E=16,N=1536,device_name=NVIDIA_H200,dtype=fp8_w8a8.json, /v/configs/E=16,N=1536," +
 		"device_name=NVIDIA_H200,dtype=fp8_w8a8.json"
 	qwen := file("qwen.json", `{"model_type":"qwen3_moe","hidden_size":4096,"moe_intermediate_size":1536,"num_experts":128,
 		"num_experts_per_tok":8,"num_hidden_layers":94}`)

@@ -104,7 +104,7 @@ func (o *invariantOptions) run(ctx context.Context, name string) error {
 	return o.write(side, t)
 }
 
-// openSide opens the device that the user named, with a kernel family and a space.
+// openSide opens the device that the user named, with a kernel family and a space. An empty family is the device's.
 func openSide(ctx context.Context, f *session.Factory, family string, space ...string) (*ask.Contender, error) {
 	f.Settings.Kernel = ""
 	targets, err := f.Targets(ctx, f.Settings.Arch, f.Settings.Device)
@@ -116,7 +116,7 @@ func openSide(ctx context.Context, f *session.Factory, family string, space ...s
 			Do("leave one")
 	}
 	t := &targets[0]
-	if !slices.Contains(t.Arch.Kernels, family) {
+	if family != "" && !slices.Contains(t.Arch.Kernels, family) {
 		return nil, diag.Inputf("no model of %s predicts the kernel family %s", t.Arch.ID, family).At("--arch").
 			Do("choose another device; `origami arch ls` lists their kernels")
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/diag"
@@ -78,14 +77,7 @@ func (o *layersOptions) run(ctx context.Context, name string) error {
 		return diag.Inputf("it is the name of one file").At("%s", name).Do("give the config.json of a model")
 	}
 	f := o.factory
-	targets, err := f.Targets(ctx, f.Settings.Arch, f.Settings.Device)
-	if err != nil {
-		return err
-	}
-	if len(targets) != 1 {
-		return diag.Inputf("%d architectures are given, and a table is for one", len(targets)).At("--arch").Do("leave one")
-	}
-	side, err := f.OpenSide(ctx, &targets[0], &question.Search{}, false)
+	side, err := openSide(ctx, f, "")
 	if err != nil {
 		return err
 	}

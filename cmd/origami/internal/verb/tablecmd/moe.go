@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -43,7 +44,7 @@ func newMoE(f *session.Factory) *cobra.Command {
 		Short: "Write the table of vLLM's and SGLang's fused_moe kernel",
 		Long: "Write the table of kernels that vLLM and SGLang take for the experts of a model, given as its\n" +
 			"Hugging Face config.json: for each number of tokens the tile, warps and stages that are predicted\n" +
-			"to be the fastest for both products of a layer, and the gain over vLLM's kernel without a table.\n" +
+			"to be the fastest for both products of a layer, and the gain over the server's without a table.\n" +
 			"--output writes a folder for VLLM_TUNED_CONFIG_FOLDER, or with --sglang for SGLANG_MOE_CONFIG_DIR,\n" +
 			"with a second file for the second product. CONFIG may be the line of a server's log about a file that\n" +
 			"it has not found, or a file with such a line. The answer says whether the server reads the table, and\n" +
@@ -83,6 +84,9 @@ func (o *moeOptions) run(ctx context.Context, args []string) error {
 		return diag.Inputf("--sglang %s is no version of Triton", o.SGLang).
 			Do("give what python prints as triton.__version__, as in 3.5.1")
 	}
+	if in.asked != nil && len(args) == 1 && o.Experts == 0 {
+		o.factory.Streams.Note("the file is taken to have all experts of a layer: add --experts N if GPUs divide them")
+	}
 	t, side, err := o.table(ctx, o.factory, &in, o.TP, o.Load, o.DeviceName)
 	if err != nil {
 		return err
@@ -118,7 +122,7 @@ func (o *shared) table(ctx context.Context, f *session.Factory, in *input, tp in
 	if err != nil {
 		return nil, nil, err
 	}
-	t := &expertTable{kernelTable: newTable(side, e, in.config.Label(tp), in.deviceName(device, side.Describe().DeviceName)),
+	t := &expertTable{kernelTable: newTable(side, e, in, device, in.config.Label(tp)),
 		TP: tp, EP: e.ep, Experts: e.count, TopK: e.topK, Hidden: e.hidden, Inter: e.inter, Layers: layers, Load: load}
 	t.Read.Backend = serving.BackendOf(o.server(), true, e.weights, t.Arch, e.ep)
 	return t, side, t.choose(ctx, tuner, e, l)
@@ -142,10 +146,10 @@ type kernelTable struct {
 	gains []float64
 }
 
-func newTable(side *ask.Contender, e *experts, label, device string) kernelTable {
+func newTable(side *ask.Contender, e *experts, in *input, device, label string) kernelTable {
 	d := side.Describe()
-	return kernelTable{Arch: d.Arch, Device: d.Device, DeviceName: device, Model: d.Model, Kernel: side.Kernel,
-		DType: e.dtype.String(), ScaleBlock: e.scaled(), For: label}
+	return kernelTable{Arch: d.Arch, Device: d.Device, DeviceName: in.deviceName(device, d.DeviceName), Model: d.Model,
+		Kernel: side.Kernel, DType: e.dtype.String(), ScaleBlock: e.scaled(), For: label}
 }
 
 // tableKernel is what runs for numbers of rows nearest to M.
@@ -242,7 +246,8 @@ func (t *expertTable) choose(ctx context.Context, side *tuner, e *experts, l loa
 		if err != nil {
 			return err
 		}
-		k := expertKernel{tableKernel: one, Active: c.problem.Groups.Filled()}
+		idle := slices.DeleteFunc(slices.Clone(rows), func(n int) bool { return n > 0 })
+		k := expertKernel{tableKernel: one, Active: len(rows) - len(idle)}
 		k.split(c)
 		own := len(side.space)
 		if t.Read.Server == sglang {
@@ -316,12 +321,15 @@ func writeKernels(folder, name string, kernels map[int]expert) error {
 }
 
 func (o *moeOptions) write(side *ask.Contender, t *expertTable) error {
-	key := show.Key[expertKernel]
+	key, server := show.Key[expertKernel], "vLLM"
+	if o.SGLang != "" {
+		server = "SGLang"
+	}
 	return answer(o.factory, side, t, t.Evidence, func(s *iostreams.Streams) {
 		show.Line(s, "table", "%s, %d layers of %d experts (%d per token), hidden %d, inner %d, %s, load %s", t.For,
 			t.Layers, t.Experts, t.TopK, t.Hidden, t.Inter, typeOf(t.DType, t.ScaleBlock), t.Load)
-		show.Line(s, "gain", "%s times as fast as vLLM without a table (predicted; geometric mean over the tokens)",
-			s.Bold(digits.ThreeDigits(t.Gain)))
+		show.Line(s, "gain", "%s times as fast as %s without a table (predicted; geometric mean over the tokens)",
+			s.Bold(digits.ThreeDigits(t.Gain)), server)
 		show.Line(s, "read", "%s", &t.Read)
 	}, t.Kernels, key("m", "tokens"), key("active_experts", "experts"), key("config", "kernel"), key("seconds", "layer"),
 		show.Text("90 %", func(k *expertKernel) string { return span(k.Interval) }), key("default_seconds", "no table"),

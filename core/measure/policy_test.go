@@ -62,7 +62,8 @@ func TestTritonBLASProblems(t *testing.T) {
 // A kernel is tied whose time two runs of it cannot tell from the pick's. The fastest comes first.
 func TestTies(t *testing.T) {
 	timed := func(tile int, samples ...unit.Seconds) dataset.Measurement {
-		return dataset.Measurement{Config: gemm.Config{BlockM: tile}, Status: dataset.OK, Median: samples[0], Samples: samples}
+		return dataset.Measurement{Config: gemm.Config{BlockM: tile}, Status: dataset.OK, Median: samples[0],
+			Samples: samples}
 	}
 	pick, failed := timed(16, 1, 1, 1), timed(128, 1, 1, 1)
 	failed.Status = dataset.Failed

@@ -32,7 +32,6 @@ EXPERIMENTS = {
         origami calibrate --replay {DATA}/h200-calibration/records.jsonl.gz"""),
     "grouped-on-h200": ("Go", "go test -count=1 -run Grouped ./plugins/nvidia/data && "
                               "go test -count=1 -v -run FloorsOfGroups ./plugins/nvidia"),
-    "here-on-h200": ("H200, torch, triton, a wheel", "bash $HERE/run.sh known"),
     "inductor-cublas": ("nothing", "python3 $ROOT/experiments/inductor-on-h200/cublas.py"),
     "kernel-parameters-on-h200": ("H200", f"""cd {DATA}/sweeps/warps
         origami --arch sm90@h200 bench --executor cuda --kernel mma --problems fp16.csv --candidates fp16-configs.csv \\
@@ -98,6 +97,7 @@ IN_GIT = {"4237175a": {
     "epilogues-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
     "experts-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
     "fp8-on-h100": ("H100, torch", 'python3 $HERE/measure.py "$@"'),
+    "here-on-h200": ("H200, torch, triton, a wheel", "bash $HERE/run.sh known"),
     "inductor-on-h200": ("H200, torch", """python3 $HERE/measure.py all --out $OUT/result.json "$@"
         python3 $HERE/table.py $OUT/result.json"""),
     "layers-held": ("H100, torch", "python3 $ROOT/experiments/layers-on-h100/held.py"),

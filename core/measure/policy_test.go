@@ -1,9 +1,11 @@
 package measure
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
+	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
@@ -54,4 +56,21 @@ func TestTritonBLASProblems(t *testing.T) {
 		seen[p] = true
 	}
 	must.Equal(t, len(seen), 23)
+}
+
+// A kernel is tied whose time two runs of it cannot tell from the pick's. The fastest comes first.
+func TestTies(t *testing.T) {
+	timed := func(tile int, samples ...unit.Seconds) dataset.Measurement {
+		return dataset.Measurement{Config: gemm.Config{BlockM: tile}, Status: dataset.OK, Median: samples[0],
+			Samples: samples}
+	}
+	pick, failed := timed(16, 1, 1, 1), timed(128, 1, 1, 1)
+	failed.Status = dataset.Failed
+	others := []dataset.Measurement{pick, timed(32, 1.012, 1.012, 1.012), timed(64, 1.5, 1.5, 1.5), failed,
+		timed(256, 1.001, 1.001, 1.001)}
+	var tied []int
+	for _, tie := range Ties(&pick, others) {
+		tied = append(tied, tie.Config.BlockM)
+	}
+	must.Equal(t, fmt.Sprint(tied), "[256 32]")
 }

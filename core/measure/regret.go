@@ -155,10 +155,10 @@ const AssumedNoise = steady
 // apart is how many standard errors the times of two configurations may differ by chance: 9 of 10 normal errors do not.
 const apart = 1.645
 
-// Noise returns by what share the times of two configurations may differ by chance that were measured at other times.
+// noise returns by what share the times of two configurations may differ by chance that were measured at other times.
 // Both the samples and the moment make noise. 3183 pairs in the shipped sets were measured apart and then in turns:
 // the ratios of 70 % changed by less than this, and of 48 % by less than their samples alone say.
-func Noise(a, b *dataset.Measurement) float64 {
+func noise(a, b *dataset.Measurement) float64 {
 	sum := AssumedNoise * AssumedNoise
 	for _, m := range []*dataset.Measurement{a, b} {
 		if e := stats.MedianError(m.Samples); !math.IsNaN(e) && !math.IsInf(e, 0) {
@@ -174,10 +174,8 @@ type Tie struct {
 	Noise float64
 }
 
-// Ties returns what is tied with a pick, the fastest first. noise is by what share two times may differ by chance.
-func Ties(pick *dataset.Measurement, others []dataset.Measurement, noise func(a, b *dataset.Measurement) float64) (
-	ties []Tie,
-) {
+// Ties returns what is tied with a pick, the fastest first.
+func Ties(pick *dataset.Measurement, others []dataset.Measurement) (ties []Tie) {
 	for i := range others {
 		m := &others[i]
 		if n := noise(pick, m); m.Status == dataset.OK && m.Config != pick.Config &&

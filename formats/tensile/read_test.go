@@ -1,11 +1,7 @@
 package tensile_test
 
 import (
-	"errors"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -222,60 +218,6 @@ func TestBadFiles(t *testing.T) {
 		l, err := tensile.Read("bad.yaml", []byte(text))
 		must.That(t, l == nil && err != nil && strings.Contains(err.Error(), says) && diag.KindOf(err) == diag.Input,
 			"%v, want %s", err, says)
-	}
-}
-
-// TestFilesOfAMD reads files of AMD's if the variable names a folder with them. They are not part of this repository.
-// The numbers before the names are ours. 1, 14 and 15 are of ROCm/Tensile at a164ed7, 2 to 5, 10 (blob 891d9d8) and 12
-// of ROCm/rocBLAS at b520bc8, 7 of ROCm/hipBLASLt at 7d9fb68, the others of XiWeiGu/hipBLASLt-0.12.1-unofficial at
-// b2c7597.
-
-func TestFilesOfAMD(t *testing.T) {
-	folder := os.Getenv("ORIGAMI_AMD_LOGIC")
-	if folder == "" {
-		t.Skip("ORIGAMI_AMD_LOGIC names no folder")
-	}
-	for _, x := range []struct {
-		file, kind, unit       string
-		kernels, exact, leaves int
-		refused                string
-	}{
-		{"01_vega10_Cijk_Ailk_Bjlk_HB.yaml", "Cijk_Ailk_Bjlk_HB", "GFLOPS", 5, 10, 0, ""},
-		{"02_vega10_Cijk_Alik_Bljk_SB.yaml", "Cijk_Alik_Bljk_SB", "GFLOPS", 10, 12, -1, ""},
-		{"03_vega10_Cijk_Ailk_Bljk_HB.yaml", "Cijk_Ailk_Bljk_HB", "GFLOPS", 3, 0, -1, ""},
-		{"04_aquavanjaram942_Cijk_Alik_Bljk_HHS_BH.yaml", "Cijk_Alik_Bljk_HHS_BH", "", 3, 3, 0, ""},
-		{"05_arcturus_Cijk_Ailk_Bjlk_HHS_BH.yaml", "Cijk_Ailk_Bjlk_HHS_BH", "% of the peak of the CUs in use", 13, 32, 0, ""},
-		{"06_aquavanjaram_Cijk_Alik_Bljk_F8B8SS_BH_SAB_UserArgs.yaml", "Cijk_Alik_Bljk_F8B8SS_BH", "", 2, 11, 0, ""},
-		{"07_aldebaran_Cijk_Ailk_Bjlk_HHS_BH_Bias_Aux_HAH_SAV.yaml", "Cijk_Ailk_Bjlk_HHS_BH", "", 3, 4, 0, ""},
-		{"08_aquavanjaram_Cijk_Alik_Bljk_BBS_BH_Bias_HAS_SAV_UserArgs.yaml", "Cijk_Alik_Bljk_BBS_BH", "", 1, 0, 0, ""},
-		{"09_aquavanjaram942_Cijk_Alik_Bljk_SB_UserArgs.yaml", "Cijk_Alik_Bljk_SSS_B",
-			"% of the peak of 304 CUs at 2.1 GHz", 6, 8, 0, ""},
-		{"10_aldebaran_Cijk_Ailk_Bljk_HB_dtree_42.yaml", "Cijk_Ailk_Bljk_HHH_B", "", 5, 0, 0, ""},
-		{"11_aquavanjaram_Cijk_Ailk_Bljk_SB_Bias_HAS_SAV_UserArgs.yaml", "Cijk_Ailk_Bljk_SSS_B", "", 1, 1, 0, ""},
-		{"12_aquavanjaram942_Cijk_Alik_Bljk_F8F8S_BH_SR.yaml", "Cijk_Alik_Bljk_F8F8S_BH", "", 1, 3, 0, ""},
-		{"13_arcturus_Cijk_Ailk_Bjlk_HHS_BH_Bias_BiasSrcB_SAV.yaml", "Cijk_Ailk_Bjlk_HHS_BH", "", 1, 1, 0, ""},
-		{"14_rocblas_sgemm_asm_lite.yaml", "", "", 0, 0, 0, "14_rocblas_sgemm_asm_lite.yaml:568: the file is not valid YAML"},
-		{"15_vega20_Cijkl_Aijml_Bmkl_SI.yaml", "", "", 0, 0, 0, `the file is for the operation "ConvolutionForward"`},
-	} {
-		text, err := os.ReadFile(filepath.Join(folder, x.file))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // the folder may be a checkout instead, for TestAllFilesOfAMD
-		}
-		must.Do(t, err)
-		l, err := tensile.Read(x.file, text)
-		if x.refused != "" {
-			must.Fail(t, err, x.refused)
-			continue
-		}
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		if l.Type.String() != x.kind || l.Unit != x.unit || len(l.Kernels) != x.kernels || len(l.Exact) != x.exact ||
-			(x.leaves < 0) != (l.Leaves() > 0) {
-			t.Errorf("%s: %s, %q, %d kernels, %d sizes, %d leaves", x.file, l.Type, l.Unit, len(l.Kernels), len(l.Exact),
-				l.Leaves())
-		}
 	}
 }
 

@@ -220,7 +220,7 @@ func TestSameWinner(t *testing.T) {
 			at := slices.IndexFunc(all[s], func(m dataset.Measurement) bool {
 				return m.Config == sizes[s].Candidates[p.Candidate].Config
 			})
-			for _, tie := range measure.Ties(&all[s][at], all[s], measure.Noise) {
+			for _, tie := range measure.Ties(&all[s][at], all[s]) {
 				tied[s] = append(tied[s], tie.Config)
 			}
 		}

@@ -126,7 +126,7 @@ func (s *Settings) All() []Setting {
 		{"kernel", "kernel", "kernel family; the architecture's first otherwise", nil, ofVerb, &s.Kernel},
 		{"dtype", "dtype", "element type of A and B (default fp16)", nil, ofVerb, &s.DType},
 		{"format", "format",
-			"output `FORMAT`: table, json, csv or tsv; from select and rank also triton or inductor, to paste " +
+			"output `FORMAT`: table, json, csv or tsv; from select and rank also triton or inductor, to paste" +
 				" (default table)", slices.Concat(Formats, PasteFormats), plain, &s.Format},
 		{"wide", "wide", "show all columns of a table, however narrow the terminal is", nil, plain, &s.Wide},
 		{"log_level", "log-level",

@@ -31,9 +31,9 @@ func NewServe(f *session.Factory, endpoints func() []Endpoint) *cobra.Command {
 		Short: "Answer questions in a browser, and programs in JSON",
 		Long: "Serve the page of `origami report` with a form for the question, on this machine until it is\n" +
 			"interrupted. Programs get the JSON of select, rank, explain, compare, roofline, map, eval and arch\n" +
-			"ls below /api/v1 (/openapi.json describes it). Requests run no program, name no file, do not reach\n" +
-			"the GPU, and are limited in size, rate and time. Everyone who reaches the address may ask; other\n" +
-			"machines do with --listen only.",
+			"ls below /api/v1 (/openapi.json describes it), and probes /healthz. Requests run no program, name\n" +
+			"no file, do not reach the GPU, and are limited in size, rate and time. Everyone who reaches the\n" +
+			"address may ask; other machines do with --listen only.",
 		Example: `  origami serve
   origami serve --arch h200,mi300x --listen localhost:9000
   curl 'http://localhost:8620/api/v1/select?arch=h200&m=4096&n=4096&k=4096'`,

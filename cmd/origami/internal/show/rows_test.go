@@ -2,6 +2,7 @@ package show_test
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 
@@ -46,15 +47,8 @@ func written(t *testing.T, f show.Format, all []row) string {
 	err := show.Write(s, f, all, show.Key[row]("name"), show.Key[row]("predicted.seconds", "time"),
 		show.Key[row]("share").Or("unknown"), show.Text("upper", func(r *row) string { return strings.ToUpper(r.Name) }),
 		show.Key[row]("yes").If(false))
-	must.Do(t, cmpErr(err, s.Flush()))
+	must.Do(t, errors.Join(err, s.Flush()))
 	return out.String()
-}
-
-func cmpErr(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // The columns of CSV are the keys of JSON, and the cells its values.
@@ -102,7 +96,7 @@ func TestLike(t *testing.T) {
 	s := iostreams.Plain(strings.NewReader(""), &out, &out)
 	seconds := 1.5
 	rows := []outer{{Inner: Inner{7}}, {Seconds: &seconds, Part: &part{Seconds: 2}}}
-	must.Do(t, cmpErr(show.Write(s, show.CSV, rows), s.Flush()))
+	must.Do(t, errors.Join(show.Write(s, show.CSV, rows), s.Flush()))
 	const want = "seconds,predicted.seconds,predicted.interval_seconds.low,predicted.interval_seconds.high\n" +
 		",,,\n1.5,2,,\n"
 	if out.String() != want {

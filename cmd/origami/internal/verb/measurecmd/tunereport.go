@@ -281,7 +281,7 @@ func (s *tuning) ties(t *tune.Tuner, i int) []tied {
 			others = append(others, at(m.Task))
 		}
 	}
-	for _, m := range measure.Ties(&pick, others, measure.Noise) {
+	for _, m := range measure.Ties(&pick, others) {
 		out = append(out, tied{m.Config.String(), float64(m.Median), ask.Number(m.Noise)})
 	}
 	return out

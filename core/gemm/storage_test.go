@@ -178,7 +178,7 @@ func TestRecords(t *testing.T) {
 		}
 	})
 	for _, c := range []struct{ text, says string }{
-		{`{"m":8,"n":8,"k":8,"batch":1,"dtype":"fp16","out_dtype":"fp64"}`, `unknown output type "fp64"`},
+		{`{"m":8,"n":8,"k":8,"batch":1,"dtype":"fp16","out_dtype":"fp33"}`, `unknown output type "fp33"`},
 		{`{"m":8,"n":8,"k":8,"batch":1,"dtype":"fp16","align_b":6}`, "no power of two"},
 		{`{"m":8,"n":8,"k":8,"batch":1,"dtype":"fp16","align_b":-4}`, "no power of two"},
 		{`{"m":8,"n":8,"k":8,"batch":1,"dtype":"fp16","ldc":4}`, "ldc is 4"},

@@ -175,7 +175,6 @@ func TestArrows(t *testing.T) {
 	allowed := map[string][]string{
 		"gpu":                    {"gpu/target"},
 		"gpu/target":             {},
-		"gpu/gputest":            {"gpu"},
 		"kernel":                 {"gpu", "gemmgen"},
 		"tritonblas":             {"gpu", "kernel", "tritonblas"},
 		"pipelined":              {"gpu", "kernel", "pipelined"},
@@ -188,7 +187,6 @@ func TestArrows(t *testing.T) {
 		"calibration":            {"gpu", "ptx", "gemmgen"},
 		"cuda":                   {"gpu/target", "ptx", "gemmgen"},
 		"cmd":                    {".", "cuda"},
-		"internal/nvtest":        {"."},
 		"internal/gen":           {"pipelined", "sgemm", "tritonblas", "fusedmoe", "pin"},
 		"kernel/ (a family)":     {"gpu", "kernel", "gemmgen"},
 		"pipelined/ (a helper)":  {"gpu", "kernel", "pipelined"},
@@ -252,7 +250,6 @@ func TestHardwareNumbersAreInGPUAlone(t *testing.T) {
 	others := map[string]string{ // what the numbers mean in these files
 		"cuda/memory.go": "alignment of 256", "cuda/numbers.go": "range of int8", "cuda/operands.go": "range of int8",
 		"ptx/builder.go": "room for instructions", "kernel/timings.go": "sizes of K",
-		"gemmgen/internal/gentest/gentest.go": "limits of targets, for tests",
 	}
 	for _, s := range sources(t) {
 		generated := strings.HasPrefix(path.Base(s.path), "z")

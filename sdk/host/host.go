@@ -109,7 +109,9 @@ type Host struct {
 // New returns a Host. It starts and reads nothing yet.
 func New(o Options) *Host {
 	if o.Self == "" {
-		o.Self = self() // captured now: the file may be replaced later. An empty one fails at the start.
+		// Captured now: the file may be replaced later. Linux tells it through /proc, which a chroot may lack: an empty one
+		// fails at the start.
+		o.Self, _ = os.Executable()
 	}
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()

@@ -186,7 +186,7 @@ func (p *program) startFault(ctx context.Context, started *process, err error) e
 	case errors.As(err, &known):
 		return err
 	case p.path == "":
-		return advised("mount /proc, or call the program by its own name", fault(p.name, "start", FaultStart, nil, err,
+		return advised("mount /proc", fault(p.name, "start", FaultStart, nil, err,
 			"it is a part of this program, whose file cannot be found"))
 	case started == nil:
 		return fault(p.name, "start", FaultStart, nil, err, "it cannot be started: %v", err)

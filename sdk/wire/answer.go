@@ -271,10 +271,6 @@ func fromRanking(q *pb.Ranking, top int, kernel string, d *arch.Description) (se
 	return r, nil
 }
 
-func toMapping(m arch.Mapping) *pb.MappingResponse {
-	return &pb.MappingResponse{GroupM: int64(m.GroupM), Xcds: int64(m.XCDs), Chunk: int64(m.Chunk)}
-}
-
 func fromMapping(q *pb.MappingResponse) (arch.Mapping, error) {
 	var c check
 	return arch.Mapping{GroupM: c.count("the group", q.GetGroupM()), XCDs: c.count("XCDs", q.GetXcds()),

@@ -3,13 +3,10 @@ package wire
 import (
 	"errors"
 	"fmt"
-	"reflect"
-	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
 // A message can take far more memory than bytes on the wire: an empty element of a list is two bytes there and a
@@ -24,6 +21,8 @@ const (
 	textSize = 16
 	// headerSize is a string or bytes inside a list.
 	headerSize = 24
+	// messageSize is more than the structure of any message inside another.
+	messageSize = 512
 	// numberSize is the largest number.
 	numberSize = 8
 	// entrySize is an entry of a map in JSON, without its text.
@@ -37,99 +36,10 @@ var errTooCostly = errors.New("too much memory")
 // message.
 func cost(data []byte, m proto.Message, most int) (int, error) {
 	w := walk{left: most}
-	s := shapeOf(m.ProtoReflect().Descriptor())
-	if err := w.message(data, s, 0); err != nil {
+	if err := w.message(data, m.ProtoReflect().Descriptor(), 0); err != nil {
 		return 0, err
 	}
 	return most - w.left, nil
-}
-
-// shape is what decoding the fields of a message type allocates.
-type shape struct {
-	size   int          // of the structure
-	fields []fieldShape // by number; the others are unknown
-}
-
-type fieldShape struct {
-	kind    fieldKind
-	message *shape // of message and messages
-}
-
-type fieldKind uint8
-
-const (
-	otherField fieldKind = iota // a number, or not a field of this type
-	textField
-	messageField
-	varintsField // a list of numbers with at least a byte of the wire each
-	fixedField   // a list of numbers with all of their bytes on the wire
-	textsField
-	messagesField
-)
-
-// mostFields bounds the table of a shape. Fields with higher numbers count as unknown, which costs more.
-const mostFields = 1 << 10
-
-var shapes = struct {
-	sync.RWMutex
-	of map[protoreflect.FullName]*shape
-}{of: map[protoreflect.FullName]*shape{}}
-
-func shapeOf(d protoreflect.MessageDescriptor) *shape {
-	shapes.RLock()
-	s := shapes.of[d.FullName()]
-	shapes.RUnlock()
-	if s != nil {
-		return s
-	}
-	shapes.Lock()
-	defer shapes.Unlock()
-	return buildShape(d)
-}
-
-// buildShape makes the shape of a type and of all types in it. The caller holds the lock.
-func buildShape(d protoreflect.MessageDescriptor) *shape {
-	if s := shapes.of[d.FullName()]; s != nil {
-		return s
-	}
-	s := &shape{size: 512} // for a type that the program does not have
-	if t, err := protoregistry.GlobalTypes.FindMessageByName(d.FullName()); err == nil {
-		s.size = int(reflect.TypeOf(t.Zero().Interface()).Elem().Size())
-		s.size += s.size/8 + 2*textSize // what the allocator rounds up to
-	}
-	shapes.of[d.FullName()] = s // before the fields: a type may contain itself
-	for i := range d.Fields().Len() {
-		f := d.Fields().Get(i)
-		number := int(f.Number())
-		if number >= mostFields {
-			continue
-		}
-		for len(s.fields) <= number {
-			s.fields = append(s.fields, fieldShape{})
-		}
-		s.fields[number] = fieldOf(f)
-	}
-	return s
-}
-
-func fieldOf(d protoreflect.FieldDescriptor) fieldShape {
-	isText := d.Kind() == protoreflect.StringKind || d.Kind() == protoreflect.BytesKind
-	switch {
-	case d.Message() != nil && d.IsList():
-		return fieldShape{messagesField, buildShape(d.Message())}
-	case d.Message() != nil:
-		return fieldShape{messageField, buildShape(d.Message())}
-	case isText && d.IsList():
-		return fieldShape{kind: textsField}
-	case isText:
-		return fieldShape{kind: textField}
-	case !d.IsList():
-		return fieldShape{kind: otherField}
-	case d.Kind() == protoreflect.DoubleKind:
-		return fieldShape{kind: fixedField}
-	default:
-		return fieldShape{kind: varintsField}
-	}
 }
 
 // walk is one walk over a message.
@@ -145,7 +55,7 @@ func (w *walk) charge(n int) error {
 // mostDepth bounds messages within messages. Those of the protocol have five levels.
 const mostDepth = 64
 
-func (w *walk) message(b []byte, s *shape, depth int) error {
+func (w *walk) message(b []byte, d protoreflect.MessageDescriptor, depth int) error {
 	if depth > mostDepth {
 		return fmt.Errorf("more than %d messages within each other", mostDepth)
 	}
@@ -167,11 +77,8 @@ func (w *walk) message(b []byte, s *shape, depth int) error {
 		if n < 0 {
 			return protowire.ParseError(n)
 		}
-		var f fieldShape
-		if int(num) < len(s.fields) {
-			f = s.fields[num]
-		}
-		if f.kind == varintsField || f.kind == fixedField || f.kind == messageField {
+		f := d.Fields().ByNumber(num)
+		if f != nil && !text(f) && (f.Message() != nil) != f.IsList() {
 			// Encoders write a list of numbers, or a message that is not in a list, as one record. The decoder adds each
 			// further one to the first and copies lists for it, so that many small records take quadratic time.
 			bit := uint64(1) << (num % 64)
@@ -190,25 +97,31 @@ func (w *walk) message(b []byte, s *shape, depth int) error {
 	return nil
 }
 
-// field charges for one record of a message: whole bytes on the wire, with content if it is one of bytes.
-func (w *walk) field(f fieldShape, isText bool, content []byte, whole, depth int) error {
-	switch kind := f.kind; {
-	case (kind == varintsField || kind == fixedField) && !isText:
-		return w.charge(growth * max(numberSize, whole))
-	case kind == otherField || !isText: // kept as it is
+// text reports whether a field is texts or bytes.
+func text(f protoreflect.FieldDescriptor) bool {
+	return f.Kind() == protoreflect.StringKind || f.Kind() == protoreflect.BytesKind
+}
+
+// field charges for one record of a message: whole bytes on the wire, with content if it is one of bytes. An unknown
+// field is nil.
+func (w *walk) field(f protoreflect.FieldDescriptor, isText bool, content []byte, whole, depth int) error {
+	switch {
+	case f == nil || !f.IsList() && (!isText || f.Message() == nil && !text(f)): // kept as it is
 		return w.charge(growth * whole)
-	case kind == varintsField:
-		return w.charge(numberSize * len(content))
-	case kind == fixedField:
-		return w.charge(len(content))
-	case kind == textField:
-		return w.charge(textSize + len(content))
-	case kind == textsField:
-		return w.charge(growth*headerSize + textSize + len(content))
-	default:
-		if err := w.charge(f.message.size + growth*8); err != nil {
+	case !isText:
+		return w.charge(growth * max(numberSize, whole))
+	case f.Message() != nil:
+		if err := w.charge(messageSize + growth*8); err != nil {
 			return err
 		}
-		return w.message(content, f.message, depth+1)
+		return w.message(content, f.Message(), depth+1)
+	case text(f) && f.IsList():
+		return w.charge(growth*headerSize + textSize + len(content))
+	case text(f):
+		return w.charge(textSize + len(content))
+	case f.Kind() == protoreflect.DoubleKind:
+		return w.charge(len(content))
+	default: // numbers of at least a byte each
+		return w.charge(numberSize * len(content))
 	}
 }

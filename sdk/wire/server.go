@@ -269,7 +269,7 @@ func (s *archServer) Mapping(ctx context.Context, req *pb.MappingRequest) (*pb.M
 	if err != nil {
 		return nil, toStatus(err)
 	}
-	return toMapping(m), nil
+	return &pb.MappingResponse{GroupM: int64(m.GroupM), Xcds: int64(m.XCDs), Chunk: int64(m.Chunk)}, nil
 }
 
 // ranker is a selector with the result that it fills again and again.

@@ -240,16 +240,11 @@ func TestGoldenUnits(t *testing.T) {
 	})
 }
 
-// TestGoldenGrid compares the number of workgroups of every grid mode, where all compute units may be used and partial
-// sums take nothing, as in a ranking.
+// TestGoldenGrid compares the number of workgroups of every grid mode.
 func TestGoldenGrid(t *testing.T) {
-	opened, compared := opener{}, 0
+	opened := opener{}
 	each(t, "amd_grid_units.csv.gz", func(r record) {
 		a := opened.open(t, r.text("arch"))
-		if r.count("max_cus") != a.cus || r.count("workspace_per_elem") != 0 {
-			return
-		}
-		compared++
 		mode := dataParallel
 		for i, name := range gridModes {
 			if name == r.text("algo") {
@@ -267,16 +262,12 @@ func TestGoldenGrid(t *testing.T) {
 		r.want("timesteps", f(l.timesteps))
 		r.want("split", f(l.split))
 	})
-	must.That(t, compared > 600, "%d lines compared", compared)
 }
 
-// TestGoldenMapping compares both workgroup mappings, without cache hints.
+// TestGoldenMapping compares both workgroup mappings.
 func TestGoldenMapping(t *testing.T) {
 	opened := opener{}
 	each(t, "amd_wgm_units.csv.gz", func(r record) {
-		if r.int("cache_hint_a") != 0 || r.int("cache_hint_b") != 0 {
-			return
-		}
 		a := opened.open(t, r.text("arch"))
 		in := mappingInput{
 			cus: a.cus, xcds: a.xcds,

@@ -63,6 +63,9 @@ type Traits struct {
 	// OneFrom is the split of K from which on all splits have the same kernel: what Check, Resources, Loop and Copies
 	// return for one holds for the others. 0: each split has a kernel of its own.
 	OneFrom int
+	// SpaceOf, if set, has the values of the candidate list for a value of block_m: the product of all values of Space has
+	// many configurations that are no kernel.
+	SpaceOf func(blockM int) arch.Space
 }
 
 // KernelOf returns the configuration with the least split of K that has the same kernel as c.
@@ -71,14 +74,6 @@ func KernelOf(f Family, c gemm.Config) gemm.Config {
 		c.SplitK = min(c.SplitK, from)
 	}
 	return c
-}
-
-// Uneven is a Family whose list of candidates depends on block_m: the product of all values of Space has many
-// configurations that are no kernel.
-type Uneven interface {
-	Family
-	// SpaceOf has the values of the candidate list for a value of block_m.
-	SpaceOf(blockM int) arch.Space
 }
 
 // Operands are the properties of a problem that a kernel is compiled for.

@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
@@ -38,21 +39,14 @@ func TestFastestAreThoseOfAllEstimates(t *testing.T) {
 				continue // devices differ in numbers alone
 			}
 			for _, family := range a.Describe().Kernels {
-				list, err := a.Candidates(t.Context(), p, arch.Space{Kernel: family})
-				if err != nil {
-					t.Fatal(err)
-				}
+				list := must.Get(a.Candidates(t.Context(), p, arch.Space{Kernel: family}))(t)
 				all, some := make([]arch.Estimate, len(list.Configs)), make([]arch.Estimate, len(list.Configs))
-				if err := a.Estimate(t.Context(), all, p, list.Configs); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, a.Estimate(t.Context(), all, p, list.Configs))
 				if i == 0 {
 					wantSameAlone(t, a, p, list.Configs, all)
 				}
 				top := []int{1, 2, 16, 17}[i%4]
-				if err := fast.EstimateFastest(t.Context(), some, p, list.Configs, top); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, fast.EstimateFastest(t.Context(), some, p, list.Configs, top))
 				var totals []unit.Cycles
 				for _, e := range all {
 					if e.Reject == "" {
@@ -84,9 +78,7 @@ func wantSameAlone(t *testing.T, a arch.Architecture, p gemm.Problem, cfgs []gem
 	at := 0
 	for some := range slices.Chunk(cfgs, 64) {
 		alone := make([]arch.Estimate, len(some))
-		if err := a.Estimate(t.Context(), alone, p, some); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Estimate(t.Context(), alone, p, some))
 		if !slices.Equal(alone, all[at:at+len(some)]) {
 			t.Fatalf("%s %s: the estimates of %v and the next 63 depend on the list", a.Describe().ID(), p, some[0])
 		}

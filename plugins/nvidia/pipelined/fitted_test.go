@@ -9,27 +9,19 @@ import (
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
 // withFitted returns the device file of the H200 under another name with a fitted constant.
 func withFitted(t *testing.T, name string, v hw.FittedValue) []byte {
 	t.Helper()
-	text, err := configs.FS.ReadFile("sm90-h200.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sheet, err := hw.DecodeSheet("sm90-h200.yaml", text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(configs.FS.ReadFile("sm90-h200.yaml"))(t)
+	sheet := must.Get(hw.DecodeSheet("sm90-h200.yaml", text))(t)
 	sheet.Device, sheet.Aliases = "mine", nil
 	sheet.Fitted = &hw.Fitted{Model: "refined", DataSet: "./sweep", Source: "fitted to ./sweep", Date: "2026-11-22",
 		Problems: []gemm.Problem{gemm.New(192, 320, 257)}, Values: map[string]hw.FittedValue{name: v}}
-	text, err = hw.EncodeSheet(sheet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text = must.Get(hw.EncodeSheet(sheet))(t)
 	return text
 }
 
@@ -40,17 +32,10 @@ func TestFittedConstants(t *testing.T) {
 	shipped := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
 	mine := nvtest.Open(t, arch.OpenRequest{Arch: "sm90",
 		DeviceFile: withFitted(t, "launch_seconds", hw.FittedValue{Value: 5e-6, Unit: "s", Low: 4.9e-6, High: 5.1e-6})})
-	list, err := shipped.Candidates(t.Context(), p, arch.Space{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(shipped.Candidates(t.Context(), p, arch.Space{}))(t)
 	before, after := make([]arch.Estimate, 1), make([]arch.Estimate, 1)
-	if err := shipped.Estimate(t.Context(), before, p, list.Configs[:1]); err != nil {
-		t.Fatal(err)
-	}
-	if err := mine.Estimate(t.Context(), after, p, list.Configs[:1]); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, shipped.Estimate(t.Context(), before, p, list.Configs[:1]))
+	must.Do(t, mine.Estimate(t.Context(), after, p, list.Configs[:1]))
 	if !(after[0].Cycles > before[0].Cycles+2000) {
 		t.Errorf("%v cycles with a longer launch, %v before", after[0].Cycles, before[0].Cycles)
 	}

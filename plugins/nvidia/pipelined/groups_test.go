@@ -10,40 +10,29 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
 // grouped is an n×k problem with the rows in groups.
 func grouped(t testing.TB, n, k int, rows ...int) gemm.Problem {
 	t.Helper()
-	g, err := gemm.NewGroups(rows...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(gemm.NewGroups(rows...))(t)
 	p := gemm.New(1, n, k)
 	p.DType = gemm.BF16
 	p.SetGroups(g)
-	if err := p.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Validate())
 	return p
 }
 
 // estimates are the times of the Triton family's candidates, with the rows of their terms.
 func estimates(t *testing.T, a arch.Architecture, p gemm.Problem) ([]arch.Estimate, []float64) {
 	t.Helper()
-	list, err := a.Candidates(t.Context(), p, arch.Space{Kernel: "triton", SplitK: []int{1, 4}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(a.Candidates(t.Context(), p, arch.Space{Kernel: "triton", SplitK: []int{1, 4}}))(t)
 	n := len(list.Configs)
 	out, rows := make([]arch.Estimate, n), make([]float64, n*len(a.Describe().Terms))
-	if err := a.Estimate(t.Context(), out, p, list.Configs); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Terms(t.Context(), rows, p, list.Configs); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Estimate(t.Context(), out, p, list.Configs))
+	must.Do(t, a.Terms(t.Context(), rows, p, list.Configs))
 	total := nvtest.TotalColumn(a)
 	totals := make([]float64, n)
 	for i := range totals {
@@ -103,9 +92,7 @@ func TestRefinedGroupsCost(t *testing.T) {
 	value := func(p gemm.Problem, name string) float64 {
 		d := a.Describe()
 		row := make([]float64, len(d.Terms))
-		if err := a.Terms(t.Context(), row, p, []gemm.Config{c}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Terms(t.Context(), row, p, []gemm.Config{c}))
 		return row[slices.IndexFunc(d.Terms, func(x arch.Term) bool { return x.Name == name })]
 	}
 	p := grouped(t, 4096, 2048, 1, 0, 64, 65, 130)

@@ -250,8 +250,8 @@ func (r *recent[T]) of(k gemm.Config) (value *T, known bool) {
 // family's.
 func enumerate(f *family, s arch.Space, use func([]gemm.Config)) error {
 	defaults := f.Space()
-	uneven, ok := f.Family.(kernel.Uneven)
-	if !ok {
+	spaceOf := f.Traits().SpaceOf
+	if spaceOf == nil {
 		all, err := s.Enumerate(defaults, f.Axes()...)
 		use(all)
 		return err
@@ -263,7 +263,7 @@ func enumerate(f *family, s arch.Space, use func([]gemm.Config)) error {
 	total := 0
 	for _, blockM := range blocksM {
 		s.BlockM = []int{blockM}
-		some, err := s.Enumerate(uneven.SpaceOf(blockM), f.Axes()...)
+		some, err := s.Enumerate(spaceOf(blockM), f.Axes()...)
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/internal/testing/archtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
@@ -38,10 +39,7 @@ func TestRefinedFormulasComputeTheirTerms(t *testing.T) {
 				continue // devices differ in numbers alone
 			}
 			family := a.Describe().Kernels[i%len(a.Describe().Kernels)]
-			list, err := a.Candidates(t.Context(), p, arch.Space{Kernel: family, SplitK: []int{1, 8}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			list := must.Get(a.Candidates(t.Context(), p, arch.Space{Kernel: family, SplitK: []int{1, 8}}))(t)
 			for range 2 {
 				c := list.Configs[rng.IntN(len(list.Configs))]
 				c.GroupM = []int{0, 1, 8, 32}[rng.IntN(4)]
@@ -95,9 +93,7 @@ func TestRefinedRungs(t *testing.T) {
 	estimate := func(spills string) unitless {
 		h200.Compiled = []byte(header + "64,64,64,3,4,1,96," + spills + ",49152,ok\n")
 		e := make([]arch.Estimate, 1)
-		if err := nvtest.Open(t, h200).Estimate(t.Context(), e, p, c); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, nvtest.Open(t, h200).Estimate(t.Context(), e, p, c))
 		return unitless(e[0].Cycles)
 	}
 	if clean, spilled := estimate("0"), estimate("200"); !(spilled > 1.5*clean) {
@@ -132,9 +128,7 @@ func TestRefinedRefusals(t *testing.T) {
 		{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 8, NumStages: 2, SplitK: 4, Kernel: "mma"},
 	}
 	e := make([]arch.Estimate, len(configs))
-	if err := a.Estimate(t.Context(), e, gemm.New(64, 64, 64), configs); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Estimate(t.Context(), e, gemm.New(64, 64, 64), configs))
 	if e[0].Reject != arch.ReasonSharedMemory || e[0].Cycles != 0 || e[1].Reject != "" ||
 		e[2].Reject != "" {
 		t.Errorf("estimates %+v", e)
@@ -157,9 +151,7 @@ func TestRefinedMappingAndSteadyState(t *testing.T) {
 	s := selector.New(a, arch.Space{})
 	var result selector.Result
 	if n := testing.AllocsPerRun(100, func() {
-		if err := s.Select(t.Context(), gemm.New(4096, 4096, 4096), &result); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Select(t.Context(), gemm.New(4096, 4096, 4096), &result))
 	}); n != 0 {
 		t.Errorf("%v allocations per select", n)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/internal/testing/gputest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/triton"
 	"github.com/origami-gemm/origami/plugins/nvidia/pipelined/terms"
@@ -26,9 +27,7 @@ func TestUnknownPowerLimit(t *testing.T) {
 		}
 		m := newModel(g, []*family{{Family: triton.Family{}}}, nil, nil)
 		row := make([]float64, len(terms.Terms))
-		if err := m.Terms(t.Context(), row, p, []gemm.Config{c}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Terms(t.Context(), row, p, []gemm.Config{c}))
 		shown := slices.ContainsFunc(m.Describe().Constants, func(c arch.Constant) bool { return c.Name == "tdp" })
 		if (row[power] > 0) != known || !(row[len(row)-1] > 0) || shown == known {
 			t.Errorf("tdp known %v: power %v, total %v, a constant %v", known, row[power], row[len(row)-1], shown)

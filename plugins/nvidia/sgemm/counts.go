@@ -89,11 +89,6 @@ const mostKept = 1 << 16
 // apartOf returns how far apart the lines of A and B are, in elements.
 func apartOf(p *gemm.Problem) [2]int { return [2]int{p.LD(gemm.A), p.LD(gemm.B)} }
 
-// operandsOf returns what a problem's kernels are compiled for.
-func operandsOf(p *gemm.Problem) kernel.Operands {
-	return kernel.OperandsOf(p).WithWidths(family.Family{}, p)
-}
-
 // kernelOf returns the configuration with the counts of another: they do not depend on the launch order, and only on
 // whether there is a split.
 func kernelOf(c *gemm.Config) gemm.Config {

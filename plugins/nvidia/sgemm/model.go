@@ -101,7 +101,7 @@ type evaluation struct {
 // Problem implements model.Evaluation.
 func (e *evaluation) Problem(p gemm.Problem) {
 	e.asked, e.apart = p, apartOf(&p)
-	if o := operandsOf(&p); o != e.operands {
+	if o := kernel.OperandsOf(&p).WithWidths(family.Family{}, &p); o != e.operands {
 		e.operands, e.one.counts = o, nil
 	}
 	count, rows := p.Products()

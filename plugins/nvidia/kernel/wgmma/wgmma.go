@@ -19,7 +19,7 @@ import (
 type Family struct{ generator.Family }
 
 // Whether there is a split of K decides how C is stored.
-var traits = kernel.Traits{Resident: true, OneFrom: 2}
+var traits = kernel.Traits{Resident: true, OneFrom: 2, SpaceOf: spaceOf}
 
 // Traits implements kernel.Family.
 func (Family) Traits() *kernel.Traits { return &traits }
@@ -41,10 +41,10 @@ func (f Family) Space() arch.Space {
 	return s
 }
 
-// SpaceOf implements kernel.Uneven: where block_m is no multiple of 64, block_n has to be, and K has fewer splits.
-// Other tiles have the numbers of warps among which their rows can be divided.
-func (f Family) SpaceOf(blockM int) arch.Space {
-	s := f.Space()
+// spaceOf is the space of a block_m: where it is no multiple of 64, block_n has to be, and K has fewer splits. Other
+// tiles have the numbers of warps among which their rows can be divided.
+func spaceOf(blockM int) arch.Space {
+	s := Family{}.Space()
 	if generator.Turned(gemm.Config{BlockM: blockM}) {
 		s.BlockN = slices.DeleteFunc(slices.Clone(s.BlockN), func(n int) bool { return n%64 != 0 })
 		s.SplitK = splitsTurned

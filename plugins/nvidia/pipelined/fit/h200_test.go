@@ -21,6 +21,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/pipelined"
@@ -56,14 +57,8 @@ func (e *experiment) shipped() map[string]float64 {
 
 func open(t *testing.T) *experiment {
 	t.Helper()
-	files, err := fs.Sub(data.FS, dataSet)
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := dataset.Read(dataSet, files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(fs.Sub(data.FS, dataSet))(t)
+	set := must.Get(dataset.Read(dataSet, files))(t)
 	e := newExperiment(t, h200, dataSet)
 	e.subset = score.SubsetOf(set)
 	e.add(t, set, e.subset.Problems, func(c gemm.Config) bool { return c.GroupM == e.subset.Group })
@@ -95,9 +90,7 @@ func (e *experiment) add(
 			}
 			configs, seconds = append(configs, m.Config), append(seconds, float64(m.Median))
 		}
-		if err := e.sample.Add(p, configs, seconds); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.sample.Add(p, configs, seconds))
 	}
 }
 
@@ -107,10 +100,7 @@ func (e *experiment) with(values map[string]float64) (arch.Architecture, error) 
 
 func (e *experiment) fit(t *testing.T, quantities []model.Quantity, o fit.Options) map[string]float64 {
 	t.Helper()
-	found, err := fit.Run(t.Context(), e.sample, e.with, free(quantities), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must.Get(fit.Run(t.Context(), e.sample, e.with, free(quantities), o))(t)
 	return found.Values
 }
 
@@ -125,10 +115,7 @@ func free(quantities []model.Quantity) []fit.Quantity {
 
 func (e *experiment) score(t *testing.T, values map[string]float64) []score.Evaluation {
 	t.Helper()
-	rows, bad, err := score.Evaluate(t.Context(), e.model.With(values), e.subset, e.subset.Problems)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows, bad := must.Two(score.Evaluate(t.Context(), e.model.With(values), e.subset, e.subset.Problems))(t)
 	for _, err := range bad {
 		if err != nil {
 			t.Fatal(err)
@@ -198,10 +185,7 @@ func (e *experiment) checkShipped(t *testing.T) {
 		t.Logf("%-20s shipped %.7g, fitted %.7g", q.Name, q.Value, found[q.Name])
 	}
 	loss := func(values map[string]float64) float64 {
-		l, err := e.sample.Loss(context.Background(), e.model.With(values), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(e.sample.Loss(context.Background(), e.model.With(values), nil))(t)
 		return l
 	}
 	if have, want := loss(nil), loss(found); !(math.Abs(have-want) <= 1e-4*want) {

@@ -13,6 +13,7 @@ import (
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // mmaDataSets is how the quantities of the family mma name what they are fitted on.
@@ -41,10 +42,7 @@ func openSetsOn(
 	t.Helper()
 	e = newExperiment(t, device, label)
 	for _, name := range names {
-		set, err := dataset.Read(name, os.DirFS("../../data/"+name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := must.Get(dataset.Read(name, os.DirFS("../../data/"+name)))(t)
 		e.add(t, set, set.Problems(), func(gemm.Config) bool { return true })
 		problems = append(problems, set.Problems()...)
 	}
@@ -72,10 +70,7 @@ func (e *experiment) crossValidated(t *testing.T, folds []int) {
 	values := map[string][]float64{}
 	var held, inSample float64
 	loss := func(v map[string]float64, fold int) float64 {
-		l, err := e.sample.Loss(t.Context(), e.model.With(v), func(i int) bool { return folds[i] == fold })
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(e.sample.Loss(t.Context(), e.model.With(v), func(i int) bool { return folds[i] == fold }))(t)
 		return l
 	}
 	for fold := range 5 {

@@ -14,6 +14,7 @@ import (
 	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	generator "github.com/origami-gemm/origami/plugins/nvidia/gemmgen/wgmma"
 	"github.com/origami-gemm/origami/plugins/nvidia/pipelined"
@@ -66,10 +67,7 @@ func openPicks(t *testing.T) *picks {
 	for _, device := range []string{"h200", "h100"} {
 		p.models[device] = nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: device}).(*pipelined.Model)
 		for _, name := range wgmmaSets[device] {
-			set, err := dataset.Read(name, os.DirFS("../../data/"+name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			set := must.Get(dataset.Read(name, os.DirFS("../../data/"+name)))(t)
 			for _, problem := range set.Problems() {
 				p.add(device, problem, set.Sweep(problem))
 			}
@@ -149,10 +147,7 @@ func (p *picked) residuals(ctx context.Context, m *pipelined.Model, r []float64)
 // loss is that of the values, nil for what is shipped.
 func (p *picks) loss(t *testing.T, values map[string]float64, use func(problem int) bool) (loss float64) {
 	t.Helper()
-	r, err := p.residuals(use)(t.Context(), values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(p.residuals(use)(t.Context(), values))(t)
 	for _, v := range r {
 		loss += v * v
 	}

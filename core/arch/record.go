@@ -2,6 +2,7 @@ package arch
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
@@ -85,10 +86,11 @@ func (r *UncertaintyRecord) Uncertainty() (Uncertainty, error) {
 	for _, one := range r.Ranges {
 		e := ErrorRange{Low: min(one.Low, 1), High: max(one.High, 1)}
 		if one.Bound != nil {
-			var ok bool
-			if e.Bound, ok = boundNamed(*one.Bound); !ok {
+			at := slices.Index(boundNames[:], *one.Bound)
+			if at < 0 {
 				return u, diag.Inputf("unknown bound %q", *one.Bound)
 			}
+			e.Bound = Bound(at)
 		}
 		if one.Below != nil {
 			e.Below = unit.Seconds(*one.Below)
@@ -96,15 +98,6 @@ func (r *UncertaintyRecord) Uncertainty() (Uncertainty, error) {
 		u.Ranges = append(u.Ranges, e)
 	}
 	return u, nil
-}
-
-func boundNamed(name string) (Bound, bool) {
-	for b, known := range boundNames {
-		if known == name {
-			return Bound(b), true
-		}
-	}
-	return BoundUnknown, false
 }
 
 // MarshalJSON writes the ends of the range.

@@ -84,22 +84,21 @@ func (r *rowReader) next(line []byte) {
 	if starts {
 		r.size, r.count, r.first = 0, 1, r.line
 	}
-	if r.size += len(line); r.size > r.row {
-		r.exceeded("the row is longer than %v, the most that is read of a row", Size(r.row))
-		return
-	}
-	if starts {
-		if len(line) == 0 || line[0] == '\n' || r.Comment != 0 && line[0] == r.Comment {
-			return
+	r.size += len(line)
+	if !starts || len(line) > 0 && line[0] != '\n' && (r.Comment == 0 || line[0] != r.Comment) {
+		if starts {
+			r.rows++
 		}
-		if r.rows++; r.Rows > 0 && r.rows > r.Rows+1 { // and the header
-			r.err = &ExceededError{Name: r.name, Fix: r.fix,
-				What: fmt.Sprintf("it has more than %d rows, the most that is read of such a file", r.Rows)}
-			return
-		}
+		r.split(line)
 	}
-	if r.split(line); r.count > r.cells {
+	switch {
+	case r.Rows > 0 && r.rows > r.Rows+1: // and the header
+		r.err = &ExceededError{Name: r.name, Fix: r.fix,
+			What: fmt.Sprintf("it has more than %d rows, the most that is read of such a file", r.Rows)}
+	case r.count > r.cells:
 		r.exceeded("the row has more than %d cells, the most that is read of a row", r.cells)
+	case r.size > r.row:
+		r.exceeded("the row is longer than %v, the most that is read of a row", Size(r.row))
 	}
 }
 

@@ -156,7 +156,8 @@ func (s *Session) Run(ctx context.Context) (refused map[string]string, err error
 				continue
 			}
 			if s.Begin != nil {
-				s.Begin(p, s.done(), s.total())
+				done, total := s.progress()
+				s.Begin(p, done, total)
 			}
 			r, err := s.measure(ctx, p)
 			if diag.KindOf(err) == diag.Input && err != nil && ctx.Err() == nil {
@@ -184,19 +185,13 @@ func (s *Session) measure(ctx context.Context, p *Probe) (r Round, err error) {
 	return r, err
 }
 
-// done is the number of rounds so far, total the number that there will be if no further probe is unstable.
-func (s *Session) done() (n int) {
+// progress is the number of rounds so far, and the number that there will be if no further probe is unstable.
+func (s *Session) progress() (done, total int) {
 	for i := range s.Plan.Probes {
-		n += len(s.Rounds[s.Plan.Probes[i].Name])
+		n := len(s.Rounds[s.Plan.Probes[i].Name])
+		done, total = done+n, total+max(MinRounds, n)
 	}
-	return n
-}
-
-func (s *Session) total() (n int) {
-	for i := range s.Plan.Probes {
-		n += max(MinRounds, len(s.Rounds[s.Plan.Probes[i].Name]))
-	}
-	return n
+	return done, total
 }
 
 // Values returns what the rounds of each probe say. A probe without enough rounds is refused.

@@ -228,6 +228,7 @@ func TestRoundsAreThereOnce(t *testing.T) {
 		lines = append(lines, string(line))
 	}
 	text := string(head) + lines[0] + lines[1]
+	must.Fail(t, must.Err(ReadRecords("f", strings.NewReader(""))), "f: the file has no complete line")
 	r, err := ReadRecords("f", strings.NewReader(text))
 	must.That(t, err == nil && len(r.Rounds["p"]) == 2, "%v", err)
 	_, err = ReadRecords("f", strings.NewReader(text+strings.Replace(lines[0], ":", ": ", 1)))

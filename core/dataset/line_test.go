@@ -389,7 +389,8 @@ func TestVerify(t *testing.T) {
 	description, lines := sweeps(t)
 	text := strings.Join(lines, "")
 	look := func(log string) Verified {
-		return must.Get(Verify("here", fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: []byte(log)}}))(t)
+		files := fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: []byte(log)}}
+		return must.Get(Verify("here", files))(t)
 	}
 	if v := look(text); v.Lines != 6 || v.Files != 1 || v.Unsummed != 0 || len(v.Damaged) > 0 {
 		t.Errorf("%+v", v)

@@ -1,13 +1,13 @@
 package limit
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/origami-gemm/origami/core/diag"
 )
@@ -33,178 +33,112 @@ func (c CSV) reader(in io.Reader, name, fix string, row, cells int) *csv.Reader 
 	if c.Comma == 0 {
 		c.Comma = ','
 	}
-	r := csv.NewReader(&rowReader{CSV: c, in: in, name: name, fix: fix, row: row, cells: cells, line: 1,
-		buffer: make([]byte, min(row, 4<<10))})
+	r := csv.NewReader(&rowReader{CSV: c, in: bufio.NewReaderSize(in, row+1), name: name, fix: fix, row: row, cells: cells,
+		line: 1})
 	r.Comma, r.Comment, r.TrimLeadingSpace = rune(c.Comma), rune(c.Comment), c.TrimLeadingSpace
 	r.ReuseRecord = true
 	return r
 }
 
-// rowReader passes on the rows of a CSV file that are within the limits. It finds their ends as encoding/csv does.
+// rowReader passes on the lines of a CSV file whose rows are within the limits. It finds the ends of cells as
+// encoding/csv does.
 type rowReader struct {
 	CSV
-	in         io.Reader
+	in         *bufio.Reader
 	name, fix  string
 	row, cells int // the limits
 
-	// buffer[begin:ready] are whole rows, buffer[ready:end] is the beginning of another. It grows to hold a row.
-	buffer            []byte
-	begin, ready, end int
-
-	at    place
-	line  int // of the next byte, from 1
-	first int // line of the current row
-	size  int // bytes of the current row so far
-	count int // cells of the current row so far
-	rows  int
-	space []byte // what of a letter at the start of a cell was read
-	err   error
+	rest   []byte // of a line that is within the limits
+	line   int    // the next line, from 1
+	first  int    // line of the current row
+	size   int    // bytes of the current row so far
+	count  int    // cells of the current row so far
+	quoted bool   // the next line begins within quotes
+	rows   int
+	err    error
 }
-
-// place says where in a row the next byte is.
-type place uint8
-
-const (
-	rowStart place = iota
-	comment
-	cellStart
-	bare       // in a cell without quotes
-	quoted     // within quotes
-	quoteEnded // behind a quote that ends the cell or is the first of two
-	dropped    // behind a misplaced quote: encoding/csv drops such a row, up to the end of the line
-)
 
 // Read implements io.Reader.
 func (r *rowReader) Read(p []byte) (int, error) {
-	for r.begin == r.ready && r.err == nil {
-		r.fill()
+	for len(r.rest) == 0 {
+		if r.err != nil {
+			return 0, r.err
+		}
+		line, err := r.in.ReadSlice('\n')
+		if r.err = err; err == nil || errors.Is(err, io.EOF) || errors.Is(err, bufio.ErrBufferFull) {
+			r.next(line)
+		}
+		if r.err == nil || errors.Is(r.err, io.EOF) {
+			r.rest = line
+		}
+		r.line++
 	}
-	if r.begin == r.ready {
-		return 0, r.err
-	}
-	n := copy(p, r.buffer[r.begin:r.ready])
-	r.begin += n
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
 	return n, nil
 }
 
-// fill reads more of the file.
-func (r *rowReader) fill() {
-	r.end = copy(r.buffer, r.buffer[r.begin:r.end])
-	if r.end == len(r.buffer) {
-		r.buffer = slices.Grow(r.buffer, r.end)[:2*r.end]
-	}
-	r.begin, r.ready = 0, 0
-	n, err := r.in.Read(r.buffer[r.end:])
-	for range n {
-		r.next(r.buffer[r.end])
-		if r.err != nil {
-			return
-		}
-		if r.end++; r.at == rowStart {
-			r.ready = r.end
-		}
-	}
-	if errors.Is(err, io.EOF) {
-		r.ready = r.end
-	}
-	r.err = err
-}
-
-// next counts one byte.
-func (r *rowReader) next(b byte) {
-	if r.at == rowStart {
+// next counts a line.
+func (r *rowReader) next(line []byte) {
+	starts := !r.quoted
+	if starts {
 		r.size, r.count, r.first = 0, 1, r.line
 	}
-	if r.size++; r.size > r.row {
-		r.exceeded("the row is longer than %v, the most that is read of a row", Size(r.row))
-		return
-	}
-	if b == '\n' {
-		r.line++
-		if r.at != quoted {
-			r.at = rowStart
+	r.size += len(line)
+	if !starts || len(line) > 0 && line[0] != '\n' && (r.Comment == 0 || line[0] != r.Comment) {
+		if starts {
+			r.rows++
 		}
-		r.space = r.space[:0]
-		return
-	}
-	switch r.at {
-	case comment, dropped:
-	case quoted:
-		if b == '"' {
-			r.at = quoteEnded
-		}
-	case quoteEnded:
-		switch b {
-		case '"':
-			r.at = quoted
-		case r.Comma:
-			r.cell()
-		default:
-			r.at = dropped
-		}
-	case bare:
-		r.inBare(b)
-	case rowStart:
-		if r.Comment != 0 && b == r.Comment {
-			r.at = comment
-			return
-		}
-		if r.rows++; r.Rows > 0 && r.rows > r.Rows+1 { // and the header
-			r.err = &ExceededError{Name: r.name, Fix: r.fix,
-				What: fmt.Sprintf("it has more than %d rows, the most that is read of such a file", r.Rows)}
-			return
-		}
-		r.at = cellStart
-		r.inStart(b)
-	case cellStart:
-		r.inStart(b)
-	}
-}
-
-// inStart counts a byte at the start of a cell.
-func (r *rowReader) inStart(b byte) {
-	if r.TrimLeadingSpace {
-		r.space = append(r.space, b)
-		if !utf8.FullRune(r.space) {
-			return
-		}
-		c, _ := utf8.DecodeRune(r.space)
-		if unicode.IsSpace(c) {
-			r.space = r.space[:0]
-			return
-		}
+		r.split(line)
 	}
 	switch {
-	case b == '"' && len(r.space) <= 1: // not behind half of a letter
-		r.at = quoted
-	default:
-		r.at = bare
-		r.inBare(b)
-	}
-	r.space = r.space[:0]
-}
-
-// inBare counts a byte of a cell without quotes.
-func (r *rowReader) inBare(b byte) {
-	switch b {
-	case r.Comma:
-		r.cell()
-	case '"':
-		r.at = dropped
-	}
-}
-
-// cell counts a separator.
-func (r *rowReader) cell() {
-	r.at = cellStart
-	if r.count++; r.count > r.cells {
+	case r.Rows > 0 && r.rows > r.Rows+1: // and the header
+		r.err = &ExceededError{Name: r.name, Fix: r.fix,
+			What: fmt.Sprintf("it has more than %d rows, the most that is read of such a file", r.Rows)}
+	case r.count > r.cells:
 		r.exceeded("the row has more than %d cells, the most that is read of a row", r.cells)
+	case r.size > r.row:
+		r.exceeded("the row is longer than %v, the most that is read of a row", Size(r.row))
+	}
+}
+
+// split counts the cells of a line, up to a misplaced quote: encoding/csv drops the rest of such a line.
+func (r *rowReader) split(line []byte) {
+	for {
+		if !r.quoted {
+			if r.TrimLeadingSpace {
+				line = bytes.TrimLeftFunc(line, unicode.IsSpace)
+			}
+			if r.quoted = len(line) > 0 && line[0] == '"'; !r.quoted {
+				cell, rest, more := bytes.Cut(line, []byte{r.Comma})
+				if !more || bytes.IndexByte(cell, '"') >= 0 {
+					return
+				}
+				line = rest
+				r.count++
+				continue
+			}
+			line = line[1:]
+		}
+		_, rest, ended := bytes.Cut(line, []byte{'"'})
+		switch {
+		case !ended:
+			return
+		case len(rest) > 0 && rest[0] == '"': // a quote in the cell
+		case len(rest) > 0 && rest[0] == r.Comma:
+			r.quoted = false
+			r.count++
+		default:
+			r.quoted = false
+			return
+		}
+		line = rest[1:]
 	}
 }
 
 func (r *rowReader) exceeded(format string, args ...any) {
 	fix := "write one row per line"
-	if r.at == quoted || r.first != r.line {
+	if r.quoted || r.first != r.line {
 		fix = "close the quote that the row opens"
 	}
 	r.err = &ExceededError{Name: fmt.Sprintf("%s:%d", r.name, r.first), What: fmt.Sprintf(format, args...), Fix: fix}

@@ -74,3 +74,20 @@ func TestSize(t *testing.T) {
 		must.Equal(t, size.String(), want, int64(size), size)
 	}
 }
+
+// What is written as a line is read as one, whether or not it fits the buffer, and what follows the last is the rest.
+func TestLines(t *testing.T) {
+	var all []byte
+	for _, n := range []int{1, 64 << 10, limit.Line - 4} {
+		all = append(all, must.Get(limit.JSONLine(strings.Repeat("<", n)))(t)...)
+	}
+	must.Fail(t, must.Err(limit.JSONLine(strings.Repeat("x", limit.Line))), "at most 1048576 are read")
+	lines := limit.NewLines(bytes.NewReader(append(all, "rest"...)))
+	for _, want := range []int{4, 64<<10 + 3, limit.Line - 1} {
+		must.Equal(t, len(must.Get(lines.Next())(t)), want)
+	}
+	rest, err := lines.Next()
+	must.That(t, string(rest) == "rest" && errors.Is(err, io.EOF), "%s, %v", rest, err)
+	long := limit.NewLines(bytes.NewReader(bytes.Repeat([]byte("x"), limit.Line+1)))
+	must.That(t, errors.Is(must.Err(long.Next()), limit.ErrLongLine), "a line of more than %d bytes is read", limit.Line)
+}

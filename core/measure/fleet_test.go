@@ -415,3 +415,17 @@ func TestFleetAllAside(t *testing.T) {
 		must.Equal(t, len(m.log.lines(t)), 24*14)
 	})
 }
+
+// An error that is neither an executor's nor a device's ends the run, and blames no GPU.
+func TestFleetEndsWithABug(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, bug := newMachine(2), error(&diag.Error{What: "a bug"})
+		m.cards[0].at = func(runs int64) {
+			if runs == 100 {
+				m.cards[0].dead.Store(&bug)
+			}
+		}
+		must.Fail(t, must.Err(through(t, m.fleet(t), jobs(t, false))), "a bug")
+		must.Equal(t, len(m.aside), 0)
+	})
+}

@@ -418,16 +418,12 @@ func GroupRanges(groups []Group, widening float64) []arch.ErrorRange {
 
 // clusters are the errors of a group. The errors of one N and K are one cluster.
 func (g *Group) clusters() (clusters [][]stats.Residual) {
-	type weights struct{ n, k int }
-	at := map[weights]int{}
-	for i := range g.Rows {
-		r := &g.Rows[i]
-		c, there := at[weights{r.Problem.N, r.Problem.K}]
-		if !there {
-			c = len(clusters)
-			at[weights{r.Problem.N, r.Problem.K}], clusters = c, append(clusters, nil)
+	for _, rows := range GroupBy(g.Rows, func(r *Row) [2]int { return [...]int{r.Problem.N, r.Problem.K} }) {
+		cluster := make([]stats.Residual, len(rows))
+		for i := range rows {
+			cluster[i] = rows[i].residual()
 		}
-		clusters[c] = append(clusters[c], r.residual())
+		clusters = append(clusters, cluster)
 	}
 	return clusters
 }

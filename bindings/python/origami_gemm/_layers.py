@@ -285,7 +285,7 @@ class Layer:
         try:
             bands = self._model().bands((low, min(high, MOST_M)), key.n, key.k, dtype=key.dtype, trans_a=key.trans_a,
                               trans_b=key.trans_b, batch=key.batch, out_dtype=key.out_dtype, lda=key.lda, ldb=key.ldb,
-                              align=key.align, epilogue=key.epilogue, library=not key.invariant)
+                              align=key.align, epilogue=key.epilogue, library=bool(self.device.library) and not key.invariant)
         except Error as e:
             bands = [lib.Band(low, high, None, 0.0, 0.0, low, 0.0, 0.0)]
             new = [Span(bands[0], str(e))]

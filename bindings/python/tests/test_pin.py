@@ -132,7 +132,7 @@ class Launches(unittest.TestCase):
 class Facts(unittest.TestCase):
     def test_what_got_worse(self):
         row = {"name": "k", "config": {"num_warps": 4}, "error": "", "registers": 64, "spills": 0, "shared": 1024, "async": 2,
-               "width": 16.0, "matrix": "wgmma", "seconds": 1e-5}
+               "width": 16.0, "matrix": "wgmma", "seconds": 1e-5, "path": 1000}
         def compared(**change):
             return _check.compare({"rows": [row]}, {"rows": [{**row, **change}]})
         self.assertEqual(compared(), ([], 1))

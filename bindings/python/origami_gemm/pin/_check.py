@@ -41,7 +41,7 @@ def survey(launches, arch, jobs=None):
             if row["shared"] > shared:
                 row["error"] = f"{row['shared']} B of shared memory of {shared} B"
             if not isinstance(described, str):  # an unknown construct has no time
-                row["kernel"] = described[0]
+                row["kernel"], row["path"] = described[0], round(described[0]["path"])
     timed = [r for r in rows if "kernel" in r]
     if timed:
         found = lib.load().ask({"ask": "pin", "arch": name, "device": device, "kernels": [r.pop("kernel") for r in timed]})
@@ -74,7 +74,8 @@ def compare(old, new, slower=1.05):
                 said.append(f"matrix instruction {r['matrix'] or 'none'}, {o['matrix']} before")
         cost = r["seconds"] / o["seconds"] if r.get("seconds") and o.get("seconds") else None
         if cost and cost > slower and not said:
-            said.append(f"registers {r['registers']}, {o['registers']} before; shared memory {r['shared']} B, {o['shared']} B")
+            said.append(f"registers {r['registers']}, {o['registers']} before; shared memory {r['shared']} B, {o['shared']} B; "
+                        f"a program alone takes {r['path']} cycles, {o['path']} before")
         if said:
             line = f"{r['name']} {at[1]}: " + "; ".join(said) + (f"; predicted {cost:.2f} of the time" if cost else "")
             found.append((-(cost or 1e9), line))

@@ -54,8 +54,8 @@ def fla(launches):
 
 
 def table(choices):
-    """A table by rows as vLLM, SGLang and Hugging Face's copies of their kernels read it, of Choices by numbers of rows.
-    A tuple of sizes is a level for each, as in vLLM's tables of LoRA."""
+    """A table by rows as vLLM and SGLang read it, of Choices by numbers of rows. A tuple of sizes is a level for each, as
+    in vLLM's tables of LoRA."""
     out = {}
     for sizes, choice in choices.items():
         *outer, rows = map(str, sizes if isinstance(sizes, tuple) else (sizes,))

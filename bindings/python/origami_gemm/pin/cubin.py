@@ -7,7 +7,7 @@ import struct
 REGISTERS, FRAME = 0x2F, 0x11  # EIATTR_REGCOUNT, EIATTR_FRAME_SIZE of .nv.info
 
 
-# the low 12 bits of an instruction, sm80 to sm90
+# the low 12 bits of an instruction, sm80 to sm120
 LOAD, LOAD_LOCAL, STORE_LOCAL, BRANCH, EXIT = 0x981, 0x983, 0x387, 0x947, 0x94D
 OTHER, READ = 30, 20  # cycles until other results are there, and until an instruction has read its operands
 
@@ -60,7 +60,8 @@ def order(code, memory):
         if LOAD in names and not any((b, e) != (begin, end) and begin <= b and e <= end for b, e in found):
             turns.append([names.count(LOAD), *(cycles(body, m, 3) for m in memory)])
     last = max((i for i, x in enumerate(instructions) if x & 0xFFF == EXIT), default=0)
-    return {"turns": turns, "once": [] if turns else [cycles(instructions[:last], m) for m in memory]}, looped
+    plain = not turns and any(x & 0xFFF == LOAD for x in instructions)
+    return {"turns": turns, "once": [cycles(instructions[:last], m) for m in memory] if plain else []}, looped
 
 
 def resources(cubin: bytes, kernel: str, memory=(400.0, 1000.0)) -> tuple[int, int, bool, dict]:

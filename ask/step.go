@@ -179,6 +179,7 @@ func (a *Steps) pass(ctx context.Context, plan forward.Plan, p forward.Pass) ([]
 }
 
 // Of answers without advice. The parts err together, as their device or generation does: standard deviations add up.
+// What a server does between them errs by itself.
 func (a *Steps) Of(ctx context.Context, q StepQuestion) (*Step, error) {
 	for _, n := range []int{q.Batch, q.Context, q.New} {
 		if n < 1 || n > 1<<20 {
@@ -214,7 +215,7 @@ func (a *Steps) Of(ctx context.Context, q StepQuestion) (*Step, error) {
 	for i := range out.Parts {
 		out.Parts[i].Share = out.Parts[i].Seconds / out.Seconds
 	}
-	factor := Number(math.Exp(within * q.Plan.Spread() * sigma / float64(out.Seconds)))
+	factor := Number(math.Exp(within * math.Hypot(q.Plan.Spread(), sigma/float64(out.Seconds))))
 	out.Interval = [2]Number{out.Seconds / factor, out.Seconds * factor}
 	out.Rate = Number(q.Batch) / out.Seconds
 	out.cost(a.side, q)

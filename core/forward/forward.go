@@ -63,7 +63,7 @@ type Plan interface {
 	Products(*arch.Description, Pass) []Product
 	// Parts are the operators of a pass on a device, besides Products.
 	Parts(*arch.Description, Pass) ([]Part, error)
-	// Spread is the standard deviation of the log of a step's time ÷ the mean one of its parts.
+	// Spread is the standard deviation of the log of a step's time besides its parts' own.
 	Spread() float64
 	Memory(*arch.Description) Memory
 	GPUs() int

@@ -22,12 +22,8 @@ import (
 	"github.com/origami-gemm/origami/formats/hf"
 )
 
-// operators.json has a row for each operator and kernel: experiments/step-operators writes it. nodes.json has memory
-// and links of devices, and servers.json the numbers of servers: TestDeployments finds the same.
+// nodes.json has memory and links of devices, and servers.json the numbers of servers: TestDeployments finds the same.
 //
-//go:embed operators.json
-var operatorFile []byte
-
 //go:embed nodes.json
 var nodeFile []byte
 
@@ -42,28 +38,6 @@ type Server struct {
 	Layer    float64 `json:"layer"`
 	Sequence float64 `json:"sequence"`
 	Source   string  `json:"source"`
-}
-
-// operator is the values of an operator's terms for a kernel, and half of the errors on devices that it was not fitted
-// to: of the generations that it was fitted to, and of others, each with the share within 20 %.
-type operator struct {
-	Operator    string                `json:"operator"`
-	Kernel      string                `json:"kernel"`
-	Values      []float64             `json:"values"`
-	UnseenError float64               `json:"unseen_error"`
-	Others      map[string][2]float64 `json:"others"`
-}
-
-// sigma is the standard deviation of the log of the operator's times on a device: half of the errors are smaller than
-// 0.674 of it. A device of another generation is taken to have the largest errors of the others.
-func (o *operator) sigma(d *arch.Description) float64 {
-	most := o.UnseenError
-	for _, other := range o.Others {
-		if !slices.Contains(fitted, d.Arch) {
-			most = max(most, other[0])
-		}
-	}
-	return most / 0.6745
 }
 
 type node struct {
@@ -282,15 +256,9 @@ func nodeOf(d *arch.Description) *node {
 	return nil
 }
 
-// values are the terms of an operator's kernel, and their sigma on a device.
-func values(name, kernel string, d *arch.Description) (v []float64, sigma float64) {
-	for i := range data().operators {
-		if o := &data().operators[i]; o.Operator == name && o.Kernel == kernel {
-			return o.Values, o.sigma(d)
-		}
-	}
-	panic("no operator " + name + " of " + kernel) // every test asks for all
-}
+// largest is the message in bytes up to which servers have an all-reduce of their own; NCCL's reduces larger ones
+// (max_size of vLLM's custom all-reduce is 8 MiB).
+const largest = 8 << 20
 
 // The standard deviations of the log of what is assumed, not fitted.
 const assumed = 0.5
@@ -323,21 +291,28 @@ func (p *Plan) Parts(d *arch.Description, pass forward.Pass) ([]forward.Part, er
 	if p.TP > 1 {
 		// In a group, attention and the feed-forward layer end with an all-reduce. Groups send tokens to the GPUs of their
 		// experts and get them back: each token to as many GPUs as it has experts, or to all others.
-		links, reduces := 0.0, 2*layers
+		links := forward.Part{Name: forward.Links}
+		send := func(o *operator, gpus int, bytes, times, count float64) {
+			if n := float64(gpus); n > 1 {
+				seconds := (o.Values[0]+o.Values[1]*n)*1e-6 + times*(n-1)/n*bytes/(o.Values[2]*m.Link)
+				links.Seconds += unit.Seconds(count * seconds * o.near("", bytes/2, n, 1))
+				links.Sigma = max(links.Sigma, o.Sigma)
+			}
+		}
+		reduces := 2 * layers
 		if p.DP > 1 {
 			reduces -= float64(sparse)
 		}
-		v, sigma := values("reduce", p.Server, d)
-		if n := float64(p.TP / p.DP); n > 1 {
-			links = reduces * ((v[0]+v[1]*n)*1e-6 + 2*(n-1)/n*tokens*hidden*2/(v[2]*m.Link))
+		reduce := find("reduce", p.Server, d)
+		if 2*tokens*hidden > largest {
+			reduce = find("reduce", "nccl", d)
 		}
-		if n := float64(p.TP); p.DP > 1 && sparse > 0 {
-			v, other := values("exchange", "nccl", d)
+		send(reduce, p.TP/p.DP, 2*tokens*hidden, 2, reduces)
+		if p.DP > 1 && sparse > 0 {
 			copies := float64(min(p.model.TopK, p.TP))
-			links += 2 * float64(sparse) * ((v[0]+v[1]*n)*1e-6 + (n-1)/n*2*tokens*copies*hidden/(v[2]*m.Link))
-			sigma = max(sigma, other)
+			send(find("exchange", "nccl", d), p.TP, 2*tokens*copies*hidden, 1, 2*float64(sparse))
 		}
-		parts = append(parts, forward.Part{Name: forward.Links, Seconds: unit.Seconds(links), Sigma: sigma})
+		parts = append(parts, links)
 	}
 	// Between kernels, norms and conversions read and write the hidden state four times, at 0.7 of the DRAM's peak.
 	between := layers * 16 * tokens * hidden / (0.7 * m.dram)
@@ -352,38 +327,45 @@ func (p *Plan) Parts(d *arch.Description, pass forward.Pass) ([]forward.Part, er
 // attention is the attention of all layers. Terms of a pass that adds a token: launch, bytes of K and V, a term for the
 // longest sequence, which splits do not shorten, and operations. Of a prompt: launch, operations, bytes.
 func (p *Plan) attention(m *machine, pass forward.Pass) forward.Part {
-	c, kernel, tp := p.model, p.Server, p.TP/p.DP
+	c, tp, of := p.model, p.TP/p.DP, ""
 	heads, kv := float64(max(1, c.Heads/tp)), float64(max(1, c.KVHeads/tp))
 	if c.Latent() {
-		kernel = "latent"
+		of = "latent "
 	}
+	cache := map[bool]string{true: "fp8", false: "bfloat16"}[p.Cache == fp8]
+	sigma := 0.0
 	// one is a layer that sees so many tokens of the context.
 	one := func(sees int) (seconds float64) {
 		if b, s := float64(pass.Sequences), float64(min(sees, pass.Context)); b > 0 {
 			dim := float64(c.HeadDim)
 			bytes, flop := 2*b*kv*s*dim*width[p.Cache]+4*b*heads*dim, 4*b*heads*s*dim
+			layout, blocks, group := fmt.Sprint(c.HeadDim, " ", cache), b*kv, heads/kv
 			if c.Latent() {
 				rank, rope := float64(c.RankKV), float64(c.HeadRoPE)
 				bytes, flop = b*s*(rank+rope)*width[p.Cache], 2*b*heads*s*(2*rank+rope)
+				layout, blocks, group = cache, b, heads
 			}
-			v, _ := values("decode", kernel, m.d)
-			seconds += v[0]*1e-6 + bytes/(v[1]*m.dram) + v[2]*1e-6*math.Log2(1+s/256) + flop/(v[3]*m.rate)
+			o := find(of+"decode", p.Server, m.d)
+			v := o.Values
+			seconds += (v[0]*1e-6 + bytes/(v[1]*m.dram) + v[2]*1e-6*math.Log2(1+s/256) + flop/(v[3]*m.rate)) *
+				o.near(layout, s, blocks, group)
+			sigma = max(sigma, o.Sigma)
 		}
 		if s := float64(pass.Prompt); s > 0 {
 			pairs := s * min(s, 2*float64(sees)) // each token sees half of the others on average
 			flop, bytes := 2*pairs*heads*float64(c.HeadDim), 4*s*(heads+kv)*float64(c.HeadDim)
+			layout, blocks, group := fmt.Sprint(c.HeadDim, " ", p.multiplies(m.d), " ", cache), heads, heads/kv
 			if c.Latent() {
 				wide := float64(c.HeadNoRoPE + c.HeadRoPE + c.HeadV)
 				flop, bytes = pairs*heads*wide, 4*s*heads*wide
+				layout, blocks, group = cache, 1, heads
 			}
-			v, _ := values("prefill", kernel, m.d)
-			seconds += v[0]*1e-6 + flop/(v[1]*m.rate) + bytes/(v[2]*m.dram)
+			o := find(of+"prefill", p.Server, m.d)
+			v := o.Values
+			seconds += (v[0]*1e-6 + flop/(v[1]*m.rate) + bytes/(v[2]*m.dram)) * o.near(layout, s, blocks, group)
+			sigma = max(sigma, o.Sigma)
 		}
 		return seconds
-	}
-	_, sigma := values("decode", kernel, m.d)
-	if pass.Prompt > 0 {
-		_, sigma = values("prefill", kernel, m.d)
 	}
 	full, windowed := c.Full(), c.Windowed()
 	sees := math.MaxInt
@@ -406,6 +388,14 @@ func (p *Plan) attention(m *machine, pass forward.Pass) forward.Part {
 	return forward.Part{Name: forward.Attention, Seconds: unit.Seconds(seconds), Sigma: sigma}
 }
 
+// multiplies is the type in which a server multiplies queries by K and V of a prompt.
+func (p *Plan) multiplies(d *arch.Description) string {
+	if p.Cache == fp8 && p.Server != "vllm" && d.PeakFor(gemm.FP8) > 0 {
+		return "fp8"
+	}
+	return "bfloat16"
+}
+
 func sq(n int) float64 { return float64(n) * float64(n) }
 
 // experts are the routed experts of all layers: launches and sorting, which takes longer for more tokens, then the root
@@ -426,22 +416,25 @@ func (p *Plan) experts(m *machine, tokens float64) forward.Part {
 		kernel = "bfloat16"
 	case format == nvfp4 && fp4 > 0:
 		rate = fp4
+	case format == int4:
+		kernel = "int4_wo"
 	case format == mxfp4 && fp4 > 0:
 		kernel, rate = "w4a8_mxfp4_mxfp8", float64(m.d.PeakFor(gemm.FP8))
 	default:
 		kernel = "w4a16_mxfp4"
 	}
-	v, sigma := values("experts", kernel, m.d)
+	o := find("experts "+kernel, p.Server, m.d)
+	v := o.Values
 	n, k, hidden := float64(c.Routed()), float64(c.TopK), float64(c.Hidden)
 	inter := float64(c.ExpertInner) * ep / float64(p.TP)
 	chosen := n / ep * (1 - math.Pow(1-k/n, tokens))
 	picked := tokens * k / ep
 	weights := chosen * 3 * hidden * inter * width[format] / (v[1] * m.dram)
-	operations := picked * 6 * hidden * inter / (min(v[2], 1) * rate)
+	operations := picked * 6 * hidden * inter / (v[2] * rate)
 	moved := (picked*(2*hidden+3*inter)*2 + 4*tokens*hidden) / (v[3] * m.dram)
-	seconds := float64(c.ExpertLayers()) * ((v[0]+v[4]*math.Log2(1+tokens))*1e-6 +
-		math.Hypot(weights, operations) + moved)
-	return forward.Part{Name: forward.Experts, Seconds: unit.Seconds(seconds), Sigma: sigma}
+	seconds := ((v[0]+v[4]*math.Log2(1+tokens))*1e-6 + math.Hypot(weights, operations) + moved) *
+		o.near("", picked, n/ep*k, hidden*inter/1024)
+	return forward.Part{Name: forward.Experts, Seconds: unit.Seconds(float64(c.ExpertLayers()) * seconds), Sigma: o.Sigma}
 }
 
 // reserved is the share of a GPU's memory that a server uses (vLLM's gpu_memory_utilization by default).

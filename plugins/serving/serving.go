@@ -352,17 +352,18 @@ func (p *Plan) attention(m *machine, pass forward.Pass) forward.Part {
 			sigma = max(sigma, o.Sigma)
 		}
 		if s := float64(pass.Prompt); s > 0 {
-			pairs := s * min(s, 2*float64(sees)) // each token sees half of the others on average
+			length := float64(pass.Length())
+			pairs := s * min(length, 2*float64(sees))
 			flop, bytes := 2*pairs*heads*float64(c.HeadDim), 4*s*(heads+kv)*float64(c.HeadDim)
-			layout, blocks, group := fmt.Sprint(c.HeadDim, " ", p.multiplies(m.d), " ", cache), heads, heads/kv
+			layout, blocks, group := fmt.Sprint(c.HeadDim, " ", p.multiplies(m.d), " ", cache), heads*s/length, heads/kv
 			if c.Latent() {
 				wide := float64(c.HeadNoRoPE + c.HeadRoPE + c.HeadV)
 				flop, bytes = pairs*heads*wide, 4*s*heads*wide
-				layout, blocks, group = cache, 1, heads
+				layout, blocks, group = cache, s/length, heads
 			}
 			o := find(of+"prefill", p.Server, m.d)
 			v := o.Values
-			seconds += (v[0]*1e-6 + flop/(v[1]*m.rate) + bytes/(v[2]*m.dram)) * o.near(layout, s, blocks, group)
+			seconds += (v[0]*1e-6 + flop/(v[1]*m.rate) + bytes/(v[2]*m.dram)) * o.near(layout, length, blocks, group)
 			sigma = max(sigma, o.Sigma)
 		}
 		return seconds
@@ -376,7 +377,7 @@ func (p *Plan) attention(m *machine, pass forward.Pass) forward.Part {
 	if c.IndexTopK > 0 { // the indexer reads one vector in fp8 of each token, and scores all of them; assumed
 		b, s := float64(pass.Sequences), float64(pass.Context)
 		seconds += float64(full) * (1e-5 + b*s*float64(c.IndexDim)/(0.7*m.dram) +
-			float64(c.IndexHeads*c.IndexDim)*(2*b*s+sq(pass.Prompt))/(0.5*m.rate))
+			float64(c.IndexHeads*c.IndexDim)*(2*b*s+float64(pass.Prompt)*float64(pass.Length()))/(0.5*m.rate))
 		sigma = assumed
 	}
 	if linear := c.Layers - full; linear > 0 { // a step reads and writes the state in fp32, a prompt in chunks; assumed
@@ -395,8 +396,6 @@ func (p *Plan) multiplies(d *arch.Description) string {
 	}
 	return "bfloat16"
 }
-
-func sq(n int) float64 { return float64(n) * float64(n) }
 
 // experts are the routed experts of all layers: launches and sorting, which takes longer for more tokens, then the root
 // of the sum of squares of two times, those of the weights that some token chose and of the operations, and what moves

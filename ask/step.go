@@ -44,6 +44,8 @@ type Step struct {
 	// with `--advice`: what would give at least 1.05 times as many tokens per second and GPU, or take at most 1 ÷ 1.05
 	// of the time
 	Advice []StepAdvice `json:"advice,omitempty"`
+	// with `--curve`: the same for 1, 2, 4 … 1024 sequences
+	Curve []StepPoint `json:"curve,omitempty"`
 	// what of the answer was not checked against anything measured
 	Unchecked []string `json:"unchecked"`
 }
@@ -83,6 +85,17 @@ type StepAdvice struct {
 	Rate Number `json:"rate_ratio"`
 }
 
+// StepPoint is the time per token with so many sequences, and the ends of its interval.
+type StepPoint struct {
+	// sequences at once
+	Batch int `json:"batch"`
+	// the time per token, and the ends of its interval
+	Seconds  Number    `json:"seconds" unit:"s"`
+	Interval [2]Number `json:"interval_seconds" unit:"s"`
+	// whether they fit into memory
+	Fits bool `json:"fits"`
+}
+
 // StepQuestion asks for a Step.
 type StepQuestion struct {
 	Plan                forward.Plan
@@ -103,6 +116,18 @@ type Steps struct {
 
 // StepsOn returns what answers for a device.
 func StepsOn(side *Contender) *Steps { return &Steps{side, map[gemm.Problem]productTime{}} }
+
+// Curve adds the times of other batches to an answer.
+func (a *Steps) Curve(ctx context.Context, out *Step, q StepQuestion) error {
+	for q.Batch = 1; q.Batch <= 1024; q.Batch *= 2 {
+		one, err := a.Of(ctx, q)
+		if err != nil {
+			return err
+		}
+		out.Curve = append(out.Curve, StepPoint{q.Batch, one.Seconds, one.Interval, one.Memory.Fits(q.Batch)})
+	}
+	return nil
+}
 
 // Advised answers with advice.
 func (a *Steps) Advised(ctx context.Context, q StepQuestion) (*Step, error) {

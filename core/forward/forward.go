@@ -26,11 +26,11 @@ func (p Pass) Length() int {
 }
 
 // PassOf is the pass of requests as simulators of servers give them: of each, the tokens that it adds, and those that it
-// had before. One that adds a token to others gets a new one.
+// had before, each at most 2^20. One that adds a token to others gets a new one.
 func PassOf(requests [][2]int) (p Pass) {
 	context, pairs := 0, 0
 	for _, r := range requests {
-		fresh, past := max(0, r[0]), max(0, r[1])
+		fresh, past := min(max(0, r[0]), 1<<20), min(max(0, r[1]), 1<<20)
 		if fresh == 1 && past > 0 {
 			p.Sequences++
 			context += past

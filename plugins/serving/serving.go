@@ -467,8 +467,8 @@ func (p *Plan) Memory(d *arch.Description) (m forward.Memory) {
 	return m
 }
 
-// fitted are the architectures whose times the operators were fitted to, and sm103, where they are as good.
-var fitted = []string{"sm90", "sm100", "sm103"}
+// compared are the architectures whose deployments were predicted, and sm103, which has the operators of sm100.
+var compared = []string{"sm90", "sm100", "sm103"}
 
 // Unchecked implements forward.Plan.
 func (p *Plan) Unchecked(d *arch.Description) (all []string) {
@@ -477,14 +477,14 @@ func (p *Plan) Unchecked(d *arch.Description) (all []string) {
 			all = append(all, fmt.Sprintf(format, args...))
 		}
 	}
-	say(!slices.Contains(fitted, d.Arch), "operators on %s: fitted to times of sm90 and sm100", d.Arch)
-	say(!strings.HasPrefix(d.Arch, "sm"), "%s on %s: fitted on NVIDIA's GPUs", p.Server, d.Vendor)
+	timed := slices.ContainsFunc(data().operators, func(o operator) bool { return o.Of == d.Arch })
+	say(!timed, "operators on %s: no times of it, but the terms that other generations share", d.Arch)
+	say(!slices.Contains(compared, d.Arch), "%s on %s: compared on sm90 and sm100 only", p.Server, d.Arch)
 	say(nodeOf(d) == nil, "the memory of %s: no data sheet is known to the model", d.ID())
 	say(p.DP > 1, "attention in groups: no deployment was fitted")
 	say(p.TP > 8, "%d GPUs: measured with at most 8", p.TP)
 	say(p.model.IndexTopK > 0, "the indexer of sparse attention: its rates are assumed")
 	say(p.model.Full() < p.model.Layers, "linear attention: its rates are assumed")
-	say(p.Weights == int4, "experts of int4: taken as those of mxfp4")
 	say(p.Weights == nvfp4 && d.PeakFor(gemm.FP4) <= 0, "nvfp4 without such units: layers that are no experts in bf16")
 	say(p.Weights == fp8 && d.PeakFor(gemm.FP8) <= 0, "fp8 without such units: multiplied in bf16")
 	return all

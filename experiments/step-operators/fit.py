@@ -49,8 +49,8 @@ RANDOM = np.random.default_rng(0)
 STEP = 0.02  # of a stored residual, as a logarithm
 
 
-def read(wheel, table, without="no kernel"):
-    """The rows of a table, of the fastest of a server's kernels: which one a server takes is its choice."""
+def read(wheel, table, without="no kernel", together=False):
+    """The rows of a table, of the fastest of a server's kernels: which one a server takes is its choice. Or of all together."""
     with zipfile.ZipFile(wheel) as z:
         names, frames = set(z.namelist()), []
         for device in DEVICES:
@@ -60,7 +60,8 @@ def read(wheel, table, without="no kernel"):
                     frames.append(pq.read_table(io.BytesIO(z.read(found[0]))).to_pandas().assign(device=device, server=server))
     x = pd.concat(frames, ignore_index=True)
     x = x[(x.latency > 0) & ~x.kernel_source.str.contains(without)].sort_values("latency")
-    x = x.drop_duplicates([c for c in x if c not in ("latency", "kernel_source", "framework", "version", "implementation", "backend")])
+    key = [c for c in x if c not in ("latency", "kernel_source", "framework", "version", "implementation", "backend")]
+    x = x.groupby(key, as_index=False).latency.sum() if together else x.drop_duplicates(key)
     x["generation"], x["seconds"] = x.device.map(OF), x.latency * 1e-3
     sheet = np.array([DEVICES[d] for d in x.device])
     for i, name in enumerate(("bw", "p16", "p8", "p4", "link")):
@@ -108,6 +109,17 @@ def latent_prefill(wheel):
     return x.assign(kernel=x.server, M=s, N=b, K=h, layout=x.kv_cache_dtype, flop=b * s * s * h * (192 + 128), bytes=4 * b * s * h * (192 + 128))
 
 
+def linear(wheel):
+    # A layer has two kernels, a convolution and the rule of its state, whose times are added.
+    x = read(wheel, "gdn_perf", together=True)
+    x = x[(x.phase == "generation") | (x.seq_len >= 128) & (x.batch_size <= 8)]
+    b, s, heads, keys = (x[n].astype(float) for n in ("batch_size", "seq_len", "num_v_heads", "num_k_heads"))
+    adds, tokens, state = x.phase == "generation", b * s, heads * 128 * 128
+    return x.assign(operator=np.where(adds, "linear decode", "linear prefill"), kernel=x.server, M=np.where(adds, b, s), layout="",
+                    N=np.where(adds, heads, b * heads), K=1, flop=8 * state * tokens,
+                    bytes=np.where(adds, 8 * state * b, 4 * tokens * 128 * (2 * keys + 2 * heads)))
+
+
 def links(wheel):
     x = read(wheel, "custom_allreduce_perf", "eager|MNNVL")
     x = x[(x.message_size >= 1024) & (x.message_size <= 2**26) & (x.num_gpus <= 8)]
@@ -151,6 +163,7 @@ OPERATORS = {
                 + np.hypot(x["bytes"] / (v[1] * x["bw"]), x["flop"] / (v[2] * x["peak"])), (0.3, 1, 3)),
     "reduce": (links, [4, 0.5, 0.7], lambda v, x: (v[0] + v[1] * x["n"]) * 1e-6 + x["bytes"] / (v[2] * x["link"]), (1, 1, 1)),
 }
+OPERATORS["linear"] = (linear, [5, 0.6, 0.2], OPERATORS["prefill"][2], (0.5, 0.5, 1))
 OPERATORS["latent decode"] = (latent_decode, [4, 0.8, 1, 0.5], *OPERATORS["decode"][2:])
 OPERATORS["latent prefill"] = (latent_prefill, [5, 0.6, 0.7], *OPERATORS["prefill"][2:])
 SIZES = ["layout", "N", "K", "M"]
@@ -243,7 +256,7 @@ def kernel(operator, name, x, start, time, powers):
             predicted = time(fit(rest, start, time), numbers(one))
             row["other"], row["other_sigma"] = score(predicted, one.seconds), round(sigma(predicted, one.seconds), 3)
         rows.append(row)
-        tables.append((operator, name, generation, residuals(of, values, time)))
+        tables.append((operator, name, generation, residuals(of, values, time), powers))
         print(json.dumps(row), flush=True)
     known = [r["sigma"] for r in rows if "device" in r] or [0.15]
     for row in rows:
@@ -264,7 +277,7 @@ def encode(tables):
         while v > 127:
             b, v = b + bytes([v & 127 | 128]), v >> 7
         return b + bytes([v])
-    for operator, name, generation, table in tables:
+    for operator, name, generation, table, _ in tables:
         for layout, t in table.groupby("layout"):
             t = t.astype({"N": int, "K": int, "M": int}).groupby(["N", "K", "M"], as_index=False).residual.mean()
             n = k = m = 0
@@ -281,6 +294,17 @@ def encode(tables):
             packed = z.compress(text) + z.flush()
             out += "\t".join((operator, name, generation, layout, str(len(t)), str(len(packed)))).encode() + b"\n" + packed
     return out
+
+
+def examples(tables, path):
+    """For a test of plugins/serving: what each table multiplies the terms by, a little beside one of its sizes."""
+    with open(path, "w") as f:
+        f.write("operator,kernel,of,layout,m,n,k,factor\n")
+        for operator, name, generation, table, powers in tables:
+            layout, t = next(iter(table.groupby("layout")))
+            one = t.iloc[[len(t) // 2]].assign(M=lambda x: np.round(x.M * 1.3))
+            f.write(",".join((operator, name, generation, layout, *(f"{one[c].iloc[0]:.6g}" for c in "MNK"),
+                              f"{np.exp(near(t, one, powers)[0]):.5f}")) + "\n")
 
 
 def summary(rows):
@@ -311,6 +335,7 @@ def main(wheel, output, without=""):
         f.write("[\n" + ",\n".join(json.dumps(r) for r in rows) + "\n]\n")
     with open(f"{output}/times.bin", "wb") as f:
         f.write(encode(tables))
+    examples(tables, f"{output}/testdata/near.csv")
 
 
 if __name__ == "__main__":

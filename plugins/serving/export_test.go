@@ -19,3 +19,13 @@ func ServerOf(name string) (server Server) {
 
 // LayerCount is how many layers there are.
 func (p *Plan) LayerCount() int { return p.model.Layers }
+
+// Near is what published times multiply a kernel's terms by.
+func Near(name, kernel, of, layout string, m, n, k float64) float64 {
+	for i := range data().operators {
+		if o := &data().operators[i]; o.Operator == name && o.Kernel == kernel && o.Of == of {
+			return o.near(layout, m, n, k)
+		}
+	}
+	return 0
+}

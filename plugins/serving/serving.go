@@ -380,13 +380,34 @@ func (p *Plan) attention(m *machine, pass forward.Pass) forward.Part {
 			float64(c.IndexHeads*c.IndexDim)*(2*b*s+float64(pass.Prompt)*float64(pass.Length()))/(0.5*m.rate))
 		sigma = assumed
 	}
-	if linear := c.Layers - full; linear > 0 { // a step reads and writes the state in fp32, a prompt in chunks; assumed
-		state := float64(c.LinearVs*c.LinearDimK*c.LinearDimV) / float64(tp)
-		seconds += float64(linear) * (1.5e-5 + 8*state*float64(pass.Sequences)/(0.7*m.dram) +
-			8*state*float64(pass.Prompt)/(0.25*m.rate))
-		sigma = max(sigma, assumed)
+	if linear := c.Layers - full; linear > 0 {
+		one, spread := p.linear(m, pass)
+		seconds += float64(linear) * one
+		sigma = max(sigma, spread)
 	}
 	return forward.Part{Name: forward.Attention, Seconds: unit.Seconds(seconds), Sigma: sigma}
+}
+
+// linear is a layer of linear attention: a token reads and writes the state of its sequence in fp32, a prompt computes it
+// in chunks.
+func (p *Plan) linear(m *machine, pass forward.Pass) (seconds, sigma float64) {
+	tp := float64(p.TP / p.DP)
+	heads, keys := float64(p.model.LinearVs)/tp, float64(p.model.LinearKeys)/tp
+	state := heads * float64(p.model.LinearDimK*p.model.LinearDimV)
+	add := func(name string, length, blocks, bytes, flop float64) {
+		o := find("linear "+name, p.Server, m.d)
+		v := o.Values
+		seconds += (v[0]*1e-6 + flop/(v[1]*m.rate) + bytes/(v[2]*m.dram)) * o.near("", length, blocks, 1)
+		sigma = max(sigma, o.Sigma)
+	}
+	if b := float64(pass.Sequences); b > 0 {
+		add("decode", b, heads, 8*state*b, 8*state*b)
+	}
+	if s := float64(pass.Prompt); s > 0 {
+		wide := 2*keys*float64(p.model.LinearDimK) + 2*heads*float64(p.model.LinearDimV)
+		add("prefill", s, heads, 4*s*wide, 8*state*s)
+	}
+	return seconds, sigma
 }
 
 // multiplies is the type in which a server multiplies queries by K and V of a prompt.
@@ -484,7 +505,6 @@ func (p *Plan) Unchecked(d *arch.Description) (all []string) {
 	say(p.DP > 1, "attention in groups: no deployment was fitted")
 	say(p.TP > 8, "%d GPUs: measured with at most 8", p.TP)
 	say(p.model.IndexTopK > 0, "the indexer of sparse attention: its rates are assumed")
-	say(p.model.Full() < p.model.Layers, "linear attention: its rates are assumed")
 	say(p.Weights == nvfp4 && d.PeakFor(gemm.FP4) <= 0, "nvfp4 without such units: layers that are no experts in bf16")
 	say(p.Weights == fp8 && d.PeakFor(gemm.FP8) <= 0, "fp8 without such units: multiplied in bf16")
 	return all

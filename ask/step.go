@@ -210,8 +210,7 @@ func (a *Steps) Pass(ctx context.Context, plan forward.Plan, p forward.Pass) (Nu
 	return seconds, interval(plan, seconds, sigma), err
 }
 
-// sum returns the time of parts, and the sum of its standard deviations: they err together, as their device or generation
-// does.
+// sum returns the time of parts, and the sum of their standard deviations: they err together, as their device does.
 func sum(parts []forward.Part) (seconds, sigma Number) {
 	for _, p := range parts {
 		seconds += Number(p.Seconds)

@@ -25,8 +25,8 @@ func (p Pass) Length() int {
 	return p.Prompt
 }
 
-// PassOf is the pass of requests as simulators of servers give them: of each, the tokens that it adds, and those that it
-// had before, each at most 2^20. One that adds a token to others gets a new one.
+// PassOf is the pass of requests as simulators of servers give them: of each, the tokens that it adds, and those that
+// it had before, each at most 2^20. One that adds a token to others gets a new one.
 func PassOf(requests [][2]int) (p Pass) {
 	context, pairs := 0, 0
 	for _, r := range requests {

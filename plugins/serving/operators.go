@@ -15,9 +15,9 @@ import (
 	"github.com/origami-gemm/origami/core/residual"
 )
 
-// operators.json has a row for each kernel of an operator and generation of devices. times.bin has by how much published
-// times differ from the terms: a line with tabs between operator, kernel, generation, layout, count of sizes and count of
-// bytes, and so many bytes, for each layout. experiments/step-operators writes both.
+// operators.json has a row for each kernel of an operator and generation of devices. times.bin has by how much
+// published times differ from the terms: for each layout, a line with tabs between operator, kernel, generation,
+// layout, count of sizes and count of bytes, and so many bytes. experiments/step-operators writes both.
 //
 //go:embed operators.json
 var operatorFile []byte
@@ -107,8 +107,8 @@ var times = sync.OnceValue(func() map[string]*packed {
 // step is that of stored residuals, as logarithms: a quarter of the deviation between devices of a generation.
 const step = 0.02
 
-// decode reads the sizes, then a byte for each residual. Sizes are N, K and M, each less that of the size before; K and M
-// from 0 behind a new N, and M from 0 behind a new K.
+// decode reads the sizes, then a byte for each residual. Sizes are N, K and M, each less that of the size before; K and
+// M from 0 behind a new N, and M from 0 behind a new K.
 func (p *packed) decode(o *operator) {
 	text, err := io.ReadAll(flate.NewReader(bytes.NewReader(p.text)))
 	if err != nil {

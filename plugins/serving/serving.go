@@ -388,8 +388,8 @@ func (p *Plan) attention(m *machine, pass forward.Pass) forward.Part {
 	return forward.Part{Name: forward.Attention, Seconds: unit.Seconds(seconds), Sigma: sigma}
 }
 
-// linear is a layer of linear attention: a token reads and writes the state of its sequence in fp32, a prompt computes it
-// in chunks.
+// linear is a layer of linear attention: a token reads and writes the state of its sequence in fp32, a prompt computes
+// it in chunks.
 func (p *Plan) linear(m *machine, pass forward.Pass) (seconds, sigma float64) {
 	tp := float64(p.TP / p.DP)
 	heads, keys := float64(p.model.LinearVs)/tp, float64(p.model.LinearKeys)/tp

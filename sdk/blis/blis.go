@@ -25,8 +25,8 @@ type Model[R any] struct {
 	read  func(R) (fresh, past int)
 }
 
-// New returns a model from a config.json and a device as in `--arch`. read says how many tokens a request adds in a step,
-// and how many it had before.
+// New returns a model from a config.json and a device as in `--arch`. read says how many tokens a request adds in a
+// step, and how many it had before.
 func New[R any](
 	ctx context.Context, arch string, config []byte, layout serving.Layout, read func(R) (fresh, past int),
 ) (*Model[R], error) {

@@ -25,10 +25,11 @@ type latencyModel interface {
 
 func read(r *request) (fresh, past int) { return r.NumNewTokens, int(r.ProgressIndex) }
 
-// The model keeps what BLIS asks of one: a step takes at least 1 µs, more tokens take longer, and a prompt in chunks takes
-// longer than at once.
+// The model keeps what BLIS asks of one: a step takes at least 1 µs, more tokens take longer, and a prompt in chunks
+// takes longer than at once.
 func TestLatencyModel(t *testing.T) {
-	config, err := os.ReadFile(filepath.Join("..", "..", "plugins", "serving", "testdata", "configs", "llama-3.1-70b.json"))
+	configs := filepath.Join("..", "..", "plugins", "serving", "testdata", "configs")
+	config, err := os.ReadFile(filepath.Join(configs, "llama-3.1-70b.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,8 +66,9 @@ func New(f *session.Factory) *cobra.Command {
 	flags.StringVar(&o.Cache, "cache", "", "`TYPE` of K and V, bf16 or fp8 (default fp8 for weights of fp8, nvfp4, mxfp4)")
 	flags.BoolVar(&o.advice, "advice", false, "add what would be at least 1.05 times as fast: other types, sizes, batches")
 	flags.BoolVar(&o.curve, "curve", false, "add the time per token with 1, 2, 4 … 1024 sequences, which the page draws")
-	flags.BoolVar(&o.passes, "passes", false, "answer a simulator: read steps, a line each, as [[new tokens, tokens before], …]\n"+
-		"of their requests, and write a line with the seconds of each step and its interval")
+	flags.BoolVar(&o.passes, "passes", false,
+		"answer a simulator: read steps, a line each, as [[new tokens, tokens before], …]\n"+
+			"of their requests, and write a line with the seconds of each step and its interval")
 	flags.StringSliceVar(&o.price, "price", nil,
 		"dollars per hour and GPU, as `ARCH=NUMBER,...`: adds dollars per million tokens")
 	return cmd

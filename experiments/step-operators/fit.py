@@ -40,6 +40,7 @@ DEVICES = {
 }
 GENERATIONS = {"sm90": ("h100_sxm", "h200_sxm"), "sm100": ("b200_sxm", "gb200"), "sm103": ("b300_sxm", "gb300"), "sm80": ("a100_sxm",),
                "sm89": ("l40s",), "sm120": ("rtx_pro_6000_server",)}
+SERVERS = ("sm90", "sm100", "sm103")  # the generations of servers' GPUs: what they share is what others get, where they have a kernel
 ALIKE = {"sm100": ("sm100", "sm103"), "sm103": ("sm100", "sm103")}  # one generation, to leave out
 OF = {d: g for g, devices in GENERATIONS.items() for d in devices}
 # The newest version of each server that has the tables of a device.
@@ -225,6 +226,11 @@ def sample(x, n=4000):
     return x.iloc[RANDOM.choice(len(x), min(n, len(x)), replace=False)]
 
 
+def shared(x):
+    main = x[x.generation.isin(SERVERS)]
+    return main if len(main) else x
+
+
 def kernel(operator, name, x, start, time, powers):
     """The rows of data of a kernel, one for each generation and one for all others, and its residuals."""
     rows, tables = [], []
@@ -250,7 +256,7 @@ def kernel(operator, name, x, start, time, powers):
             row["device_held"] = [held(p, t, left[1 - i][0]) for i, (_, p, t) in enumerate(left)]
             if kept_back:
                 row["kept_held"] = held(*kept_back, row["sigma"])
-        rest = x[~x.generation.isin(ALIKE.get(generation, (generation,)))]
+        rest = shared(x[~x.generation.isin(ALIKE.get(generation, (generation,)))])
         if len(rest):
             one = sample(of)
             predicted = time(fit(rest, start, time), numbers(one))
@@ -262,8 +268,9 @@ def kernel(operator, name, x, start, time, powers):
     for row in rows:
         if "device" not in row:  # other devices of the generation are taken to differ as those of other generations do
             row["sigma"] = max(row.get("sigma", 0), round(float(np.mean(known)), 3))
+    x = shared(x)
     values = fit(x, start, time)
-    others = [r["other_sigma"] for r in rows if "other_sigma" in r] or [0.5]
+    others = [r["other_sigma"] for r in rows if r["of"] in set(x.generation) and "other_sigma" in r] or [0.5]
     rows.append({"operator": operator, "kernel": name, "of": "", "values": [float(f"{v:.4g}") for v in values], "powers": powers, "times": len(x),
                  "sigma": round(float(np.mean(others)), 3)})
     return rows, tables

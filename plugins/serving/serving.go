@@ -499,7 +499,7 @@ func (p *Plan) Unchecked(d *arch.Description) (all []string) {
 		}
 	}
 	timed := slices.ContainsFunc(data().operators, func(o operator) bool { return o.Of == d.Arch })
-	say(!timed, "operators on %s: no times of it, but the terms that other generations share", d.Arch)
+	say(!timed, "operators on %s: no times of it, but the terms that Hopper and Blackwell share", d.Arch)
 	say(!slices.Contains(compared, d.Arch), "%s on %s: compared on sm90 and sm100 only", p.Server, d.Arch)
 	say(nodeOf(d) == nil, "the memory of %s: no data sheet is known to the model", d.ID())
 	say(p.DP > 1, "attention in groups: no deployment was fitted")

@@ -44,6 +44,8 @@ type Step struct {
 	// with `--advice`: what would give at least 1.05 times as many tokens per second and GPU, or take at most 1 ÷ 1.05
 	// of the time
 	Advice []StepAdvice `json:"advice,omitempty"`
+	// with `--curve`: the same for 1, 2, 4 … 1024 sequences
+	Curve []StepPoint `json:"curve,omitempty"`
 	// what of the answer was not checked against anything measured
 	Unchecked []string `json:"unchecked"`
 }
@@ -83,6 +85,17 @@ type StepAdvice struct {
 	Rate Number `json:"rate_ratio"`
 }
 
+// StepPoint is the time per token with so many sequences, and the ends of its interval.
+type StepPoint struct {
+	// sequences at once
+	Batch int `json:"batch"`
+	// the time per token, and the ends of its interval
+	Seconds  Number    `json:"seconds" unit:"s"`
+	Interval [2]Number `json:"interval_seconds" unit:"s"`
+	// whether they fit into memory
+	Fits bool `json:"fits"`
+}
+
 // StepQuestion asks for a Step.
 type StepQuestion struct {
 	Plan                forward.Plan
@@ -103,6 +116,18 @@ type Steps struct {
 
 // StepsOn returns what answers for a device.
 func StepsOn(side *Contender) *Steps { return &Steps{side, map[gemm.Problem]productTime{}} }
+
+// Curve adds the times of other batches to an answer.
+func (a *Steps) Curve(ctx context.Context, out *Step, q StepQuestion) error {
+	for q.Batch = 1; q.Batch <= 1024; q.Batch *= 2 {
+		one, err := a.Of(ctx, q)
+		if err != nil {
+			return err
+		}
+		out.Curve = append(out.Curve, StepPoint{q.Batch, one.Seconds, one.Interval, one.Memory.Fits(q.Batch)})
+	}
+	return nil
+}
 
 // Advised answers with advice.
 func (a *Steps) Advised(ctx context.Context, q StepQuestion) (*Step, error) {
@@ -178,7 +203,29 @@ func (a *Steps) pass(ctx context.Context, plan forward.Plan, p forward.Pass) ([]
 	return append([]forward.Part{all}, parts...), err
 }
 
-// Of answers without advice. The parts err together, as their device or generation does: standard deviations add up.
+// Pass is the time of one pass, and the ends of its interval.
+func (a *Steps) Pass(ctx context.Context, plan forward.Plan, p forward.Pass) (Number, [2]Number, error) {
+	parts, err := a.pass(ctx, plan, p)
+	seconds, sigma := sum(parts)
+	return seconds, interval(plan, seconds, sigma), err
+}
+
+// sum returns the time of parts, and the sum of their standard deviations: they err together, as their device does.
+func sum(parts []forward.Part) (seconds, sigma Number) {
+	for _, p := range parts {
+		seconds += Number(p.Seconds)
+		sigma += Number(p.Sigma) * Number(p.Seconds)
+	}
+	return seconds, sigma
+}
+
+// interval is that of a time. What a server does between its parts errs by itself.
+func interval(plan forward.Plan, seconds, sigma Number) [2]Number {
+	factor := Number(math.Exp(within * math.Hypot(plan.Spread(), float64(sigma/seconds))))
+	return [2]Number{seconds / factor, seconds * factor}
+}
+
+// Of answers without advice.
 func (a *Steps) Of(ctx context.Context, q StepQuestion) (*Step, error) {
 	for _, n := range []int{q.Batch, q.Context, q.New} {
 		if n < 1 || n > 1<<20 {
@@ -197,25 +244,19 @@ func (a *Steps) Of(ctx context.Context, q StepQuestion) (*Step, error) {
 	}
 	out := &Step{Arch: d.Arch, Device: d.Device, GPUs: q.Plan.GPUs(), IntervalLevel: level,
 		Unchecked: append([]string{}, q.Plan.Unchecked(d)...)}
-	sigma := 0.0
 	for _, p := range decode {
-		seconds := Number(p.Seconds)
-		out.Decode += seconds
-		sigma += p.Sigma * float64(seconds)
-		out.Parts = append(out.Parts, StepPart{Name: p.Name, Seconds: seconds})
+		out.Parts = append(out.Parts, StepPart{Name: p.Name, Seconds: Number(p.Seconds)})
 	}
 	reads := Number(q.Batch) / Number(q.New) / Number(q.Plan.Groups())
-	for _, p := range prefill {
-		out.Prefill += Number(p.Seconds)
-		sigma += p.Sigma * float64(Number(p.Seconds)*reads)
-	}
+	var sigma, ofPrompt Number
+	out.Decode, sigma = sum(decode)
+	out.Prefill, ofPrompt = sum(prefill)
 	out.Parts = append(out.Parts, StepPart{Name: "prompts", Seconds: out.Prefill * reads})
 	out.Seconds = out.Decode + out.Prefill*reads
 	for i := range out.Parts {
 		out.Parts[i].Share = out.Parts[i].Seconds / out.Seconds
 	}
-	factor := Number(math.Exp(within * q.Plan.Spread() * sigma / float64(out.Seconds)))
-	out.Interval = [2]Number{out.Seconds / factor, out.Seconds * factor}
+	out.Interval = interval(q.Plan, out.Seconds, sigma+ofPrompt*reads)
 	out.Rate = Number(q.Batch) / out.Seconds
 	out.cost(a.side, q)
 	return out, nil

@@ -12,8 +12,35 @@ import (
 type Pass struct {
 	// Sequences get a token more each, with a context of so many tokens.
 	Sequences, Context int
-	// Prompt is the length of a prompt that is read, in each group of GPUs, 0 for none.
-	Prompt int
+	// Prompt is how many tokens of prompts are read, in each group of GPUs, and Seen how many tokens each of them sees on
+	// average: half of Prompt, as those of one whole prompt do, if it is 0.
+	Prompt, Seen int
+}
+
+// Length is that of a whole prompt whose tokens see as many.
+func (p Pass) Length() int {
+	if p.Seen > 0 {
+		return 2 * p.Seen
+	}
+	return p.Prompt
+}
+
+// PassOf is the pass of requests as simulators of servers give them: of each, the tokens that it adds, and those that
+// it had before, each at most 2^20. One that adds a token to others gets a new one.
+func PassOf(requests [][2]int) (p Pass) {
+	context, pairs := 0, 0
+	for _, r := range requests {
+		fresh, past := min(max(0, r[0]), 1<<20), min(max(0, r[1]), 1<<20)
+		if fresh == 1 && past > 0 {
+			p.Sequences++
+			context += past
+			continue
+		}
+		p.Prompt += fresh
+		pairs += fresh * (past + (fresh+1)/2)
+	}
+	p.Context, p.Seen = context/max(1, p.Sequences), pairs/max(1, p.Prompt)
+	return p
 }
 
 // Tokens is how many rows the products have.
@@ -63,7 +90,7 @@ type Plan interface {
 	Products(*arch.Description, Pass) []Product
 	// Parts are the operators of a pass on a device, besides Products.
 	Parts(*arch.Description, Pass) ([]Part, error)
-	// Spread is the standard deviation of the log of a step's time ÷ the mean one of its parts.
+	// Spread is the standard deviation of the log of a step's time besides its parts' own.
 	Spread() float64
 	Memory(*arch.Description) Memory
 	GPUs() int

@@ -3,11 +3,14 @@ package serving_test
 import (
 	"compress/gzip"
 	"encoding/csv"
+	"flag"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/ask"
@@ -41,11 +44,12 @@ func config(t testing.TB, name string) *hf.Config {
 // deployment is a row of deployments.csv.gz, with the parts of its time if each kernel ran alone.
 type deployment struct {
 	model, device, server, weights string
+	layout                         string // all that is known of it besides these
 	groups, batch, context, fresh  int
 	seconds                        float64 // per token, measured
 	alone                          float64 // the parts of its time, each alone
 	layers                         float64
-	sigma                          float64 // of the parts' sum
+	within                         float64 // half of its interval, as a logarithm
 	predicted                      float64 // with the numbers of its server from other devices
 }
 
@@ -67,6 +71,7 @@ func read(t testing.TB) (all []deployment) {
 		number := func(i int) int { n, _ := strconv.Atoi(r[i]); return n }
 		d := deployment{model: r[0], device: r[1], server: r[2], weights: r[3], groups: number(7), batch: number(8),
 			context: number(9), fresh: number(10)}
+		d.layout = strings.Join(append([]string{d.server}, r[4:11]...), " ")
 		ms, _ := strconv.ParseFloat(r[11], 64)
 		d.seconds = ms / 1e3
 		if steps[d.device] == nil {
@@ -78,13 +83,12 @@ func read(t testing.TB) (all []deployment) {
 		plan, err := serving.New(d.model, configs[d.model],
 			serving.Layout{TP: number(5), EP: number(6), DP: d.groups, Server: d.server, Weights: d.weights})
 		must.Need(t, err == nil, "%v: %v", r, err)
-		plan.SetBlocks(number(4) > 0)
 		plan = plan.Alone()
 		q := ask.StepQuestion{Plan: plan, Batch: d.batch, Context: d.context, New: d.fresh}
 		one, err := steps[d.device].Of(t.Context(), q)
 		must.Need(t, err == nil, "%v: %v", r, err)
 		d.alone, d.layers = float64(one.Seconds), float64(plan.LayerCount())
-		d.sigma = math.Log(float64(one.Interval[1]/one.Seconds)) / 1.6449 / plan.Spread()
+		d.within = math.Log(float64(one.Interval[1] / one.Seconds))
 		all = append(all, d)
 	}
 	return all
@@ -128,6 +132,9 @@ func median(values []float64) float64 {
 	return values[len(values)/2]
 }
 
+// predictions is where to write what is predicted, for experiments/step-operators.
+var predictions = flag.String("predictions", "", "write the predicted milliseconds of the deployments to `FILE`")
+
 // mislabelled is the device whose rows are said and not fitted: the batch and the GPUs of most of them are not those
 // that were measured (the time per token rises fivefold from one client to two with a batch of one).
 const mislabelled = "sm100@gb200"
@@ -147,7 +154,7 @@ func TestDeployments(t *testing.T) {
 	devices := []string{"sm90@h100", "sm90@h200", "sm100@b200", mislabelled}
 	for _, name := range serving.Servers() {
 		fit := serverOf(of(func(d *deployment) bool { return d.server == name && d.groups == 1 }))
-		shipped, _ := serving.ServerOf(name)
+		shipped := serving.ServerOf(name)
 		t.Logf("%-7s %.3g s per step, %.3g per layer, %.3g per sequence", name, fit.Step, fit.Layer, fit.Sequence)
 		for i, d := range rows {
 			if a, b := d.time(&fit), d.time(&shipped); d.server == name && math.Abs(a/b-1) > 0.005 {
@@ -164,7 +171,15 @@ func TestDeployments(t *testing.T) {
 			}
 		}
 	}
-	_, spread := serving.ServerOf("vllm")
+	if *predictions != "" {
+		var text strings.Builder
+		for i := range rows {
+			fmt.Fprintf(&text, "%.4g\n", 1e3*rows[i].predicted)
+		}
+		if err := os.WriteFile(*predictions, []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	score := func(name string, list []deployment) (middle, close, held float64) {
 		var errors []float64
 		for i := range list {
@@ -174,7 +189,7 @@ func TestDeployments(t *testing.T) {
 			if e < 0.2 {
 				close++
 			}
-			if math.Abs(math.Log(d.predicted/d.seconds)) < 1.6449*spread*d.sigma {
+			if math.Abs(math.Log(d.predicted/d.seconds)) < d.within {
 				held++
 			}
 		}
@@ -184,7 +199,7 @@ func TestDeployments(t *testing.T) {
 			100*middle, 100*close, 100*held)
 		return middle, close, held
 	}
-	for i, most := range []float64{0.11, 0.15, 0.09} {
+	for i, most := range []float64{0.12, 0.1, 0.1} {
 		list := of(func(d *deployment) bool { return d.device == devices[i] })
 		if middle, _, _ := score(devices[i], list); middle > most {
 			t.Errorf("%s: the median error is %.3f, at most %.3f", devices[i], middle, most)
@@ -195,25 +210,30 @@ func TestDeployments(t *testing.T) {
 	score("in groups", slices.DeleteFunc(slices.Clone(rows), func(d deployment) bool { return d.groups == 1 }))
 	score("all", rows)
 	list := of(func(*deployment) bool { return true })
-	if _, close, held := score("without it", list); close < 0.74 || held < 0.85 || held > 0.95 {
-		t.Errorf("%.3f are within 20 %%, at least 0.74; intervals hold %.3f, from 0.85 to 0.95", close, held)
+	if _, close, held := score("without it", list); close < 0.76 || held < 0.85 || held > 0.92 {
+		t.Errorf("%.3f are within 20 %%, at least 0.76; intervals hold %.3f, from 0.85 to 0.92", close, held)
 	}
-	right, decided := order(list)
-	t.Logf("two configurations of a model on a device that differ by more than 10 %%: %.1f %% of %d in the right order",
-		100*right/decided, int(decided))
-	if right/decided < 0.935 {
-		t.Errorf("%.3f are in the right order, at least 0.935", right/decided)
+	same := agreed(list)
+	score("that agree", same)
+	for i, list := range [][]deployment{list, same} {
+		right, decided := order(list)
+		t.Logf("two configurations of a model on a device that differ by more than 10 %%: %.1f %% of %d in the right order",
+			100*right/decided, int(decided))
+		if least := []float64{0.935, 0.95}[i]; right/decided < least {
+			t.Errorf("%.3f are in the right order, at least %v", right/decided, least)
+		}
 	}
 }
 
 // order counts the pairs of configurations of a model in one type on one device that differ by more than 10 %, and how
-// many are predicted in the same order.
+// many are predicted in the same order. Two rows of one configuration are no pair.
 func order(list []deployment) (right, decided float64) {
 	for i := range list {
 		for j := range i {
 			a, b := &list[i], &list[j]
 			r := math.Log(a.seconds / b.seconds)
-			if a.model != b.model || a.device != b.device || a.weights != b.weights || math.Abs(r) < math.Log(1.1) {
+			if a.model != b.model || a.device != b.device || a.weights != b.weights || a.layout == b.layout ||
+				math.Abs(r) < math.Log(1.1) {
 				continue
 			}
 			if decided++; r*math.Log(a.predicted/b.predicted) > 0 {
@@ -222,4 +242,25 @@ func order(list []deployment) (right, decided float64) {
 		}
 	}
 	return right, decided
+}
+
+// agreed leaves out the rows of configurations that were measured more than once, with times that differ by more than
+// 20 %: of releases with and without drafts, which no row says.
+func agreed(list []deployment) (agreed []deployment) {
+	ends := map[string][2]float64{}
+	key := func(d *deployment) string { return d.model + d.device + d.weights + d.layout }
+	for i := range list {
+		d := &list[i]
+		e, there := ends[key(d)]
+		if !there {
+			e = [2]float64{d.seconds, d.seconds}
+		}
+		ends[key(d)] = [2]float64{min(e[0], d.seconds), max(e[1], d.seconds)}
+	}
+	for i := range list {
+		if e := ends[key(&list[i])]; e[1] <= 1.2*e[0] {
+			agreed = append(agreed, list[i])
+		}
+	}
+	return agreed
 }

@@ -7,18 +7,25 @@ func (p *Plan) Alone() *Plan {
 	return &other
 }
 
-// ServerOf returns the shipped numbers of a server, and the spread of all.
-func ServerOf(name string) (Server, float64) {
+// ServerOf returns the shipped numbers of a server.
+func ServerOf(name string) (server Server) {
 	for _, s := range data().servers.Servers {
 		if s.Name == name {
-			return s, data().servers.Spread
+			server = s
 		}
 	}
-	return Server{}, 0
+	return server
 }
-
-// SetBlocks says whether weights of fp8 have scales per block.
-func (p *Plan) SetBlocks(blocks bool) { p.blocks = blocks }
 
 // LayerCount is how many layers there are.
 func (p *Plan) LayerCount() int { return p.model.Layers }
+
+// Near is what published times multiply a kernel's terms by.
+func Near(name, kernel, of, layout string, m, n, k float64) float64 {
+	for i := range data().operators {
+		if o := &data().operators[i]; o.Operator == name && o.Kernel == kernel && o.Of == of {
+			return o.near(layout, m, n, k)
+		}
+	}
+	return 0
+}

@@ -22,12 +22,8 @@ import (
 	"github.com/origami-gemm/origami/formats/hf"
 )
 
-// operators.json has a row for each operator and kernel: experiments/step-operators writes it. nodes.json has memory
-// and links of devices, and servers.json the numbers of servers: TestDeployments finds the same.
+// nodes.json has memory and links of devices, and servers.json the numbers of servers: TestDeployments finds the same.
 //
-//go:embed operators.json
-var operatorFile []byte
-
 //go:embed nodes.json
 var nodeFile []byte
 
@@ -42,28 +38,6 @@ type Server struct {
 	Layer    float64 `json:"layer"`
 	Sequence float64 `json:"sequence"`
 	Source   string  `json:"source"`
-}
-
-// operator is the values of an operator's terms for a kernel, and half of the errors on devices that it was not fitted
-// to: of the generations that it was fitted to, and of others, each with the share within 20 %.
-type operator struct {
-	Operator    string                `json:"operator"`
-	Kernel      string                `json:"kernel"`
-	Values      []float64             `json:"values"`
-	UnseenError float64               `json:"unseen_error"`
-	Others      map[string][2]float64 `json:"others"`
-}
-
-// sigma is the standard deviation of the log of the operator's times on a device: half of the errors are smaller than
-// 0.674 of it. A device of another generation is taken to have the largest errors of the others.
-func (o *operator) sigma(d *arch.Description) float64 {
-	most := o.UnseenError
-	for _, other := range o.Others {
-		if !slices.Contains(fitted, d.Arch) {
-			most = max(most, other[0])
-		}
-	}
-	return most / 0.6745
 }
 
 type node struct {
@@ -263,15 +237,9 @@ func nodeOf(d *arch.Description) *node {
 	return nil
 }
 
-// values are the terms of an operator's kernel, and their sigma on a device.
-func values(name, kernel string, d *arch.Description) (v []float64, sigma float64) {
-	for i := range data().operators {
-		if o := &data().operators[i]; o.Operator == name && o.Kernel == kernel {
-			return o.Values, o.sigma(d)
-		}
-	}
-	panic("no operator " + name + " of " + kernel) // every test asks for all
-}
+// largest is the message in bytes up to which servers have an all-reduce of their own; NCCL's reduces larger ones
+// (max_size of vLLM's custom all-reduce is 8 MiB).
+const largest = 8 << 20
 
 // The standard deviations of the log of what is assumed, not fitted.
 const assumed = 0.5
@@ -304,21 +272,28 @@ func (p *Plan) Parts(d *arch.Description, pass forward.Pass) ([]forward.Part, er
 	if p.TP > 1 {
 		// In a group, attention and the feed-forward layer end with an all-reduce. Groups send tokens to the GPUs of their
 		// experts and get them back: each token to as many GPUs as it has experts, or to all others.
-		links, reduces := 0.0, 2*layers
+		links := forward.Part{Name: forward.Links}
+		send := func(o *operator, gpus int, bytes, times, count float64) {
+			if n := float64(gpus); n > 1 {
+				seconds := (o.Values[0]+o.Values[1]*n)*1e-6 + times*(n-1)/n*bytes/(o.Values[2]*m.Link)
+				links.Seconds += unit.Seconds(count * seconds * o.near("", bytes/2, n, 1))
+				links.Sigma = max(links.Sigma, o.Sigma)
+			}
+		}
+		reduces := 2 * layers
 		if p.DP > 1 {
 			reduces -= float64(sparse)
 		}
-		v, sigma := values("reduce", p.Server, d)
-		if n := float64(p.TP / p.DP); n > 1 {
-			links = reduces * ((v[0]+v[1]*n)*1e-6 + 2*(n-1)/n*tokens*hidden*2/(v[2]*m.Link))
+		reduce := find("reduce", p.Server, d)
+		if 2*tokens*hidden > largest {
+			reduce = find("reduce", "nccl", d)
 		}
-		if n := float64(p.TP); p.DP > 1 && sparse > 0 {
-			v, other := values("exchange", "nccl", d)
+		send(reduce, p.TP/p.DP, 2*tokens*hidden, 2, reduces)
+		if p.DP > 1 && sparse > 0 {
 			copies := float64(min(p.model.TopK, p.TP))
-			links += 2 * float64(sparse) * ((v[0]+v[1]*n)*1e-6 + (n-1)/n*2*tokens*copies*hidden/(v[2]*m.Link))
-			sigma = max(sigma, other)
+			send(find("exchange", "nccl", d), p.TP, 2*tokens*copies*hidden, 1, 2*float64(sparse))
 		}
-		parts = append(parts, forward.Part{Name: forward.Links, Seconds: unit.Seconds(links), Sigma: sigma})
+		parts = append(parts, links)
 	}
 	// Between kernels, norms and conversions read and write the hidden state four times, at 0.7 of the DRAM's peak.
 	between := layers * 16 * tokens * hidden / (0.7 * m.dram)
@@ -333,38 +308,46 @@ func (p *Plan) Parts(d *arch.Description, pass forward.Pass) ([]forward.Part, er
 // attention is the attention of all layers. Terms of a pass that adds a token: launch, bytes of K and V, a term for the
 // longest sequence, which splits do not shorten, and operations. Of a prompt: launch, operations, bytes.
 func (p *Plan) attention(m *machine, pass forward.Pass) forward.Part {
-	c, kernel, tp := p.model, p.Server, p.TP/p.DP
+	c, tp, of := p.model, p.TP/p.DP, ""
 	heads, kv := float64(max(1, c.Heads/tp)), float64(max(1, c.KVHeads/tp))
 	if c.Latent() {
-		kernel = "latent"
+		of = "latent "
 	}
+	cache := map[bool]string{true: "fp8", false: "bfloat16"}[p.Cache == fp8]
+	sigma := 0.0
 	// one is a layer that sees so many tokens of the context.
 	one := func(sees int) (seconds float64) {
 		if b, s := float64(pass.Sequences), float64(min(sees, pass.Context)); b > 0 {
 			dim := float64(c.HeadDim)
 			bytes, flop := 2*b*kv*s*dim*width[p.Cache]+4*b*heads*dim, 4*b*heads*s*dim
+			layout, blocks, group := fmt.Sprint(c.HeadDim, " ", cache), b*kv, heads/kv
 			if c.Latent() {
 				rank, rope := float64(c.RankKV), float64(c.HeadRoPE)
 				bytes, flop = b*s*(rank+rope)*width[p.Cache], 2*b*heads*s*(2*rank+rope)
+				layout, blocks, group = cache, b, heads
 			}
-			v, _ := values("decode", kernel, m.d)
-			seconds += v[0]*1e-6 + bytes/(v[1]*m.dram) + v[2]*1e-6*math.Log2(1+s/256) + flop/(v[3]*m.rate)
+			o := find(of+"decode", p.Server, m.d)
+			v := o.Values
+			seconds += (v[0]*1e-6 + bytes/(v[1]*m.dram) + v[2]*1e-6*math.Log2(1+s/256) + flop/(v[3]*m.rate)) *
+				o.near(layout, s, blocks, group)
+			sigma = max(sigma, o.Sigma)
 		}
 		if s := float64(pass.Prompt); s > 0 {
-			pairs := s * min(s, 2*float64(sees)) // each token sees half of the others on average
+			length := float64(pass.Length())
+			pairs := s * min(length, 2*float64(sees))
 			flop, bytes := 2*pairs*heads*float64(c.HeadDim), 4*s*(heads+kv)*float64(c.HeadDim)
+			layout, blocks, group := fmt.Sprint(c.HeadDim, " ", p.multiplies(m.d), " ", cache), heads*s/length, heads/kv
 			if c.Latent() {
 				wide := float64(c.HeadNoRoPE + c.HeadRoPE + c.HeadV)
 				flop, bytes = pairs*heads*wide, 4*s*heads*wide
+				layout, blocks, group = cache, s/length, heads
 			}
-			v, _ := values("prefill", kernel, m.d)
-			seconds += v[0]*1e-6 + flop/(v[1]*m.rate) + bytes/(v[2]*m.dram)
+			o := find(of+"prefill", p.Server, m.d)
+			v := o.Values
+			seconds += (v[0]*1e-6 + flop/(v[1]*m.rate) + bytes/(v[2]*m.dram)) * o.near(layout, length, blocks, group)
+			sigma = max(sigma, o.Sigma)
 		}
 		return seconds
-	}
-	_, sigma := values("decode", kernel, m.d)
-	if pass.Prompt > 0 {
-		_, sigma = values("prefill", kernel, m.d)
 	}
 	full, windowed := c.Full(), c.Windowed()
 	sees := math.MaxInt
@@ -375,19 +358,46 @@ func (p *Plan) attention(m *machine, pass forward.Pass) forward.Part {
 	if c.IndexTopK > 0 { // the indexer reads one vector in fp8 of each token, and scores all of them; assumed
 		b, s := float64(pass.Sequences), float64(pass.Context)
 		seconds += float64(full) * (1e-5 + b*s*float64(c.IndexDim)/(0.7*m.dram) +
-			float64(c.IndexHeads*c.IndexDim)*(2*b*s+sq(pass.Prompt))/(0.5*m.rate))
+			float64(c.IndexHeads*c.IndexDim)*(2*b*s+float64(pass.Prompt)*float64(pass.Length()))/(0.5*m.rate))
 		sigma = assumed
 	}
-	if linear := c.Layers - full; linear > 0 { // a step reads and writes the state in fp32, a prompt in chunks; assumed
-		state := float64(c.LinearVs*c.LinearDimK*c.LinearDimV) / float64(tp)
-		seconds += float64(linear) * (1.5e-5 + 8*state*float64(pass.Sequences)/(0.7*m.dram) +
-			8*state*float64(pass.Prompt)/(0.25*m.rate))
-		sigma = max(sigma, assumed)
+	if linear := c.Layers - full; linear > 0 {
+		one, spread := p.linear(m, pass)
+		seconds += float64(linear) * one
+		sigma = max(sigma, spread)
 	}
 	return forward.Part{Name: forward.Attention, Seconds: unit.Seconds(seconds), Sigma: sigma}
 }
 
-func sq(n int) float64 { return float64(n) * float64(n) }
+// linear is a layer of linear attention: a token reads and writes the state of its sequence in fp32, a prompt computes
+// it in chunks.
+func (p *Plan) linear(m *machine, pass forward.Pass) (seconds, sigma float64) {
+	tp := float64(p.TP / p.DP)
+	heads, keys := float64(p.model.LinearVs)/tp, float64(p.model.LinearKeys)/tp
+	state := heads * float64(p.model.LinearDimK*p.model.LinearDimV)
+	add := func(name string, length, blocks, bytes, flop float64) {
+		o := find("linear "+name, p.Server, m.d)
+		v := o.Values
+		seconds += (v[0]*1e-6 + flop/(v[1]*m.rate) + bytes/(v[2]*m.dram)) * o.near("", length, blocks, 1)
+		sigma = max(sigma, o.Sigma)
+	}
+	if b := float64(pass.Sequences); b > 0 {
+		add("decode", b, heads, 8*state*b, 8*state*b)
+	}
+	if s := float64(pass.Prompt); s > 0 {
+		wide := 2*keys*float64(p.model.LinearDimK) + 2*heads*float64(p.model.LinearDimV)
+		add("prefill", s, heads, 4*s*wide, 8*state*s)
+	}
+	return seconds, sigma
+}
+
+// multiplies is the type in which a server multiplies queries by K and V of a prompt.
+func (p *Plan) multiplies(d *arch.Description) string {
+	if p.Cache == fp8 && p.Server != "vllm" && d.PeakFor(gemm.FP8) > 0 {
+		return "fp8"
+	}
+	return "bfloat16"
+}
 
 // experts are the routed experts of all layers: launches and sorting, which takes longer for more tokens, then the root
 // of the sum of squares of two times, those of the weights that some token chose and of the operations, and what moves
@@ -407,22 +417,25 @@ func (p *Plan) experts(m *machine, tokens float64) forward.Part {
 		kernel = "bfloat16"
 	case format == nvfp4 && fp4 > 0:
 		rate = fp4
+	case format == int4:
+		kernel = "int4_wo"
 	case format == mxfp4 && fp4 > 0:
 		kernel, rate = "w4a8_mxfp4_mxfp8", float64(m.d.PeakFor(gemm.FP8))
 	default:
 		kernel = "w4a16_mxfp4"
 	}
-	v, sigma := values("experts", kernel, m.d)
+	o := find("experts "+kernel, p.Server, m.d)
+	v := o.Values
 	n, k, hidden := float64(c.Routed()), float64(c.TopK), float64(c.Hidden)
 	inter := float64(c.ExpertInner) * ep / float64(p.TP)
 	chosen := n / ep * (1 - math.Pow(1-k/n, tokens))
 	picked := tokens * k / ep
 	weights := chosen * 3 * hidden * inter * width[format] / (v[1] * m.dram)
-	operations := picked * 6 * hidden * inter / (min(v[2], 1) * rate)
+	operations := picked * 6 * hidden * inter / (v[2] * rate)
 	moved := (picked*(2*hidden+3*inter)*2 + 4*tokens*hidden) / (v[3] * m.dram)
-	seconds := float64(c.ExpertLayers()) * ((v[0]+v[4]*math.Log2(1+tokens))*1e-6 +
-		math.Hypot(weights, operations) + moved)
-	return forward.Part{Name: forward.Experts, Seconds: unit.Seconds(seconds), Sigma: sigma}
+	seconds := ((v[0]+v[4]*math.Log2(1+tokens))*1e-6 + math.Hypot(weights, operations) + moved) *
+		o.near("", picked, n/ep*k, hidden*inter/1024)
+	return forward.Part{Name: forward.Experts, Seconds: unit.Seconds(float64(c.ExpertLayers()) * seconds), Sigma: o.Sigma}
 }
 
 // reserved is the share of a GPU's memory that a server uses (vLLM's gpu_memory_utilization by default).
@@ -456,8 +469,8 @@ func (p *Plan) Memory(d *arch.Description) (m forward.Memory) {
 	return m
 }
 
-// fitted are the architectures whose times the operators were fitted to, and sm103, where they are as good.
-var fitted = []string{"sm90", "sm100", "sm103"}
+// compared are the architectures whose deployments were predicted, and sm103, which has the operators of sm100.
+var compared = []string{"sm90", "sm100", "sm103"}
 
 // Unchecked implements forward.Plan.
 func (p *Plan) Unchecked(d *arch.Description) (all []string) {
@@ -466,14 +479,13 @@ func (p *Plan) Unchecked(d *arch.Description) (all []string) {
 			all = append(all, fmt.Sprintf(format, args...))
 		}
 	}
-	say(!slices.Contains(fitted, d.Arch), "operators on %s: fitted to times of sm90 and sm100", d.Arch)
-	say(!strings.HasPrefix(d.Arch, "sm"), "%s on %s: fitted on NVIDIA's GPUs", p.Server, d.Vendor)
+	timed := slices.ContainsFunc(data().operators, func(o operator) bool { return o.Of == d.Arch })
+	say(!timed, "operators on %s: no times of it, but the terms that Hopper and Blackwell share", d.Arch)
+	say(!slices.Contains(compared, d.Arch), "%s on %s: compared on sm90 and sm100 only", p.Server, d.Arch)
 	say(nodeOf(d) == nil, "the memory of %s: no data sheet is known to the model", d.ID())
 	say(p.DP > 1, "attention in groups: no deployment was fitted")
 	say(p.TP > 8, "%d GPUs: measured with at most 8", p.TP)
 	say(p.model.IndexTopK > 0, "the indexer of sparse attention: its rates are assumed")
-	say(p.model.Full() < p.model.Layers, "linear attention: its rates are assumed")
-	say(p.Weights == int4, "experts of int4: taken as those of mxfp4")
 	say(p.Weights == nvfp4 && d.PeakFor(gemm.FP4) <= 0, "nvfp4 without such units: layers that are no experts in bf16")
 	say(p.Weights == fp8 && d.PeakFor(gemm.FP8) <= 0, "fp8 without such units: multiplied in bf16")
 	return all

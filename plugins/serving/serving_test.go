@@ -1,7 +1,12 @@
 package serving_test
 
 import (
+	"bytes"
+	"encoding/csv"
 	"math"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -92,6 +97,28 @@ func TestWeights(t *testing.T) {
 		if got := float64(one.Memory.Weights); math.Abs(got/c.bytes-1) > 0.03 {
 			t.Errorf("%s has %s of weights, want %s", c.model, unit.SI(got, "B"), unit.SI(c.bytes, "B"))
 		}
+	}
+}
+
+// Published times multiply the terms as experiments/step-operators computed it, in Python.
+func TestNear(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("testdata", "near.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows[1:] {
+		number := func(i int) float64 { v, _ := strconv.ParseFloat(r[i], 64); return v }
+		got, want := serving.Near(r[0], r[1], r[2], r[3], number(4), number(5), number(6)), number(7)
+		if math.Abs(got/want-1) > 0.03 { // eight nearest sizes of some that are equally near
+			t.Errorf("%v: %.4f, want %.4f", r, got, want)
+		}
+	}
+	if got := serving.Near("decode", "vllm", "sm90", "96 bfloat16", 1024, 8, 8); got != 1 {
+		t.Errorf("no time is of a head of 96, and the terms are multiplied by %v", got)
 	}
 }
 

@@ -11,6 +11,7 @@ const views = (() => {
     const has = (...all) => all.every((key) => key in d);
     if (has("error") && !has("arch")) return "failure";
     if (has("bands")) return "bands";
+    if (has("tp", "context", "devices")) return "step";
     if (has("entries", "problem")) return "comparison";
     if (has("ceilings") || has("devices", "kernels")) return "rooflines";
     if (has("rungs", "claims")) return "ladder";
@@ -719,6 +720,58 @@ const views = (() => {
                          ms.map((m) => cell(l.all.find((c) => c.problem.m === m)))))))));
   }
 
+  // step is what a language model takes per token on devices, with the number of sequences on x.
+  function step(d) {
+    const all = d.devices.filter((s) => s.seconds > 0);
+    const best = all.filter((s) => s.fits).sort((a, b) => a.seconds - b.seconds)[0] || all[0];
+    const name = (s) => names.get(s.device) || s.named, curves = all.filter((s) => s.curve);
+    const at = (s, batch) => s.curve.find((p) => p.batch === batch);
+    const batches = curves.length ? curves[0].curve.map((p) => p.batch) : [];
+    const marks = curves.flatMap((s) => {
+      const i = all.indexOf(s);
+      return [
+        { color: color(i), band: s.curve.map((p) => [p.batch, ...p.interval_seconds]) }, {
+          color: color(i),
+          line: s.curve.map((p) => [p.batch, p.seconds]),
+          dots: s.curve.map((p) => ({
+            x: p.batch, y: p.seconds, r: 2.6, shape: i, hollow: !p.fits,
+            tip: `${name(s)}, ${p.batch} sequences\n${seconds(p.seconds)} (${span(...p.interval_seconds, "s")})` +
+              (p.fits ? "" : "\nthey do not fit into memory")
+          }))
+        }
+      ];
+    });
+    const key = keys(all.map((s, i) => ({ text: name(s), color: color(i), shape: i })));
+    const time = { log: true, unit: "s", label: "time per token" };
+    return [
+      best && h("section.verdict", { "aria-label": "The time per token" },
+        h("p.eyebrow", {}, h("strong", {}, name(best)), h("span", {}, d.model),
+          h("span", {}, `weights in ${d.weights}, K and V in ${d.cache}, in ${d.server}`)),
+        h(".hero", {},
+          h(".time", {}, big(best), h("p", {}, `per token of ${d.batch} sequences, ${d.context} tokens of prompt and ${
+            d.new} new ones each`)),
+          h(".sure", {}, ruler(timed(best))))),
+      curves.length > 0 && section("panels", "By sequences at once", key, h(".grid-of-figures.single", {}, figure({
+        title: "Time per token", caption: "Lines are predicted, bands are intervals. Hollow points do not fit into memory.",
+        draw: (width) => xy({
+          width, height: 300, marks, x: { log: true, base: 2, domain: domain(batches, { log: true, room: 0.02 }),
+            label: "sequences at once" },
+          y: { ...time, domain: domain(curves.flatMap((s) => s.curve.map((p) => p.seconds)), { log: true, room: 0.1 }) }
+        }),
+        behind: {
+          header: ["sequences", ...curves.map(name)],
+          rows: batches.map((b) => [number(String(b)), ...curves.map((s) => number(seconds(at(s, b).seconds)))])
+        }
+      }))),
+      section("list", "Where the time goes", table("The parts of the time per token",
+        ["device", "time per token", "interval", "tokens/s", ...(best ? best.parts.map((p) => p.name) : []), "unchecked"],
+        d.devices.map((s) => s.error ? [s.named, s.error.what] : [
+          name(s) + (s.fits ? "" : ", does not fit"), number(seconds(s.seconds)), span(...s.interval_seconds, "s"),
+          number(digits(s.tokens_per_second)), ...s.parts.map((p) => number(percent(p.share))), list(s.unchecked)
+        ])))
+    ];
+  }
+
   // bands is a range of M, divided among few kernels.
   function bands(d) {
     const kernels = [...new Map(d.bands.map((b) => [b.kernel + JSON.stringify(b.config), b])).keys()],
@@ -1104,6 +1157,7 @@ const views = (() => {
     if (roofline && verdictOf) around.kernel = roofline.kernels.find((k) => k.device.endsWith(verdictOf.device));
     if (by.bands)
       for (const b of by.bands) add(bands(b));
+    for (const s of by.step || []) add(step(s));
     if ((by.comparison || []).length === 1)
       add(compared(by.comparison[0], around));
     else if (by.comparison)

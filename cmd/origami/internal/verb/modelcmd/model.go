@@ -2,7 +2,9 @@
 package modelcmd
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/cmd/origami/internal/verb/comparecmd"
+	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/forward"
 	"github.com/origami-gemm/origami/core/hw"
@@ -28,7 +31,7 @@ type options struct {
 	factory *session.Factory
 	serving.Layout
 	batch, context, fresh int
-	advice                bool
+	advice, curve, passes bool
 	price                 []string
 }
 
@@ -62,6 +65,10 @@ func New(f *session.Factory) *cobra.Command {
 		strings.Join(serving.Formats(), ", "))
 	flags.StringVar(&o.Cache, "cache", "", "`TYPE` of K and V, bf16 or fp8 (default fp8 for weights of fp8, nvfp4, mxfp4)")
 	flags.BoolVar(&o.advice, "advice", false, "add what would be at least 1.05 times as fast: other types, sizes, batches")
+	flags.BoolVar(&o.curve, "curve", false, "add the time per token with 1, 2, 4 … 1024 sequences, which the page draws")
+	flags.BoolVar(&o.passes, "passes", false,
+		"answer a simulator: read steps, a line each, as [[new tokens, tokens before], …]\n"+
+			"of their requests, and write a line with the seconds of each step and its interval")
 	flags.StringSliceVar(&o.price, "price", nil,
 		"dollars per hour and GPU, as `ARCH=NUMBER,...`: adds dollars per million tokens")
 	return cmd
@@ -127,17 +134,27 @@ func (o *options) run(ctx context.Context, name string) error {
 	}); err != nil {
 		return err
 	}
+	if o.passes {
+		if len(sides) > 1 {
+			return diag.Inputf("%d devices are asked for, and steps are of one", len(sides)).At("--arch").Do("give one")
+		}
+		return o.simulate(ctx, ask.StepsOn(&sides[0]), plan)
+	}
 	out := &answer{Model: c.Label(o.TP), Server: o.Server, TP: o.TP, EP: plan.EP, DP: plan.DP, Weights: plan.Weights,
 		Cache: plan.Cache, Batch: o.batch, Context: o.context, New: o.fresh}
 	var failed error
 	for i := range sides {
 		one := device{Named: sides[i].Called()}
 		q := ask.StepQuestion{Plan: plan, Batch: o.batch, Context: o.context, New: o.fresh}
-		answer := ask.StepsOn(&sides[i]).Of
+		steps := ask.StepsOn(&sides[i])
+		answer := steps.Of
 		if o.advice {
-			answer = ask.StepsOn(&sides[i]).Advised
+			answer = steps.Advised
 		}
-		if one.Step, err = answer(ctx, q); err != nil {
+		if one.Step, err = answer(ctx, q); err == nil && o.curve {
+			err = steps.Curve(ctx, one.Step, q)
+		}
+		if err != nil {
 			if len(sides) == 1 {
 				return err
 			}
@@ -152,6 +169,37 @@ func (o *options) run(ctx context.Context, name string) error {
 		return err
 	}
 	return failed
+}
+
+// simulate answers the steps of a simulator until its input ends. A step without requests takes no time.
+func (o *options) simulate(ctx context.Context, steps *ask.Steps, plan forward.Plan) error {
+	s := o.factory.Streams
+	lines := bufio.NewScanner(s.In)
+	lines.Buffer(nil, int(limit.Text))
+	for n := 1; lines.Scan(); n++ {
+		var requests [][2]int
+		if err := json.Unmarshal(lines.Bytes(), &requests); err != nil {
+			return diag.Inputf("line %d is no step: %v", n, err).At("standard input").
+				Do("write [[new tokens, tokens before], …] on a line")
+		}
+		var out struct {
+			Seconds  ask.Number    `json:"seconds"`
+			Interval [2]ask.Number `json:"interval_seconds"`
+		}
+		if pass := forward.PassOf(requests); pass.Tokens() > 0 {
+			var err error
+			if out.Seconds, out.Interval, err = steps.Pass(ctx, plan, pass); err != nil {
+				return err
+			}
+		}
+		if err := json.NewEncoder(s.Writer()).Encode(out); err != nil {
+			return err
+		}
+		if err := s.Flush(); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
 }
 
 func (o *options) write(a *answer) error {

@@ -22,16 +22,6 @@ type UncertaintyRecord struct {
 	Evidence    Evidence           `json:"evidence,omitempty"`     // absent, too, if the device was checked
 }
 
-// OwnTimes is a row of the section checked of a device file: what the times of one GPU say of a model on a rung, in a
-// version of its plugin. Another version may predict other times.
-type OwnTimes struct {
-	Version     string            `json:"version"`
-	Model       string            `json:"model"`
-	Rung        Rung              `json:"rung"`
-	Confirmed   bool              `json:"confirmed"` // the intervals are of other times, and these hold them
-	Uncertainty UncertaintyRecord `json:"uncertainty"`
-}
-
 // ErrorRangeRecord is an ErrorRange in JSON. Bound is null where every bound fits, Below where every time does.
 type ErrorRangeRecord struct {
 	Bound *string  `json:"bound"`                  // `null` where every bound fits

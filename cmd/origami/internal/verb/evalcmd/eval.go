@@ -23,6 +23,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/residual"
 	"github.com/origami-gemm/origami/core/score"
 )
 
@@ -165,6 +166,16 @@ func (o *Options) open(ctx context.Context) (err error) {
 	open := func() (arch.Architecture, error) { return o.Factory.Searched(ctx, &o.Query) }
 	if o.model, err = open(); err != nil {
 		return err
+	}
+	if slices.Contains(o.model.Describe().Options, arch.OptionValue{Key: residual.Nearby, Value: residual.Option.Default}) {
+		value := residual.WithoutSame // no time predicts itself
+		if o.Intervals {
+			value = residual.None // times that are near narrow them
+		}
+		o.Factory.PluginOptions = append(o.Factory.PluginOptions, residual.Nearby+"="+value)
+		if o.model, err = open(); err != nil {
+			return err
+		}
 	}
 	if o.data, err = o.records(ctx, o.model.Describe()); err != nil {
 		return err

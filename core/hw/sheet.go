@@ -49,7 +49,7 @@ type Sheet struct {
 	Atoms []Atom
 	// Fitted are numbers of a model that were fitted to measurements of this device, nil if there are none.
 	Fitted *Fitted
-	// Times are rows of residual.Measured, as JSON has them: kernels of this very GPU, between events.
+	// Times are rows of residual.Measured, as JSON has them: what kernels took on this very GPU.
 	Times []map[string]any
 }
 

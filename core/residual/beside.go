@@ -25,6 +25,7 @@ type Measured struct {
 	Problem gemm.Problem
 	Config  gemm.Config
 	Time    unit.Seconds
+	Timing  timing.Timing // what the time is of
 }
 
 // written is Measured in JSON.
@@ -32,12 +33,13 @@ type written struct {
 	Kernel string `json:"kernel"`
 	gemm.Record
 	Config  *gemm.Config `json:"config,omitempty"`
-	Seconds unit.Seconds `json:"seconds"`
+	Seconds unit.Seconds  `json:"seconds"`
+	Timing  timing.Timing `json:"timing"`
 }
 
 // MarshalJSON implements json.Marshaler.
 func (m Measured) MarshalJSON() ([]byte, error) {
-	w := written{Kernel: m.Config.Kernel, Record: m.Problem.Record(), Seconds: m.Time}
+	w := written{Kernel: m.Config.Kernel, Record: m.Problem.Record(), Seconds: m.Time, Timing: m.Timing}
 	if !m.fastest() {
 		w.Config = &m.Config
 	}
@@ -53,7 +55,7 @@ func (m *Measured) UnmarshalJSON(text []byte) (err error) {
 	if !(w.Seconds > 0 && w.Seconds < 1e6) {
 		return fmt.Errorf("a time is %v s", float64(w.Seconds))
 	}
-	m.Config, m.Time = *w.Config, w.Seconds
+	m.Config, m.Time, m.Timing = *w.Config, w.Seconds, w.Timing
 	m.Config.Kernel = w.Kernel
 	m.Problem, err = w.Problem()
 	return err
@@ -76,7 +78,8 @@ func Picks(ctx context.Context, a arch.Architecture, data *dataset.Dataset) (all
 			}
 		}
 		if best >= 0 {
-			all = append(all, Measured{Problem: p, Config: list[best], Time: unit.Seconds(times[list[best]])})
+			all = append(all, Measured{Problem: p, Config: list[best], Time: unit.Seconds(times[list[best]]),
+				Timing: data.Timing()})
 		}
 	}
 	return all
@@ -95,7 +98,6 @@ func ByKernel(all []Measured) map[string]func() []Measured {
 type Times struct {
 	// Of says whose they are, and Term names the share that they add to the model's own total.
 	Of, Term string
-	Timing   timing.Timing
 	// Like is the model whose predictions they are compared with: of the hardware that was measured.
 	Like arch.Architecture
 	// Rows has the times of a kernel family, which are asked for once.
@@ -157,7 +159,7 @@ func (t *Times) predict(ctx context.Context, all []Measured) (rows []score.Row) 
 		}
 		if err == nil && e[0].Reject == "" && single(&m.Problem) {
 			if of.Meaning() != "" { // else the model does not say what its times are of
-				m.Time = stopwatch.Convert(m.Time, &m.Problem, t.Timing, of)
+				m.Time = stopwatch.Convert(m.Time, &m.Problem, m.Timing, of)
 			}
 			rows = append(rows, score.Row{Problem: m.Problem, Config: m.Config, Bound: e[0].Bound,
 				Predicted: e[0].Cycles.At(d.Clock), Measured: m.Time, Added: stopwatch.Added(&m.Problem, of)})

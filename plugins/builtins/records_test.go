@@ -29,7 +29,7 @@ func TestTwentySizesOfAGPU(t *testing.T) {
 		a := must.Get(target.Open(t.Context(), all))(t)
 		rows := residual.Picks(t.Context(), a, data)
 		rand.New(rand.NewPCG(1, 2)).Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
-		corrected := residual.Beside(a, &residual.Times{Of: "times of this GPU", Term: "records", Timing: data.Timing(), Like: a,
+		corrected := residual.Beside(a, &residual.Times{Of: "times of this GPU", Term: "records", Like: a,
 			Intervals: true, Rows: residual.ByKernel(rows[:20])})
 		off := func(a arch.Architecture) (sum float64) {
 			for _, r := range rows[20:] {

@@ -14,6 +14,7 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/residual"
 	"github.com/origami-gemm/origami/internal/testing/must"
+	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/nvidia"
 )
 
@@ -29,8 +30,8 @@ func Provider(t testing.TB) arch.Provider {
 func Open(t testing.TB, r arch.OpenRequest) arch.Architecture {
 	t.Helper()
 	a := must.Get(Provider(t).Open(context.Background(), r))(t)
-	terms := a.Describe().Terms
-	if r.Options == nil && len(terms) > 0 && terms[len(terms)-1].Name == residual.Nearby {
+	corrects := func(o arch.OptionValue) bool { return o == arch.OptionValue{Key: residual.Nearby, Value: "all"} }
+	if d := a.Describe(); r.Options == nil && d.Model != library.Name && slices.ContainsFunc(d.Options, corrects) {
 		r.Options = map[string]string{residual.Nearby: residual.None}
 		return Open(t, r)
 	}

@@ -8,10 +8,11 @@ import (
 	"sync"
 
 	"github.com/origami-gemm/origami/core/residual"
+	"github.com/origami-gemm/origami/core/timing"
 )
 
-// near has the shortest time of each problem of the data sets that the tests of package nvidia list, a file per device
-// and kernel family, a row of residual.Measured a line: `go test ./plugins/nvidia -run TestNear -update` writes them.
+// near has times of picks, a file per device and kernel family, a row of residual.Measured a line: `go test
+// ./plugins/nvidia -run TestNear -update` writes them. Files of kernels back to back end in -model.
 //
 //go:embed near/*.jsonl
 var near embed.FS
@@ -19,12 +20,16 @@ var near embed.FS
 // known are the decoded files, by name.
 var known sync.Map
 
-// Near returns what reads the recorded times of a kernel family on a device, between events. It is nil without any.
-func Near(device, kernel string) func() []residual.Measured {
-	name := fmt.Sprintf("near/%s-%s.jsonl", device, kernel)
+// Near returns what reads the recorded times of a kernel family on a device, nil without any. Those of kernels back to
+// back count for timings of such kernels, and there before those between events.
+func Near(device, kernel string, asked timing.Timing) func() []residual.Measured {
+	name := fmt.Sprintf("near/%s-%s-model.jsonl", device, kernel)
 	text, err := near.ReadFile(name)
-	if err != nil {
-		return nil
+	if apart := asked == "" || asked == timing.Events || asked == timing.Host || asked == timing.Alone; apart || err != nil {
+		name = fmt.Sprintf("near/%s-%s.jsonl", device, kernel)
+		if text, err = near.ReadFile(name); err != nil {
+			return nil
+		}
 	}
 	read, _ := known.LoadOrStore(name, sync.OnceValue(func() (all []residual.Measured) {
 		for line := range bytes.Lines(text) {

@@ -121,7 +121,7 @@ func (h *hereRun) check(ctx context.Context, p *part, file []byte) error {
 	own, held, of := h.own(p), 0, 0
 	for i := range own {
 		rows := slices.Delete(slices.Clone(own), i, i+1)
-		c, err := compareTimes(ctx, residual.Beside(a, &residual.Times{Of: "times of this GPU", Timing: timing.Events, Like: a,
+		c, err := compareTimes(ctx, residual.Beside(a, &residual.Times{Of: "times of this GPU", Like: a,
 			Intervals: true, Rows: residual.ByKernel(rows)}), p.Kernel, p.times[i:i+1])
 		if err != nil {
 			return err
@@ -152,7 +152,8 @@ func (h *hereRun) own(p *part) (all []residual.Measured) {
 			m.Config = gemm.Config{}
 		}
 		m.Config.Kernel = p.Kernel
-		all = append(all, residual.Measured{Problem: m.Problem, Config: m.Config, Time: m.Median})
+		all = append(all, residual.Measured{Problem: m.Problem, Config: m.Config, Time: m.Median,
+			Timing: timing.Events})
 	}
 	return all
 }

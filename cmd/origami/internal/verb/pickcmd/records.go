@@ -43,6 +43,6 @@ func correctedBy(ctx context.Context, a arch.Architecture, kernel, folder string
 		return nil, diag.Inputf("the times are of %s, and predictions of %s", of, d.Timing).At("--records %s", folder).
 			Do("add --timing %s", of)
 	}
-	return residual.Beside(a, &residual.Times{Of: "times of this GPU", Term: "records", Timing: data.Timing(), Like: a,
+	return residual.Beside(a, &residual.Times{Of: "times of this GPU", Term: "records", Like: a,
 		Intervals: true, Rows: residual.ByKernel(residual.Picks(ctx, a, data))}), nil
 }

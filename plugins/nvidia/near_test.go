@@ -3,11 +3,13 @@
 package nvidia_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -103,48 +105,117 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// layers are the picks of an experiment with layers, in a running model.
-func layers(t *testing.T, a arch.Architecture, file string) (all []residual.Measured) {
+// inModels are times of picks in a running model: of the first layers and draws on an H100, or of sizes that were timed
+// in several timings.
+func inModels(t *testing.T, a arch.Architecture, kernel, file string, of timing.Timing) (all []residual.Measured) {
 	t.Helper()
-	var rows []struct {
+	type row struct {
 		M, N, K     int
 		DType, Pick string
 		Ours        float64 // µs
+		Seconds     map[string]map[string]unit.Seconds
+		Kernels     map[string]string
 	}
-	must.Do(t, json.Unmarshal(must.Get(os.ReadFile("../../experiments/layers-on-h100/" + file))(t), &rows))
+	text := must.Get(os.ReadFile("../../experiments/" + file))(t)
+	var rows []row
+	if strings.HasSuffix(file, ".json") {
+		must.Do(t, json.Unmarshal(text, &rows))
+	} else {
+		for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n")[1:] { // the first has the environment
+			var one row
+			must.Do(t, json.Unmarshal([]byte(line), &one))
+			rows = append(rows, one)
+		}
+	}
 	for _, r := range rows {
-		p := gemm.New(r.M, r.N, r.K)
-		p.DType = must.Get(gemm.ParseDType(r.DType))(t)
-		p.SetTrans(false, true)
-		c := must.Get(gemm.ParseConfig(r.Pick, gemm.Config{Kernel: "wgmma"}, a.Describe().Axes("wgmma")...))(t)
-		all = append(all, residual.Measured{Problem: p.Canonical(), Config: c, Time: unit.Seconds(r.Ours * 1e-6),
-			Timing: timing.Model})
+		text, seconds := cmp.Or(r.Pick, r.Kernels[kernel]), cmp.Or(r.Seconds[kernel][string(of)], unit.Seconds(r.Ours*1e-6))
+		if text == "" || seconds == 0 {
+			continue
+		}
+		problem := gemm.Record{M: r.M, N: r.N, K: r.K, Batch: 1, TransB: true, DType: r.DType}
+		if r.DType == "fp8" {
+			problem.Out = "fp16"
+		}
+		all = append(all, residual.Measured{Problem: must.Get(problem.Problem())(t), Time: seconds, Timing: of,
+			Config: must.Get(gemm.ParseConfig(text, gemm.Config{Kernel: kernel}, a.Describe().Axes(kernel)...))(t)})
 	}
 	return all
 }
 
-// The times of an H100's wgmma in layers lower the error on layers of other models and on other draws, which were timed
-// a day later. Between events they would raise it, from 5.7 % to 6.7, and do not count.
-func TestNearLayers(t *testing.T) {
-	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h100", Kernel: "wgmma"})
-	var text strings.Builder
-	for _, m := range append(layers(t, a, "layers.json"), layers(t, a, "drawn.json")...) {
-		fmt.Fprintf(&text, "%s\n", must.Get(json.Marshal(m))(t))
-	}
-	must.File(t, "data/near/h100-wgmma-model.jsonl", text.String(), *update)
-	p := nvtest.Provider(t)
-	for file, want := range map[string][2]float64{"layers-since.json": {5.3, 2.8}, "drawn-since.json": {9, 5.1}} {
-		var off [2]float64
-		for i, nearby := range []string{residual.None, "all"} {
-			b := timing.In(must.Get(p.Open(t.Context(), arch.OpenRequest{Arch: "sm90", Device: "h100", Kernel: "wgmma",
-				Options: map[string]string{residual.Nearby: nearby, timing.Option: string(timing.Model)}}))(t), timing.Model)
-			all := layers(t, a, file)
-			for _, m := range all {
-				var e [1]arch.Estimate
-				must.Do(t, b.Estimate(t.Context(), e[:], m.Problem, []gemm.Config{m.Config}))
-				off[i] += 100 * math.Abs(float64(e[0].Cycles.At(b.Describe().Clock)/m.Time)-1) / float64(len(all))
-			}
+// moved are times as another device of the die would have them: longer or shorter as the prediction is.
+func moved(t *testing.T, from, to arch.Architecture, all []residual.Measured) []residual.Measured {
+	t.Helper()
+	for i := range all {
+		m := &all[i]
+		var predicted [2]unit.Seconds
+		for j, a := range []arch.Architecture{from, to} {
+			var e [1]arch.Estimate
+			must.Do(t, a.Estimate(t.Context(), e[:], m.Problem, []gemm.Config{m.Config}))
+			predicted[j] = timing.New(a).Convert(e[0].Cycles.At(a.Describe().Clock), &m.Problem, timing.Events, m.Timing)
 		}
-		must.Hold(t, off[0] <= want[0] && off[1] <= want[1], "%s: off by %.2f %%, with them %.2f %%", file, off[0], off[1])
+		m.Time = unit.Seconds(must.Get(strconv.ParseFloat(fmt.Sprintf("%.5g", m.Time*predicted[1]/predicted[0]), 64))(t))
+	}
+	return all
+}
+
+// Times in running models lower the error there: of sizes without the times of their own, those of the other device
+// included, and on layers of other models and on other draws, none of which is shipped. Between events, an H100's would
+// raise it, from 5.7 % to 6.7, and do not count.
+func TestNearInModels(t *testing.T) {
+	p, several := nvtest.Provider(t), map[string]string{"h100": "timings-on-h200/h100.jsonl",
+		"h200": "timings-on-h200/again.jsonl"}
+	for _, s := range []struct {
+		device, other, kernel string
+		first                 []string                     // of an H100
+		off                   map[string][2]float64        // on others, in per cent
+		left                  map[timing.Timing][2]float64 // on sizes without their own times
+	}{
+		{"h100", "h200", "wgmma", []string{"layers-on-h100/layers.json", "layers-on-h100/drawn.json"},
+			map[string][2]float64{"layers-on-h100/layers-since.json": {5.3, 2.9}, "layers-on-h100/drawn-since.json": {9, 5.2}},
+			map[timing.Timing][2]float64{timing.Model: {6.9, 6.1}, timing.Sustained: {7.5, 3.9}}},
+		{"h200", "h100", "wgmma", []string{"layers-on-h100/layers.json", "layers-on-h100/drawn.json"}, nil,
+			map[timing.Timing][2]float64{timing.Model: {9.2, 7.2}, timing.Sustained: {5.6, 3.4}}},
+		{"h100", "h200", "triton", nil, nil, map[timing.Timing][2]float64{timing.Model: {12.3, 8.7}, timing.Sustained: {13.8, 6.4}}},
+		{"h200", "h100", "triton", nil, nil, map[timing.Timing][2]float64{timing.Model: {13.4, 8.8}, timing.Sustained: {12.9, 6.5}}},
+	} {
+		at := func(device string) arch.Architecture {
+			return nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: device, Kernel: s.kernel})
+		}
+		a, other, h100 := at(s.device), at(s.other), at("h100")
+		var all []residual.Measured
+		for _, file := range s.first {
+			all = append(all, inModels(t, a, s.kernel, file, timing.Model)...)
+		}
+		all = append(moved(t, h100, a, all), inModels(t, a, s.kernel, several[s.device], timing.Model)...)
+		all = append(all, moved(t, other, a, inModels(t, a, s.kernel, several[s.other], timing.Model))...)
+		var text strings.Builder
+		for _, m := range all {
+			fmt.Fprintf(&text, "%s\n", must.Get(json.Marshal(m))(t))
+		}
+		must.File(t, fmt.Sprintf("data/near/%s-%s-model.jsonl", s.device, s.kernel), text.String(), *update)
+
+		score := func(file string, of timing.Timing) (off [2]float64) {
+			for i, nearby := range []string{residual.None, residual.WithoutSame} {
+				b := timing.In(must.Get(p.Open(t.Context(), arch.OpenRequest{Arch: "sm90", Device: s.device, Kernel: s.kernel,
+					Options: map[string]string{residual.Nearby: nearby, timing.Option: string(of)}}))(t), of)
+				rows := inModels(t, a, s.kernel, file, of)
+				for _, m := range rows {
+					var e [1]arch.Estimate
+					must.Do(t, b.Estimate(t.Context(), e[:], m.Problem, []gemm.Config{m.Config}))
+					off[i] += 100 * math.Abs(float64(e[0].Cycles.At(b.Describe().Clock)/m.Time)-1) / float64(len(rows))
+				}
+			}
+			return off
+		}
+		hold := func(what string, off, want [2]float64) {
+			must.Hold(t, off[0] <= want[0] && off[1] <= want[1], "%s %s, %s: off by %.2f %%, with times of others %.2f %%",
+				s.device, s.kernel, what, off[0], off[1])
+		}
+		for file, want := range s.off {
+			hold(file, score(file, timing.Model), want)
+		}
+		for of, want := range s.left {
+			hold(string(of), score(several[s.device], of), want)
+		}
 	}
 }

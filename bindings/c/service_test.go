@@ -234,8 +234,8 @@ func TestMeasuredHere(t *testing.T) {
 	must.Do(t, os.MkdirAll(folder, 0o700))
 	var slow []string // three times the A100's
 	for i := range 12 {
-		slow = append(slow, fmt.Sprintf("{kernel: library, m: %d, n: 2048, k: 4096, batch: 1, trans_a: false, trans_b: false, "+
-			"dtype: fp16, seconds: %g, timing: events}", 512+128*i, 3e-7*float64(512+128*i)))
+		slow = append(slow, fmt.Sprintf("{kernel: library, m: %d, n: 2048, k: 4096, batch: 1, trans_a: false, "+
+			"trans_b: false, dtype: fp16, seconds: %g, timing: events}", 512+128*i, 3e-7*float64(512+128*i)))
 	}
 	file := fmt.Sprintf(`arch: sm80
 device: a10x

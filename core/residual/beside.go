@@ -191,8 +191,9 @@ const leastHeld = 0.8
 // intervals are found on the times, each corrected by the others, for each size of type. There are none where intervals
 // of the device are known and hold the times.
 func (c *beside) intervals(kernel, of string, all []score.Row) (found []arch.Uncertainty) {
+	without := c.without
+	defer func() { c.without = without }()
 	c.without.WithoutSame = true
-	defer func(o bool) { c.without.WithoutSame = o }(c.without.WithoutSame)
 	for _, rows := range score.GroupBy(all, func(r *score.Row) int { return r.Problem.DType.Bits() }) {
 		if len(rows) <= score.MinSizes {
 			continue

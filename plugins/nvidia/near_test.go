@@ -171,12 +171,15 @@ func TestNearInModels(t *testing.T) {
 		left                  map[timing.Timing][2]float64 // on sizes without their own times
 	}{
 		{"h100", "h200", "wgmma", []string{"layers-on-h100/layers.json", "layers-on-h100/drawn.json"},
-			map[string][2]float64{"layers-on-h100/layers-since.json": {5.3, 2.9}, "layers-on-h100/drawn-since.json": {9, 5.2}},
+			map[string][2]float64{"layers-on-h100/layers-since.json": {5.3, 2.9},
+				"layers-on-h100/drawn-since.json": {9, 5.2}},
 			map[timing.Timing][2]float64{timing.Model: {6.9, 6.1}, timing.Sustained: {7.5, 3.9}}},
 		{"h200", "h100", "wgmma", []string{"layers-on-h100/layers.json", "layers-on-h100/drawn.json"}, nil,
 			map[timing.Timing][2]float64{timing.Model: {9.2, 7.2}, timing.Sustained: {5.6, 3.4}}},
-		{"h100", "h200", "triton", nil, nil, map[timing.Timing][2]float64{timing.Model: {12.3, 8.7}, timing.Sustained: {13.8, 6.4}}},
-		{"h200", "h100", "triton", nil, nil, map[timing.Timing][2]float64{timing.Model: {13.4, 8.8}, timing.Sustained: {12.9, 6.5}}},
+		{"h100", "h200", "triton", nil, nil,
+			map[timing.Timing][2]float64{timing.Model: {12.3, 8.7}, timing.Sustained: {13.8, 6.4}}},
+		{"h200", "h100", "triton", nil, nil,
+			map[timing.Timing][2]float64{timing.Model: {13.4, 8.8}, timing.Sustained: {12.9, 6.5}}},
 	} {
 		at := func(device string) arch.Architecture {
 			return nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: device, Kernel: s.kernel})

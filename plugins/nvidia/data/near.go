@@ -25,7 +25,8 @@ var known sync.Map
 func Near(device, kernel string, asked timing.Timing) func() []residual.Measured {
 	name := fmt.Sprintf("near/%s-%s-model.jsonl", device, kernel)
 	text, err := near.ReadFile(name)
-	if apart := asked == "" || asked == timing.Events || asked == timing.Host || asked == timing.Alone; apart || err != nil {
+	apart := asked == "" || asked == timing.Events || asked == timing.Host || asked == timing.Alone
+	if apart || err != nil {
 		name = fmt.Sprintf("near/%s-%s.jsonl", device, kernel)
 		if text, err = near.ReadFile(name); err != nil {
 			return nil

@@ -32,7 +32,7 @@ type Measured struct {
 type written struct {
 	Kernel string `json:"kernel"`
 	gemm.Record
-	Config  *gemm.Config `json:"config,omitempty"`
+	Config  *gemm.Config  `json:"config,omitempty"`
 	Seconds unit.Seconds  `json:"seconds"`
 	Timing  timing.Timing `json:"timing"`
 }

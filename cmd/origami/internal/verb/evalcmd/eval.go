@@ -167,15 +167,12 @@ func (o *Options) open(ctx context.Context) (err error) {
 	if o.model, err = open(); err != nil {
 		return err
 	}
-	if slices.Contains(o.model.Describe().Options, arch.OptionValue{Key: residual.Nearby, Value: residual.Option.Default}) {
-		value := residual.WithoutSame // no time predicts itself
-		if o.Intervals {
-			value = residual.None // times that are near narrow them
-		}
-		o.Factory.PluginOptions = append(o.Factory.PluginOptions, residual.Nearby+"="+value)
-		if o.model, err = open(); err != nil {
-			return err
-		}
+	nearby := residual.WithoutSame // no time predicts itself
+	if o.Intervals {
+		nearby = residual.None // times that are near narrow them
+	}
+	if o.model, err = o.Factory.Nearby(nearby, o.model, open); err != nil {
+		return err
 	}
 	if o.data, err = o.records(ctx, o.model.Describe()); err != nil {
 		return err

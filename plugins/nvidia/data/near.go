@@ -5,6 +5,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/origami-gemm/origami/core/residual"
@@ -23,7 +24,9 @@ var known sync.Map
 // Near returns what reads the recorded times of a kernel family on a device, nil without any. Those of kernels back to
 // back count for timings of such kernels, and there before those between events.
 func Near(device, kernel string, asked timing.Timing) func() []residual.Measured {
-	name := fmt.Sprintf("near/%s-%s-model.jsonl", device, kernel)
+	// Of triton_persistent none are of kernels back to back. It is held at the power limit as triton is, by assumption:
+	// otherwise it would be named the faster one for what nobody measured.
+	name := fmt.Sprintf("near/%s-%s-model.jsonl", device, strings.TrimSuffix(kernel, "_persistent"))
 	text, err := near.ReadFile(name)
 	apart := asked == "" || asked == timing.Events || asked == timing.Host || asked == timing.Alone
 	if apart || err != nil {

@@ -49,8 +49,8 @@ type Sheet struct {
 	Atoms []Atom
 	// Fitted are numbers of a model that were fitted to measurements of this device, nil if there are none.
 	Fitted *Fitted
-	// Checked are rows of arch.OwnTimes, as JSON has them. They compare the times of models with the times of this GPU.
-	Checked []map[string]any
+	// Times are rows of residual.Measured, as JSON has them: what kernels took on this very GPU.
+	Times []map[string]any
 }
 
 // WithLive returns a copy of the sheet in which values from the driver of this machine replace derived numbers that
@@ -107,7 +107,7 @@ type document struct {
 	Calibrated map[string]writtenNumber `yaml:"calibrated"`
 	Atoms      []Atom                   `yaml:"atoms"`
 	Fitted     *writtenFitted           `yaml:"fitted,omitempty"`
-	Checked    []flowMap                `yaml:"checked,omitempty"`
+	Times      []flowMap                `yaml:"times,omitempty"`
 }
 
 // writtenNumber is the YAML form of a Number. It distinguishes a missing value from zero.
@@ -147,8 +147,8 @@ func DecodeSheet(file string, data []byte) (*Sheet, error) {
 	}
 	sheet := &Sheet{Header: doc.Header, Atoms: doc.Atoms}
 	sheet.File = file
-	for _, row := range doc.Checked {
-		sheet.Checked = append(sheet.Checked, row)
+	for _, row := range doc.Times {
+		sheet.Times = append(sheet.Times, row)
 	}
 	var err error
 	if sheet.Fitted, err = doc.Fitted.fitted(); err != nil {
@@ -252,8 +252,8 @@ func numbers(file, tier string, written map[string]writtenNumber) (map[string]Nu
 // EncodeSheet writes a device file that DecodeSheet reads as the same sheet.
 func EncodeSheet(s *Sheet) ([]byte, error) {
 	doc := document{Header: s.Header, Derived: written(s.Derived), Calibrated: written(s.Calibrated), Atoms: s.Atoms}
-	for _, row := range s.Checked {
-		doc.Checked = append(doc.Checked, row)
+	for _, row := range s.Times {
+		doc.Times = append(doc.Times, row)
 	}
 	var err error
 	if doc.Fitted, err = writeFitted(s.Fitted); err != nil {

@@ -11,37 +11,26 @@ import (
 	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/residual"
-	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/builtins"
 )
 
-// Twenty measured sizes of a GPU that no number was fitted on lower the error on its other sizes, and no prediction
-// changes its place.
+// Twenty measured sizes of a GPU that no number was fitted on lower the error on its other sizes. On an H200, of whose
+// sizes numbers were fitted, they leave it.
 func TestTwentySizesOfAGPU(t *testing.T) {
 	all := models.Providers(must.Get(builtins.Providers())(t))
 	for _, c := range []struct {
 		folder, device, kernel string
 		gain                   float64 // the error with these times ÷ that without
-	}{{"h100/triton", "h100", "triton", 1}, {"h100/wgmma", "h100", "wgmma", 1}, {"h200-triton", "h200", "triton", 1}} {
+	}{{"h100/triton", "h100", "triton", 1}, {"h100/wgmma", "h100", "wgmma", 1}, {"h200-triton", "h200", "triton", 1.01}} {
 		data := must.Get(dataset.Read(c.folder, os.DirFS("../nvidia/data/"+c.folder)))(t)
-		target := models.Target{Device: c.device, Arch: "sm90", Kernel: c.kernel, Timing: data.Timing()}
+		target := models.Target{Device: c.device, Arch: "sm90", Kernel: c.kernel, Timing: data.Timing(),
+			Options: map[string]string{residual.Nearby: residual.None}}
 		a := must.Get(target.Open(t.Context(), all))(t)
-		var rows []residual.Measured
-		for _, p := range data.Problems() {
-			list, times := data.Times(p)
-			best := gemm.Config{}
-			for _, x := range list {
-				if best == (gemm.Config{}) || times[x] < times[best] {
-					best = x
-				}
-			}
-			if len(list) > 0 {
-				rows = append(rows, residual.Measured{Problem: p, Config: best, Time: unit.Seconds(times[best])})
-			}
-		}
+		rows := residual.Picks(t.Context(), a, data)
 		rand.New(rand.NewPCG(1, 2)).Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
-		corrected := must.Get(residual.Beside(t.Context(), a, rows[:20]))(t)
+		corrected := residual.Beside(a, &residual.Times{Of: "times of this GPU", Term: "records", Like: a,
+			Intervals: true, Rows: residual.ByKernel(rows[:20])})
 		off := func(a arch.Architecture) (sum float64) {
 			for _, r := range rows[20:] {
 				var e [1]arch.Estimate

@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/residual"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/library"
@@ -30,7 +31,7 @@ type way struct {
 // ways predicts the times of shapes, once per way.
 type ways struct {
 	shapes    []gemm.Problem
-	nearby    string              // the option library.Nearby
+	nearby    string              // the option residual.Nearby
 	timing    string              // "model" if empty
 	models    map[string]*fastest // by device, scheme and timing
 	predicted map[way][]float64   // nil for a type that the device lacks
@@ -62,7 +63,7 @@ func (w *ways) timed(t *testing.T, x way, timing string) *fastest {
 	key := x.device + " " + x.scheme + " " + timing
 	if w.models[key] == nil {
 		id, of, _ := strings.Cut(x.device, "@")
-		options := map[string]string{"scheme": x.scheme, "timing": timing, library.Nearby: cmp.Or(w.nearby, "all")}
+		options := map[string]string{"scheme": x.scheme, "timing": timing, residual.Nearby: cmp.Or(w.nearby, "all")}
 		a := must.Get(open(t, arch.OpenRequest{Arch: id, Device: of, Options: options}))(t)
 		w.models[key] = &fastest{Architecture: a}
 	}
@@ -358,7 +359,7 @@ func TestFewerScalesAreNeverSlower(t *testing.T) {
 // and not the other.
 func TestMoreOfEverythingIsNeverSlower(t *testing.T) {
 	w := newWays(200)
-	w.nearby = library.NoNearby
+	w.nearby = residual.None
 	all := slices.DeleteFunc(devices(t), func(device string) bool {
 		id, _, _ := strings.Cut(device, "@")
 		return slices.Contains([]string{"sm70", "sm75", "gfx900", "gfx906"}, id)
@@ -415,7 +416,7 @@ func TestBetterCardsOfADieAreNeverSlower(t *testing.T) {
 				fast := way{device: pair[0], scheme: "tensor", dtype: dtype}
 				slow := way{device: pair[1], scheme: "tensor", dtype: dtype}
 				if w.nearby = ""; times(pair[0], dtype) && times(pair[1], dtype) || pair[1] == "sm90@h100-pcie" {
-					w.nearby = library.NoNearby
+					w.nearby = residual.None
 				}
 				clear(w.models)
 				clear(w.predicted)

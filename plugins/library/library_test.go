@@ -14,6 +14,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/residual"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/core/stats"
@@ -188,7 +189,7 @@ func TestMoreIsNeverFaster(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, id := range archs(t) {
 		for _, of := range []string{"model", "layers", "cold", "warm", "events", "sustained"} {
-			f := &fastest{Architecture: opened(t, id, map[string]string{"timing": of, library.Nearby: library.NoNearby})}
+			f := &fastest{Architecture: opened(t, id, map[string]string{"timing": of, residual.Nearby: residual.None})}
 			list := types(f)
 			for i := range 200 {
 				p := random(rng, list[i%len(list)])
@@ -230,7 +231,7 @@ func TestConditionOfTheCaches(t *testing.T) {
 	for _, id := range []string{"sm90", "gfx942"} {
 		times := map[string][2]float64{}
 		for _, of := range []string{"model", "layers", "cold", "warm", "events", "sustained"} {
-			f := &fastest{Architecture: opened(t, id, map[string]string{"timing": of, library.Nearby: library.NoNearby})}
+			f := &fastest{Architecture: opened(t, id, map[string]string{"timing": of, residual.Nearby: residual.None})}
 			times[of] = [2]float64{f.of(t, small), f.of(t, decode)}
 		}
 		must.That(t, times["layers"][0] == times["warm"][0] && times["cold"][0] > times["warm"][0],

@@ -35,10 +35,11 @@ type known struct {
 // nearTimes finds the times of the device. It is nil without any.
 func (m *Model) nearTimes() *nearTimes {
 	d, o := &m.Description, m.options
-	if o.nearby == NoNearby {
+	without, all := residual.Without(o.nearby)
+	if all {
 		return nil
 	}
-	n := &nearTimes{known: map[string]known{}, layouts: map[arch.Layout]string{}}
+	n := &nearTimes{problem: without, known: map[string]known{}, layouts: map[arch.Layout]string{}}
 	n.choose(o.timing, d.ID(), m.Board(), nearby.Of(d.Arch+"@", o.scheme, o.release))
 	if len(n.known) == 0 {
 		return nil
@@ -58,10 +59,6 @@ func (m *Model) nearTimes() *nearTimes {
 				n.known[p.Types] = k
 			}
 		}
-	}
-	n.problem.WithoutSame = o.nearby != "all"
-	if o.nearby == withoutNear {
-		n.problem.Within = 1.25
 	}
 	return n
 }

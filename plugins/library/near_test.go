@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/residual"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/internal/testing/must"
@@ -27,7 +28,7 @@ func TestNearbyIntervals(t *testing.T) {
 		}
 	}
 	found := map[string]interval{}
-	for _, nearby := range []string{library.NoNearby, "without-near", library.WithoutSame} {
+	for _, nearby := range []string{residual.None, "without-near", residual.WithoutSame} {
 		models, problems := map[string]arch.Architecture{}, map[string][]gemm.Problem{}
 		measured := map[string][]*published.Time{}
 		for _, x := range all {
@@ -36,7 +37,7 @@ func TestNearbyIntervals(t *testing.T) {
 			id, of, _ := strings.Cut(x.Device, "@")
 			if models[key] == nil {
 				a, err := open(t, arch.OpenRequest{Arch: id, Device: of, Options: map[string]string{
-					"timing": string(x.Timing), "scheme": scheme, "release": x.Release, library.Nearby: nearby}})
+					"timing": string(x.Timing), "scheme": scheme, "release": x.Release, residual.Nearby: nearby}})
 				if err != nil {
 					continue
 				}
@@ -66,9 +67,9 @@ func TestNearbyIntervals(t *testing.T) {
 		found[nearby] = interval{held / of, stats.Median(widths)}
 		t.Logf("%s: %.1f %% of %.0f held, high ÷ low %.3f", nearby, 100*held/of, of, stats.Median(widths))
 	}
-	for nearby, most := range map[string]float64{"without-near": 1.35, library.WithoutSame: 1.25} {
-		if f := found[nearby]; math.Abs(f.held-0.92) > 0.04 || f.width > most || f.width >= found[library.NoNearby].width {
-			t.Errorf("%s: %+v, and the terms alone %+v; want at most %v wide", nearby, f, found[library.NoNearby], most)
+	for nearby, most := range map[string]float64{"without-near": 1.35, residual.WithoutSame: 1.25} {
+		if f := found[nearby]; math.Abs(f.held-0.92) > 0.04 || f.width > most || f.width >= found[residual.None].width {
+			t.Errorf("%s: %+v, and the terms alone %+v; want at most %v wide", nearby, f, found[residual.None], most)
 		}
 	}
 }

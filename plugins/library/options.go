@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/model"
+	"github.com/origami-gemm/origami/core/residual"
 	stopwatch "github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/plugins/library/checked"
 	"github.com/origami-gemm/origami/plugins/library/terms"
@@ -30,21 +31,8 @@ var Options = []arch.Option{
 			"quantising of A in it, with +preshuffle the kernel has arranged B before",
 	},
 	Release,
-	{
-		Key: Nearby, Default: "all", Values: []string{"all", WithoutSame, withoutNear, NoNearby},
-		Doc: "of the kernel family library, the published times near a problem that correct its prediction: without those " +
-			"of its M, N and K, without those whose N and K are within 1.25 times of its own, or none; to score predictions",
-	},
+	residual.Option,
 }
-
-// Nearby is the option of the published times that correct predictions, NoNearby its value for none, and WithoutSame
-// for all but those of the same sizes.
-const (
-	Nearby      = "nearby"
-	NoNearby    = "none"
-	WithoutSame = "without-same"
-	withoutNear = "without-near"
-)
 
 // Release is the option of the models of a vendor's libraries.
 var Release = arch.Option{
@@ -73,7 +61,7 @@ func parseOptions(given map[string]string) (options, error) {
 		}
 		values[o.Key] = v
 	}
-	return options{stopwatch.Timing(values["timing"]), values["scheme"], values["release"], values[Nearby]}, nil
+	return options{stopwatch.Timing(values["timing"]), values["scheme"], values["release"], values[residual.Nearby]}, nil
 }
 
 // valueOf returns the value of an option.
@@ -102,7 +90,7 @@ func ReleaseOf(given map[string]string, early bool, device string) (string, erro
 func (o options) inForce() []arch.OptionValue {
 	return []arch.OptionValue{
 		{Key: "timing", Value: string(o.timing)}, {Key: "scheme", Value: o.scheme}, {Key: "release", Value: o.release},
-		{Key: Nearby, Value: o.nearby},
+		{Key: residual.Nearby, Value: o.nearby},
 	}
 }
 

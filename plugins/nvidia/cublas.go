@@ -3,6 +3,7 @@ package nvidia
 import (
 	"slices"
 
+	"github.com/origami-gemm/origami/core/residual"
 	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/library/terms"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
@@ -27,7 +28,7 @@ func cuBLASBeside(sm *gpu.SM, s catalog.Selection) (*library.Model, error) {
 	v := vendor(sm)
 	// Without what times near a problem correct: the constants of the families were chosen beside the terms alone, and
 	// devices of one die have times of their own or none.
-	return v.On(s, map[string]string{library.Nearby: library.NoNearby})
+	return v.On(s, map[string]string{residual.Nearby: residual.None})
 }
 
 func vendor(sm *gpu.SM) library.Vendor {

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/nvidia/fusedmoe"
@@ -24,7 +23,7 @@ func TestFitted(t *testing.T) {
 	for _, a := range p.Manifest().Archs {
 		for _, d := range a.Devices {
 			for _, model := range a.Models {
-				opened := must.Get(p.Open(t.Context(), arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: model}))(t)
+				opened := nvtest.Open(t, arch.OpenRequest{Arch: a.ID, Device: d.ID, Model: model})
 				var want []string
 				if m, ok := opened.(*pipelined.Model); ok {
 					for _, q := range m.Quantities() {

@@ -16,6 +16,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/keep"
+	"github.com/origami-gemm/origami/core/residual"
 	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/internal/testing/archtest"
 	"github.com/origami-gemm/origami/internal/testing/must"
@@ -229,7 +230,7 @@ func TestMoreWorkIsNeverFaster(t *testing.T) {
 	size := func(unit int) int { return unit * int(math.Exp(random.Float64()*math.Log(8192/float64(unit)))) }
 	for n, d := range slices.Concat(refinedDevices(t), libraries(t)) {
 		if d.kernel == library.Family { // published times near a problem keep no such law
-			d.Options = map[string]string{"timing": "cold", library.Nearby: library.NoNearby}
+			d.Options = map[string]string{"timing": "cold", residual.Nearby: residual.None}
 		}
 		a := d.open(t, nil)
 		types := d.types(a)

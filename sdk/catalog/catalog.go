@@ -4,6 +4,7 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,7 +22,8 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/ladder"
-	"github.com/origami-gemm/origami/core/strictjson"
+	"github.com/origami-gemm/origami/core/residual"
+	"github.com/origami-gemm/origami/core/timing"
 )
 
 // Definition defines a plugin.
@@ -64,6 +66,9 @@ type Model struct {
 	Needs []string
 	// Fitted says that the model takes the numbers of a device file that were fitted for it.
 	Fitted bool
+	// Near, which may be nil, returns what reads the recorded times of a kernel family on a device for a timing that is
+	// asked for, and nil without any. They correct predictions near their problems (package residual).
+	Near func(device, kernel string, asked timing.Timing) func() []residual.Measured
 	// Open opens the model. The selection has been checked: the sheet exists, the model has every option, and the
 	// hardware parameters are resolved.
 	Open func(Selection) (arch.Architecture, error)
@@ -203,15 +208,77 @@ func (c *Catalog) Ladder(context.Context) (*ladder.Ladder, error) {
 	return c.def.Ladder(), nil
 }
 
-// Open implements arch.Provider.
+// Open implements arch.Provider. The times of the user's own GPU, and those that the plugin ships, correct the model
+// near their problems. A model of other hardware is corrected by what they say of the hardware that was measured.
 func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture, error) {
-	m, err := c.find(r)
+	opened, s, model, err := c.open(r)
 	if err != nil {
 		return nil, err
 	}
+	value, asked := cmp.Or(r.Options[residual.Nearby], residual.Option.Default), r.Options[timing.Option]
+	without, none := residual.Without(value)
+	shipped, some := map[string]func() []residual.Measured{}, false
+	for _, kernel := range model.Kernels {
+		if model.Near != nil {
+			if rows := model.Near(s.Device, kernel, timing.Timing(asked)); rows != nil {
+				shipped[kernel] = rows
+			}
+			some = some || shipped[kernel] != nil || model.Near(s.Device, kernel, timing.Model) != nil
+		}
+	}
+	var own []residual.Measured
+	for i, row := range s.Sheet.Times {
+		var one residual.Measured
+		text, err := json.Marshal(row)
+		if err == nil {
+			err = json.Unmarshal(text, &one)
+		}
+		if err != nil {
+			return nil, diag.Inputf("times[%d]: %v", i, err).At(hw.FilePlace).Do("measure the GPU again")
+		}
+		if slices.Contains(model.Kernels, one.Config.Kernel) {
+			own = append(own, one)
+		}
+	}
+	like := opened
+	if len(shipped)+len(own) > 0 && len(s.Changed) > 0 {
+		r.Overrides = nil
+		if like, _, _, err = c.open(r); err != nil {
+			return nil, err
+		}
+	}
+	for _, t := range []residual.Times{
+		{Of: "recorded times of the device", Term: residual.Nearby, Rows: shipped},
+		{Of: "times of this GPU", Term: "here", Rows: residual.ByKernel(own), Intervals: true},
+	} {
+		if none || len(t.Rows) == 0 {
+			continue
+		}
+		t.Like, t.Without = like, without
+		corrected := residual.Beside(opened, &t)
+		if like != opened {
+			like = residual.Beside(like, &t)
+		} else {
+			like = corrected
+		}
+		opened = corrected
+	}
+	if d := opened.Describe(); some { // the host asks again, in the timing that it converts to
+		d.Options = append(slices.Clip(d.Options), arch.OptionValue{Key: residual.Nearby, Value: value},
+			arch.OptionValue{Key: timing.Option, Value: cmp.Or(asked, d.Timing)})
+	}
+	return opened, nil
+}
+
+// open opens a model without measured times.
+func (c *Catalog) open(r arch.OpenRequest) (arch.Architecture, *Selection, *Model, error) {
+	m, err := c.find(r)
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	model, err := c.choose(m.Arch, &r)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	s := Selection{OpenRequest: r}
 	s.Arch, s.Device, s.Model = m.Arch.ID, m.Device.ID, model.Name
@@ -226,48 +293,18 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 		s.Sheet, s.Params, s.Changed, err = c.known(specs, m, r, derived)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	opened, err := model.Open(s)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	d := opened.Describe() // not shared yet
 	d.ModelClass, d.Models = model.Class, m.Arch.Models
-	if err := addOwnTimes(d, s.Sheet, c.def.Version); err != nil {
-		return nil, err
-	}
 	if len(d.Unused) > 0 {
 		d.Unused = derived.unused(s.Params, d.Unused)
 	}
-	return opened, nil
-}
-
-// addOwnTimes adds what the times of the user's GPU say of a model. They count before the times of others, and after
-// those if they confirm intervals of them: the widest, where others of the device may be narrower.
-func addOwnTimes(d *arch.Description, s *hw.Sheet, version string) error {
-	var own, confirmed []arch.Uncertainty
-	for i, row := range s.Checked {
-		var one arch.OwnTimes
-		text, err := json.Marshal(row)
-		if err == nil {
-			err = strictjson.Unmarshal(text, &one)
-		}
-		if err != nil {
-			return diag.Inputf("checked[%d]: %v", i, err).At(hw.FilePlace).Do("measure the GPU again")
-		}
-		u := one.Uncertainty
-		u.Contain()
-		switch {
-		case one.Version != version || one.Model != d.Model || one.Rung != d.Rung || !slices.Contains(d.Kernels, u.Kernel):
-		case one.Confirmed:
-			confirmed = append(confirmed, u)
-		default:
-			own = append(own, u)
-		}
-	}
-	d.Uncertainty = slices.Concat(own, d.Uncertainty, confirmed)
-	return nil
+	return opened, &s, model, nil
 }
 
 // sources maps a derived parameter to the parameters that it was computed from.
@@ -369,7 +406,7 @@ func (c *Catalog) known(
 	}
 	if own != nil {
 		maps.Copy(sheet.Calibrated, own.Calibrated)
-		sheet.Checked = own.Checked
+		sheet.Times = own.Times
 	}
 	var leftOut map[string]hw.Number
 	if r.Rung == arch.RungSpec {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/residual"
 	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/library/published"
 	"github.com/origami-gemm/origami/plugins/library/terms"
@@ -122,7 +123,7 @@ func optionsOf(s *published.Series) (map[string]string, bool) {
 		scheme = published.TensorScheme
 	}
 	given := map[string]string{"timing": string(s.Timing), "scheme": scheme, "release": s.Release,
-		library.Nearby: library.NoNearby}
+		residual.Nearby: residual.None}
 	for _, o := range library.Options {
 		if !slices.Contains(o.Values, given[o.Key]) {
 			return nil, false

@@ -15,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/limit"
+	"github.com/origami-gemm/origami/core/residual"
 	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/sdk/here"
 	"github.com/origami-gemm/origami/sdk/host/info"
@@ -112,6 +113,19 @@ func (f *Factory) Beside(of timing.Timing, a arch.Architecture, open func() (arc
 		return a, nil
 	}
 	s.Timing = string(of)
+	return open()
+}
+
+// Nearby opens a model again with a value of the option of times near a problem, unless the user gave one or the model
+// has none.
+func (f *Factory) Nearby(value string, a arch.Architecture, open func() (arch.Architecture, error)) (
+	arch.Architecture, error,
+) {
+	given := arch.OptionValue{Key: residual.Nearby, Value: residual.Option.Default}
+	if !slices.Contains(a.Describe().Options, given) {
+		return a, nil
+	}
+	f.PluginOptions = append(f.PluginOptions, residual.Nearby+"="+value)
 	return open()
 }
 

@@ -73,7 +73,6 @@ type hereRun struct {
 	// folder has what was measured, file is the device file, and numbers is how many the microbenchmarks gave.
 	folder, file string
 	numbers      int
-	version      string // of the plugin that has the models
 	sheet        *hw.Sheet
 	checked      []*part
 	kept         bool // something was measured
@@ -82,8 +81,7 @@ type hereRun struct {
 // part is the kernels of one family for types of one size, or the vendor's library.
 type part struct {
 	checkedHere
-	times    []dataset.Measurement
-	was, now comparison
+	times []dataset.Measurement
 }
 
 // hereSizes returns what is measured: products of each class of shapes, as language models have them. The rows and
@@ -192,9 +190,6 @@ func (h *hereRun) find(ctx context.Context) error {
 		return err
 	}
 	for _, p := range plugins {
-		if slices.Contains(p.Archs, h.device.Arch) {
-			h.version = p.Version
-		}
 		h.leaveOut(p.Name, left[p.Name])
 	}
 	h.folder = filepath.Join(folder, slug(h.device.Name))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
@@ -16,6 +15,7 @@ import (
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/core/residual"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/timing"
@@ -39,19 +39,15 @@ type checkedHere struct {
 	Times  int      `json:"times"`  // how many kernels have a time
 	Before believed `json:"before"` // what answers knew without these times
 	After  believed `json:"after"`  // and what they know from now on
-	// whose intervals these are: `own` of these times, or those before, which are narrower: `confirmed` where the times
-	// of this GPU hold them, `kept` where others of its kind were timed, or too few here
-	Ranges string `json:"ranges"`
 
 	bits int
-	left digits.Number // the share of times in the intervals that were found without them
 }
 
 // believed is what answers say of these kernels.
 type believed struct {
 	Evidence arch.Evidence `json:"evidence"`                   // the worst evidence
 	Width    digits.Number `json:"high_over_low" unit:"ratio"` // the median of high ÷ low of their intervals
-	Held     digits.Number `json:"held" unit:"fraction"`       // the share of times in them: after, of sizes left out
+	Held     digits.Number `json:"held" unit:"fraction"`       // the share of times in them: after, each beside the others
 }
 
 // comparison is the predictions of a model beside the measured times.
@@ -107,68 +103,59 @@ func (c *comparison) believed(kernel string) believed {
 	return b
 }
 
-// leastHeld is the share of times in intervals of 90 % below which these do not hold here: of 20 times, fewer are in
-// them by chance in 4 of 100 cases (binomial distribution).
-const leastHeld = 0.8
-
-// check finds the intervals that the times of a part give. Those that were there stay if they hold and are narrower.
+// check compares a part's times with the predictions before, with the GPU's numbers, and with these and other times.
 func (h *hereRun) check(ctx context.Context, p *part, file []byte) error {
-	for _, side := range []struct {
-		file []byte
-		to   *comparison
-	}{{nil, &p.was}, {file, &p.now}} {
-		a, err := h.open(ctx, p.Kernel, side.file)
+	before, err := h.open(ctx, p.Kernel, nil)
+	if err != nil {
+		return err
+	}
+	was, err := compareTimes(ctx, before, p.Kernel, p.times)
+	if err != nil {
+		return err
+	}
+	p.Before = was.believed(p.Kernel)
+	a, err := h.open(ctx, p.Kernel, file)
+	if err != nil {
+		return err
+	}
+	own, held, of := h.own(p), 0, 0
+	for i := range own {
+		rows := slices.Delete(slices.Clone(own), i, i+1)
+		c, err := compareTimes(ctx, residual.Beside(a, &residual.Times{Of: "times of this GPU", Like: a,
+			Intervals: true, Rows: residual.ByKernel(rows)}), p.Kernel, p.times[i:i+1])
 		if err != nil {
 			return err
 		}
-		if *side.to, err = compareTimes(ctx, a, p.Kernel, p.times); err != nil {
+		n, all := score.Held(c.rows, func(x *gemm.Problem, split int) arch.Scope { return c.of.Scope(p.Kernel, x, split) })
+		held, of = held+n, of+all
+	}
+	p.After.Held = digits.Number(float64(held) / float64(of))
+	for i := range own {
+		text, err := json.Marshal(own[i])
+		row := map[string]any{}
+		if err == nil {
+			err = json.Unmarshal(text, &row)
+		}
+		if err != nil {
 			return err
 		}
+		h.sheet.Times = append(h.sheet.Times, row)
 	}
-	p.Before, p.Ranges = p.was.believed(p.Kernel), "kept"
-	rows, d := p.now.rows, p.now.of
-	if len(rows) <= score.MinSizes { // one is left out in turn
-		return nil
-	}
-	day := time.Now().UTC().Format(time.DateOnly)
-	each := score.EachAlone(rows)
-	left, before := score.LeaveOneOut(each, func(int) {}), p.was.widest(p.Kernel)
-	u := score.CalibrateRows(p.Kernel, "origami here, "+day, rows, score.ErrorRanges(each))
-	u.Sigma, u.PlanSigma, u.MedianError, u.Checked.Times = before.Sigma, before.PlanSigma, 0, 0
-	u.Source = fmt.Sprintf("origami here over %d sizes, %s; of a size left out they hold %s", len(rows), day,
-		digits.Percent(left.Points))
-	p.Ranges, p.left = "own", digits.Number(left.Points)
-	switch narrower := float64(p.Before.Width) <= left.Width; {
-	case narrower && p.Before.Evidence == arch.EvidenceChecked && p.Before.Held >= leastHeld:
-		p.Ranges = "kept"
-		return nil
-	case narrower && p.Before.Held >= score.Level && before.Widening >= 1:
-		u.Ranges, u.Widening, p.Ranges, p.left = before.Ranges, before.Widening, "confirmed", p.Before.Held
-		u.Source = fmt.Sprintf("%s; they hold %s of %d times here, %s", before.Source, digits.Percent(float64(p.left)),
-			len(rows), day)
-	}
-	text, err := json.Marshal(arch.OwnTimes{Version: h.version, Model: d.Model, Rung: d.Rung,
-		Confirmed: p.Ranges == "confirmed", Uncertainty: u})
-	row := map[string]any{}
-	if err == nil {
-		err = json.Unmarshal(text, &row)
-	}
-	h.sheet.Checked = append(h.sheet.Checked, row)
-	return err
+	return nil
 }
 
-// widest returns the uncertainty of the model's that has the widest ranges of those that apply to the rows.
-func (c *comparison) widest(kernel string) (u arch.Uncertainty) {
-	for i := range c.rows {
-		s := c.of.Scope(kernel, &c.rows[i].Problem, c.rows[i].Config.SplitK).Uncertainty
-		if s == nil {
-			return arch.Uncertainty{}
+// own are the times of a part, as a device file has them.
+func (h *hereRun) own(p *part) (all []residual.Measured) {
+	for i := range p.times {
+		m := &p.times[i]
+		if m.Library != "" {
+			m.Config = gemm.Config{}
 		}
-		if w := s.WidestRange(); u.Ranges == nil || w.High/w.Low > u.WidestRange().High/u.WidestRange().Low {
-			u = *s
-		}
+		m.Config.Kernel = p.Kernel
+		all = append(all, residual.Measured{Problem: m.Problem, Config: m.Config, Time: m.Median,
+			Timing: timing.Events})
 	}
-	return u
+	return all
 }
 
 // save writes the device file, and finds what answers know with it.
@@ -182,10 +169,13 @@ func (h *hereRun) save(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		p.now.of = a.Describe()
-		if p.After = p.now.believed(p.Kernel); p.Ranges != "kept" {
-			p.After.Held = p.left
+		now, err := compareTimes(ctx, a, p.Kernel, p.times)
+		if err != nil {
+			return err
 		}
+		held := p.After.Held
+		p.After = now.believed(p.Kernel)
+		p.After.Held = held
 	}
 	return session.Replace(h.file, slices.Concat(fmt.Appendf(nil, "# %s, measured by %s (origami here).\n", h.device.Name,
 		session.Software()), text))
@@ -207,8 +197,7 @@ func (h *hereRun) write() error {
 	}, a.Checked, key("kernel"),
 		show.Text("types", func(c *checkedHere) string { return strings.Join(c.Types, ", ") }), key("times"),
 		key("before.evidence", "before"), key("before.high_over_low", "high ÷ low"), key("before.held"),
-		key("after.evidence", "after"), key("after.high_over_low", "high ÷ low"), key("after.held"),
-		key("ranges", "intervals"))
+		key("after.evidence", "after"), key("after.high_over_low", "high ÷ low"), key("after.held"))
 	if err == nil && h.Format() != show.JSON {
 		s.Note(fmt.Sprintf("every answer about %s uses %s from now on; to forget, remove it", a.Name, a.File))
 	}

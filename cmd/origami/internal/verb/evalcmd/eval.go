@@ -23,6 +23,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/residual"
 	"github.com/origami-gemm/origami/core/score"
 )
 
@@ -154,6 +155,13 @@ func (o *Options) intervals(ctx context.Context, rows []score.Evaluation) (*answ
 func (o *Options) open(ctx context.Context) (err error) {
 	open := func() (arch.Architecture, error) { return o.Factory.Searched(ctx, &o.Query) }
 	if o.model, err = open(); err != nil {
+		return err
+	}
+	nearby := residual.WithoutSame // no time predicts itself
+	if o.Intervals {
+		nearby = residual.None // times that are near narrow them
+	}
+	if o.model, err = o.Factory.Nearby(nearby, o.model, open); err != nil {
 		return err
 	}
 	if o.data, err = o.records(ctx, o.model.Describe()); err != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/residual"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/timing"
-	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/library/published"
 )
 
@@ -255,7 +255,7 @@ func (o *Options) predict(ctx context.Context, times []*publishedTime) error {
 		}
 		target.Timing = cmp.Or(c.timing, target.Timing)
 		// What the user sets counts.
-		options := map[string]string{schemeOption: c.scheme, releaseOption: c.release, library.Nearby: c.nearby}
+		options := map[string]string{schemeOption: c.scheme, releaseOption: c.release, residual.Nearby: c.nearby}
 		maps.DeleteFunc(options, func(_, value string) bool { return value == "" })
 		maps.Copy(options, target.OpenRequest.Options)
 		target.OpenRequest.Options = options
@@ -302,10 +302,10 @@ func (o *Options) conditionOf(target *models.Found, d *arch.Description, t *publ
 	if has(releaseOption, t.Release) {
 		c.release = t.Release
 	}
-	if c.nearby = library.WithoutSame; o.Intervals {
-		c.nearby = library.NoNearby
+	if c.nearby = residual.WithoutSame; o.Intervals {
+		c.nearby = residual.None
 	}
-	if !has(library.Nearby, c.nearby) {
+	if !has(residual.Nearby, c.nearby) {
 		c.nearby = ""
 	}
 	if has(schemeOption, t.Scheme) {

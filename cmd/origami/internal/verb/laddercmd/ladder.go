@@ -20,6 +20,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/core/residual"
 	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
 )
@@ -99,7 +100,14 @@ func (o *Options) open(ctx context.Context, family string) (arch.Architecture, e
 			Do("leave the setting out")
 	}
 	s.Kernel = family
-	return o.Factory.Beside(timing.Events, nil, func() (arch.Architecture, error) { return o.Factory.Architecture(ctx) })
+	open := func() (arch.Architecture, error) {
+		return o.Factory.Beside(timing.Events, nil, func() (arch.Architecture, error) { return o.Factory.Architecture(ctx) })
+	}
+	a, err := open()
+	if err != nil {
+		return nil, err
+	}
+	return o.Factory.Nearby(residual.None, a, open) // rungs are no picks
 }
 
 // records returns the measurements of --records, those that are shipped, or nil.

@@ -8,11 +8,8 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/core/arch"
-	"github.com/origami-gemm/origami/core/dataset"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/residual"
-	"github.com/origami-gemm/origami/core/unit"
 )
 
 // records adds the flag of the times that correct predictions near their sizes.
@@ -35,7 +32,7 @@ func records(f *session.Factory, flags *pflag.FlagSet) {
 	}
 }
 
-// correctedBy returns a model that the times of a data set correct: of each problem, the shortest.
+// correctedBy returns a model that the times of a data set correct: of each problem, the time of the pick.
 func correctedBy(ctx context.Context, a arch.Architecture, kernel, folder string) (arch.Architecture, error) {
 	d := a.Describe()
 	data, err := datastore.Folder(ctx, d, kernel, "--records", folder)
@@ -46,21 +43,6 @@ func correctedBy(ctx context.Context, a arch.Architecture, kernel, folder string
 		return nil, diag.Inputf("the times are of %s, and predictions of %s", of, d.Timing).At("--records %s", folder).
 			Do("add --timing %s", of)
 	}
-	return residual.Beside(ctx, a, fastest(data))
-}
-
-func fastest(data *dataset.Dataset) (all []residual.Measured) {
-	for _, p := range data.Problems() {
-		list, times := data.Times(p)
-		best := gemm.Config{}
-		for _, c := range list {
-			if best == (gemm.Config{}) || times[c] < times[best] {
-				best = c
-			}
-		}
-		if len(list) > 0 {
-			all = append(all, residual.Measured{Problem: p, Config: best, Time: unit.Seconds(times[best])})
-		}
-	}
-	return all
+	return residual.Beside(a, &residual.Times{Of: "times of this GPU", Term: "records", Like: a,
+		Intervals: true, Rows: residual.ByKernel(residual.Picks(ctx, a, data))}), nil
 }

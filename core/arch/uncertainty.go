@@ -65,16 +65,6 @@ type ErrorRange struct {
 	High  float64      `json:"high"`
 }
 
-// OwnTimes is a row of the section checked of a device file: what the times of one GPU say of a model on a rung, in a
-// version of its plugin. Another version may predict other times.
-type OwnTimes struct {
-	Version     string      `json:"version"`
-	Model       string      `json:"model"`
-	Rung        Rung        `json:"rung"`
-	Confirmed   bool        `json:"confirmed"` // the intervals are of other times, and these hold them
-	Uncertainty Uncertainty `json:"uncertainty"`
-}
-
 // Contain extends the ranges to 1 where all measured times of a kind were on one side of the predicted ones: an interval
 // contains its prediction.
 func (u *Uncertainty) Contain() {

@@ -1,6 +1,6 @@
 """Compares the newest vLLM and SGLang with what the models and tables were made for, and says what changed.
 
-    python3 servers.py [WHEEL …]            the newest wheels of the package index, or the given ones; 1 if anything changed
+    python3 servers.py [WHEEL …]            of the package index, or the given ones; 1 if anything changed
     python3 servers.py --record WHEEL …     writes kernels.json
 
 kernels.json has hashes of functions (their text without comments and spaces), names of tables, and keys of the tables
@@ -205,7 +205,7 @@ def main(arguments):
             found = changes(p, old)
         except (AttributeError, KeyError, NameError, SyntaxError, TypeError) as error:
             found = [f"its rules cannot be run as those of {old['version']}: {type(error).__name__}: {error}"]
-        print(f"{p.server} {p.version}: {'as recorded of ' + old['version'] if not found else 'changed since ' + old['version']}")
+        print(f"{p.server} {p.version}: {'changed since' if found else 'as recorded of'} {old['version']}")
         print("".join(f"  {line}\n" for line in found), end="")
         changed |= bool(found)
     return int(changed)

@@ -39,8 +39,8 @@ var axes = []gemm.Axis{{Name: "top_k", Type: gemm.Integer, Default: "0",
 	Doc: "experts of a token, in the first product of a layer, whose time then has the layer's other kernels: sorting " +
 		"the rows by expert, the gated activation, and the sum over a token's experts; 0 in the second product"},
 	{Name: "swap_ab", Type: gemm.Enumeration, Values: []string{"on", "off"}, Default: "on",
-		Doc: "on: on Hopper, experts in fp8 are computed as (B·Aᵀ)ᵀ where BLOCK_M < 64 and BLOCK_N ≥ 64, as by vLLM 0.33.0 " +
-			"and SGLang 0.5.23; off: as by older ones"}}
+		Doc: "on: on Hopper, experts in fp8 are computed as (B·Aᵀ)ᵀ where BLOCK_M < 64 and BLOCK_N ≥ 64, as by " +
+			"vLLM 0.33.0 and SGLang 0.5.23; off: as by older ones"}}
 
 // spaceOf has the configurations among which vLLM's tuner searches on NVIDIA (benchmarks/kernels/benchmark_moe.py).
 // With scales per block, a step along K has one of them, and narrow tiles are there too, which that tuner leaves out

@@ -111,8 +111,9 @@ func onHopper(name string, value, low, high, off float64, source, doc string) mo
 
 // onBlackwell adds the value of a quantity that was found on Hopper for the data center's Blackwells.
 func onBlackwell(q model.Quantity) model.Quantity {
-	q.Rungs = append(q.Rungs, model.Value{Of: "blackwell", Value: q.Rungs[0].Value, Source: "as on Hopper; the winners of " +
-		"vLLM's and SGLang's tables for a B200, to which nothing was fitted, speak for it (TestPublishedBlocks)"})
+	v := model.Value{Of: "blackwell", Value: q.Rungs[0].Value}
+	v.Source = "as on Hopper; winners of the servers' tables for a B200, to which nothing was fitted, speak for it"
+	q.Rungs = append(q.Rungs, v)
 	return q
 }
 
@@ -131,20 +132,28 @@ var Quantities = []model.Quantity{
 	onHopper("gather_factor", math.Exp(-0.3), 0.3, 1.5, 1, measured, "time of a tile of 128x256 ÷ that of others"),
 	onHopper("swap_factor", 1/1.082, 0.5, 1.5, 1, exchanged, "time with A and B exchanged ÷ time without"),
 	onHopper("long_factor", 1.05, 0.5, 1.5, 1, servers, "the same of K steps of 256 elements, besides"),
-	onHopper("small_factor", 1.22, 0.5, 2, 1, servers, "time of tiles of fewer than 64 rows in fp8 with one scale, where "+
-		"an expert has many rows, ÷ time of such tiles in the kernel that was measured"),
+	onHopper("small_factor", 1.22, 0.5, 2, 1, servers, "time of tiles of fewer than 64 rows in fp8 with one scale, "+
+		"where an expert has many rows, ÷ time of such tiles in the kernel that was measured"),
 	onHopper("scale_factor", math.Exp(0.1), 0.5, 3, 1, measured, "time of experts with scales per block ÷ time without"),
-	onBlackwell(onHopper("matrix_factor", math.Exp(-0.23), 0.5, 3, 1, matrices, "the same of a matrix, where the loop is not latency-bound")),
-	onHopper("tall_factor", math.Exp(0.07), 0.5, 3, 1, matrices, "time of tiles of more than 64 rows by four warps, besides"),
-	onBlackwell(inCycles(onHopper("matrix_cycles", 8830, 1, 50000, 0, matrices, "launch, start and end of a matrix whose steps wait"))),
-	onBlackwell(inCycles(onHopper("scale_wait", 467, 1, 5000, 0, matrices, "what each K step waits for scales and the product"))),
+	onBlackwell(onHopper("matrix_factor", math.Exp(-0.23), 0.5, 3, 1, matrices,
+		"the same of a matrix, where the loop is not latency-bound")),
+	onHopper("tall_factor", math.Exp(0.07), 0.5, 3, 1, matrices,
+		"time of tiles of more than 64 rows by four warps, besides"),
+	onBlackwell(inCycles(onHopper("matrix_cycles", 8830, 1, 50000, 0, matrices,
+		"launch, start and end of a matrix whose steps wait"))),
+	onBlackwell(inCycles(onHopper("scale_wait", 467, 1, 5000, 0, matrices,
+		"what each K step waits for scales and the product"))),
 	onBlackwell(inCycles(onHopper("middle_wait", 87, 1, 5000, 0, matrices, "the same of tiles of 32 rows, besides"))),
-	onBlackwell(inCycles(onHopper("tall_wait", 12, 1, 5000, 0, matrices, "the same of tiles of 64 rows and more, besides"))),
-	inCycles(onHopper("one_row_wait", 234, 1, 5000, 0, matrices, "what a step of four warps waits for the only row of A")),
-	onBlackwell(onHopper("scaled_per_cycle", 17, 1, 1000, 17, matrices, "sums of a tile of at least 64 rows that an SM scales and adds")),
+	onBlackwell(inCycles(onHopper("tall_wait", 12, 1, 5000, 0, matrices,
+		"the same of tiles of 64 rows and more, besides"))),
+	inCycles(onHopper("one_row_wait", 234, 1, 5000, 0, matrices,
+		"what a step of four warps waits for the only row of A")),
+	onBlackwell(onHopper("scaled_per_cycle", 17, 1, 1000, 17, matrices,
+		"sums of a tile of at least 64 rows that an SM scales and adds")),
 	onHopper("two_stages_factor", math.Exp(0.12), 0.5, 3, 1, measured, "the same of two stages, besides"),
 	onHopper("eight_warps_factor", math.Exp(0.41), 0.5, 5, 1, measured, "the same of eight warps, besides"),
-	onBlackwell(onHopper("spill_factor", math.Exp(0.8), 0.5, 10, 1, measured, "the same of accumulators that spill, besides")),
+	onBlackwell(onHopper("spill_factor", math.Exp(0.8), 0.5, 10, 1, measured,
+		"the same of accumulators that spill, besides")),
 	toldApart("told_of_few", 1.03, 1.02, "told_apart with few rows per expert"),
 	toldApart("told_of_many", 1.12, 1.03, "told_apart with many rows per expert"),
 }

@@ -97,7 +97,7 @@ var kernelTerms = []model.Term{
 	input("repeat_n", one, OfKernel, fromFamily,
 		"1 if columns of a tile beyond the matrix load columns of B again, which are contiguous along K"),
 	input("wraps", one, OfKernel, fromFamily,
-		"1 if rows and columns beyond the matrix start again at its first; otherwise they repeat its last"),
+		"1 if rows and columns beyond the matrix start again at its first; otherwise they repeat one of them"),
 	input("sync_copies", one, OfKernel, fromFamily,
 		"loads of all warps in a K step that pass through registers, of operands that are contiguous along K"),
 	input("cross_copies", one, OfKernel, fromFamily, "the same, of operands that are contiguous along M or N"),

@@ -1,6 +1,7 @@
 package configs_test
 
 import (
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"math"
 	"strings"
 	"testing"
@@ -52,9 +53,8 @@ func TestAMDFilesAreCompleteAndPlausible(t *testing.T) {
 			}
 		}
 		// A compute unit holds at least one wave of 64 lanes that use every register.
-		if base(t, s, "registers_per_cu") < 64*base(t, s, "registers_per_thread") {
-			t.Errorf("%s: a wave needs more registers than a CU has", s.File)
-		}
+		must.That(t, base(t, s, "registers_per_cu") >= 64*base(t, s, "registers_per_thread"),
+			"%s: a wave needs more registers than a CU has", s.File)
 		if base(t, s, "dram_bandwidth") > 20e12 || base(t, s, "l2_bytes") < 1<<20 {
 			t.Errorf("%s: DRAM %v B/s, L2 %v B", s.File, base(t, s, "dram_bandwidth"), base(t, s, "l2_bytes"))
 		}

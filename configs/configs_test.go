@@ -12,21 +12,18 @@ import (
 	"github.com/origami-gemm/origami/configs"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // sheets decodes every embedded file. It fails the test if a file does not decode.
 func sheets(t *testing.T) []*hw.Sheet {
 	t.Helper()
 	files, err := fs.Glob(configs.FS, "*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no embedded device files (%v)", err)
-	}
+	must.Need(t, err == nil && len(files) != 0, "no embedded device files (%v)", err)
 	all := make([]*hw.Sheet, len(files))
 	for i, file := range files {
 		data, err := fs.ReadFile(configs.FS, file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if all[i], err = hw.DecodeSheet(file, data); err != nil {
 			t.Fatal(err)
 		}
@@ -38,9 +35,7 @@ func sheets(t *testing.T) []*hw.Sheet {
 func TestHeadersComeFirst(t *testing.T) {
 	for _, s := range sheets(t) {
 		data, err := fs.ReadFile(configs.FS, s.File)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		header, err := hw.DecodeHeader(s.File, data)
 		if err != nil || !reflect.DeepEqual(header, s.Header) {
 			t.Errorf("%s: the header alone is %+v (%v), that of the whole file %+v", s.File, header, err, s.Header)
@@ -64,16 +59,14 @@ func TestNamesAreUniqueAndEachArchHasOneDefault(t *testing.T) {
 	taken := map[string]string{}
 	claim := func(name, file string) {
 		key := strings.ToLower(name)
-		if other, ok := taken[key]; ok {
-			t.Errorf("%s: %q is also a name in %s", file, name, other)
-		}
+		other, ok := taken[key]
+		must.That(t, !ok, "%s: %q is also a name in %s", file, name, other)
 		taken[key] = file
 	}
 	defaults := map[string]int{}
 	for _, s := range sheets(t) {
-		if prefix := s.Arch + "-" + s.Device; !strings.HasPrefix(s.File, prefix) {
-			t.Errorf("%s: the name does not start with %s", s.File, prefix)
-		}
+		prefix := s.Arch + "-" + s.Device
+		must.That(t, strings.HasPrefix(s.File, prefix), "%s: the name does not start with %s", s.File, prefix)
 		claim(s.Device, s.File)
 		for _, alias := range s.Aliases {
 			claim(alias, s.File)
@@ -84,47 +77,36 @@ func TestNamesAreUniqueAndEachArchHasOneDefault(t *testing.T) {
 		}
 	}
 	for arch, n := range defaults {
-		if n != 1 {
-			t.Errorf("%s has %d default devices, want exactly one", arch, n)
-		}
-		if file, ok := taken[strings.ToLower(arch)]; ok {
-			t.Errorf("%s: %q names an architecture and a device", file, arch)
-		}
+		must.That(t, n == 1, "%s has %d default devices, want exactly one", arch, n)
+		file, ok := taken[strings.ToLower(arch)]
+		must.That(t, !ok, "%s: %q names an architecture and a device", file, arch)
 	}
 }
 
 func TestEveryNumberSaysWhereItComesFrom(t *testing.T) {
 	tomorrow := time.Now().Add(24 * time.Hour) // the source may be in a time zone ahead of ours
 	check := func(where, source, date string) {
-		if len(source) < 20 || !strings.Contains(source, " ") {
-			t.Errorf("%s: source %q does not lead to the number", where, source)
-		}
+		must.That(t, len(source) >= 20 && strings.Contains(source, " "),
+			"%s: source %q does not lead to the number", where, source)
 		day, err := time.Parse(time.DateOnly, date)
-		if err != nil || day.After(tomorrow) || day.Year() < 2006 {
-			t.Errorf("%s: date %q is not a day on which a GPU's numbers were published", where, date)
-		}
+		must.That(t, err == nil && !day.After(tomorrow) && day.Year() >= 2006,
+			"%s: date %q is not a day on which a GPU's numbers were published", where, date)
 	}
 	for _, s := range sheets(t) {
-		if len(s.Derived) == 0 {
-			t.Errorf("%s: no derived numbers", s.File)
-		}
+		must.That(t, len(s.Derived) != 0, "%s: no derived numbers", s.File)
 		for tier, numbers := range map[string]map[string]hw.Number{"derived": s.Derived, "calibrated": s.Calibrated} {
 			for name, n := range numbers {
 				check(s.File+": "+tier+"."+name, n.Source, n.Date)
-				if math.IsNaN(n.Value) || math.IsInf(n.Value, 0) || n.Value < 0 {
-					t.Errorf("%s: %s.%s is %v", s.File, tier, name, n.Value)
-				}
-				if n.Method == hw.User {
-					t.Errorf("%s: %s.%s has the method of an override", s.File, tier, name)
-				}
+				must.That(t, !math.IsNaN(n.Value) && !math.IsInf(n.Value, 0) && n.Value >= 0,
+					"%s: %s.%s is %v", s.File, tier, name, n.Value)
+				must.That(t, n.Method != hw.User, "%s: %s.%s has the method of an override", s.File, tier, name)
 			}
 		}
 		for i, a := range s.Atoms {
 			check(s.File+": atoms", a.Source, a.Date)
 			for _, b := range s.Atoms[:i] {
-				if a.Type == b.Type && a.M == b.M && a.N == b.N && a.K == b.K {
-					t.Errorf("%s: atom %s %dx%dx%d is given twice", s.File, a.Type, a.M, a.N, a.K)
-				}
+				must.That(t, a.Type != b.Type || a.M != b.M || a.N != b.N || a.K != b.K,
+					"%s: atom %s %dx%dx%d is given twice", s.File, a.Type, a.M, a.N, a.K)
 			}
 		}
 	}
@@ -243,15 +225,11 @@ func checkMMA(t *testing.T, s *hw.Sheet) {
 		t.Errorf("%s: dram_perf_ratio × clock is %.3g B/s, the data sheet says %.3g", s.File, measured, dram)
 	}
 	// One SM cannot receive more than 64 B per cycle from the L2.
-	if perSM := base(t, s, "l2_perf_ratio") / base(t, s, "num_sms"); perSM > 64 {
-		t.Errorf("%s: l2_perf_ratio is %.1f B/cycle per SM", s.File, perSM)
-	}
-	if perSM := base(t, s, "dram_perf_ratio") * base(t, s, "dram_bw_coeff"); perSM > 64 {
-		t.Errorf("%s: dram_perf_ratio × dram_bw_coeff is %.1f B/cycle for one SM", s.File, perSM)
-	}
-	if base(t, s, "l2_perf_ratio") <= base(t, s, "dram_perf_ratio") {
-		t.Errorf("%s: the L2 is not faster than DRAM", s.File)
-	}
+	perSM := base(t, s, "l2_perf_ratio") / base(t, s, "num_sms")
+	must.That(t, perSM <= 64, "%s: l2_perf_ratio is %.1f B/cycle per SM", s.File, perSM)
+	perSM = base(t, s, "dram_perf_ratio") * base(t, s, "dram_bw_coeff")
+	must.That(t, perSM <= 64, "%s: dram_perf_ratio × dram_bw_coeff is %.1f B/cycle for one SM", s.File, perSM)
+	must.That(t, base(t, s, "l2_perf_ratio") > base(t, s, "dram_perf_ratio"), "%s: the L2 is not faster than DRAM", s.File)
 	atoms := map[string]hw.Atom{}
 	for _, a := range s.Atoms {
 		atoms[a.Type] = a
@@ -279,9 +257,8 @@ func TestReportedParametersAreUnchanged(t *testing.T) {
 			"hbm_latency_penalty": want.penalty, "mma_latency": want.latency,
 			"tensor_cores_per_sm": want.tc, "register_file": want.regs,
 		} {
-			if got := base(t, s, name); got != value {
-				t.Errorf("%s: %s is %v, published is %v", s.File, name, got, value)
-			}
+			got := base(t, s, name)
+			must.That(t, got == value, "%s: %s is %v, published is %v", s.File, name, got, value)
 		}
 	}
 }

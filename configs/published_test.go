@@ -9,6 +9,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // published contains the rows of testdata/published.
@@ -23,9 +24,7 @@ func readPublished(t *testing.T) published {
 func number(t *testing.T, s string) float64 {
 	t.Helper()
 	v, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return v
 }
 
@@ -38,9 +37,7 @@ func (p published) curveMedian(t *testing.T, benchmark, device string, lo, hi fl
 			ys = append(ys, number(t, r["y"]))
 		}
 	}
-	if len(ys) < 10 {
-		t.Fatalf("%s of %s has %d rows from %g to %g bytes", benchmark, device, len(ys), lo, hi)
-	}
+	must.Need(t, len(ys) >= 10, "%s of %s has %d rows from %g to %g bytes", benchmark, device, len(ys), lo, hi)
 	slices.Sort(ys)
 	return (ys[len(ys)/2] + ys[(len(ys)-1)/2]) / 2
 }
@@ -67,15 +64,11 @@ func (p published) rrzeClock(t *testing.T, benchmark, device string) float64 {
 		if r["benchmark"] == benchmark && r["device"] == device {
 			mhz, _, _ := strings.Cut(r["aux"], "|")
 			v := number(t, mhz) * 1e6
-			if clock != 0 && v != clock {
-				t.Fatalf("%s of %s ran at %g and %g Hz", benchmark, device, clock, v)
-			}
+			must.Need(t, clock == 0 || v == clock, "%s of %s ran at %g and %g Hz", benchmark, device, clock, v)
 			clock = v
 		}
 	}
-	if clock == 0 {
-		t.Fatalf("%s logs no clock on %s", benchmark, device)
-	}
+	must.Need(t, clock != 0, "%s logs no clock on %s", benchmark, device)
 	return clock
 }
 
@@ -241,9 +234,8 @@ func TestComputedNumbersFollowFromThePublishedRows(t *testing.T) {
 	}
 	for _, c := range slices.Concat(a100Numbers(t, p), hopperNumbers(t, p), professionalNumbers(t, p), geforceNumbers(t)) {
 		want := math.Round(c.value*precision[c.name]) / precision[c.name]
-		if got := base(t, c.sheet, c.name); got != want {
-			t.Errorf("%s: %s is %v, the published rows give %v (%v)", c.sheet.File, c.name, got, want, c.value)
-		}
+		got := base(t, c.sheet, c.name)
+		must.That(t, got == want, "%s: %s is %v, the published rows give %v (%v)", c.sheet.File, c.name, got, want, c.value)
 		if recomputed[c.sheet.File] == nil {
 			recomputed[c.sheet.File] = map[string]bool{}
 		}
@@ -269,9 +261,7 @@ func TestComputedNumbersFollowFromThePublishedRows(t *testing.T) {
 func TestCrossChecksInTheSources(t *testing.T) {
 	p := readPublished(t)
 	near := func(what string, got, want, tolerance float64) {
-		if math.Abs(got-want) > tolerance {
-			t.Errorf("%s: the source says %v, the rows give %v", what, want, got)
-		}
+		must.That(t, math.Abs(got-want) <= tolerance, "%s: the source says %v, the rows give %v", what, want, got)
 	}
 	pcie := p.curveMedian(t, "gpu-l2-cache", "h100_pcie", 0.1*(50<<20), 0.6*(50<<20))
 	near("L2 of the H100 PCIe at 1755 MHz, B/cycle", pcie/1.755, 3978, 0.5)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/internal/testing/gputest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 )
 
@@ -21,9 +22,8 @@ func TestRidgePoints(t *testing.T) {
 	} {
 		params := gputest.Device(t, d.sm, d.file, nil).Params
 		for peak, ridge := range d.ridges {
-			if got := params.Get(peak) / params.Get("dram_bandwidth"); math.Round(got) != ridge {
-				t.Errorf("%s: %s meets DRAM at %.1f FLOP/B, want %v", d.file, peak, got, ridge)
-			}
+			got := params.Get(peak) / params.Get("dram_bandwidth")
+			must.That(t, math.Round(got) == ridge, "%s: %s meets DRAM at %.1f FLOP/B, want %v", d.file, peak, got, ridge)
 		}
 	}
 }

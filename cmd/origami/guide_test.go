@@ -66,12 +66,8 @@ func TestPluginAuthorsGuide(t *testing.T) {
 			t.Fatalf("%s: a block of kind %q would not be tested", guide, info)
 		}
 	}
-	if ran < 10 {
-		t.Errorf("only %d commands were found", ran)
-	}
-	if w.run("gofmt -l .") != "" {
-		t.Error("the guide's Go is not formatted")
-	}
+	must.That(t, ran >= 10, "only %d commands were found", ran)
+	must.That(t, w.run("gofmt -l .") == "", "the guide's Go is not formatted")
 }
 
 // matches compares lines with a pattern in which a line … stands for any number of lines.

@@ -20,9 +20,7 @@ var console = regexp.MustCompile("(?s)```console\n(.*?)```")
 // says how long a reader waits.
 func TestPages(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/for/*.md")
-	if err != nil || len(pages) < 4 {
-		t.Fatal(pages, err)
-	}
+	must.Need(t, err == nil && len(pages) >= 4, "%v %v", pages, err)
 	path := filepath.Dir(binary(t)) + string(filepath.ListSeparator) + os.Getenv("PATH")
 	for _, page := range append(pages, "../../docs/serving.md", "../../README.md") {
 		t.Run(filepath.Base(page), func(t *testing.T) {
@@ -44,9 +42,7 @@ func TestPages(t *testing.T) {
 				}
 				return out.String() + "```"
 			})
-			if shown == 0 {
-				t.Fatal("it shows no command")
-			}
+			must.Need(t, shown != 0, "it shows no command")
 			t.Logf("the first answer after %v, all after %v", first, time.Since(began))
 			if now != string(text) {
 				if *update {
@@ -55,9 +51,7 @@ func TestPages(t *testing.T) {
 					t.Errorf("%s shows something else than is printed (go test -run Pages -update writes it):\n%s", page, now)
 				}
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 		})
 	}
 }
@@ -77,8 +71,6 @@ func printed(t *testing.T, folder, path, line, shown string) string {
 	// A new user has no settings, no trusted plugins and no cache.
 	cmd.Env = append(os.Environ(), "PATH="+path, "HOME="+folder, "XDG_CONFIG_HOME=", "XDG_CACHE_HOME=")
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Errorf("%s: %v\n%s", line, err, out)
-	}
+	must.That(t, err == nil, "%s: %v\n%s", line, err, out)
 	return string(out)
 }

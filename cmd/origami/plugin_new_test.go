@@ -43,9 +43,7 @@ func newWalk(t *testing.T) *walk {
 func (w *walk) run(line string) string {
 	w.t.Helper()
 	out, err := w.try(line)
-	if err != nil {
-		w.t.Fatalf("%s\n%v\n%s", line, err, out)
-	}
+	must.Need(w.t, err == nil, "%s\n%v\n%s", line, err, out)
 	return out
 }
 
@@ -85,18 +83,12 @@ func TestNewPlugin(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &made); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if made.Dir != "origami-plugin-gfx-new" || made.Module != made.Dir || made.SDK != checkoutRoot(t) ||
-		len(made.Next) != 5 {
-		t.Errorf("%+v", made)
-	}
+	must.That(t, made.Dir == "origami-plugin-gfx-new" && made.Module == made.Dir && made.SDK == checkoutRoot(t) &&
+		len(made.Next) == 5, "%+v", made)
 	for _, file := range made.Files {
 		text, err := os.ReadFile(filepath.Join(w.dir, made.Dir, file))
-		if err != nil {
-			t.Error(err)
-		}
-		if file != "go.mod" && strings.Contains(string(text), "example") {
-			t.Errorf("%s still speaks of the example", file)
-		}
+		must.That(t, err == nil, "%v", err)
+		must.That(t, file == "go.mod" || !strings.Contains(string(text), "example"), "%s still speaks of the example", file)
 	}
 	var last string
 	for _, line := range made.Next {
@@ -109,12 +101,10 @@ func TestNewPlugin(t *testing.T) {
 		t.Logf("%6.2f s  %s", time.Since(start).Seconds(), line)
 	}
 	t.Logf("%6.2f s  in all", time.Since(begin).Seconds())
-	if !strings.Contains(last, "(gfx-new@abstract)") || !strings.Contains(last, "predicted   8.39 ms") {
-		t.Errorf("the answer is %s", last)
-	}
-	if out := w.run(tidy); out != "" {
-		t.Errorf("%s", out)
-	}
+	must.That(t, strings.Contains(last, "(gfx-new@abstract)") && strings.Contains(last, "predicted   8.39 ms"),
+		"the answer is %s", last)
+	out = w.run(tidy)
+	must.That(t, out == "", "%s", out)
 
 	fitNewPlugin(t, w)
 
@@ -125,13 +115,11 @@ func TestNewPlugin(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 	w.run("rm origami-plugin-gfx-new")
-	if out := w.run("origami plugin ls"); !strings.Contains(out, "its file is missing") {
-		t.Errorf("%s", out)
-	}
+	out = w.run("origami plugin ls")
+	must.That(t, strings.Contains(out, "its file is missing"), "%s", out)
 	w.run("origami plugin distrust gfx-new")
-	if out := w.run("origami plugin ls"); strings.Contains(out, "gfx-new") {
-		t.Errorf("%s", out)
-	}
+	out = w.run("origami plugin ls")
+	must.That(t, !strings.Contains(out, "gfx-new"), "%s", out)
 }
 
 // fitNewPlugin follows docs/fitting.md: the constants of the scaffold's simulator, which its model does not have, are
@@ -160,34 +148,25 @@ func fitNewPlugin(t *testing.T, w *walk) {
 			t.Errorf("%s is %v, and was %v, want %v", q.Name, q.After, q.Before, want)
 		}
 	}
-	if !fitted.Adopted || fitted.Problems < 20 || len(fitted.Quantities) != len(hidden) {
-		t.Errorf("%+v", fitted)
-	}
+	must.That(t, fitted.Adopted && fitted.Problems >= 20 && len(fitted.Quantities) == len(hidden), "%+v", fitted)
 	// The device file has the constants in every command: what waits for memory takes 1 ÷ 0.57 times as long.
 	out = w.run("origami --device-file mine.yaml select -m 4096 -n 4096 -k 4096 --json")
 	var pick struct{ Predicted struct{ Cycles float64 } }
 	err := json.Unmarshal([]byte(out), &pick)
-	if err != nil || math.Abs(pick.Predicted.Cycles*0.57/8388608-1) > tolerance {
-		t.Errorf("%v: %s", err, out)
-	}
+	must.That(t, err == nil && math.Abs(pick.Predicted.Cycles*0.57/8388608-1) <= tolerance, "%v: %s", err, out)
 	out = w.run("origami --device-file mine.yaml explain -m 64 -n 64 -k 64 --json")
-	if !strings.Contains(out, "fitted to sweep (") {
-		t.Errorf("%s", out)
-	}
+	must.That(t, strings.Contains(out, "fitted to sweep ("), "%s", out)
 	must.Do(t, os.WriteFile(filepath.Join(w.dir, "sizes.yaml"), []byte("problems:\n  - dtype: fp16\n    sets:\n"+
 		"      - {name: two, sizes: [{exact: [1024, 1024, 1024]}, {exact: [4096, 64, 16384]}]}\n"), 0o644))
 	out = w.run("origami --device-file mine.yaml tune sizes.yaml --executor gfx-new-simulator --records tuned --json")
-	if !strings.Contains(out, `"sizes":2,`) {
-		t.Errorf("%s", out)
-	}
+	must.That(t, strings.Contains(out, `"sizes":2,`), "%s", out)
 	// What the plugin does not have is said.
 	for command, says := range map[string]string{
 		"ladder --arch gfx-new":                  "there is no ladder of kernels for gfx-new; the plugin",
 		"calibrate --executor gfx-new-simulator": "there are no microbenchmarks for abstract machine of 16 units",
 	} {
-		if out, err := w.try("origami " + command); err == nil || !strings.Contains(out, says) {
-			t.Errorf("%s: %v: %s", command, err, out)
-		}
+		out, err := w.try("origami " + command)
+		must.That(t, err != nil && strings.Contains(out, says), "%s: %v: %s", command, err, out)
 	}
 	w.run("origami plugin distrust gfx-new-simulator")
 }
@@ -204,20 +183,16 @@ func TestNewPluginInPython(t *testing.T) {
 		Next  []string
 	}
 	out := w.run("origami plugin new --json bench-new --python --sdk " + root)
-	if err := json.Unmarshal([]byte(out), &made); err != nil || !slices.Equal(made.Files, []string{made.Dir}) {
-		t.Fatalf("%v: %s", err, out)
-	}
+	err := json.Unmarshal([]byte(out), &made)
+	must.Need(t, err == nil && slices.Equal(made.Files, []string{made.Dir}), "%v: %s", err, out)
 	w.dir = filepath.Join(w.dir, made.Dir)
 	for _, line := range made.Next[2:4] { // check and trust, before pip
-		if out, _ := w.try(line); !strings.Contains(out, "install what it needs into lib, as the head of ") {
-			t.Errorf("%s", out)
-		}
+		out, _ := w.try(line)
+		must.That(t, strings.Contains(out, "install what it needs into lib, as the head of "), "%s", out)
 	}
 	w.run(fmt.Sprintf("mkdir lib; ln -s %q/sdk/python/origami_gemm_plugin %q/bin/tools/python/* lib || true", root, root))
 	if out, err := w.try("PYTHONPATH=lib python3 -c 'import grpc, origami_gemm_plugin'"); err != nil {
-		if os.Getenv("ORIGAMI_REQUIRE_PYTHON") != "" {
-			t.Fatal(err, out)
-		}
+		must.Need(t, os.Getenv("ORIGAMI_REQUIRE_PYTHON") == "", "%v %v", err, out)
 		t.Skipf("needs python3 with grpcio (make python-test): %v: %s", err, out)
 	}
 	for _, line := range made.Next[2:] {
@@ -226,9 +201,7 @@ func TestNewPluginInPython(t *testing.T) {
 			t.Errorf("%s: %s", line, out)
 		}
 	}
-	if !strings.Contains(out, "measured    ") {
-		t.Errorf("the answer is %s", out)
-	}
+	must.That(t, strings.Contains(out, "measured    "), "the answer is %s", out)
 }
 
 // Without --sdk the checkout is that around the working directory.
@@ -238,22 +211,16 @@ func TestNewPluginElsewhere(t *testing.T) {
 	dir := filepath.Join(w.dir, "deep", "down")
 	w.dir = "."
 	out := w.run("origami plugin new go --dir " + dir + "")
-	if !strings.Contains(out, "on the origami "+checkoutRoot(t)+"; next:\n  cd "+dir+"\n") {
-		t.Errorf("%s", out)
-	}
+	must.That(t, strings.Contains(out, "on the origami "+checkoutRoot(t)+"; next:\n  cd "+dir+"\n"), "%s", out)
 	w.dir = dir
-	if out := w.run(tidy); out != "" {
-		t.Errorf("%s", out)
-	}
-	if out, err := w.try("origami plugin new go --dir ."); err == nil ||
-		!strings.Contains(out, "the folder is not empty; name an empty or a new folder") {
-		t.Errorf("%v: %s", err, out)
-	}
-	if out, err := w.try("origami plugin new other --sdk ."); err == nil ||
-		!strings.Contains(out, "it is no checkout of") {
-		t.Errorf("%v: %s", err, out)
-	}
-	if entries, err := os.ReadDir(filepath.Join(dir, "origami-plugin-other")); err == nil {
-		t.Errorf("a refused plugin left %v", entries)
-	}
+	out = w.run(tidy)
+	must.That(t, out == "", "%s", out)
+	out, err := w.try("origami plugin new go --dir .")
+	must.That(t, err != nil &&
+		strings.Contains(out, "the folder is not empty; name an empty or a new folder"), "%v: %s", err, out)
+	out, err = w.try("origami plugin new other --sdk .")
+	must.That(t, err != nil &&
+		strings.Contains(out, "it is no checkout of"), "%v: %s", err, out)
+	entries, err := os.ReadDir(filepath.Join(dir, "origami-plugin-other"))
+	must.That(t, err != nil, "a refused plugin left %v", entries)
 }

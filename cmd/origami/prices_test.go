@@ -114,8 +114,6 @@ func writeBetween(tb testing.TB, page, name, text string) {
 	first, last := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
 	before, rest, found := strings.Cut(string(have), first)
 	_, behind, ended := strings.Cut(rest, last)
-	if !found || !ended {
-		tb.Fatalf("%s has no %s", page, first)
-	}
+	must.Need(tb, found && ended, "%s has no %s", page, first)
 	must.Do(tb, os.WriteFile(page, []byte(before+first+text+last+behind), 0o644))
 }

@@ -119,9 +119,7 @@ func TestPublishedScores(t *testing.T) {
 			t.Errorf("%s is %.4f, and was at least %s (%v)", row["score"], score, row["at_least"], err)
 		}
 	}
-	if len(floors) < len(order) {
-		t.Errorf("%d of %d scores have a floor; run `make checked`", len(floors), len(order))
-	}
+	must.That(t, len(floors) >= len(order), "%d of %d scores have a floor; run `make checked`", len(floors), len(order))
 	inDocs(t, &got)
 	winners(t, &got)
 	sure(t, &got)
@@ -226,26 +224,19 @@ func sure(t *testing.T, got *publishedScore) {
 	t.Helper()
 	least := map[arch.Evidence]float64{arch.EvidenceChecked: 0.85, arch.EvidenceSister: 0.8}
 	widest := map[arch.Evidence]float64{arch.EvidenceChecked: 1.6, arch.EvidenceSister: 2.2}
-	if len(got.LeftOut) != len(least) {
-		t.Fatalf("%d grades", len(got.LeftOut))
-	}
+	must.Need(t, len(got.LeftOut) == len(least), "%d grades", len(got.LeftOut))
 	for _, l := range got.LeftOut {
 		t.Logf("%s: %.3f held, median width %.2f, %v", l.Evidence, l.Held, l.Width, l.Classes)
-		if l.Held < least[l.Evidence] || l.Width > widest[l.Evidence] {
-			t.Errorf("%s: %.3f of the times left out are held, high ÷ low is %.2f", l.Evidence, l.Held, l.Width)
-		}
+		must.That(t, l.Held >= least[l.Evidence] && l.Width <= widest[l.Evidence],
+			"%s: %.3f of the times left out are held, high ÷ low is %.2f", l.Evidence, l.Held, l.Width)
 		for class, held := range l.Classes {
-			if held < 0.85 {
-				t.Errorf("%s, %s: %.3f of the times left out are held", l.Evidence, class, held)
-			}
+			must.That(t, held >= 0.85, "%s, %s: %.3f of the times left out are held", l.Evidence, class, held)
 		}
 	}
 	p := &got.AllPairs
 	t.Logf("%.3f of %d pairs that are 90 to 95 %% sure are right, Brier score %.4f, of intervals that do not touch %.4f",
 		p.SureRight, p.Sure, p.Brier, p.BrierApart)
-	if p.SureRight < 0.85 || p.SureRight > 0.97 || p.Brier > 0.7*p.BrierApart {
-		t.Error("the odds are not calibrated")
-	}
+	must.That(t, p.SureRight >= 0.85 && p.SureRight <= 0.97 && p.Brier <= 0.7*p.BrierApart, "the odds are not calibrated")
 }
 
 // fewTimes is what a group of docs/published.md needs at least.
@@ -347,9 +338,8 @@ func current(t *testing.T, path, text string) {
 	if *writeScores {
 		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	}
-	if file, err := os.ReadFile(path); err != nil || string(file) != text {
-		t.Errorf("%s has other numbers (%v); run `make checked`", path, err)
-	}
+	file, err := os.ReadFile(path)
+	must.That(t, err == nil && string(file) == text, "%s has other numbers (%v); run `make checked`", path, err)
 }
 
 // table writes a row for each class of shape that both devices have at least ten times of.
@@ -429,9 +419,7 @@ func TestCheckedIsCurrent(t *testing.T) {
 	// Those of fp32, which have one release each, stand for all: finding the intervals of all takes minutes.
 	found := read(command(t, nil, "--in-process", "eval", "--published", "--model", "refined", "--dtype", "fp32",
 		"--intervals", "--json"))
-	if len(found) < 10 {
-		t.Errorf("%d devices", len(found))
-	}
+	must.That(t, len(found) >= 10, "%d devices", len(found))
 	near := func(a, b float64) bool { return a == b || math.Abs(a/b-1) < 0.01 }
 	for name, f := range found {
 		s, ok := shipped[name]

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -21,9 +22,7 @@ func TestRelax(t *testing.T) {
 		if got := debug.SetGCPercent(800); got == 100 {
 			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("a collection changes nothing")
-		}
+		must.Need(t, !time.Now().After(deadline), "a collection changes nothing")
 	}
 }
 
@@ -33,7 +32,6 @@ func TestRelaxHeedsGOGC(t *testing.T) {
 	before := debug.SetGCPercent(50)
 	defer debug.SetGCPercent(before)
 	relax()
-	if got := debug.SetGCPercent(50); got != 50 {
-		t.Errorf("%d", got)
-	}
+	got := debug.SetGCPercent(50)
+	must.That(t, got == 50, "%d", got)
 }

@@ -140,9 +140,8 @@ func BenchmarkColdStart(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			origami := binary(b)
 			for b.Loop() {
-				if out, err := osexec.Command(origami, strings.Fields(args)...).CombinedOutput(); err != nil {
-					b.Fatalf("%v: %s", err, out)
-				}
+				out, err := osexec.Command(origami, strings.Fields(args)...).CombinedOutput()
+				must.Need(b, err == nil, "%v: %s", err, out)
 			}
 		})
 	}

@@ -175,9 +175,7 @@ func deliver(t *testing.T, signals []syscall.Signal) {
 func prepare(t *testing.T, origami string) (dir string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "signal") //nolint:usetesting // short: sockets are in it
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	content := must.Get(os.ReadFile(origami))(t)
 	type entry struct {
@@ -262,17 +260,13 @@ func (r *running) check(t *testing.T, c *interrupted, signal syscall.Signal) {
 		t.Errorf("it writes %q", got)
 	}
 	left, _ := filepath.Glob(filepath.Join(r.dir, "origami-run*"))
-	if len(left) > 0 {
-		t.Errorf("left: %v", left)
-	}
+	must.That(t, len(left) <= 0, "left: %v", left)
 	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		processes := processesIn(r.dir)
 		if len(processes) == 0 {
 			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("processes %v are left", processes)
-		}
+		must.Need(t, !time.Now().After(deadline), "processes %v are left", processes)
 	}
 }
 

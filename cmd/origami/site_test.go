@@ -43,9 +43,7 @@ func asked(t *testing.T, folder string, paths ...string) (bodies []string) {
 		must.Do(t, json.Unmarshal(line, &a))
 		bodies = append(bodies, a.Body)
 	}
-	if len(bodies) != len(paths) {
-		t.Fatalf("%d answers to %d questions", len(bodies), len(paths))
-	}
+	must.Need(t, len(bodies) == len(paths), "%d answers to %d questions", len(bodies), len(paths))
 	return bodies
 }
 
@@ -77,9 +75,7 @@ func TestSiteAnswersAsTheCommand(t *testing.T) {
 			Getenv:  func(string) string { return "" }, Connect: builtins.Connect,
 		})
 		got, want := answers[i], out.String()
-		if code != 0 || got != want {
-			t.Errorf("%s: exit code %d\n%.2000s\n%.2000s", q.path, code, got, want)
-		}
+		must.That(t, code == 0 && got == want, "%s: exit code %d\n%.2000s\n%.2000s", q.path, code, got, want)
 	}
 }
 
@@ -111,9 +107,7 @@ func driver(t *testing.T) string {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
@@ -156,9 +150,8 @@ func (b *browser) do(command string, body, value any) {
 		b.t.Fatalf("%s: %s %v %.500s", command, r.Status, err, reply.Value)
 	}
 	if value != nil {
-		if err := json.Unmarshal(reply.Value, value); err != nil {
-			b.t.Fatalf("%s: %v", reply.Value, err)
-		}
+		err := json.Unmarshal(reply.Value, value)
+		must.Need(b.t, err == nil, "%s: %v", reply.Value, err)
 	}
 }
 
@@ -234,9 +227,7 @@ func TestSiteInBrowser(t *testing.T) {
 			b.do("/goog/cdp/execute", map[string]any{"cmd": "Emulation.setDeviceMetricsOverride", "params": map[string]any{
 				"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": false}}, nil)
 			got := b.eval("const e = document.documentElement; return e.scrollWidth <= e.clientWidth ? '' : e.scrollWidth")
-			if got != "" {
-				t.Errorf("%s at %d pixels is %s wide", name, width, got)
-			}
+			must.That(t, got == "", "%s at %d pixels is %s wide", name, width, got)
 			b.shot(name + "-" + strconv.Itoa(width))
 		}
 		// axe needs eval, which the pages' policy forbids to their scripts, not to the driver's.
@@ -247,9 +238,7 @@ func TestSiteInBrowser(t *testing.T) {
 				.filter((v) => v.impact === "serious" || v.impact === "critical")
 				.map((v) => [v.id, v.help, ...v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200))].join(" | ")).join("\n")),
 				(e) => done("axe: " + e))`}, &faults)
-		if faults != "" {
-			t.Errorf("%s: %s", name, faults)
-		}
+		must.That(t, faults == "", "%s: %s", name, faults)
 	}
 
 	chromium := driver(t)
@@ -266,9 +255,8 @@ func TestSiteInBrowser(t *testing.T) {
 	for _, want := range []string{"Skip to the answer", "origami", "Documentation", "API", "Source",
 		"Remove NVIDIA H200×", "Add a device"} {
 		b.keys(tab)
-		if got := b.eval(focused); got != want {
-			t.Errorf("the tab key stops at %q, not at %q", got, want)
-		}
+		got := b.eval(focused)
+		must.That(t, got == want, "the tab key stops at %q, not at %q", got, want)
 	}
 	b.keys(tab)
 	if got := b.eval("return document.activeElement.name"); got != "m" {
@@ -324,7 +312,5 @@ func TestSiteInBrowser(t *testing.T) {
 	// So do the pages of the documentation that were visited, with their style.
 	b.open(home + "docs/report/")
 	got := b.eval("return document.querySelector('h1').textContent + ': ' + document.styleSheets.length")
-	if !strings.HasPrefix(got, "Pages") || strings.HasSuffix(got, ": 0") {
-		t.Errorf("offline, a visited page is %q", got)
-	}
+	must.That(t, strings.HasPrefix(got, "Pages") && !strings.HasSuffix(got, ": 0"), "offline, a visited page is %q", got)
 }

@@ -53,9 +53,7 @@ func control(t *testing.T, file *os.File, f func(fd int) error) {
 		var failed error
 		err = errors.Join(c.Control(func(fd uintptr) { failed = f(int(fd)) }), failed)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 func (term *terminal) settings(t *testing.T) (s *unix.Termios) {
@@ -151,22 +149,16 @@ func TestColours(t *testing.T) {
 			}
 			term.start(t, cmd, c.env)
 			got := term.until(t, "")
-			if err := cmd.Wait(); (err != nil) != strings.Contains(name, "error") {
-				t.Error(err)
-			}
+			err := cmd.Wait()
+			must.That(t, (err != nil) == strings.Contains(name, "error"), "%v", err)
 			if c.piped {
 				got = out.String()
 			}
-			if !regexp.MustCompile(c.want).MatchString(got) {
-				t.Errorf("%q does not match %s", got, c.want)
-			}
-			if n := strings.Count(got, best); n != c.best {
-				t.Errorf("%d things came out best, want %d: %q", n, c.best, got)
-			}
+			must.That(t, regexp.MustCompile(c.want).MatchString(got), "%q does not match %s", got, c.want)
+			n := strings.Count(got, best)
+			must.That(t, n == c.best, "%d things came out best, want %d: %q", n, c.best, got)
 			plain := c.piped || c.env != "" || strings.HasSuffix(c.args, " csv")
-			if plain && strings.Contains(got, escape) {
-				t.Errorf("escape sequences in %q", got)
-			}
+			must.That(t, !plain || !strings.Contains(got, escape), "escape sequences in %q", got)
 		})
 	}
 }
@@ -177,9 +169,7 @@ func TestInterruptLeavesTheTerminal(t *testing.T) {
 	term := newTerminal(t)
 	before := *term.settings(t)
 	problems, typed, err := os.Pipe() // stays open: the command waits for more
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { _ = typed.Close() })
 	must.Get(typed.WriteString("m,n,k\n64,64,64\n"))(t)
 	cmd := osexec.Command(binary(t), "--in-process", "--arch", "sm89", "select", "--problems", "-")
@@ -191,22 +181,17 @@ func TestInterruptLeavesTheTerminal(t *testing.T) {
 	must.Get(term.keyboard.WriteString("\x03"))(t)
 	screen += term.until(t, "")
 	var exit *osexec.ExitError
-	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 130 {
-		t.Errorf("it ended with %v, want exit code 130", err)
-	}
+	err = cmd.Wait()
+	must.That(t, errors.As(err, &exit) && exit.ExitCode() == 130, "it ended with %v, want exit code 130", err)
 	const clearLine, last = "\r\x1b[K", "\x1b[1m\x1b[31morigami:\x1b[0m interrupted\r\n"
 	end := screen[strings.LastIndex(screen, clearLine)+len(clearLine):]
 	answers, ended := strings.CutSuffix(end, last)
-	if !ended || strings.Contains(answers, "selecting") {
-		t.Errorf("after the bar the screen has %q, want answers and %q; all is %q", end, last, screen)
-	}
+	must.That(t, ended && !strings.Contains(answers, "selecting"),
+		"after the bar the screen has %q, want answers and %q; all is %q", end, last, screen)
 	if answers != "" && strings.Count(answers, "\r\n64x64x64 fp16 ") != 1 { // a slow machine has none yet
 		t.Errorf("the answer is not kept: %q", answers)
 	}
-	if strings.Contains(screen, "\x1b[?25l") {
-		t.Errorf("the cursor was hidden: %q", screen)
-	}
-	if after := *term.settings(t); after != before {
-		t.Errorf("the settings of the terminal are %+v, they were %+v", after, before)
-	}
+	must.That(t, !strings.Contains(screen, "\x1b[?25l"), "the cursor was hidden: %q", screen)
+	after := *term.settings(t)
+	must.That(t, after == before, "the settings of the terminal are %+v, they were %+v", after, before)
 }

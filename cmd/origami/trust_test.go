@@ -55,9 +55,8 @@ func (u *user) run(args ...string) (stdout, stderr string, code int) {
 	cmd := u.command(ctx, args...)
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); ctx.Err() != nil {
-		u.Fatalf("origami %v took more than %v: %v, %s", args, tooLong, err, &errs)
-	}
+	err := cmd.Run()
+	must.Need(u, ctx.Err() == nil, "origami %v took more than %v: %v, %s", args, tooLong, err, &errs)
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
@@ -109,9 +108,7 @@ type listedPlugin struct {
 func (u *user) list(args ...string) (plugins []listedPlugin, stderr string) {
 	u.Helper()
 	stdout, stderr, code := u.run(append([]string{"plugin", "ls", "--json"}, args...)...)
-	if code != 0 {
-		u.Fatalf("exit code %d, %s", code, stderr)
-	}
+	must.Need(u, code == 0, "exit code %d, %s", code, stderr)
 	for line := range strings.Lines(stdout) {
 		var p listedPlugin
 		must.Do(u, json.Unmarshal([]byte(line), &p))
@@ -124,9 +121,7 @@ func (u *user) listed(name string, args ...string) listedPlugin {
 	u.Helper()
 	plugins, _ := u.list(args...)
 	i := slices.IndexFunc(plugins, func(p listedPlugin) bool { return p.Name == name })
-	if i < 0 {
-		u.Fatalf("no plugin %s in %+v", name, plugins)
-	}
+	must.Need(u, i >= 0, "no plugin %s in %+v", name, plugins)
 	return plugins[i]
 }
 
@@ -148,13 +143,11 @@ func TestHangingPlugin(t *testing.T) {
 	}
 	begin := time.Now()
 	plugins, _ := u.list()
-	if p := plugins[len(plugins)-2]; p.Name != "hang" || p.State != "error" ||
-		!strings.HasPrefix(p.Reason, "describe did not end within 1s") {
-		t.Errorf("got %+v", p)
-	}
-	if p := plugins[len(plugins)-1]; p.Name != "quick" || p.State != "ok" {
-		t.Errorf("got %+v", p)
-	}
+	p := plugins[len(plugins)-2]
+	must.That(t, p.Name == "hang" && p.State == "error" &&
+		strings.HasPrefix(p.Reason, "describe did not end within 1s"), "got %+v", p)
+	p = plugins[len(plugins)-1]
+	must.That(t, p.Name == "quick" && p.State == "ok", "got %+v", p)
 	for _, args := range [][]string{{"arch", "ls"}, {"arch", "show", "nosuch"}} {
 		if _, stderr, _ := u.run(args...); !strings.Contains(stderr, "plugin hang is left out: describe did not end") {
 			t.Errorf("%v: stderr is %q", args, stderr)
@@ -184,9 +177,7 @@ func TestHangingPlugin(t *testing.T) {
 			t.Errorf("%v: %v after %v, %q", signal, err, took, &stderr)
 		}
 		group, _ := strconv.Atoi(strings.TrimSpace(string(pid)))
-		if !endsSoon(group) {
-			t.Errorf("%v: the plugin's processes live on", signal)
-		}
+		must.That(t, endsSoon(group), "%v: the plugin's processes live on", signal)
 		cancel()
 	}
 }
@@ -211,13 +202,11 @@ func TestUntrustedFilesAreNotHashed(t *testing.T) {
 	u.write(large, "")
 	must.Do(t, errors.Join(os.Truncate(large, 64<<20), os.Chmod(large, 0o700)))
 	u.env = []string{"ORIGAMI_PLUGIN_PATH=" + folder}
-	if p := u.listed("large"); p.State != "skipped" || !strings.Contains(p.Reason, "it is not in the lock file") ||
-		p.SHA256 != "" {
-		t.Errorf("got %+v", p)
-	}
-	if p := u.listed("other"); p.SHA256 == "" {
-		t.Errorf("got %+v", p)
-	}
+	p := u.listed("large")
+	must.That(t, p.State == "skipped" && strings.Contains(p.Reason, "it is not in the lock file") &&
+		p.SHA256 == "", "got %+v", p)
+	p = u.listed("other")
+	must.That(t, p.SHA256 != "", "got %+v", p)
 }
 
 // A lock file that is refused is named, with the reason, by every command that lacks the plugins in it.
@@ -262,25 +251,21 @@ func TestRefusedLockFile(t *testing.T) {
 			if !strings.Contains(stderr, u.lockFile()) || !strings.Contains(stderr, strings.ReplaceAll(test.says, `"`, `\"`)) {
 				t.Errorf("plugin ls: stderr is %q", stderr)
 			}
-			if p := plugins[0]; p.Source != "lock file" || p.State != "error" || p.Path != u.lockFile() ||
-				!strings.Contains(p.Reason, test.says) {
-				t.Errorf("plugin ls: got %+v", p)
-			}
+			p := plugins[0]
+			must.That(t, p.Source == "lock file" && p.State == "error" && p.Path == u.lockFile() &&
+				strings.Contains(p.Reason, test.says), "plugin ls: got %+v", p)
 			for _, args := range [][]string{
 				{"arch", "show", "mine"}, {"arch", "ls"}, {"arch", "show", "auto"},
 			} {
-				if _, stderr, _ := u.run(args...); !strings.Contains(stderr, u.lockFile()+": ") ||
-					!strings.Contains(stderr, test.says) {
-					t.Errorf("%v: stderr is %q", args, stderr)
-				}
+				_, stderr, _ := u.run(args...)
+				must.That(t, strings.Contains(stderr, u.lockFile()+": ") &&
+					strings.Contains(stderr, test.says), "%v: stderr is %q", args, stderr)
 			}
 			// It is not used, and nobody who needs no plugin is bothered.
-			if _, stderr, code := u.run(builtinSelect...); code != 0 || stderr != "" {
-				t.Errorf("a built-in: exit code %d, %q", code, stderr)
-			}
-			if stdout, _, _ := u.run("arch", "ls"); strings.Contains(stdout, "mine") {
-				t.Errorf("the plugin is used: %s", stdout)
-			}
+			_, stderr, code := u.run(builtinSelect...)
+			must.That(t, code == 0 && stderr == "", "a built-in: exit code %d, %q", code, stderr)
+			stdout, _, _ := u.run("arch", "ls")
+			must.That(t, !strings.Contains(stdout, "mine"), "the plugin is used: %s", stdout)
 		})
 	}
 }
@@ -311,15 +296,13 @@ func TestWhoMayReplaceALink(t *testing.T) {
 		"lock file behind two links": {"ORIGAMI_LOCK_FILE=" + filepath.Join(u.home, "to-open", "lock")},
 	} {
 		u.env = env
-		if _, stderr, _ := u.run("plugin", "ls"); !strings.Contains(stderr, "every user may replace ") ||
-			!strings.Contains(stderr, "chmod o-w "+open) {
-			t.Errorf("%s: stderr is %q", what, stderr)
-		}
+		_, stderr, _ := u.run("plugin", "ls")
+		must.That(t, strings.Contains(stderr, "every user may replace ") &&
+			strings.Contains(stderr, "chmod o-w "+open), "%s: stderr is %q", what, stderr)
 	}
 	u.env = nil
-	if p := u.listed("mine"); p.State != "ok" {
-		t.Errorf("without the links: %+v", p)
-	}
+	p := u.listed("mine")
+	must.That(t, p.State == "ok", "without the links: %+v", p)
 }
 
 // What belongs to another user does not decide what runs, wherever it is.
@@ -345,12 +328,10 @@ func TestOtherUsersFiles(t *testing.T) {
 	if p := u.listed("mine"); p.State != "skipped" || !strings.Contains(p.Reason, "it belongs to user 65534") {
 		t.Errorf("another user's binary: got %+v", p)
 	}
-	if _, stderr, code := u.run("plugin", "trust", binary); code != 2 || !strings.Contains(stderr, "it belongs to user") {
-		t.Errorf("trust: exit code %d, %q", code, stderr)
-	}
-	if _, err := os.Stat(ran); err == nil {
-		t.Error("another user's file decided what runs")
-	}
+	_, stderr, code := u.run("plugin", "trust", binary)
+	must.That(t, code == 2 && strings.Contains(stderr, "it belongs to user"), "trust: exit code %d, %q", code, stderr)
+	_, err := os.Stat(ran)
+	must.That(t, err != nil, "another user's file decided what runs")
 	// A folder of another user causes a warning.
 	must.Do(t, errors.Join(os.Chown(binary, 0, -1), os.Chown(u.home, nobody, -1)))
 	if plugins, stderr := u.list(); plugins[len(plugins)-1].State != "ok" ||

@@ -69,8 +69,7 @@ func TestConfigsOfNoModel(t *testing.T) {
 		if err == nil {
 			err = m.Sized("config.json")
 		}
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: %v, want %q", c.to, err, c.want)
-		}
+		must.That(t, (c.want != "" || err == nil) && (c.want == "" || err != nil && strings.Contains(err.Error(), c.want)),
+			"%s: %v, want %q", c.to, err, c.want)
 	}
 }

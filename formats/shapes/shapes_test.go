@@ -103,16 +103,10 @@ func FuzzTrace(f *testing.F) {
 }
 
 func valid(t *testing.T, rows []shapes.Row, err error) {
-	if err != nil && rows != nil {
-		t.Error("rows and an error")
-	}
+	must.That(t, err == nil || rows == nil, "rows and an error")
 	for _, row := range rows {
 		var d *diag.Error
-		if row.Bad == nil && len(row.Cells) != len(shapes.Columns) {
-			t.Errorf("%d cells", len(row.Cells))
-		}
-		if row.Bad != nil && (!errors.As(row.Bad, &d) || d.Kind != diag.Input || d.Fix == "") {
-			t.Errorf("error %v", row.Bad)
-		}
+		must.That(t, row.Bad != nil || len(row.Cells) == len(shapes.Columns), "%d cells", len(row.Cells))
+		must.That(t, row.Bad == nil || errors.As(row.Bad, &d) && d.Kind == diag.Input && d.Fix != "", "error %v", row.Bad)
 	}
 }

@@ -87,9 +87,8 @@ func checkFile(t *testing.T, name string, text []byte) (ranges bool, refused str
 	t.Helper()
 	l, err := tensile.Read(name, text)
 	if err != nil {
-		if !withLine.MatchString(filepath.Base(err.Error())) && !strings.Contains(err.Error(), name+":") {
-			t.Errorf("refused without a line: %v", err)
-		}
+		must.That(t, withLine.MatchString(filepath.Base(err.Error())) || strings.Contains(err.Error(), name+":"),
+			"refused without a line: %v", err)
 		return false, err.Error()
 	}
 	var parts []any
@@ -175,10 +174,9 @@ func TestSamplesOfHardFiles(t *testing.T) {
 		l.Kernels[0].Parameters["PrefetchGlobalRead"] != true {
 		t.Error(p, l.Kernels[0].Parameters)
 	}
-	if l := read(t, samples()["no_speed_and_empty_tail"]); l.Exact[0].Speed != 0 || l.Unit != "" ||
-		l.Exact[1].Speed != 1e-6 {
-		t.Errorf("%+v", l.Exact)
-	}
+	l = read(t, samples()["no_speed_and_empty_tail"])
+	must.That(t, l.Exact[0].Speed == 0 && l.Unit == "" &&
+		l.Exact[1].Speed == 1e-6, "%+v", l.Exact)
 }
 
 // TestPyYAMLReadsEqual exports logics as lists, and lets Python compare them with the files.

@@ -67,11 +67,9 @@ const unbatched = `- {MinimumRequiredVersion: 2.4.0}
 
 func TestClassic(t *testing.T) {
 	l := read(t, classic)
-	if l.Arch != "gfx900" || l.Type.String() != "Cijk_Alik_Bljk_SB" || l.Unit != "GFLOPS" || len(l.Exact) != 3 ||
-		l.Kernels[0].Name != "MT64x32x8 #0" || l.Kernels[1].Name != "MT64x32x8 #1" || l.Kernels[2].Name != "big" ||
-		l.Exact[1].Speed != math.Inf(1) || len(l.Exact[1].LD) != 4 || l.Leaves() != 6 || l.Fallback != logic.Model {
-		t.Errorf("%+v", l)
-	}
+	must.That(t, l.Arch == "gfx900" && l.Type.String() == "Cijk_Alik_Bljk_SB" && l.Unit == "GFLOPS" && len(l.Exact) == 3 &&
+		l.Kernels[0].Name == "MT64x32x8 #0" && l.Kernels[1].Name == "MT64x32x8 #1" && l.Kernels[2].Name == "big" &&
+		l.Exact[1].Speed == math.Inf(1) && len(l.Exact[1].LD) == 4 && l.Leaves() == 6 && l.Fallback == logic.Model, "%+v", l)
 	for _, x := range []struct {
 		size   logic.Size
 		kernel int
@@ -108,10 +106,8 @@ func TestUnitsAndLibraryTypes(t *testing.T) {
 		{"gfx906", "- null\n", "GFLOPS", "model", ""},
 	} {
 		l := read(t, strings.Replace(head, "gfx900", x.arch, 1)+x.tail)
-		if l.Unit != x.unit || string(l.Fallback) != x.fallback || l.Device != x.device ||
-			!strings.HasPrefix(l.Arch, "gfx9") {
-			t.Errorf("%s: %q, %s, %s@%s", x.tail, l.Unit, l.Fallback, l.Arch, l.Device)
-		}
+		must.That(t, l.Unit == x.unit && string(l.Fallback) == x.fallback && l.Device == x.device &&
+			strings.HasPrefix(l.Arch, "gfx9"), "%s: %q, %s, %s@%s", x.tail, l.Unit, l.Fallback, l.Arch, l.Device)
 	}
 }
 
@@ -137,11 +133,9 @@ PerfMetric: DeviceEfficiency
 
 func TestMapping(t *testing.T) {
 	l := read(t, mapping)
-	if l.Type.String() != "Cijk_Ailk_Bjlk_BBS_BH" || l.Kernels[1].Parameters["MacroTile0"] != 64 ||
-		l.Kernels[1].Parameters["MacroTile1"] != 256 || l.Kernels[0].Parameters["MacroTile0"] != 256 ||
-		l.Exact[0].Kernel != 1 || l.Unit != "" {
-		t.Errorf("%+v", l)
-	}
+	must.That(t, l.Type.String() == "Cijk_Ailk_Bjlk_BBS_BH" && l.Kernels[1].Parameters["MacroTile0"] == 64 &&
+		l.Kernels[1].Parameters["MacroTile1"] == 256 && l.Kernels[0].Parameters["MacroTile0"] == 256 &&
+		l.Exact[0].Kernel == 1 && l.Unit == "", "%+v", l)
 }
 
 // predicted is a library whose kernels a model ranks: it has no sizes.
@@ -179,9 +173,8 @@ func TestPrediction(t *testing.T) {
 	if k, layer := l.Lookup(logic.Size{4096, 4096, 1, 4096}); k >= 0 || layer != logic.LayerModel {
 		t.Error(k, layer)
 	}
-	if c := read(t, mapping).Kernels[0].Config; c.BlockM != 0 {
-		t.Error(c)
-	}
+	c := read(t, mapping).Kernels[0].Config
+	must.That(t, c.BlockM == 0, "%v", c)
 }
 
 func TestBadFiles(t *testing.T) {

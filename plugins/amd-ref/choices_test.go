@@ -191,9 +191,8 @@ func TestChoices(t *testing.T) {
 		"gfx900 vega": {0.15, 0.65},
 	} {
 		a := scores[class+" | own | refined"]
-		if share(a.same, a.sizes) < floor.same || share(a.area, a.sizes) < floor.area {
-			t.Errorf("%s: the same tile at %d of %d sizes, a similar one at %d", class, a.same, a.sizes, a.area)
-		}
+		must.That(t, share(a.same, a.sizes) >= floor.same && share(a.area, a.sizes) >= floor.area,
+			"%s: the same tile at %d of %d sizes, a similar one at %d", class, a.same, a.sizes, a.area)
 	}
 	for _, class := range []string{"gfx942 large K", "gfx90a large K"} {
 		if a := scores[class+" | own | refined"]; share(a.both, a.split) < 0.5 {

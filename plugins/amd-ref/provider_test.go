@@ -37,13 +37,9 @@ func TestManifest(t *testing.T) {
 		"gfx950 mi355x [cdna4] [tensile amd-origami library] [tensile triton library] AMD",
 		"gfx950 mi350x [mi350x-288gb] [tensile amd-origami library] [tensile triton library] AMD",
 	}
-	if m.Name != "amd-ref" || fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%s provides %v, want %v", m.Name, got, want)
-	}
+	must.That(t, m.Name == "amd-ref" && fmt.Sprint(got) == fmt.Sprint(want), "%s provides %v, want %v", m.Name, got, want)
 	for _, o := range m.Options {
-		if o.Key == "" || o.Doc == "" {
-			t.Errorf("incomplete option %+v", o)
-		}
+		must.That(t, o.Key != "" && o.Doc != "", "incomplete option %+v", o)
 	}
 }
 
@@ -145,9 +141,7 @@ func TestOpen(t *testing.T) {
 		} else {
 			got = fmt.Sprint(a.Describe().ID(), " ", a.Describe().Options)
 		}
-		if got != c.want {
-			t.Errorf("%+v:\n got %s\nwant %s", c.r, got, c.want)
-		}
+		must.That(t, got == c.want, "%+v:\n got %s\nwant %s", c.r, got, c.want)
 	}
 }
 
@@ -188,9 +182,7 @@ func TestOverrides(t *testing.T) {
 				t.Errorf("with %v, %s is %v times what it was, want %v", c.overrides, name, got, want)
 			}
 		}
-		if d.Rung != arch.RungSpec {
-			t.Errorf("with %v, rung %s", c.overrides, d.Rung)
-		}
+		must.That(t, d.Rung == arch.RungSpec, "with %v, rung %s", c.overrides, d.Rung)
 	}
 	all := map[string]hw.OverrideValue{}
 	for _, name := range []string{"mem1_perf_ratio", "mem2_perf_ratio", "mem3_perf_ratio", "bw_c0", "bw_c1", "bw_c2"} {
@@ -210,9 +202,8 @@ func TestConstantsOfOtherVendors(t *testing.T) {
 		a := must.Get(p.Open(t.Context(), r))(t)
 		for _, c := range a.Describe().Constants {
 			of := strings.Contains(c.Source, "H200") || strings.Contains(c.Source, "H100") || strings.Contains(c.Source, "CUDA")
-			if c.Reader() == "bands" || of && !strings.HasPrefix(c.Source, "assumed") {
-				t.Errorf("%+v: %s is from %s", r, c.Name, c.Source)
-			}
+			must.That(t, c.Reader() != "bands" && (!of || strings.HasPrefix(c.Source, "assumed")),
+				"%+v: %s is from %s", r, c.Name, c.Source)
 		}
 	}
 }

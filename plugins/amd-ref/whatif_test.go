@@ -46,9 +46,7 @@ func whatIfs(t *testing.T) (list []whatIf) {
 			}
 		}
 	}
-	if len(list) < 15 {
-		t.Fatalf("only %d", len(list))
-	}
+	must.Need(t, len(list) >= 15, "only %d", len(list))
 	return list
 }
 
@@ -141,12 +139,10 @@ func TestWhatIfsWereNeverChecked(t *testing.T) {
 		if w.Kernel != kernel.Name {
 			continue // the host says so of every override
 		}
-		if w.Device == "mi300x" && !w.open(t, nil).Describe().HasUncertainty(kernel.Name) {
-			t.Errorf("%s was never checked", w.Device)
-		}
+		must.That(t, w.Device != "mi300x" || w.open(t, nil).Describe().HasUncertainty(kernel.Name),
+			"%s was never checked", w.Device)
 		d := w.open(t, map[string]float64{"num_cus": 40}).Describe()
-		if d.HasUncertainty(kernel.Name) || !d.HasElsewhere(kernel.Name) {
-			t.Errorf("%s with 40 CUs has the uncertainty %+v", w.Device, d.Uncertainty)
-		}
+		must.That(t, !d.HasUncertainty(kernel.Name) && d.HasElsewhere(kernel.Name),
+			"%s with 40 CUs has the uncertainty %+v", w.Device, d.Uncertainty)
 	}
 }

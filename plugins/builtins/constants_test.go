@@ -6,6 +6,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/formula"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/costs"
 )
 
@@ -23,15 +24,11 @@ func TestTermsNameTheConstants(t *testing.T) {
 	seen := map[string]bool{}
 	for _, b := range Plugins {
 		p, err := b.Provider()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, e := range p.Manifest().Archs {
 			for _, model := range e.Models {
 				a, err := p.Open(t.Context(), arch.OpenRequest{Arch: e.ID, Model: model})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				d := a.Describe()
 				var named []string
 				for _, f := range formula.Of(d.Terms) {
@@ -40,17 +37,14 @@ func TestTermsNameTheConstants(t *testing.T) {
 				stated := slices.Concat(costs.Of(d.Model, e.ID), costs.Of("pipelined", e.ID)) // fused_moe has those too
 				for _, c := range d.Constants {
 					ofCosts := slices.ContainsFunc(stated, func(o arch.Constant) bool { return o.Name == c.Name })
-					if !ofCosts && !slices.Contains(named, c.Name) && unnamed[c.Name] == "" {
-						t.Errorf("%s: no term of %s names the constant %s", e.ID, model, c.Name)
-					}
+					must.That(t, ofCosts || slices.Contains(named, c.Name) || unnamed[c.Name] != "",
+						"%s: no term of %s names the constant %s", e.ID, model, c.Name)
 					seen[c.Name] = true
 				}
 			}
 		}
 	}
 	for name := range unnamed {
-		if !seen[name] {
-			t.Errorf("there is no %s", name)
-		}
+		must.That(t, seen[name], "there is no %s", name)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/hw"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
@@ -48,9 +49,7 @@ func TestHalfOfALevel(t *testing.T) {
 	seen := map[string]bool{}
 	for _, b := range Plugins {
 		p, err := b.Provider()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		behind := behindGRPC(t, p)
 		for _, e := range p.Manifest().Archs {
 			for _, model := range e.Models {
@@ -60,9 +59,7 @@ func TestHalfOfALevel(t *testing.T) {
 		}
 	}
 	for key := range noTerm {
-		if !seen[key] {
-			t.Errorf("there is no %s", key)
-		}
+		must.That(t, seen[key], "there is no %s", key)
 	}
 }
 
@@ -94,12 +91,9 @@ func (o *opened) halve(t *testing.T, seen map[string]bool) {
 			changed := maps.Clone(overrides)
 			changed[name] = hw.OverrideValue{Value: half}
 			b := o.open(t, changed)
-			if b == nil {
-				t.Fatalf("%s: %v is refused", key, half)
-			}
-			if got := numbers(&b.Hierarchy().Levels()[i])[name]; got != half {
-				t.Errorf("%s is %v, and with an override to %v it is %v", key, was, half, got)
-			}
+			must.Need(t, b != nil, "%s: %v is refused", key, half)
+			got := numbers(&b.Hierarchy().Levels()[i])[name]
+			must.That(t, got == half, "%s is %v, and with an override to %v it is %v", key, was, half, got)
 			if on := o.request.Arch + " " + key; noTerm[on] != "" {
 				key = on
 			}
@@ -131,17 +125,13 @@ func numbers(l *arch.Level) map[string]float64 {
 func behindGRPC(t *testing.T, p arch.Provider) arch.Provider {
 	t.Helper()
 	listener, err := net.Listen("tcp", "localhost:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	service, server := wire.ArchService(p), grpc.NewServer(wire.ServerOptions()...)
 	service.Register(server)
 	go func() { _ = server.Serve(listener) }()
 	conn, err := grpc.NewClient(listener.Addr().String(), append(wire.DialOptions(),
 		grpc.WithTransportCredentials(insecure.NewCredentials()))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
 		_ = conn.Close()
 		server.Stop()

@@ -17,6 +17,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/library"
 )
 
@@ -28,15 +29,11 @@ var rungs = []arch.Rung{arch.RungSpec, arch.RungCalibrated, arch.RungCompiled, a
 func TestParametersCountOrAreDeclaredUnused(t *testing.T) {
 	for _, b := range Plugins {
 		p, err := b.Provider()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, r := range models(p.Manifest()) {
 			o := opened{provider: p, request: r}
 			all := o.open(t, nil)
-			if all == nil {
-				t.Fatalf("%+v does not open", r)
-			}
+			must.Need(t, all != nil, "%+v does not open", r)
 			for _, rung := range rungs {
 				o.request.Rung = rung
 				a := o.open(t, nil)
@@ -90,9 +87,7 @@ func (o *opened) open(t *testing.T, overrides map[string]hw.OverrideValue) arch.
 	r := o.request
 	r.Overrides = overrides
 	a, err := o.provider.Open(t.Context(), r)
-	if diag.KindOf(err) != diag.Input && err != nil {
-		t.Fatal(err)
-	}
+	must.Need(t, diag.KindOf(err) == diag.Input || err == nil, "%v", err)
 	if err != nil {
 		return nil
 	}
@@ -116,18 +111,14 @@ func (o *opened) check(t *testing.T, a arch.Architecture) {
 		overrides := map[string]hw.OverrideValue{}
 		for _, name := range d.Unused {
 			p, ok := hw.Set(d.Params).Lookup(name)
-			if !ok {
-				t.Fatalf("%s is unused, but no parameter", name)
-			}
+			must.Need(t, ok, "%s is unused, but no parameter", name)
 			if p.Value == 0 && p.Unit == "FLOP/s" {
 				continue // the device does not have the type, and any rate that it could have is far off
 			}
 			overrides[name] = hw.OverrideValue{Value: change(p)}
 		}
 		with := o.open(t, overrides)
-		if with == nil {
-			t.Fatalf("%v is refused: choose another change", overrides)
-		}
+		must.Need(t, with != nil, "%v is refused: choose another change", overrides)
 		if _, differs := o.differs(t, with, 0); differs {
 			suspicious = true
 		}
@@ -279,14 +270,10 @@ func ask(ctx context.Context, t *testing.T, a arch.Architecture, question int) (
 		if diag.KindOf(err) == diag.Input && question >= len(questions)-8 {
 			continue // the device does not have the type, or the family no groups
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if space, ok := beside[kernel]; ok && p.DType == gemm.FP32 {
 			more, err := a.Candidates(ctx, p, space)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			list.Configs = append(slices.Clone(list.Configs), more.Configs...)
 		}
 		for _, r := range list.Rejected {
@@ -308,9 +295,7 @@ func ask(ctx context.Context, t *testing.T, a arch.Architecture, question int) (
 		all.estimates = append(all.estimates, estimates...)
 		if best >= 0 {
 			m, err := a.Mapping(ctx, p, list.Configs[best])
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			all.mapping = append(all.mapping, m)
 		}
 	}

@@ -41,8 +41,6 @@ func TestTwentySizesOfAGPU(t *testing.T) {
 		}
 		before, after := off(a), off(corrected)
 		t.Logf("%s: off by %.1f %% on %d sizes, with 20 others %.1f %%", c.folder, 100*before, len(rows)-20, 100*after)
-		if after > c.gain*before {
-			t.Errorf("%s: %.3f became %.3f", c.folder, before, after)
-		}
+		must.That(t, after <= c.gain*before, "%s: %.3f became %.3f", c.folder, before, after)
 	}
 }

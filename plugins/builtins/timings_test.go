@@ -39,9 +39,7 @@ func TestTimings(t *testing.T) {
 						continue // the model does not say what its times are of
 					}
 					rows, bad, err := score.Fastest(t.Context(), opened, target.Kernel, problems)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, err)
 					for i := range rows {
 						r := &rows[i]
 						scope := opened.Describe().Scope(target.Kernel, &r.Problem, r.Config.SplitK)
@@ -65,9 +63,8 @@ func TestTimings(t *testing.T) {
 			}
 		}
 	}
-	if outside > 0 || compared < 4000 {
-		t.Errorf("%d times are outside of their intervals; %d were compared", outside, compared)
-	}
+	must.That(t, outside <= 0 && compared >= 4000,
+		"%d times are outside of their intervals; %d were compared", outside, compared)
 }
 
 func targets(a *arch.ArchEntry) (list []models.Target) {

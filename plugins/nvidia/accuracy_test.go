@@ -48,9 +48,7 @@ func TestPublishedTimes(t *testing.T) {
 		kernels, spill     int
 	}{{"sm89", "RTX 4090", "rtx4090-triton-published", 15, 7}, {"sm86", "RTX 3090", "rtx3090-triton-published", 17, 5}} {
 		s := score.SubsetOf(readSet(t, f.folder))
-		if !s.OnePerProblem() {
-			t.Fatalf("%s has several kernels of a problem", f.folder)
-		}
+		must.Need(t, s.OnePerProblem(), "%s has several kernels of a problem", f.folder)
 		all := must.Get(s.Rows(t.Context(), nvtest.Open(t, arch.OpenRequest{Arch: f.arch}), s.Problems...))(t)
 		counts := func(s *score.Row) bool { return s.Measured >= leastPublished }
 		spills := func(s *score.Row) bool { return counts(s) && s.Resources.SpillBytes > 0 }
@@ -272,9 +270,7 @@ func TestWarpsAlongK(t *testing.T) {
 func interval(t *testing.T, a arch.Architecture, p gemm.Problem, c gemm.Config) (low, high unit.Seconds, ok bool) {
 	t.Helper()
 	e, d := archtest.Estimates(t, a, p, c)[0], a.Describe()
-	if e.Reject != "" {
-		t.Fatalf("%s of %s: %s", c, p, e.Reject)
-	}
+	must.Need(t, e.Reject == "", "%s of %s: %s", c, p, e.Reject)
 	return d.Scope(c.Kernel, &p, c.SplitK).Interval(e, e.Cycles.At(d.Clock))
 }
 
@@ -367,9 +363,7 @@ func layersOf(
 	t.Helper()
 	layers := map[layer][]times{}
 	for _, p := range data.Problems() {
-		if a.Describe().InSample(p, family) {
-			t.Errorf("%s was fitted", p)
-		}
+		must.That(t, !a.Describe().InSample(p, family), "%s was fitted", p)
 		of := layer{p.N, p.K}
 		layers[of] = append(layers[of], timesOf(t, a, data, p, wanted))
 	}

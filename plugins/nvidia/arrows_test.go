@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
@@ -40,9 +41,7 @@ func sources(t *testing.T) []source {
 		all = append(all, s)
 		return err
 	})
-	if err != nil || len(all) < 50 {
-		t.Fatalf("%d files, %v", len(all), err)
-	}
+	must.Need(t, err == nil && len(all) >= 50, "%d files, %v", len(all), err)
 	return all
 }
 
@@ -148,9 +147,8 @@ func TestFamiliesAreKnownByInterface(t *testing.T) {
 			for _, i := range s.file.Imports {
 				to, _ := strconv.Unquote(i.Path.Value)
 				concrete := to == module+"/kernel/"+family || to == module+"/gemmgen/"+family
-				if concrete && !defines && !under(s.path, list, generated, measured, model) {
-					t.Errorf("%s imports the family %s; use the interface", s.path, family)
-				}
+				must.That(t, !concrete || defines || under(s.path, list, generated, measured, model),
+					"%s imports the family %s; use the interface", s.path, family)
 			}
 			// A term of the model pipelined and a ceiling are called after the instruction, as is the family. The generator of
 			// models names their packages.
@@ -209,15 +207,12 @@ func TestArrows(t *testing.T) {
 			row, _, _ = strings.Cut(row, "/")
 		}
 		may, ok := allowed[row]
-		if !ok {
-			t.Errorf("%s is in no row of this test: say what it may import", s.path)
-		}
+		must.That(t, ok, "%s is in no row of this test: say what it may import", s.path)
 		for _, i := range s.file.Imports {
 			path, _ := strconv.Unquote(i.Path.Value)
 			to, ours := strings.CutPrefix(path, module)
-			if !ours && strings.HasPrefix(path, plugins) && path != plugins+"costs" {
-				t.Errorf("%s imports %s, which is for the root alone", s.path, path)
-			}
+			must.That(t, ours || !strings.HasPrefix(path, plugins) || path == plugins+"costs",
+				"%s imports %s, which is for the root alone", s.path, path)
 			if !ours {
 				continue
 			}

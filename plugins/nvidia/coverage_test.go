@@ -107,9 +107,8 @@ func TestSisters(t *testing.T) {
 	for _, kernel := range []string{"triton", "wgmma"} {
 		set := "h100/" + kernel
 		rows := kernels(t, a, set)
-		if held := heldByOthers(t, a.Describe(), set, kernel, rows, arch.EvidenceSister); len(rows) != 40 || held < 0.9 {
-			t.Errorf("%s: the 90 %% intervals hold %.3f of %d times", kernel, held, len(rows))
-		}
+		held := heldByOthers(t, a.Describe(), set, kernel, rows, arch.EvidenceSister)
+		must.That(t, len(rows) == 40 && held >= 0.9, "%s: the 90 %% intervals hold %.3f of %d times", kernel, held, len(rows))
 	}
 }
 
@@ -132,15 +131,12 @@ func TestOtherGenerations(t *testing.T) {
 			errors = append(errors, math.Log(float64(p.Predicted/p.Measured)))
 		}
 		medians = append(medians, stats.Median(errors))
-		if len(rows) != device.kernels {
-			t.Errorf("%s has %d kernels", device.set, len(rows))
-		}
+		must.That(t, len(rows) == device.kernels, "%s has %d kernels", device.set, len(rows))
 		if device.arch == "sm90" {
 			continue
 		}
-		if held := heldByOthers(t, a.Describe(), device.set, "triton", rows, arch.EvidenceUnchecked); held < 0.9 {
-			t.Errorf("%s: the 90 %% intervals hold %.3f", device.set, held)
-		}
+		held := heldByOthers(t, a.Describe(), device.set, "triton", rows, arch.EvidenceUnchecked)
+		must.That(t, held >= 0.9, "%s: the 90 %% intervals hold %.3f", device.set, held)
 	}
 	mean, square := 0.0, 0.0
 	for _, m := range medians {
@@ -151,9 +147,8 @@ func TestOtherGenerations(t *testing.T) {
 	}
 	const student = 2.92 // of 2 degrees of freedom, 90 %
 	factor := math.Exp(student * math.Sqrt(square*(1+1./3)))
-	if math.Abs(factor-nvidia.OtherWidening) > 0.02 {
-		t.Errorf("medians of %.3f: a fourth lies within %.3f, and otherWidening is %v", medians, factor, nvidia.OtherWidening)
-	}
+	must.That(t, math.Abs(factor-nvidia.OtherWidening) <= 0.02,
+		"medians of %.3f: a fourth lies within %.3f, and otherWidening is %v", medians, factor, nvidia.OtherWidening)
 }
 
 // Times in layouts of the H200 are in the intervals that its other layouts give them.
@@ -168,8 +163,7 @@ func TestOtherLayouts(t *testing.T) {
 		if set.kernel == "mma" {
 			fit = "sweeps/layouts/mma-fit"
 		}
-		if held := heldByOthers(t, a.Describe(), fit, set.kernel, rows, arch.EvidenceRelated); held < 0.85 {
-			t.Errorf("%s: the 90 %% intervals hold %.3f", folder, held)
-		}
+		held := heldByOthers(t, a.Describe(), fit, set.kernel, rows, arch.EvidenceRelated)
+		must.That(t, held >= 0.85, "%s: the 90 %% intervals hold %.3f", folder, held)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/nvidia/fusedmoe"
@@ -52,9 +53,7 @@ func TestFitted(t *testing.T) {
 					if !slices.Contains(got, f.DataSet) {
 						got = append(got, f.DataSet)
 					}
-					if len(f.Problems) == 0 {
-						t.Errorf("%s: %s has no problems", d.ID, f.DataSet)
-					}
+					must.That(t, len(f.Problems) != 0, "%s: %s has no problems", d.ID, f.DataSet)
 				}
 				if slices.Sort(got); !slices.Equal(got, want) {
 					t.Errorf("the %s model of %s is fitted to %q, want %q", model, d.ID, got, want)
@@ -73,14 +72,10 @@ var alone = map[string]bool{
 func TestInSampleSizes(t *testing.T) {
 	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
 	for _, problem := range sweep(t).Problems {
-		if !a.Describe().InSample(problem, "triton") {
-			t.Errorf("%s is not in-sample", problem)
-		}
+		must.That(t, a.Describe().InSample(problem, "triton"), "%s is not in-sample", problem)
 	}
 	unseen := readSet(t, "h200-triton-other")
 	for _, problem := range unseen.Problems() {
-		if a.Describe().InSample(problem, unseen.Kernel) {
-			t.Errorf("%s is in-sample", problem)
-		}
+		must.That(t, !a.Describe().InSample(problem, unseen.Kernel), "%s is in-sample", problem)
 	}
 }

@@ -227,9 +227,7 @@ func TestSameWinner(t *testing.T) {
 		return x.Picks, tied
 	}
 	picks, tied := tuned()
-	if n := len(slices.Concat(tied...)); n == 0 {
-		t.Error("nothing is tied")
-	}
+	must.That(t, len(slices.Concat(tied...)) != 0, "nothing is tied")
 	for run := range 59 {
 		if again, ties := tuned(); !slices.Equal(picks, again) || !slices.EqualFunc(tied, ties, slices.Equal) {
 			t.Fatalf("run %d: %v tied with %v, and before %v with %v", run+2, again, ties, picks, tied)

@@ -66,9 +66,8 @@ func readSet(t testing.TB, set string) *dataset.Dataset {
 func sweep(t testing.TB) *score.Subset {
 	t.Helper()
 	r := score.SubsetOf(readSet(t, "h200-triton"))
-	if len(r.Problems) != 40 || r.Group != 8 || r.Split != 1 {
-		t.Fatalf("%d sizes at group %d, split %d", len(r.Problems), r.Group, r.Split)
-	}
+	must.Need(t, len(r.Problems) == 40 && r.Group == 8 && r.Split == 1,
+		"%d sizes at group %d, split %d", len(r.Problems), r.Group, r.Split)
 	return r
 }
 
@@ -77,9 +76,7 @@ func evaluated(t testing.TB, a arch.Architecture, r *score.Subset) []score.Evalu
 	t.Helper()
 	rows, bad, err := score.Evaluate(t.Context(), a, r, r.Problems)
 	for _, one := range append(bad, err) {
-		if one != nil {
-			t.Fatal(one)
-		}
+		must.Do(t, one)
 	}
 	return rows
 }
@@ -222,9 +219,7 @@ func TestShippedIntervals(t *testing.T) {
 		problem := r.Problems[0]
 		shipped := a.Describe().Scope(r.Kernel, &problem, 1).Uncertainty
 		if f.model == "reference" {
-			if shipped != nil {
-				t.Errorf("the reference says how far it is off: %+v", shipped)
-			}
+			must.That(t, shipped == nil, "the reference says how far it is off: %+v", shipped)
 			continue
 		}
 		rows := scored(t, r, arch.OpenRequest{Model: f.model, Rung: f.rung})
@@ -234,9 +229,8 @@ func TestShippedIntervals(t *testing.T) {
 			continue
 		}
 		near := func(what string, a, b float64) {
-			if math.Abs(a/b-1) > 0.01 {
-				t.Errorf("%s on %s ships a %s of %v, and the records show %v; run `make intervals`", f.model, f.rung, what, a, b)
-			}
+			must.That(t, math.Abs(a/b-1) <= 0.01,
+				"%s on %s ships a %s of %v, and the records show %v; run `make intervals`", f.model, f.rung, what, a, b)
 		}
 		if !reflect.DeepEqual(shipped.Checked, found.Checked) {
 			t.Errorf("%s on %s ships %+v, and the records show %+v; run `make intervals`", f.model, f.rung, shipped.Checked,
@@ -257,8 +251,7 @@ func TestShippedIntervals(t *testing.T) {
 	// A device that was not measured has what other generations say.
 	other := nvtest.Open(t, arch.OpenRequest{Arch: "sm80"})
 	for _, kernel := range other.Describe().Kernels {
-		if d := other.Describe(); d.HasUncertainty(kernel) || !d.HasElsewhere(kernel) {
-			t.Errorf("%s: %+v", kernel, d.Uncertainty)
-		}
+		d := other.Describe()
+		must.That(t, !d.HasUncertainty(kernel) && d.HasElsewhere(kernel), "%s: %+v", kernel, d.Uncertainty)
 	}
 }

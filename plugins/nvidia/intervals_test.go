@@ -22,14 +22,11 @@ func TestIntervalsAreFound(t *testing.T) {
 		must.Do(t, json.Unmarshal(line, &h))
 		lines[h]++
 	}
-	if len(lines) == 0 {
-		t.Fatal("there are no intervals")
-	}
+	must.Need(t, len(lines) != 0, "there are no intervals")
 	for h, want := range lines {
 		for range 2 { // the second time from memory
-			if got := intervalsOf(h.Arch, h.Device, h.Model, h.Rung); len(got) != want {
-				t.Errorf("%v: %d of %d lines are found", h, len(got), want)
-			}
+			got := intervalsOf(h.Arch, h.Device, h.Model, h.Rung)
+			must.That(t, len(got) == want, "%v: %d of %d lines are found", h, len(got), want)
 		}
 	}
 	if got := intervalsOf("sm90", "h2", "pipelined", arch.RungSpec); got != nil {

@@ -48,9 +48,8 @@ func TestLiveGPUIsComplete(t *testing.T) {
 		live.Name = "NVIDIA Nobody"
 		a, standard := nvtest.Open(t, arch.OpenRequest{Arch: id, Live: live}), nvtest.Open(t, arch.OpenRequest{Arch: id})
 		d := a.Describe()
-		if d.Device != arch.LiveID || d.DeviceName != "NVIDIA Nobody" || d.Rung != arch.RungSpec || d.Units != 46 {
-			t.Errorf("%s: %s, %s, rung %s, %d units", id, d.ID(), d.DeviceName, d.Rung, d.Units)
-		}
+		must.That(t, d.Device == arch.LiveID && d.DeviceName == "NVIDIA Nobody" && d.Rung == arch.RungSpec && d.Units == 46,
+			"%s: %s, %s, rung %s, %d units", id, d.ID(), d.DeviceName, d.Rung, d.Units)
 		if len(d.Params) != len(standard.Describe().Params) {
 			t.Errorf("%s has %d numbers, its default device %d", id, len(d.Params), len(standard.Describe().Params))
 		}
@@ -83,9 +82,8 @@ func TestScalingByOneChangesNothing(t *testing.T) {
 				continue // nothing depends on it, and nothing scales it
 			}
 			got := nvtest.Param(t, a, w.Name)
-			if got.Value < w.Value*(1-1e-12) || got.Value > w.Value*(1+1e-12) {
-				t.Errorf("%s: %s is %v, was %v", id, w.Name, got.Value, w.Value)
-			}
+			must.That(t, got.Value >= w.Value*(1-1e-12) && got.Value <= w.Value*(1+1e-12),
+				"%s: %s is %v, was %v", id, w.Name, got.Value, w.Value)
 		}
 	}
 }
@@ -122,18 +120,16 @@ func TestLiveGPUOfConfigs(t *testing.T) {
 	live := &arch.LiveDevice{Name: "NVIDIA H200", Attributes: map[string]float64{
 		"num_sms": 132, "clock": 1.98e9, "l2_bytes": 60 << 20, "dram_bandwidth": 2 * 3201e6 * 6144 / 8, "tdp": 600}}
 	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Live: live})
-	if d := a.Describe(); d.ID() != "sm90@h200" {
-		t.Fatalf("opened %s", d.ID())
-	}
+	d := a.Describe()
+	must.Need(t, d.ID() == "sm90@h200", "opened %s", d.ID())
 	var fromDriver []string
 	for _, p := range a.Describe().Params {
 		if p.Live() {
 			fromDriver = append(fromDriver, p.Name)
 		}
 	}
-	if !slices.Equal(fromDriver, []string{"dram_bandwidth", "tdp"}) || nvtest.Param(t, a, "tdp").Value != 600 {
-		t.Errorf("from the driver: %v", fromDriver)
-	}
+	must.That(t, slices.Equal(fromDriver, []string{"dram_bandwidth", "tdp"}) && nvtest.Param(t, a, "tdp").Value == 600,
+		"from the driver: %v", fromDriver)
 	if p := nvtest.Param(t, a, "l2_perf_ratio"); p.Tier != hw.Calibrated || p.Value != 4980.2 {
 		t.Errorf("%+v", p)
 	}
@@ -154,15 +150,13 @@ func TestLiveGPURefusals(t *testing.T) {
 		"NVIDIA GeForce RTX 4070 has the architecture sm72, which no plugin models; the architectures are " +
 			strings.Join(archIDs(t), ", "): {Arch: "sm72", Live: rtx4070()},
 	} {
-		if _, err := p.Open(t.Context(), r); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		_, err := p.Open(t.Context(), r)
+		must.That(t, diag.KindOf(err) == diag.Input && strings.Contains(err.Error(), want), "%v, want %q", err, want)
 	}
 	// The driver need not report what the architecture fixes, nor the power limit.
 	for _, name := range []string{"shared_memory_bytes", "register_file", "tdp"} {
-		if _, err := p.Open(t.Context(), arch.OpenRequest{Arch: "sm89", Live: without(name)}); err != nil {
-			t.Errorf("without %s: %v", name, err)
-		}
+		_, err := p.Open(t.Context(), arch.OpenRequest{Arch: "sm89", Live: without(name)})
+		must.That(t, err == nil, "without %s: %v", name, err)
 	}
 }
 
@@ -187,9 +181,7 @@ func TestDerivedAgainstMeasured(t *testing.T) {
 				ys = append(ys, y*1e9/clock)
 			}
 		}
-		if len(ys) < 10 {
-			t.Fatalf("%d rows", len(ys))
-		}
+		must.Need(t, len(ys) >= 10, "%d rows", len(ys))
 		return stats.Median(ys)
 	}
 	for _, c := range []struct {

@@ -212,9 +212,8 @@ func TestMoreIsNeverSlower(t *testing.T) {
 					a = timing.In(a, timing.Model)
 				}
 				x := d.best(t, a, p)
-				if x < last*(1-slack) {
-					t.Errorf("%s: with %g times its %s, %s takes %.4g µs, and with more %.4g", d, factor, name, p, x*1e6, last*1e6)
-				}
+				must.That(t, x >= last*(1-slack),
+					"%s: with %g times its %s, %s takes %.4g µs, and with more %.4g", d, factor, name, p, x*1e6, last*1e6)
 				last = max(x, last)
 			}
 		}
@@ -254,9 +253,8 @@ func TestMoreWorkIsNeverFaster(t *testing.T) {
 			} {
 				q := p
 				grow(&q, unit[dim]*(1+random.IntN(4)))
-				if y := d.best(t, a, q); y < x*(1-rounding) {
-					t.Errorf("%s: %s takes %.4g µs, and %s %.4g", d, p, x*1e6, q, y*1e6)
-				}
+				y := d.best(t, a, q)
+				must.That(t, y >= x*(1-rounding), "%s: %s takes %.4g µs, and %s %.4g", d, p, x*1e6, q, y*1e6)
 			}
 		}
 	}
@@ -314,15 +312,12 @@ func TestSharedListsAreEqual(t *testing.T) {
 			shared, _ := list(overrides)
 			keep.Drop()
 			own, _ := list(overrides)
-			if !reflect.DeepEqual(shared, own) {
-				t.Errorf("%s: with another %s it has the list of another device", kernel, param.Name)
-			}
+			must.That(t, reflect.DeepEqual(shared, own),
+				"%s: with another %s it has the list of another device", kernel, param.Name)
 			if own != nil && !reflect.DeepEqual(own, base) {
 				others++
 			}
 		}
-		if others == 0 {
-			t.Errorf("%s: no number changes the list", kernel)
-		}
+		must.That(t, others != 0, "%s: no number changes the list", kernel)
 	}
 }

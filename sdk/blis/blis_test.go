@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/serving"
 	"github.com/origami-gemm/origami/sdk/blis"
 )
@@ -30,13 +31,9 @@ func read(r *request) (fresh, past int) { return r.NumNewTokens, int(r.ProgressI
 func TestLatencyModel(t *testing.T) {
 	configs := filepath.Join("..", "..", "plugins", "serving", "testdata", "configs")
 	config, err := os.ReadFile(filepath.Join(configs, "llama-3.1-70b.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	m, err := blis.New(t.Context(), "h200", config, serving.Layout{TP: 8, Server: "vllm"}, read)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var model latencyModel = m
 	batch := func(n, fresh int, past int64) (list []*request) {
 		for range n {
@@ -44,13 +41,10 @@ func TestLatencyModel(t *testing.T) {
 		}
 		return list
 	}
-	if got := model.StepTime(nil); got != 1 {
-		t.Errorf("an empty batch takes %d µs, want 1", got)
-	}
+	got := model.StepTime(nil)
+	must.That(t, got == 1, "an empty batch takes %d µs, want 1", got)
 	one := model.StepTime(batch(16, 1, 2048))
-	if one < 3_000 || one > 30_000 {
-		t.Errorf("a token of 16 sequences takes %d µs", one)
-	}
+	must.That(t, one >= 3_000 && one <= 30_000, "a token of 16 sequences takes %d µs", one)
 	chunks := model.StepTime(batch(1, 4096, 0)) + model.StepTime(batch(1, 4096, 4096))
 	for _, c := range []struct {
 		what           string
@@ -62,14 +56,11 @@ func TestLatencyModel(t *testing.T) {
 		{"a prompt in chunks", chunks, model.StepTime(batch(1, 8192, 0))},
 		{"a prompt behind a cached one", model.StepTime(batch(1, 1024, 8192)), model.StepTime(batch(1, 1024, 0))},
 	} {
-		if c.slower <= c.faster {
-			t.Errorf("%s takes %d µs, not longer than %d", c.what, c.slower, c.faster)
-		}
+		must.That(t, c.slower > c.faster, "%s takes %d µs, not longer than %d", c.what, c.slower, c.faster)
 	}
 	if model.QueueingTime(batch(1, 1, 1)[0])+model.OutputTokenProcessingTime()+model.PostDecodeFixedOverhead() != 0 {
 		t.Error("the server's part is counted twice")
 	}
-	if _, err := blis.New(t.Context(), "h200", []byte("{}"), serving.Layout{TP: 8, Server: "vllm"}, read); err == nil {
-		t.Error("an empty config.json is accepted")
-	}
+	_, err = blis.New(t.Context(), "h200", []byte("{}"), serving.Layout{TP: 8, Server: "vllm"}, read)
+	must.That(t, err != nil, "an empty config.json is accepted")
 }

@@ -88,10 +88,9 @@ func TestSourcesOfUsedParametersAreUsed(t *testing.T) {
 			r.Overrides = map[string]hw.OverrideValue{test.override: {Value: 5}}
 		}
 		a := must.Get(c.Open(t.Context(), r))(t)
-		if got := a.Describe().Unused; !slices.Equal(got, test.want) {
-			t.Errorf("override %q, a model without %v: %v are unused, want %v", test.override,
-				test.byModel, got, test.want)
-		}
+		got := a.Describe().Unused
+		must.That(t, slices.Equal(got, test.want),
+			"override %q, a model without %v: %v are unused, want %v", test.override, test.byModel, got, test.want)
 	}
 }
 
@@ -99,16 +98,13 @@ func TestSourcesOfUsedParametersAreUsed(t *testing.T) {
 func TestOverrideToTheSameValue(t *testing.T) {
 	var opened catalog.Selection
 	c, err := catalog.New(definition(fstest.MapFS{"a.yaml": file("arch: x1\ndevice: a\ndefault: true", "Ours")}, &opened))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for value, changed := range map[float64]bool{4: false, 5: true} {
 		r := arch.OpenRequest{Arch: "x1", Overrides: map[string]hw.OverrideValue{"units": {Value: value}}}
 		must.Get(c.Open(t.Context(), r))(t)
 		p, _ := opened.Params.Lookup("units")
-		if (p.Tier == hw.Override) != changed || slices.Contains(opened.Changed, "units") != changed {
-			t.Errorf("units = %v: %+v, %v changed", value, p, opened.Changed)
-		}
+		must.That(t, (p.Tier == hw.Override) == changed && slices.Contains(opened.Changed, "units") == changed,
+			"units = %v: %+v, %v changed", value, p, opened.Changed)
 	}
 }
 
@@ -134,10 +130,9 @@ func TestCatalog(t *testing.T) {
 			"small",
 			"reference"},
 	} {
-		if _, err := c.Open(ctx, r.request); err != nil || opened.Sheet.Device != r.device ||
-			opened.Params.Int("units") != 4 || opened.Model != r.model {
-			t.Errorf("%+v opens %+v (%v)", r.request, opened, err)
-		}
+		_, err := c.Open(ctx, r.request)
+		must.That(t, err == nil && opened.Sheet.Device == r.device &&
+			opened.Params.Int("units") == 4 && opened.Model == r.model, "%+v opens %+v (%v)", r.request, opened, err)
 	}
 	for want, request := range map[string]arch.OpenRequest{
 		"its devices: big, small":       {Arch: "x1", Device: "huge"},
@@ -165,26 +160,20 @@ func TestModelsOfArchitectures(t *testing.T) {
 		"x10": {{Name: "reference", Kernels: []string{"mma"}, Open: opens(&opened)}},
 	}
 	c, err := catalog.New(d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if archs := c.Manifest().Archs; archs[0].Models[0] != "refined" || archs[1].Models[0] != "reference" ||
-		archs[1].Kernels[0] != "mma" {
-		t.Errorf("manifest %+v", archs)
-	}
-	if _, err := c.Open(context.Background(), arch.OpenRequest{Arch: "x10"}); err != nil ||
-		opened.Model != "reference" {
-		t.Errorf("x10 opens %s, %v", opened.Model, err)
-	}
+	must.Do(t, err)
+	archs := c.Manifest().Archs
+	must.That(t, archs[0].Models[0] == "refined" && archs[1].Models[0] == "reference" &&
+		archs[1].Kernels[0] == "mma", "manifest %+v", archs)
+	_, err = c.Open(context.Background(), arch.OpenRequest{Arch: "x10"})
+	must.That(t, err == nil &&
+		opened.Model == "reference", "x10 opens %s, %v", opened.Model, err)
 	_, err = c.Open(context.Background(), arch.OpenRequest{Arch: "x10", Model: "refined"})
-	if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "use one of reference") {
-		t.Errorf("the refined model of x10: %v", err)
-	}
+	must.That(t, diag.KindOf(err) == diag.Input && strings.Contains(err.Error(), "use one of reference"),
+		"the refined model of x10: %v", err)
 	delete(d.Archs, "x10")
-	if _, err := catalog.New(d); err == nil || !strings.Contains(err.Error(),
-		"a.yaml: plugin test has no model for the architecture x10") {
-		t.Errorf("x10 is not listed: %v", err)
-	}
+	_, err = catalog.New(d)
+	must.That(t, err != nil && strings.Contains(err.Error(),
+		"a.yaml: plugin test has no model for the architecture x10"), "x10 is not listed: %v", err)
 }
 
 // A model can be several, each for some kernel families. The request says which by the family, and the best model is
@@ -225,9 +214,8 @@ func TestModelsByKernelFamily(t *testing.T) {
 	} {
 		test.request.Arch = "x1"
 		a, err := c.Open(t.Context(), test.request)
-		if err != nil || which != test.which || opened.Kernel != test.kernel || len(a.Describe().Models) != 2 {
-			t.Errorf("%d: opens %d for %s, %v", i, which, opened.Kernel, err)
-		}
+		must.That(t, err == nil && which == test.which && opened.Kernel == test.kernel && len(a.Describe().Models) == 2,
+			"%d: opens %d for %s, %v", i, which, opened.Kernel, err)
 	}
 	for want, request := range map[string]arch.OpenRequest{
 		"the reference model of x1 does not predict the kernel family library; use the model refined, " +
@@ -251,20 +239,15 @@ func TestNeeds(t *testing.T) {
 	d.Specs = append(d.Specs, hw.Spec{Name: "latency", Unit: "cycles"})
 	d.Models[1].Needs = []string{"units"}
 	c, err := catalog.New(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, err = c.Open(t.Context(), arch.OpenRequest{Arch: "x1"})
-	if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "no value for latency") {
-		t.Errorf("the model that needs the latency: %v", err)
-	}
-	if _, err := c.Open(t.Context(), arch.OpenRequest{Arch: "x1", Model: "reference"}); err != nil {
-		t.Errorf("the model that does not need it: %v", err)
-	}
+	must.That(t, diag.KindOf(err) == diag.Input && strings.Contains(err.Error(), "no value for latency"),
+		"the model that needs the latency: %v", err)
+	_, err = c.Open(t.Context(), arch.OpenRequest{Arch: "x1", Model: "reference"})
+	must.That(t, err == nil, "the model that does not need it: %v", err)
 	d.Models[1].Needs = []string{"units", "speed"}
-	if _, err := c.Open(t.Context(), arch.OpenRequest{Arch: "x1", Model: "reference"}); err != nil {
-		t.Errorf("a parameter that is optional: %v", err)
-	}
+	_, err = c.Open(t.Context(), arch.OpenRequest{Arch: "x1", Model: "reference"})
+	must.That(t, err == nil, "a parameter that is optional: %v", err)
 }
 
 func TestAmbiguousDevices(t *testing.T) {
@@ -280,9 +263,8 @@ func TestAmbiguousDevices(t *testing.T) {
 			"a.yaml": file("arch: x1\ndevice: a\ndefault: true", "Zed")},
 		"plugin test has no device file; embed *.yaml": {},
 	} {
-		if _, err := catalog.New(definition(files, &opened)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		_, err := catalog.New(definition(files, &opened))
+		must.That(t, err != nil && strings.Contains(err.Error(), want), "%v, want %q", err, want)
 	}
 }
 
@@ -292,9 +274,7 @@ func TestNoVendor(t *testing.T) {
 	def := definition(fstest.MapFS{"a.yaml": file("arch: x1\ndevice: a\ndefault: true", "Zed")}, &opened)
 	def.Vendor = ""
 	c, err := catalog.New(def)
-	if err != nil || c.Manifest().Archs[0].Vendor != "Zed" {
-		t.Fatalf("%v", err)
-	}
+	must.Need(t, err == nil && c.Manifest().Archs[0].Vendor == "Zed", "%v", err)
 }
 
 // An option and a parameter of one name could not be told apart behind the name of a device.
@@ -302,9 +282,8 @@ func TestOptionNamedAsAParameter(t *testing.T) {
 	var opened catalog.Selection
 	def := definition(fstest.MapFS{"a.yaml": file("arch: x1\ndevice: a\ndefault: true", "Ours")}, &opened)
 	def.Models = []catalog.Model{{Name: "best", Kernels: []string{"k"}, Options: []arch.Option{{Key: def.Specs[0].Name}}}}
-	if _, err := catalog.New(def); err == nil || !strings.Contains(err.Error(), "rename the option") {
-		t.Errorf("%v", err)
-	}
+	_, err := catalog.New(def)
+	must.That(t, err != nil && strings.Contains(err.Error(), "rename the option"), "%v", err)
 }
 
 // scaleSpeed scales the parameter speed by the number of units.
@@ -331,9 +310,7 @@ func TestLiveDevices(t *testing.T) {
 	}
 	open := func(r arch.OpenRequest) error {
 		c, err := catalog.New(def)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		_, err = c.Open(ctx, r)
 		return err
 	}
@@ -365,15 +342,12 @@ func TestLiveDevices(t *testing.T) {
 	}
 	def.Scale = scaleSpeed
 	must.Do(t, open(live("Another GPU", map[string]float64{"units": 2})))
-	if h := opened.Sheet.Header; h.Device != arch.LiveID || h.Arch != "x1" || h.Name != "Another GPU" ||
-		h.Vendor != "Ours" {
-		t.Errorf("header %+v", h)
-	}
+	h := opened.Sheet.Header
+	must.That(t, h.Device == arch.LiveID && h.Arch == "x1" && h.Name == "Another GPU" &&
+		h.Vendor == "Ours", "header %+v", h)
 	p := param("speed")
-	if p.Value != 4 || p.Tier != hw.Derived || p.Source != "scaled from x1@big: speed * units" ||
-		p.ScaledFrom() != "x1@big" || p.Date != "2026-01-03" || opened.Params.Calibrated(def.Specs) {
-		t.Errorf("%+v", p)
-	}
+	must.That(t, p.Value == 4 && p.Tier == hw.Derived && p.Source == "scaled from x1@big: speed * units" &&
+		p.ScaledFrom() == "x1@big" && p.Date == "2026-01-03" && !opened.Params.Calibrated(def.Specs), "%+v", p)
 	// An override wins, and scaled parameters use it.
 	r := live("Another GPU", map[string]float64{"units": 2})
 	r.Overrides = map[string]hw.OverrideValue{"units": {Value: 8}}
@@ -386,8 +360,7 @@ func TestLiveDevices(t *testing.T) {
 		"units of x1: value is zero": live("Another GPU", map[string]float64{"units": 0}),
 		"the architectures are x1":   {Arch: "z9", Live: &arch.LiveDevice{Name: "A GPU"}},
 	} {
-		if err := open(r); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		err := open(r)
+		must.That(t, diag.KindOf(err) == diag.Input && strings.Contains(err.Error(), want), "%v, want %q", err, want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
 
@@ -43,9 +44,8 @@ func TestAxes(t *testing.T) {
 		if finding == "" {
 			want = nil
 		}
-		if !slices.Equal(names, want) || !strings.Contains(text, finding) {
-			t.Errorf("%s: the checks %v fail, want %q: %s", broken.what, names, finding, text)
-		}
+		must.That(t, slices.Equal(names, want) && strings.Contains(text, finding),
+			"%s: the checks %v fail, want %q: %s", broken.what, names, finding, text)
 	}
 }
 

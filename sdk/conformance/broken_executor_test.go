@@ -18,6 +18,7 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/exectest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	pb "github.com/origami-gemm/origami/sdk/proto/origami/plugin/v1"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
@@ -239,9 +240,8 @@ func TestBrokenExecutors(t *testing.T) {
 				forges = append(forges, test.forge)
 			}
 			names, text, _ := failing(t, wire.ExecutorService(&test.broken), ExecutorChecks(), Options{}, forges...)
-			if !slices.Equal(names, []string{test.check}) || !strings.Contains(text, test.finding) {
-				t.Errorf("the checks %v fail, want %s with %q:\n%s", names, test.check, test.finding, text)
-			}
+			must.That(t, slices.Equal(names, []string{test.check}) && strings.Contains(text, test.finding),
+				"the checks %v fail, want %s with %q:\n%s", names, test.check, test.finding, text)
 		})
 	}
 }
@@ -261,10 +261,9 @@ func ofSeven(change func(text string) string) grpc.UnaryServerInterceptor {
 }
 
 func TestSoundExecutor(t *testing.T) {
-	if names, text, skipped := failing(t, wire.ExecutorService(&runner{}), ExecutorChecks(),
-		Options{}); len(names)+len(skipped) > 0 {
-		t.Errorf("the checks %v fail, %v are skipped: %s", names, skipped, text)
-	}
+	names, text, skipped := failing(t, wire.ExecutorService(&runner{}), ExecutorChecks(),
+		Options{})
+	must.That(t, len(names)+len(skipped) <= 0, "the checks %v fail, %v are skipped: %s", names, skipped, text)
 }
 
 // Without a device the checks that need one are skipped, or fail if a device is required.
@@ -277,12 +276,10 @@ func TestNoDevice(t *testing.T) {
 		"no kernel families": {device: func(d *exec.Device) { d.Kernels = nil }},
 	} {
 		names, text, skipped := failing(t, wire.ExecutorService(none), ExecutorChecks(), Options{})
-		if len(names) > 0 || len(skipped) != len(ExecutorChecks())-2 {
-			t.Errorf("%s: the checks %v fail, %v are skipped: %s", what, names, skipped, text)
-		}
+		must.That(t, len(names) <= 0 && len(skipped) == len(ExecutorChecks())-2,
+			"%s: the checks %v fail, %v are skipped: %s", what, names, skipped, text)
 		names, _, skipped = failing(t, wire.ExecutorService(none), ExecutorChecks(), Options{RequireDevice: true})
-		if len(names) != len(ExecutorChecks())-2 || len(skipped) > 0 {
-			t.Errorf("%s, with a device required: the checks %v fail, %v are skipped", what, names, skipped)
-		}
+		must.That(t, len(names) == len(ExecutorChecks())-2 && len(skipped) <= 0,
+			"%s, with a device required: the checks %v fail, %v are skipped", what, names, skipped)
 	}
 }

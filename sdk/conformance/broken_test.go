@@ -254,9 +254,8 @@ func TestBrokenArchitectures(t *testing.T) {
 			slices.Sort(want)
 			slices.Sort(names)
 			names = slices.DeleteFunc(names, func(name string) bool { return name == test.perhaps })
-			if !slices.Equal(names, want) || !strings.Contains(text, test.finding) {
-				t.Errorf("the checks %v fail, want %v with %q:\n%s", names, want, test.finding, text)
-			}
+			must.That(t, slices.Equal(names, want) && strings.Contains(text, test.finding),
+				"the checks %v fail, want %v with %q:\n%s", names, want, test.finding, text)
 		})
 	}
 }
@@ -277,19 +276,17 @@ func TestSoundArchitecture(t *testing.T) {
 	}
 	o.UpdateGolden = false
 	names, text, skipped := failing(t, wire.ArchService(&rejecting), ArchitectureChecks(), o)
-	if len(names) > 0 || !slices.Equal(skipped, []string{"calibration", "ladder", "speed"}) {
-		t.Errorf("the checks %v fail, %v are skipped: %s", names, skipped, text)
-	}
+	must.That(t, len(names) <= 0 && slices.Equal(skipped, []string{"calibration", "ladder", "speed"}),
+		"the checks %v fail, %v are skipped: %s", names, skipped, text)
 	// A changed total is found.
 	content := must.Get(os.ReadFile(golden))(t)
 	changed := strings.Replace(string(content), `"cycles":`, `"cycles":1`, 1)
 	must.Do(t, os.WriteFile(golden, []byte(changed), 0o600))
-	if names, text, _ := failing(t, wire.ArchService(&rejecting), ArchitectureChecks(), o); !slices.Equal(names,
-		[]string{"golden"}) ||
-		!strings.Contains(text, "golden.jsonl:1: example@abstract roofline, 2048x2048x2048 fp16: "+
-			"place 1 is") {
-		t.Errorf("with another golden file, the checks %v fail: %s", names, text)
-	}
+	names, text, _ = failing(t, wire.ArchService(&rejecting), ArchitectureChecks(), o)
+	must.That(t, slices.Equal(names,
+		[]string{"golden"}) &&
+		strings.Contains(text, "golden.jsonl:1: example@abstract roofline, 2048x2048x2048 fp16: "+
+			"place 1 is"), "with another golden file, the checks %v fail: %s", names, text)
 }
 
 // rungs is a plugin with a ladder, and a function that changes it.
@@ -350,9 +347,8 @@ func TestOptionalInterfaces(t *testing.T) {
 		"which is no microbenchmark": {plan: number(func(n *calibrate.Number) { n.Probes[0] = "none" })},
 	} {
 		names, text, skipped := failing(t, wire.ArchService(plugin), two, quick)
-		if len(skipped) > 0 || (len(names) == 0) != (finding == "") || !strings.Contains(text, finding) {
-			t.Errorf("the checks %v fail, %v are skipped, want %q: %s", names, skipped, finding, text)
-		}
+		must.That(t, len(skipped) <= 0 && (len(names) == 0) == (finding == "") && strings.Contains(text, finding),
+			"the checks %v fail, %v are skipped, want %q: %s", names, skipped, finding, text)
 	}
 }
 
@@ -365,9 +361,8 @@ func TestWithoutRank(t *testing.T) {
 			}
 			return err
 		}))
-	if len(names) > 0 || !slices.Contains(skipped, "rank") {
-		t.Errorf("the checks %v fail, %v are skipped: %s", names, skipped, text)
-	}
+	must.That(t, len(names) <= 0 && slices.Contains(skipped, "rank"),
+		"the checks %v fail, %v are skipped: %s", names, skipped, text)
 }
 
 // A plugin that hangs costs a check at most two timeouts.
@@ -398,11 +393,8 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		if seen++; seen == 3 {
 			cancel()
 		}
-		if seen > 3 && (!r.Failed() || r.Findings[0] != context.Canceled.Error()) {
-			t.Errorf("after the end, %s gives %v %q", r.Name, r.Findings, r.Skipped)
-		}
+		must.That(t, seen <= 3 || r.Failed() && r.Findings[0] == context.Canceled.Error(),
+			"after the end, %s gives %v %q", r.Name, r.Findings, r.Skipped)
 	})
-	if seen != len(ArchitectureChecks()) {
-		t.Errorf("%d results", seen)
-	}
+	must.That(t, seen == len(ArchitectureChecks()), "%d results", seen)
 }

@@ -38,9 +38,8 @@ func TestOwnValuesOfAxes(t *testing.T) {
 	for _, c := range list.Configs {
 		n[c.Axes.String()]++
 	}
-	if n[""] == 0 || n["cluster=2"] == 0 || n["cluster=2"] >= n[""] || len(n) != 2 {
-		t.Errorf("the candidates have the axes %v", n)
-	}
+	must.That(t, n[""] != 0 && n["cluster=2"] != 0 && n["cluster=2"] < n[""] && len(n) == 2,
+		"the candidates have the axes %v", n)
 }
 
 func TestMistakesInAxes(t *testing.T) {
@@ -54,9 +53,8 @@ func TestMistakesInAxes(t *testing.T) {
 	} {
 		m := clustered()
 		change(&m.Kernels[0])
-		if _, err := declare.Provider(definition(), m); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		_, err := declare.Provider(definition(), m)
+		must.That(t, err != nil && strings.Contains(err.Error(), want), "%v, want %q", err, want)
 	}
 	m := clustered()
 	m.Kernels[1].Axes = []gemm.Axis{{Name: "cluster", Doc: "another", Type: gemm.Integer, Default: "2"}}

@@ -31,11 +31,10 @@ func thousand(t testing.TB) (arch.Architecture, []gemm.Config) {
 func TestEstimateAllocatesNothing(t *testing.T) {
 	a, configs := thousand(t)
 	est := make([]arch.Estimate, len(configs))
-	if n := testing.AllocsPerRun(20, func() {
+	n := testing.AllocsPerRun(20, func() {
 		must.Do(t, a.Estimate(t.Context(), est, gemm.New(4096, 4096, 4096), configs))
-	}); n > 1 {
-		t.Errorf("%v allocations for %d configurations", n, len(configs))
-	}
+	})
+	must.That(t, n <= 1, "%v allocations for %d configurations", n, len(configs))
 }
 
 // BenchmarkEstimate estimates 1,024 candidates with ten terms.
@@ -44,9 +43,8 @@ func BenchmarkEstimate(b *testing.B) {
 	est := make([]arch.Estimate, len(configs))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := a.Estimate(b.Context(), est, gemm.New(4096, 4096, 4096), configs); err != nil {
-			b.Fatal(err)
-		}
+		err := a.Estimate(b.Context(), est, gemm.New(4096, 4096, 4096), configs)
+		must.Do(b, err)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(configs)), "ns/config")
 }
@@ -54,12 +52,9 @@ func BenchmarkEstimate(b *testing.B) {
 // BenchmarkOpen compiles the formulas and reads the device file.
 func BenchmarkOpen(b *testing.B) {
 	p, err := declare.Provider(definition(), full())
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	for b.Loop() {
-		if _, err := p.Open(b.Context(), arch.OpenRequest{Arch: "chip"}); err != nil {
-			b.Fatal(err)
-		}
+		_, err := p.Open(b.Context(), arch.OpenRequest{Arch: "chip"})
+		must.Do(b, err)
 	}
 }

@@ -159,75 +159,59 @@ func TestConformance(t *testing.T) {
 
 func TestDescription(t *testing.T) {
 	d := open(t, arch.OpenRequest{Device: "uno"}, full(), simple()).Describe()
-	if d.ID() != "chip@one" || d.DeviceName != "A Chip" || d.Vendor != "Ours" ||
-		!slices.Equal(d.Aliases, []string{"uno"}) || d.Model != "full" ||
-		!slices.Equal(d.Models, []string{"full", "simple"}) || !slices.Equal(d.Kernels, []string{"tiled", "plain"}) ||
-		d.Rung != arch.RungCalibrated || d.UnitName != "core" || d.Units != 12 || d.Partitions != 2 ||
-		d.Clock != 1.5e9 || d.SharedMemory != 63<<10 || d.RegisterFile != 65536 || d.RegistersPerThread != 255 {
-		t.Errorf("%+v", d)
-	}
-	if d.Order.Window != 0.01 || len(d.Order.Keys) != 2 || !slices.Equal(d.Monotone, []arch.Dim{arch.DimK}) ||
-		len(d.Constants) != 1 || len(d.Terms) != 10 {
-		t.Errorf("%+v", d)
-	}
+	must.That(t, d.ID() == "chip@one" && d.DeviceName == "A Chip" && d.Vendor == "Ours" &&
+		slices.Equal(d.Aliases, []string{"uno"}) && d.Model == "full" &&
+		slices.Equal(d.Models, []string{"full", "simple"}) && slices.Equal(d.Kernels, []string{"tiled", "plain"}) &&
+		d.Rung == arch.RungCalibrated && d.UnitName == "core" && d.Units == 12 && d.Partitions == 2 &&
+		d.Clock == 1.5e9 && d.SharedMemory == 63<<10 && d.RegisterFile == 65536 && d.RegistersPerThread == 255, "%+v", d)
+	must.That(t, d.Order.Window == 0.01 && len(d.Order.Keys) == 2 && slices.Equal(d.Monotone, []arch.Dim{arch.DimK}) &&
+		len(d.Constants) == 1 && len(d.Terms) == 10, "%+v", d)
 	if a := d.Atom(gemm.FP16); a == nil || a.M != 16 || a.Latency != 20 || a.PerUnit != 4 || d.Atom(gemm.BF16) != nil ||
 		len(d.Atoms) != 2 {
 		t.Errorf("%+v", d.Atoms)
 	}
-	if d.PeakFor(gemm.FP16) != 40e12 || len(d.Peak) != 1 {
-		t.Errorf("%+v", d.Peak)
-	}
+	must.That(t, d.PeakFor(gemm.FP16) == 40e12 && len(d.Peak) == 1, "%+v", d.Peak)
 	override := map[string]hw.OverrideValue{"dram_bandwidth": {Value: 99}}
 	spec := open(t, arch.OpenRequest{Rung: arch.RungSpec, Overrides: override}, full())
-	if d := spec.Describe(); d.Rung != arch.RungCalibrated || hw.Set(d.Params).Get("dram_bandwidth") != 99 {
-		t.Errorf("%s, %v", d.Rung, d.Params)
-	}
+	d = spec.Describe()
+	must.That(t, d.Rung == arch.RungCalibrated && hw.Set(d.Params).Get("dram_bandwidth") == 99, "%s, %v", d.Rung, d.Params)
 	d = open(t, arch.OpenRequest{Model: "simple"}, full(), simple()).Describe()
-	if d.Model != "simple" || d.Partitions != 1 || d.RegisterFile != 0 || d.Atom(gemm.FP16).PerUnit != 1 {
-		t.Errorf("%+v", d)
-	}
+	must.That(t, d.Model == "simple" && d.Partitions == 1 && d.RegisterFile == 0 && d.Atom(gemm.FP16).PerUnit == 1,
+		"%+v", d)
 	levels := open(t, arch.OpenRequest{}, full()).Hierarchy().Levels()
-	if l := levels[0]; l.Capacity != 4<<20 || l.Latency != 200 || l.Partitions != 2 || l.Bandwidth.Peak != 800 ||
-		l.Bandwidth.At(3) != 800 {
-		t.Errorf("%+v", l)
-	}
-	if l := levels[1]; l.Capacity != 0 || l.Partitions != 1 || l.Bandwidth.At(3) != 150.0/4 {
-		t.Errorf("%+v", l)
-	}
+	l := levels[0]
+	must.That(t, l.Capacity == 4<<20 && l.Latency == 200 && l.Partitions == 2 && l.Bandwidth.Peak == 800 &&
+		l.Bandwidth.At(3) == 800, "%+v", l)
+	l = levels[1]
+	must.That(t, l.Capacity == 0 && l.Partitions == 1 && l.Bandwidth.At(3) == 150.0/4, "%+v", l)
 }
 
 // Of the parameters, those count that a term, a rule, an argument of a function or the clock needs.
 func TestUnusedParameters(t *testing.T) {
-	if got := open(t, arch.OpenRequest{}, full()).Describe().Unused; !slices.Equal(got, []string{"peak_fp16"}) {
-		t.Errorf("%v are unused, want peak_fp16", got)
-	}
+	got := open(t, arch.OpenRequest{}, full()).Describe().Unused
+	must.That(t, slices.Equal(got, []string{"peak_fp16"}), "%v are unused, want peak_fp16", got)
 	m := full()
 	m.Kernels[0].Rules, m.Terms[5].Args[2] = nil, "active" // only the description shows them now
 	want := []string{"memory", "cache", "peak_fp16"}
-	if got := open(t, arch.OpenRequest{}, m).Describe().Unused; !slices.Equal(got, want) {
-		t.Errorf("%v are unused, want memory, cache and peak_fp16", got)
-	}
+	got = open(t, arch.OpenRequest{}, m).Describe().Unused
+	must.That(t, slices.Equal(got, want), "%v are unused, want memory, cache and peak_fp16", got)
 }
 
 // A rule that does not depend on sizes removes a candidate. Others reject it in an estimate. The first rule counts.
 func TestRules(t *testing.T) {
 	a := open(t, arch.OpenRequest{}, full())
 	list := must.Get(a.Candidates(t.Context(), gemm.New(1, 1, 1), arch.Space{}))(t)
-	if len(list.Configs)+len(list.Rejected) != 4*4*2*2*2 || len(list.Rejected) == 0 {
-		t.Errorf("%d and %d", len(list.Configs), len(list.Rejected))
-	}
+	must.That(t, len(list.Configs)+len(list.Rejected) == 4*4*2*2*2 && len(list.Rejected) != 0,
+		"%d and %d", len(list.Configs), len(list.Rejected))
 	for _, r := range list.Rejected {
-		if c := r.Config; r.Reason != arch.ReasonSharedMemory || (c.BlockM+c.BlockN)*c.BlockK*2*c.NumStages <= 63<<10 ||
-			c.Kernel != "tiled" {
-			t.Errorf("%s is rejected: %s", c, r.Reason)
-		}
+		c := r.Config
+		must.That(t, r.Reason == arch.ReasonSharedMemory && (c.BlockM+c.BlockN)*c.BlockK*2*c.NumStages > 63<<10 &&
+			c.Kernel == "tiled", "%s is rejected: %s", c, r.Reason)
 	}
 	c := list.Rejected[0].Config
 	bytes := (c.BlockM + c.BlockN) * c.BlockK * 2 * c.NumStages
 	want := fmt.Sprintf("needs %d B, 64512 B available, 21.33 times", bytes)
-	if got := list.Rejected[0].Detail; got != want {
-		t.Errorf("detail %q, want %q", got, want)
-	}
+	must.Equal(t, list.Rejected[0].Detail, want, "detail")
 	p := gemm.New(100, 4096, 4096)
 	est := make([]arch.Estimate, len(list.Configs))
 	must.Do(t, a.Estimate(t.Context(), est, p, list.Configs))
@@ -247,9 +231,7 @@ func TestRules(t *testing.T) {
 	split := gemm.Config{
 		BlockM: 32, BlockN: 32, BlockK: 32, NumWarps: 1, NumStages: 1, SplitK: 2, Kernel: "plain",
 	}
-	if err != nil || len(one.Configs) != 2 || one.Configs[1] != split {
-		t.Errorf("%v: %+v", err, one)
-	}
+	must.That(t, err == nil && len(one.Configs) == 2 && one.Configs[1] == split, "%v: %+v", err, one)
 }
 
 // Every answer equals its formula with the values of the row. The bound is the largest step.
@@ -292,12 +274,8 @@ func TestAnswersAreTheFormulas(t *testing.T) {
 			}
 		}
 	}
-	if len(bounds) != 3 {
-		t.Errorf("only the bounds %v occur", bounds)
-	}
+	must.That(t, len(bounds) == 3, "only the bounds %v occur", bounds)
 	c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 4, NumStages: 2, SplitK: 1}
 	m, err := a.Mapping(t.Context(), gemm.New(200, 200, 200), c)
-	if err != nil || m != (arch.Mapping{GroupM: 4, XCDs: 2, Chunk: 4}) {
-		t.Errorf("%+v, %v", m, err)
-	}
+	must.That(t, err == nil && m == (arch.Mapping{GroupM: 4, XCDs: 2, Chunk: 4}), "%+v, %v", m, err)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/catalog"
 	"github.com/origami-gemm/origami/sdk/declare"
 )
@@ -19,19 +20,15 @@ func TestBadInput(t *testing.T) {
 	a := open(t, arch.OpenRequest{}, full())
 	p := gemm.New(64, 64, 64)
 	for _, s := range []arch.Space{{SplitK: []int{1 << 13}}, {BlockM: make([]int, 1<<21)}} {
-		if _, err := a.Candidates(t.Context(), p, s); err == nil || diag.KindOf(err) != diag.Input {
-			t.Errorf("%v", err)
-		}
+		_, err := a.Candidates(t.Context(), p, s)
+		must.That(t, err != nil && diag.KindOf(err) == diag.Input, "%v", err)
 	}
 	c := []gemm.Config{{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 4, NumStages: 2, SplitK: 1}}
-	if a.Estimate(t.Context(), nil, p, c) == nil || a.Terms(t.Context(), nil, p, c) == nil {
-		t.Error("an answer without a slice for it")
-	}
+	must.That(t, a.Estimate(t.Context(), nil, p, c) != nil && a.Terms(t.Context(), nil, p, c) != nil,
+		"an answer without a slice for it")
 	p.DType = gemm.BF16
 	_, err := a.Candidates(t.Context(), p, arch.Space{})
-	if err == nil || !strings.Contains(err.Error(), "chip does not model bf16; use fp16, int8") {
-		t.Errorf("%v", err)
-	}
+	must.That(t, err != nil && strings.Contains(err.Error(), "chip does not model bf16; use fp16, int8"), "%v", err)
 }
 
 // term returns a term of a model, in a copy of its list of terms.
@@ -135,9 +132,8 @@ func TestMistakes(t *testing.T) {
 		m := full()
 		m.Kernels = slices.Clone(m.Kernels)
 		change(&m)
-		if _, err := declare.Provider(definition(), m); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		_, err := declare.Provider(definition(), m)
+		must.That(t, err != nil && strings.Contains(err.Error(), want), "got %v, want %q", err, want)
 	}
 	other := full()
 	other.Name, other.Kernels = "other", other.Kernels[:1]
@@ -183,14 +179,10 @@ func TestDevicesThatCannotBeOpened(t *testing.T) {
 		def, m := definition(), full()
 		change(&def, &m)
 		p, err := declare.Provider(def, m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		_, err = p.Open(t.Context(), arch.OpenRequest{Arch: "chip"})
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") ||
-			diag.KindOf(err) != diag.Input {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		must.That(t, err != nil && strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "\n") &&
+			diag.KindOf(err) == diag.Input, "got %v, want %q", err, want)
 	}
 }
 
@@ -205,9 +197,8 @@ func TestImpossibleValues(t *testing.T) {
 		m.Kernels = []declare.Kernel{{Name: "tiled", Rules: []declare.Rule{{Reason: "never", When: "m"}}}}
 		a := open(t, arch.OpenRequest{}, m)
 		est, row := make([]arch.Estimate, 1), make([]float64, len(m.Terms))
-		if err := a.Estimate(ctx, est, p, c); err != nil || est[0] != (arch.Estimate{Reject: "never"}) {
-			t.Errorf("%s: %+v, %v", value, est, err)
-		}
+		err := a.Estimate(ctx, est, p, c)
+		must.That(t, err == nil && est[0] == (arch.Estimate{Reject: "never"}), "%s: %+v, %v", value, est, err)
 		if err := a.Terms(ctx, row, p, c); err != nil || math.IsNaN(row[len(row)-1]) || math.IsInf(row[len(row)-1], 0) {
 			t.Errorf("%s: %v, %v", value, row, err)
 		}
@@ -221,8 +212,6 @@ func TestImpossibleValues(t *testing.T) {
 		change(&m)
 		a := open(t, arch.OpenRequest{}, m)
 		_, err := a.Mapping(ctx, p, c[0])
-		if diag.KindOf(err) != diag.Plugin || !strings.Contains(err.Error(), what) {
-			t.Errorf("%v, want %s", err, what)
-		}
+		must.That(t, diag.KindOf(err) == diag.Plugin && strings.Contains(err.Error(), what), "%v, want %s", err, what)
 	}
 }

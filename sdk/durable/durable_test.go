@@ -26,16 +26,14 @@ func TestReplace(t *testing.T) {
 			if _, err := io.WriteString(w, text); err != nil {
 				return err
 			}
-			if _, err := os.Stat(path); err == nil && content(t, path) == text {
-				t.Error("the file has its name before it is written")
-			}
+			_, err := os.Stat(path)
+			must.That(t, err != nil || content(t, path) != text, "the file has its name before it is written")
 			return after
 		}
 	}
 	for _, text := range []string{"one", "two"} {
-		if err := durable.Replace(path, 0o640, write(text, nil)); err != nil || content(t, path) != text {
-			t.Fatalf("%s: %v", text, err)
-		}
+		err := durable.Replace(path, 0o640, write(text, nil))
+		must.Need(t, err == nil && content(t, path) == text, "%s: %v", text, err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("%v, %v", info.Mode(), err)
@@ -48,9 +46,8 @@ func TestReplace(t *testing.T) {
 		t.Error(err)
 	}
 	for _, name := range []string{".file.jsonl-123", "file.json-123"} {
-		if err := os.Remove(filepath.Join(folder, name)); err != nil {
-			t.Error(err)
-		}
+		err := os.Remove(filepath.Join(folder, name))
+		must.That(t, err == nil, "%v", err)
 	}
 	full := errors.New("the disk is full")
 	if err := durable.Replace(path, 0o640, write("half", full)); !errors.Is(err, full) || content(t, path) != "two" {
@@ -59,7 +56,6 @@ func TestReplace(t *testing.T) {
 	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 1 {
 		t.Errorf("%v are left, %v", entries, err)
 	}
-	if err := durable.Replace(filepath.Join(folder, "none", "file"), 0o600, write("x", nil)); err == nil {
-		t.Error("a file was written to a folder that does not exist")
-	}
+	must.That(t, durable.Replace(filepath.Join(folder, "none", "file"), 0o600, write("x", nil)) != nil,
+		"a file was written to a folder that does not exist")
 }

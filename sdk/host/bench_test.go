@@ -9,6 +9,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 )
 
@@ -28,9 +29,7 @@ func BenchmarkSelect(b *testing.B) {
 		for _, top := range []int{1, 0} {
 			a := open(b, h, arch.OpenRequest{Arch: benched.arch, Device: device})
 			c, err := a.Candidates(b.Context(), gemm.New(1, 1, 1), arch.Space{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, err)
 			name := fmt.Sprintf("candidates=%d/top=%d", len(c.Configs), top)
 			b.Run(name, func(b *testing.B) { benchmarkRank(b, a, top) })
 		}
@@ -46,9 +45,7 @@ func benchmarkRank(b *testing.B, a arch.Architecture, top int) {
 		begin := time.Now()
 		results, err := selector.Rank(b.Context(), a, request)
 		times = append(times, time.Since(begin))
-		if err != nil || results[0].Err != nil {
-			b.Fatal(err, results)
-		}
+		must.Need(b, err == nil && results[0].Err == nil, "%v %v", err, results)
 	}
 	reportMedian(b, times)
 }
@@ -62,9 +59,8 @@ func BenchmarkBatch(b *testing.B) {
 		request.Problems = append(request.Problems, gemm.New(64+i, 4096, 4096))
 	}
 	for b.Loop() {
-		if _, err := selector.Rank(b.Context(), a, request); err != nil {
-			b.Fatal(err)
-		}
+		_, err := selector.Rank(b.Context(), a, request)
+		must.Do(b, err)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(request.Problems)), "ns/problem")
 }
@@ -77,10 +73,9 @@ func BenchmarkColdStart(b *testing.B) {
 		begin := time.Now()
 		h := host.New(host.Options{Builtins: []host.Builtin{benched.builtin}})
 		a := open(b, h, arch.OpenRequest{Arch: benched.arch})
-		if _, err := selector.Rank(b.Context(), a, selector.Request{Problems: []gemm.Problem{problem},
-			Top: 1}); err != nil {
-			b.Fatal(err)
-		}
+		_, err := selector.Rank(b.Context(), a, selector.Request{Problems: []gemm.Problem{problem},
+			Top: 1})
+		must.Do(b, err)
 		times = append(times, time.Since(begin))
 		_ = h.Close()
 	}

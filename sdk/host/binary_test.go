@@ -35,9 +35,7 @@ func TestWhatWasHashedIsWhatRuns(t *testing.T) {
 	var text []byte
 	p := must.Get(start(cmd, file, nil, &output{level: hclog.Off}, func(r io.Reader) { text, _ = io.ReadAll(r) }))(t)
 	<-p.exited
-	if !strings.Contains(string(text), `"good"`) {
-		t.Errorf("it printed %q", text)
-	}
+	must.That(t, strings.Contains(string(text), `"good"`), "it printed %q", text)
 }
 
 // untilAsked is a context that is done when it was asked that often.
@@ -62,7 +60,6 @@ func TestHashingEndsWithItsContext(t *testing.T) {
 	if err := file.hash(&untilAsked{t.Context(), 2}); !errors.Is(err, context.Canceled) || file.sum != nil {
 		t.Errorf("got %v, %x", err, file.sum)
 	}
-	if at, err := file.Seek(0, io.SeekCurrent); err != nil || at == 0 || at > 1<<20 {
-		t.Errorf("it has read %d bytes, %v", at, err)
-	}
+	at, err := file.Seek(0, io.SeekCurrent)
+	must.That(t, err == nil && at != 0 && at <= 1<<20, "it has read %d bytes, %v", at, err)
 }

@@ -34,12 +34,9 @@ func TestPluginsAreAskedOnce(t *testing.T) {
 	look := func(version string, asked int) {
 		t.Helper()
 		p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock, DescribeCache: cache}), "counted")
-		if p.State != host.OK || p.Version != version || len(p.Archs) != 1 {
-			t.Errorf("got %+v", p)
-		}
-		if runs, _ := os.ReadFile(count); len(runs) != asked {
-			t.Errorf("asked %d times, want %d", len(runs), asked)
-		}
+		must.That(t, p.State == host.OK && p.Version == version && len(p.Archs) == 1, "got %+v", p)
+		runs, _ := os.ReadFile(count)
+		must.That(t, len(runs) == asked, "asked %d times, want %d", len(runs), asked)
 	}
 	write("1.0.0")
 	trust(t, lock, path)
@@ -48,9 +45,7 @@ func TestPluginsAreAskedOnce(t *testing.T) {
 
 	// A damaged entry of the cache is not used.
 	files, err := filepath.Glob(filepath.Join(cache, "*.json"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("kept: %v, %v", files, err)
-	}
+	must.Need(t, err == nil && len(files) == 1, "kept: %v, %v", files, err)
 	must.Do(t, os.WriteFile(files[0], []byte("{"), 0o600))
 	look("1.0.0", 2)
 
@@ -63,9 +58,8 @@ func TestPluginsAreAskedOnce(t *testing.T) {
 	trust(t, lock, path)
 	look("1.0.1", 3)
 	look("1.0.1", 3)
-	if files, _ := filepath.Glob(filepath.Join(cache, "*")); len(files) != 1 {
-		t.Errorf("the answer of the old binary is kept: %v", files)
-	}
+	files, _ = filepath.Glob(filepath.Join(cache, "*"))
+	must.That(t, len(files) == 1, "the answer of the old binary is kept: %v", files)
 	// A named plugin is always asked.
 	if p := info(t, newHost(t, host.Options{Plugins: []string{path}, TrustNamed: true, DescribeCache: cache}),
 		"counted"); p.State != host.OK {
@@ -81,16 +75,13 @@ func TestPluginsAreAskedOnce(t *testing.T) {
 	must.Do(t, os.Chtimes(path, before.ModTime(), before.ModTime()))
 	h := newHost(t, host.Options{Plugins: []string{path}, LockFile: lock, DescribeCache: cache})
 	var failure *host.PluginError
-	if _, err := h.Open(t.Context(), arch.OpenRequest{Arch: "counted"}); !errors.As(err, &failure) ||
-		failure.Fault != host.FaultUntrusted {
-		t.Errorf("got %v", err)
-	}
+	_, err = h.Open(t.Context(), arch.OpenRequest{Arch: "counted"})
+	must.That(t, errors.As(err, &failure) &&
+		failure.Fault == host.FaultUntrusted, "got %v", err)
 	write("1.0.1")
 
 	// A cache that cannot be written is not an error.
 	p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock,
 		DescribeCache: filepath.Join(path, "no", "folder")}), "counted")
-	if p.State != host.OK {
-		t.Errorf("got %+v", p)
-	}
+	must.That(t, p.State == host.OK, "got %+v", p)
 }

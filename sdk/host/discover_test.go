@@ -44,9 +44,7 @@ func info(t *testing.T, h *host.Host, name string) host.PluginInfo {
 	t.Helper()
 	all := pluginsOf(t, h)
 	i := slices.IndexFunc(all, func(p host.PluginInfo) bool { return p.Name == name })
-	if i < 0 {
-		t.Fatalf("no plugin %s among %+v", name, all)
-	}
+	must.Need(t, i >= 0, "no plugin %s among %+v", name, all)
 	return all[i]
 }
 
@@ -63,17 +61,14 @@ func TestOnlyTrustedPluginsAreRun(t *testing.T) {
 		t.Helper()
 		h := newHost(t, options)
 		// What the lock file has no entry for is not even hashed.
-		if p := info(t, h, "outside"); p.State != state || !strings.Contains(p.Reason, reason) || p.Path != path ||
-			(p.SHA256 != "") != strings.HasPrefix(reason, "SHA-256") {
-			t.Errorf("got %+v, want %s because of %q", p, state, reason)
-		}
+		p := info(t, h, "outside")
+		must.That(t, p.State == state && strings.Contains(p.Reason, reason) && p.Path == path &&
+			(p.SHA256 != "") == strings.HasPrefix(reason, "SHA-256"), "got %+v, want %s because of %q", p, state, reason)
 		_, err := h.Open(t.Context(), arch.OpenRequest{Arch: "outside"})
-		if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "plugins that cannot be used: outside") {
-			t.Errorf("Open: %v", err)
-		}
-		if n := starts(t, "outside"); n != 0 {
-			t.Errorf("the plugin was run %d times", n)
-		}
+		must.That(t, diag.KindOf(err) == diag.Input && strings.Contains(err.Error(), "plugins that cannot be used: outside"),
+			"Open: %v", err)
+		n := starts(t, "outside")
+		must.That(t, n == 0, "the plugin was run %d times", n)
 	}
 	refused(host.Skipped, "it is not in the lock file")
 	for _, lock := range []string{"{", `{"plugins":{"outside":{"sha256":"abc"}}}`, `{"plugin":{}}`} {
@@ -97,9 +92,7 @@ func TestOnlyTrustedPluginsAreRun(t *testing.T) {
 	tamper(t, path)
 	_, err := h.Open(t.Context(), arch.OpenRequest{Arch: "outside"})
 	wantFault(t, err, "outside", host.FaultUntrusted, "has changed", "trust the new file")
-	if n := starts(t, "outside"); n != 1 {
-		t.Errorf("a changed plugin was run")
-	}
+	must.That(t, starts(t, "outside") == 1, "a changed plugin was run")
 	_ = os.Remove(started("outside"))
 	refused(host.Skipped, "SHA-256 is not the one in the lock file")
 
@@ -107,9 +100,7 @@ func TestOnlyTrustedPluginsAreRun(t *testing.T) {
 	h = newHost(t, options)
 	a := open(t, h, arch.OpenRequest{Arch: "outside-l"})
 	local, err := fake.Provider{Name: "outside"}.Open(t.Context(), arch.OpenRequest{Arch: "outside", Device: "large"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	compare(t, local, a)
 }
 
@@ -117,9 +108,8 @@ func TestFilesThatAreNoPlugins(t *testing.T) {
 	dir := t.TempDir()
 	lock := filepath.Join(dir, "lock")
 	missing := newHost(t, host.Options{Plugins: []string{filepath.Join(dir, "origami-plugin-gone")}})
-	if p := info(t, missing, "gone"); p.State != host.Error || !strings.Contains(p.Reason, "no such file") {
-		t.Errorf("missing: got %+v", p)
-	}
+	p := info(t, missing, "gone")
+	must.That(t, p.State == host.Error && strings.Contains(p.Reason, "no such file"), "missing: got %+v", p)
 	script := filepath.Join(dir, "origami-plugin-plain")
 	must.Do(t, os.WriteFile(script, []byte("no program"), 0o600))
 	h := newHost(t, host.Options{SearchPath: []string{dir}})
@@ -128,9 +118,8 @@ func TestFilesThatAreNoPlugins(t *testing.T) {
 	}
 	trust(t, lock, script)
 	h = newHost(t, host.Options{Plugins: []string{script}, LockFile: lock})
-	if p := info(t, h, "plain"); p.State != host.Error || !strings.Contains(p.Reason, "permission denied") {
-		t.Errorf("not executable: got %+v", p)
-	}
+	p = info(t, h, "plain")
+	must.That(t, p.State == host.Error && strings.Contains(p.Reason, "permission denied"), "not executable: got %+v", p)
 }
 
 func TestPrecedence(t *testing.T) {
@@ -164,9 +153,7 @@ func TestPrecedence(t *testing.T) {
 			archs = append(archs, m.Name+":"+a.ID)
 		}
 	}
-	if !slices.Equal(archs, []string{"twin:twin", "second:second"}) {
-		t.Errorf("manifests have %v", archs)
-	}
+	must.That(t, slices.Equal(archs, []string{"twin:twin", "second:second"}), "manifests have %v", archs)
 }
 
 // A built-in plugin whose name hides a trusted one is used, and the user is told, once.
@@ -185,13 +172,10 @@ func TestBuiltinHidesATrustedPlugin(t *testing.T) {
 		}}
 	h := newHost(t, options)
 	open(t, h, arch.OpenRequest{Arch: "good"})
-	if len(told) > 0 {
-		t.Errorf("told of a plugin that is not used: %q", told)
-	}
+	must.That(t, len(told) <= 0, "told of a plugin that is not used: %q", told)
 	open(t, h, arch.OpenRequest{Arch: "twin"})
-	if _, err := h.Connection(t.Context(), "twin"); err != nil {
-		t.Error(err)
-	}
+	_, err := h.Connection(t.Context(), "twin")
+	must.That(t, err == nil, "%v", err)
 	if len(told) != 1 || !strings.Contains(told[0], "the built-in plugin twin is used and hides the trusted one, "+path) {
 		t.Errorf("told: %q", told)
 	}
@@ -218,9 +202,8 @@ func TestNames(t *testing.T) {
 		a, err := h.Open(t.Context(), arch.OpenRequest{Arch: test.arch, Device: test.device})
 		switch {
 		case test.wrong != "":
-			if err == nil || diag.KindOf(err) != diag.Input || !strings.HasPrefix(err.Error(), test.wrong) {
-				t.Errorf("%s, %s: got %v, want %s", test.arch, test.device, err, test.wrong)
-			}
+			must.That(t, err != nil && diag.KindOf(err) == diag.Input && strings.HasPrefix(err.Error(), test.wrong),
+				"%s, %s: got %v, want %s", test.arch, test.device, err, test.wrong)
 		case err != nil:
 			t.Errorf("%s, %s: %v", test.arch, test.device, err)
 		case a.Describe().ID() != test.want:
@@ -233,8 +216,7 @@ func TestNames(t *testing.T) {
 		{Arch: "sm89", Options: map[string]string{"\xff": "\xfe"}},
 	} {
 		_, err := h.Open(t.Context(), r)
-		if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "use salt=1 or salt=2") {
-			t.Errorf("%v: got %v", r, err)
-		}
+		must.That(t, diag.KindOf(err) == diag.Input && strings.Contains(err.Error(), "use salt=1 or salt=2"),
+			"%v: got %v", r, err)
 	}
 }

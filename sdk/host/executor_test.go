@@ -134,15 +134,12 @@ func samples(ctx context.Context, k exec.Kernel, n int) (s []exec.Sample, err er
 func works(t *testing.T, x exec.Executor) {
 	t.Helper()
 	k := must.Get(x.Compile(t.Context(), 0, problem, goodConfig))(t)
-	if _, err := k.Check(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if s, err := samples(t.Context(), k, 40); err != nil || len(s) != 40 {
-		t.Errorf("%d samples, %v", len(s), err)
-	}
-	if err := k.Close(); err != nil {
-		t.Error(err)
-	}
+	_, err := k.Check(t.Context())
+	must.That(t, err == nil, "%v", err)
+	s, err := samples(t.Context(), k, 40)
+	must.That(t, err == nil && len(s) == 40, "%d samples, %v", len(s), err)
+	err = k.Close()
+	must.That(t, err == nil, "%v", err)
 }
 
 func wantLost(t *testing.T, err error) {
@@ -202,9 +199,8 @@ func TestKernelsEndWithTheProcess(t *testing.T) {
 	if err := errors.Join(one.Close(), other.Close()); err != nil {
 		t.Error(err)
 	}
-	if n := starts(t, mode) - before; n != 0 {
-		t.Error("a call that runs kernels, or closing a kernel that is gone, starts the plugin")
-	}
+	must.That(t, starts(t, mode)-before == 0,
+		"a call that runs kernels, or closing a kernel that is gone, starts the plugin")
 	if _, err = x.Devices(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -213,9 +209,8 @@ func TestKernelsEndWithTheProcess(t *testing.T) {
 	_, err = samples(t.Context(), other, 3)
 	wantLost(t, err)
 	works(t, x)
-	if n := starts(t, mode) - before; n != 1 {
-		t.Errorf("started %d times more, want once", n)
-	}
+	n := starts(t, mode) - before
+	must.That(t, n == 1, "started %d times more, want once", n)
 }
 
 func kernelOf(t *testing.T, x exec.Executor) exec.Kernel {
@@ -240,32 +235,26 @@ func TestExecutorCallerGivesUp(t *testing.T) {
 			if err := executorCalls[call](ctx, x); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("got %v", err)
 			}
-			if d := time.Since(begin); d > 2500*time.Millisecond {
-				t.Errorf("it took %v to give up", d)
-			}
+			d := time.Since(begin)
+			must.That(t, d <= 2500*time.Millisecond, "it took %v to give up", d)
 			if call == "Measure" { // it holds the device
 				_, err := old.Check(t.Context())
 				wantLost(t, err)
 				var e *host.PluginError
-				if !errors.As(err, &e) || e.Fault != host.FaultInterrupted {
-					t.Errorf("got %v", err)
-				}
+				must.That(t, errors.As(err, &e) && e.Fault == host.FaultInterrupted, "got %v", err)
 			} else {
 				works(t, x) // the call hangs before it waits for the device
 				noneAlive(t, mode)
 			}
 			works(t, x)
-			if n := starts(t, mode) - before; n != 1 {
-				t.Errorf("started %d times more, want once", n)
-			}
+			n := starts(t, mode) - before
+			must.That(t, n == 1, "started %d times more, want once", n)
 		})
 	}
 	t.Run("fine", func(t *testing.T) {
 		x := executorOf(t, h, "fine")
 		k, err := x.Compile(t.Context(), 0, problem, goodConfig)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		n := 0
 		err = k.Measure(ctx, exec.MeasureOptions{}, func(exec.Sample) bool {
@@ -274,14 +263,10 @@ func TestExecutorCallerGivesUp(t *testing.T) {
 			}
 			return true
 		})
-		if !errors.Is(err, context.Canceled) || n != 10 {
-			t.Errorf("%d samples, %v", n, err)
-		}
-		if _, err := k.Check(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
-		}
-		if _, err := k.Check(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.That(t, errors.Is(err, context.Canceled) && n == 10, "%d samples, %v", n, err)
+		_, err = k.Check(ctx)
+		must.That(t, errors.Is(err, context.Canceled), "got %v", err)
+		_, err = k.Check(t.Context())
+		must.That(t, err == nil, "%v", err)
 	})
 }

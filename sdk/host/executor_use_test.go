@@ -21,12 +21,10 @@ func TestWhichExecutor(t *testing.T) {
 		before := starts(t, want)
 		x := must.Get(h.Executor(t.Context(), name))(t)
 		works(t, x)
-		if n := starts(t, want) - before; n != 1 {
-			t.Errorf("%q: %s was started %d times", name, want, n)
-		}
-		if err := x.Close(); err != nil {
-			t.Error(err)
-		}
+		n := starts(t, want) - before
+		must.That(t, n == 1, "%q: %s was started %d times", name, want, n)
+		err := x.Close()
+		must.That(t, err == nil, "%v", err)
 	}
 	for name, want := range map[string]struct {
 		kind diag.Kind
@@ -37,15 +35,13 @@ func TestWhichExecutor(t *testing.T) {
 		"good":   {diag.Input, `no plugin "good" runs kernels; use x-fine.1`},
 		"x-exit": {diag.Plugin, "plugin x-exit: describe failed (exit status 3): cannot load libnone.so"},
 	} {
-		if _, err := h.Executor(t.Context(), name); diag.KindOf(err) != want.kind || !strings.HasPrefix(err.Error(),
-			want.says) {
-			t.Errorf("%q: got %v, want %s", name, err, want.says)
-		}
+		_, err := h.Executor(t.Context(), name)
+		must.That(t, diag.KindOf(err) == want.kind && strings.HasPrefix(err.Error(),
+			want.says), "%q: got %v, want %s", name, err, want.says)
 	}
 	for _, p := range pluginsOf(t, h) {
-		if p.Executor != (p.Name != "good" && p.Name != "x-exit") || p.Executor && len(p.Archs) > 0 {
-			t.Errorf("got %+v", p)
-		}
+		must.That(t, p.Executor == (p.Name != "good" && p.Name != "x-exit") && (!p.Executor || len(p.Archs) <= 0),
+			"got %+v", p)
 	}
 	if m, err := h.Manifests(t.Context()); err != nil || len(m) != 1 || m[0].Name != "good" {
 		t.Errorf("got manifests %+v", m)
@@ -53,19 +49,16 @@ func TestWhichExecutor(t *testing.T) {
 	// The first call that needs a device reports that there is none.
 	x := executorOf(t, h, "deviceless")
 	for call, do := range executorCalls {
-		if err := do(t.Context(), x); diag.KindOf(err) != diag.Device ||
-			err.Error() != "there is no device; put one in" {
-			t.Errorf("%s: got %v", call, err)
-		}
+		err := do(t.Context(), x)
+		must.That(t, diag.KindOf(err) == diag.Device &&
+			err.Error() == "there is no device; put one in", "%s: got %v", call, err)
 	}
 
 	none := newHost(t, host.Options{Builtins: []host.Builtin{builtin("good")}})
 	for _, name := range []string{"", "cuda"} {
 		_, err := none.Executor(t.Context(), name)
-		if diag.KindOf(err) != diag.Device || !strings.HasPrefix(err.Error(),
-			"no plugin that runs kernels is installed; install one") {
-			t.Errorf("%q: got %v", name, err)
-		}
+		must.That(t, diag.KindOf(err) == diag.Device && strings.HasPrefix(err.Error(),
+			"no plugin that runs kernels is installed; install one"), "%q: got %v", name, err)
 	}
 	_ = none.Close()
 	if _, err := none.Executor(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "closed") {
@@ -80,13 +73,10 @@ func TestExecutorClose(t *testing.T) {
 	one, other := executorOf(t, h, "hang.Check"), executorOf(t, h, "hang.Check")
 	k := must.Get(one.Compile(t.Context(), 0, problem, goodConfig))(t)
 	for range 2 {
-		if err := one.Close(); err != nil {
-			t.Error(err)
-		}
+		err := one.Close()
+		must.That(t, err == nil, "%v", err)
 	}
-	if len(alive(t, mode)) != 1 {
-		t.Error("the process ended with the first of two executors")
-	}
+	must.That(t, len(alive(t, mode)) == 1, "the process ended with the first of two executors")
 	if _, err := k.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "the executor is closed") {
 		t.Errorf("got %v", err)
 	}
@@ -101,9 +91,8 @@ func TestExecutorClose(t *testing.T) {
 	if err := other.Close(); err != nil {
 		t.Error(err)
 	}
-	if d := time.Since(begin); d > 5*time.Second {
-		t.Errorf("Close took %v", d)
-	}
+	d := time.Since(begin)
+	must.That(t, d <= 5*time.Second, "Close took %v", d)
 	if err := <-hanging; err == nil || !strings.Contains(err.Error(), "the executor is closed") {
 		t.Errorf("got %v", err)
 	}
@@ -128,25 +117,22 @@ func TestOwnExecutor(t *testing.T) {
 		x := must.Get(h.OwnExecutor(t.Context(), executorPrefix+name))(t)
 		own[i] = x
 	}
-	if n := len(alive(t, mode)); n != 3 {
-		t.Errorf("%d processes, want 3", n)
-	}
+	n := len(alive(t, mode))
+	must.That(t, n == 3, "%d processes, want 3", n)
 	k, others := kernelOf(t, own[0]), kernelOf(t, shared)
 	if err := executorCalls["Check"](t.Context(), own[1]); diag.KindOf(err) != diag.Plugin {
 		t.Errorf("got %v", err)
 	}
 	for _, k := range []exec.Kernel{k, others} {
-		if _, err := k.Check(t.Context()); err != nil {
-			t.Error(err)
-		}
+		_, err := k.Check(t.Context())
+		must.That(t, err == nil, "%v", err)
 	}
 	works(t, own[1])
 	if err := own[0].Close(); err != nil {
 		t.Error(err)
 	}
-	if n := len(alive(t, mode)); n != 2 {
-		t.Errorf("%d processes after one executor was closed, want 2", n)
-	}
+	n = len(alive(t, mode))
+	must.That(t, n == 2, "%d processes after one executor was closed, want 2", n)
 	_ = h.Close()
 	noneAlive(t, mode)
 	if _, err := h.OwnExecutor(t.Context(), executorPrefix+name); err == nil {
@@ -164,18 +150,13 @@ func BenchmarkExecutor(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		begin := time.Now()
 		k, err := x.Compile(b.Context(), 0, gemm.New(64+i%4096, 4096, 4096), goodConfig)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := k.Check(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-		if s, err := samples(b.Context(), k, 17); err != nil || len(s) != 17 {
-			b.Fatal(len(s), err)
-		}
-		if err := k.Close(); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, err)
+		_, err = k.Check(b.Context())
+		must.Do(b, err)
+		s, err := samples(b.Context(), k, 17)
+		must.Need(b, err == nil && len(s) == 17, "%v %v", len(s), err)
+		err = k.Close()
+		must.Do(b, err)
 		times = append(times, time.Since(begin))
 	}
 	reportMedian(b, times)

@@ -56,17 +56,11 @@ func wantFault(t *testing.T, err error, name string, f host.Fault, contains ...s
 	if !errors.As(err, &e) || diag.KindOf(err) != diag.Plugin {
 		t.Fatalf("got %v (kind %s), want a PluginError", err, diag.KindOf(err))
 	}
-	if e.Name != name || e.Fault != f {
-		t.Errorf("got fault %q of %q, want %q of %q: %v", e.Fault, e.Name, f, name, err)
-	}
+	must.That(t, e.Name == name && e.Fault == f, "got fault %q of %q, want %q of %q: %v", e.Fault, e.Name, f, name, err)
 	for _, text := range append(contains, "plugin "+name+": ") {
-		if !strings.Contains(err.Error(), text) {
-			t.Errorf("error %q does not say %q", err, text)
-		}
+		must.That(t, strings.Contains(err.Error(), text), "error %q does not say %q", err, text)
 	}
-	if strings.Contains(err.Error(), "\n") {
-		t.Errorf("error %q has more than one line", err)
-	}
+	must.That(t, !strings.Contains(err.Error(), "\n"), "error %q has more than one line", err)
 }
 
 func TestProgramThatCannotBeRun(t *testing.T) {
@@ -87,17 +81,15 @@ func TestCallerGivesUp(t *testing.T) {
 		if errors.Is(want, context.Canceled) {
 			time.AfterFunc(100*time.Millisecond, cancel)
 		}
-		if err := terms(ctx, a); !errors.Is(err, want) {
-			t.Errorf("got %v, want %v", err, want)
-		}
+		err := terms(ctx, a)
+		must.That(t, errors.Is(err, want), "got %v, want %v", err, want)
 		cancel()
 	}
 	if _, err := a.Mapping(t.Context(), problem, configs[0]); err != nil {
 		t.Error(err)
 	}
-	if n := starts(t, "hang.Terms"); n != 1 {
-		t.Errorf("started %d times, want once", n)
-	}
+	n := starts(t, "hang.Terms")
+	must.That(t, n == 1, "started %d times, want once", n)
 }
 
 func TestPluginReplacedBehindARestart(t *testing.T) {
@@ -119,18 +111,14 @@ func TestLargeMessages(t *testing.T) {
 	}
 	space.BlockM[0] = 64
 	c := must.Get(a.Candidates(t.Context(), problem, space))(t)
-	if len(c.Rejected) != bigCount {
-		t.Fatalf("%d candidates, %d rejected", len(c.Configs), len(c.Rejected))
-	}
+	must.Need(t, len(c.Rejected) == bigCount, "%d candidates, %d rejected", len(c.Configs), len(c.Rejected))
 	request := selector.Request{}
 	for i := range 9 {
 		request.Problems = append(request.Problems, problem)
 		request.Problems[i].M += i
 	}
 	results, err := selector.Rank(t.Context(), a, request)
-	if err != nil || len(results) != len(request.Problems) {
-		t.Fatalf("%d results, %v", len(results), err)
-	}
+	must.Need(t, err == nil && len(results) == len(request.Problems), "%d results, %v", len(results), err)
 	for i, r := range results {
 		if r.Err != nil || len(r.Entries) < 30_000 {
 			t.Errorf("%s: %d entries, %v", request.Problems[i], len(r.Entries), r.Err)
@@ -146,18 +134,16 @@ func TestSlowStartIsWaitedFor(t *testing.T) {
 		wg.Go(func() { open(t, h, arch.OpenRequest{Arch: []string{"slow.1", "slow.2"}[i%2]}) })
 	}
 	wg.Wait()
-	if d := time.Since(begin); d < slowStart {
-		t.Errorf("two slow plugins took %v to start", d)
-	}
+	d := time.Since(begin)
+	must.That(t, d >= slowStart, "two slow plugins took %v to start", d)
 	// Each writes to its file and then sleeps, so that they slept at the same time if they did not write far apart.
 	var wrote [2]time.Time
 	for i, mode := range []string{"slow.1", "slow.2"} {
 		info := must.Get(os.Stat(started(mode)))(t)
 		wrote[i] = info.ModTime()
 	}
-	if d := wrote[1].Sub(wrote[0]).Abs(); d >= slowStart {
-		t.Errorf("one of two slow plugins was started %v after the other", d)
-	}
+	d = wrote[1].Sub(wrote[0]).Abs()
+	must.That(t, d < slowStart, "one of two slow plugins was started %v after the other", d)
 	if starts(t, "slow.1") != 1 || starts(t, "slow.2") != 1 {
 		t.Errorf("started %d and %d times, want once each", starts(t, "slow.1"), starts(t, "slow.2"))
 	}
@@ -175,9 +161,7 @@ func TestLogs(t *testing.T) {
 		"origami.print.Terms: to standard error",
 		`origami.badlog: {"@message":1`, "origami.badlog: hi",
 	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the log does not have %q:\n%.2000s", want, out.String())
-		}
+		must.That(t, strings.Contains(out.String(), want), "the log does not have %q:\n%.2000s", want, out.String())
 	}
 }
 

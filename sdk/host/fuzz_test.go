@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // A lock file is refused, or every entry has a hash of the right length and a valid path.
@@ -34,17 +35,14 @@ func FuzzLock(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		plugins, err := parseLock("lock", text)
 		if err != nil {
-			if plugins != nil || diag.KindOf(err) != diag.Input || strings.ContainsAny(err.Error(), "\r\n") {
-				t.Errorf("%v, %q", plugins, err)
-			}
+			must.That(t, plugins == nil && diag.KindOf(err) == diag.Input && !strings.ContainsAny(err.Error(), "\r\n"),
+				"%v, %q", plugins, err)
 			return
 		}
 		for name, entry := range plugins {
 			sum, err := hex.DecodeString(entry.SHA256)
-			if err != nil || len(sum) != 32 || entry.SHA256 != strings.ToLower(entry.SHA256) || entry.Path != "" &&
-				(!filepath.IsAbs(entry.Path) || pluginName(entry.Path) != name) {
-				t.Errorf("%q: %+v", name, entry)
-			}
+			must.That(t, err == nil && len(sum) == 32 && entry.SHA256 == strings.ToLower(entry.SHA256) && (entry.Path == "" ||
+				filepath.IsAbs(entry.Path) && pluginName(entry.Path) == name), "%q: %+v", name, entry)
 		}
 	})
 }
@@ -106,17 +104,11 @@ func printed(t *testing.T, text []byte) {
 	<-done
 	for _, l := range []*output{&read, &written} {
 		lines, cause := l.last()
-		if len(lines) > tailLines {
-			t.Errorf("%d lines are kept", len(lines))
-		}
+		must.That(t, len(lines) <= tailLines, "%d lines are kept", len(lines))
 		for _, line := range append(lines, cause) {
-			if len(line) > tailLength || !utf8.ValidString(line) {
-				t.Errorf("%d bytes are kept: %q", len(line), line)
-			}
+			must.That(t, len(line) <= tailLength && utf8.ValidString(line), "%d bytes are kept: %q", len(line), line)
 		}
 		err := fault("p", "op", FaultDied, &process{log: l, exited: make(chan struct{})}, nil, "it died")
-		if strings.ContainsAny(err.Error(), "\r\n") {
-			t.Errorf("an error of several lines: %q", err)
-		}
+		must.That(t, !strings.ContainsAny(err.Error(), "\r\n"), "an error of several lines: %q", err)
 	}
 }

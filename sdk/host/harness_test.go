@@ -46,9 +46,7 @@ func verifyList(t *testing.T, heading string, columns, rows []string, cell func(
 	text := must.Get(os.ReadFile(matrixFile))(t)
 	before, after, ok := strings.Cut(string(text), "\n## "+heading+"\n")
 	start := strings.Index(after, "\n- ")
-	if !ok || start < 0 {
-		t.Fatalf("%s has no list under %q", matrixFile, heading)
-	}
+	must.Need(t, ok && start >= 0, "%s has no list under %q", matrixFile, heading)
 	start++
 	end := start + max(strings.Index(after[start:]+"\n\n", "\n\n")+1, 0)
 	end = min(end, len(after))
@@ -57,14 +55,10 @@ func verifyList(t *testing.T, heading string, columns, rows []string, cell func(
 	} else if !*update {
 		want := strings.Split(got, "\n")
 		for i, line := range strings.Split(b.String(), "\n") {
-			if i >= len(want) || line != want[i] {
-				t.Errorf("%s does not have this line under %q; check it and run with -update:\n%s",
-					matrixFile, heading, line)
-			}
+			must.That(t, i < len(want) && line == want[i],
+				"%s does not have this line under %q; check it and run with -update:\n%s", matrixFile, heading, line)
 		}
-		if !t.Failed() {
-			t.Errorf("%s has outdated lines under %q; run with -update", matrixFile, heading)
-		}
+		must.That(t, t.Failed(), "%s has outdated lines under %q; run with -update", matrixFile, heading)
 		return
 	}
 	must.Do(t, os.WriteFile(matrixFile, []byte(before+"\n## "+heading+"\n"+after[:start]+b.String()+after[end:]),
@@ -103,9 +97,8 @@ func leavesNothing(t *testing.T) {
 	goroutines := goleak.IgnoreCurrent()
 	before := openFiles(t)
 	t.Cleanup(func() {
-		if err := goleak.Find(goroutines); err != nil {
-			t.Error(err)
-		}
+		err := goleak.Find(goroutines)
+		must.That(t, err == nil, "%v", err)
 		for wait := 0; ; wait++ {
 			now := openFiles(t)
 			if len(now) <= len(before) {
@@ -117,9 +110,8 @@ func leavesNothing(t *testing.T) {
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
-		if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "origami-run*")); len(left) > 0 {
-			t.Errorf("folders left behind: %v", left)
-		}
+		left, _ := filepath.Glob(filepath.Join(os.TempDir(), "origami-run*"))
+		must.That(t, len(left) <= 0, "folders left behind: %v", left)
 	})
 }
 
@@ -164,9 +156,8 @@ func (f folder) bench(t *testing.T, plugin string, o host.Options) *bench {
 		self := must.Get(os.Executable())(t)
 		path := b.file(host.Prefix + plugin)
 		o.LockFile = b.file("lock")
-		if err := os.Symlink(self, path); err != nil && !errors.Is(err, os.ErrExist) {
-			t.Fatal(err)
-		}
+		err := os.Symlink(self, path)
+		must.Need(t, err == nil || errors.Is(err, os.ErrExist), "%v", err)
 		must.Get(host.Trust(t.Context(), o.LockFile, path))(t)
 		o.Plugins = []string{path}
 	}
@@ -192,14 +183,10 @@ func (b *bench) open(ctx context.Context) (err error) {
 func (b *bench) close(t *testing.T) {
 	_ = b.host.Close()
 	for _, pid := range append(b.lines(startsFile), b.lines(childrenFile)...) {
-		if !eventually(func() bool { return !lives(pid) }) {
-			t.Errorf("process %s lives on", pid)
-		}
+		must.That(t, eventually(func() bool { return !lives(pid) }), "process %s lives on", pid)
 	}
 	for _, pid := range b.lines(daemonsFile) {
-		if !lives(pid) {
-			t.Error("a process in a new session has been found and ended: say so in the documentation")
-		}
+		must.That(t, lives(pid), "a process in a new session has been found and ended: say so in the documentation")
 		id, _ := strconv.Atoi(pid)
 		_ = syscall.Kill(id, syscall.SIGKILL)
 	}

@@ -68,9 +68,8 @@ func TestPluginIsBitEqualToInProcess(t *testing.T) {
 	plan, err := o.Calibration(t.Context(), gpu)
 	sameError(t, "Calibration", nil, err)
 	equal(t, "Calibration", local.Probes, plan.Probes)
-	if _, err := h.Optional(t.Context(), "none"); diag.KindOf(err) != diag.Input {
-		t.Errorf("the interfaces of an unknown plugin: %v", err)
-	}
+	_, err = h.Optional(t.Context(), "none")
+	must.That(t, diag.KindOf(err) == diag.Input, "the interfaces of an unknown plugin: %v", err)
 }
 
 func compare(t *testing.T, local, remote arch.Architecture) {
@@ -135,9 +134,8 @@ func compare(t *testing.T, local, remote arch.Architecture) {
 		}
 		equal(t, "Rank", results, remoteResults)
 		// The selectors on both sides of the boundary agree.
-		if _, isRanker := remote.(selector.Ranker); !isRanker {
-			t.Error("a remote architecture does not rank in the plugin")
-		}
+		_, isRanker := remote.(selector.Ranker)
+		must.That(t, isRanker, "a remote architecture does not rank in the plugin")
 		near, err := selector.Rank(ctx, inProcess{remote}, request)
 		sameError(t, "Rank here", err, nil)
 		for i := range near {
@@ -152,9 +150,8 @@ type inProcess struct{ arch.Architecture }
 
 func equal[T any](t *testing.T, what string, want, got T) {
 	t.Helper()
-	if !reflect.DeepEqual(normal(want), normal(got)) {
-		t.Errorf("%s: in process %+v, through the plugin %+v", what, want, got)
-	}
+	must.That(t, reflect.DeepEqual(normal(want), normal(got)),
+		"%s: in process %+v, through the plugin %+v", what, want, got)
 }
 
 // normal makes empty slices nil. They mean the same.
@@ -174,9 +171,8 @@ func normal(v any) any {
 
 func sameError(t *testing.T, what string, want, got error) {
 	t.Helper()
-	if (want == nil) != (got == nil) || want != nil && want.Error() != got.Error() {
-		t.Errorf("%s: in process error %v, through the plugin %v", what, want, got)
-	}
+	must.That(t, (want == nil) == (got == nil) && (want == nil || want.Error() == got.Error()),
+		"%s: in process error %v, through the plugin %v", what, want, got)
 }
 
 func floatBits(v []float64) []uint64 {

@@ -116,15 +116,12 @@ func TestWhoIsAsked(t *testing.T) {
 			h := a.host(limit)
 			begin := time.Now()
 			err := test.do(t.Context(), h)
-			if (err == nil) != (test.fails == "") || err != nil && !strings.Contains(err.Error(), test.fails) {
-				t.Errorf("got %v", err)
-			}
-			if err := h.Close(); err != nil {
-				t.Error(err)
-			}
-			if took := time.Since(begin); took > time.Minute {
-				t.Errorf("it took %v", took)
-			}
+			must.That(t, (err == nil) == (test.fails == "") && (err == nil || strings.Contains(err.Error(), test.fails)),
+				"got %v", err)
+			err = h.Close()
+			must.That(t, err == nil, "%v", err)
+			took := time.Since(begin)
+			must.That(t, took <= time.Minute, "it took %v", took)
 			if a.wasAsked("quick") != (test.asked != "") || a.wasAsked("hangs") != (test.asked == "both") {
 				t.Errorf("asked: quick %v, hangs %v", a.wasAsked("quick"), a.wasAsked("hangs"))
 			}
@@ -132,9 +129,7 @@ func TestWhoIsAsked(t *testing.T) {
 			if test.asked == "both" {
 				want = "plugin hangs is left out: describe did not end within 5s"
 			}
-			if warned := a.warnings(); warned != want {
-				t.Errorf("warned: %q, want %q", warned, want)
-			}
+			must.Equal(t, a.warnings(), want, "warned")
 		})
 	}
 }
@@ -166,13 +161,11 @@ func TestPluginsThatAreMeantAreAwaited(t *testing.T) {
 				awaited = "runs"
 			}
 			err := test.do(t.Context(), a.host(limit, plugins...))
-			if (err == nil) != (test.fails == "") || err != nil && !strings.Contains(err.Error(), test.fails) {
-				t.Errorf("got %v", err)
-			}
+			must.That(t, (err == nil) == (test.fails == "") && (err == nil || strings.Contains(err.Error(), test.fails)),
+				"got %v", err)
 			want := "waiting for plugin " + awaited + " to describe itself, for up to 2m0s"
-			if warned := a.warnings(); !strings.Contains(warned, want) {
-				t.Errorf("warned: %q, want %q", warned, want)
-			}
+			warned := a.warnings()
+			must.That(t, strings.Contains(warned, want), "warned: %q, want %q", warned, want)
 		})
 	}
 	// Others are not: their architecture is unknown.
@@ -184,9 +177,7 @@ func TestPluginsThatAreMeantAreAwaited(t *testing.T) {
 	}
 	// It has described itself in the meantime, but one host gives one answer.
 	time.Sleep(takes)
-	if err := find("slow-arch")(t.Context(), h); err == nil {
-		t.Error("a plugin that was left out is used")
-	}
+	must.That(t, find("slow-arch")(t.Context(), h) != nil, "a plugin that was left out is used")
 }
 
 func executor(name string) func(context.Context, *host.Host) error {
@@ -210,19 +201,15 @@ func TestAskingEndsWithItsContext(t *testing.T) {
 		h := a.host(time.Hour)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		begin := time.Now()
-		if err := do(ctx, h); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: got %v", name, err)
-		}
+		err := do(ctx, h)
+		must.That(t, errors.Is(err, context.DeadlineExceeded), "%s: got %v", name, err)
 		cancel()
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-		if took := time.Since(begin); took > 10*time.Second {
-			t.Errorf("%s took %v", name, took)
-		}
-		if err := do(t.Context(), h); err == nil || !strings.Contains(err.Error(), "closed") {
-			t.Errorf("%s of a closed host: %v", name, err)
-		}
+		err = h.Close()
+		must.That(t, err == nil, "%v", err)
+		took := time.Since(begin)
+		must.That(t, took <= 10*time.Second, "%s took %v", name, took)
+		err = do(t.Context(), h)
+		must.That(t, err != nil && strings.Contains(err.Error(), "closed"), "%s of a closed host: %v", name, err)
 	}
 	must.Do(t, os.Remove(path))
 }
@@ -240,9 +227,8 @@ func TestTrustGivesUpItsTurn(t *testing.T) {
 		"trust": host.Trust, "distrust": host.Distrust,
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		if _, err := edit(ctx, a.lock(), path); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: got %v", name, err)
-		}
+		_, err := edit(ctx, a.lock(), path)
+		must.That(t, errors.Is(err, context.DeadlineExceeded), "%s: got %v", name, err)
 		cancel()
 	}
 }

@@ -33,9 +33,8 @@ func TestSweep(t *testing.T) {
 		opened <- err
 	}()
 	var keep []string
-	if !eventually(func() bool { keep = socketFolders(tmp); return len(keep) > 0 }) {
-		t.Fatal("a host has no folder when it starts a plugin")
-	}
+	must.Need(t, eventually(func() bool { keep = socketFolders(tmp); return len(keep) > 0 }),
+		"a host has no folder when it starts a plugin")
 	inUse := keep[0]
 	write := func(path, text string) {
 		path = filepath.Join(tmp, path)
@@ -56,9 +55,8 @@ func TestSweep(t *testing.T) {
 		t.Error("a missing program starts")
 	}
 	slices.Sort(keep)
-	if left := socketFolders(tmp); !reflect.DeepEqual(left, keep) {
-		t.Errorf("left %v, want %v", left, keep)
-	}
+	left := socketFolders(tmp)
+	must.That(t, reflect.DeepEqual(left, keep), "left %v, want %v", left, keep)
 	if err := <-opened; err != nil {
 		t.Error(err)
 	}
@@ -115,16 +113,12 @@ func TestSelectionsOverKills(t *testing.T) {
 	}
 	close(stop)
 	wg.Wait()
-	if killed < kills/2 {
-		t.Errorf("killed %d times", killed)
-	}
+	must.That(t, killed >= kills/2, "killed %d times", killed)
 	n := 0
 	right.Range(func(any, any) bool { n++; return true })
 	faults.Range(func(fault, err any) bool { t.Log(fault, err); return true })
 	t.Logf("%d kills, %d starts; %d of %d got through", killed, len(b.lines(startsFile)), n, selections)
-	if n == 0 {
-		t.Error("none got through")
-	}
+	must.That(t, n != 0, "none got through")
 	if got, err := rank(t.Context(), b.architecture); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("afterwards: %v", err)
 	}
@@ -147,14 +141,10 @@ func TestCloseWhileCallsRun(t *testing.T) {
 				for {
 					got, err := selector.Rank(t.Context(), b.architecture, request)
 					if err != nil {
-						if !strings.Contains(err.Error(), "the plugin host is closed") {
-							t.Errorf("got %v", err)
-						}
+						must.That(t, strings.Contains(err.Error(), "the plugin host is closed"), "got %v", err)
 						return
 					}
-					if !reflect.DeepEqual(got, want) {
-						t.Errorf("got %+v", got)
-					}
+					must.That(t, reflect.DeepEqual(got, want), "got %+v", got)
 				}
 			})
 		}
@@ -162,8 +152,7 @@ func TestCloseWhileCallsRun(t *testing.T) {
 		begin := time.Now()
 		b.close(t)
 		wg.Wait()
-		if took := time.Since(begin); took > 10*time.Second {
-			t.Errorf("it took %v", took)
-		}
+		took := time.Since(begin)
+		must.That(t, took <= 10*time.Second, "it took %v", took)
 	}
 }

@@ -13,9 +13,7 @@ func TestFaultOfALockFile(t *testing.T) {
 	for range 20 {
 		_, err := parseLock("lock", []byte(`{"plugins":{"d":{"sha256":"x"},"c":{"sha256":"x"},"b":{"sha256":"x"},
 			"a":{"sha256":"x"}}}`))
-		if err == nil || !strings.Contains(err.Error(), "the sha256 of a is") {
-			t.Fatal(err)
-		}
+		must.Need(t, err != nil && strings.Contains(err.Error(), "the sha256 of a is"), "%v", err)
 	}
 }
 
@@ -34,8 +32,7 @@ func TestBundled(t *testing.T) {
 	})
 	defer func() { _ = h.Close() }()
 	locked, err := h.lock()
-	if err != nil || len(locked) != 2 || locked["cuda"].SHA256 != "12" ||
-		locked["cuda"].Path != filepath.Join(folder, Prefix+"cuda") || locked["mine"].SHA256 != strings.Repeat("ab", 32) {
-		t.Fatal(locked, err)
-	}
+	must.Need(t, err == nil && len(locked) == 2 && locked["cuda"].SHA256 == "12" &&
+		locked["cuda"].Path == filepath.Join(folder, Prefix+"cuda") && locked["mine"].SHA256 == strings.Repeat("ab", 32),
+		"%v %v", locked, err)
 }

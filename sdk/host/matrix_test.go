@@ -267,9 +267,7 @@ func (c *column) outcome(t *testing.T, b *bench, f forgery, want any) string {
 	_ = b.arm("", "")
 
 	// No call is repeated more than once, and some are never repeated.
-	if restarts > 1 || restarts > 0 && c.once {
-		t.Errorf("started %d times more", restarts)
-	}
+	must.That(t, restarts <= 1 && (restarts <= 0 || !c.once), "started %d times more", restarts)
 	outcome := ""
 	var plugin *host.PluginError
 	var diagnostic *diag.Error
@@ -284,12 +282,9 @@ func (c *column) outcome(t *testing.T, b *bench, f forgery, want any) string {
 		t.Errorf("got %+v, want %+v", got, want)
 	case errors.As(err, &plugin) && diag.KindOf(err) == diag.Plugin:
 		outcome = string(plugin.Fault)
-		if strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "plugin "+plugin.Name+": ") {
-			t.Errorf("%q is not a line about the plugin", err)
-		}
-		if !c.fresh && !strings.Contains(err.Error(), f.says) {
-			t.Errorf("%q does not say %q", err, f.says)
-		}
+		must.That(t, !strings.Contains(err.Error(), "\n") && strings.HasPrefix(err.Error(), "plugin "+plugin.Name+": "),
+			"%q is not a line about the plugin", err)
+		must.That(t, c.fresh || strings.Contains(err.Error(), f.says), "%q does not say %q", err, f.says)
 	case errors.Is(err, exec.ErrKernelLost):
 		outcome = "lost"
 	case errors.As(err, &diagnostic) && strings.HasPrefix(f.name, "answers a diagnostic"):
@@ -316,8 +311,6 @@ func (c *column) outcome(t *testing.T, b *bench, f forgery, want any) string {
 		defer b.close(t)
 	}
 	again, err := c.do(t.Context(), b)
-	if err != nil || !reflect.DeepEqual(again, want) {
-		t.Errorf("afterwards: got %v", err)
-	}
+	must.That(t, err == nil && reflect.DeepEqual(again, want), "afterwards: got %v", err)
 	return outcome
 }

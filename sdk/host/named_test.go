@@ -5,6 +5,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 	"github.com/origami-gemm/origami/sdk/wire"
 )
@@ -17,24 +18,19 @@ func TestNamedBinariesRunOnce(t *testing.T) {
 	named := install(t, t.TempDir(), "outside")
 	install(t, dir, "twin")
 	h := newHost(t, host.Options{Plugins: []string{named}, SearchPath: []string{dir}, TrustNamed: true})
-	if p := info(t, h, "outside"); p.State != host.OK || !p.Named || p.SHA256 == "" || len(p.Protocols) != 1 ||
-		p.Protocols[0] != wire.ProtocolVersion {
-		t.Errorf("got %+v", p)
-	}
-	if p := info(t, h, "twin"); p.State != host.Skipped {
-		t.Errorf("got %+v", p)
-	}
+	p := info(t, h, "outside")
+	must.That(t, p.State == host.OK && p.Named && p.SHA256 != "" && len(p.Protocols) == 1 &&
+		p.Protocols[0] == wire.ProtocolVersion, "got %+v", p)
+	p = info(t, h, "twin")
+	must.That(t, p.State == host.Skipped, "got %+v", p)
 	conn, err := h.Connection(t.Context(), "outside")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if who, err := wire.NewClient("outside", conn).Info(t.Context()); err != nil || who.Name != "outside" {
 		t.Errorf("got %+v, %v", who, err)
 	}
 	for name, kind := range map[string]diag.Kind{"twin": diag.Plugin, "nobody": diag.Input} {
-		if _, err := h.Connection(t.Context(), name); err == nil || diag.KindOf(err) != kind {
-			t.Errorf("the connection to %s: %v", name, err)
-		}
+		_, err := h.Connection(t.Context(), name)
+		must.That(t, err != nil && diag.KindOf(err) == kind, "the connection to %s: %v", name, err)
 	}
 
 	_ = h.Close() // a file that is being executed cannot be written

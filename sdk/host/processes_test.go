@@ -121,9 +121,7 @@ func startHost(t *testing.T, f folder, moment, tmp string) (*exec.Cmd, *bufio.Sc
 	must.Do(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() }) // if the test failed; otherwise it has ended
 	lines := bufio.NewScanner(out)
-	if !lines.Scan() || lines.Text() != "ready" {
-		t.Fatalf("the host says %q", lines.Text())
-	}
+	must.Need(t, lines.Scan() && lines.Text() == "ready", "the host says %q", lines.Text())
 	return cmd, lines
 }
 
@@ -131,9 +129,7 @@ func startHost(t *testing.T, f folder, moment, tmp string) (*exec.Cmd, *bufio.Sc
 func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "o") //nolint:usetesting // t.TempDir is too long
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -147,9 +143,7 @@ func socketFolders(tmp string) []string {
 func (f folder) noneLives(t *testing.T) {
 	t.Helper()
 	for _, pid := range f.lines(startsFile) {
-		if !eventually(func() bool { return !lives(pid) }) {
-			t.Errorf("process %s lives on", pid)
-		}
+		must.That(t, eventually(func() bool { return !lives(pid) }), "process %s lives on", pid)
 	}
 }
 
@@ -185,9 +179,7 @@ func endOutcome(t *testing.T, signal syscall.Signal, moment string) string {
 		must.Do(t, f.arm(at, "hangs"))
 	}
 	cmd, lines := startHost(t, f, moment, tmp)
-	if len(f.lines(startsFile)) != 1 || !lives(f.lines(startsFile)[0]) {
-		t.Error("the plugin does not run")
-	}
+	must.That(t, len(f.lines(startsFile)) == 1 && lives(f.lines(startsFile)[0]), "the plugin does not run")
 	begin := time.Now()
 	_ = cmd.Process.Signal(signal)
 	said := ""
@@ -195,9 +187,8 @@ func endOutcome(t *testing.T, signal syscall.Signal, moment string) string {
 		said = lines.Text()
 	}
 	err := cmd.Wait()
-	if took := time.Since(begin); took > 15*time.Second {
-		t.Errorf("it took %v", took)
-	}
+	took := time.Since(begin)
+	must.That(t, took <= 15*time.Second, "it took %v", took)
 	f.noneLives(t)
 	outcome := "plugins ended"
 	if ended, _ := cmd.ProcessState.Sys().(syscall.WaitStatus); ended.Signaled() && ended.Signal() == signal {
@@ -211,9 +202,8 @@ func endOutcome(t *testing.T, signal syscall.Signal, moment string) string {
 	if len(socketFolders(tmp)) > 0 {
 		_ = f.arm("", "")
 		next, _ := startHost(t, f, "idle", tmp)
-		if left := socketFolders(tmp); len(left) > 0 {
-			t.Errorf("the next host leaves %v", left)
-		}
+		left := socketFolders(tmp)
+		must.That(t, len(left) <= 0, "the next host leaves %v", left)
 		_ = next.Process.Signal(syscall.SIGTERM)
 		_ = next.Wait()
 		outcome += ", folder removed by the next host"

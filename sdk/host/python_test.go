@@ -54,9 +54,7 @@ func pythonPlugin(t testing.TB, name, source string) string {
 		}
 	}
 	if err != nil {
-		if os.Getenv("ORIGAMI_REQUIRE_PYTHON") != "" {
-			t.Fatal(err)
-		}
+		must.Need(t, os.Getenv("ORIGAMI_REQUIRE_PYTHON") == "", "%v", err)
 		t.Skipf("needs python3 with grpcio (make python-test): %v", err)
 	}
 	path := filepath.Join(t.TempDir(), host.Prefix+name)
@@ -99,47 +97,36 @@ func TestPythonExecutor(t *testing.T) {
 	ctx := t.Context()
 
 	devices := must.Get(x.Devices(ctx))(t)
-	if d := devices[0]; len(devices) != 1 || d.Name != "Toy ™" || d.Arch != "toy1" ||
-		d.Attributes["clock"] != 1.5e9 || len(d.Attributes) != 2 ||
-		d.Kernels[0] != "toy" || d.Libraries[0] != "toylib" {
-		t.Errorf("%+v", devices)
-	}
+	d := devices[0]
+	must.That(t, len(devices) == 1 && d.Name == "Toy ™" && d.Arch == "toy1" &&
+		d.Attributes["clock"] == 1.5e9 && len(d.Attributes) == 2 &&
+		d.Kernels[0] == "toy" && d.Libraries[0] == "toylib", "%+v", devices)
 	e, err := x.Environment(ctx, 0)
-	if err != nil || e.Time.UnixNano() != 1_700_000_000_000_000_001 || e.Driver != "driver 1" ||
-		e.PowerWatts != 300.5 ||
-		e.TemperatureC != -3.5 ||
-		len(e.ThrottleReasons) != 1 {
-		t.Errorf("%+v, %v", e, err)
-	}
+	must.That(t, err == nil && e.Time.UnixNano() == 1_700_000_000_000_000_001 && e.Driver == "driver 1" &&
+		e.PowerWatts == 300.5 &&
+		e.TemperatureC == -3.5 &&
+		len(e.ThrottleReasons) == 1, "%+v, %v", e, err)
 
 	k := must.Get(x.Compile(ctx, 0, gemm.New(100, 50, 30), toyConfig(toyWell)))(t)
-	if r := k.Resources(); r != (exec.Resources{Registers: 128, SpillBytes: 8, SharedMemory: 4096, CTAsPerSM: 2}) {
-		t.Errorf("%+v", r)
-	}
-	if n, err := k.Check(ctx); err != nil || !n.OK() || n.Checked != 5000 || n.Reference != "nothing" {
-		t.Errorf("%+v, %v", n, err)
-	}
+	r := k.Resources()
+	must.That(t, r == (exec.Resources{Registers: 128, SpillBytes: 8, SharedMemory: 4096, CTAsPerSM: 2}), "%+v", r)
+	n, err := k.Check(ctx)
+	must.That(t, err == nil && n.OK() && n.Checked == 5000 && n.Reference == "nothing", "%+v, %v", n, err)
 	var samples []exec.Sample
 	err = k.Measure(ctx, exec.MeasureOptions{WarmL2: true, Warmup: 3}, func(s exec.Sample) bool {
 		samples = append(samples, s)
 		return len(samples) < 4
 	})
-	if err != nil || len(samples) != 4 || samples[0].Clock != 1e9 || samples[0].Time != 64e-3+1e-9*4 {
-		t.Errorf("%v, %v", samples, err)
-	}
-	if err := k.Close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := k.Check(ctx); !errors.Is(err, exec.ErrKernelLost) {
-		t.Errorf("a released kernel: %v", err)
-	}
-	if err := x.Close(); err != nil {
-		t.Error(err)
-	}
+	must.That(t, err == nil && len(samples) == 4 && samples[0].Clock == 1e9 && samples[0].Time == 64e-3+1e-9*4,
+		"%v, %v", samples, err)
+	err = k.Close()
+	must.That(t, err == nil, "%v", err)
+	_, err = k.Check(ctx)
+	must.That(t, errors.Is(err, exec.ErrKernelLost), "a released kernel: %v", err)
+	err = x.Close()
+	must.That(t, err == nil, "%v", err)
 	for _, line := range []string{"a line that is no handshake", "closed 64x32x16 w4 s2 g8"} {
-		if !strings.Contains(log.String(), line) {
-			t.Errorf("the log lacks %q:\n%s", line, &log)
-		}
+		must.That(t, strings.Contains(log.String(), line), "the log lacks %q:\n%s", line, &log)
 	}
 }
 
@@ -149,9 +136,8 @@ func TestPythonConformance(t *testing.T) {
 		conn := must.Get(pythonHost(t, pythonPlugin(t, name, source), host.Options{}).Connection(t.Context(), name))(t)
 		conformance.Run(t.Context(), name, conn, conformance.ExecutorChecks(), conformance.Options{},
 			func(r conformance.Result) {
-				if r.Failed() || r.Skipped != "" && r.Name != "libraries" {
-					t.Errorf("%s: %s: %v %s", name, r.Name, r.Findings, r.Skipped)
-				}
+				must.That(t, !r.Failed() && (r.Skipped == "" || r.Name == "libraries"),
+					"%s: %s: %v %s", name, r.Name, r.Findings, r.Skipped)
 			})
 	}
 }
@@ -189,9 +175,8 @@ func TestPythonExceptions(t *testing.T) {
 			}
 			// After any failure the next call works, in the same process or a new one.
 			k = must.Get(x.Compile(t.Context(), 0, p, toyConfig(toyWrong)))(t)
-			if n, err := k.Check(t.Context()); err != nil || n.OK() || n.Wrong != 7 {
-				t.Errorf("%+v, %v", n, err)
-			}
+			n, err := k.Check(t.Context())
+			must.That(t, err == nil && !n.OK() && n.Wrong == 7, "%+v, %v", n, err)
 		})
 	}
 }
@@ -208,9 +193,7 @@ func readmeExample(t testing.TB) string {
 func TestPythonPluginThatCannotImport(t *testing.T) {
 	path := pythonPlugin(t, "broken", "import nothing_of_that_name\n")
 	for _, p := range pluginsOf(t, pythonHost(t, path, host.Options{})) {
-		if p.State != host.Error || !strings.Contains(p.Reason, "No module named 'nothing_of_that_name'") {
-			t.Errorf("%+v", p)
-		}
+		must.That(t, p.State == host.Error && strings.Contains(p.Reason, "No module named 'nothing_of_that_name'"), "%+v", p)
 	}
 }
 
@@ -233,9 +216,7 @@ func TestPythonPluginEndsWithItsInput(t *testing.T) {
 	go func() { ended <- cmd.Wait() }()
 	select {
 	case err := <-ended:
-		if err != nil {
-			t.Error(err)
-		}
+		must.That(t, err == nil, "%v", err)
 	case <-time.After(10 * time.Second):
 		_ = cmd.Process.Kill()
 		t.Error("it lives on")

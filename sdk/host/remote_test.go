@@ -59,9 +59,8 @@ func TestRemote(t *testing.T) {
 			for _, pid := range lenders(t, mode) {
 				_ = syscall.Kill(pid, s)
 			}
-			if s != syscall.SIGSTOP && !eventually(func() bool { return len(lenders(t, mode)) == 0 }) {
-				t.Error("a lender lives on")
-			}
+			must.That(t, s == syscall.SIGSTOP || eventually(func() bool { return len(lenders(t, mode)) == 0 }),
+				"a lender lives on")
 			_, err := k.Check(t.Context())
 			return err
 		}
@@ -86,25 +85,19 @@ func TestRemote(t *testing.T) {
 			command := lenderOf(t, x.mode)
 			h := newHost(t, host.Options{RunTimeout: 3 * time.Second})
 			executor, version, err := h.Remote(t.Context(), executorPrefix+x.mode, command)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if version == "" {
-				t.Error("it has no version")
-			}
+			must.Do(t, err)
+			must.That(t, version != "", "it has no version")
 			before := starts(t, executorPrefix+x.mode)
 			works(t, executor)
 			err = x.fails(t, executor, x.mode)
-			if !errors.Is(err, x.want) || !strings.Contains(err.Error(), x.says) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%v, want %v: %s", err, x.want, x.says)
-			}
+			must.That(t, errors.Is(err, x.want) && strings.Contains(err.Error(), x.says) && !strings.Contains(err.Error(), "\n"),
+				"%v, want %v: %s", err, x.want, x.says)
 			works(t, executor)
 			if n := starts(t, executorPrefix+x.mode) - before; n != 2 { // once to be asked who it is
 				t.Errorf("started %d times more, want twice", n)
 			}
-			if err := executor.Close(); err != nil {
-				t.Error(err)
-			}
+			err = executor.Close()
+			must.That(t, err == nil, "%v", err)
 			noneAlive(t, executorPrefix+x.mode)
 			if !eventually(func() bool { return len(lenders(t, x.mode)) == 0 }) {
 				t.Errorf("lenders live on: %v", lenders(t, x.mode))
@@ -123,10 +116,8 @@ func TestRemoteThatIsNone(t *testing.T) {
 		"true":                                   "it ended before it was ready",
 	} {
 		x, _, err := h.Remote(t.Context(), "far", command)
-		if x != nil || diag.KindOf(err) != diag.Plugin || !strings.Contains(err.Error(), says) ||
-			strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v, want %s", command, err, says)
-		}
+		must.That(t, x == nil && diag.KindOf(err) == diag.Plugin && strings.Contains(err.Error(), says) &&
+			!strings.Contains(err.Error(), "\n"), "%s: %v, want %s", command, err, says)
 	}
 }
 
@@ -136,8 +127,7 @@ func TestLendToNobody(t *testing.T) {
 	h := executorsOf(t, host.Options{}, "fine")
 	for _, in := range []string{"", "GET / HTTP/1.1\n\n", strings.Repeat("x", 1<<20), "bm9uZQ==\n"} {
 		err := h.Lend(t.Context(), executorPrefix+"fine", strings.NewReader(in), &strings.Builder{})
-		if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "no certificate with a key") {
-			t.Errorf("%.20q: %v", in, err)
-		}
+		must.That(t, diag.KindOf(err) == diag.Input && strings.Contains(err.Error(), "no certificate with a key"),
+			"%.20q: %v", in, err)
 	}
 }

@@ -57,9 +57,7 @@ func TestPluginAnswersItsHostOnly(t *testing.T) {
 	} {
 		conn := must.Get(grpc.NewClient("unix:"+address.String(), grpc.WithTransportCredentials(c)))(t)
 		resp, err := pb.NewBaseServiceClient(conn).Info(t.Context(), &pb.Json{})
-		if status.Code(err) != codes.Unavailable {
-			t.Errorf("%s: got %v, %v", name, resp, err)
-		}
+		must.That(t, status.Code(err) == codes.Unavailable, "%s: got %v, %v", name, resp, err)
 		_ = conn.Close()
 	}
 	// The host that started it gets one.
@@ -110,9 +108,7 @@ func TestSocketsArePrivate(t *testing.T) {
 			return nil
 		})
 	}
-	if seen == 0 {
-		t.Error("no folder was seen")
-	}
+	must.That(t, seen != 0, "no folder was seen")
 }
 
 // A plugin inherits the listed variables and no others.
@@ -139,12 +135,10 @@ func TestSecretsStayHere(t *testing.T) {
 			open(t, h, arch.OpenRequest{Arch: "environment"})
 		}
 		text := must.Get(os.ReadFile(file))(t)
-		if strings.Contains(string(text), "a-secret") || strings.Contains(string(text), "PRIVATE KEY") ||
-			!strings.Contains(string(text), "CUDA_VISIBLE_DEVICES=3\n") ||
-			!strings.Contains(string(text), "TRITON_CACHE_DIR=/cache\n") ||
-			!strings.Contains(string(text), "GOMEMLIMIT="+strconv.Itoa(host.Memory)+"\n") {
-			t.Errorf("%s, it inherits\n%s", when, text)
-		}
+		must.That(t, !strings.Contains(string(text), "a-secret") && !strings.Contains(string(text), "PRIVATE KEY") &&
+			strings.Contains(string(text), "CUDA_VISIBLE_DEVICES=3\n") &&
+			strings.Contains(string(text), "TRITON_CACHE_DIR=/cache\n") &&
+			strings.Contains(string(text), "GOMEMLIMIT="+strconv.Itoa(host.Memory)+"\n"), "%s, it inherits\n%s", when, text)
 	}
 }
 
@@ -170,9 +164,7 @@ func TestFilesOfAPluginAreLimited(t *testing.T) {
 			}
 		}
 	}
-	if !limited {
-		t.Error("no process of a plugin has a limit")
-	}
+	must.That(t, limited, "no process of a plugin has a limit")
 }
 
 // A file that every user may write to is neither trusted nor run. A file that every user may replace causes a warning.
@@ -186,10 +178,9 @@ func TestWhatOthersMayWrite(t *testing.T) {
 		must.Do(t, os.Chmod(path, mode))
 	}
 	chmod(path, 0o707)
-	if _, err := host.Trust(t.Context(), lock, path); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(),
-		"every user may write to it; check its content, then `chmod o-w "+path+"`") {
-		t.Errorf("Trust: got %v", err)
-	}
+	_, err := host.Trust(t.Context(), lock, path)
+	must.That(t, diag.KindOf(err) == diag.Input && strings.Contains(err.Error(),
+		"every user may write to it; check its content, then `chmod o-w "+path+"`"), "Trust: got %v", err)
 	chmod(path, 0o700)
 	trust(t, lock, path)
 	var log syncBuffer
@@ -197,16 +188,14 @@ func TestWhatOthersMayWrite(t *testing.T) {
 
 	for _, exposed := range []string{path, lock} {
 		chmod(exposed, 0o777)
-		if p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock}),
-			"outside"); p.State != host.Skipped || !strings.Contains(p.Reason,
-			"every user may write to it; check its content, then `chmod o-w "+exposed+"`") {
-			t.Errorf("%s: got %+v", exposed, p)
-		}
+		p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock}),
+			"outside")
+		must.That(t, p.State == host.Skipped && strings.Contains(p.Reason,
+			"every user may write to it; check its content, then `chmod o-w "+exposed+"`"), "%s: got %+v", exposed, p)
 		chmod(exposed, 0o700)
 	}
-	if n := starts(t, "outside"); n != 0 {
-		t.Errorf("the plugin was run %d times", n)
-	}
+	n := starts(t, "outside")
+	must.That(t, n == 0, "the plugin was run %d times", n)
 	if p := info(t, newHost(t, options), "outside"); p.State != host.OK || log.String() != "" {
 		t.Errorf("got %+v, warned %q", p, log.String())
 	}
@@ -227,28 +216,24 @@ func TestLinksAndPipes(t *testing.T) {
 	trust(t, lock, link)
 	options := host.Options{SearchPath: []string{searched}, LockFile: lock}
 	h := newHost(t, options)
-	if p := info(t, h, "outside"); p.State != host.OK || p.Path != link {
-		t.Errorf("got %+v", p)
-	}
+	p := info(t, h, "outside")
+	must.That(t, p.State == host.OK && p.Path == link, "got %+v", p)
 	other := install(t, dir, "other")
 	tamper(t, other)
 	_ = os.Remove(link)
 	must.Do(t, os.Symlink(other, link))
 	_, err := h.Open(t.Context(), arch.OpenRequest{Arch: "outside"})
 	wantFault(t, err, "outside", host.FaultUntrusted, "has changed")
-	if p := info(t, newHost(t, options), "outside"); p.State != host.Skipped || !strings.Contains(p.Reason, "SHA-256") {
-		t.Errorf("got %+v", p)
-	}
+	p = info(t, newHost(t, options), "outside")
+	must.That(t, p.State == host.Skipped && strings.Contains(p.Reason, "SHA-256"), "got %+v", p)
 
 	pipe := filepath.Join(dir, host.Prefix+"pipe")
 	must.Do(t, syscall.Mkfifo(pipe, 0o700))
-	if p := info(t, newHost(t, host.Options{Plugins: []string{pipe}, LockFile: lock}), "pipe"); p.State != host.Error ||
-		!strings.Contains(p.Reason, "not a regular file") {
-		t.Errorf("got %+v", p)
-	}
-	if _, err := host.Trust(t.Context(), lock, pipe); diag.KindOf(err) != diag.Input {
-		t.Errorf("got %v", err)
-	}
+	p = info(t, newHost(t, host.Options{Plugins: []string{pipe}, LockFile: lock}), "pipe")
+	must.That(t, p.State == host.Error &&
+		strings.Contains(p.Reason, "not a regular file"), "got %+v", p)
+	_, err = host.Trust(t.Context(), lock, pipe)
+	must.That(t, diag.KindOf(err) == diag.Input, "got %v", err)
 }
 
 // A script can be a plugin too. The size of its description is limited, and a different protocol is reported.
@@ -270,10 +255,9 @@ func TestScripts(t *testing.T) {
 		path := filepath.Join(dir, host.Prefix+name)
 		must.Do(t, os.WriteFile(path, []byte("#!/bin/sh\n"+test.script+"\n"), 0o700))
 		trust(t, lock, path)
-		if p := info(t, newHost(t, host.Options{LockFile: lock}), name); p.State != test.state ||
-			!strings.Contains(p.Reason, test.reason) {
-			t.Errorf("%s: got %+v, want %s because of %q", name, p, test.state, test.reason)
-		}
+		p := info(t, newHost(t, host.Options{LockFile: lock}), name)
+		must.That(t, p.State == test.state &&
+			strings.Contains(p.Reason, test.reason), "%s: got %+v, want %s because of %q", name, p, test.state, test.reason)
 	}
 }
 
@@ -282,9 +266,8 @@ func TestLockFileIsBounded(t *testing.T) {
 	must.Do(t, os.WriteFile(lock, []byte(strings.Repeat(" ", 2<<20)), 0o600))
 	path := filepath.Join(t.TempDir(), host.Prefix+"any")
 	must.Do(t, os.WriteFile(path, nil, 0o700))
-	if p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock}),
-		"any"); p.State != host.Skipped ||
-		!strings.Contains(p.Reason, lock+": it is larger than 1 MiB") {
-		t.Errorf("got %+v", p)
-	}
+	p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock}),
+		"any")
+	must.That(t, p.State == host.Skipped &&
+		strings.Contains(p.Reason, lock+": it is larger than 1 MiB"), "got %+v", p)
 }

@@ -226,53 +226,41 @@ func startOutcome(t *testing.T, phase string, f forgery) string {
 	outcome, message := "answer", listed.Reason
 	if listed.State != host.OK {
 		outcome = string(listed.State)
-		if listed.Reason == "" || strings.Contains(listed.Reason, "\n") {
-			t.Errorf("the reason is %q", listed.Reason)
-		}
+		must.That(t, listed.Reason != "" && !strings.Contains(listed.Reason, "\n"), "the reason is %q", listed.Reason)
 	}
 	if phase == "start" {
-		if listed.State != host.OK {
-			t.Fatalf("got %+v", listed)
-		}
+		must.Need(t, listed.State == host.OK, "got %+v", listed)
 		_, err := b.host.Open(t.Context(), arch.OpenRequest{Arch: forger})
 		var e *host.PluginError
 		switch {
 		case errors.As(err, &e) && diag.KindOf(err) == diag.Plugin:
 			outcome, message = string(e.Fault), err.Error()
-			if strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "plugin "+listed.Name+": ") {
-				t.Errorf("%q is not a line about the plugin", err)
-			}
+			must.That(t, !strings.Contains(err.Error(), "\n") && strings.HasPrefix(err.Error(), "plugin "+listed.Name+": "),
+				"%q is not a line about the plugin", err)
 		case err != nil:
 			t.Errorf("got %v", err)
 		}
-		if starts := len(b.lines(startsFile)); starts != 2 {
-			t.Errorf("started %d times, with the description", starts)
-		}
+		starts := len(b.lines(startsFile))
+		must.That(t, starts == 2, "started %d times, with the description", starts)
 		t.Log(err)
 	}
-	if outcome != "answer" && !strings.Contains(message, f.says) {
-		t.Errorf("%q does not say %q", message, f.says)
-	}
-	if took := time.Since(begin); took > 25*time.Second {
-		t.Errorf("it took %v", took)
-	}
+	must.That(t, outcome == "answer" || strings.Contains(message, f.says), "%q does not say %q", message, f.says)
+	took := time.Since(begin)
+	must.That(t, took <= 25*time.Second, "it took %v", took)
 	if _, err := os.Stat(b.file(unchangedFile)); err == nil {
 		outcome = "–"
 	}
 	t.Log(outcome, time.Since(begin).Round(time.Millisecond), listed.Reason)
 	if outcome != "answer" && outcome != "–" {
 		for _, pid := range b.lines(startsFile) {
-			if !eventually(func() bool { return !lives(pid) }) {
-				t.Errorf("process %s lives on", pid)
-			}
+			must.That(t, eventually(func() bool { return !lives(pid) }), "process %s lives on", pid)
 		}
 	}
 	// The next start works.
 	_ = b.arm("", "")
 	if phase == "start" && !f.hangs {
-		if err := b.open(t.Context()); err != nil {
-			t.Errorf("afterwards: %v", err)
-		}
+		err := b.open(t.Context())
+		must.That(t, err == nil, "afterwards: %v", err)
 	}
 	return outcome
 }

@@ -36,21 +36,18 @@ func TestTrustedPluginsAreFound(t *testing.T) {
 	for _, p := range pluginsOf(t, newHost(t, options)) {
 		got = append(got, string(p.State)+" "+p.Path)
 	}
-	if want := []string{"ok " + second, "skipped " + path}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	want := []string{"ok " + second, "skipped " + path}
+	must.That(t, slices.Equal(got, want), "got %v, want %v", got, want)
 	options.Plugins = []string{path}
-	if all := pluginsOf(t, newHost(t, options)); len(all) != 2 || all[0].Path != path || !all[0].Named ||
-		all[0].State != host.OK {
-		t.Errorf("got %+v", all)
-	}
+	all := pluginsOf(t, newHost(t, options))
+	must.That(t, len(all) == 2 && all[0].Path == path && all[0].Named &&
+		all[0].State == host.OK, "got %+v", all)
 	options.Plugins = nil
 
 	// A binary that is moved into the search path stays trusted, and its old path is not reported.
 	must.Do(t, os.Remove(path))
-	if all := pluginsOf(t, newHost(t, options)); len(all) != 1 || all[0].Path != second || all[0].State != host.OK {
-		t.Errorf("moved: got %+v", all)
-	}
+	all = pluginsOf(t, newHost(t, options))
+	must.That(t, len(all) == 1 && all[0].Path == second && all[0].State == host.OK, "moved: got %+v", all)
 	// A missing binary is listed with the fix.
 	must.Do(t, os.Remove(second))
 	if p := info(t, newHost(t, options), "outside"); p.State != host.Skipped || p.Path != path ||
@@ -58,19 +55,15 @@ func TestTrustedPluginsAreFound(t *testing.T) {
 		t.Errorf("gone: got %+v", p)
 	}
 
-	if name, err := host.Distrust(t.Context(), lock, "other"); diag.KindOf(err) != diag.Input ||
-		!strings.Contains(err.Error(), "the trusted plugins: outside") {
-		t.Errorf("got %q, %v", name, err)
-	}
-	if name, err := host.Distrust(t.Context(), lock, path); name != "outside" || err != nil {
-		t.Errorf("got %q, %v", name, err)
-	}
-	if all := pluginsOf(t, newHost(t, options)); len(all) != 0 {
-		t.Errorf("distrusted: got %+v", all)
-	}
-	if _, err := host.Distrust(t.Context(), lock, "outside"); diag.KindOf(err) != diag.Input {
-		t.Errorf("got %v", err)
-	}
+	name, err := host.Distrust(t.Context(), lock, "other")
+	must.That(t, diag.KindOf(err) == diag.Input &&
+		strings.Contains(err.Error(), "the trusted plugins: outside"), "got %q, %v", name, err)
+	name, err = host.Distrust(t.Context(), lock, path)
+	must.That(t, name == "outside" && err == nil, "got %q, %v", name, err)
+	all = pluginsOf(t, newHost(t, options))
+	must.That(t, len(all) == 0, "distrusted: got %+v", all)
+	_, err = host.Distrust(t.Context(), lock, "outside")
+	must.That(t, diag.KindOf(err) == diag.Input, "got %v", err)
 }
 
 // An entry without a path trusts a binary but does not find it.
@@ -82,13 +75,10 @@ func TestTrustIsOfContent(t *testing.T) {
 	trust(t, lock, path)
 	text := must.Get(os.ReadFile(lock))(t)
 	pathless := strings.Replace(string(text), ",\n      \"path\": \""+path+"\"", "", 1)
-	if pathless == string(text) {
-		t.Fatalf("no path in %s", text)
-	}
+	must.Need(t, pathless != string(text), "no path in %s", text)
 	must.Do(t, os.WriteFile(lock, []byte(pathless), 0o600))
-	if all := pluginsOf(t, newHost(t, host.Options{LockFile: lock})); len(all) != 0 {
-		t.Errorf("got %+v", all)
-	}
+	all := pluginsOf(t, newHost(t, host.Options{LockFile: lock}))
+	must.That(t, len(all) == 0, "got %+v", all)
 	if p := info(t, newHost(t, host.Options{LockFile: lock, SearchPath: []string{dir}}),
 		"outside"); p.State != host.OK {
 		t.Errorf("got %+v", p)
@@ -96,10 +86,9 @@ func TestTrustIsOfContent(t *testing.T) {
 
 	for _, bad := range []string{"origami-plugin-outside", "/somewhere/origami-plugin-inside"} {
 		must.Do(t, os.WriteFile(lock, []byte(strings.Replace(string(text), path, bad, 1)), 0o600))
-		if p := info(t, newHost(t, host.Options{LockFile: lock, SearchPath: []string{dir}}),
-			"outside"); p.State != host.Skipped || !strings.Contains(p.Reason, "the path of outside") {
-			t.Errorf("%s: got %+v", bad, p)
-		}
+		p := info(t, newHost(t, host.Options{LockFile: lock, SearchPath: []string{dir}}),
+			"outside")
+		must.That(t, p.State == host.Skipped && strings.Contains(p.Reason, "the path of outside"), "%s: got %+v", bad, p)
 	}
 }
 
@@ -112,14 +101,12 @@ func TestTrustTakesTurns(t *testing.T) {
 		path := filepath.Join(dir, host.Prefix+"p"+strconv.Itoa(i))
 		must.Do(t, os.WriteFile(path, []byte(path), 0o700))
 		wg.Go(func() {
-			if _, err := host.Trust(t.Context(), lock, path); err != nil {
-				t.Error(err)
-			}
+			_, err := host.Trust(t.Context(), lock, path)
+			must.That(t, err == nil, "%v", err)
 		})
 	}
 	wg.Wait()
 	text := must.Get(os.ReadFile(lock))(t)
-	if n := strings.Count(string(text), "sha256"); n != 16 {
-		t.Errorf("%d of 16 are in the lock file:\n%s", n, text)
-	}
+	n := strings.Count(string(text), "sha256")
+	must.That(t, n == 16, "%d of 16 are in the lock file:\n%s", n, text)
 }

@@ -49,9 +49,8 @@ func TestRegular(t *testing.T) {
 		select {
 		case err := <-done:
 			var at *fs.PathError
-			if !errors.Is(err, want) || err != nil && (!errors.As(err, &at) || at.Path != path) {
-				t.Errorf("%s: got %v, want %v", path, err, want)
-			}
+			must.That(t, errors.Is(err, want) && (err == nil || errors.As(err, &at) && at.Path == path),
+				"%s: got %v, want %v", path, err, want)
 		case <-time.After(10 * time.Second):
 			t.Fatalf("%s blocks", path)
 		}
@@ -60,9 +59,7 @@ func TestRegular(t *testing.T) {
 	for path, want := range map[string]error{"file": nil, "new": nil, "pipe": syscall.ENXIO, "link": syscall.ELOOP,
 		"to-nothing": syscall.ELOOP, "loop": syscall.ELOOP, "/dev/null": openfile.ErrNotRegular} {
 		f, _, err := openfile.Append(path, 0o600)
-		if !errors.Is(err, want) {
-			t.Errorf("append to %s: %v, want %v", path, err, want)
-		}
+		must.That(t, errors.Is(err, want), "append to %s: %v, want %v", path, err, want)
 		if err == nil {
 			_ = f.Close()
 		}

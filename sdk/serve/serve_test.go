@@ -57,15 +57,12 @@ func TestDescribeNeedsNoHandshake(t *testing.T) {
 	cmd.Env = append(cmd.Env, wire.Handshake.MagicCookieKey+"=")
 	out := must.Get(cmd.Output())(t)
 	d, err := wire.ParseDescribe(out)
-	if err != nil || d.Info.Name != "fake" || d.Info.Version != "0.3.1" ||
-		len(d.Protocols) != 1 || d.Protocols[0] != wire.ProtocolVersion {
-		t.Errorf("got %+v, %v", d, err)
-	}
+	must.That(t, err == nil && d.Info.Name == "fake" && d.Info.Version == "0.3.1" &&
+		len(d.Protocols) == 1 && d.Protocols[0] == wire.ProtocolVersion, "got %+v, %v", d, err)
 	want := (fake.Provider{}).Manifest()
-	if d.Manifest == nil || len(d.Manifest.Archs) != 1 ||
-		d.Manifest.Archs[0].Devices[1].ID != want.Archs[0].Devices[1].ID || d.Executor != nil {
-		t.Errorf("got manifest %+v, executor %+v", d.Manifest, d.Executor)
-	}
+	must.That(t, d.Manifest != nil && len(d.Manifest.Archs) == 1 &&
+		d.Manifest.Archs[0].Devices[1].ID == want.Archs[0].Devices[1].ID && d.Executor == nil,
+		"got manifest %+v, executor %+v", d.Manifest, d.Executor)
 }
 
 // noDevice panics if it is opened.
@@ -77,10 +74,8 @@ func TestDescribeNeedsNoDevice(t *testing.T) {
 	out := must.Get(role("executor", "describe").Output())(t)
 	d, err := wire.ParseDescribe(out)
 	want := (noDevice{}).Manifest()
-	if err != nil || d.Executor == nil || *d.Executor != want ||
-		d.Info.Name != want.Name || d.Info.Version != want.Version || d.Manifest != nil {
-		t.Errorf("got %+v, %v", d, err)
-	}
+	must.That(t, err == nil && d.Executor != nil && *d.Executor == want &&
+		d.Info.Name == want.Name && d.Info.Version == want.Version && d.Manifest == nil, "got %+v, %v", d, err)
 }
 
 func TestRunByHand(t *testing.T) {
@@ -90,13 +85,9 @@ func TestRunByHand(t *testing.T) {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	var exit *osexec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 2 || len(out) != 0 {
-		t.Errorf("ended with %v, printing %q", err, out)
-	}
+	must.That(t, errors.As(err, &exit) && exit.ExitCode() == 2 && len(out) == 0, "ended with %v, printing %q", err, out)
 	for _, want := range []string{"the plugin fake 0.3.1 of origami", "describe", "origami plugin trust "} {
-		if !strings.Contains(stderr.String(), want) {
-			t.Errorf("the hint lacks %q: %s", want, &stderr)
-		}
+		must.That(t, strings.Contains(stderr.String(), want), "the hint lacks %q: %s", want, &stderr)
 	}
 }
 
@@ -119,9 +110,7 @@ func TestEndsWhenStandardInputCloses(t *testing.T) {
 	_ = in.Close()
 	select {
 	case err := <-ended:
-		if err != nil {
-			t.Error(err)
-		}
+		must.That(t, err == nil, "%v", err)
 	case <-time.After(5 * time.Second):
 		_ = cmd.Process.Kill()
 		t.Error("the plugin outlives its host")
@@ -134,9 +123,7 @@ func TestEndsWithAForeignHost(t *testing.T) {
 	must.Do(t, cmd.Start())
 	line, _ := bufio.NewReader(out).ReadString('\n')
 	pid, err := strconv.Atoi(strings.TrimSpace(line))
-	if err != nil {
-		t.Fatalf("the host says %q", line)
-	}
+	must.Need(t, err == nil, "the host says %q", line)
 	if !running(pid) {
 		t.Skip("needs /proc")
 	}

@@ -40,9 +40,7 @@ func TestListsTravelOnce(t *testing.T) {
 	}
 	want := func(got []bool, want ...bool) {
 		t.Helper()
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("lists carried: %v, want %v", got, want)
-		}
+		must.That(t, reflect.DeepEqual(got, want), "lists carried: %v, want %v", got, want)
 	}
 	want(estimate(c.Configs), true)
 	want(estimate(c.Configs), false)
@@ -51,9 +49,8 @@ func TestListsTravelOnce(t *testing.T) {
 	changed[7].NumStages++
 	want(estimate(changed), true)
 	want(estimate(c.Configs), false)
-	if err := a.Terms(t.Context(), make([]float64, len(changed)*30), problem, changed); err != nil {
-		t.Error(err)
-	}
+	err := a.Terms(t.Context(), make([]float64, len(changed)*30), problem, changed)
+	must.That(t, err == nil, "%v", err)
 	// Another client fills the server's cache.
 	b := p.open(t)
 	for i := range configsKept {
@@ -73,25 +70,19 @@ func TestForgottenHandlesAreReopened(t *testing.T) {
 		must.Do(t, a.Close(t.Context()))
 	}
 	again, err := a.Mapping(t.Context(), problem, gemm.Config{Kernel: "one"})
-	if err != nil || again != m {
-		t.Errorf("got %+v, %v, want %+v", again, err, m)
-	}
-	if b := p.open(t); !reflect.DeepEqual(a.opened.Handle, b.opened.Handle) {
-		t.Error("equal requests have different handles")
-	}
+	must.That(t, err == nil && again == m, "got %+v, %v, want %+v", again, err, m)
+	b := p.open(t)
+	must.That(t, reflect.DeepEqual(a.opened.Handle, b.opened.Handle), "equal requests have different handles")
 }
 
 // A plugin that never holds what it opens is not asked forever.
 func TestForgetfulPlugin(t *testing.T) {
 	conn := forgetful{connect(t).conn}
 	a, err := NewClient("forgetful", conn).Open(t.Context(), arch.OpenRequest{Arch: "fake"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, err = a.Mapping(t.Context(), problem, gemm.Config{Kernel: "one"})
-	if diag.KindOf(err) != diag.Plugin || !strings.Contains(err.Error(), "it forgets the architecture") {
-		t.Errorf("got %v", err)
-	}
+	must.That(t, diag.KindOf(err) == diag.Plugin && strings.Contains(err.Error(), "it forgets the architecture"),
+		"got %v", err)
 }
 
 type forgetful struct{ grpc.ClientConnInterface }
@@ -113,17 +104,14 @@ func TestFaults(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	err := p.client.fault(t.Context(), "Rank", status.Error(codes.ResourceExhausted, "too\nlarge"))
-	if diag.KindOf(err) != diag.Plugin ||
-		err.Error() != "plugin forger: Rank failed: too large (ResourceExhausted); report it to the plugin's author" {
-		t.Errorf("got %v", err)
-	}
+	must.That(t, diag.KindOf(err) == diag.Plugin &&
+		err.Error() == "plugin forger: Rank failed: too large (ResourceExhausted); report it to the plugin's author",
+		"got %v", err)
 	for _, err := range []error{
 		a.Estimate(t.Context(), make([]arch.Estimate, 2), problem, nil), a.Terms(t.Context(), make([]float64, 2), problem,
 			nil),
 	} {
-		if err == nil || diag.KindOf(err) != diag.Internal {
-			t.Errorf("wrong length: got %v", err)
-		}
+		must.That(t, err != nil && diag.KindOf(err) == diag.Internal, "wrong length: got %v", err)
 	}
 }
 
@@ -133,17 +121,13 @@ func TestRanksHere(t *testing.T) {
 		gemm.New(0, 1, 1)}, Top: 7, Map: 2}
 	with, without := connect(t).open(t), connect(t)
 	want, err := selector.Rank(t.Context(), with, request)
-	if err != nil || with.RanksHere() || want[2].Err == nil {
-		t.Fatalf("%+v, %v", want, err)
-	}
+	must.Need(t, err == nil && !with.RanksHere() && want[2].Err != nil, "%+v, %v", want, err)
 	asked := 0
 	lacking := noRank{without.conn, &asked}
 	a := must.Get(NewClient("lacking", lacking).Open(t.Context(), arch.OpenRequest{Arch: "fake"}))(t)
 	for range 2 {
 		got, err := selector.Rank(t.Context(), a, request)
-		if err != nil || !a.RanksHere() || asked != 1 {
-			t.Fatalf("asked %d times: %v", asked, err)
-		}
+		must.Need(t, err == nil && a.RanksHere() && asked == 1, "asked %d times: %v", asked, err)
 		for i := range want {
 			if !reflect.DeepEqual(got[i].Entries, want[i].Entries) || got[i].Feasible != want[i].Feasible ||
 				(got[i].Err == nil) != (want[i].Err == nil) {
@@ -209,11 +193,8 @@ func TestMoreArchitecturesThanModels(t *testing.T) {
 	for i, handle := range handles {
 		problems := []*pb.Problem{toProblem(gemm.New(64, 64, 64))}
 		r, err := s.Rank(t.Context(), &pb.RankRequest{Handle: handle, Problems: problems, SpaceJson: SpaceJSON(arch.Space{})})
-		if err != nil || r.Rankings[0].GetError() != nil {
-			t.Fatalf("architecture %d: %v %v", i, r, err)
-		}
+		must.Need(t, err == nil && r.Rankings[0].GetError() == nil, "architecture %d: %v %v", i, r, err)
 	}
-	if n := len(s.open.entries); n > openKept {
-		t.Errorf("it holds %d models", n)
-	}
+	n := len(s.open.entries)
+	must.That(t, n <= openKept, "it holds %d models", n)
 }

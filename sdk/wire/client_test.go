@@ -237,9 +237,7 @@ func TestForgedAnswersAreRefused(t *testing.T) {
 func (p *pair) refuses(t *testing.T, forgeries map[string]func(proto.Message), call func() map[string]error) {
 	t.Helper()
 	for name, err := range call() {
-		if err != nil {
-			t.Fatalf("%s without forgery: %v", name, err)
-		}
+		must.Need(t, err == nil, "%s without forgery: %v", name, err)
 	}
 	for name, f := range forgeries {
 		op, _, _ := strings.Cut(name, "/")
@@ -251,12 +249,8 @@ func (p *pair) refuses(t *testing.T, forgeries map[string]func(proto.Message), c
 			}
 		}
 		err := call()[op]
-		if !hit {
-			t.Errorf("%s: nothing was forged", name)
-		}
-		if diag.KindOf(err) != diag.Plugin || err == nil ||
-			!strings.HasPrefix(err.Error(), "plugin forger: "+op+" answered nonsense: ") {
-			t.Errorf("%s: got %v", name, err)
-		}
+		must.That(t, hit, "%s: nothing was forged", name)
+		must.That(t, diag.KindOf(err) == diag.Plugin && err != nil &&
+			strings.HasPrefix(err.Error(), "plugin forger: "+op+" answered nonsense: "), "%s: got %v", name, err)
 	}
 }

@@ -25,20 +25,16 @@ func TestHashOfAList(t *testing.T) {
 		return b
 	}
 	want := append(numbers(nil, 1, 2, 3, 4, 5, 6, 7, 3), "two"...)
-	if hashConfigs([]gemm.Config{plain}) != sha256.Sum256(want) {
-		t.Error("a list without named axes has another hash than it had")
-	}
+	must.That(t, hashConfigs([]gemm.Config{plain}) == sha256.Sum256(want),
+		"a list without named axes has another hash than it had")
 	axes, err := gemm.NewAxes(gemm.AxisValue{Name: "vector", Value: "8"}, gemm.AxisValue{Name: "cluster", Value: "2x1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	named := plain
 	named.Axes = axes
 	want = append(want, want...)
 	want = append(numbers(want, 1<<64-1, 0, 20), "cluster=2x1,vector=8"...)
-	if hashConfigs([]gemm.Config{plain, named}) != sha256.Sum256(want) {
-		t.Error("a list with named axes has another hash than the protocol says")
-	}
+	must.That(t, hashConfigs([]gemm.Config{plain, named}) == sha256.Sum256(want),
+		"a list with named axes has another hash than the protocol says")
 }
 
 // What a plugin that hides nothing would say of named axes is refused unless its description declares it.
@@ -47,13 +43,9 @@ func TestColumnsOfNamedAxes(t *testing.T) {
 	a := p.open(t)
 	list := must.Get(a.Candidates(t.Context(), problem, arch.Space{}))(t)
 	q := toConfigs(list.Configs)
-	if len(q.Axes) != 2 {
-		t.Fatalf("%d columns of named axes, want cluster and vector", len(q.Axes))
-	}
+	must.Need(t, len(q.Axes) == 2, "%d columns of named axes, want cluster and vector", len(q.Axes))
 	back, err := fromAnswered(q, "", a.Describe())
-	if err != nil || !slices.Equal(back, list.Configs) {
-		t.Errorf("the configurations come back as others: %v", err)
-	}
+	must.That(t, err == nil && slices.Equal(back, list.Configs), "the configurations come back as others: %v", err)
 	for says, spoil := range map[string]func(*pb.AxisColumn){
 		"values on the axis":     func(c *pb.AxisColumn) { c.Index = c.Index[1:] },
 		"index 4 of 2 values on": func(c *pb.AxisColumn) { c.Index[0] = 4 },
@@ -64,8 +56,7 @@ func TestColumnsOfNamedAxes(t *testing.T) {
 	} {
 		bad := proto.CloneOf(q)
 		spoil(bad.Axes[slices.IndexFunc(bad.Axes, func(c *pb.AxisColumn) bool { return c.Name == "cluster" })])
-		if _, err := fromAnswered(bad, "", a.Describe()); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v, want %q", err, says)
-		}
+		_, err := fromAnswered(bad, "", a.Describe())
+		must.That(t, err != nil && strings.Contains(err.Error(), says), "%v, want %q", err, says)
 	}
 }

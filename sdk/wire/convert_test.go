@@ -65,10 +65,9 @@ func TestRequestsSurvive(t *testing.T) {
 	// The core types with conversions by hand have no more fields than these tests fill.
 	for _, v := range []any{r, gemm.Config{}, gemm.Problem{}, arch.Estimate{}, arch.Rejection{}, selector.Result{},
 		selector.Entry{}} {
-		if want, got := fieldsKnown[reflect.TypeOf(v).String()], reflect.TypeOf(v).NumField(); got != want {
-			t.Errorf("%T has %d fields, and the conversions were written for %d: carry the new ones, then adapt the number", v,
-				got, want)
-		}
+		want, got := fieldsKnown[reflect.TypeOf(v).String()], reflect.TypeOf(v).NumField()
+		must.That(t, got == want,
+			"%T has %d fields, and the conversions were written for %d: carry the new ones, then adapt the number", v, got, want)
 	}
 }
 
@@ -102,9 +101,7 @@ func allSet(t *testing.T, m proto.Message) {
 	}
 	visit(m.ProtoReflect())
 	for name, is := range unset {
-		if is {
-			t.Errorf("%s is never set", name)
-		}
+		must.That(t, !is, "%s is never set", name)
 	}
 }
 

@@ -43,10 +43,8 @@ func checkCost(t *testing.T, data []byte, m proto.Message) {
 	t.Helper()
 	reckoned, err := cost(data, m, 64<<20)
 	if err != nil {
-		if !errors.Is(err, errTooCostly) && !strings.Contains(err.Error(), "within each other") &&
-			proto.Unmarshal(data, m) == nil {
-			t.Fatalf("%T: %v, and it can be decoded", m, err)
-		}
+		must.Need(t, errors.Is(err, errTooCostly) || strings.Contains(err.Error(), "within each other") ||
+			proto.Unmarshal(data, m) != nil, "%T: %v, and it can be decoded", m, err)
 		return
 	}
 	var got uint64
@@ -116,9 +114,8 @@ func TestCostlyMessagesAreNotDecoded(t *testing.T) {
 		if !IsOversize(err) || codec.refused.Load() == nil || proto.Size(m) != 0 {
 			t.Errorf("%s: got %v, and a message of %d bytes", name, err, proto.Size(m))
 		}
-		if used := after.TotalAlloc - before.TotalAlloc; used > 1<<20 {
-			t.Errorf("%s: it took %v", name, limit.Size(used))
-		}
+		used := after.TotalAlloc - before.TotalAlloc
+		must.That(t, used <= 1<<20, "%s: it took %v", name, limit.Size(used))
 	}
 }
 
@@ -145,9 +142,7 @@ func TestLargestAnswers(t *testing.T) {
 	} {
 		data := must.Get(proto.Marshal(m))(t)
 		reckoned, err := cost(data, m, MaxAnswerMemory)
-		if err != nil || len(data) > MaxAnswer {
-			t.Errorf("%s: %v, %v", name, limit.Size(len(data)), err)
-		}
+		must.That(t, err == nil && len(data) <= MaxAnswer, "%s: %v, %v", name, limit.Size(len(data)), err)
 		t.Logf("%s: %d bytes, reckoned %d", name, len(data), reckoned)
 		checkCost(t, data, m)
 	}
@@ -171,9 +166,8 @@ func FuzzCost(f *testing.F) {
 		m := answers[int(kind)%len(answers)]
 		checkCost(t, data, m)
 		if _, err := cost(data, m, 1000); err == nil {
-			if again, err := cost(data, m, 64<<20); err != nil || again > 1000 {
-				t.Errorf("%d passes as 1000, %v", again, err)
-			}
+			again, err := cost(data, m, 64<<20)
+			must.That(t, err == nil && again <= 1000, "%d passes as 1000, %v", again, err)
 		} else if most, whole := cost(data, m, 64<<20); whole == nil && most <= 1000 {
 			t.Errorf("%d is refused as more than 1000: %v", most, err)
 		}
@@ -215,23 +209,19 @@ func BenchmarkDecode(b *testing.B) {
 			resp.Rankings = append(resp.Rankings, toRanking(&r))
 		}
 		data, err := proto.Marshal(&resp)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, err)
 		slice := mem.BufferSlice{mem.SliceBuffer(data)}
 		b.Run(name+"/unbounded", func(b *testing.B) {
 			for b.Loop() {
-				if err := protobuf.Unmarshal(slice, &pb.RankResponse{}); err != nil {
-					b.Fatal(err)
-				}
+				err := protobuf.Unmarshal(slice, &pb.RankResponse{})
+				must.Do(b, err)
 			}
 		})
 		b.Run(name+"/bounded", func(b *testing.B) {
 			bounded := &codec{CodecV2: protobuf, most: MaxAnswerMemory}
 			for b.Loop() {
-				if err := bounded.Unmarshal(slice, &pb.RankResponse{}); err != nil {
-					b.Fatal(err)
-				}
+				err := bounded.Unmarshal(slice, &pb.RankResponse{})
+				must.Do(b, err)
 			}
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/fake"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // blocking is an executor whose kernels wait in Check and Measure, and count how often they are closed.
@@ -88,21 +89,18 @@ func TestKernelsAreClosed(t *testing.T) {
 		<-b.entered
 	}
 	for range 2 {
-		if err := k.Close(); err != nil {
-			t.Error(err)
-		}
+		err := k.Close()
+		must.That(t, err == nil, "%v", err)
 	}
 	if _, err := k.Check(t.Context()); !errors.Is(err, exec.ErrKernelLost) {
 		t.Errorf("a released kernel: got %v", err)
 	}
 	for i := range 2 {
-		if n := b.open(); n != 1 {
-			t.Errorf("%d kernels are open with %d calls in progress", n, 2-i)
-		}
+		n := b.open()
+		must.That(t, n == 1, "%d kernels are open with %d calls in progress", n, 2-i)
 		b.leave <- struct{}{}
-		if err := <-checked; err != nil {
-			t.Error(err)
-		}
+		err := <-checked
+		must.That(t, err == nil, "%v", err)
 	}
 	if n := b.open(); n != 0 {
 		t.Errorf("%d kernels are open", n)

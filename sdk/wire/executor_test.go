@@ -113,9 +113,8 @@ func TestMalformedExecutorRequests(t *testing.T) {
 		if _, missing := details(err); missing != pb.Missing_RESOURCE_KERNEL || status.Code(err) != codes.NotFound {
 			t.Errorf("handle %d: got %v", handle, err)
 		}
-		if _, err := s.Release(t.Context(), KernelMessage(handle)); err != nil {
-			t.Errorf("releasing the unknown handle %d: %v", handle, err)
-		}
+		_, err = s.Release(t.Context(), KernelMessage(handle))
+		must.That(t, err == nil, "releasing the unknown handle %d: %v", handle, err)
 	}
 	live := OpenMessage(arch.OpenRequest{Arch: "fake", Live: &arch.LiveDevice{Name: "GPU",
 		Attributes: map[string]float64{"clock": math.NaN()}}})
@@ -134,9 +133,8 @@ func TestKernelHandlesAreOfOneProcess(t *testing.T) {
 		moved := &kernel{client: other.client, handle: k.handle}
 		_, err := moved.Check(t.Context())
 		_, noErr := k.Check(t.Context())
-		if !errors.Is(err, exec.ErrKernelLost) || diag.KindOf(err) != diag.Plugin || noErr != nil {
-			t.Fatalf("got %v, %v", err, noErr)
-		}
+		must.Need(t, errors.Is(err, exec.ErrKernelLost) && diag.KindOf(err) == diag.Plugin && noErr == nil,
+			"got %v, %v", err, noErr)
 	}
 }
 
@@ -167,20 +165,15 @@ func TestMeasureInChunks(t *testing.T) {
 		}
 		err := k.Measure(t.Context(), exec.MeasureOptions{WarmL2: true, Input: exec.InputNormal, Warmup: 7},
 			func(exec.Sample) bool { n++; return n < enough })
-		if err != nil || n != enough {
-			t.Errorf("%d samples, %v", n, err)
-		}
+		must.That(t, err == nil && n == enough, "%d samples, %v", n, err)
 		var runs []int
 		for i, r := range p.requests {
 			m := must.Get(read[measureQuestion](r.(*pb.Json).Json))(t)
-			if m.Input != exec.InputNormal || !m.WarmL2 || (m.Warmup == 7) != (i == 0) || (m.Warmup == 0) != (i > 0) {
-				t.Errorf("request %d: %v", i, m)
-			}
+			must.That(t, m.Input == exec.InputNormal && m.WarmL2 && (m.Warmup == 7) == (i == 0) && (m.Warmup == 0) == (i > 0),
+				"request %d: %v", i, m)
 			runs = append(runs, m.Runs)
 		}
-		if !reflect.DeepEqual(runs, want.runs) {
-			t.Errorf("runs of %v s: asked for %v, want %v", want.time, runs, want.runs)
-		}
+		must.That(t, reflect.DeepEqual(runs, want.runs), "runs of %v s: asked for %v, want %v", want.time, runs, want.runs)
 	}
 }
 
@@ -192,19 +185,15 @@ func TestExecutorIsOpenedWhenNeeded(t *testing.T) {
 		t.Errorf("the manifest opens the executor: %d times, %v", b.opened, err)
 	}
 	for range 2 {
-		if _, err := x.Compile(t.Context(), 0, problem, config); diag.KindOf(err) != diag.Device ||
-			err.Error() != "fickle: no driver; install one" {
-			t.Errorf("got %v", err)
-		}
+		_, err := x.Compile(t.Context(), 0, problem, config)
+		must.That(t, diag.KindOf(err) == diag.Device &&
+			err.Error() == "fickle: no driver; install one", "got %v", err)
 	}
 	for range 3 {
-		if _, err := x.Devices(t.Context()); err != nil {
-			t.Error(err)
-		}
+		_, err := x.Devices(t.Context())
+		must.That(t, err == nil, "%v", err)
 	}
-	if b.opened != 3 {
-		t.Errorf("opened %d times, want three", b.opened)
-	}
+	must.That(t, b.opened == 3, "opened %d times, want three", b.opened)
 }
 
 type fickle struct {
@@ -255,16 +244,12 @@ func TestRunPrograms(t *testing.T) {
 			t.Errorf("%s: got %v", what, err)
 		}
 		_, err := unmarshal[runQuestion](marshal(&runQuestion{0, p, 1}), maxRequestMemory)
-		if err == nil && p.Validate() == nil {
-			t.Errorf("%s: the server takes it", what)
-		}
+		must.That(t, err != nil || p.Validate() != nil, "%s: the server takes it", what)
 	}
-	if _, err := x.Run(t.Context(), 7, program, 3); diag.KindOf(err) != diag.Input || err == nil {
-		t.Errorf("device 7: %v", err)
-	}
+	_, err = x.Run(t.Context(), 7, program, 3)
+	must.That(t, diag.KindOf(err) == diag.Input && err != nil, "device 7: %v", err)
 	without := connectTo(t, ExecutorService(providerWithout{})).client.Executor()
-	if _, err := without.Run(t.Context(), 0, program, 3); err == nil || diag.KindOf(err) != diag.Input ||
-		!strings.Contains(err.Error(), "runs no programs") {
-		t.Errorf("without programs: %v", err)
-	}
+	_, err = without.Run(t.Context(), 0, program, 3)
+	must.That(t, err != nil && diag.KindOf(err) == diag.Input &&
+		strings.Contains(err.Error(), "runs no programs"), "without programs: %v", err)
 }

@@ -210,24 +210,17 @@ func FuzzMessages(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind uint8, data []byte) {
 		m := all[int(kind)%len(all)]
 		first, err := m.read(data)
-		if err != nil {
-			t.Fatalf("%s: %v", m.name, err)
-		}
+		must.Need(t, err == nil, "%s: %v", m.name, err)
 		if first == nil {
 			return
 		}
 		sent, err := proto.MarshalOptions{Deterministic: true}.Marshal(first)
-		if err != nil {
-			t.Fatalf("%s: what was read cannot be sent: %v", m.name, err)
-		}
+		must.Need(t, err == nil, "%s: what was read cannot be sent: %v", m.name, err)
 		second, err := m.read(sent)
-		if err != nil || second == nil {
-			t.Fatalf("%s: %v was read, sent and refused: %v", m.name, first, err)
-		}
-		if again, err := (proto.MarshalOptions{Deterministic: true}).Marshal(second); err != nil ||
-			!bytes.Equal(sent, again) {
-			t.Fatalf("%s: %v becomes %v, %v", m.name, first, second, err)
-		}
+		must.Need(t, err == nil && second != nil, "%s: %v was read, sent and refused: %v", m.name, first, err)
+		again, err := (proto.MarshalOptions{Deterministic: true}).Marshal(second)
+		must.Need(t, err == nil &&
+			bytes.Equal(sent, again), "%s: %v becomes %v, %v", m.name, first, second, err)
 	})
 }
 
@@ -261,14 +254,11 @@ func FuzzServer(f *testing.F) {
 		}
 		answer, err := serve(ctx, s, opened.Handle, req)
 		if err != nil {
-			if !Answered(err) && status.Code(err) != codes.Unimplemented {
-				t.Fatalf("%T %v: %v has no detail", req, req, err)
-			}
+			must.Need(t, Answered(err) || status.Code(err) == codes.Unimplemented, "%T %v: %v has no detail", req, req, err)
 			return
 		}
-		if _, err := proto.Marshal(answer); err != nil {
-			t.Fatalf("%T %v: %v", req, req, err)
-		}
+		_, err = proto.Marshal(answer)
+		must.Need(t, err == nil, "%T %v: %v", req, req, err)
 	})
 }
 

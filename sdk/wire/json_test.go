@@ -20,9 +20,7 @@ func TestAnswersOfTheDocumentation(t *testing.T) {
 	page := must.Get(os.ReadFile("../../docs/plugin-protocol.md"))(t)
 	blocks := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(page, 2)
 	var answers, questions map[string]json.RawMessage
-	if len(blocks) != 2 {
-		t.Fatal("no answers and questions")
-	}
+	must.Need(t, len(blocks) == 2, "no answers and questions")
 	must.Do(t, json.Unmarshal(blocks[0][1], &answers))
 	must.Do(t, json.Unmarshal(blocks[1][1], &questions))
 	block := blocks[0]
@@ -32,9 +30,7 @@ func TestAnswersOfTheDocumentation(t *testing.T) {
 		"Measure":     ignore(read[measureQuestion](questions["Measure"])),
 		"Environment": ignore(read[environmentQuestion](questions["Environment"])),
 	} {
-		if err != nil || len(questions) != 4 {
-			t.Errorf("asked in %s: %v", call, err)
-		}
+		must.That(t, err == nil && len(questions) == 4, "asked in %s: %v", call, err)
 	}
 	for call, taken := range map[string]func([]byte) error{
 		"Info":        func(text []byte) error { return ignore(read[Info](text)) },
@@ -47,18 +43,14 @@ func TestAnswersOfTheDocumentation(t *testing.T) {
 		"Environment": func(text []byte) error { return ignore(read[exec.Environment](text)) },
 		"describe":    func(text []byte) error { return ignore(ParseDescribe(text)) },
 	} {
-		if err := taken(answers[call]); err != nil {
-			t.Errorf("%s: %v", call, err)
-		}
+		err := taken(answers[call])
+		must.That(t, err == nil, "%s: %v", call, err)
 		delete(answers, call)
 	}
-	if len(answers) > 0 {
-		t.Errorf("not tested: %v", answers)
-	}
+	must.That(t, len(answers) <= 0, "not tested: %v", answers)
 	o, _ := read[opening](json.RawMessage(regexp.MustCompile(`(?s)"Open": (.*?),\n"Devices"`).FindSubmatch(block[1])[1]))
-	if o.Description.Params[0].Tier == 0 || o.Description.Clock != 1.5e9 || o.Levels[0].Bandwidth.Peak != 512 {
-		t.Errorf("got %+v", o)
-	}
+	must.That(t, o.Description.Params[0].Tier != 0 && o.Description.Clock == 1.5e9 && o.Levels[0].Bandwidth.Peak == 512,
+		"got %+v", o)
 }
 
 func ignore[T any](_ T, err error) error { return err }
@@ -76,25 +68,21 @@ func TestFaultsOfJSON(t *testing.T) {
 		`["m"]`: `it is no object: "[\"m\"]"`,
 		"":      `it is no object: ""`,
 	} {
-		if _, err := read[arch.Manifest]([]byte(text)); err == nil || err.Error() != says {
-			t.Errorf("%s\ngot  %v\nwant %s", text, err, says)
-		}
+		_, err := read[arch.Manifest]([]byte(text))
+		must.That(t, err != nil && err.Error() == says, "%s\ngot  %v\nwant %s", text, err, says)
 	}
 	for _, text := range []string{`{"":"a"}`, `{"a":"b","a":"c"}`} {
-		if x, err := read[map[string]string]([]byte(text)); err == nil {
-			t.Errorf("%s passes as %v", text, x)
-		}
+		x, err := read[map[string]string]([]byte(text))
+		must.That(t, err != nil, "%s passes as %v", text, x)
 	}
 	for _, number := range []string{"01", "+1", ".5", "5.", "1e", "0x1", "1_0", "NaN", "Infinity", "-", "--1", "1e400",
 		"1e101", "1e-101", "-1", `"1"`, "true", "null", "[1]", ""} {
-		if x, err := read[arch.Range]([]byte(`{"low":` + number + `,"high":2}`)); err == nil {
-			t.Errorf("%q passes as %v", number, x)
-		}
+		x, err := read[arch.Range]([]byte(`{"low":` + number + `,"high":2}`))
+		must.That(t, err != nil, "%q passes as %v", number, x)
 	}
 	for number, want := range map[string]float64{"0": 0, "1": 1, "1.5": 1.5, "1e-3": 1e-3, "2E0": 2, "1.25e+0": 1.25} {
-		if x, err := read[arch.Range]([]byte(`{"low":` + number + `,"high":2}`)); err != nil || x.Low != want {
-			t.Errorf("%q is %v, %v", number, x, err)
-		}
+		x, err := read[arch.Range]([]byte(`{"low":` + number + `,"high":2}`))
+		must.That(t, err == nil && x.Low == want, "%q is %v, %v", number, x, err)
 	}
 }
 
@@ -105,9 +93,8 @@ func TestCostlyJSON(t *testing.T) {
 		`{"constants":[{"name":"a"}`: `,{"name":"a"}`,
 	} {
 		text := first + strings.Repeat(again, (MaxShortAnswer-100)/len(again)) + "]}"
-		if _, err := read[arch.Description]([]byte(text)); !IsOversize(err) {
-			t.Errorf("%s: %v", first, err)
-		}
+		_, err := read[arch.Description]([]byte(text))
+		must.That(t, IsOversize(err), "%s: %v", first, err)
 	}
 }
 
@@ -119,9 +106,7 @@ func TestKeysDiffer(t *testing.T) {
 		for _, f := range p.fields {
 			keys[f.key] = true
 		}
-		if len(keys) != len(p.fields) || len(p.fields) > 64 {
-			t.Errorf("%d keys of %d fields", len(keys), len(p.fields))
-		}
+		must.That(t, len(keys) == len(p.fields) && len(p.fields) <= 64, "%d keys of %d fields", len(keys), len(p.fields))
 		for _, f := range p.fields {
 			visit(f.plan)
 		}
@@ -147,18 +132,12 @@ func FuzzJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		o, err := read[opening](text)
 		if err != nil {
-			if strings.ContainsAny(err.Error(), "\n\x1b") {
-				t.Errorf("%q", err)
-			}
+			must.That(t, !strings.ContainsAny(err.Error(), "\n\x1b"), "%q", err)
 			return
 		}
 		var same any
-		if json.Unmarshal(text, &same) != nil {
-			t.Fatalf("%s is taken and no JSON", text)
-		}
+		must.Need(t, json.Unmarshal(text, &same) == nil, "%s is taken and no JSON", text)
 		again, err := read[opening](marshal(&o))
-		if err != nil || !reflect.DeepEqual(o, again) {
-			t.Fatalf("%s\nis %+v\nthen %+v, %v", text, o, again, err)
-		}
+		must.Need(t, err == nil && reflect.DeepEqual(o, again), "%s\nis %+v\nthen %+v, %v", text, o, again, err)
 	})
 }

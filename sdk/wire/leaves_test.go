@@ -87,8 +87,7 @@ func TestEveryLeafIsChecked(t *testing.T) {
 	for bad, want := range wants {
 		want := strings.Fields(want)
 		slices.Sort(want)
-		if got := slices.Sorted(maps.Keys(got[bad])); !slices.Equal(got, want) {
-			t.Errorf("%v: %s\nwant %s", bad, got, want)
-		}
+		got := slices.Sorted(maps.Keys(got[bad]))
+		must.That(t, slices.Equal(got, want), "%v: %s\nwant %s", bad, got, want)
 	}
 }

@@ -30,13 +30,10 @@ func TestExtremeOverridesAreTheUsers(t *testing.T) {
 	}
 	a, err := p.client.Open(t.Context(), arch.OpenRequest{Arch: "fake",
 		Overrides: map[string]hw.OverrideValue{"noise": {Value: 0.25}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, err = a.Rank(t.Context(), selector.Request{Problems: []gemm.Problem{problem}, Top: 3})
-	if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "with other values of noise") {
-		t.Errorf("got %v", err)
-	}
+	must.That(t, diag.KindOf(err) == diag.Input && strings.Contains(err.Error(), "with other values of noise"),
+		"got %v", err)
 }
 
 // A description of something else than what was asked for is refused.
@@ -80,9 +77,8 @@ func TestDescriptionsOfSomethingElse(t *testing.T) {
 	}
 	_, err := a.Rank(t.Context(), selector.Request{Problems: []gemm.Problem{problem}, Top: 1,
 		Space: arch.Space{Kernel: "one", BlockM: []int{16, 32, 64}}})
-	if err == nil || !strings.Contains(err.Error(), `the kernel family "two", where "one" was asked for`) {
-		t.Errorf("Rank: got %v", err)
-	}
+	must.That(t, err != nil && strings.Contains(err.Error(), `the kernel family "two", where "one" was asked for`),
+		"Rank: got %v", err)
 	if _, err = a.Candidates(t.Context(), problem, arch.Space{}); err == nil ||
 		!strings.Contains(err.Error(), `the kernel family "three", which the description does not have`) {
 		t.Errorf("Candidates: got %v", err)
@@ -113,10 +109,9 @@ func TestDiagnosticsAreBounded(t *testing.T) {
 			if jsonErr != nil || len(text) > 6*mostText || len(err.Error()) > 6*mostText {
 				t.Errorf("%s: %d bytes, %d as JSON, %v", call, len(err.Error()), len(text), jsonErr)
 			}
-			if strings.TrimSpace(q.What) == "" &&
-				err.Error() != "plugin forger: it reports a failure and gives no reason; report it to the plugin's author" {
-				t.Errorf("%s: got %q", call, err)
-			}
+			must.That(t, strings.TrimSpace(q.What) != "" ||
+				err.Error() == "plugin forger: it reports a failure and gives no reason; report it to the plugin's author",
+				"%s: got %q", call, err)
 		}
 	}
 	if twice := cut(cut(long)); twice != cut(long) || !strings.Contains(twice, "bytes more)") {

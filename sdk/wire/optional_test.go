@@ -47,33 +47,25 @@ func TestOtherValuesAreBitEqual(t *testing.T) {
 	want := must.Get(local.(fit.Tunable).EstimateWith(t.Context(), values, sample))(t)
 	p.requests = nil
 	got, err := remote.EstimateWith(t.Context(), values, sample)
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Fatalf("%d rows, %v", len(got), err)
-	}
-	if !reflect.DeepEqual(got[0], got[1]) || reflect.DeepEqual(got[0], got[3]) {
-		t.Error("a value in use changes the times, or another one does not")
-	}
+	must.Need(t, err == nil && reflect.DeepEqual(got, want), "%d rows, %v", len(got), err)
+	must.That(t, reflect.DeepEqual(got[0], got[1]) && !reflect.DeepEqual(got[0], got[3]),
+		"a value in use changes the times, or another one does not")
 	calls := (len(values)*kernels + timesPerCall - 1) / timesPerCall
 	for i, r := range p.requests {
-		if carried := r.(*pb.EstimateWithRequest).GetConfigs().Configs != nil; carried != (i == 0) {
-			t.Errorf("call %d carries the kernels: %t", i+1, carried)
-		}
+		carried := r.(*pb.EstimateWithRequest).GetConfigs().Configs != nil
+		must.That(t, carried == (i == 0), "call %d carries the kernels: %t", i+1, carried)
 	}
-	if len(p.requests) != calls || calls < 2 {
-		t.Errorf("%d calls for %d times, want %d", len(p.requests), len(values)*kernels, calls)
-	}
-	if _, err := remote.EstimateWith(t.Context(), []map[string]float64{{"pi": 3}}, sample); err == nil ||
-		diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), `no constant "pi"`) {
-		t.Errorf("an unknown constant: %v", err)
-	}
+	must.That(t, len(p.requests) == calls && calls >= 2,
+		"%d calls for %d times, want %d", len(p.requests), len(values)*kernels, calls)
+	_, err = remote.EstimateWith(t.Context(), []map[string]float64{{"pi": 3}}, sample)
+	must.That(t, err != nil &&
+		diag.KindOf(err) == diag.Input && strings.Contains(err.Error(), `no constant "pi"`), "an unknown constant: %v", err)
 	p.forge = func(m proto.Message) { m.(*pb.EstimateWithResponse).Seconds[0] = -1 }
-	if _, err := remote.EstimateWith(t.Context(), values[:1], sample); diag.KindOf(err) != diag.Plugin {
-		t.Errorf("a time of -1 s: %v", err)
-	}
+	_, err = remote.EstimateWith(t.Context(), values[:1], sample)
+	must.That(t, diag.KindOf(err) == diag.Plugin, "a time of -1 s: %v", err)
 	p.forge = func(m proto.Message) { m.(*pb.EstimateWithResponse).Seconds = nil }
-	if _, err := remote.EstimateWith(t.Context(), values[:1], sample); diag.KindOf(err) != diag.Plugin {
-		t.Errorf("no times: %v", err)
-	}
+	_, err = remote.EstimateWith(t.Context(), values[:1], sample)
+	must.That(t, diag.KindOf(err) == diag.Plugin, "no times: %v", err)
 }
 
 // What a host asks for wrongly is refused.
@@ -96,9 +88,8 @@ func TestOtherValuesAsked(t *testing.T) {
 		q := proto.Clone(sent).(*pb.EstimateWithRequest)
 		change(q)
 		_, err := p.client.arch.EstimateWith(t.Context(), q)
-		if d, _ := details(err); d == nil || !strings.Contains(d.What, what) {
-			t.Errorf("%s: %v", what, err)
-		}
+		d, _ := details(err)
+		must.That(t, d != nil && strings.Contains(d.What, what), "%s: %v", what, err)
 	}
 }
 
@@ -108,38 +99,28 @@ func TestPlansAndLaddersAreEqual(t *testing.T) {
 	d := exec.Device{Name: "GPU", Arch: "fake", Attributes: map[string]float64{"units": 3}}
 	local := must.Get(fake.Provider{}.Calibration(t.Context(), d))(t)
 	remote, err := p.client.Calibration(t.Context(), d)
-	if err != nil || !reflect.DeepEqual(remote.Probes, local.Probes) {
-		t.Fatalf("%+v, %v", remote, err)
-	}
+	must.Need(t, err == nil && reflect.DeepEqual(remote.Probes, local.Probes), "%+v, %v", remote, err)
 	reading := exec.Reading{Sample: exec.Sample{Time: 1.0 / 7, Clock: 1e9}, Counters: []uint64{12345}}
 	round := calibrate.Round{Work: 1.0 / 3, Environment: exec.Environment{Time: time.Unix(1e9, 0)},
 		Readings: []exec.Reading{reading}}
 	values := local.Values(map[string][]calibrate.Round{"one": {round, round, round}})
-	if values["one"].Refused != "" || values["two"].Refused == "" {
-		t.Fatalf("%+v", values)
-	}
+	must.Need(t, values["one"].Refused == "" && values["two"].Refused != "", "%+v", values)
 	wantNumbers, wantAtoms, _ := local.Numbers(t.Context(), values)
 	numbers, atoms, err := remote.Numbers(t.Context(), values)
-	if err != nil || len(numbers) != 1 || !reflect.DeepEqual(numbers, wantNumbers) ||
-		!reflect.DeepEqual(atoms, wantAtoms) {
-		t.Errorf("%+v %+v, %v, want %+v %+v", numbers, atoms, err, wantNumbers, wantAtoms)
-	}
+	must.That(t, err == nil && len(numbers) == 1 && reflect.DeepEqual(numbers, wantNumbers) &&
+		reflect.DeepEqual(atoms, wantAtoms), "%+v %+v, %v, want %+v %+v", numbers, atoms, err, wantNumbers, wantAtoms)
 	var none *diag.Error
-	if _, err := p.client.Calibration(t.Context(), exec.Device{Name: "GPU", Arch: "fake"}); !errors.As(err, &none) ||
-		none.What != "GPU has no units" {
-		t.Errorf("a device without microbenchmarks: %v", err)
-	}
+	_, err = p.client.Calibration(t.Context(), exec.Device{Name: "GPU", Arch: "fake"})
+	must.That(t, errors.As(err, &none) &&
+		none.What == "GPU has no units", "a device without microbenchmarks: %v", err)
 	p.forge = func(m proto.Message) { rewrite(m, func(p *[]calibrate.Probe) { (*p)[0].Value = "secs" }) }
-	if _, err := p.client.Calibration(t.Context(), d); diag.KindOf(err) != diag.Plugin {
-		t.Errorf("a formula over an unknown name: %v", err)
-	}
+	_, err = p.client.Calibration(t.Context(), d)
+	must.That(t, diag.KindOf(err) == diag.Plugin, "a formula over an unknown name: %v", err)
 	p.forge = nil
 
 	want, _ := fake.Provider{}.Ladder(t.Context())
 	got, err := p.client.Ladder(t.Context())
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, %v, want %+v", got, err, want)
-	}
+	must.That(t, err == nil && reflect.DeepEqual(got, want), "%+v, %v, want %+v", got, err, want)
 }
 
 // plain is a plugin without optional interfaces.
@@ -160,13 +141,9 @@ func TestPluginWithoutOptionalInterfaces(t *testing.T) {
 	_, calibration := p.client.Calibration(t.Context(), exec.Device{Name: "GPU", Arch: "fake"})
 	_, ladder := p.client.Ladder(t.Context())
 	for _, err := range []error{calibration, ladder} {
-		if diag.KindOf(err) != diag.Plugin || !strings.Contains(err.Error(), "Unimplemented") {
-			t.Errorf("%v", err)
-		}
+		must.That(t, diag.KindOf(err) == diag.Plugin && strings.Contains(err.Error(), "Unimplemented"), "%v", err)
 	}
 	for name, err := range callAll(t.Context(), p.client, p.open(t)) {
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.That(t, err == nil, "%s: %v", name, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/exec"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // Of several faults in a message, the same one is said every time.
@@ -13,9 +14,8 @@ func TestFaultThatIsSaid(t *testing.T) {
 	for range 20 {
 		bad := calibrate.Value{Value: -1}
 		m := measured{Values: calibrate.Values{"d": bad, "c": bad, "b": bad, "a": bad}}
-		if err := m.check(); err == nil || err.Error() != "a: it is -1" {
-			t.Fatal(err)
-		}
+		err := m.check()
+		must.Need(t, err != nil && err.Error() == "a: it is -1", "%v", err)
 	}
 }
 
@@ -34,8 +34,7 @@ func TestOrderOfClosing(t *testing.T) {
 		for i, why := range []string{"one", "two", "three", "four"} {
 			s.kernels[uint64(i)] = &held{kernel: unclosable{why: why}}
 		}
-		if err := s.close(); err == nil || err.Error() != "one\ntwo\nthree\nfour" {
-			t.Fatal(err)
-		}
+		err := s.close()
+		must.Need(t, err != nil && err.Error() == "one\ntwo\nthree\nfour", "%v", err)
 	}
 }

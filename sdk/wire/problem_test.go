@@ -30,9 +30,8 @@ func TestGroupsArrive(t *testing.T) {
 	}
 	for _, rows := range [][]int64{make([]int64, gemm.MaxGroups+1), {1, -1}, {1 << 62, 1 << 62, 1 << 62}} {
 		q.Groups = rows
-		if got, err := fromProblem(q); err == nil {
-			t.Errorf("%d groups arrive as %s", len(rows), got)
-		}
+		got, err := fromProblem(q)
+		must.That(t, err != nil, "%d groups arrive as %s", len(rows), got)
 	}
 }
 
@@ -41,9 +40,7 @@ func TestImpossibleStorageArrives(t *testing.T) {
 	for _, bytes := range []uint32{257, 256, 1<<32 - 1} {
 		p, err := fromProblem(&pb.Problem{M: 8, N: 8, K: 8, Batch: 1, AMajor: pb.Major_MAJOR_K, BMajor: pb.Major_MAJOR_N,
 			ElementType: pb.ElementType_ELEMENT_TYPE_FP16, AlignA: bytes})
-		if err != nil || p.Validate() == nil {
-			t.Errorf("an alignment of %d arrives as %d, %v", bytes, p.AlignA, err)
-		}
+		must.That(t, err == nil && p.Validate() != nil, "an alignment of %d arrives as %d, %v", bytes, p.AlignA, err)
 	}
 	p := gemm.New(8, 8, 8)
 	p.Out = 99

@@ -18,9 +18,8 @@ func TestCommittedDocsAreUpToDate(t *testing.T) {
 	fresh := t.TempDir()
 	must.Do(t, write(fresh))
 	const committed = "../../../docs"
-	if diff := cmp.Diff(read(t, committed), read(t, fresh)); diff != "" {
-		t.Errorf("run `make generate`:\n%s", diff)
-	}
+	diff := cmp.Diff(read(t, committed), read(t, fresh))
+	must.That(t, diff == "", "run `make generate`:\n%s", diff)
 }
 
 func read(t *testing.T, docs string) map[string]string {
@@ -57,9 +56,8 @@ func TestManPages(t *testing.T) {
 		"origami-select.1": "--problems", "origami-environment.7": "ORIGAMI_ARCH", "origami.1": "--version",
 	} {
 		// The format marks hyphens as such.
-		if text := strings.ReplaceAll(content(t, first, name), `\-`, "-"); !strings.Contains(text, want) {
-			t.Errorf("%s does not have %s", name, want)
-		}
+		must.That(t, strings.Contains(strings.ReplaceAll(content(t, first, name), `\-`, "-"), want),
+			"%s does not have %s", name, want)
 	}
 }
 
@@ -68,9 +66,7 @@ func TestCompletions(t *testing.T) {
 	folder := t.TempDir()
 	must.Do(t, writeCompletions(root(), folder))
 	for _, name := range []string{"origami.bash", "_origami", "origami.fish", "origami.ps1"} {
-		if !strings.Contains(content(t, folder, name), "__complete") {
-			t.Errorf("%s does not ask origami", name)
-		}
+		must.That(t, strings.Contains(content(t, folder, name), "__complete"), "%s does not ask origami", name)
 	}
 }
 

@@ -106,26 +106,20 @@ func serveMeasured(t *testing.T, bin string) *server {
 		if found := address.FindSubmatch(text); found != nil {
 			return &server{cmd.Process.Pid, "http://" + string(found[1])}
 		}
-		if err != nil || time.Since(begun) > mostTime {
-			t.Fatalf("it does not listen: %v %s", err, text)
-		}
+		must.Need(t, err == nil && time.Since(begun) <= mostTime, "it does not listen: %v %s", err, text)
 	}
 }
 
 func (s *server) get(t *testing.T, path string, into any) (status int) {
 	t.Helper()
 	r, err := http.Get(s.at + path)
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
+	must.Need(t, err == nil, "%s: %v", path, err)
 	defer r.Body.Close()
 	text, err := io.ReadAll(r.Body)
 	if err == nil && into != nil {
 		err = json.Unmarshal(text, into)
 	}
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
+	must.Need(t, err == nil, "%s: %v", path, err)
 	return r.StatusCode
 }
 
@@ -140,9 +134,7 @@ func (s *server) parameters(t *testing.T) map[string][]parameter {
 	for path, of := range described.Paths {
 		paths[path] = of.Get.Parameters
 	}
-	if len(paths) < 8 {
-		t.Fatalf("only %d endpoints are described", len(paths))
-	}
+	must.Need(t, len(paths) >= 8, "only %d endpoints are described", len(paths))
 	return paths
 }
 
@@ -153,9 +145,7 @@ func (s *server) devices(t *testing.T) (names []string) {
 	for _, a := range list {
 		names = append(names, a.Arch+"@"+a.Device)
 	}
-	if len(names) < 8 {
-		t.Fatalf("only %d devices are described: %v", len(names), list)
-	}
+	must.Need(t, len(names) >= 8, "only %d devices are described: %v", len(names), list)
 	return names
 }
 
@@ -164,16 +154,13 @@ func (s *server) ask(t *testing.T, path string) {
 	t.Helper()
 	before := s.cpu()
 	status := s.get(t, path, nil)
-	if status >= http.StatusInternalServerError {
-		t.Errorf("%.300s: %d", path, status)
-	}
+	must.That(t, status < http.StatusInternalServerError, "%.300s: %d", path, status)
 	if cpu := s.cpu() - before; cpu > mostQuestionCPU {
 		t.Errorf("%.300s takes %v of CPU", path, cpu)
 	}
 	for _, p := range append(childrenOf(s.pid), s.pid) {
-		if peak := peakOf(p); float64(peak) > mostMemory {
-			t.Fatalf("%.300s: a process needs %.0f MB", path, float64(peak)/1e6)
-		}
+		peak := peakOf(p)
+		must.Need(t, float64(peak) <= mostMemory, "%.300s: a process needs %.0f MB", path, float64(peak)/1e6)
 	}
 }
 
@@ -302,9 +289,7 @@ func TestRowsAreLinear(t *testing.T) {
 			}
 		}
 	}
-	if len(flags) < 3 {
-		t.Fatalf("only %v take files", flags)
-	}
+	must.Need(t, len(flags) >= 3, "only %v take files", flags)
 	bin := build(t)
 	dir := shortTempDir(t)
 	type form struct{ first, between, last, row string }

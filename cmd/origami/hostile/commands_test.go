@@ -4,6 +4,7 @@ package hostile
 
 import (
 	"fmt"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"io"
 	"maps"
 	"math/rand/v2"
@@ -41,9 +42,7 @@ func TestCommandsHaveBudgets(t *testing.T) {
 	}
 	bin := build(t)
 	commands := describe(t, bin, "")
-	if len(commands) < 30 {
-		t.Fatalf("only %d commands are described", len(commands))
-	}
+	must.Need(t, len(commands) >= 30, "only %d commands are described", len(commands))
 	all := os.Getenv("ORIGAMI_TEST_ALL") == "1"
 	const rows = 30000
 	files := map[string]func(io.Writer){
@@ -96,9 +95,7 @@ func describe(t *testing.T, bin, words string) (list []command) {
 	cmd := osexec.Command(filepath.Join(bin, "origami"), append(strings.Fields(words), "--help", "--all")...)
 	cmd.Env = []string{"HOME=" + bin}
 	help, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s --help: %v", words, err)
-	}
+	must.Need(t, err == nil, "%s --help: %v", words, err)
 	usage, flags, _ := strings.Cut(string(help), "\nFlags:\n")
 	_, commands, found := strings.Cut(usage, "\nAvailable Commands:\n")
 	if words == "" {

@@ -43,9 +43,7 @@ func inputsOf(t *testing.T) (list []input) {
 			codes, h.slow = strings.CutPrefix(codes, "slow ")
 			for code := range strings.SplitSeq(codes, ",") {
 				n, err := strconv.Atoi(code)
-				if err != nil {
-					t.Fatalf("%s: %v", line, err)
-				}
+				must.Need(t, err == nil, "%s: %v", line, err)
 				h.codes = append(h.codes, n)
 			}
 			h.args, h.stdin, _ = strings.Cut(args, " < ")
@@ -72,9 +70,7 @@ func contentOf(t *testing.T, all string) func(io.Writer) {
 	for rest := all; rest != ""; {
 		quoted, err := strconv.QuotedPrefix(rest)
 		one, err2 := strconv.Unquote(quoted)
-		if err != nil || err2 != nil {
-			t.Fatalf("%s: %v", all, err)
-		}
+		must.Need(t, err == nil && err2 == nil, "%s: %v", all, err)
 		next, behind, _ := strings.Cut(strings.TrimPrefix(rest[len(quoted):], " "), " ")
 		if rest = behind; next == "*" || next == "%" {
 			count, behind, _ := strings.Cut(behind, " ")

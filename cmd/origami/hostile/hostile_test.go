@@ -90,15 +90,11 @@ func TestInputs(t *testing.T) {
 			case float64(m.Peak) > mostMemory:
 				t.Errorf("it needs %.0f MB: %s", float64(m.Peak)/1e6, shown)
 			}
-			if m.Killed == "" && !slices.Contains(h.codes, m.Code) {
-				t.Errorf("exit code %d, and not one of %v: %s", m.Code, h.codes, shown)
-			}
-			if len(stderr) > mostErrors {
-				t.Errorf("it prints %d bytes of messages", len(stderr))
-			}
-			if strings.Contains(stderr, "goroutine ") || strings.Contains(stderr, `"kind":"internal"`) {
-				t.Errorf("it fails in itself: %s", shown)
-			}
+			must.That(t, m.Killed != "" || slices.Contains(h.codes, m.Code),
+				"exit code %d, and not one of %v: %s", m.Code, h.codes, shown)
+			must.That(t, len(stderr) <= mostErrors, "it prints %d bytes of messages", len(stderr))
+			must.That(t, !strings.Contains(stderr, "goroutine ") && !strings.Contains(stderr, `"kind":"internal"`),
+				"it fails in itself: %s", shown)
 			if h.resumes {
 				write(t, filepath.Join(dir, lieFile), text("none"))
 				if m, stderr := h.run(t, bin, dir); m.Code != 0 || m.Killed != "" {
@@ -138,18 +134,15 @@ func (h *input) run(t *testing.T, bin, dir string) (m measured, stderr string) {
 	must.Do(t, cmd.Start())
 	if len(h.questions) > 0 {
 		askAll(t, out.Name(), h.questions)
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Error(err)
-		}
+		err := cmd.Process.Signal(syscall.SIGTERM)
+		must.That(t, err == nil, "%v", err)
 	}
 	must.Do(t, cmd.Wait())
 	text := must.Get(os.ReadFile(report))(t)
 	must.Do(t, json.Unmarshal(text, &m))
 	messages := make([]byte, 2*mostErrors)
 	n, err := out.ReadAt(messages, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		t.Fatal(err)
-	}
+	must.Need(t, err == nil || errors.Is(err, io.EOF), "%v", err)
 	return m, string(messages[:n])
 }
 
@@ -176,9 +169,7 @@ func write(t *testing.T, path string, content func(io.Writer)) {
 	t.Helper()
 	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if strings.HasSuffix(path, ".gz") {
 		z, _ := gzip.NewWriterLevel(file, gzip.BestSpeed)
 		content(z)
@@ -208,9 +199,7 @@ func text(s string) func(io.Writer) { return func(w io.Writer) { _, _ = io.Write
 func shortTempDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "hostile") //nolint:usetesting // t.TempDir is too long
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }

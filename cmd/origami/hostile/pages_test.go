@@ -4,6 +4,7 @@ package hostile
 
 import (
 	"fmt"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"io"
 	"net"
 	"net/http"
@@ -83,9 +84,7 @@ func askAll(t *testing.T, messages string, questions []question) {
 		if found := address.FindSubmatch(text); found != nil {
 			at = string(found[1])
 		}
-		if err != nil || time.Since(begin) > mostTime {
-			t.Fatalf("it does not listen: %v %s", err, text)
-		}
+		must.Need(t, err == nil && time.Since(begin) <= mostTime, "it does not listen: %v %s", err, text)
 	}
 	var wg sync.WaitGroup
 	for _, q := range questions {
@@ -94,9 +93,7 @@ func askAll(t *testing.T, messages string, questions []question) {
 			if err == nil {
 				_, err = fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", q.target)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			defer c.Close()
 			wg.Go(func() { _, _ = c.Read(make([]byte, 1)) }) // the answer has begun
 			continue

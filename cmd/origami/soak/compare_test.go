@@ -52,9 +52,7 @@ func TestCompare(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := parsed(t, c.text)
 			got := strings.Join(r.compare(want), "\n")
-			if (got == "") != (c.wrong == "") || !strings.HasPrefix(got, c.wrong) {
-				t.Errorf("got %q, want %q", got, c.wrong)
-			}
+			must.That(t, (got == "") == (c.wrong == "") && strings.HasPrefix(got, c.wrong), "got %q, want %q", got, c.wrong)
 		})
 	}
 }
@@ -81,9 +79,8 @@ func TestCheckEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := &world{tally: newTally(false)}
 			w.checkEnd("here", "a command", c.past, c.result)
-			if got := w.tally.violations(); (got > 0) != c.wrong {
-				t.Errorf("%d violations", got)
-			}
+			got := w.tally.violations()
+			must.That(t, (got > 0) == c.wrong, "%d violations", got)
 		})
 	}
 }

@@ -39,9 +39,8 @@ func BenchmarkRank150(b *testing.B) {
 	sizes := tritonBLASSizes()
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		if err := s.Rank(ctx, sizes[i%len(sizes)], 0, &result); err != nil {
-			b.Fatal(err)
-		}
+		err := s.Rank(ctx, sizes[i%len(sizes)], 0, &result)
+		must.Do(b, err)
 	}
 }
 

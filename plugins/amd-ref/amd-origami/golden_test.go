@@ -54,16 +54,12 @@ func each(t testing.TB, name string, do func(r record)) {
 
 // stop ends the test if it has failed.
 func (r record) stop() {
-	if r.Failed() {
-		r.Fatalf("%s line %d: %v", r.name, r.line, r.cells)
-	}
+	must.Need(r, !r.Failed(), "%s line %d: %v", r.name, r.line, r.cells)
 }
 
 func (r record) text(column string) string {
 	cell, ok := r.cells[column]
-	if !ok {
-		r.Fatalf("%s has no column %q", r.name, column)
-	}
+	must.Need(r, ok, "%s has no column %q", r.name, column)
 	return cell
 }
 
@@ -73,9 +69,8 @@ func (r record) count(column string) uint64   { return uint64(r.int(column)) }
 
 // want compares a value with a cell, bit for bit.
 func (r record) want(column string, got float64) {
-	if want := r.number(column); math.Float64bits(got) != math.Float64bits(want) {
-		r.Errorf("%s = %v, want %v", column, got, want)
-	}
+	want := r.number(column)
+	must.That(r, math.Float64bits(got) == math.Float64bits(want), "%s = %v, want %v", column, got, want)
 }
 
 // problem reads the problem of a line. The letters assume column-major storage: T for A and N for B mean K-contiguous.
@@ -136,9 +131,7 @@ func TestGoldenHardware(t *testing.T) {
 		} {
 			r.want(column, got)
 		}
-		if r.columns != 16 {
-			t.Errorf("%d columns, but 16 are compared", r.columns)
-		}
+		must.That(t, r.columns == 16, "%d columns, but 16 are compared", r.columns)
 	})
 }
 
@@ -159,17 +152,14 @@ func TestGoldenCandidates(t *testing.T) {
 				configs[:rejection.Position:rejection.Position],
 				append([]gemm.Config{rejection.Config}, configs[rejection.Position:]...)...)
 		}
-		if len(configs) != 150 {
-			t.Fatalf("%d candidates, want 150", len(configs))
-		}
+		must.Need(t, len(configs) == 150, "%d candidates, want 150", len(configs))
 		values := make([]float64, len(configs)*len(a.Description.Terms))
 		must.Do(t, a.Terms(ctx, values, p, configs))
 		estimates := archtest.Estimates(t, a, p, configs...)
 		for i, c := range configs {
 			r := rows[i]
-			if c.BlockM != r.int("MT_M") || c.BlockN != r.int("MT_N") || c.BlockK != r.int("MT_K") {
-				t.Fatalf("candidate %d is %v, which differs from line %d", i, c, r.line)
-			}
+			must.Need(t, c.BlockM == r.int("MT_M") && c.BlockN == r.int("MT_N") && c.BlockK == r.int("MT_K"),
+				"candidate %d is %v, which differs from line %d", i, c, r.line)
 			compared := 0
 			for j, term := range a.Description.Terms {
 				column := term.Name
@@ -185,15 +175,12 @@ func TestGoldenCandidates(t *testing.T) {
 				e := estimates[i]
 				switch {
 				case r.text(column) == "rejected":
-					if got != arch.RejectedTotal || e.Reject == "" || e.Cycles != 0 {
-						t.Errorf("total %v, estimate %+v, want rejected", got, e)
-					}
+					must.That(t, got == arch.RejectedTotal && e.Reject != "" && e.Cycles == 0,
+						"total %v, estimate %+v, want rejected", got, e)
 				default:
 					r.want(column, got)
 					if r.text("lds_ok") == "0" {
-						if e.Reject != arch.ReasonSharedMemory {
-							t.Errorf("estimate %+v, want %s", e, arch.ReasonSharedMemory)
-						}
+						must.That(t, e.Reject == arch.ReasonSharedMemory, "estimate %+v, want %s", e, arch.ReasonSharedMemory)
 					} else if e.Reject != "" || e.Bound == arch.BoundUnknown {
 						t.Errorf("estimate %+v, want a bound and no reason", e)
 					} else {
@@ -234,9 +221,7 @@ func TestGoldenUnits(t *testing.T) {
 				r.want(term.Name, values[i])
 			}
 		}
-		if compared != 26 {
-			t.Errorf("compared %d columns", compared)
-		}
+		must.That(t, compared == 26, "compared %d columns", compared)
 	})
 }
 

@@ -76,13 +76,11 @@ func TestEstimateIsSound(t *testing.T) {
 				configs[i] = randomConfig(rng)
 			}
 			estimates := make([]arch.Estimate, len(configs))
-			if err := a.Estimate(ctx, estimates, p, configs); err != nil {
-				t.Fatalf("%s: %v", p, err)
-			}
+			err := a.Estimate(ctx, estimates, p, configs)
+			must.Need(t, err == nil, "%s: %v", p, err)
 			values := make([]float64, len(configs)*len(terms.Terms))
-			if err := a.Terms(ctx, values, p, configs); err != nil {
-				t.Fatalf("%s: %v", p, err)
-			}
+			err = a.Terms(ctx, values, p, configs)
+			must.Need(t, err == nil, "%s: %v", p, err)
 			for i, c := range configs {
 				named := map[string]float64{}
 				for j := range terms.Terms {
@@ -94,10 +92,9 @@ func TestEstimateIsSound(t *testing.T) {
 				}
 				e := estimates[i]
 				if e.Reject != "" {
-					if e.Cycles != 0 || (e.Reject == arch.ReasonSharedMemory) != (named["lds_ok"] == 0) ||
-						e.Reject == arch.ReasonModelRule && named["total_latency"] != arch.RejectedTotal {
-						t.Fatalf("%s %s: %+v with terms %v", p, c, e, named)
-					}
+					must.Need(t, e.Cycles == 0 && (e.Reject == arch.ReasonSharedMemory) == (named["lds_ok"] == 0) &&
+						(e.Reject != arch.ReasonModelRule || named["total_latency"] == arch.RejectedTotal),
+						"%s %s: %+v with terms %v", p, c, e, named)
 					continue
 				}
 				if !(e.Cycles > 0) || math.IsInf(float64(e.Cycles), 0) || float64(e.Cycles) != named["total_latency"] {
@@ -110,9 +107,8 @@ func TestEstimateIsSound(t *testing.T) {
 					arch.BoundDRAM:    named["l_mem3"],
 					arch.BoundLatency: named["l_mem3"],
 				}
-				if step[e.Bound] != max(named["l_compute"], named["l_mem"]) {
-					t.Fatalf("%s %s: bound %s with steps %v", p, c, e.Bound, step)
-				}
+				must.Need(t, step[e.Bound] == max(named["l_compute"], named["l_mem"]),
+					"%s %s: bound %s with steps %v", p, c, e.Bound, step)
 				latency := a.device.hbmLatency
 				if transfer := named["l_mem3"] - latency; e.Bound == arch.BoundLatency && transfer > latency ||
 					e.Bound == arch.BoundDRAM && transfer < latency*(1-1e-9) {
@@ -141,10 +137,8 @@ func TestSharesScale(t *testing.T) {
 		n, _ := e.place(&c)
 		e.score(n)
 		l, s := &e.launch, &e.area
-		if l.l2Hit != reuse(l.l2M, l.l2N, s.bm, s.bn, n.bk) ||
-			l.mallHit != reuse(uint64(l.mallTileM), uint64(l.mallTileN), s.bm, s.bn, n.bk) {
-			t.Fatalf("%+v %s: %+v", e.problem, c, l)
-		}
+		must.Need(t, l.l2Hit == reuse(l.l2M, l.l2N, s.bm, s.bn, n.bk) &&
+			l.mallHit == reuse(uint64(l.mallTileM), uint64(l.mallTileN), s.bm, s.bn, n.bk), "%+v %s: %+v", e.problem, c, l)
 		if bits.OnesCount64(n.bk) == 1 || s.grid*(s.bm+s.bn)*n.bk < 1<<53 {
 			exact++
 		} else {
@@ -154,9 +148,7 @@ func TestSharesScale(t *testing.T) {
 			t.Fatalf("%+v %s: %v without block_k, %v with it", e.problem, c, e.step.l2HitGlobal, e.allHit(n.bk))
 		}
 	}
-	if exact == 0 || rounded == 0 {
-		t.Errorf("%d exact, %d rounded cases: not both covered", exact, rounded)
-	}
+	must.That(t, exact != 0 && rounded != 0, "%d exact, %d rounded cases: not both covered", exact, rounded)
 }
 
 // The times of a K step at each level are what the level's bandwidth and latency give.
@@ -198,9 +190,8 @@ func TestMappingIsSound(t *testing.T) {
 				c := randomConfig(rng)
 				c.BlockM, c.BlockN = max(c.BlockM, 16), max(c.BlockN, 16)
 				m, err := a.Mapping(ctx, p, c)
-				if err != nil || m.GroupM < 1 || m.XCDs < 0 || m.XCDs > int(a.xcds) || m.Chunk < 0 {
-					t.Fatalf("%s %s %s: %+v, %v", id, p, c, m, err)
-				}
+				must.Need(t, err == nil && m.GroupM >= 1 && m.XCDs >= 0 && m.XCDs <= int(a.xcds) && m.Chunk >= 0,
+					"%s %s %s: %+v, %v", id, p, c, m, err)
 			}
 		}
 	}
@@ -213,9 +204,8 @@ func TestMappingStops(t *testing.T) {
 	c := gemm.Config{BlockM: 1, BlockN: 1, BlockK: 1, SplitK: 1, Kernel: Family}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
-	if _, err := a.Mapping(ctx, p, c); err == nil {
-		t.Error("the mapping of 2^41 tiles succeeds")
-	}
+	_, err := a.Mapping(ctx, p, c)
+	must.That(t, err != nil, "the mapping of 2^41 tiles succeeds")
 }
 
 // The table of 0.95^n contains the doubles nearest to the powers.
@@ -223,9 +213,8 @@ func TestOccupancyDiscount(t *testing.T) {
 	power := big.NewFloat(1).SetPrec(4096)
 	base := big.NewFloat(terms.OccupancyBase).SetPrec(4096)
 	for n, got := range occupancyDiscount {
-		if want, _ := power.Float64(); got != want {
-			t.Errorf("0.95^%d = %v, want %v", n, got, want)
-		}
+		want, _ := power.Float64()
+		must.That(t, got == want, "0.95^%d = %v, want %v", n, got, want)
 		power.Mul(power, base)
 	}
 	// The bits that C's pow returns for the first two.
@@ -291,8 +280,7 @@ func TestAllocations(t *testing.T) {
 			}
 		}
 		all()
-		if n := testing.AllocsPerRun(3, all); n != 0 {
-			t.Errorf("%s allocates %v times over %d problems", name, n, len(sizes))
-		}
+		n := testing.AllocsPerRun(3, all)
+		must.That(t, n == 0, "%s allocates %v times over %d problems", name, n, len(sizes))
 	}
 }

@@ -58,9 +58,7 @@ func TestCandidates(t *testing.T) {
 		}
 		seen := map[gemm.Config]bool{}
 		for _, cfg := range list.Configs {
-			if seen[cfg] {
-				t.Errorf("%s is listed twice", cfg)
-			}
+			must.That(t, !seen[cfg], "%s is listed twice", cfg)
 			seen[cfg] = true
 		}
 	}
@@ -74,10 +72,8 @@ func TestCandidates(t *testing.T) {
 		NumStages: []int{1},
 		SplitK:    []int{1, 4},
 	}))(t)
-	if len(list.Configs) != 8 || list.Configs[1].SplitK != 4 || list.Configs[2].NumWarps != 8 ||
-		list.Configs[0].NumStages != 1 {
-		t.Errorf("axes of the space are not used: %v", list.Configs)
-	}
+	must.That(t, len(list.Configs) == 8 && list.Configs[1].SplitK == 4 && list.Configs[2].NumWarps == 8 &&
+		list.Configs[0].NumStages == 1, "axes of the space are not used: %v", list.Configs)
 	if r := list.Rejected[0]; len(list.Rejected) != 8 || r.Position != 4 || r.Reason != arch.ReasonSharedMemory ||
 		r.Detail != "needs 81920 B of LDS for one tile of A and B, 65536 B available" {
 		t.Errorf("first of %d rejections: %+v", len(list.Rejected), r)
@@ -119,28 +115,20 @@ func TestRefusals(t *testing.T) {
 	} {
 		c := good
 		bad(&c)
-		if err := a.Estimate(ctx, make([]arch.Estimate, 1), p, []gemm.Config{c}); diag.KindOf(err) != diag.Input {
-			t.Errorf("Estimate of %s: %v", c, err)
-		}
-		if err := a.Terms(ctx, make([]float64, len(terms.Terms)), p, []gemm.Config{c}); diag.KindOf(err) != diag.Input {
-			t.Errorf("Terms of %s: %v", c, err)
-		}
-		if _, err := a.Mapping(ctx, p, c); diag.KindOf(err) != diag.Input {
-			t.Errorf("Mapping of %s: %v", c, err)
-		}
+		err := a.Estimate(ctx, make([]arch.Estimate, 1), p, []gemm.Config{c})
+		must.That(t, diag.KindOf(err) == diag.Input, "Estimate of %s: %v", c, err)
+		err = a.Terms(ctx, make([]float64, len(terms.Terms)), p, []gemm.Config{c})
+		must.That(t, diag.KindOf(err) == diag.Input, "Terms of %s: %v", c, err)
+		_, err = a.Mapping(ctx, p, c)
+		must.That(t, diag.KindOf(err) == diag.Input, "Mapping of %s: %v", c, err)
 	}
 	err = a.Estimate(ctx, make([]arch.Estimate, 1), gemm.Problem{}, []gemm.Config{good})
-	if diag.KindOf(err) != diag.Input {
-		t.Errorf("Estimate of an empty problem: %v", err)
-	}
-	if _, err := a.Candidates(ctx, gemm.Problem{}, arch.Space{}); diag.KindOf(err) != diag.Input {
-		t.Errorf("Candidates of an empty problem: %v", err)
-	}
+	must.That(t, diag.KindOf(err) == diag.Input, "Estimate of an empty problem: %v", err)
+	_, err = a.Candidates(ctx, gemm.Problem{}, arch.Space{})
+	must.That(t, diag.KindOf(err) == diag.Input, "Candidates of an empty problem: %v", err)
 }
 
 func wantError(t *testing.T, err error, want string) {
 	t.Helper()
-	if err == nil || err.Error() != want || diag.KindOf(err) != diag.Input {
-		t.Errorf("error %v, want %s", err, want)
-	}
+	must.That(t, err != nil && err.Error() == want && diag.KindOf(err) == diag.Input, "error %v, want %s", err, want)
 }

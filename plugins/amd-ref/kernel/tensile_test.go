@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 )
 
@@ -25,9 +26,8 @@ func TestLayouts(t *testing.T) {
 		{fma, gemm.Config{BlockM: 64, BlockN: 32, NumWarps: 2}, 1,
 			kernel.Layout{WavesM: 1, WavesN: 1, ThreadM: 4, ThreadN: 4}},
 	} {
-		if got, ok := test.cu.LayoutOf(&test.c, test.split); !ok || got != test.want {
-			t.Errorf("%s, split %d: %+v, %v, want %+v", test.c, test.split, got, ok, test.want)
-		}
+		got, ok := test.cu.LayoutOf(&test.c, test.split)
+		must.That(t, ok && got == test.want, "%s, split %d: %+v, %v, want %+v", test.c, test.split, got, ok, test.want)
 	}
 	for _, none := range []struct {
 		cu    *kernel.CU
@@ -38,9 +38,8 @@ func TestLayouts(t *testing.T) {
 		{matrix, gemm.Config{BlockM: 32, BlockN: 32, NumWarps: 1}, 4}, // fewer waves than shares
 		{fma, gemm.Config{BlockM: 128, BlockN: 128, NumWarps: 1}, 1},  // more than 8 × 8 per thread
 	} {
-		if got, ok := none.cu.LayoutOf(&none.c, none.split); ok {
-			t.Errorf("%s, split %d: %+v", none.c, none.split, got)
-		}
+		got, ok := none.cu.LayoutOf(&none.c, none.split)
+		must.That(t, !ok, "%s, split %d: %+v", none.c, none.split, got)
 	}
 }
 
@@ -59,8 +58,7 @@ func TestMissing(t *testing.T) {
 		{gemm.Config{BlockM: 64, BlockN: 64, NumWarps: 1, SplitK: 1}, false, false, "at most 512 elements"},
 	} {
 		got := cu.Missing(&test.c, 2, test.streamK, test.localSplit)
-		if test.says == "" && got != "" || !strings.Contains(got, test.says) {
-			t.Errorf("%s: %q, want %q", test.c, got, test.says)
-		}
+		must.That(t, (test.says != "" || got == "") && strings.Contains(got, test.says),
+			"%s: %q, want %q", test.c, got, test.says)
 	}
 }

@@ -116,9 +116,7 @@ func TestMonotone(t *testing.T) {
 					q, last := p, 0.0
 					for range 8 {
 						cycles := float64(archtest.Estimates(t, m, q, c)[0].Cycles)
-						if cycles < last*(1-1e-12) {
-							t.Errorf("%s %s %s: %v cycles, %v before %s grew", name, q, c, cycles, last, dim)
-						}
+						must.That(t, cycles >= last*(1-1e-12), "%s %s %s: %v cycles, %v before %s grew", name, q, c, cycles, last, dim)
 						last = cycles
 						larger(&q)
 					}
@@ -148,15 +146,12 @@ func TestWhatDoesNotFitIsRefused(t *testing.T) {
 		}
 		list := must.Get(m.Candidates(t.Context(), p, s))(t)
 		if test.reason == "" {
-			if len(list.Configs) != 1 {
-				t.Errorf("%dx%dx%d is refused: %+v", test.m, test.n, test.k, list.Rejected)
-			}
+			must.That(t, len(list.Configs) == 1, "%dx%dx%d is refused: %+v", test.m, test.n, test.k, list.Rejected)
 			continue
 		}
-		if len(list.Rejected) != 1 || list.Rejected[0].Reason != test.reason ||
-			!strings.Contains(list.Rejected[0].Detail, test.detail) {
-			t.Errorf("%dx%dx%d: %+v, want %s", test.m, test.n, test.k, list.Rejected, test.reason)
-		}
+		must.That(t, len(list.Rejected) == 1 && list.Rejected[0].Reason == test.reason &&
+			strings.Contains(list.Rejected[0].Detail, test.detail),
+			"%dx%dx%d: %+v, want %s", test.m, test.n, test.k, list.Rejected, test.reason)
 	}
 }
 
@@ -170,21 +165,17 @@ func TestPowerIsShared(t *testing.T) {
 		c := gemm.Config{BlockM: 256, BlockN: 256, BlockK: 32, NumWarps: 4, NumStages: 1, SplitK: 1, GroupM: 8}
 		return 2 * 8192 * 8192 * 8192 / archtest.Seconds(t, m, p, c)[0] / float64(m.Describe().PeakFor(gemm.FP16))
 	}
-	if all, few := rate(whole), rate(part); all > 0.45 || few < 0.6 {
-		t.Errorf("304 CUs reach %.2f of their peak, 80 reach %.2f", all, few)
-	}
+	all, few := rate(whole), rate(part)
+	must.That(t, all <= 0.45 && few >= 0.6, "304 CUs reach %.2f of their peak, 80 reach %.2f", all, few)
 }
 
 func TestEstimateAllocatesNothing(t *testing.T) {
 	m := open(t, arch.OpenRequest{Arch: "gfx942"})
 	p := gemm.New(4096, 4096, 4096)
 	list, err := m.Candidates(t.Context(), p, arch.Space{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	estimates := make([]arch.Estimate, len(list.Configs))
 	ctx := t.Context()
-	if n := testing.AllocsPerRun(5, func() { err = m.Estimate(ctx, estimates, p, list.Configs) }); n > 0 || err != nil {
-		t.Errorf("%v allocations, %v", n, err)
-	}
+	n := testing.AllocsPerRun(5, func() { err = m.Estimate(ctx, estimates, p, list.Configs) })
+	must.That(t, n <= 0 && err == nil, "%v allocations, %v", n, err)
 }

@@ -29,9 +29,8 @@ type madeUp struct {
 
 // Run implements exec.Runner. The work of a program follows from its arguments.
 func (g *madeUp) Run(_ context.Context, _ int, p exec.Program, runs int) ([]exec.Reading, error) {
-	if err := p.Validate(); err != nil {
-		g.t.Error(err)
-	}
+	err := p.Validate()
+	must.That(g.t, err == nil, "%v", err)
 	var words []float64
 	var buffer float64
 	for _, a := range p.Arguments {
@@ -67,9 +66,7 @@ func (g *madeUp) Run(_ context.Context, _ int, p exec.Program, runs int) ([]exec
 		} else if bytes > 1<<18 {
 			each = g.l2Cycles
 		}
-		if bytes > buffer {
-			g.t.Errorf("pointers over %v bytes of a buffer of %v", bytes, buffer)
-		}
+		must.That(g.t, bytes <= buffer, "pointers over %v bytes of a buffer of %v", bytes, buffer)
 		cycles = each * words[1] * probe.ChaseTurn
 	case "fma":
 		cycles = words[0] * probe.FMAOperations / g.flops
@@ -97,22 +94,18 @@ func (g *madeUp) Run(_ context.Context, _ int, p exec.Program, runs int) ([]exec
 func measured(t *testing.T, g *madeUp, d exec.Device) (map[string]calibrate.Number, calibrate.Values) {
 	t.Helper()
 	plan := must.Get(New(d))(t)
-	if err := plan.Check(); err != nil {
-		t.Error(err)
-	}
+	err := plan.Check()
+	must.That(t, err == nil, "%v", err)
 	s := &calibrate.Session{Plan: plan, Runner: g, Keep: func(*calibrate.Probe, calibrate.Round) error { return nil },
 		Environment: func(context.Context, int) (exec.Environment, error) {
 			return exec.Environment{Time: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)}, nil
 		}}
-	if refused, err := s.Run(t.Context()); err != nil || len(refused) > 0 {
-		t.Fatal(refused, err)
-	}
+	refused, err := s.Run(t.Context())
+	must.Need(t, err == nil && len(refused) <= 0, "%v %v", refused, err)
 	numbers := map[string]calibrate.Number{}
 	values := plan.Values(s.Rounds)
 	list, atoms, err := plan.Numbers(t.Context(), values)
-	if err != nil || len(atoms) != 2 {
-		t.Errorf("%d atoms, %v", len(atoms), err)
-	}
+	must.That(t, err == nil && len(atoms) == 2, "%d atoms, %v", len(atoms), err)
 	for _, n := range list {
 		numbers[n.Name] = n
 	}
@@ -134,32 +127,24 @@ func TestNumbers(t *testing.T) {
 		"dram_read": 3.9e12, "dram_triad": 4e12, "hbm_latency_penalty": 690, "l2_latency": 280, "l1_latency": 32,
 		"fma_rate": 250, "launch_overhead": 2.5e-6, "l2_knee": 41.5e6,
 	} {
-		if got := numbers[name].Value; math.Abs(got-want) > 0.02*want {
-			t.Errorf("%s is %v, want %v", name, got, want)
-		}
+		got := numbers[name].Value
+		must.That(t, math.Abs(got-want) <= 0.02*want, "%s is %v, want %v", name, got, want)
 	}
 	for _, name := range []string{"mma_latency", "l2_perf_ratio", "dram_bw_coeff", "wgmma_rate_fp8", "shared_bandwidth"} {
-		if !numbers[name].Parameter {
-			t.Errorf("%s is no parameter", name)
-		}
+		must.That(t, numbers[name].Parameter, "%s is no parameter", name)
 	}
-	if numbers["wgmma_completion_fp16"].Parameter {
-		t.Error("wgmma_completion_fp16 is a parameter")
-	}
+	must.That(t, !numbers["wgmma_completion_fp16"].Parameter, "wgmma_completion_fp16 is a parameter")
 	small, _ := measured(t, g, device("sm86", 16, 2<<20, 4e9, 0))
-	if _, ok := small["wgmma_rate_fp16"]; ok {
-		t.Error("wgmma on sm_86")
-	}
-	if _, ok := small["mma_rate_fp8"]; ok {
-		t.Error("fp8 on sm_86")
-	}
+	_, ok := small["wgmma_rate_fp16"]
+	must.That(t, !ok, "wgmma on sm_86")
+	_, ok = small["mma_rate_fp8"]
+	must.That(t, !ok, "fp8 on sm_86")
 }
 
 // The formulas of the plan name the counters by their numbers.
 func TestCounters(t *testing.T) {
-	if probe.CounterCycles != 0 || probe.CounterNanoseconds != 1 || probe.CounterCTAs != 2 {
-		t.Error("the counters have other numbers than the formulas say")
-	}
+	must.That(t, probe.CounterCycles == 0 && probe.CounterNanoseconds == 1 && probe.CounterCTAs == 2,
+		"the counters have other numbers than the formulas say")
 }
 
 // TestAboveTheHardware: a DRAM benchmark that is faster than DRAM is refused, and so are the numbers that need it.
@@ -167,22 +152,17 @@ func TestAboveTheHardware(t *testing.T) {
 	g := &madeUp{t: t, hertz: 1.9e9, l2Bytes: 1e12, l2: 9.8e12, dram: 4.8e12, perSM: 1e11, triad: 4e12, l1Cycles: 1,
 		l2Cycles: 1, dramCycles: 1, flops: 250, launch: 2e-6}
 	numbers, values := measured(t, g, device("sm90", 132, 60<<20, 141e9, 4.9e12))
-	if _, ok := numbers["dram_perf_ratio"]; ok {
-		t.Error("dram_perf_ratio above the bandwidth of DRAM")
-	}
-	if got := values["slabs/240 MiB"].Refused; !strings.Contains(got, "more than the hardware can do") {
-		t.Error(got)
-	}
-	if numbers["l2_perf_ratio"].Value == 0 {
-		t.Error("l2_perf_ratio is missing")
-	}
+	_, ok := numbers["dram_perf_ratio"]
+	must.That(t, !ok, "dram_perf_ratio above the bandwidth of DRAM")
+	got := values["slabs/240 MiB"].Refused
+	must.That(t, strings.Contains(got, "more than the hardware can do"), "%v", got)
+	must.That(t, numbers["l2_perf_ratio"].Value != 0, "l2_perf_ratio is missing")
 }
 
 func TestNoPlan(t *testing.T) {
 	for _, d := range []exec.Device{device("sm75", 40, 4<<20, 16e9, 0), device("gfx942", 40, 4<<20, 16e9, 0),
 		device("sm90", 0, 4<<20, 16e9, 0), device("sm90", 132, 0, 16e9, 0)} {
-		if _, err := New(d); err == nil || diag.KindOf(err) != diag.Input {
-			t.Errorf("%+v: %v", d, err)
-		}
+		_, err := New(d)
+		must.That(t, err != nil && diag.KindOf(err) == diag.Input, "%+v: %v", d, err)
 	}
 }

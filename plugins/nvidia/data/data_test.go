@@ -30,17 +30,14 @@ func TestH200Triton(t *testing.T) {
 	p, c := gemm.New(64, 64, 64), gemm.Config{BlockM: 256, BlockN: 256, BlockK: 16, NumStages: 2, NumWarps: 8, GroupM: 8,
 		SplitK: 1, Kernel: "triton"}
 	m, ok := d.Find(p, c)
-	if !ok || m.Median != 0.026768e-3 || m.Resources.Registers == 0 || m.Resources.SharedMemory == 0 {
-		t.Errorf("%s of %s: %+v", c, p, m)
-	}
+	must.That(t, ok && m.Median == 0.026768e-3 && m.Resources.Registers != 0 && m.Resources.SharedMemory != 0,
+		"%s of %s: %+v", c, p, m)
 	// 256 × 256 tiles of depth 128 in two stages do not fit the shared memory: they were not measured.
 	c.BlockK = 128
-	if m, ok := d.Find(p, c); ok {
-		t.Errorf("a configuration that cannot be built: %+v", m)
-	}
-	if m, ok := d.FindLibrary(p, "cublas"); !ok || m.Median <= 0 {
-		t.Errorf("the library: %+v", m)
-	}
+	m, ok = d.Find(p, c)
+	must.That(t, !ok, "a configuration that cannot be built: %+v", m)
+	m, ok = d.FindLibrary(p, "cublas")
+	must.That(t, ok && m.Median > 0, "the library: %+v", m)
 }
 
 // The sweep of the mma family reads whole: every candidate of every size was built, right, and timed.
@@ -52,10 +49,8 @@ func TestH200MMA(t *testing.T) {
 	c := gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, NumStages: 3, NumWarps: 8, GroupM: 16, SplitK: 1,
 		Kernel: "mma"}
 	m, ok := d.Find(gemm.New(8192, 8192, 8192), c)
-	if !ok || m.Status != dataset.OK || m.Numerics == nil || !m.Numerics.OK() || m.Numerics.Checked != 8192*8192 ||
-		len(m.Samples) < 2 || m.Environment == nil || m.Environment.Driver == "" {
-		t.Errorf("%s at 8192³: %+v", c, m)
-	}
+	must.That(t, ok && m.Status == dataset.OK && m.Numerics != nil && m.Numerics.OK() && m.Numerics.Checked == 8192*8192 &&
+		len(m.Samples) >= 2 && m.Environment != nil && m.Environment.Driver != "", "%s at 8192³: %+v", c, m)
 }
 
 // readEmbedded reads a data set that programs have.
@@ -68,17 +63,13 @@ func readEmbedded(t *testing.T, all fs.FS, name string) *dataset.Dataset {
 // The sweeps have every configuration of their list on every problem of their list, and all results were right.
 func TestSweeps(t *testing.T) {
 	files, err := filepath.Glob("sweeps/*/*/dataset.json")
-	if err != nil || len(files) < 49 {
-		t.Fatalf("%d sweeps, %v", len(files), err)
-	}
+	must.Need(t, err == nil && len(files) >= 49, "%d sweeps, %v", len(files), err)
 	var whole []string // the other sets have several lists, or more configurations at some sizes
 	for _, set := range []string{"builtin", "builtin-rows", "bf16-*", "rows", "tail"} {
 		found := must.Get(filepath.Glob("h200-wgmma/" + set + "/*/dataset.json"))(t)
 		whole = append(whole, found...)
 	}
-	if len(whole) != 12 {
-		t.Fatalf("%d sweeps", len(whole))
-	}
+	must.Need(t, len(whole) == 12, "%d sweeps", len(whole))
 	files = append(files, whole...)
 	for _, file := range files {
 		t.Run(strings.TrimPrefix(filepath.Dir(file), "sweeps/"), func(t *testing.T) { checkSweep(t, filepath.Dir(file)) })

@@ -111,9 +111,7 @@ func constant(t *testing.T, a arch.Architecture, name string) float64 {
 	t.Helper()
 	list := a.Describe().Constants
 	at := slices.IndexFunc(list, func(c arch.Constant) bool { return c.Name == name })
-	if at < 0 {
-		t.Fatalf("no constant %s", name)
-	}
+	must.Need(t, at >= 0, "no constant %s", name)
 	return list[at].Value
 }
 
@@ -227,9 +225,8 @@ func predictLayers(t *testing.T) (list []layerTime) {
 		v := csvtest.Ints(t, row[3:15])
 		e := experts{count: v[0], topK: v[1], hidden: v[2], inter: v[3], dtype: must.Get(gemm.ParseDType(row[2]))(t)}
 		c, a, rows := config(fusedmoe.Family, v[5:]), open(row[0]), balanced(e.count, v[4]*e.topK)
-		if times := e.estimate(t, a, rows, []gemm.Config{c}); math.IsInf(times[0][0]+times[1][0], 0) {
-			t.Fatalf("%v, which ran, is refused", row)
-		}
+		times := e.estimate(t, a, rows, []gemm.Config{c})
+		must.Need(t, !math.IsInf(times[0][0]+times[1][0], 0), "%v, which ran, is refused", row)
 		products := e.products(t, rows)
 		unexchanged(t, a, &c)
 		parts := func(p gemm.Problem) []float64 {
@@ -400,9 +397,7 @@ func TestBlackwellGains(t *testing.T) {
 				gained[l.layer] = appendPair(gained[l.layer], measured, predicted)
 			}
 		}
-		if len(gained) < 4 {
-			t.Errorf("%s: %d layers", device, len(gained))
-		}
+		must.That(t, len(gained) >= 4, "%s: %d layers", device, len(gained))
 		for layer, list := range gained {
 			measured := stats.Geomean(list[0]) / stats.Geomean(same[layer.dtype][0])
 			predicted := stats.Geomean(list[1]) / stats.Geomean(same[layer.dtype][1])
@@ -464,9 +459,7 @@ func TestPublishedExperts(t *testing.T) {
 		times := e.estimate(t, a, rows, configs)
 		layer := func(at int) float64 { return times[0][at] + times[1][at] }
 		at, best := len(configs)-1, math.Inf(1)
-		if math.IsInf(layer(at), 0) {
-			t.Errorf("%v is refused", row)
-		}
+		must.That(t, !math.IsInf(layer(at), 0), "%v is refused", row)
 		for i := range configs {
 			best = min(best, layer(i))
 		}
@@ -810,9 +803,7 @@ func TestPublishedBlocks(t *testing.T) {
 			}
 			times = archtest.Seconds(t, a, linear(t, gemm.FP8, e.inter, e.hidden, v[4]), configs...)
 		}
-		if math.IsInf(times[at], 0) {
-			t.Errorf("%v is refused", row)
-		}
+		must.That(t, !math.IsInf(times[at], 0), "%v is refused", row)
 		losses[name] = append(losses[name], times[at]/slices.Min(times)-1)
 	}
 	for name, most := range map[string][2]float64{"sm90 matrix": {0.015, 0.19}, "sm10 matrix": {0.025, 0.17},
@@ -838,10 +829,7 @@ func TestAfterAProductWithoutGroups(t *testing.T) {
 	grouped := plain
 	grouped.SetGroups(groups)
 	s, result := selector.New(a, arch.Space{Kernel: fusedmoe.Family}), selector.Result{}
-	if s.Select(t.Context(), plain, &result) == nil {
-		t.Error("a product without groups has a kernel")
-	}
-	if err := s.Select(t.Context(), grouped, &result); err != nil {
-		t.Error(err)
-	}
+	must.That(t, s.Select(t.Context(), plain, &result) != nil, "a product without groups has a kernel")
+	err := s.Select(t.Context(), grouped, &result)
+	must.That(t, err == nil, "%v", err)
 }

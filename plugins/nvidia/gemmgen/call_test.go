@@ -41,9 +41,8 @@ func TestAlignment(t *testing.T) {
 			t.Errorf("%s: vectors of %d, %d, %d", c.name, vectorA, vectorB, vectorC)
 		}
 		alignA, alignB, alignC := call.Alignment(c.out)
-		if alignA != c.a || alignB != c.b || alignC != c.c {
-			t.Errorf("%s: %d, %d, %d, want %d, %d, %d", c.name, alignA, alignB, alignC, c.a, c.b, c.c)
-		}
+		must.That(t, alignA == c.a && alignB == c.b && alignC == c.c,
+			"%s: %d, %d, %d, want %d, %d, %d", c.name, alignA, alignB, alignC, c.a, c.b, c.c)
 	}
 }
 
@@ -89,9 +88,7 @@ func TestGroupsAreRefused(t *testing.T) {
 func TestWorkspace(t *testing.T) {
 	p := gentest.Problem(200, 264, 1000, 5, true, true)
 	partials, counters := Workspace(p, gemm.Config{BlockM: 64, BlockN: 128, SplitK: 4})
-	if partials != 4*3*5*4*64*128*4 || counters != 4*3*5*4 {
-		t.Errorf("workspace of %v and %v B", partials, counters)
-	}
+	must.That(t, partials == 4*3*5*4*64*128*4 && counters == 4*3*5*4, "workspace of %v and %v B", partials, counters)
 	if p, c := Workspace(p, gemm.Config{BlockM: 64, BlockN: 128, SplitK: 1}); p != 0 || c != 0 {
 		t.Error("a workspace without splits")
 	}

@@ -53,13 +53,11 @@ func TestStart(t *testing.T) {
 		{func(c *Call) { c.Problem.Batch = 1 << 16 }, "key", nil, "exceed the grid"},
 	} {
 		_, err := start(c.change, c.key, c.refused)
-		if err == nil || !strings.Contains(err.Error(), c.want) || diag.KindOf(err) != diag.Input {
-			t.Errorf("%v, want %s", err, c.want)
-		}
+		must.That(t, err != nil && strings.Contains(err.Error(), c.want) && diag.KindOf(err) == diag.Input,
+			"%v, want %s", err, c.want)
 	}
-	if _, err := start(none, "another", nil); !strings.Contains(err.Error(), "launch of start") {
-		t.Errorf("%v does not name the kernel", err)
-	}
+	_, err = start(none, "another", nil)
+	must.That(t, strings.Contains(err.Error(), "launch of start"), "%v does not name the kernel", err)
 }
 
 // TestEpilogues: a kernel's name and header say what it does to C.
@@ -76,9 +74,7 @@ func TestEpilogues(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := [2]string{EpilogueSuffix(e), Formula(e)}; got != want {
-			t.Errorf("%s: %q, want %q", text, got, want)
-		}
+		must.Equal(t, [2]string{EpilogueSuffix(e), Formula(e)}, want, text)
 	}
 }
 
@@ -86,8 +82,6 @@ func TestEpilogues(t *testing.T) {
 func TestAssemble(t *testing.T) {
 	_, err := Assemble(ptx.New("empty"), target.Target{CC: 80}, gemm.Config{BlockM: 32}, Kernel{})
 	for _, want := range []string{"the generated kernel is wrong", "config 32x"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		must.That(t, err != nil && strings.Contains(err.Error(), want), "%v, want %s", err, want)
 	}
 }

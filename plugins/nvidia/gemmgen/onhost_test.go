@@ -43,13 +43,11 @@ func TestHostReferenceAgreesWithContractions(t *testing.T) {
 		r := NewHostReference(p, a, b, floats(v[gemm.C]), nil, 1<<20)
 		s.Reference(2, v[gemm.A], v[gemm.B], -1, v[gemm.C])
 		after := floats(v[gemm.C])
-		if got := r.Compare(after, 0); got.Wrong+got.OutOfBounds > 0 || got.Checked != int64(s.Elements(gemm.C)) {
-			t.Errorf("%s: %+v", x.text, got)
-		}
+		got := r.Compare(after, 0)
+		must.That(t, got.Wrong+got.OutOfBounds <= 0 && got.Checked == int64(s.Elements(gemm.C)), "%s: %+v", x.text, got)
 		binary.LittleEndian.PutUint32(after, math.Float32bits(1000))
-		if got := r.Compare(after, 1e-3); got.Wrong != 1 {
-			t.Errorf("%s with a wrong element: %+v", x.text, got)
-		}
+		got = r.Compare(after, 1e-3)
+		must.That(t, got.Wrong == 1, "%s with a wrong element: %+v", x.text, got)
 	}
 }
 
@@ -67,9 +65,8 @@ func TestHostReferenceOfMatrices(t *testing.T) {
 		{[]float64{20, 24, 99, 46, 55}, 1, 0},
 		{[]float64{math.NaN(), 24, 99, 46, 54}, 1, 0},
 	} {
-		if v := r.Compare(floats(x.after), 1e-6); v.Wrong != x.wrong || (v.OutOfBounds > 0) != (x.outOfBounds > 0) {
-			t.Errorf("%v: %+v", x.after, v)
-		}
+		v := r.Compare(floats(x.after), 1e-6)
+		must.That(t, v.Wrong == x.wrong && (v.OutOfBounds > 0) == (x.outOfBounds > 0), "%v: %+v", x.after, v)
 	}
 	// Of more products than allowed a sample is computed, and what was not written is found besides.
 	p = gemm.New(64, 64, 4)
@@ -101,9 +98,8 @@ func TestNumbers(t *testing.T) {
 		{gemm.TF32, math.Float32bits(1 + 0x1p-11), 1 + 0x1p-10},
 	} {
 		b := binary.LittleEndian.AppendUint32(nil, x.bits)
-		if got := numbers(x.d, b[:x.d.Bytes()])[0]; got != x.want {
-			t.Errorf("%s %#x is read as %g, want %g", x.d, x.bits, got, x.want)
-		}
+		got := numbers(x.d, b[:x.d.Bytes()])[0]
+		must.That(t, got == x.want, "%s %#x is read as %g, want %g", x.d, x.bits, got, x.want)
 	}
 }
 
@@ -119,13 +115,10 @@ func TestBits(t *testing.T) {
 				t.Fatalf("%s: %g has the bits %#x, not %#x", d, v, got, bits)
 			}
 			if middle := (v + next) / 2; !math.IsNaN(middle) && !math.IsInf(middle, 0) && v*next >= 0 {
-				if got := Bits(d, middle); got != bits+bits&1 {
-					t.Fatalf("%s: %g between %g and %g has the bits %#x", d, middle, v, next, got)
-				}
+				got := Bits(d, middle)
+				must.Need(t, got == bits+bits&1, "%s: %g between %g and %g has the bits %#x", d, middle, v, next, got)
 			}
 		}
-		if !math.IsNaN(Number(d, Bits(d, math.NaN()))) {
-			t.Errorf("%s: NaN is a number", d)
-		}
+		must.That(t, math.IsNaN(Number(d, Bits(d, math.NaN()))), "%s: NaN is a number", d)
 	}
 }

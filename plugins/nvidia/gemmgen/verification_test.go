@@ -42,36 +42,29 @@ func verifiers(t *testing.T, to target.Target) map[string]string {
 // computes, and takes three reductions per CTA to global memory.
 func TestVerifyText(t *testing.T) {
 	texts := verifiers(t, sm90)
-	if len(texts) != 32 {
-		t.Errorf("%d kernels", len(texts))
-	}
+	must.That(t, len(texts) == 32, "%d kernels", len(texts))
 	for name, text := range texts {
 		count := func(re string) int { return len(regexp.MustCompile(re).FindAllString(text, -1)) }
 		if strings.HasPrefix(name, "reference") {
-			if count(`fma\.rn\.f64`) != 9 || count(`cvt\.rn\.f32\.f64`)+count(`cvt\.rni\.s32\.f64`) != 1 ||
-				count(`(fma|add|mul)\.rn\.f32`) != 0 || count(`st\.global`) != 1 {
-				t.Errorf("%s does not sum in double precision:\n%s", name, text)
-			}
+			must.That(t, count(`fma\.rn\.f64`) == 9 && count(`cvt\.rn\.f32\.f64`)+count(`cvt\.rni\.s32\.f64`) == 1 &&
+				count(`(fma|add|mul)\.rn\.f32`) == 0 && count(`st\.global`) == 1,
+				"%s does not sum in double precision:\n%s", name, text)
 			want := map[bool]int{true: 18, false: 0}[strings.Contains(name, "fp16") || strings.Contains(name, "fp8")]
 			if count(`cvt\.f64\.f16`) != want {
 				t.Errorf("%s widens %d fp16 elements, want %d", name, count(`cvt\.f64\.f16`), want)
 			}
 			continue
 		}
-		if count(`red\.global`) != 3 || count(`bar\.sync`) != 2 || count(`@%p\d+ red\.global`) != 3 {
-			t.Errorf("%s does not reduce once per CTA:\n%s", name, text)
-		}
+		must.That(t, count(`red\.global`) == 3 && count(`bar\.sync`) == 2 && count(`@%p\d+ red\.global`) == 3,
+			"%s does not reduce once per CTA:\n%s", name, text)
 		_, loop, _ := strings.Cut(text, "\n$loop:")
-		if strings.LastIndex(loop, "ld.global") > strings.Index(loop, "abs.f32") {
-			t.Errorf("%s computes before the last load", name)
-		}
+		must.That(t, strings.LastIndex(loop, "ld.global") <= strings.Index(loop, "abs.f32"),
+			"%s computes before the last load", name)
 	}
-	if _, err := EmitReference(gemm.INT32, gemm.MajorK, gemm.MajorN, sm90); err == nil {
-		t.Error("a reference for int32 operands")
-	}
-	if _, err := EmitComparison(gemm.INT8, sm90); err == nil {
-		t.Error("a comparison of int8")
-	}
+	_, err := EmitReference(gemm.INT32, gemm.MajorK, gemm.MajorN, sm90)
+	must.That(t, err != nil, "a reference for int32 operands")
+	_, err = EmitComparison(gemm.INT8, sm90)
+	must.That(t, err != nil, "a comparison of int8")
 }
 
 func verification(m, n, k, batch, rows, step int) Verification {
@@ -90,9 +83,8 @@ func TestVerifyLaunch(t *testing.T) {
 		t.Errorf("want has %v B", v.WantBytes())
 	}
 	l := must.Get(r.Launch(v))(t)
-	if l.GridX != 2 || l.GridY != 65535 || l.GridZ != 3 || l.Threads != 256 || l.SharedMemory != 0 {
-		t.Errorf("launch %+v", l)
-	}
+	must.That(t, l.GridX == 2 && l.GridY == 65535 && l.GridZ == 3 && l.Threads == 256 && l.SharedMemory == 0,
+		"launch %+v", l)
 	if n := gentest.Want(t, r.Kernel, l.Params, map[string]uint64{
 		"a": 1 << 40, "b": 1 << 41, "want": 1 << 43,
 		"lda": 200000, "ldb": 300, "stride_a": 14000000, "stride_b": 21000,
@@ -115,9 +107,8 @@ func TestVerifyLaunch(t *testing.T) {
 		{1, 1, 1, 1}, {1, 1024, 1, 1}, {1, 1025, 1, 2}, {4096, 4096, 1, 4096}, {4096, 4096, 5000, 1},
 	} {
 		l, err := c.Launch(verification(s.rows, s.n, 1, s.batch, s.rows, 1))
-		if err != nil || l.GridX != s.ctas || l.GridZ != s.batch {
-			t.Errorf("%+v: grid %dx%dx%d, %v", s, l.GridX, l.GridY, l.GridZ, err)
-		}
+		must.That(t, err == nil && l.GridX == s.ctas && l.GridZ == s.batch,
+			"%+v: grid %dx%dx%d, %v", s, l.GridX, l.GridY, l.GridZ, err)
 	}
 }
 
@@ -148,27 +139,23 @@ func TestVerifyLaunchRefuses(t *testing.T) {
 		if err == nil {
 			_, err = c.Launch(v)
 		}
-		if err == nil || !strings.Contains(err.Error(), x.want) || diag.KindOf(err) != diag.Input {
-			t.Errorf("%s: %v", x.name, err)
-		}
+		must.That(t, err != nil && strings.Contains(err.Error(), x.want) && diag.KindOf(err) == diag.Input,
+			"%s: %v", x.name, err)
 	}
 }
 
 func TestVerdict(t *testing.T) {
 	b := NewVerdict()
-	if v, err := ParseVerdict(b); err != nil || v != (Verdict{First: math.MaxUint64}) {
-		t.Errorf("a new verdict is %+v, %v", v, err)
-	}
+	v, err := ParseVerdict(b)
+	must.That(t, err == nil && v == (Verdict{First: math.MaxUint64}), "a new verdict is %+v, %v", v, err)
 	binary.LittleEndian.PutUint32(b, math.Float32bits(float32(math.Inf(1))))
 	binary.LittleEndian.PutUint64(b[8:], 7)
 	binary.LittleEndian.PutUint64(b[16:], 1<<33)
-	if v, err := ParseVerdict(b); err != nil ||
-		v != (Verdict{MaxError: float32(math.Inf(1)), Wrong: 7, First: 1 << 33}) {
-		t.Errorf("verdict %+v, %v", v, err)
-	}
-	if _, err := ParseVerdict(bytes.Repeat([]byte{0}, 8)); err == nil {
-		t.Error("half a verdict is read")
-	}
+	v, err = ParseVerdict(b)
+	must.That(t, err == nil &&
+		v == (Verdict{MaxError: float32(math.Inf(1)), Wrong: 7, First: 1 << 33}), "verdict %+v, %v", v, err)
+	_, err = ParseVerdict(bytes.Repeat([]byte{0}, 8))
+	must.That(t, err != nil, "half a verdict is read")
 }
 
 func TestAssembleVerifiers(t *testing.T) {
@@ -176,9 +163,8 @@ func TestAssembleVerifiers(t *testing.T) {
 	for to := range gentest.SharedPerCTA {
 		for name, text := range verifiers(t, to) {
 			registers, spills, err := gentest.Assemble(t, ptxas, text, to)
-			if err != nil || spills > 0 || registers > 64 {
-				t.Errorf("%s on %s: %d registers, %d bytes of spills: %v", name, to, registers, spills, err)
-			}
+			must.That(t, err == nil && spills <= 0 && registers <= 64,
+				"%s on %s: %d registers, %d bytes of spills: %v", name, to, registers, spills, err)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 )
 
@@ -31,9 +32,7 @@ func TestCeilings(t *testing.T) {
 	check := func(want ...arch.Ceiling) {
 		t.Helper()
 		d := gpu.NewDevice(&gpu.SM{RegisterGranule: 8}, &hw.Sheet{Header: hw.Header{Name: "Made-up"}}, params).Description()
-		if len(d.Ceilings) != len(want) {
-			t.Fatalf("%+v", d.Ceilings)
-		}
+		must.Need(t, len(d.Ceilings) == len(want), "%+v", d.Ceilings)
 		for i, c := range d.Ceilings {
 			if c != want[i] {
 				t.Errorf("%+v, want %+v", c, want[i])

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 )
@@ -22,15 +23,13 @@ func FuzzCompiled(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		table, err := ReadTable(data, gpu.SM90)
 		if err != nil {
-			if table != nil || diag.KindOf(err) != diag.Input || strings.ContainsAny(err.Error(), "\r\n") {
-				t.Errorf("%d kernels, %q", len(table), err)
-			}
+			must.That(t, table == nil && diag.KindOf(err) == diag.Input && !strings.ContainsAny(err.Error(), "\r\n"),
+				"%d kernels, %q", len(table), err)
 			return
 		}
 		for v := range all(table, resourceNumbers) {
-			if k := resourcesOf(v); min(k.Registers, k.SpillBytes) < 0 || !(k.SharedMemory >= 0) {
-				t.Errorf("%+v", k)
-			}
+			k := resourcesOf(v)
+			must.That(t, min(k.Registers, k.SpillBytes) >= 0 && k.SharedMemory >= 0, "%+v", k)
 		}
 	})
 }
@@ -42,14 +41,10 @@ func FuzzTimings(f *testing.F) {
 	f.Add([]byte("bm,bn,bk\n1,2\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		table, err := ReadTimings(data)
-		if (err == nil) != (len(table) > 0) {
-			t.Errorf("%d kernels, %v", len(table), err)
-		}
+		must.That(t, (err == nil) == (len(table) > 0), "%d kernels, %v", len(table), err)
 		for k := range table.All() {
 			for _, times := range [][2]float64{k.One, k.Chip, k.Full} {
-				if !(min(times[0], times[1]) >= 0) || !(k.CTAs > 0) {
-					t.Errorf("%+v", k)
-				}
+				must.That(t, min(times[0], times[1]) >= 0 && k.CTAs > 0, "%+v", k)
 			}
 		}
 	})

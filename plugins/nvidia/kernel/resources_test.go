@@ -193,9 +193,7 @@ func TestOutOfResources(t *testing.T) {
 			t.Errorf("%s: %v B predicted, out of resources %v", k.config, need, k.outOfResources)
 		}
 	}
-	if refused == 0 {
-		t.Error("no kernel was refused")
-	}
+	must.That(t, refused != 0, "no kernel was refused")
 }
 
 // A kernel that is compiled without a GPU is the same as on a GPU.
@@ -232,9 +230,7 @@ func TestPublishedRegisters(t *testing.T) {
 	for n, spills := range map[int]bool{128: false, 256: true} {
 		c := gemm.Config{BlockM: n, BlockN: 256, BlockK: 64, NumStages: 2, NumWarps: 8}
 		r := triton.Family{}.Resources(ada, kernel.OperandsOf(&p), c, false)
-		if r.Registers < 255-24 || (r.SpillBytes > 0) != spills {
-			t.Errorf("%s: %+v", c, r)
-		}
+		must.That(t, r.Registers >= 255-24 && (r.SpillBytes > 0) == spills, "%s: %+v", c, r)
 	}
 }
 
@@ -274,25 +270,20 @@ func bears(t *testing.T, f kernel.Family, d *gpu.Device, o kernel.Operands, c ge
 	if kernel.KernelOf(f, c) != kernel.KernelOf(f, split) {
 		split = c
 	}
-	if f.Loop(d, o, c) != f.Loop(d, o, split) || f.Copies(d, o, c) != f.Copies(d, o, split) {
-		t.Errorf("%s: the kernel depends on the split of K", c)
-	}
+	must.That(t, f.Loop(d, o, c) == f.Loop(d, o, split) && f.Copies(d, o, c) == f.Copies(d, o, split),
+		"%s: the kernel depends on the split of K", c)
 	for _, masked := range []bool{false, true} {
 		r := f.Resources(d, o, c, masked)
 		reason, detail := f.Check(d, o, c, r)
 		if again, too := f.Check(d, o, split, r); r != f.Resources(d, o, split, masked) || again != reason || too != detail {
 			t.Errorf("%s: what the kernel needs depends on the split of K", c)
 		}
-		if r.Registers < 0 || r.Registers > d.RegistersPerThread || r.SpillBytes < 0 || r.SharedMemory < 0 {
-			t.Errorf("%s: %+v", c, r)
-		}
-		if (reason == "") != (detail == "") {
-			t.Errorf("%s: %q, %q", c, reason, detail)
-		}
+		must.That(t, r.Registers >= 0 && r.Registers <= d.RegistersPerThread && r.SpillBytes >= 0 && r.SharedMemory >= 0,
+			"%s: %+v", c, r)
+		must.That(t, (reason == "") == (detail == ""), "%s: %q, %q", c, reason, detail)
 	}
-	if l := f.Loop(d, o, c); min(l.WarpsM, l.WarpsN, l.WarpsK) < 1 {
-		t.Errorf("%s: %+v", c, l)
-	}
+	l := f.Loop(d, o, c)
+	must.That(t, min(l.WarpsM, l.WarpsN, l.WarpsK) >= 1, "%s: %+v", c, l)
 }
 
 // An overridden register limit changes registers, spills and rejections.
@@ -304,9 +295,7 @@ func TestRegisterOverrides(t *testing.T) {
 		return gputest.Device(t, gpu.SM89, "sm89-rtx4090", map[string]hw.OverrideValue{name: {Value: value}})
 	}
 	plain := triton.Family{}.Resources(devices(t)[89], o, c, false)
-	if plain.SpillBytes != 0 || plain.Registers <= 128 {
-		t.Fatalf("without an override: %+v", plain)
-	}
+	must.Need(t, plain.SpillBytes == 0 && plain.Registers > 128, "without an override: %+v", plain)
 	for _, d := range []*gpu.Device{with("registers_per_thread", 128), with("register_file", 32768)} {
 		if r := (triton.Family{}).Resources(d, o, c, false); r.Registers > 128 || r.SpillBytes == 0 {
 			t.Errorf("%d registers per thread, %d per SM: %+v", d.RegistersPerThread, d.RegisterFile, r)
@@ -314,7 +303,5 @@ func TestRegisterOverrides(t *testing.T) {
 	}
 	d := with("register_file", 1024)
 	reason, detail := triton.Family{}.Check(d, o, c, triton.Family{}.Resources(d, o, c, false))
-	if reason != arch.ReasonRegisters {
-		t.Errorf("1024 registers for 256 threads: %q, %s", reason, detail)
-	}
+	must.That(t, reason == arch.ReasonRegisters, "1024 registers for 256 threads: %q, %s", reason, detail)
 }

@@ -126,13 +126,10 @@ func TestMonotone(t *testing.T) {
 				for _, x := range more.scaled()[i] {
 					*x *= 1.3
 				}
-				if after := m.seconds(&more); after < before*(1-1e-12) {
-					t.Fatalf("%s: term %d of %+v: %v s, %v s with more", l.Case, i, k, before, after)
-				}
+				after := m.seconds(&more)
+				must.Need(t, after >= before*(1-1e-12), "%s: term %d of %+v: %v s, %v s with more", l.Case, i, k, before, after)
 			}
-			if before < k.DRAMBytes/4.8e12 {
-				t.Errorf("%s: %v s for %v bytes", l.Case, before, k.DRAMBytes)
-			}
+			must.That(t, before >= k.DRAMBytes/4.8e12, "%s: %v s for %v bytes", l.Case, before, k.DRAMBytes)
 		}
 	}
 }
@@ -142,9 +139,7 @@ func TestArchitectures(t *testing.T) {
 	k := launches(t, "h200-pin")[0].described
 	for _, id := range []string{"sm80", "sm86", "sm89", "sm90", "sm100", "sm103", "sm120", "sm121"} {
 		a, err := open(t, id, "").Answer([]Kernel{{Programs: 100, Warps: 4, Registers: 64, Path: 1000}})
-		if err != nil || a.Evidence != "unchecked" {
-			t.Errorf("%s: %v, %+v", id, err, a)
-		}
+		must.That(t, err == nil && a.Evidence == "unchecked", "%s: %v, %+v", id, err, a)
 	}
 	m := open(t, "sm90", "h200")
 	a, err := m.Answer(k)
@@ -161,8 +156,7 @@ func TestArchitectures(t *testing.T) {
 	for want, list := range map[string][]Kernel{
 		"none of 1 kernels fits": {large}, "none of 0 kernels": nil, "give at least 1": {{}}, "a count of -1": {negative},
 	} {
-		if _, err := m.Answer(list); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		_, err := m.Answer(list)
+		must.That(t, err != nil && strings.Contains(err.Error(), want), "%v, want %q", err, want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
@@ -22,9 +23,8 @@ func BenchmarkRefinedSelect(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				if err := s.Select(b.Context(), problems[i%len(problems)], &result); err != nil {
-					b.Fatal(err)
-				}
+				err := s.Select(b.Context(), problems[i%len(problems)], &result)
+				must.Do(b, err)
 			}
 			each := float64(b.Elapsed().Nanoseconds()) / float64(b.N) / float64(result.Feasible)
 			b.ReportMetric(each*1000, "ns/1000candidates")

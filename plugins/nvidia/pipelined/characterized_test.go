@@ -30,9 +30,8 @@ func TestCharacterizationCounts(t *testing.T) {
 	}
 	slow := predict("128,256,64,3,8,0,1,242.8,722.8,242.8,722.8,242.8,722.8") /
 		predict("128,256,64,3,8,0,1,122.8,362.8,122.8,362.8,122.8,362.8")
-	if want := math.Pow(2, 3.0/8); math.Abs(slow-want) > 0.01 {
-		t.Errorf("twice as slow by itself is %v times as slow, want %v", slow, want)
-	}
+	want := math.Pow(2, 3.0/8)
+	must.That(t, math.Abs(slow-want) <= 0.01, "twice as slow by itself is %v times as slow, want %v", slow, want)
 }
 
 // The shipped times are about the device as it is. They do not count with another value of a parameter that the model
@@ -67,9 +66,8 @@ func TestTimesUnderOverrides(t *testing.T) {
 		r := c.request
 		r.Arch, r.Device = "sm90", "h200"
 		d := nvtest.Open(t, r).Describe()
-		if d.Rung != c.rung || !strings.Contains(d.RungReason, c.reason) || (c.reason == "") != (d.RungReason == "") {
-			t.Errorf("%s: rung %s, %q", name, d.Rung, d.RungReason)
-		}
+		must.That(t, d.Rung == c.rung && strings.Contains(d.RungReason, c.reason) && (c.reason == "") == (d.RungReason == ""),
+			"%s: rung %s, %q", name, d.Rung, d.RungReason)
 	}
 }
 
@@ -100,8 +98,6 @@ func TestCharacterizationRefuses(t *testing.T) {
 		_, err := nvtest.Provider(t).Open(t.Context(), arch.OpenRequest{
 			Arch: "sm90", Device: "h200", Rung: c.rung, Characterization: []byte(c.file),
 		})
-		if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.That(t, diag.KindOf(err) == diag.Input && strings.Contains(err.Error(), c.want), "%s: %v", name, err)
 	}
 }

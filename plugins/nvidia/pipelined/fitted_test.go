@@ -41,17 +41,14 @@ func TestFittedConstants(t *testing.T) {
 	}
 	d := mine.Describe()
 	for _, c := range d.Constants {
-		if c.Name == "launch_seconds" && (!c.Fits() || c.Value != 5e-6 ||
-			c.Source != "fitted to ./sweep; over folds 4.9e-06–5.1e-06") {
-			t.Errorf("%+v", c)
-		}
+		must.That(t, c.Name != "launch_seconds" || c.Fits() && c.Value == 5e-6 &&
+			c.Source == "fitted to ./sweep; over folds 4.9e-06–5.1e-06", "%+v", c)
 	}
 	if !d.InSample(gemm.New(192, 320, 257), "triton") || shipped.Describe().InSample(gemm.New(192, 320, 257), "triton") {
 		t.Error("the size of the fit is not in-sample")
 	}
-	if _, ok := mine.(fit.Tunable); !ok {
-		t.Error("the model cannot be fitted")
-	}
+	_, ok := mine.(fit.Tunable)
+	must.That(t, ok, "the model cannot be fitted")
 }
 
 func TestFittedConstantsAreRefused(t *testing.T) {
@@ -64,8 +61,6 @@ func TestFittedConstantsAreRefused(t *testing.T) {
 			constant = "launch_second"
 		}
 		_, err := nvtest.Provider(t).Open(t.Context(), arch.OpenRequest{Arch: "sm90", DeviceFile: withFitted(t, constant, v)})
-		if err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.That(t, err != nil && strings.Contains(err.Error(), name), "%s: %v", name, err)
 	}
 }

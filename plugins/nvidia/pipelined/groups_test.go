@@ -96,16 +96,13 @@ func TestRefinedGroupsCost(t *testing.T) {
 		return row[slices.IndexFunc(d.Terms, func(x arch.Term) bool { return x.Name == name })]
 	}
 	p := grouped(t, 4096, 2048, 1, 0, 64, 65, 130)
-	if got, want := value(p, "ctas"), float64((1+0+1+2+3)*4096/128); got != want {
-		t.Errorf("%v CTAs, want %v", got, want)
-	}
-	if got, least := value(p, "dram_bytes"), float64(2*2048*(p.M+4*4096)); got < least {
-		t.Errorf("%v B from DRAM, and the operands have %v", got, least)
-	}
-	if skewed, even := value(grouped(t, 4096, 4096, 4096, 1, 1, 1, 1, 1, 1, 1), "total"),
-		value(grouped(t, 4096, 4096, slices.Repeat([]int{4103 / 8}, 8)...), "total"); skewed < even {
-		t.Errorf("seven tiles of one row each cost nothing: %v cycles, %v without", skewed, even)
-	}
+	got, want := value(p, "ctas"), float64((1+0+1+2+3)*4096/128)
+	must.That(t, got == want, "%v CTAs, want %v", got, want)
+	got, least := value(p, "dram_bytes"), float64(2*2048*(p.M+4*4096))
+	must.That(t, got >= least, "%v B from DRAM, and the operands have %v", got, least)
+	skewed, even := value(grouped(t, 4096, 4096, 4096, 1, 1, 1, 1, 1, 1, 1), "total"),
+		value(grouped(t, 4096, 4096, slices.Repeat([]int{4103 / 8}, 8)...), "total")
+	must.That(t, skewed >= even, "seven tiles of one row each cost nothing: %v cycles, %v without", skewed, even)
 }
 
 func TestModelsRefuseGroups(t *testing.T) {
@@ -116,9 +113,8 @@ func TestModelsRefuseGroups(t *testing.T) {
 	} {
 		a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200", Model: c.model})
 		_, err := selector.RankOne(t.Context(), a, p, selector.Request{Space: arch.Space{Kernel: c.kernel}})
-		if err == nil || !strings.Contains(err.Error(), c.says) || diag.KindOf(err) != diag.Input {
-			t.Errorf("%s: %v, want %q", c.model, err, c.says)
-		}
+		must.That(t, err != nil && strings.Contains(err.Error(), c.says) && diag.KindOf(err) == diag.Input,
+			"%s: %v, want %q", c.model, err, c.says)
 	}
 }
 
@@ -130,8 +126,7 @@ func BenchmarkRefinedSelectGroups(b *testing.B) {
 	var result selector.Result
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := s.Select(b.Context(), p, &result); err != nil {
-			b.Fatal(err)
-		}
+		err := s.Select(b.Context(), p, &result)
+		must.Do(b, err)
 	}
 }

@@ -64,13 +64,9 @@ func TestRefinedRungs(t *testing.T) {
 	} {
 		h200.Rung = rung
 		d := nvtest.Open(t, h200).Describe()
-		if d.Rung != want {
-			t.Errorf("rung %q opens at %s", rung, d.Rung)
-		}
+		must.That(t, d.Rung == want, "rung %q opens at %s", rung, d.Rung)
 		for _, p := range d.Params {
-			if rung == arch.RungSpec && p.Tier != hw.Derived {
-				t.Errorf("rung spec knows %s from tier %v", p.Name, p.Tier)
-			}
+			must.That(t, rung != arch.RungSpec || p.Tier == hw.Derived, "rung spec knows %s from tier %v", p.Name, p.Tier)
 		}
 	}
 	provider := nvtest.Provider(t)
@@ -81,9 +77,8 @@ func TestRefinedRungs(t *testing.T) {
 		{Arch: "sm90", Compiled: []byte(header)},
 		{Arch: "sm90", Characterization: []byte("{}")},
 	} {
-		if _, err := provider.Open(t.Context(), request); diag.KindOf(err) != diag.Input {
-			t.Errorf("%+v: %v", request, err)
-		}
+		_, err := provider.Open(t.Context(), request)
+		must.That(t, diag.KindOf(err) == diag.Input, "%+v: %v", request, err)
 	}
 	// A report of the compiler counts: the kernel that spills takes longer than the one that does not.
 	h200.Rung = arch.RungCompiled
@@ -96,9 +91,8 @@ func TestRefinedRungs(t *testing.T) {
 		must.Do(t, nvtest.Open(t, h200).Estimate(t.Context(), e, p, c))
 		return unitless(e[0].Cycles)
 	}
-	if clean, spilled := estimate("0"), estimate("200"); !(spilled > 1.5*clean) {
-		t.Errorf("200 words spilled: %v cycles, without %v", spilled, clean)
-	}
+	clean, spilled := estimate("0"), estimate("200")
+	must.That(t, spilled > 1.5*clean, "200 words spilled: %v cycles, without %v", spilled, clean)
 }
 
 type unitless float64
@@ -108,20 +102,16 @@ func TestRefinedRefusals(t *testing.T) {
 	p := gemm.New(64, 64, 64)
 	p.DType = gemm.FP8
 	a100 := nvtest.Open(t, arch.OpenRequest{Arch: "sm80", Device: "a100"})
-	if _, err := a100.Candidates(t.Context(), p, arch.Space{}); diag.KindOf(err) != diag.Input {
-		t.Errorf("fp8 on an A100: %v", err)
-	}
+	_, err := a100.Candidates(t.Context(), p, arch.Space{})
+	must.That(t, diag.KindOf(err) == diag.Input, "fp8 on an A100: %v", err)
 	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
-	if err := a.Estimate(t.Context(), nil, gemm.New(0, 64, 64), nil); diag.KindOf(err) != diag.Input {
-		t.Errorf("m = 0: %v", err)
-	}
+	err = a.Estimate(t.Context(), nil, gemm.New(0, 64, 64), nil)
+	must.That(t, diag.KindOf(err) == diag.Input, "m = 0: %v", err)
 	p = gemm.New(64, 64, 64)
-	if _, err := a.Candidates(t.Context(), p, arch.Space{Kernel: "cutlass"}); diag.KindOf(err) != diag.Input {
-		t.Errorf("kernel cutlass: %v", err)
-	}
-	if _, err := a.Candidates(t.Context(), p, arch.Space{BlockM: []int{0}}); diag.KindOf(err) != diag.Input {
-		t.Errorf("block_m 0: %v", err)
-	}
+	_, err = a.Candidates(t.Context(), p, arch.Space{Kernel: "cutlass"})
+	must.That(t, diag.KindOf(err) == diag.Input, "kernel cutlass: %v", err)
+	_, err = a.Candidates(t.Context(), p, arch.Space{BlockM: []int{0}})
+	must.That(t, diag.KindOf(err) == diag.Input, "block_m 0: %v", err)
 	configs := []gemm.Config{
 		{BlockM: 256, BlockN: 256, BlockK: 256, NumWarps: 8, NumStages: 2, SplitK: 1, Kernel: "triton"},
 		{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 8, NumStages: 2, SplitK: 4, Kernel: "triton"},
@@ -129,10 +119,8 @@ func TestRefinedRefusals(t *testing.T) {
 	}
 	e := make([]arch.Estimate, len(configs))
 	must.Do(t, a.Estimate(t.Context(), e, gemm.New(64, 64, 64), configs))
-	if e[0].Reject != arch.ReasonSharedMemory || e[0].Cycles != 0 || e[1].Reject != "" ||
-		e[2].Reject != "" {
-		t.Errorf("estimates %+v", e)
-	}
+	must.That(t, e[0].Reject == arch.ReasonSharedMemory && e[0].Cycles == 0 && e[1].Reject == "" &&
+		e[2].Reject == "", "estimates %+v", e)
 	list, err := a.Candidates(t.Context(), gemm.New(64, 64, 64), arch.Space{SplitK: []int{1}})
 	if err != nil || len(list.Configs) != 876 {
 		t.Errorf("%d kernels of triton fit an H200, %v; 856 were swept, and 20 were not tried", len(list.Configs), err)
@@ -145,16 +133,13 @@ func TestRefinedMappingAndSteadyState(t *testing.T) {
 	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
 	c := gemm.Config{BlockM: 128, BlockN: 256, BlockK: 64, NumWarps: 8, NumStages: 3, SplitK: 1, Kernel: "triton"}
 	m, err := a.Mapping(t.Context(), gemm.New(16384, 16384, 16384), c)
-	if err != nil || m.GroupM < 2 {
-		t.Errorf("mapping %+v, %v", m, err)
-	}
+	must.That(t, err == nil && m.GroupM >= 2, "mapping %+v, %v", m, err)
 	s := selector.New(a, arch.Space{})
 	var result selector.Result
-	if n := testing.AllocsPerRun(100, func() {
+	n := testing.AllocsPerRun(100, func() {
 		must.Do(t, s.Select(t.Context(), gemm.New(4096, 4096, 4096), &result))
-	}); n != 0 {
-		t.Errorf("%v allocations per select", n)
-	}
+	})
+	must.That(t, n == 0, "%v allocations per select", n)
 }
 
 // An override of the registers counts on every rung: a kernel that was compiled and timed with more registers is
@@ -168,15 +153,13 @@ func TestRegisterOverridesCountOnEveryRung(t *testing.T) {
 		request := arch.OpenRequest{Arch: "sm90", Device: "h200", Rung: rung}
 		estimate := func() float64 {
 			var e [1]arch.Estimate
-			if err := nvtest.Open(t, request).Estimate(t.Context(), e[:], p, configs); err != nil || e[0].Reject != "" {
-				t.Fatalf("%+v, %v", e, err)
-			}
+			err := nvtest.Open(t, request).Estimate(t.Context(), e[:], p, configs)
+			must.Need(t, err == nil && e[0].Reject == "", "%+v, %v", e, err)
 			return float64(e[0].Cycles)
 		}
 		plain := estimate()
 		request.Overrides = map[string]hw.OverrideValue{"registers_per_thread": {Value: 96}}
-		if few := estimate(); !(few > 1.5*plain) {
-			t.Errorf("rung %s: %v cycles with 96 registers per thread, %v with all", rung, few, plain)
-		}
+		few := estimate()
+		must.That(t, few > 1.5*plain, "rung %s: %v cycles with 96 registers per thread, %v with all", rung, few, plain)
 	}
 }

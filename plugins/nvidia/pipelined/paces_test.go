@@ -7,6 +7,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/gputest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
@@ -27,9 +28,7 @@ func FuzzPaces(f *testing.F) {
 			paces = append(paces, i)
 		}
 	}
-	if len(paces) != 7 {
-		f.Fatalf("%d paces", len(paces))
-	}
+	must.Need(f, len(paces) == 7, "%d paces", len(paces))
 	row := make([]float64, len(terms.Terms))
 	p := gemm.New(64, 64, 4096)
 	m := newModel(gputest.Device(f, gpu.SM90, "sm90-h200", nil), nil, nil, nil)

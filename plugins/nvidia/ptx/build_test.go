@@ -56,16 +56,13 @@ func TestGolden(t *testing.T) {
 	k := must.Get(scale().Build(sm90))(t)
 	must.File(t, "testdata/scale.sm_80.ptx", k.Text, *update)
 	again, err := scale().Build(sm90)
-	if err != nil || again.Text != k.Text {
-		t.Errorf("the same calls gave another text (%v)", err)
-	}
+	must.That(t, err == nil && again.Text == k.Text, "the same calls gave another text (%v)", err)
 	if k.SharedBytes != 512 || k.ParamBytes != 24 || k.Params[3].Offset != 20 {
 		t.Errorf("layout: %d shared bytes, %d parameter bytes, factor at %d",
 			k.SharedBytes, k.ParamBytes, k.Params[3].Offset)
 	}
-	if k.Registers["b32"] != 4 || k.Registers["f32"] != 2 || k.Registers["pred"] != 1 {
-		t.Errorf("registers %v", k.Registers)
-	}
+	must.That(t, k.Registers["b32"] == 4 && k.Registers["f32"] == 2 && k.Registers["pred"] == 1,
+		"registers %v", k.Registers)
 }
 
 // mistake is a kernel that Build refuses.
@@ -201,8 +198,7 @@ func TestBarriersThatAllReach(t *testing.T) {
 		b.SetpEqS32(p, x, ptx.Int(0))
 		branch(b.If(p), b.Label("l"))
 		b.Ret()
-		if _, err := b.Build(sm90); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := b.Build(sm90)
+		must.That(t, err == nil, "%s: %v", name, err)
 	}
 }

@@ -17,9 +17,8 @@ import (
 func TestConstructorsAreGenerated(t *testing.T) {
 	want := must.Get(inst.Constructors())(t)
 	got := must.Get(os.ReadFile("zinstructions.go"))(t)
-	if !bytes.Equal(got, want) {
-		t.Error("zinstructions.go is not what the instruction table gives: run go generate ./plugins/nvidia/ptx")
-	}
+	must.That(t, bytes.Equal(got, want),
+		"zinstructions.go is not what the instruction table gives: run go generate ./plugins/nvidia/ptx")
 }
 
 // TestInstructionText gives every constructor its operands, of each form that these may have, and compares the lines
@@ -64,9 +63,7 @@ func TestInstructionText(t *testing.T) {
 	}
 	want := bytes.Split(must.Get(os.ReadFile(path))(t), []byte("\n"))
 	for i, got := range bytes.Split(lines, []byte("\n")) {
-		if i >= len(want) || !bytes.Equal(got, want[i]) {
-			t.Errorf("line %d of %s is not %s", i+1, path, got)
-		}
+		must.That(t, i < len(want) && bytes.Equal(got, want[i]), "line %d of %s is not %s", i+1, path, got)
 	}
 }
 
@@ -142,21 +139,16 @@ func TestWgmma(t *testing.T) {
 			b.Wgmma(n, kind, b.Vec(b.Regs(n/2, register)...), b.B64(), b.B64(), b.Pred(), transposed...)
 			a := &assembly{Builder: b}
 			a.verifyOperands()
-			if len(a.errs)+len(b.errs) > 0 {
-				t.Fatalf("%d: %v %v", n, a.errs, b.errs)
-			}
+			must.Need(t, len(a.errs)+len(b.errs) <= 0, "%d: %v %v", n, a.errs, b.errs)
 			start := fmt.Sprintf("wgmma.mma_async.sync.aligned.m64n%dk%d.%s.%s.%s {%%%s0, ", n, k, sum, kind, kind, prefix)
 			end = fmt.Sprintf("%%%s%d}, %%d%d, %%d%d, %%p%d", prefix, n/2-1, n/2, n/2+1, n/2+2) + end
-			if got := a.line(0); !strings.HasPrefix(got, start) || !strings.HasSuffix(got, end) {
-				t.Errorf("got %s", got)
-			}
+			got := a.line(0)
+			must.That(t, strings.HasPrefix(got, start) && strings.HasSuffix(got, end), "got %s", got)
 		}
 	}
 	for _, n := range []int{0, 4, 12, 264} {
 		b := New("k")
 		b.Wgmma(n, "f16", b.Vec(b.F32()), b.B64(), b.B64(), b.Pred(), Int(0), Int(0))
-		if len(b.errs) == 0 {
-			t.Errorf("there is a wgmma with an extent of %d", n)
-		}
+		must.That(t, len(b.errs) != 0, "there is a wgmma with an extent of %d", n)
 	}
 }

@@ -69,9 +69,7 @@ func TestTarget(t *testing.T) {
 		k, err := b.Build(request)
 		switch {
 		case c.err != "":
-			if err == nil || !strings.Contains(err.Error(), c.err) {
-				t.Errorf("%s: %v, want an error with %s", c.name, err, c.err)
-			}
+			must.That(t, err != nil && strings.Contains(err.Error(), c.err), "%s: %v, want an error with %s", c.name, err, c.err)
 		case err != nil:
 			t.Errorf("%s: %v", c.name, err)
 		case !strings.HasPrefix(k.Text, fmt.Sprintf(".version %s\n.target %s\n", c.version, c.target)) ||

@@ -60,9 +60,7 @@ func values(t testing.TB, m *Model, p gemm.Problem, c gemm.Config) ladder.Values
 func rung(t testing.TB, name string) gemm.Config {
 	t.Helper()
 	r, ok := generator.FindRung(name)
-	if !ok {
-		t.Fatalf("no rung %s", name)
-	}
+	must.Need(t, ok, "no rung %s", name)
 	return r.Config
 }
 
@@ -84,18 +82,16 @@ func TestBytesOfEachRung(t *testing.T) {
 		generator.RungDoubleBuffer: staged,
 	} {
 		v := values(t, m, square(n), rung(t, name))
-		if got := v["requested_bytes"] * v["steps"] * v["ctas"]; got != float64(want) {
-			t.Errorf("%s asks for %v bytes, %d are counted", name, got, want)
-		}
+		got := v["requested_bytes"] * v["steps"] * v["ctas"]
+		must.That(t, got == float64(want), "%s asks for %v bytes, %d are counted", name, got, want)
 	}
 }
 
 func TestIntensities(t *testing.T) {
 	m := open(t, "sm86@a6000")
 	for name, want := range map[string]float64{generator.RungNaive: 0.25, generator.RungTiled: 32. / 4} {
-		if got := values(t, m, square(2048), rung(t, name))["intensity_requested"]; got != want {
-			t.Errorf("%s: %v FLOP/B, want %v", name, got, want)
-		}
+		got := values(t, m, square(2048), rung(t, name))["intensity_requested"]
+		must.That(t, got == want, "%s: %v FLOP/B, want %v", name, got, want)
 	}
 	for _, c := range []struct {
 		text string
@@ -105,15 +101,13 @@ func TestIntensities(t *testing.T) {
 		{"128x128x16,warps=8,stages=2", 128, 128}, {"64x128x16,warps=4,stages=2", 64, 128},
 	} {
 		want := 2 * c.a * c.b / ((c.a + c.b) * 4)
-		if got := values(t, m, square(2048), config(t, c.text))["intensity_l2"]; got != want {
-			t.Errorf("%s: %v FLOP/B at the L2, want %v", c.text, got, want)
-		}
+		got := values(t, m, square(2048), config(t, c.text))["intensity_l2"]
+		must.That(t, got == want, "%s: %v FLOP/B at the L2, want %v", c.text, got, want)
 	}
 	for _, n := range []float64{512, 1024, 2048, 4096} {
 		got := values(t, m, square(int(n)), rung(t, generator.RungNaive))["intensity_limit"]
-		if want := n / 6; math.Abs(got-want) > 1e-12*want {
-			t.Errorf("%v: at most %v FLOP/B, want %v", n, got, want)
-		}
+		want := n / 6
+		must.That(t, math.Abs(got-want) <= 1e-12*want, "%v: at most %v FLOP/B, want %v", n, got, want)
 	}
 }
 
@@ -121,9 +115,8 @@ func TestIntensities(t *testing.T) {
 func TestConflictsComeFromAddresses(t *testing.T) {
 	m := open(t, "sm86@rtx3060-laptop")
 	for _, name := range []string{generator.RungTiled, generator.RungPadded} {
-		if got := values(t, m, square(64), rung(t, name))["conflict_degree"]; got != 1 {
-			t.Errorf("%s: degree %v, want 1", name, got)
-		}
+		got := values(t, m, square(64), rung(t, name))["conflict_degree"]
+		must.That(t, got == 1, "%s: degree %v, want 1", name, got)
 	}
 }
 
@@ -171,9 +164,7 @@ func entries(t testing.TB, m *Model, device string, size int) (list []ladder.Ent
 		}
 		list = append(list, e)
 	}
-	if len(list) == 0 {
-		t.Fatalf("nothing is published of %s at %d", device, size)
-	}
+	must.Need(t, len(list) != 0, "nothing is published of %s at %d", device, size)
 	return list
 }
 
@@ -217,19 +208,15 @@ func TestA6000(t *testing.T) {
 				Measured: unit.Seconds(square(4096).Flops() / float64(at.Rate))})
 		}
 	}
-	if len(list) < 11 {
-		t.Errorf("%d rungs", len(list))
-	}
+	must.That(t, len(list) >= 11, "%d rungs", len(list))
 	for i := range list {
 		a := &list[i]
-		if r := ratio(a); r > 1.3 || r < 1/1.3 {
-			t.Errorf("%s: predicted ÷ published is %.2f", a.Rung.Name, r)
-		}
+		r := ratio(a)
+		must.That(t, r <= 1.3 && r >= 1/1.3, "%s: predicted ÷ published is %.2f", a.Rung.Name, r)
 		for j := range list {
 			b := &list[j]
-			if a.Measured < b.Measured/1.05 && a.Predicted >= b.Predicted {
-				t.Errorf("%s is faster than %s, and predicted to be slower", a.Rung.Name, b.Rung.Name)
-			}
+			must.That(t, a.Measured >= b.Measured/1.05 || a.Predicted < b.Predicted,
+				"%s is faster than %s, and predicted to be slower", a.Rung.Name, b.Rung.Name)
 		}
 	}
 }
@@ -247,9 +234,8 @@ func TestGainOfTiling(t *testing.T) {
 					}
 				}
 			}
-			if r := predicted[0] / predicted[1] / (measured[0] / measured[1]); r < 1/1.23 || r > 1.23 {
-				t.Errorf("%s, %d: predicted ÷ measured gain of tiling is %.2f", device, size, r)
-			}
+			r := predicted[0] / predicted[1] / (measured[0] / measured[1])
+			must.That(t, r >= 1/1.23 && r <= 1.23, "%s, %d: predicted ÷ measured gain of tiling is %.2f", device, size, r)
 		}
 	}
 }
@@ -270,9 +256,7 @@ func checkVerdicts(t *testing.T, m *Model, size int, list []ladder.Entry, tiled,
 	var got []string
 	for _, j := range l.Judge(list, m.Describe()) {
 		got = append(got, j.Rung+" "+j.Text+": "+string(j.Verdict))
-		if j.Evidence == "" {
-			t.Errorf("%d: no evidence for %s", size, j.Text)
-		}
+		must.That(t, j.Evidence != "", "%d: no evidence for %s", size, j.Text)
 	}
 	want := []string{
 		"naive is limited by DRAM bandwidth: false",
@@ -288,9 +272,7 @@ func checkVerdicts(t *testing.T, m *Model, size int, list []ladder.Entry, tiled,
 		"wmma is limited by the conversion of its operands: false",
 		"wmma has 8 times the throughput of FP32 units: unknown", // of the device, which is not asked here
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("%d:\n%q\nwant\n%q", size, got, want)
-	}
+	must.That(t, slices.Equal(got, want), "%d:\n%q\nwant\n%q", size, got, want)
 }
 
 // A padded column read gains from padding where there is a conflict: padding wins or loses by the addresses alone.

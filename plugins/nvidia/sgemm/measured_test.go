@@ -45,12 +45,9 @@ func measuredRungs(t testing.TB, m *Model, d *dataset.Dataset, p gemm.Problem) (
 		}
 		c, ok := d.Candidate(p, r.Config)
 		if instead, why := generator.Guard(&p, r.Config); why != "" {
-			if r.Instead != instead.Name {
-				t.Errorf("%s of %s: %s takes over, the ladder says %q", r.Name, p, instead.Name, r.Instead)
-			}
-			if ok {
-				t.Errorf("%s of %s has a time: %s", r.Name, p, why)
-			}
+			must.That(t, r.Instead == instead.Name,
+				"%s of %s: %s takes over, the ladder says %q", r.Name, p, instead.Name, r.Instead)
+			must.That(t, !ok, "%s of %s has a time: %s", r.Name, p, why)
 			continue
 		}
 		if !ok || c.Status != dataset.OK || !c.Numerics.OK() {
@@ -72,9 +69,7 @@ func fp32Problems(t testing.TB, d *dataset.Dataset) (list []gemm.Problem) {
 			list = append(list, p)
 		}
 	}
-	if len(list) != 9 {
-		t.Fatalf("%d sizes", len(list))
-	}
+	must.Need(t, len(list) == 9, "%d sizes", len(list))
 	return list
 }
 
@@ -99,9 +94,7 @@ func TestMeasuredTimes(t *testing.T) {
 				if e.Rung.Name == generator.RungWMMA && p.K < 1024 {
 					up = smallWMMA
 				}
-				if r < least || r > up {
-					t.Errorf("%s of %s: predicted ÷ measured is %.2f", e.Rung.Name, p, r)
-				}
+				must.That(t, r >= least && r <= up, "%s of %s: predicted ÷ measured is %.2f", e.Rung.Name, p, r)
 				all++
 				squares += math.Pow(math.Log(r), 2)
 				if r > 1/most && r < most {
@@ -134,13 +127,10 @@ func TestComputeOnly(t *testing.T) {
 			seen++
 			e := ladder.Entry{Measured: c.Median,
 				Predicted: unit.Cycles(values(t, m, p, half.Config)["total"]).At(m.Describe().Clock)}
-			if r := ratio(&e); r < least || r > most {
-				t.Errorf("%s of %s: predicted ÷ measured is %.2f", half.Name, p, r)
-			}
+			r := ratio(&e)
+			must.That(t, r >= least && r <= most, "%s of %s: predicted ÷ measured is %.2f", half.Name, p, r)
 		}
-		if seen != 6 {
-			t.Errorf("%d sizes were measured", seen)
-		}
+		must.That(t, seen == 6, "%d sizes were measured", seen)
 	})
 }
 
@@ -212,14 +202,12 @@ func TestTopRung(t *testing.T) {
 			mine, ok := d.Candidate(p, top.Config)
 			for _, name := range []string{"cublas", "cublas-best"} {
 				library, there := d.FindLibrary(p, name)
-				if r := float64(library.Median / mine.Median); !ok || !there || r < 0.93 {
-					t.Errorf("%d: %s reaches %.3f of %s", size, top.Name, r, name)
-				}
+				r := float64(library.Median / mine.Median)
+				must.That(t, ok && there && r >= 0.93, "%d: %s reaches %.3f of %s", size, top.Name, r, name)
 			}
 			for _, e := range measuredRungs(t, m, d, p) {
-				if e.Rung.Name != generator.RungWMMA && p.Flops()/float64(e.Measured) > 66.9e12 {
-					t.Errorf("%d: %s is beyond the peak of fp32", size, e.Rung.Name)
-				}
+				must.That(t, e.Rung.Name == generator.RungWMMA || p.Flops()/float64(e.Measured) <= 66.9e12,
+					"%d: %s is beyond the peak of fp32", size, e.Rung.Name)
 			}
 		}
 	})

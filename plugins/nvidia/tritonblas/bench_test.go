@@ -8,6 +8,7 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/internal/testing/csvtest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
@@ -23,9 +24,8 @@ func BenchmarkSelect(b *testing.B) {
 	var result selector.Result
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		if err := s.Select(ctx, problems[i%len(problems)], &result); err != nil {
-			b.Fatal(err)
-		}
+		err := s.Select(ctx, problems[i%len(problems)], &result)
+		must.Do(b, err)
 	}
 }
 
@@ -37,7 +37,5 @@ func BenchmarkDivideAdd(b *testing.B) {
 			x = x/1.0000001 + 1e-9
 		}
 	}
-	if x == 0 {
-		b.Fatal("unreachable")
-	}
+	must.Need(b, x != 0, "unreachable")
 }

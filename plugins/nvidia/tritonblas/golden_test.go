@@ -35,17 +35,13 @@ func TestGoldenCandidates(t *testing.T) {
 				column[term.Name] = i
 			}
 			rows := csvtest.Named(t, "testdata/golden/"+id+"_candidates.csv.gz")
-			if len(rows) != 2806 {
-				t.Fatalf("%d rows, want 23 sizes × 122 configurations", len(rows))
-			}
+			must.Need(t, len(rows) == 2806, "%d rows, want 23 sizes × 122 configurations", len(rows))
 			width := len(a.Describe().Terms)
 			for first := 0; first < len(rows); first += 122 {
 				p := problem(t, rows[first])
 				candidates := must.Get(a.Candidates(ctx, p, arch.Space{}))(t)
-				if len(candidates.Configs) != 122 || len(candidates.Rejected) != 28 {
-					t.Fatalf("%d candidates and %d rejected, want 122 and 28", len(candidates.Configs),
-						len(candidates.Rejected))
-				}
+				must.Need(t, len(candidates.Configs) == 122 && len(candidates.Rejected) == 28,
+					"%d candidates and %d rejected, want 122 and 28", len(candidates.Configs), len(candidates.Rejected))
 				terms := make([]float64, 122*width)
 				must.Do(t, a.Terms(ctx, terms, p, candidates.Configs))
 				estimates := archtest.Estimates(t, a, p, candidates.Configs...)
@@ -61,9 +57,8 @@ func TestGoldenCandidates(t *testing.T) {
 						if !ok {
 							t.Fatalf("no term %s", strings.ToLower(name))
 						}
-						if got := terms[i*width+j]; math.Float64bits(got) != math.Float64bits(want) {
-							t.Errorf("%s %s: %s = %v, want %v", p, c, name, got, want)
-						}
+						got := terms[i*width+j]
+						must.That(t, math.Float64bits(got) == math.Float64bits(want), "%s %s: %s = %v, want %v", p, c, name, got, want)
 					}
 					if want := csvtest.Float(t, row, "L_total"); float64(estimates[i].Cycles) != want {
 						t.Errorf("%s %s: estimate %v, want %v", p, c, estimates[i].Cycles, want)
@@ -79,9 +74,7 @@ func TestGoldenPicks(t *testing.T) {
 		t.Run(id, func(t *testing.T) {
 			s := selector.New(nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: id}), arch.Space{})
 			rows := csvtest.Named(t, "testdata/golden/"+id+"_selected.csv")
-			if len(rows) != 23 {
-				t.Fatalf("%d rows, want 23", len(rows))
-			}
+			must.Need(t, len(rows) == 23, "%d rows, want 23", len(rows))
 			var result selector.Result
 			for _, row := range rows {
 				p := problem(t, row)
@@ -92,13 +85,10 @@ func TestGoldenPicks(t *testing.T) {
 					csvtest.Int(t, row, "doc_group_size_m"),
 				}
 				c := &got.Config
-				if tile := [4]int{c.BlockM, c.BlockN, c.BlockK, c.GroupM}; tile != want {
-					t.Errorf("%s: picked %v, published %v", p, tile, want)
-				}
+				tile := [4]int{c.BlockM, c.BlockN, c.BlockK, c.GroupM}
+				must.That(t, tile == want, "%s: picked %v, published %v", p, tile, want)
 				latency := csvtest.Float(t, row, "predicted_latency")
-				if float64(got.Estimate.Cycles) != latency {
-					t.Errorf("%s: predicted %v, want %v", p, got.Estimate.Cycles, latency)
-				}
+				must.That(t, float64(got.Estimate.Cycles) == latency, "%s: predicted %v, want %v", p, got.Estimate.Cycles, latency)
 			}
 		})
 	}

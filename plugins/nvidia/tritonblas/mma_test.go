@@ -37,18 +37,15 @@ func TestMMACandidatesAreWhatGemmgenBuilds(t *testing.T) {
 		}
 		seen := map[gemm.Config]bool{}
 		for _, c := range list.Configs {
-			if reason, detail := check(c); reason != "" || seen[c] || c.Kernel != "mma" {
-				t.Errorf("%s %s: %s: %s", id, c, reason, detail)
-			}
+			reason, detail := check(c)
+			must.That(t, reason == "" && !seen[c] && c.Kernel == "mma", "%s %s: %s: %s", id, c, reason, detail)
 			seen[c] = true
 		}
 		var rejected []gemm.Config
 		for _, r := range list.Rejected {
 			reason, detail := check(r.Config)
-			if reason == "" || reason != r.Reason || detail != r.Detail || detail == "" || seen[r.Config] {
-				t.Errorf("%s %s: rejected for %q (%q), gemmgen says %q (%q)", id, r.Config, r.Reason, r.Detail, reason,
-					detail)
-			}
+			must.That(t, reason != "" && reason == r.Reason && detail == r.Detail && detail != "" && !seen[r.Config],
+				"%s %s: rejected for %q (%q), gemmgen says %q (%q)", id, r.Config, r.Reason, r.Detail, reason, detail)
 			seen[r.Config] = true
 			rejected = append(rejected, r.Config)
 		}
@@ -116,8 +113,7 @@ func TestMMAPicksSensibleLaunches(t *testing.T) {
 			continue
 		}
 		got := result.Entries[0].Config
-		if !strings.HasPrefix(got.String(), tc.tile+" "+tc.want+" ") || got.GroupM == 0 {
-			t.Errorf("%s %s: %s, want %s", tc.arch, tc.tile, got, tc.want)
-		}
+		must.That(t, strings.HasPrefix(got.String(), tc.tile+" "+tc.want+" ") && got.GroupM != 0,
+			"%s %s: %s, want %s", tc.arch, tc.tile, got, tc.want)
 	}
 }

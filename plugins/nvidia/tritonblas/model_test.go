@@ -44,9 +44,7 @@ func TestMemoryTermsOfTheWorkedExample(t *testing.T) {
 		}
 		delete(want, terms[i].Name)
 	}
-	if len(want) > 0 {
-		t.Errorf("no terms %v", want)
-	}
+	must.That(t, len(want) <= 0, "no terms %v", want)
 }
 
 func TestRefusals(t *testing.T) {
@@ -58,16 +56,12 @@ func TestRefusals(t *testing.T) {
 		{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 8, NumStages: 2, SplitK: 4},
 	}
 	must.Do(t, a.Estimate(ctx, estimates, gemm.New(64, 64, 64), configs))
-	if estimates[0].Reject != arch.ReasonSharedMemory || estimates[1].Reject != arch.ReasonModelRule ||
-		estimates[0].Cycles != 0 {
-		t.Errorf("infeasible configurations: %+v", estimates)
-	}
+	must.That(t, estimates[0].Reject == arch.ReasonSharedMemory && estimates[1].Reject == arch.ReasonModelRule &&
+		estimates[0].Cycles == 0, "infeasible configurations: %+v", estimates)
 	s := selector.New(a, arch.Space{BlockM: []int{256}, BlockN: []int{256}, BlockK: []int{512}})
 	var result selector.Result
 	err := s.Select(ctx, gemm.New(64, 64, 64), &result)
-	if diag.KindOf(err) != diag.Input || result.RejectedTotal() != 1 {
-		t.Errorf("nothing fits: %v, %+v", err, result)
-	}
+	must.That(t, diag.KindOf(err) == diag.Input && result.RejectedTotal() == 1, "nothing fits: %v, %+v", err, result)
 }
 
 // Devices differ only in their parameters: an override changes the answer, and the rung shows a missing calibration.
@@ -86,9 +80,8 @@ func TestOverridesAndRungs(t *testing.T) {
 		t.Errorf("half the DRAM bandwidth: %v cycles, before %v", slower[0].Cycles, base[0].Cycles)
 	}
 	plain := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: "sm89"})
-	if got := plain.Describe().Rung; got != arch.RungCalibrated {
-		t.Errorf("sm89 stands on rung %s", got)
-	}
+	got := plain.Describe().Rung
+	must.That(t, got == arch.RungCalibrated, "sm89 stands on rung %s", got)
 }
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
@@ -96,11 +89,10 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	s := selector.New(nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: "sm89"}), arch.Space{})
 	var result selector.Result
 	p := gemm.New(4096, 4096, 4096)
-	if n := testing.AllocsPerRun(100, func() {
+	n := testing.AllocsPerRun(100, func() {
 		must.Do(t, s.Select(ctx, p, &result))
-	}); n != 0 {
-		t.Errorf("%v allocations per select", n)
-	}
+	})
+	must.That(t, n == 0, "%v allocations per select", n)
 }
 
 // With a compiler's report the model leaves out what spills or does not build, for the same reason in a list and in an

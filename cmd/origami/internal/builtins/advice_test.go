@@ -58,9 +58,8 @@ func TestAdvice(t *testing.T) {
 		var rules []string
 		for i, o := range e.Advice {
 			rules = append(rules, o.Rule)
-			if o.Gain < 1.1 || i > 0 && o.Gain > e.Advice[i-1].Gain {
-				t.Errorf("%s %s: a gain of %g", c.device, &c.problem, o.Gain)
-			}
+			must.That(t, o.Gain >= 1.1 && (i <= 0 || o.Gain <= e.Advice[i-1].Gain),
+				"%s %s: a gain of %g", c.device, &c.problem, o.Gain)
 			p := must.Get(o.Problem.Problem())(t)
 			changed := models.Target{Arch: c.device, Kernel: o.Kernel, Timing: timing.Model}
 			if changed.Model = "refined"; o.Kernel == "library" {
@@ -68,9 +67,8 @@ func TestAdvice(t *testing.T) {
 			}
 			if o.Rule == "config" {
 				again, err := side.Explain(ctx, p, "", o.Config.String())
-				if err != nil || math.Abs(float64(again.Seconds(&again.Entry))/o.Seconds-1) > 1e-9 {
-					t.Errorf("%s %s: %q promises %g s, %v", c.device, &c.problem, o.Do, o.Seconds, err)
-				}
+				must.That(t, err == nil && math.Abs(float64(again.Seconds(&again.Entry))/o.Seconds-1) <= 1e-9,
+					"%s %s: %q promises %g s, %v", c.device, &c.problem, o.Do, o.Seconds, err)
 				continue
 			}
 			a := must.Get(changed.Open(ctx, conn))(t)
@@ -81,13 +79,9 @@ func TestAdvice(t *testing.T) {
 			}
 		}
 		for _, rule := range strings.Fields(c.rules) {
-			if !slices.Contains(rules, rule) {
-				t.Errorf("%s %s: advice %v, want %s", c.device, &c.problem, rules, rule)
-			}
+			must.That(t, slices.Contains(rules, rule), "%s %s: advice %v, want %s", c.device, &c.problem, rules, rule)
 		}
-		if c.rules == "" && len(rules) > 0 {
-			t.Errorf("%s %s: %+v", c.device, &c.problem, e.Advice)
-		}
+		must.That(t, c.rules != "" || len(rules) <= 0, "%s %s: %+v", c.device, &c.problem, e.Advice)
 		if !slices.ContainsFunc(e.Advice, func(o ask.Advice) bool { return strings.Contains(o.Do, c.do) }) && c.do != "" {
 			t.Errorf("%s %s: %+v, want %q", c.device, &c.problem, e.Advice, c.do)
 		}

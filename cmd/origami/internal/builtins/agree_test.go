@@ -102,9 +102,7 @@ func TestFamiliesAgree(t *testing.T) {
 			}
 		}
 	}
-	if compared < 500 {
-		t.Errorf("%d compared", compared)
-	}
+	must.That(t, compared >= 500, "%d compared", compared)
 }
 
 // times returns the time of the fastest kernel of a family for each problem, in the timing model.

@@ -32,9 +32,8 @@ func TestPluginsAnswerAsInProcess(t *testing.T) {
 	ctx := context.Background()
 	processes := must.Get(Connect(ctx, config.Settings{}, nil))(t)
 	defer func() {
-		if err := processes.Close(); err != nil {
-			t.Error(err)
-		}
+		err := processes.Close()
+		must.That(t, err == nil, "%v", err)
 	}()
 	inProcess := must.Get(Connect(ctx, config.Settings{InProcess: true}, nil))(t)
 	request := selector.Request{Problems: []gemm.Problem{gemm.New(1, 1, 1), gemm.New(100, 3000, 777),
@@ -91,9 +90,8 @@ func BenchmarkWarmSelect(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				request.Problems[0] = gemm.New(64+i%4096, 4096, 4096)
 				begin := time.Now()
-				if _, err := selector.Rank(ctx, a, request); err != nil {
-					b.Fatal(err)
-				}
+				_, err := selector.Rank(ctx, a, request)
+				must.Do(b, err)
 				times = append(times, time.Since(begin))
 			}
 			slices.Sort(times)

@@ -34,9 +34,8 @@ func TestHints(t *testing.T) {
 		{errors.New("disk full"), "disk full"},
 	} {
 		got := withHint(c.err)
-		if got.Error() != c.want || diag.KindOf(got) != diag.KindOf(c.err) {
-			t.Errorf("%v becomes %v, want %s", c.err, got, c.want)
-		}
+		must.That(t, got.Error() == c.want && diag.KindOf(got) == diag.KindOf(c.err),
+			"%v becomes %v, want %s", c.err, got, c.want)
 	}
 }
 
@@ -67,9 +66,7 @@ func TestErrorsBelowNameNoFlags(t *testing.T) {
 			return nil
 		}))
 	}
-	if found < 100 {
-		t.Errorf("only %d texts were found", found)
-	}
+	must.That(t, found >= 100, "only %d texts were found", found)
 }
 
 // errorTexts returns the literals of a node that end up in the text of a diag.Error.

@@ -265,12 +265,10 @@ func TestForeignTextIsPrintable(t *testing.T) {
 				args = with(args, "--format", format)
 			}
 			stdout, stderr := run(terminal, args...)
-			if bad := unsafe(stdout, terminal, format == "tsv" || completes); bad != "" {
-				t.Errorf("%s as %s: %s", name, format, bad)
-			}
-			if bad := unsafe(stderr, false, false); bad != "" {
-				t.Errorf("%s as %s, stderr: %s", name, format, bad)
-			}
+			bad := unsafe(stdout, terminal, format == "tsv" || completes)
+			must.That(t, bad == "", "%s as %s: %s", name, format, bad)
+			bad = unsafe(stderr, false, false)
+			must.That(t, bad == "", "%s as %s, stderr: %s", name, format, bad)
 			if format == "json" && slices.Contains(reported, name) {
 				must.Do(t, os.WriteFile("answer.json", []byte(stdout), 0o600))
 				run(false, "report", "answer.json", "-o", filepath.Join("report", strings.ReplaceAll(name, " ", "-")+".html"))
@@ -278,24 +276,17 @@ func TestForeignTextIsPrintable(t *testing.T) {
 			escaped += strings.Count(stdout+stderr, `\u202e`)
 			if format == "json" && !completes {
 				for line := range strings.Lines(stdout + stderr) {
-					if !json.Valid([]byte(line)) {
-						t.Errorf("%s: no JSON: %s", name, line)
-					}
+					must.That(t, json.Valid([]byte(line)), "%s: no JSON: %s", name, line)
 				}
 			}
 		}
 	}
-	if escaped < 2000 {
-		t.Errorf("evil text was written %d times only", escaped)
-	}
+	must.That(t, escaped >= 2000, "evil text was written %d times only", escaped)
 	for _, name := range reports(t) {
 		text := must.Get(os.ReadFile(name))(t)
-		if bad := unsafe(string(text), false, true); bad != "" {
-			t.Errorf("%s: %s", name, bad)
-		}
-		if bytes.Contains(text, []byte("<b>")) {
-			t.Errorf("%s has HTML of a data set", name)
-		}
+		bad := unsafe(string(text), false, true)
+		must.That(t, bad == "", "%s: %s", name, bad)
+		must.That(t, !bytes.Contains(text, []byte("<b>")), "%s has HTML of a data set", name)
 	}
 }
 
@@ -351,9 +342,7 @@ func hostileCommands() map[string][]string {
 func reports(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob("report/*.html")
-	if err != nil || len(found) < 3 {
-		t.Fatal(found, err)
-	}
+	must.Need(t, err == nil && len(found) >= 3, "%v %v", found, err)
 	return found
 }
 
@@ -362,15 +351,13 @@ func TestForeignTextInJSON(t *testing.T) {
 	stdout, _ := run(false, "arch", "ls", "--json")
 	first, _, _ := strings.Cut(stdout, "\n")
 	var got struct{ Arch, Name string }
-	if err := json.Unmarshal([]byte(first), &got); err != nil || got.Arch != "toy1"+evil || got.Name != "Acme Small"+evil {
-		t.Errorf("%+q, %v", got, err)
-	}
+	err := json.Unmarshal([]byte(first), &got)
+	must.That(t, err == nil && got.Arch == "toy1"+evil && got.Name == "Acme Small"+evil, "%+q, %v", got, err)
 	_, stderr := run(false, "select", "--arch", "toy1"+evil, "-m", "64", "-n", "64", "-k", "666", "--json")
 	var failure struct {
 		Error struct{ What, Where, Fix string }
 	}
-	if err := json.Unmarshal([]byte(stderr), &failure); err != nil || failure.Error.What != "what"+evil ||
-		failure.Error.Where != "where"+evil || failure.Error.Fix != "fix"+evil {
-		t.Errorf("%+q, %v", failure, err)
-	}
+	err = json.Unmarshal([]byte(stderr), &failure)
+	must.That(t, err == nil && failure.Error.What == "what"+evil &&
+		failure.Error.Where == "where"+evil && failure.Error.Fix == "fix"+evil, "%+q, %v", failure, err)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/core/unit"
 	"github.com/origami-gemm/origami/internal/testing/fakearch"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // The times of the kernels of the toy and of its vendor's library, whatever the problem.
@@ -90,9 +91,7 @@ func answersOf(t *testing.T, constants []arch.Constant, line string) (all []any)
 			return session.InProcess{Providers: models.Providers{fixed{constants: constants}}}, nil
 		},
 	})
-	if code != 0 {
-		t.Fatalf("%s: exit code %d: %s", line, code, log.String())
-	}
+	must.Need(t, code == 0, "%s: exit code %d: %s", line, code, log.String())
 	for lines := json.NewDecoder(&out); ; {
 		var v any
 		if err := lines.Decode(&v); err == io.EOF {
@@ -145,13 +144,10 @@ func TestTimesAreThePlugins(t *testing.T) {
 			line = "--arch toy1@small " + line
 		}
 		got := times(answersOf(t, nil, line))
-		if len(got) == 0 {
-			t.Errorf("%s: no time", line)
-		}
+		must.That(t, len(got) != 0, "%s: no time", line)
 		for _, seconds := range got {
-			if math.Abs(seconds/fixedSeconds-1) > 1e-12 && math.Abs(seconds/librarySeconds-1) > 1e-12 {
-				t.Errorf("%s: %v s", line, seconds)
-			}
+			must.That(t, math.Abs(seconds/fixedSeconds-1) <= 1e-12 || math.Abs(seconds/librarySeconds-1) <= 1e-12,
+				"%s: %v s", line, seconds)
 		}
 	}
 }
@@ -168,9 +164,7 @@ func TestConstantsAreThePlugins(t *testing.T) {
 	seconds := func(answer map[string]any) float64 { return answer["predicted"].(map[string]any)["seconds"].(float64) }
 	check := func(what string, got, want float64) {
 		t.Helper()
-		if math.Abs(got/want-1) > 1e-9 {
-			t.Errorf("%s: %v, want %v", what, got, want)
-		}
+		must.That(t, math.Abs(got/want-1) <= 1e-9, "%s: %v, want %v", what, got, want)
 	}
 	launch, call := state("timing_launch", 1e-4), state("timing_call", 5e-5)
 	for of, want := range map[string]float64{"events": 1e-3, "model": 0.9e-3, "host": 1.05e-3} {
@@ -196,9 +190,8 @@ func TestConstantsAreThePlugins(t *testing.T) {
 		return first(copied, constants...)["contraction"].(map[string]any)["seconds"].(float64)
 	}
 	copies := contraction(state("contract_launch", 1e-3)) - contraction()
-	if n := math.Round(copies / 1e-3); n < 1 || math.Abs(copies-n*1e-3) > 1e-12 {
-		t.Errorf("copies take %v s", copies)
-	}
+	n := math.Round(copies / 1e-3)
+	must.That(t, n >= 1 && math.Abs(copies-n*1e-3) <= 1e-12, "copies take %v s", copies)
 
 	shown := false
 	for _, c := range first("explain "+toyProduct, launch, state("bands_margin", 1))["constants"].([]any) {
@@ -209,7 +202,5 @@ func TestConstantsAreThePlugins(t *testing.T) {
 			t.Error("explain shows a margin, which is no part of a time")
 		}
 	}
-	if !shown {
-		t.Error("explain does not show where the constant of the timing is from")
-	}
+	must.That(t, shown, "explain does not show where the constant of the timing is from")
 }

@@ -84,9 +84,7 @@ func TestPrecedence(t *testing.T) {
 			case "arch@device":
 				got = s.Arch[0] + "@" + s.Device
 			}
-			if got != tc.want {
-				t.Errorf("got %v, want %v", got, tc.want)
-			}
+			must.That(t, got == tc.want, "got %v, want %v", got, tc.want)
 		})
 	}
 }
@@ -166,18 +164,12 @@ func TestMistakes(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := load(t, tc.file, tc.env, tc.args...)
 			var d *diag.Error
-			if !errors.As(err, &d) || d.Kind != diag.Input {
-				t.Fatalf("got %v, want an input error", err)
-			}
+			must.Need(t, errors.As(err, &d) && d.Kind == diag.Input, "got %v, want an input error", err)
 			text := err.Error()
 			for _, want := range tc.wants {
-				if !strings.Contains(text, want) {
-					t.Errorf("%q lacks %q", text, want)
-				}
+				must.That(t, strings.Contains(text, want), "%q lacks %q", text, want)
 			}
-			if strings.Contains(text, "\n") || d.Fix == "" {
-				t.Errorf("%q is not one line that says what to do", text)
-			}
+			must.That(t, !strings.Contains(text, "\n") && d.Fix != "", "%q is not one line that says what to do", text)
 		})
 	}
 }
@@ -197,9 +189,7 @@ func TestSettingsOfOthers(t *testing.T) {
 		l := layers{viper.New(), pflag.NewFlagSet("", pflag.ContinueOnError), "", nil}
 		err := l.readFile(&s, dir)
 		said := strings.Contains(strings.Join(s.Warnings, ""), "every user may write")
-		if err != nil || len(s.Warnings) != want || said != (want > 0) {
-			t.Errorf("%v: %q, %v", mode, s.Warnings, err)
-		}
+		must.That(t, err == nil && len(s.Warnings) == want && said == (want > 0), "%v: %q, %v", mode, s.Warnings, err)
 	}
 }
 
@@ -213,8 +203,7 @@ func TestSettingsFlag(t *testing.T) {
 				map[string]string{"ORIGAMI_SETTINGS": file})
 		},
 	} {
-		if s, err := try(); err != nil || s.DType != "fp8" {
-			t.Errorf("%s: got %q, %v", name, s.DType, err)
-		}
+		s, err := try()
+		must.That(t, err == nil && s.DType == "fp8", "%s: got %q, %v", name, s.DType, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/viper"
 
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // Any text is either settings or an error of one line.
@@ -25,15 +26,11 @@ func FuzzSettings(f *testing.F) {
 		l := layers{viper.New(), pflag.NewFlagSet("", pflag.ContinueOnError), "settings.yaml", nil}
 		err := l.parse(text)
 		if err != nil {
-			if diag.KindOf(err) != diag.Input || strings.ContainsAny(err.Error(), "\r\n") {
-				t.Fatalf("%q: %q", text, err)
-			}
+			must.Need(t, diag.KindOf(err) == diag.Input && !strings.ContainsAny(err.Error(), "\r\n"), "%q: %q", text, err)
 			return
 		}
 		for key := range l.AllSettings() {
-			if !slices.Contains(keys(), key) {
-				t.Fatalf("%q passes with %s", text, key)
-			}
+			must.Need(t, slices.Contains(keys(), key), "%q passes with %s", text, key)
 		}
 	})
 }

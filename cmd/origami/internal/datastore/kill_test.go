@@ -27,9 +27,8 @@ func TestMergeKilled(t *testing.T) {
 			if os.Getenv("MERGE_TEST_COMPACT") != "" {
 				folders = []string{filepath.Join(root, "all")}
 			}
-			if _, err := Merge(t.Context(), filepath.Join(root, "all"), folders); err != nil {
-				t.Fatal(err)
-			}
+			_, err := Merge(t.Context(), filepath.Join(root, "all"), folders)
+			must.Do(t, err)
 		}
 	}
 	kills := 30
@@ -65,18 +64,15 @@ func TestMergeKilled(t *testing.T) {
 		time.Sleep(time.Duration(rand.IntN(150+20*i)) * time.Millisecond) // a busy machine needs longer for a merge
 		must.Do(t, cmd.Process.Kill())
 		_ = cmd.Wait()
-		if said.Len() > 0 {
-			t.Fatal(said.String())
-		}
+		must.Need(t, said.Len() <= 0, "%v", said.String())
 		if !described(all) {
 			continue // killed before the first merge
 		}
 		found := must.Get(filepath.Glob(filepath.Join(all, ".*-*")))(t)
 		left += len(found)
 		d, torn, err := dataset.Recover(all, os.DirFS(all))
-		if err != nil || torn != nil || d.Len() != 699 && (had || d.Len() > 0) {
-			t.Fatalf("after %d kills: %v, %v", i+1, torn, err)
-		}
+		must.Need(t, err == nil && torn == nil && (d.Len() == 699 || !had && d.Len() <= 0),
+			"after %d kills: %v, %v", i+1, torn, err)
 		had = d.Len() > 0
 	}
 	if t.Logf("%d files were left behind by %d kills", left, kills); !had {
@@ -87,9 +83,7 @@ func TestMergeKilled(t *testing.T) {
 		t.Fatal(m.Len(), m.Apart, err)
 	}
 	for name := range contents(t, all) {
-		if name != locked && name != dataset.Log && name != dataset.DescriptionFile {
-			t.Errorf("%s is left behind", name)
-		}
+		must.That(t, name == locked || name == dataset.Log || name == dataset.DescriptionFile, "%s is left behind", name)
 	}
 }
 
@@ -120,9 +114,7 @@ func TestOddFiles(t *testing.T) {
 			for _, what := range []string{"going on", "merging"} {
 				select {
 				case err := <-done:
-					if err == nil || strings.Contains(err.Error(), "\n") {
-						t.Errorf("%s as %s, %s: %v", name, file, what, err)
-					}
+					must.That(t, err != nil && !strings.Contains(err.Error(), "\n"), "%s as %s, %s: %v", name, file, what, err)
 				case <-time.After(20 * time.Second):
 					t.Fatal(fmt.Sprint(name, " as ", file, ": ", what, " waits"))
 				}

@@ -34,9 +34,7 @@ func contents(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	entries, err := os.ReadDir(folder)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		t.Fatal(err)
-	}
+	must.Need(t, err == nil || errors.Is(err, os.ErrNotExist), "%v", err)
 	for _, e := range entries {
 		text := must.Get(os.ReadFile(filepath.Join(folder, e.Name())))(t)
 		if len(text) > 0 {
@@ -68,21 +66,16 @@ func TestMergeOntoFullDisk(t *testing.T) {
 				had, part := contents(t, all), contents(t, first)
 				cmd := exec.CommandContext(t.Context(), self, "-test.run", "^TestMergeOntoFullDisk$")
 				cmd.Env = append(os.Environ(), "MERGE_TEST_ROOT="+root, "MERGE_TEST_MOST="+strconv.Itoa(most))
-				if out, err := cmd.CombinedOutput(); err != nil {
-					t.Fatalf("%v\n%s", err, out)
-				}
+				out, err := cmd.CombinedOutput()
+				must.Need(t, err == nil, "%v\n%s", err, out)
 				if got := contents(t, all)[dataset.Log]; got != had[dataset.Log] {
 					t.Errorf("the folder had\n%s, and has\n%s", had[dataset.Log], got)
 				}
-				if !maps.Equal(contents(t, first), part) {
-					t.Error("a part was changed")
-				}
-				if _, err := Merge(t.Context(), all, parts(root)); err != nil {
-					t.Fatal(err)
-				}
-				if got := contents(t, all); !maps.Equal(got, want) {
-					t.Errorf("with room there is\n%v\nand not\n%v", got, want)
-				}
+				must.That(t, maps.Equal(contents(t, first), part), "a part was changed")
+				_, err = Merge(t.Context(), all, parts(root))
+				must.Do(t, err)
+				got := contents(t, all)
+				must.That(t, maps.Equal(got, want), "with room there is\n%v\nand not\n%v", got, want)
 			})
 		}
 	}
@@ -107,10 +100,9 @@ func mergeLimited(t *testing.T, root string) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: most, Max: most}); err != nil {
 		t.Skip(err)
 	}
-	if _, err := Merge(t.Context(), filepath.Join(root, "all"), parts(root)); !errors.Is(err, syscall.EFBIG) ||
-		!strings.Contains(err.Error(), "cannot be written") {
-		t.Errorf("%v", err)
-	}
+	_, err := Merge(t.Context(), filepath.Join(root, "all"), parts(root))
+	must.That(t, errors.Is(err, syscall.EFBIG) &&
+		strings.Contains(err.Error(), "cannot be written"), "%v", err)
 }
 
 // A newer origami, which writes another form of lines, took over a folder early, in the middle or late. This one
@@ -129,12 +121,10 @@ func TestNewerRecords(t *testing.T) {
 		_, opened := Open(t.Context(), folder, toy())
 		_, merged := Merge(t.Context(), filepath.Join(root, "all"), parts(root))
 		for what, err := range map[string]error{"going on": opened, "merging": merged} {
-			if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "schema") {
-				t.Errorf("%s, line %d: %v", what, newer+1, err)
-			}
+			must.That(t, diag.KindOf(err) == diag.Input && strings.Contains(err.Error(), "schema"),
+				"%s, line %d: %v", what, newer+1, err)
 		}
-		if !maps.Equal(contents(t, folder), had) || len(contents(t, filepath.Join(root, "all"))) > 0 {
-			t.Errorf("line %d: something was written", newer+1)
-		}
+		must.That(t, maps.Equal(contents(t, folder), had) && len(contents(t, filepath.Join(root, "all"))) <= 0,
+			"line %d: something was written", newer+1)
 	}
 }

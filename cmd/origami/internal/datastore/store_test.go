@@ -46,32 +46,27 @@ func TestStore(t *testing.T) {
 	s := open(t, folder)
 	must.Do(t, s.Append(measurement(1), measurement(2)))
 	// What was appended is in the file before anything is closed.
-	if d, err := dataset.Read(folder, os.DirFS(folder)); err != nil || d.Len() != 2 {
-		t.Errorf("%v", err)
-	}
+	d, err := dataset.Read(folder, os.DirFS(folder))
+	must.That(t, err == nil && d.Len() == 2, "%v", err)
 	// Two writers do not share a folder.
-	if _, err := Open(t.Context(), folder, toy()); diag.KindOf(err) != diag.Input ||
-		!strings.Contains(err.Error(), "another process is writing") {
-		t.Errorf("a second writer: %v", err)
-	}
+	_, err = Open(t.Context(), folder, toy())
+	must.That(t, diag.KindOf(err) == diag.Input &&
+		strings.Contains(err.Error(), "another process is writing"), "a second writer: %v", err)
 	must.Do(t, s.Close())
 	if s = open(t, folder); s.Data.Len() != 2 || s.Torn != nil {
 		t.Errorf("%d measurements, %v", s.Data.Len(), s.Torn)
 	}
 	// A measurement that cannot be read back is not written.
-	if err := s.Append(dataset.Measurement{}); err == nil {
-		t.Error("an empty measurement was written")
-	}
+	must.That(t, s.Append(dataset.Measurement{}) != nil, "an empty measurement was written")
 	must.Do(t, s.Append(measurement(3)))
 	must.Do(t, s.Close())
 
 	// Measurements under other conditions need another folder.
 	other := toy()
 	other.ExecutorVersion = "2"
-	if _, err := Open(t.Context(), folder, other); diag.KindOf(err) != diag.Input ||
-		!strings.Contains(err.Error(), `executor_version is "2" and was "1"`) {
-		t.Errorf("another version: %v", err)
-	}
+	_, err = Open(t.Context(), folder, other)
+	must.That(t, diag.KindOf(err) == diag.Input &&
+		strings.Contains(err.Error(), `executor_version is "2" and was "1"`), "another version: %v", err)
 	// A refused folder is unlocked.
 	if s = open(t, folder); s.Data.Len() != 3 {
 		t.Errorf("%d measurements", s.Data.Len())
@@ -84,12 +79,10 @@ func TestFullLog(t *testing.T) {
 	s := open(t, folder)
 	must.Do(t, s.Append(measurement(1)))
 	s.size = int64(limit.Records) - 10
-	if err := s.Append(measurement(2)); diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "16 GiB") {
-		t.Errorf("%v", err)
-	}
-	if d, err := dataset.Read(folder, os.DirFS(folder)); err != nil || d.Len() != 1 {
-		t.Errorf("%v", err)
-	}
+	err := s.Append(measurement(2))
+	must.That(t, diag.KindOf(err) == diag.Input && strings.Contains(err.Error(), "16 GiB"), "%v", err)
+	d, err := dataset.Read(folder, os.DirFS(folder))
+	must.That(t, err == nil && d.Len() == 1, "%v", err)
 }
 
 // Wherever the last line was cut off, the lines before it are kept, and the next line takes its place.
@@ -111,9 +104,8 @@ func TestTornLine(t *testing.T) {
 		}
 		must.Do(t, s.Append(measurement(3)))
 		must.Do(t, s.Close())
-		if got, err := os.ReadFile(log); err != nil || string(got) != string(whole) {
-			t.Fatalf("cut by %d: %v, %s", cut, err, got)
-		}
+		got, err := os.ReadFile(log)
+		must.Need(t, err == nil && string(got) == string(whole), "cut by %d: %v, %s", cut, err, got)
 	}
 }
 
@@ -128,9 +120,8 @@ func TestFullDisk(t *testing.T) {
 	self := must.Get(os.Executable())(t)
 	cmd := exec.Command(self, "-test.run", "^TestFullDisk$")
 	cmd.Env = append(os.Environ(), "STORE_TEST_FOLDER="+folder)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out, err := cmd.CombinedOutput()
+	must.Need(t, err == nil, "%v\n%s", err, out)
 	if s := open(t, folder); s.Torn != nil || s.Data.Len() != 3 {
 		t.Errorf("%+v, %d measurements", s.Torn, s.Data.Len())
 	}
@@ -143,8 +134,7 @@ func fill(t *testing.T, folder string) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
 		t.Skip(err)
 	}
-	if err := s.Append(measurement(4)); !errors.Is(err, syscall.EFBIG) ||
-		!strings.Contains(err.Error(), "cannot be written") {
-		t.Errorf("%v", err)
-	}
+	err := s.Append(measurement(4))
+	must.That(t, errors.Is(err, syscall.EFBIG) &&
+		strings.Contains(err.Error(), "cannot be written"), "%v", err)
 }

@@ -28,15 +28,12 @@ func TestWriter(t *testing.T) {
 			s.Colour = colour
 			for rest := text; rest != ""; {
 				n := min(size, len(rest))
-				if written, err := s.Writer().Write([]byte(rest[:n])); written != n || err != nil {
-					t.Fatal(written, err)
-				}
+				written, err := s.Writer().Write([]byte(rest[:n]))
+				must.Need(t, written == n && err == nil, "%v %v", written, err)
 				rest = rest[n:]
 			}
 			must.Do(t, s.Flush())
-			if out.String() != want {
-				t.Fatalf("colour %v in pieces of %d: %q, want %q", colour, size, out.String(), want)
-			}
+			must.Need(t, out.String() == want, "colour %v in pieces of %d: %q, want %q", colour, size, out.String(), want)
 		}
 	}
 }
@@ -50,18 +47,16 @@ func TestPrintf(t *testing.T) {
 	s.Printf("%s|%s|%v|%v|%5.1f|%-4d|%s\n", "a\nb", named("\x1b[1m"), errors.New("\u202e"),
 		diag.Inputf("x").At("y\x1b"), 1.25, 7, s.Bold("c\x1b[0m"))
 	must.Do(t, s.Flush())
-	if want := "a\\nb|\\x1b[1m|\\u202e|y\\x1b: x|  1.2|7   |\x1b[1mc\\x1b[0m\x1b[0m\n"; out.String() != want {
-		t.Errorf("%q, want %q", out.String(), want)
-	}
+	want := "a\\nb|\\x1b[1m|\\u202e|y\\x1b: x|  1.2|7   |\x1b[1mc\\x1b[0m\x1b[0m\n"
+	must.That(t, out.String() == want, "%q, want %q", out.String(), want)
 }
 
 // A failed write is an error in the end.
 func TestFlush(t *testing.T) {
 	s := iostreams.Plain(strings.NewReader(""), failing{}, nil)
 	s.Printf("x")
-	if err := s.Flush(); !errors.Is(err, iotest.ErrTimeout) {
-		t.Error(err)
-	}
+	err := s.Flush()
+	must.That(t, errors.Is(err, iotest.ErrTimeout), "%v", err)
 }
 
 type failing struct{}
@@ -85,9 +80,7 @@ func TestReport(t *testing.T) {
 	} {
 		var text, object bytes.Buffer
 		iostreams.Plain(nil, nil, &text).Report(tc.err)
-		if text.String() != tc.text {
-			t.Errorf("%s: %.200q", tc.when, text.String())
-		}
+		must.That(t, text.String() == tc.text, "%s: %.200q", tc.when, text.String())
 		s := iostreams.Plain(nil, nil, &object)
 		s.JSONErrors = true
 		s.Report(tc.err)
@@ -102,10 +95,7 @@ func TestReport(t *testing.T) {
 // An entry of the log stays on its line.
 func TestLog(t *testing.T) {
 	var out bytes.Buffer
-	if n, err := iostreams.Log(&out).Write([]byte("[WARN] x: a\u202e\nFORGED\x1b[2J\n")); n != 26 || err != nil {
-		t.Error(n, err)
-	}
-	if want := "[WARN] x: a\\u202e\\nFORGED\\x1b[2J\n"; out.String() != want {
-		t.Errorf("%q", out.String())
-	}
+	n, err := iostreams.Log(&out).Write([]byte("[WARN] x: a\u202e\nFORGED\x1b[2J\n"))
+	must.That(t, n == 26 && err == nil, "%v %v", n, err)
+	must.That(t, out.String() == "[WARN] x: a\\u202e\\nFORGED\\x1b[2J\n", "%q", out.String())
 }

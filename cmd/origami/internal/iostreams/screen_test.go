@@ -23,9 +23,8 @@ func TestStatusStaysBelow(t *testing.T) {
 	s.SetStatus("late")
 	const want = clearLine + "0123456789a" + clearLine + "origami: warning: w\n" + clearLine + "0123456789a" +
 		clearLine + clearLine + `half\n\x1b[` + clearLine + "row\n" + clearLine + `half\n\x1b[` + clearLine
-	if got := terminal.String(); got != want {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
+	got := terminal.String()
+	must.That(t, got == want, "got  %q\nwant %q", got, want)
 }
 
 // A line that has no end yet is not torn by the status.
@@ -38,7 +37,6 @@ func TestStatusWaitsForTheLine(t *testing.T) {
 	s.SetStatus("bar")
 	s.Printf(" the second\n")
 	must.Do(t, s.Flush())
-	if got, want := terminal.String(), "the first half, the second\n"+clearLine+"bar"; got != want {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
+	got, want := terminal.String(), "the first half, the second\n"+clearLine+"bar"
+	must.That(t, got == want, "got  %q\nwant %q", got, want)
 }

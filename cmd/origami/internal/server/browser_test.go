@@ -82,9 +82,7 @@ func browse(t *testing.T, address string) (saw seen) {
 		t.Skipf("Chromium does not run here: %v", err)
 	}
 	for line := range strings.Lines(messages.String()) {
-		if strings.Contains(line, "CONSOLE") && !strings.Contains(line, "Failed to load resource") {
-			t.Error(line)
-		}
+		must.That(t, !strings.Contains(line, "CONSOLE") || strings.Contains(line, "Failed to load resource"), "%v", line)
 	}
 	found := regexp.MustCompile(`data-probe="([^"]*)"`).FindSubmatch(dom.Bytes())
 	if found == nil {
@@ -146,9 +144,8 @@ func TestPageInBrowser(t *testing.T) {
     history.back();
     await until(() => location.search.includes("m=256") && !main.hasAttribute("aria-busy"), "the question before");
     seen.after = document.querySelector("h1").textContent;`)
-	if saw.Before == "" || saw.Before != saw.After || !slices.Contains(saw.Headings, "Under the roofs") {
-		t.Errorf("%+v", saw)
-	}
+	must.That(t, saw.Before != "" && saw.Before == saw.After && slices.Contains(saw.Headings, "Under the roofs"),
+		"%+v", saw)
 	saw = opened(t, "?arch=toy1,toy1@big&m=64:1024&n=256,512&k=256,256", `
     await until(() => main.querySelectorAll(".panels figure").length === 2, "a panel for each layer");
     await check("panels");
@@ -156,13 +153,9 @@ func TestPageInBrowser(t *testing.T) {
     await rest(200);
     if (!location.hash.includes("view=ratio")) seen.faults.push("the view is not in the address");
     await check("ratios");`)
-	if !slices.Contains(saw.Headings, "By M") {
-		t.Errorf("%+v", saw)
-	}
+	must.That(t, slices.Contains(saw.Headings, "By M"), "%+v", saw)
 	saw = opened(t, "?arch=toy9&"+shape256, `await check("an error");`)
-	if len(saw.Headings) != 1 || saw.Headings[0] != `Unknown architecture "toy9".` {
-		t.Errorf("%+v", saw)
-	}
+	must.That(t, len(saw.Headings) == 1 && saw.Headings[0] == `Unknown architecture "toy9".`, "%+v", saw)
 }
 
 // What a question says is text on the page, in each of its parameters.
@@ -197,9 +190,7 @@ func TestFileInBrowser(t *testing.T) {
 		`await check("answers");
     seen.before = document.querySelectorAll("figure svg [tabindex], svg[tabindex]").length + "";`)
 	for _, want := range []string{"Side by side", "Under the roofs", "Rate over M and N"} {
-		if !slices.Contains(saw.Headings, want) {
-			t.Errorf("no %q in %q", want, saw.Headings)
-		}
+		must.That(t, slices.Contains(saw.Headings, want), "no %q in %q", want, saw.Headings)
 	}
 }
 

@@ -26,19 +26,16 @@ func TestEval(t *testing.T) {
 		published + "&dtype=fp32&intervals=true":  `[{"device":"sm90@h20","model":"pipelined","dtypes":["fp32"]`,
 		published + "&dtype=bfloat16&scheme=none": `"times":3,`,
 	} {
-		if body := answered(t, s, "eval", question); !strings.Contains(body, want) {
-			t.Errorf("eval of %s is %.300s", question, body)
-		}
+		body := answered(t, s, "eval", question)
+		must.That(t, strings.Contains(body, want), "eval of %s is %.300s", question, body)
 	}
-	if w := get(s, "/api/v1/eval?arch=h200&published=true&scheme=block7"); w.Code != http.StatusBadRequest ||
-		!strings.Contains(failure(t, w).What, "no published times") {
-		t.Errorf("%d %.300s", w.Code, w.Body)
-	}
+	w := get(s, "/api/v1/eval?arch=h200&published=true&scheme=block7")
+	must.That(t, w.Code == http.StatusBadRequest &&
+		strings.Contains(failure(t, w).What, "no published times"), "%d %.300s", w.Code, w.Body)
 	answered(t, s, "roofline", "?arch=h200&measured=true")
 	answered(t, s, "select", "?arch=h200&kernel=library&"+shape256)
 	s.TimeLimit = 50 * time.Millisecond
-	if w := get(s, "/api/v1/eval?arch=h200&kernel=mma"); w.Code != http.StatusGatewayTimeout ||
-		!strings.Contains(failure(t, w).What, "longer than 50ms") {
-		t.Errorf("%d %.300s", w.Code, w.Body)
-	}
+	w = get(s, "/api/v1/eval?arch=h200&kernel=mma")
+	must.That(t, w.Code == http.StatusGatewayTimeout &&
+		strings.Contains(failure(t, w).What, "longer than 50ms"), "%d %.300s", w.Code, w.Body)
 }

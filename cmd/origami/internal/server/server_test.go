@@ -82,9 +82,7 @@ const shape256 = "m=256&n=256&k=256"
 func answered(t *testing.T, s *Server, path, query string) string {
 	t.Helper()
 	w := get(s, "/api/v1/"+path+query)
-	if w.Code != http.StatusOK || !json.Valid(w.Body.Bytes()) {
-		t.Errorf("%s%s: %d %.300s", path, query, w.Code, w.Body)
-	}
+	must.That(t, w.Code == http.StatusOK && json.Valid(w.Body.Bytes()), "%s%s: %d %.300s", path, query, w.Code, w.Body)
 	return w.Body.String()
 }
 
@@ -111,13 +109,11 @@ func TestAnswers(t *testing.T) {
 func TestPartOfAnAnswer(t *testing.T) {
 	s := serverOf(t, fakearch.Toy{}, Options{})
 	const fp8 = "?arch=toy1,toy1@big&dtype=fp8&" + shape256
-	if w := get(s, "/api/v1/roofline"+fp8); w.Code != http.StatusBadRequest ||
-		!strings.Contains(failure(t, w).What, "does not take fp8") {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
-	if w := get(s, "/api/v1/compare"+fp8); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "not take fp8") {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
+	w := get(s, "/api/v1/roofline"+fp8)
+	must.That(t, w.Code == http.StatusBadRequest &&
+		strings.Contains(failure(t, w).What, "does not take fp8"), "%d %s", w.Code, w.Body)
+	w = get(s, "/api/v1/compare"+fp8)
+	must.That(t, w.Code == http.StatusOK && strings.Contains(w.Body.String(), "not take fp8"), "%d %s", w.Code, w.Body)
 }
 
 // What is wrong with a question is said as the command line says it, in the question's words: parameters and paths, no
@@ -133,32 +129,25 @@ func TestBadQuestions(t *testing.T) {
 		e := failure(t, answer)
 		got := (&diag.Error{What: e.What, Where: e.Where, Fix: e.Fix}).Error()
 		begin, more := strings.CutSuffix(want, "…")
-		if !strings.HasPrefix(got, begin) || more == (got == begin) || strconv.Itoa(answer.Code) != code {
-			t.Errorf("%s:\n got %d %s\nwant %s %s", target, answer.Code, got, code, want)
-		}
-		if flags.MatchString(got) || strings.Contains(got, "`origami") {
-			t.Errorf("%s: the words of the command line: %s", target, got)
-		}
+		must.That(t, strings.HasPrefix(got, begin) && more != (got == begin) && strconv.Itoa(answer.Code) == code,
+			"%s:\n got %d %s\nwant %s %s", target, answer.Code, got, code, want)
+		must.That(t, !flags.MatchString(got) && !strings.Contains(got, "`origami"),
+			"%s: the words of the command line: %s", target, got)
 	}
 	// What only a part of the answer lacks says it in the same words.
 	answer := get(s, "http://localhost/api/v1/compare?arch=toy1,toy2&kernel=x&"+shape256).Body.String()
-	if !strings.Contains(answer, `"where":"kernel"`) || flags.MatchString(answer) {
-		t.Error(answer)
-	}
+	must.That(t, strings.Contains(answer, `"where":"kernel"`) && !flags.MatchString(answer), "%v", answer)
 	// So do the descriptions of the parameters.
 	paths, _ := json.Marshal(s.openAPI()["paths"])
-	if found := flags.Find(paths); found != nil {
-		t.Errorf("the description has %s", found)
-	}
+	found := flags.Find(paths)
+	must.That(t, found == nil, "the description has %s", found)
 	for _, r := range []*http.Request{
 		httptest.NewRequest(http.MethodPost, "http://localhost/api/v1/select", strings.NewReader("x")),
 		httptest.NewRequest(http.MethodGet, "http://rebound.example/healthz", nil),
 	} {
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, r)
-		if w.Code/100 != 4 {
-			t.Errorf("%s %s: %d", r.Method, r.URL, w.Code)
-		}
+		must.That(t, w.Code/100 == 4, "%s %s: %d", r.Method, r.URL, w.Code)
 	}
 	if w := get(s, "http://127.0.0.1:1/healthz"); w.Code != http.StatusOK || w.Body.String() != "ok\n" {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -176,9 +165,8 @@ func TestFaultThatIsSaid(t *testing.T) {
 		"/api/v1/select?zz=1&yy=1&xx=1&ww=1":           `"ww"`,
 	} {
 		for range 20 {
-			if got := failure(t, get(s, target)).What; !strings.Contains(got, want) {
-				t.Fatalf("%s: %s", target, got)
-			}
+			got := failure(t, get(s, target)).What
+			must.Need(t, strings.Contains(got, want), "%s: %s", target, got)
 		}
 	}
 }
@@ -220,9 +208,7 @@ func TestOtherSites(t *testing.T) {
 		{question, "none", "navigate", "document", 200},
 	} {
 		w := get(s, c.target, "Sec-Fetch-Site", c.site, "Sec-Fetch-Mode", c.mode, "Sec-Fetch-Dest", c.dest)
-		if w.Code != c.want {
-			t.Errorf("%s %s %s %s: %d, want %d", c.target, c.site, c.mode, c.dest, w.Code, c.want)
-		}
+		must.That(t, w.Code == c.want, "%s %s %s %s: %d, want %d", c.target, c.site, c.mode, c.dest, w.Code, c.want)
 	}
 }
 
@@ -230,19 +216,16 @@ func TestOtherSites(t *testing.T) {
 func TestPage(t *testing.T) {
 	s := serverOf(t, fakearch.Toy{}, Options{})
 	w := get(s, "/")
-	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "<form") ||
-		w.Header().Get("Content-Security-Policy") != policy || strings.Contains(policy, "unsafe") {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
+	must.That(t, w.Code == http.StatusOK && strings.Contains(w.Body.String(), "<form") &&
+		w.Header().Get("Content-Security-Policy") == policy && !strings.Contains(policy, "unsafe"), "%d %s", w.Code, w.Body)
 	for _, link := range regexp.MustCompile(`(?:src|href)="([a-z]+\.(?:js|css|json))"`).FindAllStringSubmatch(
 		w.Body.String(), -1) {
 		if of := get(s, "/"+link[1]); of.Code != http.StatusOK || of.Body.Len() == 0 {
 			t.Errorf("%s: %d", link[1], of.Code)
 		}
 	}
-	if asked := get(s, "/?arch=<script>&"+shape256); asked.Body.String() != w.Body.String() {
-		t.Errorf("%d %s", asked.Code, asked.Body)
-	}
+	asked := get(s, "/?arch=<script>&"+shape256)
+	must.That(t, asked.Body.String() == w.Body.String(), "%d %s", asked.Code, asked.Body)
 }
 
 // A list of sizes has the answer to each of them.
@@ -264,9 +247,8 @@ func TestListsOfSizes(t *testing.T) {
 		"m=0,n=1,k=1": "is zero", "m=1,n=1,k=1&m=2": "problems and m contradict each other",
 	} {
 		w := get(s, "/api/v1/compare?arch=toy1,toy2&problems="+problems)
-		if w.Code != http.StatusBadRequest || !strings.Contains(failure(t, w).What, want) {
-			t.Errorf("%s: %d %s", problems, w.Code, w.Body)
-		}
+		must.That(t, w.Code == http.StatusBadRequest && strings.Contains(failure(t, w).What, want),
+			"%s: %d %s", problems, w.Code, w.Body)
 	}
 }
 
@@ -282,9 +264,7 @@ func reflected(t *testing.T, s *Server) (answers []page.Answer) {
 			params[p] = true
 		}
 	}
-	if len(params) < 32 {
-		t.Errorf("%d parameters", len(params))
-	}
+	must.That(t, len(params) >= 32, "%d parameters", len(params))
 	home := get(s, "/").Body.String()
 	for name := range params {
 		query := "?" + name + "=" + url.QueryEscape(markup)
@@ -306,16 +286,13 @@ func reflected(t *testing.T, s *Server) (answers []page.Answer) {
 // Nothing that a request says becomes markup.
 func TestMarkup(t *testing.T) {
 	answers := reflected(t, serverOf(t, fakearch.Toy{}, Options{}))
-	if len(answers) < 8*32 {
-		t.Errorf("%d answers", len(answers))
-	}
+	must.That(t, len(answers) >= 8*32, "%d answers", len(answers))
 	var out bytes.Buffer
 	must.Do(t, page.Write(&out, markup, map[string]string{markup: markup}, answers))
 	text := out.String()
-	if ends, begins := strings.Count(text, "</script>"), strings.Count(text, "<script"); ends != begins ||
-		strings.Contains(text, "<img") {
-		t.Errorf("%d ends of %d scripts", ends, begins)
-	}
+	ends, begins := strings.Count(text, "</script>"), strings.Count(text, "<script")
+	must.That(t, ends == begins &&
+		!strings.Contains(text, "<img"), "%d ends of %d scripts", ends, begins)
 }
 
 // Questions beyond the rate are refused.
@@ -325,13 +302,10 @@ func TestRate(t *testing.T) {
 	for range 3 {
 		w := get(s, "/api/v1/archs")
 		codes[w.Code]++
-		if w.Code == http.StatusTooManyRequests && w.Header().Get("Retry-After") == "" {
-			t.Error("when to ask again is not said")
-		}
+		must.That(t, w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "",
+			"when to ask again is not said")
 	}
-	if codes[http.StatusOK] != 1 || codes[http.StatusTooManyRequests] != 2 {
-		t.Errorf("%v", codes)
-	}
+	must.That(t, codes[http.StatusOK] == 1 && codes[http.StatusTooManyRequests] == 2, "%v", codes)
 	if w := get(s, "/healthz"); w.Code != http.StatusOK {
 		t.Error("health is limited")
 	}
@@ -382,12 +356,9 @@ func TestTimeLimitAndCancellation(t *testing.T) {
 	}()
 	<-p.asked
 	cancel()
-	if code := <-done; code != http.StatusServiceUnavailable {
-		t.Errorf("%d", code)
-	}
-	if len(s.working) != 0 {
-		t.Errorf("%d places are taken", len(s.working))
-	}
+	code := <-done
+	must.That(t, code == http.StatusServiceUnavailable, "%d", code)
+	must.That(t, len(s.working) == 0, "%d places are taken", len(s.working))
 	if w := get(s, "/api/v1/archs"); w.Code != http.StatusOK {
 		t.Errorf("%d", w.Code)
 	}
@@ -416,9 +387,8 @@ func TestTimeLimitOfThePlugin(t *testing.T) {
 	for _, target := range []string{"/api/v1/select?arch=toy1&" + shape256, "/api/v1/map?arch=toy1&m=64:256&n=64&k=64",
 		"/api/v1/select?arch=toy1&problems=m=1,2,n=1,k=1"} {
 		w := get(s, target)
-		if w.Code != http.StatusGatewayTimeout || !strings.Contains(w.Body.String(), "longer than 1m0s") {
-			t.Errorf("%s: %d %s", target, w.Code, w.Body)
-		}
+		must.That(t, w.Code == http.StatusGatewayTimeout && strings.Contains(w.Body.String(), "longer than 1m0s"),
+			"%s: %d %s", target, w.Code, w.Body)
 	}
 }
 
@@ -443,9 +413,7 @@ func TestUnreadAnswers(t *testing.T) {
 		must.Get(io.WriteString(c, "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n"))(t)
 		for {
 			answers, bytes := unread()
-			if bytes > mostUnread {
-				t.Fatalf("%d bytes wait", bytes)
-			}
+			must.Need(t, bytes <= mostUnread, "%d bytes wait", bytes)
 			if answers == min(len(silent), most) && len(s.working) == 0 {
 				break
 			}
@@ -460,9 +428,7 @@ func TestUnreadAnswers(t *testing.T) {
 	for i, c := range []net.Conn{silent[0], silent[len(silent)-1]} {
 		r := must.Get(http.ReadResponse(bufio.NewReader(c), nil))(t)
 		n, err := io.Copy(io.Discard, r.Body)
-		if whole := err == nil && n == mostAnswer; whole != (i == 1) {
-			t.Errorf("client %d has %d bytes, %v", i, n, err)
-		}
+		must.That(t, err == nil && n == mostAnswer == (i == 1), "client %d has %d bytes, %v", i, n, err)
 	}
 }
 
@@ -487,13 +453,10 @@ func TestConcurrentQuestions(t *testing.T) {
 		target := fmt.Sprintf("/api/v1/%s?arch=toy1:units%%3D%d&m=%d&n=256&k=256", []string{"select", "rank", "explain"}[i%3],
 			4+i/3, 64*(1+i%5))
 		alone := get(s, target)
-		if alone.Code != http.StatusOK {
-			t.Fatal(alone.Body)
-		}
+		must.Need(t, alone.Code == http.StatusOK, "%v", alone.Body)
 		wg.Go(func() {
-			if w := get(s, target); w.Body.String() != alone.Body.String() {
-				t.Errorf("%s: %s", target, w.Body)
-			}
+			w := get(s, target)
+			must.That(t, w.Body.String() == alone.Body.String(), "%s: %s", target, w.Body)
 		})
 	}
 	wg.Wait()
@@ -535,9 +498,7 @@ func TestRunIsInterrupted(t *testing.T) {
 	}))
 	err := Run(ctx, &Serving{Factory: f, Listen: "localhost:0", Endpoints: Served,
 		Limits: Options{Rate: 1, TimeLimit: time.Minute}})
-	if !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	must.That(t, errors.Is(err, context.Canceled), "%v", err)
 }
 
 type writerFunc func([]byte) (int, error)
@@ -556,8 +517,6 @@ func FuzzQuestion(f *testing.F) {
 		r.URL.RawQuery = query
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, r)
-		if w.Code == http.StatusInternalServerError || !json.Valid(w.Body.Bytes()) {
-			t.Errorf("%d %s", w.Code, w.Body)
-		}
+		must.That(t, w.Code != http.StatusInternalServerError && json.Valid(w.Body.Bytes()), "%d %s", w.Code, w.Body)
 	})
 }

@@ -36,9 +36,7 @@ func (a *interruptedArch) Estimate(ctx context.Context, dst []arch.Estimate, p g
 // An interrupt is not the error of the problems that it stops, nor of rows that are read after it.
 func TestInterruptIsNoRowsError(t *testing.T) {
 	toy, err := fakearch.Toy{}.Open(t.Context(), arch.OpenRequest{Arch: "toy1", Device: "small"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var stderr bytes.Buffer
 	const file = "m,n,k\n64,64,64\n64,64,128\n64,64,256\nx,1,1\n"
@@ -51,9 +49,8 @@ func TestInterruptIsNoRowsError(t *testing.T) {
 	cancelling := &interruptedArch{Architecture: toy, cancel: cancel}
 	contender := &ask.Contender{Model: cancelling}
 	err = f.AskEach(ctx, contender.Rankings, problems, ask.Question{}, func(*ask.Ranking) error { return nil })
-	if !errors.Is(err, context.Canceled) || strings.Contains(stderr.String(), "canceled") {
-		t.Errorf("got %v, %q", err, stderr.String())
-	}
+	must.That(t, errors.Is(err, context.Canceled) && !strings.Contains(stderr.String(), "canceled"),
+		"got %v, %q", err, stderr.String())
 	problems.Failures.Add("p.csv:9", errors.New("the plugin has ended"))
 	problems.Failures.addUnread(errors.New("not a row"))
 	if got := stderr.String(); strings.Count(got, "\n") > 1 || !errors.Is(problems.Failures.Err(), context.Canceled) {

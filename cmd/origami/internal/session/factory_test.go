@@ -50,18 +50,14 @@ func TestKernelFilesReachTheModel(t *testing.T) {
 			CharacterizationFile: times},
 	}
 	must.Get(f.Architecture(t.Context()))(t)
-	if got.Rung != arch.RungCalibrated || string(got.Compiled) != "registers" ||
-		string(got.Characterization) != "cycles" {
-		t.Errorf("%+v", got)
-	}
+	must.That(t, got.Rung == arch.RungCalibrated && string(got.Compiled) == "registers" &&
+		string(got.Characterization) == "cycles", "%+v", got)
 	// The toy is always on rung calibrated: an answer under another name would be wrong.
 	f.Settings.Rung = "characterized"
-	if _, err := f.Architecture(t.Context()); diag.KindOf(err) != diag.Input ||
-		!strings.Contains(err.Error(), "is on rung calibrated, and characterized was asked for") {
-		t.Errorf("%v", err)
-	}
+	_, err := f.Architecture(t.Context())
+	must.That(t, diag.KindOf(err) == diag.Input &&
+		strings.Contains(err.Error(), "is on rung calibrated, and characterized was asked for"), "%v", err)
 	f.Settings.Rung, f.Settings.CompiledFile = "", ""
-	if _, err := f.Architecture(t.Context()); err != nil || got.Rung != "" || got.Compiled != nil {
-		t.Errorf("%v, %+v", err, got)
-	}
+	_, err = f.Architecture(t.Context())
+	must.That(t, err == nil && got.Rung == "" && got.Compiled == nil, "%v, %+v", err, got)
 }

@@ -25,15 +25,12 @@ func TestReader(t *testing.T) {
 		if name == "bytes" {
 			want = text[:999]
 		}
-		if err := iotest.TestReader(Reader(t.Context(), in), []byte(want)); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := iotest.TestReader(Reader(t.Context(), in), []byte(want))
+		must.That(t, err == nil, "%s: %v", name, err)
 	}
 	broken := errors.New("broken")
 	got, err := io.ReadAll(Reader(t.Context(), io.MultiReader(strings.NewReader("a"), iotest.ErrReader(broken))))
-	if string(got) != "a" || !errors.Is(err, broken) {
-		t.Errorf("got %q, %v", got, err)
-	}
+	must.That(t, string(got) == "a" && errors.Is(err, broken), "got %q, %v", got, err)
 }
 
 // A read that nothing ends is left alone when the context is cancelled, also in the middle of a file.
@@ -47,12 +44,9 @@ func TestReaderIsInterrupted(t *testing.T) {
 		cancel()
 	}()
 	got, err := io.ReadAll(in)
-	if !strings.HasPrefix("m,n,k\n", string(got)) || !errors.Is(err, context.Canceled) {
-		t.Errorf("got %q, %v", got, err)
-	}
-	if n, err := in.Read(make([]byte, 9)); n != 0 || !errors.Is(err, context.Canceled) {
-		t.Errorf("afterwards %d bytes, %v", n, err)
-	}
+	must.That(t, strings.HasPrefix("m,n,k\n", string(got)) && errors.Is(err, context.Canceled), "got %q, %v", got, err)
+	n, err := in.Read(make([]byte, 9))
+	must.That(t, n == 0 && errors.Is(err, context.Canceled), "afterwards %d bytes, %v", n, err)
 }
 
 // A full disk leaves the file that was there, and no part of the new one. The limit is on the size of files, and for a
@@ -65,9 +59,8 @@ func TestReplaceOnFullDisk(t *testing.T) {
 		self := must.Get(os.Executable())(t)
 		cmd := exec.Command(self, "-test.run", "^TestReplaceOnFullDisk$")
 		cmd.Env = append(os.Environ(), "REPLACE_TEST_FILE="+file)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+		out, err := cmd.CombinedOutput()
+		must.Need(t, err == nil, "%v\n%s", err, out)
 		entries, err := os.ReadDir(filepath.Dir(file))
 		if text, failed := os.ReadFile(file); string(text) != "the old one" || len(entries) != 1 {
 			t.Errorf("the file holds %q beside %v, %v, %v", text, entries, err, failed)
@@ -79,9 +72,8 @@ func TestReplaceOnFullDisk(t *testing.T) {
 		t.Skip(err)
 	}
 	err := Replace(file, []byte(strings.Repeat("new ", 100)))
-	if !errors.Is(err, syscall.EFBIG) || !strings.Contains(err.Error(), "logic.json: it cannot be written: ") {
-		t.Errorf("%v", err)
-	}
+	must.That(t, errors.Is(err, syscall.EFBIG) && strings.Contains(err.Error(), "logic.json: it cannot be written: "),
+		"%v", err)
 }
 
 // A file that a flag names is replaced whole, and a device is written to.
@@ -90,9 +82,8 @@ func TestReplace(t *testing.T) {
 	name := filepath.Join(dir, "f")
 	for _, text := range []string{"one", "another"} {
 		must.Do(t, Replace(name, []byte(text)))
-		if got, err := os.ReadFile(name); string(got) != text || err != nil {
-			t.Errorf("%q, %v", got, err)
-		}
+		got, err := os.ReadFile(name)
+		must.That(t, string(got) == text && err == nil, "%q, %v", got, err)
 	}
 	if err := Replace(os.DevNull, []byte("x")); err != nil {
 		t.Error(err)
@@ -101,9 +92,7 @@ func TestReplace(t *testing.T) {
 		t.Errorf("the device is gone: %v", err)
 	}
 	err := Replace(filepath.Join(dir, "no", "f"), nil)
-	if err == nil || !strings.Contains(err.Error(), "cannot be written") {
-		t.Errorf("%v", err)
-	}
+	must.That(t, err != nil && strings.Contains(err.Error(), "cannot be written"), "%v", err)
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 		t.Errorf("%v, %v", left, err)
 	}
@@ -115,9 +104,7 @@ func TestReplaceInStaysInItsFolder(t *testing.T) {
 	folder := filepath.Join(root, "a", "b")
 	must.Do(t, os.MkdirAll(folder, 0o755))
 	for _, name := range []string{"x/../../../PWNED.json", "../PWNED.json", "/PWNED.json", "..", "", "a\nb", `x\y`} {
-		if err := ReplaceIn(folder, name, []byte("{}")); err == nil {
-			t.Errorf("%q is written", name)
-		}
+		must.That(t, ReplaceIn(folder, name, []byte("{}")) != nil, "%q is written", name)
 	}
 	if err := ReplaceIn(folder, "E=8,N=14336,device_name=NVIDIA_H100_80GB_HBM3.json", []byte("{}")); err != nil {
 		t.Error(err)
@@ -129,7 +116,5 @@ func TestReplaceInStaysInItsFolder(t *testing.T) {
 		}
 		return nil
 	})
-	if len(written) != 1 || filepath.Dir(written[0]) != folder {
-		t.Errorf("%v are written", written)
-	}
+	must.That(t, len(written) == 1 && filepath.Dir(written[0]) == folder, "%v are written", written)
 }

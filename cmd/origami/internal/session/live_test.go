@@ -79,20 +79,17 @@ func TestTargetsOfThisMachine(t *testing.T) {
 			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("--arch %q --device %q: %s, %v; want %s", tc.archs, tc.device, got, err, tc.want)
 		}
-		if h.asked > 1 || h.closed != h.asked {
-			t.Errorf("--arch %q --device %q: %d executors opened, %d closed", tc.archs, tc.device, h.asked, h.closed)
-		}
+		must.That(t, h.asked <= 1 && h.closed == h.asked,
+			"--arch %q --device %q: %d executors opened, %d closed", tc.archs, tc.device, h.asked, h.closed)
 	}
 
 	// The request keeps the driver's numbers. It names a device of the catalogue, and leaves another one unnamed.
 	targets := must.Get(targetsOf(t, h, []string{"auto:0", "auto:1"}, ""))(t)
-	if r := targets[0].OpenRequest; r.Arch != "toy1" || r.Device != "" || r.Live.Name != "Acme Prototype" ||
-		r.Live.Attributes["units"] != 3 {
-		t.Errorf("request %+v of %+v", r, r.Live)
-	}
-	if r := targets[1].OpenRequest; r.Arch != "toy2" || r.Device != "mono" || r.Live.Name != "Acme Mono" {
-		t.Errorf("request %+v", r)
-	}
+	r := targets[0].OpenRequest
+	must.That(t, r.Arch == "toy1" && r.Device == "" && r.Live.Name == "Acme Prototype" &&
+		r.Live.Attributes["units"] == 3, "request %+v of %+v", r, r.Live)
+	r = targets[1].OpenRequest
+	must.That(t, r.Arch == "toy2" && r.Device == "mono" && r.Live.Name == "Acme Mono", "request %+v", r)
 
 	// A failure keeps its kind and says which flag asked.
 	h.err = errors.New("the bus is on fire")

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"testing"
 )
 
@@ -23,7 +24,5 @@ func TestUntilCancelled(t *testing.T) {
 		<-forever
 		return 0, nil
 	})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	must.That(t, errors.Is(err, context.Canceled), "got %v", err)
 }

@@ -24,8 +24,6 @@ func TestGrid(t *testing.T) {
 		s.Colour = tc.colour
 		Grid{Header: []string{"name", "time", "note"}, Rows: rows}.Write(s)
 		must.Do(t, s.Flush())
-		if out.String() != tc.want {
-			t.Errorf("colour %v: got\n%q, want\n%q", tc.colour, out.String(), tc.want)
-		}
+		must.That(t, out.String() == tc.want, "colour %v: got\n%q, want\n%q", tc.colour, out.String(), tc.want)
 	}
 }

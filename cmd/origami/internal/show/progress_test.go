@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 func TestBarLine(t *testing.T) {
@@ -24,9 +25,7 @@ func TestBarLine(t *testing.T) {
 		{5, 4, "[####################] 100 %, 0s left: ranking"},
 	} {
 		b.done, b.total = tc.done, tc.total
-		if got := b.line(now); got != tc.want {
-			t.Errorf("%d of %d: %q, want %q", tc.done, tc.total, got, tc.want)
-		}
+		must.Equal(t, b.line(now), tc.want, tc.done, "of", tc.total)
 	}
 }
 
@@ -44,9 +43,8 @@ func TestBarWithoutATerminal(t *testing.T) {
 		}
 	})
 	for range 2 {
-		if got := <-said; got != "25 %, 1m30s left: measuring" {
-			t.Errorf("%q", got)
-		}
+		got := <-said
+		must.That(t, got == "25 %, 1m30s left: measuring", "%q", got)
 	}
 	b.Stop()
 }
@@ -64,8 +62,7 @@ func TestBarLeavesNothing(t *testing.T) {
 			b.Stop()
 		}
 		got := errs.String()
-		if terminal && got != "" && !strings.HasSuffix(got, "\r\x1b[K") || !terminal && got != "" {
-			t.Errorf("terminal %v: %q", terminal, got)
-		}
+		must.That(t, (!terminal || got == "" || strings.HasSuffix(got, "\r\x1b[K")) && (terminal || got == ""),
+			"terminal %v: %q", terminal, got)
 	}
 }

@@ -58,24 +58,20 @@ func TestDelimited(t *testing.T) {
 		"config.axes,outside,sizes,labels.layer,yes\n" +
 		"a,0.125,0.001,1,2,16,32,64,8,4,3,1,,\"one, two; three\",1 2 3,\"up \"\"x\"\"\",true\n" +
 		"b,,2,,,,,,,,,,,,,do\\twn\\n,false\n"
-	if got := written(t, show.CSV, rows()); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-	if got := written(t, show.TSV, rows()[:1]); !strings.Contains(got, "\tup 'x'\ttrue\n") {
-		t.Errorf("got %s", got)
-	}
-	if got := written(t, show.CSV, nil); !strings.HasPrefix(got, "name,share,config.block_m,") {
-		t.Errorf("without rows: %s", got)
-	}
+	got := written(t, show.CSV, rows())
+	must.That(t, got == want, "got\n%s\nwant\n%s", got, want)
+	got = written(t, show.TSV, rows()[:1])
+	must.That(t, strings.Contains(got, "\tup 'x'\ttrue\n"), "got %s", got)
+	got = written(t, show.CSV, nil)
+	must.That(t, strings.HasPrefix(got, "name,share,config.block_m,"), "without rows: %s", got)
 }
 
 // Values have their unit in a table.
 func TestTable(t *testing.T) {
 	got := written(t, show.Table, rows())
 	for _, want := range []string{"name  time  share", "a 1.00 ms 12.5 % A", "b 2.00 s unknown B"} {
-		if !strings.Contains(strings.Join(strings.Fields(got), " "), strings.Join(strings.Fields(want), " ")) {
-			t.Errorf("no %q in\n%s", want, got)
-		}
+		must.That(t, strings.Contains(strings.Join(strings.Fields(got), " "), strings.Join(strings.Fields(want), " ")),
+			"no %q in\n%s", want, got)
 	}
 }
 
@@ -99,7 +95,5 @@ func TestLike(t *testing.T) {
 	must.Do(t, errors.Join(show.Write(s, show.CSV, rows), s.Flush()))
 	const want = "seconds,predicted.seconds,predicted.interval_seconds.low,predicted.interval_seconds.high\n" +
 		",,,\n1.5,2,,\n"
-	if out.String() != want {
-		t.Errorf("got %q, want %q", out.String(), want)
-	}
+	must.That(t, out.String() == want, "got %q, want %q", out.String(), want)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/modelgen"
 )
 
@@ -10,9 +11,8 @@ import (
 func TestUpToDate(t *testing.T) {
 	for i, folder := range []string{"tensile", "amd-origami"} {
 		t.Chdir("../../" + folder)
-		if err := modelgen.Stale(models[i]); err != nil {
-			t.Error(err)
-		}
+		err := modelgen.Stale(models[i])
+		must.That(t, err == nil, "%v", err)
 		t.Chdir("../internal/gen")
 	}
 }

@@ -156,9 +156,8 @@ func (s storing) run(t *testing.T) {
 				want += valueOf(s.out, r.at(1, row, column))
 			}
 			got := valueOf(s.out, c.at(1, row, column))
-			if math.IsNaN(got) || math.Abs(got-want) > s.allowed*(1+math.Abs(want)) {
-				t.Fatalf("row %d, column %d is %g, want %g", row, column, got, want)
-			}
+			must.Need(t, !math.IsNaN(got) && math.Abs(got-want) <= s.allowed*(1+math.Abs(want)),
+				"row %d, column %d is %g, want %g", row, column, got, want)
 			for i := range s.out.Bytes() {
 				written[(stride+row*ldc+column)*s.out.Bytes()+i] = true
 			}

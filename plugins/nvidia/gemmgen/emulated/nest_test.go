@@ -56,9 +56,7 @@ func runNest(
 ) {
 	t.Helper()
 	c, err := contract.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	list := must.Get(contract.ParseSizes(sizes))(t)
 	s := must.Get(c.Shape(list, nil, nil, nil))(t)
 	if s, err = c.Shape(list, strided(s, gemm.A), strided(s, gemm.B), strided(s, gemm.C)); err != nil {
@@ -78,9 +76,8 @@ func runNest(
 	compute(t, mma.Family{}, call, types.Out, configOf(t, config, mma.Family{}), memory, how{cc: 90})
 	s.Reference(float64(alpha), a, b, float64(beta), was)
 	for i, v := range inMemory(types.Out, was) {
-		if got := memory[3<<32][i]; got != v {
-			t.Fatalf("%s %s %s: byte %d of C is %#x, want %#x", text, types.Text(), p, i, got, v)
-		}
+		got := memory[3<<32][i]
+		must.Need(t, got == v, "%s %s %s: byte %d of C is %#x, want %#x", text, types.Text(), p, i, got, v)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 )
@@ -65,9 +66,8 @@ func TestOrderOfSums(t *testing.T) {
 			{"32x32x32,stages=2,warp_count_k=1", 20, false},
 		} {
 			cfg := configOf(t, c.config, mma.Family{})
-			if invariant := sums.Has(&cfg, mma.Family{}.Axes()); invariant != (c.same || cfg.BlockK != 64) {
-				t.Errorf("%s: invariant %t", c.config, invariant)
-			}
+			invariant := sums.Has(&cfg, mma.Family{}.Axes())
+			must.That(t, invariant == (c.same || cfg.BlockK != 64), "%s: invariant %t", c.config, invariant)
 			got := rowsOf(t, c.config, d, majors, c.m, n, k)
 			for i := range got {
 				if bytes.Equal(got[i], want[i]) {
@@ -78,8 +78,6 @@ func TestOrderOfSums(t *testing.T) {
 				}
 			}
 		}
-		if differ == 0 {
-			t.Errorf("%s %s: no order gives other bits, so that this test checks nothing", d, majors)
-		}
+		must.That(t, differ != 0, "%s %s: no order gives other bits, so that this test checks nothing", d, majors)
 	}
 }

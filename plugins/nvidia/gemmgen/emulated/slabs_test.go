@@ -35,9 +35,7 @@ func TestSlabs(t *testing.T) {
 				case 0:
 					first[at] = true
 				case slabs:
-					if !first[at] {
-						t.Fatalf("%s: CTA %d reads %#x, and the first does not", k.Name, slabs, address-in)
-					}
+					must.Need(t, first[at], "%s: CTA %d reads %#x, and the first does not", k.Name, slabs, address-in)
 					return
 				}
 				reads[at]++
@@ -45,9 +43,7 @@ func TestSlabs(t *testing.T) {
 		m := Memory{in: make([]byte, slabs*probe.SlabBytes), counters: make([]byte, 8*probe.Counters)}
 		must.Do(t, Run(l, m))
 		for at, n := range reads {
-			if n != 1 {
-				t.Fatalf("%s reads %d times what is at %#x", k.Name, n, 8*at)
-			}
+			must.Need(t, n == 1, "%s reads %d times what is at %#x", k.Name, n, 8*at)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/origami-gemm/origami/core/gemm"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/sgemm"
 )
@@ -89,15 +90,12 @@ func TestTurnIsWhatTheKernelDoes(t *testing.T) {
 			if kind == sgemm.LoadShared && c.NumStages > 1 { // the first index of a block that is not there is read, too
 				have -= bytes / c.BlockK / (p.K / c.BlockK)
 			}
-			if have != bytes {
-				t.Errorf("%s: %s of %d bytes, Turn has %d", name, kind, have, bytes)
-			}
+			must.That(t, have == bytes, "%s: %s of %d bytes, Turn has %d", name, kind, have, bytes)
 		}
 		for at, a := range got.first {
-			if _, most := a.Wavefronts(); !degrees[[2]int{int(a.Instruction)<<8 | a.Bytes, most}] {
-				t.Errorf("%s: instruction %d, %s of %d bytes, takes %d passes: Turn has %v", name, at, a.Instruction, a.Bytes,
-					most, degrees)
-			}
+			_, most := a.Wavefronts()
+			must.That(t, degrees[[2]int{int(a.Instruction)<<8 | a.Bytes, most}],
+				"%s: instruction %d, %s of %d bytes, takes %d passes: Turn has %v", name, at, a.Instruction, a.Bytes, most, degrees)
 		}
 	}
 }

@@ -33,9 +33,7 @@ func compute(t *testing.T, f gemmgen.Family, call gemmgen.Call, out gemm.DType, 
 	call.Partials, call.Counters, call.Scratch = 4<<32, 5<<32, 7<<32
 	m[call.Partials], m[call.Counters] = make([]byte, int(partials)), make([]byte, int(counters))
 	s, reason, detail := f.Program(call, out, c, limits)
-	if reason != "" {
-		t.Fatalf("%s of %s: %s: %s", c, call.Problem, reason, detail)
-	}
+	must.Need(t, reason == "", "%s of %s: %s: %s", c, call.Problem, reason, detail)
 	if more, ok := s.(gemmgen.Scratcher); ok {
 		m[call.Scratch] = make([]byte, int(more.Scratch(call.Problem)))
 	}
@@ -46,9 +44,7 @@ func compute(t *testing.T, f gemmgen.Family, call gemmgen.Call, out gemm.DType, 
 	}
 	start(t, k, &l, m, h)
 	for i, v := range m[call.Counters] {
-		if v != 0 {
-			t.Fatalf("%s: byte %d of the counters is %d after the launch", k.Name, i, v)
-		}
+		must.Need(t, v == 0, "%s: byte %d of the counters is %d after the launch", k.Name, i, v)
 	}
 }
 

@@ -62,9 +62,7 @@ func launchOf(t *testing.T, p gemm.Problem, config string, sms int) (
 	call := gemmgen.NewCall(p)
 	call.Partials, call.Counters = addressPartials, addressCounters
 	s, reason, detail := wgmma.Family{}.Program(call, gemm.FP32, c, hopper)
-	if reason != "" {
-		t.Fatalf("%s: %s: %s", config, reason, detail)
-	}
+	must.Need(t, reason == "", "%s: %s: %s", config, reason, detail)
 	k := must.Get(s.Emit(hopper.Target))(t)
 	l := must.Get(s.Launch(k, call))(t)
 	return l, s, c, gentest.Params(k.Kernel, l.Params)
@@ -128,19 +126,14 @@ func TestReduce(t *testing.T) {
 				if got := reduced(t, out, threads, c.k/64); got != tiles {
 					t.Fatalf("%d tiles are stored, want %d", got, tiles)
 				}
-				if before != nil && !bytes.Equal(before, out) {
-					t.Fatal("another order of arrival gives other sums")
-				}
+				must.Need(t, before == nil || bytes.Equal(before, out), "another order of arrival gives other sums")
 				before = out
 				if leaves := wgmma.Leaves(config); leaves > 1 {
 					got, want := math.Float32frombits(binary.LittleEndian.Uint32(out[12:])), treeOf(0, leaves, c.k/leaves)
-					if got != want {
-						t.Fatalf("the tree has %v, want %v", got, want)
-					}
+					must.Need(t, got == want, "the tree has %v, want %v", got, want)
 				}
-				if slices.ContainsFunc(memory[addressCounters], func(b byte) bool { return b != 0 }) {
-					t.Fatal("a counter is not zero")
-				}
+				must.Need(t, !slices.ContainsFunc(memory[addressCounters], func(b byte) bool { return b != 0 }),
+					"a counter is not zero")
 			}
 		})
 	}
@@ -247,9 +240,8 @@ func TestStream(t *testing.T) {
 				if p.partial == 0 {
 					continue
 				}
-				if taken[p.mine] || p.mine >= uint32(2*clusters) {
-					t.Fatalf("%d tiles of %d blocks on %d clusters: block %d of the workspace", tiles, blocks, clusters, p.mine)
-				}
+				must.Need(t, !taken[p.mine] && p.mine < uint32(2*clusters),
+					"%d tiles of %d blocks on %d clusters: block %d of the workspace", tiles, blocks, clusters, p.mine)
 				taken[p.mine] = true
 				if arrived[p.counter] += p.arrives; arrived[p.counter] > p.all || int(p.all) != blocks {
 					t.Fatalf("counter %d has %d of %d", p.counter, arrived[p.counter], p.all)
@@ -266,16 +258,12 @@ func checkTiles(t *testing.T, covered [][]*share) {
 	for tile, row := range covered {
 		var in []*share
 		for at, p := range row {
-			if p == nil {
-				t.Fatalf("block %d of tile %d is missing", at, tile)
-			}
+			must.Need(t, p != nil, "block %d of tile %d is missing", at, tile)
 			if len(in) == 0 || in[len(in)-1] != p {
 				in = append(in, p)
 			}
 		}
-		if row == nil {
-			t.Fatalf("tile %d is missing", tile)
-		}
+		must.Need(t, row != nil, "tile %d is missing", tile)
 		if in[0].partial == 0 {
 			continue
 		}
@@ -284,9 +272,8 @@ func checkTiles(t *testing.T, covered [][]*share) {
 			if i > 0 {
 				want = p.next + 2*uint32(i-1)
 			}
-			if p.mine != want || int(p.count) != len(in) {
-				t.Fatalf("part %d of %d of tile %d is in block %d, want %d of %d", i, len(in), tile, p.mine, want, p.count)
-			}
+			must.Need(t, p.mine == want && int(p.count) == len(in),
+				"part %d of %d of tile %d is in block %d, want %d of %d", i, len(in), tile, p.mine, want, p.count)
 		}
 	}
 }
@@ -321,19 +308,13 @@ func TestOrderAlongK(t *testing.T) {
 					}
 					for turn := range blocks {
 						k := int(binary.LittleEndian.Uint32(out[4*(tile*blocks+turn):])) - 1
-						if k != (first+turn*c.BlockK)%(blocks*c.BlockK) {
-							t.Fatalf("%s of %s: block %d of tile %d begins at %d of K, the first at %d", config+skew, p, turn, tile, k,
-								first)
-						}
+						must.Need(t, k == (first+turn*c.BlockK)%(blocks*c.BlockK),
+							"%s of %s: block %d of tile %d begins at %d of K, the first at %d", config+skew, p, turn, tile, k, first)
 					}
-					if skew != "" && first != 0 {
-						t.Fatalf("%s of %s: tile %d begins at %d of K", config+skew, p, tile, first)
-					}
+					must.Need(t, skew == "" || first == 0, "%s of %s: tile %d begins at %d of K", config+skew, p, tile, first)
 				}
 			}
 		}
-		if skewed == 0 {
-			t.Errorf("%s: no tile begins at another place, so that skew=0 changes nothing", config)
-		}
+		must.That(t, skewed != 0, "%s: no tile begins at another place, so that skew=0 changes nothing", config)
 	}
 }

@@ -63,12 +63,10 @@ func TestFiles(t *testing.T) {
 				must.Do(t, os.WriteFile(filepath.Join(folder, f.Name), f.Text, 0o600))
 			}
 			entry := strings.TrimSuffix(files[0].Name, ".ptx")
-			if !strings.Contains(texts[".ptx"], ".entry "+entry+"(") || len(files) != 4 {
-				t.Fatalf("%d files, %s", len(files), entry)
-			}
-			if split := k.Config.SplitK > 1; split == strings.Contains(texts[".py"], "WORKSPACE = 0 + 0") {
-				t.Error("a workspace is for splits of K alone")
-			}
+			must.Need(t, strings.Contains(texts[".ptx"], ".entry "+entry+"(") && len(files) == 4,
+				"%d files, %s", len(files), entry)
+			must.That(t, k.Config.SplitK > 1 != strings.Contains(texts[".py"], "WORKSPACE = 0 + 0"),
+				"a workspace is for splits of K alone")
 			for _, kind := range []string{".h", ".c", ".py"} {
 				if bias := k.Problem.Epilogue.Bias; bias != strings.Contains(texts[kind], "bias") {
 					t.Errorf("a bias is an argument of kernels that add one alone: %s", texts[kind])
@@ -84,16 +82,12 @@ func TestFiles(t *testing.T) {
 			if noC == nil && header != "" {
 				out, err := exec.Command(cc, "-c", "-Wall", "-Wextra", "-Werror", "-I", header, "-o",
 					filepath.Join(folder, "x.o"), filepath.Join(folder, entry+".c")).CombinedOutput()
-				if err != nil {
-					t.Errorf("%v\n%s", err, out)
-				}
+				must.That(t, err == nil, "%v\n%s", err, out)
 			}
 			if noPython == nil {
 				program := "import ast, sys; ast.parse(open(sys.argv[1]).read())"
 				out, err := exec.Command(python, "-c", program, filepath.Join(folder, entry+".py")).CombinedOutput()
-				if err != nil {
-					t.Errorf("%v\n%s", err, out)
-				}
+				must.That(t, err == nil, "%v\n%s", err, out)
 			}
 		})
 	}
@@ -115,7 +109,6 @@ func headerFolder() string {
 func TestRefused(t *testing.T) {
 	k := kernels(t)["wgmma"]
 	k.Problem.K = 321 // rows that no tensor map describes
-	if _, err := k.Files(); err == nil || !strings.Contains(err.Error(), "tensor_map") {
-		t.Errorf("%v", err)
-	}
+	_, err := k.Files()
+	must.That(t, err != nil && strings.Contains(err.Error(), "tensor_map"), "%v", err)
 }

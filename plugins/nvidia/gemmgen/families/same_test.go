@@ -67,9 +67,7 @@ func nested(t *testing.T) gemm.Problem {
 	p.SetTrans(false, true)
 	var err error
 	p.Nest, err = gemm.ParseNest("m64:2160:0:945,n63:0:9:1,k9:1:1:0,k16:135:8505:0,b15:9:567:63,b3:138240:136080:60480")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return p
 }
 
@@ -94,9 +92,8 @@ func TestSame(t *testing.T) {
 			written += hashes(t, out, f, p.Canonical(), configs, i, least)
 		}
 	}
-	if err := out.Flush(); err != nil || written < 1000 {
-		t.Fatalf("%d kernels: %v", written, err)
-	}
+	err := out.Flush()
+	must.Need(t, err == nil && written >= 1000, "%d kernels: %v", written, err)
 }
 
 // hashes writes up to perCall kernels of a family for a problem. Calls begin at different configurations.

@@ -29,9 +29,7 @@ func limits(shared int) gemmgen.Limits {
 func spec(t testing.TB, config, majors string, in, out gemm.DType, alignA, alignB, alignC int) Spec {
 	t.Helper()
 	c, err := gemm.ParseConfig(config, gemm.Config{NumWarps: 4, NumStages: 2, GroupM: 1, SplitK: 1, Kernel: Name}, axes...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return Spec{
 		DType: in, Out: out, AMajor: gemm.Major(majors[0]), BMajor: gemm.Major(majors[1]),
 		AlignA: alignA, AlignB: alignB, AlignC: alignC, Config: c,
@@ -81,26 +79,19 @@ func TestTextDependsOnKeyOnly(t *testing.T) {
 	a := spec(t, "64x64x32,group=1,split=2", "kn", gemm.FP16, gemm.FP16, 16, 16, 16)
 	b := a
 	b.Config.GroupM, b.Config.SplitK = 8, 7
-	if a.Key() != b.Key() || emit(t, a).Text != emit(t, b).Text {
-		t.Error("group_m or the number of splits changes the text")
-	}
+	must.That(t, a.Key() == b.Key() && emit(t, a).Text == emit(t, b).Text,
+		"group_m or the number of splits changes the text")
 	b.Config.SplitK = 1
-	if a.Key() == b.Key() || emit(t, a).Text == emit(t, b).Text {
-		t.Error("a kernel that does not split K is the same as one that does")
-	}
+	must.That(t, a.Key() != b.Key() && emit(t, a).Text != emit(t, b).Text,
+		"a kernel that does not split K is the same as one that does")
 	want := emit(t, a)
 	for _, cc := range []int{86, 89, 90, 100} {
 		k := must.Get(a.Emit(sm(cc)))(t)
-		if k.Text != want.Text {
-			t.Errorf("the text for sm_%d is another one", cc)
-		}
+		must.That(t, k.Text == want.Text, "the text for sm_%d is another one", cc)
 	}
-	if want.Target != sm(80) || want.PTX != 74 {
-		t.Errorf("needs %s and PTX %d", want.Target, want.PTX)
-	}
-	if _, err := a.Emit(sm(75)); err == nil || !strings.Contains(err.Error(), "sm_75") {
-		t.Errorf("sm_75 has no cp.async, but: %v", err)
-	}
+	must.That(t, want.Target == sm(80) && want.PTX == 74, "needs %s and PTX %d", want.Target, want.PTX)
+	_, err := a.Emit(sm(75))
+	must.That(t, err != nil && strings.Contains(err.Error(), "sm_75"), "sm_75 has no cp.async, but: %v", err)
 }
 
 // TestText checks what each kind of kernel must and must not contain.
@@ -143,14 +134,11 @@ func TestText(t *testing.T) {
 	} {
 		text := emit(t, c.spec).Text
 		for _, re := range c.has {
-			if !regexp.MustCompile(re).MatchString(text) {
-				t.Errorf("%s: no %s", name, re)
-			}
+			must.That(t, regexp.MustCompile(re).MatchString(text), "%s: no %s", name, re)
 		}
 		for _, re := range append(c.lack, `\.local`, `NaN`, `\?`) {
-			if found := regexp.MustCompile(re).FindString(text); found != "" {
-				t.Errorf("%s: has %s", name, found)
-			}
+			found := regexp.MustCompile(re).FindString(text)
+			must.That(t, found == "", "%s: has %s", name, found)
 		}
 	}
 }
@@ -160,18 +148,14 @@ func TestCIsReadOnlyForBeta(t *testing.T) {
 	for _, align := range []int{16, 8, 4, 2} {
 		text := emit(t, spec(t, "64x64x32", "kn", gemm.FP16, gemm.FP16, 16, 16, align)).Text
 		without, with, found := strings.Cut(text, "\n$with_c:")
-		if !found {
-			t.Fatal("no label with_c")
-		}
+		must.Need(t, found, "no label with_c")
 		branch := regexp.MustCompile(`setp\.neu\.f32 (%p\d+), (%f\d+), 0f00000000;\n\t@(%p\d+) bra\.uni \$with_c;`).
 			FindStringSubmatch(without)
-		if branch == nil || branch[1] != branch[3] ||
-			!strings.Contains(without, "ld.param.f32 "+branch[2]+", [beta];") {
-			t.Errorf("align %d: with_c is not entered for beta alone: %v", align, branch)
-		}
-		if strings.Contains(without, "ld.global") || !strings.Contains(with, "ld.global") {
-			t.Errorf("align %d: C is read without beta, or not with it", align)
-		}
+		must.That(t, branch != nil && branch[1] == branch[3] &&
+			strings.Contains(without, "ld.param.f32 "+branch[2]+", [beta];"),
+			"align %d: with_c is not entered for beta alone: %v", align, branch)
+		must.That(t, !strings.Contains(without, "ld.global") && strings.Contains(with, "ld.global"),
+			"align %d: C is read without beta, or not with it", align)
 	}
 }
 
@@ -186,24 +170,17 @@ func TestWholeSpace(t *testing.T) {
 		_, loop, _ := strings.Cut(k.Text, "\n$loop:")
 		loop, _, _ = strings.Cut(loop, "bra.uni $loop;")
 		tiles := c.BlockM / 16 * (c.BlockN / 8) * (c.BlockK / 16)
-		if got, want := strings.Count(loop, "mma.sync"), tiles/c.NumWarps; got != want {
-			t.Errorf("%s: %d matrix instructions per warp and turn, the tile has %d", c, got, want)
-		}
-		if got, want := strings.Count(loop, "cp.async.cg"), (c.BlockM+c.BlockN)*c.BlockK*2/16/k.Threads; got < want {
-			t.Errorf("%s: %d copies per thread and turn, the tile has %d", c, got, want)
-		}
-		if got := strings.Count(loop, "bar.sync"); got != 1 {
-			t.Errorf("%s: %d barriers per turn", c, got)
-		}
+		got, want := strings.Count(loop, "mma.sync"), tiles/c.NumWarps
+		must.That(t, got == want, "%s: %d matrix instructions per warp and turn, the tile has %d", c, got, want)
+		got, want = strings.Count(loop, "cp.async.cg"), (c.BlockM+c.BlockN)*c.BlockK*2/16/k.Threads
+		must.That(t, got >= want, "%s: %d copies per thread and turn, the tile has %d", c, got, want)
+		got = strings.Count(loop, "bar.sync")
+		must.That(t, got == 1, "%s: %d barriers per turn", c, got)
 		r, _, _ := s.Resources()
-		if r.WarpsM*r.WarpsN*r.WarpsK*32 != k.Threads || r.Accumulators*k.Threads != c.BlockM*c.BlockN*r.WarpsK {
-			t.Errorf("%s: warps %dx%dx%d, %d threads, %d accumulators", c, r.WarpsM, r.WarpsN, r.WarpsK, k.Threads,
-				r.Accumulators)
-		}
+		must.That(t, r.WarpsM*r.WarpsN*r.WarpsK*32 == k.Threads && r.Accumulators*k.Threads == c.BlockM*c.BlockN*r.WarpsK,
+			"%s: warps %dx%dx%d, %d threads, %d accumulators", c, r.WarpsM, r.WarpsN, r.WarpsK, k.Threads, r.Accumulators)
 	}
-	if n < 700 {
-		t.Errorf("only %d configurations are feasible", n)
-	}
+	must.That(t, n >= 700, "only %d configurations are feasible", n)
 }
 
 func TestCheck(t *testing.T) {
@@ -217,9 +194,7 @@ func TestCheck(t *testing.T) {
 		if err == nil {
 			named, err = named.With(axisWarpsK, k)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return named
 	}
 	for _, c := range []struct {
@@ -267,12 +242,9 @@ func TestCheck(t *testing.T) {
 		{"splits", with(func(s *Spec) { s.Config.SplitK = 0 }), 1 << 20, arch.ReasonModelRule, "split_k is 0"},
 	} {
 		_, reason, detail := c.spec.Check(limits(c.shared))
-		if reason != c.reason || !strings.Contains(detail, c.detail) {
-			t.Errorf("%s: %q, %q", c.name, reason, detail)
-		}
-		if _, err := c.spec.Emit(sm(80)); (err == nil) != (reason == "" || device[reason]) {
-			t.Errorf("%s: Emit says %v", c.name, err)
-		}
+		must.That(t, reason == c.reason && strings.Contains(detail, c.detail), "%s: %q, %q", c.name, reason, detail)
+		_, err := c.spec.Emit(sm(80))
+		must.That(t, (err == nil) == (reason == "" || device[reason]), "%s: Emit says %v", c.name, err)
 	}
 	if r, _, _ := base.Check(limits(99 << 10)); r.Threads != 128 || r.SharedMemory != 65536 ||
 		r.Accumulators != 128 || r.WarpsM != 2 || r.WarpsN != 2 || r.WarpsK != 1 {
@@ -292,18 +264,16 @@ func TestCheck(t *testing.T) {
 		l := limits(99 << 10)
 		l.Target = sm(cc)
 		r, reason, detail := s.Check(l)
-		if reason != want.reason || reason == "" && r.Fragments != want.fragments ||
-			reason != "" && !strings.Contains(detail, "needs sm_89, the device has sm_80") {
-			t.Errorf("fp8 on sm_%d: %q, %q, %d fragments", cc, reason, detail, r.Fragments)
-		}
+		must.That(t, reason == want.reason && (reason != "" || r.Fragments == want.fragments) &&
+			(reason == "" || strings.Contains(detail, "needs sm_89, the device has sm_80")),
+			"fp8 on sm_%d: %q, %q, %d fragments", cc, reason, detail, r.Fragments)
 	}
 	for _, bad := range []Spec{
 		with(func(s *Spec) { s.DType, s.AlignA = gemm.TF32, 2 }),
 		with(func(s *Spec) { s.AlignA = 3 }), with(func(s *Spec) { s.Out, s.AlignC = gemm.FP32, 2 }),
 	} {
-		if _, err := bad.Emit(sm(80)); err == nil {
-			t.Errorf("alignments %d, %d, %d are accepted", bad.AlignA, bad.AlignB, bad.AlignC)
-		}
+		_, err := bad.Emit(sm(80))
+		must.That(t, err != nil, "alignments %d, %d, %d are accepted", bad.AlignA, bad.AlignB, bad.AlignC)
 	}
 }
 
@@ -326,28 +296,21 @@ func TestGridsAreDistinct(t *testing.T) {
 		if reason != "" {
 			continue
 		}
-		if r.WarpsM*r.WarpsN*r.WarpsK != c.NumWarps {
-			t.Errorf("%s: %d×%d×%d warps", c, r.WarpsM, r.WarpsN, r.WarpsK)
-		}
+		must.That(t, r.WarpsM*r.WarpsN*r.WarpsK == c.NumWarps, "%s: %d×%d×%d warps", c, r.WarpsM, r.WarpsN, r.WarpsK)
 		k := kernel{[3]int{c.BlockM, c.BlockN, c.BlockK}, [3]int{r.WarpsM, r.WarpsN, r.WarpsK}}
 		if value, said := c.Axes.Get(axisWarpsK); said && value == "1" {
 			without := aligned(c)
 			without.Config.Axes, _ = c.Axes.With(axisWarpsK, "")
-			if r.WarpsK != 1 || aligned(c).Key() != without.Key() {
-				t.Errorf("%s is not the kernel without the axis", c)
-			}
+			must.That(t, r.WarpsK == 1 && aligned(c).Key() == without.Key(), "%s is not the kernel without the axis", c)
 			continue
 		}
-		if other, ok := seen[k]; ok {
-			t.Errorf("%s and %s are the same kernel", c, other)
-		}
+		other, ok := seen[k]
+		must.That(t, !ok, "%s and %s are the same kernel", c, other)
 		if seen[k] = c; c.Axes != (gemm.Axes{}) {
 			chosen++
 		}
 	}
-	if chosen < 100 {
-		t.Errorf("only %d grids can be chosen", chosen)
-	}
+	must.That(t, chosen >= 100, "only %d grids can be chosen", chosen)
 }
 
 // TestSwizzle checks for every tile that the swizzle is a permutation, that the eight rows of a matrix read by
@@ -364,17 +327,13 @@ func TestSwizzle(t *testing.T) {
 				seen[at(r, c)] = true
 			}
 		}
-		if len(seen) != tl.rows*chunks {
-			t.Errorf("%d columns: %d places for %d chunks", cols, len(seen), tl.rows*chunks)
-		}
+		must.That(t, len(seen) == tl.rows*chunks, "%d columns: %d places for %d chunks", cols, len(seen), tl.rows*chunks)
 		distinct := func(what string, places func(i int) int) {
 			banks := map[int]bool{}
 			for i := range 8 {
 				banks[places(i)%128/16] = true
 			}
-			if len(banks) != 8 {
-				t.Errorf("%d columns: %s meets %d of 8 groups of banks", cols, what, len(banks))
-			}
+			must.That(t, len(banks) == 8, "%d columns: %s meets %d of 8 groups of banks", cols, what, len(banks))
 		}
 		for r := 0; r < tl.rows; r += 8 {
 			for c := range chunks {
@@ -401,14 +360,11 @@ func TestPeak(t *testing.T) {
 		if operations == 0 || operations != PeakOperations(d) {
 			t.Errorf("%s: %d operations per turn, want %d", d, operations, PeakOperations(d))
 		}
-		if found := regexp.MustCompile(`ld\.|st\.|bar`).FindString(loop); found != "" {
-			t.Errorf("%s: the loop has %s", d, found)
-		}
-		if k.ParamBytes != 20 || k.Target != instructionOf(d).needs {
-			t.Errorf("%s: %d parameter bytes, %s", d, k.ParamBytes, k.Target)
-		}
+		found := regexp.MustCompile(`ld\.|st\.|bar`).FindString(loop)
+		must.That(t, found == "", "%s: the loop has %s", d, found)
+		must.That(t, k.ParamBytes == 20 && k.Target == instructionOf(d).needs,
+			"%s: %d parameter bytes, %s", d, k.ParamBytes, k.Target)
 	}
-	if _, err := EmitPeak(gemm.FP32, sm(90)); err == nil {
-		t.Error("fp32 has no such instruction")
-	}
+	_, err := EmitPeak(gemm.FP32, sm(90))
+	must.That(t, err != nil, "fp32 has no such instruction")
 }

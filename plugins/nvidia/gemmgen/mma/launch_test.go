@@ -20,9 +20,8 @@ func TestLaunch(t *testing.T) {
 	call.Partials, call.Counters = 1<<43, 1<<44
 	call.Alpha, call.Beta = 0.5, -2
 	l := must.Get(s.Launch(k, call))(t)
-	if l.GridX != 4*3 || l.GridY != 4 || l.GridZ != 5 || l.Threads != 128 || l.SharedMemory != k.SharedMemory {
-		t.Errorf("launch %+v", l)
-	}
+	must.That(t, l.GridX == 4*3 && l.GridY == 4 && l.GridZ == 5 && l.Threads == 128 && l.SharedMemory == k.SharedMemory,
+		"launch %+v", l)
 	if n := gentest.Want(t, k.Kernel, l.Params, map[string]uint64{
 		"a": 1 << 40, "b": 1 << 41, "c": 1 << 42, "partials": 1 << 43, "counters": 1 << 44,
 		"lda": 200, "ldb": 1000, "ldc": 264, "stride_a": 200000, "stride_b": 264000, "stride_c": 52800,
@@ -55,18 +54,15 @@ func TestLaunchRefuses(t *testing.T) {
 		must.Get(s.Launch(k, call))(t)
 		c.change(&call, &s.Config)
 		_, err := s.Launch(k, call)
-		if err == nil || !strings.Contains(err.Error(), c.want) || diag.KindOf(err) != diag.Input {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		must.That(t, err != nil && strings.Contains(err.Error(), c.want) && diag.KindOf(err) == diag.Input,
+			"%s: %v", c.name, err)
 	}
 	// A kernel for ragged rows computes those that end with an access, too, and the other way around it does not.
 	padded := gentest.Problem(64, 64, 62, 1, false, false)
 	padded.LDA = 64
 	config := spec(t, "64x64x32", "kn", gemm.FP16, gemm.FP16, 16, 16, 16).Config
 	ragged := SpecFor(gemmgen.NewCall(padded), gemm.FP16, config)
-	if !ragged.RaggedA || ragged.AlignA != 16 || ragged.RaggedB || ragged.RaggedC {
-		t.Errorf("specification %+v", ragged)
-	}
+	must.That(t, ragged.RaggedA && ragged.AlignA == 16 && !ragged.RaggedB && !ragged.RaggedC, "specification %+v", ragged)
 	whole := ragged
 	whole.RaggedA = false
 	if _, err := ragged.Launch(emit(t, ragged), gemmgen.NewCall(gentest.Problem(64, 64, 64, 1, false, false))); err != nil {
@@ -80,17 +76,13 @@ func TestLaunchRefuses(t *testing.T) {
 	call := gemmgen.NewCall(gentest.Problem(64, 64, 64, 1, false, true))
 	call.Problem.DType, call.Alpha, call.Beta = gemm.INT8, -2, 3
 	l, err := integer.Launch(emit(t, integer), call)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if got := gentest.Params(emit(t, integer).Kernel, l.Params); int32(got["alpha"]) != -2 || got["beta"] != 3 {
 		t.Errorf("alpha %d, beta %d", int32(got["alpha"]), got["beta"])
 	}
 	call.Alpha = 0.5
 	_, err = integer.Launch(emit(t, integer), call)
-	if err == nil || !strings.Contains(err.Error(), "give whole numbers") {
-		t.Errorf("half of an integer: %v", err)
-	}
+	must.That(t, err != nil && strings.Contains(err.Error(), "give whole numbers"), "half of an integer: %v", err)
 	// A kernel for narrow rows computes wide ones too.
 	narrow := spec(t, "64x64x32", "kn", gemm.FP16, gemm.FP16, 2, 2, 2)
 	if _, err := narrow.Launch(emit(t, narrow), gemmgen.NewCall(gentest.Problem(64, 64, 64, 1, false, false))); err != nil {
@@ -104,11 +96,9 @@ func TestEpilogueRefused(t *testing.T) {
 	p.Epilogue.Bias = true
 	s := SpecFor(gemmgen.NewCall(p), gemm.FP16, gemm.Config{BlockM: 32, BlockN: 32, BlockK: 32, NumWarps: 4, NumStages: 2,
 		GroupM: 1, SplitK: 1, Kernel: Name})
-	if _, err := s.Launch(emit(t, s), gemmgen.NewCall(p)); err == nil || !strings.Contains(err.Error(), "no address") {
-		t.Errorf("a bias without an address: %v", err)
-	}
+	_, err := s.Launch(emit(t, s), gemmgen.NewCall(p))
+	must.That(t, err != nil && strings.Contains(err.Error(), "no address"), "a bias without an address: %v", err)
 	s.DType, s.Out, s.BMajor = gemm.INT8, gemm.INT32, gemm.MajorK
-	if reason, _ := s.belongs(); reason == "" {
-		t.Error("a bias is added to integers")
-	}
+	reason, _ := s.belongs()
+	must.That(t, reason != "", "a bias is added to integers")
 }

@@ -52,10 +52,9 @@ func TestAssemble(t *testing.T) {
 	}
 	t.Run("peak", func(t *testing.T) {
 		k := must.Get(EmitPeak(gemm.FP16, sm(80)))(t)
-		if registers, spills, err := gentest.Assemble(t, bin, k.Text, sm(80)); err != nil || spills > 0 ||
-			registers < 4*peakTilesM*peakTilesN {
-			t.Errorf("%d registers, %d bytes of spills: %v", registers, spills, err)
-		}
+		registers, spills, err := gentest.Assemble(t, bin, k.Text, sm(80))
+		must.That(t, err == nil && spills <= 0 &&
+			registers >= 4*peakTilesM*peakTilesN, "%d registers, %d bytes of spills: %v", registers, spills, err)
 	})
 }
 
@@ -119,8 +118,7 @@ func assembled(t *testing.T, bin string, s Spec, to target.Target, accumulators,
 		t.Parallel()
 		k := must.Get(s.Emit(to))(t)
 		registers, spills := must.Two(gentest.Assemble(t, bin, k.Text, to))(t)
-		if spills > allowed || registers < accumulators || registers*k.Threads > 1<<16 {
-			t.Errorf("%d registers, %d bytes of stack and spills; %d accumulators", registers, spills, accumulators)
-		}
+		must.That(t, spills <= allowed && registers >= accumulators && registers*k.Threads <= 1<<16,
+			"%d registers, %d bytes of stack and spills; %d accumulators", registers, spills, accumulators)
 	})
 }

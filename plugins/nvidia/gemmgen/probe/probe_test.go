@@ -5,6 +5,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/gentest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gemmgen/mma"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu/target"
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
@@ -19,9 +20,7 @@ func all(t *testing.T, to target.Target) []*ptx.Kernel {
 	var kernels []*ptx.Kernel
 	add := func(k *ptx.Kernel, err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		kernels = append(kernels, k)
 	}
 	for _, emit := range []func(target.Target) (*ptx.Kernel, error){
@@ -55,20 +54,15 @@ func TestKernels(t *testing.T) {
 	for _, to := range targets {
 		first, second := all(t, to), all(t, to)
 		for i, k := range first {
-			if k.Text != second[i].Text {
-				t.Errorf("%s of %s differs", k.Name, to)
-			}
+			must.That(t, k.Text == second[i].Text, "%s of %s differs", k.Name, to)
 		}
 	}
-	if _, err := Wgmma(gemm.FP16, 2, false, target.Target{CC: 120}); err == nil {
-		t.Error("wgmma on sm_120")
-	}
-	if _, err := Wgmma(gemm.FP32, 2, false, targets[3]); err == nil {
-		t.Error("wgmma of fp32")
-	}
-	if _, err := Loads(LoadPattern{Bytes: 8}, targets[0]); err == nil {
-		t.Error("loads of 8 bytes")
-	}
+	_, err := Wgmma(gemm.FP16, 2, false, target.Target{CC: 120})
+	must.That(t, err != nil, "wgmma on sm_120")
+	_, err = Wgmma(gemm.FP32, 2, false, targets[3])
+	must.That(t, err != nil, "wgmma of fp32")
+	_, err = Loads(LoadPattern{Bytes: 8}, targets[0])
+	must.That(t, err != nil, "loads of 8 bytes")
 }
 
 // TestAssemble: the assembler accepts every kernel and spills nothing. It needs no GPU.

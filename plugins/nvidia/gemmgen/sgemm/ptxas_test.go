@@ -37,9 +37,7 @@ func TestAssemble(t *testing.T) {
 			}
 			s := SpecFor(gemmgen.NewCall(p), c)
 			r, reason, detail := s.Resources()
-			if reason != "" {
-				t.Fatalf("%s: %s: %s", name, reason, detail)
-			}
+			must.Need(t, reason == "", "%s: %s: %s", name, reason, detail)
 			to := []target.Target{{CC: 90}, {CC: 80}, {CC: 89}, {CC: 90}}[i]
 			k := must.Get(s.Emit(to))(t)
 			t.Run(fmt.Sprintf("%s/%s", name, k.Name), func(t *testing.T) {
@@ -50,10 +48,8 @@ func TestAssemble(t *testing.T) {
 					ctas = min(ctas, max(1, 1536/k.Threads))
 				}
 				const behindLoop = 32 // bytes: addresses for the output
-				if spills > behindLoop || registers*k.Threads*ctas > target.RegisterFile || registers < r.Accumulators {
-					t.Errorf("%d registers, %d bytes of stack and spills; %d expected, for %d CTAs", registers, spills,
-						r.Registers, r.CTAs)
-				}
+				must.That(t, spills <= behindLoop && registers*k.Threads*ctas <= target.RegisterFile && registers >= r.Accumulators,
+					"%d registers, %d bytes of stack and spills; %d expected, for %d CTAs", registers, spills, r.Registers, r.CTAs)
 			})
 		}
 	}

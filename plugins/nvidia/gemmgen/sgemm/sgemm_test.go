@@ -19,14 +19,10 @@ func fp32(m, n, k int) gemm.Problem {
 func turnOf(t *testing.T, rung string) (Spec, Turn) {
 	t.Helper()
 	r, ok := FindRung(rung)
-	if !ok {
-		t.Fatalf("no rung %s", rung)
-	}
+	must.Need(t, ok, "no rung %s", rung)
 	s := SpecFor(gemmgen.NewCall(fp32(4096, 4096, 4096)), r.Config)
 	turn, reason, detail := s.Turn()
-	if reason != "" {
-		t.Fatalf("%s: %s: %s", rung, reason, detail)
-	}
+	must.Need(t, reason == "", "%s: %s: %s", rung, reason, detail)
 	return s, turn
 }
 
@@ -35,16 +31,14 @@ func TestRungsBelong(t *testing.T) {
 	must.Do(t, gemm.CheckAxes(axes))
 	seen := map[gemm.Config]string{}
 	for _, r := range Rungs() {
-		if other, ok := seen[r.Config]; ok || r.Doc == "" {
-			t.Errorf("%s is %s", r.Name, other)
-		}
+		other, ok := seen[r.Config]
+		must.That(t, !ok && r.Doc != "", "%s is %s", r.Name, other)
 		seen[r.Config] = r.Name
 		s := SpecFor(gemmgen.NewCall(fp32(4096, 4096, 4096)), r.Config)
-		if _, reason, detail := s.Check(gemmgen.Limits{
+		_, reason, detail := s.Check(gemmgen.Limits{
 			RegistersPerThread: 255, RegisterFile: 65536, RegisterGranule: 8, SharedMemory: 99 << 10,
-		}); reason != "" {
-			t.Errorf("%s: %s: %s", r.Name, reason, detail)
-		}
+		})
+		must.That(t, reason == "", "%s: %s: %s", r.Name, reason, detail)
 	}
 }
 
@@ -62,9 +56,8 @@ func TestSeedRungs(t *testing.T) {
 	} {
 		s, turn := turnOf(t, want.rung)
 		r, _, _ := s.Resources()
-		if int(r.SharedMemory) != want.shared || turn.Barriers*32/turn.K != want.barriers || r.Threads != 1024 {
-			t.Errorf("%s: %+v, %d barriers", want.rung, r, turn.Barriers)
-		}
+		must.That(t, int(r.SharedMemory) == want.shared && turn.Barriers*32/turn.K == want.barriers && r.Threads == 1024,
+			"%s: %+v, %d barriers", want.rung, r, turn.Barriers)
 		count := map[[2]int]int{}
 		for i := range turn.Accesses {
 			a := &turn.Accesses[i]
@@ -76,9 +69,8 @@ func TestSeedRungs(t *testing.T) {
 		got := [3]int{
 			count[[2]int{int(LoadGlobal), 4}], count[[2]int{int(LoadShared), 4}], count[[2]int{int(LoadShared), 16}],
 		}
-		if got != [3]int{want.global, want.shared4, want.wide4} || turn.FMAs*32/turn.K != 32 {
-			t.Errorf("%s: loads %v, want %+v", want.rung, got, want)
-		}
+		must.That(t, got == [3]int{want.global, want.shared4, want.wide4} && turn.FMAs*32/turn.K == 32,
+			"%s: loads %v, want %+v", want.rung, got, want)
 	}
 }
 
@@ -89,9 +81,7 @@ func TestConflicts(t *testing.T) {
 		for lane := range a.Shared {
 			a.Shared[lane] = lane * stride * 4
 		}
-		if got := a.Conflicts(); got != want {
-			t.Errorf("rows of %d words: degree %g, want %g", stride, got, want)
-		}
+		must.Equal(t, a.Conflicts(), want, "rows of", stride, "words: degree")
 	}
 }
 
@@ -116,15 +106,11 @@ func TestGuard(t *testing.T) {
 		p := fp32(32, 32, 32)
 		c.change(&p)
 		instead, why := Guard(&p, wmma.Config)
-		if why != c.why || (why != "") != (instead.Name == RungPadded) {
-			t.Errorf("%s: %q, %q instead", p, why, instead.Name)
-		}
+		must.That(t, why == c.why && (why != "") == (instead.Name == RungPadded), "%s: %q, %q instead", p, why, instead.Name)
 		_, reason, detail := Family{}.Program(gemmgen.NewCall(p), gemm.FP32, wmma.Config, limits)
-		if (reason == ReasonGuard) != (c.why != "") || !strings.Contains(detail, instead.Name) {
-			t.Errorf("%s: %s: %s", p, reason, detail)
-		}
-		if _, why := Guard(&p, naive.Config); why != "" {
-			t.Errorf("%s: the guard has %s: %s", p, naive.Name, why)
-		}
+		must.That(t, (reason == ReasonGuard) == (c.why != "") && strings.Contains(detail, instead.Name),
+			"%s: %s: %s", p, reason, detail)
+		_, why = Guard(&p, naive.Config)
+		must.That(t, why == "", "%s: the guard has %s: %s", p, naive.Name, why)
 	}
 }

@@ -73,9 +73,7 @@ const mostThreads = 1024
 func reducer(t *testing.T, s Spec) *ptx.Kernel {
 	t.Helper()
 	g, reason, detail := s.layout()
-	if reason != "" {
-		t.Fatal(reason, detail)
-	}
+	must.Need(t, reason == "", "%v %v", reason, detail)
 	e := newEmitter("reducer", s, g)
 	e.Params(ptx.U64, "out")
 	e.Params(ptx.U32, "k_blocks", "tiles_m", "tiles_n", "tiles", "group_m", "m", "n", "last_m", "last_n",
@@ -161,9 +159,7 @@ func reducer(t *testing.T, s Spec) *ptx.Kernel {
 func orderer(t *testing.T, s Spec) *ptx.Kernel {
 	t.Helper()
 	g, reason, detail := s.layout()
-	if reason != "" {
-		t.Fatal(reason, detail)
-	}
+	must.Need(t, reason == "", "%v %v", reason, detail)
 	e := newEmitter("order", s, g)
 	e.Params(ptx.U64, "out")
 	e.Params(ptx.U32, "k_blocks", "tiles_m", "tiles_n", "tiles", "group_m", "m", "n", "last_m", "last_n", "skew")
@@ -192,9 +188,7 @@ func walker(t *testing.T) *ptx.Kernel {
 	spec := spec(t, "64x16x64,warps=8,stages=2,stream_k=1", "kk", gemm.FP16, gemm.FP32)
 	const words = 11
 	g, reason, _ := spec.layout()
-	if reason != "" {
-		t.Fatal(reason)
-	}
+	must.Need(t, reason == "", "%v", reason)
 	e := newEmitter("walk", spec, g)
 	e.Params(ptx.U64, "out")
 	e.Params(ptx.U32, "k_blocks", "whole", "share", "shared", "most")
@@ -231,9 +225,7 @@ func walker(t *testing.T) *ptx.Kernel {
 func storer(t *testing.T, s Spec) *ptx.Kernel {
 	t.Helper()
 	g, reason, detail := s.layout()
-	if reason != "" {
-		t.Fatal(reason, detail)
-	}
+	must.Need(t, reason == "", "%v %v", reason, detail)
 	e := newEmitter("storer", s, g)
 	e.Params(ptx.U64, "c")
 	e.Params(ptx.S64, "ldc", "stride_c")

@@ -108,9 +108,8 @@ func assembled(t *testing.T, bin string, s Spec, allowed int) {
 		if split := registerSplits[s.Config.NumWarps/4-1]; split.start != 0 && registers != split.start {
 			t.Errorf("%d registers at the start, and the split wants %d", registers, split.start)
 		}
-		if spills > allowed || registers*k.Threads > hopper.RegisterFile {
-			t.Errorf("%d registers, %d bytes of spills", registers, spills)
-		}
+		must.That(t, spills <= allowed && registers*k.Threads <= hopper.RegisterFile,
+			"%d registers, %d bytes of spills", registers, spills)
 	})
 }
 
@@ -147,9 +146,7 @@ func TestAssembleScaled(t *testing.T) {
 			s := spec(t, config+promote, "kk", gemm.FP8, gemm.BF16)
 			s.Epilogue = gemm.Epilogue{Scales: true, Bias: true, BiasType: gemm.FP32}
 			if reason, detail := s.Check(hopper); reason != "" {
-				if promote == "" {
-					t.Errorf("%s: %s: %s", config, reason, detail)
-				}
+				must.That(t, promote != "", "%s: %s: %s", config, reason, detail)
 				continue
 			}
 			built++
@@ -160,7 +157,5 @@ func TestAssembleScaled(t *testing.T) {
 			assembled(t, bin, s, allowed)
 		}
 	}
-	if built < 18 {
-		t.Errorf("only %d kernels", built)
-	}
+	must.That(t, built >= 18, "only %d kernels", built)
 }

@@ -16,19 +16,15 @@ func TestLaunchStream(t *testing.T) {
 	s.Processors = 132
 	k := emit(t, s)
 	call := gemmgen.NewCall(gentest.Problem(1032, 2408, 5432, 1, false, false))
-	if _, err := s.Launch(k, call); err == nil {
-		t.Error("tiles are shared without a workspace")
-	}
+	_, err := s.Launch(k, call)
+	must.That(t, err != nil, "tiles are shared without a workspace")
 	call.Partials, call.Counters = 1<<43, 1<<44
 	l := must.Get(s.Launch(k, call))(t)
 	got := gentest.Params(k.Kernel, l.Params)
 	// 5 × 19 pairs of tiles on 66 clusters: a wave of 66, and 29 that are shared with it, as they are less than half.
-	if got["whole"] != 0 || got["shared"] != 95*85 || got["share"] != 123 || l.GridX != 132 {
-		t.Errorf("%v", got)
-	}
-	if partials, counters := s.Workspace(call.Problem); partials < 132*2*128*128*4 || counters < 95*2*8*4 {
-		t.Errorf("workspace of %v and %v", partials, counters)
-	}
+	must.That(t, got["whole"] == 0 && got["shared"] == 95*85 && got["share"] == 123 && l.GridX == 132, "%v", got)
+	partials, counters := s.Workspace(call.Problem)
+	must.That(t, partials >= 132*2*128*128*4 && counters >= 95*2*8*4, "workspace of %v and %v", partials, counters)
 	s = spec(t, "64x16x64,warps=8,stages=2,stream_k=1", "kn", gemm.FP16, gemm.FP32)
 	call = gemmgen.NewCall(gentest.Problem(64, 16*130, 1<<31-1088, 1, false, false))
 	call.Partials, call.Counters = 1<<43, 1<<44

@@ -65,25 +65,20 @@ func TestOneInstruction(t *testing.T) {
 		{"16x64x128,warps=8,stages=2,skew=0,promote=1", gemm.FP8, "32"},
 	} {
 		s := spec(t, c.config, "kk", c.dtype, gemm.FP32)
-		if sums := (Family{}).Sums(); !sums.Has(&s.Config, Family{}.Axes()) {
-			t.Fatalf("%s is not invariant", c.config)
-		}
+		sums := (Family{}).Sums()
+		must.Need(t, sums.Has(&s.Config, Family{}.Axes()), "%s is not invariant", c.config)
 		text := emit(t, s).Text
 		found := multiplies.FindAllStringSubmatchIndex(text, -1)
 		g, _, _ := s.layout()
-		if want := g.tiles * s.Config.BlockK * s.DType.Bytes() / stepBytes; len(found) != want {
-			t.Errorf("%s: %d instructions for a block, want %d", c.config, len(found), want)
-		}
+		want := g.tiles * s.Config.BlockK * s.DType.Bytes() / stepBytes
+		must.That(t, len(found) == want, "%s: %d instructions for a block, want %d", c.config, len(found), want)
 		for _, at := range found {
-			if extent := text[at[2]:at[3]]; extent != c.extent {
-				t.Errorf("%s: an instruction adds %s indices along K, want %s", c.config, extent, c.extent)
-			}
+			extent := text[at[2]:at[3]]
+			must.That(t, extent == c.extent, "%s: an instruction adds %s indices along K, want %s", c.config, extent, c.extent)
 		}
 		block := text[found[0][0]:found[len(found)-1][1]]
 		for _, other := range []string{"add.f32", "fma.rn.f32", "mul.f32"} {
-			if strings.Contains(block, other) {
-				t.Errorf("%s: %s stands among the multiplications", c.config, other)
-			}
+			must.That(t, !strings.Contains(block, other), "%s: %s stands among the multiplications", c.config, other)
 		}
 	}
 }
@@ -103,12 +98,9 @@ func TestLaunch(t *testing.T) {
 	call.Alpha = 0.5
 	s.Processors = 9 // an odd one cannot hold a cluster
 	l, err := s.Launch(k, call)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if l.GridX != 8 || l.GridY != 1 || l.GridZ != 1 || l.Threads != 384 || l.SharedMemory != k.SharedMemory {
-		t.Errorf("launch %+v", l)
-	}
+	must.Do(t, err)
+	must.That(t, l.GridX == 8 && l.GridY == 1 && l.GridZ == 1 && l.Threads == 384 && l.SharedMemory == k.SharedMemory,
+		"launch %+v", l)
 	gentest.Want(t, k.Kernel, l.Params, map[string]uint64{
 		"c": 1 << 42, "ldc": 264, "stride_c": 264000, "m": 1000, "n": 264, "k_blocks": 16,
 		"tiles_m": 4, "tiles_n": 2, "tiles": 4 * 2 * 5, "group_m": 4, // in clusters of 256 rows
@@ -160,9 +152,8 @@ func TestLaunchRefuses(t *testing.T) {
 		must.Get(s.Launch(k, call))(t)
 		c.change(&call, &s.Config)
 		_, err := s.Launch(k, call)
-		if err == nil || !strings.Contains(err.Error(), c.want) || diag.KindOf(err) != diag.Input {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		must.That(t, err != nil && strings.Contains(err.Error(), c.want) && diag.KindOf(err) == diag.Input,
+			"%s: %v", c.name, err)
 	}
 }
 
@@ -179,13 +170,11 @@ func TestLaunchSplits(t *testing.T) {
 	s := spec(t, "64x64x64,warps=8,stages=3,cluster=2,split=7", "kn", gemm.FP16, gemm.FP16)
 	k := emit(t, s)
 	call := gemmgen.NewCall(gentest.Problem(150, 128, 640, 2, false, false))
-	if _, err := s.Launch(k, call); err == nil {
-		t.Error("a split without a workspace is launched")
-	}
+	_, err := s.Launch(k, call)
+	must.That(t, err != nil, "a split without a workspace is launched")
 	partials, counters := gemmgen.Workspace(call.Problem, s.Config)
-	if tiles := unit.Bytes(3 * 2 * 2); partials < tiles*5*64*64*4 || counters < tiles*4*4 {
-		t.Errorf("workspace of %v and %v", partials, counters)
-	}
+	tiles := unit.Bytes(3 * 2 * 2)
+	must.That(t, partials >= tiles*5*64*64*4 && counters >= tiles*4*4, "workspace of %v and %v", partials, counters)
 	call.Partials, call.Counters = 1<<43, 1<<44
 	l := must.Get(s.Launch(k, call))(t)
 	gentest.Want(t, k.Kernel, l.Params, map[string]uint64{ // 10 blocks along K: five splits of two
@@ -205,9 +194,8 @@ func TestLaunchFP8(t *testing.T) {
 		{DType: gemm.FP8, Strides: [2]uint64{512, 512}, Box: [3]uint32{128, 128, 1}},
 		{DType: gemm.BF16, Strides: [2]uint64{1024, 1024}, Box: [3]uint32{64, 16, 1}},
 	} {
-		if got := l.Maps[i]; got.DType != want.DType || got.Strides != want.Strides || got.Box != want.Box {
-			t.Errorf("map %d: %+v", i, got)
-		}
+		got := l.Maps[i]
+		must.That(t, got.DType == want.DType && got.Strides == want.Strides && got.Box == want.Box, "map %d: %+v", i, got)
 	}
 }
 
@@ -215,12 +203,10 @@ func TestLaunchFP8(t *testing.T) {
 func TestLaunchOfFewRows(t *testing.T) {
 	s := spec(t, "128x64x128,warps=12,stages=2", "kk", gemm.FP16, gemm.FP16)
 	l := must.Get(s.Launch(emit(t, s), gemmgen.NewCall(gentest.Problem(17, 40, 512, 1, false, true))))(t)
-	if a, b := l.Maps[0].Box, l.Maps[1].Box; a != [3]uint32{64, 17, 1} || b != [3]uint32{64, 40, 1} {
-		t.Errorf("boxes %v and %v", a, b)
-	}
-	if got := gentest.Params(emit(t, s).Kernel, l.Params)["copied"]; got != (17+40)*128*2 {
-		t.Errorf("%d bytes of copies", got)
-	}
+	a, b := l.Maps[0].Box, l.Maps[1].Box
+	must.That(t, a == [3]uint32{64, 17, 1} && b == [3]uint32{64, 40, 1}, "boxes %v and %v", a, b)
+	got := gentest.Params(emit(t, s).Kernel, l.Params)["copied"]
+	must.That(t, got == (17+40)*128*2, "%d bytes of copies", got)
 }
 
 // TestRefuses: what the family cannot build is refused for its reason.
@@ -270,9 +256,8 @@ func TestRefuses(t *testing.T) {
 	} {
 		config := spec(t, c.config, "kn", gemm.FP16, gemm.FP16).Config
 		_, reason, detail := Family{}.Program(gemmgen.NewCall(c.p), c.out, config, hopper)
-		if reason != c.reason || (reason != "") != (detail != "") {
-			t.Errorf("%s for %s: %q (%s), want %q", c.config, c.p, reason, detail, c.reason)
-		}
+		must.That(t, reason == c.reason && (reason != "") == (detail != ""),
+			"%s for %s: %q (%s), want %q", c.config, c.p, reason, detail, c.reason)
 	}
 	other := spec(t, "128x128x64,warps=12,stages=4", "kn", gemm.FP16, gemm.FP16)
 	other.Config.Axes, _ = gemm.NewAxes(gemm.AxisValue{Name: "cluster", Value: "3"})
@@ -295,9 +280,8 @@ func TestWhereTilesBegin(t *testing.T) {
 				l := must.Get(s.Launch(emit(t, s), call))(t)
 				got := gentest.Params(emit(t, s).Kernel, l.Params)
 				m, n := int(got["last_m"]), int(got["last_n"])
-				if m+128 < p.M || n+64 < p.N || m > (p.M-1)/128*128 || n > (p.N-1)/64*64 {
-					t.Errorf("%s: the last tiles begin at %d and %d", p, m, n)
-				}
+				must.That(t, m+128 >= p.M && n+64 >= p.N && m <= (p.M-1)/128*128 && n <= (p.N-1)/64*64,
+					"%s: the last tiles begin at %d and %d", p, m, n)
 				if majors[0] == 'm' && m%8 != 0 || (majors[1] == 'n' || s.TilesC) && n%8 != 0 || s.PairsC && n%2 != 0 {
 					t.Errorf("%s: a box begins at %d and %d", p, m, n)
 				}
@@ -307,7 +291,5 @@ func TestWhereTilesBegin(t *testing.T) {
 			}
 		}
 	}
-	if shifted == 0 {
-		t.Error("no tile began earlier")
-	}
+	must.That(t, shifted != 0, "no tile began earlier")
 }

@@ -23,13 +23,11 @@ func TestParse(t *testing.T) {
 	for _, in := range []string{
 		"", "sm", "sm_", "90", "sm_a", "sm_90b", "sm_9", "sm__90", "sm_-90", "sm_+90", "sm_090", "gfx942", "sm_99999",
 	} {
-		if got, err := Parse(in); err == nil {
-			t.Errorf("Parse(%q) = %v, want an error", in, got)
-		}
+		got, err := Parse(in)
+		must.That(t, err != nil, "Parse(%q) = %v, want an error", in, got)
 	}
-	if s := (Target{CC: 90, Suffix: ArchFeatures}).String(); s != "sm_90a" {
-		t.Errorf("String() = %q, want sm_90a", s)
-	}
+	s := (Target{CC: 90, Suffix: ArchFeatures}).String()
+	must.That(t, s == "sm_90a", "String() = %q, want sm_90a", s)
 }
 
 func TestCovers(t *testing.T) {
@@ -52,9 +50,7 @@ func TestCovers(t *testing.T) {
 	} {
 		target := must.Get(Parse(c.target))(t)
 		least := must.Get(Parse(c.min))(t)
-		if got := target.Covers(least); got != c.want {
-			t.Errorf("%s covers %s: %v, want %v", target, least, got, c.want)
-		}
+		must.Equal(t, target.Covers(least), c.want, target, "covers", least)
 	}
 }
 
@@ -63,8 +59,6 @@ func TestEmulatesFP8(t *testing.T) {
 		"sm_80": false, "sm_89": false, "sm_90": true, "sm_90a": true, "sm_100": true, "sm_110": true, "sm_120": false,
 	} {
 		target := must.Get(Parse(name))(t)
-		if target.EmulatesFP8() != want {
-			t.Errorf("%s: %t", name, !want)
-		}
+		must.That(t, target.EmulatesFP8() == want, "%s: %t", name, !want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/gputest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel/mma"
@@ -34,9 +35,7 @@ func TestCopies(t *testing.T) {
 	} {
 		f := mma.Family{}
 		test.want.AsyncA, test.want.AsyncB = test.want.BytesA >= 4, test.want.BytesB >= 4
-		if got := f.Copies(d, kernel.OperandsOf(&test.problem).WithWidths(f, &test.problem), c); got != test.want {
-			t.Errorf("%s: %+v, want %+v", test.problem, got, test.want)
-		}
+		must.Equal(t, f.Copies(d, kernel.OperandsOf(&test.problem).WithWidths(f, &test.problem), c), test.want, test.problem)
 	}
 }
 
@@ -49,14 +48,11 @@ func TestLoadWaits(t *testing.T) {
 	for width, want := range map[int]int{16: 0, 8: 0, 4: 0, 2: 8} {
 		o := kernel.Operands{DType: gemm.FP16, Out: gemm.FP16, BMajor: gemm.MajorN, WidthA: width, WidthB: 16}
 		o.AMajor = gemm.MajorK
-		if got := (mma.Family{}).Loop(d, o, c).LoadWaits; got != want {
-			t.Errorf("copies of %d bytes: %d waits, want %d", width, got, want)
-		}
+		got := (mma.Family{}).Loop(d, o, c).LoadWaits
+		must.That(t, got == want, "copies of %d bytes: %d waits, want %d", width, got, want)
 		registers[width] = mma.Family{}.Resources(d, o, c, false).Registers
 	}
-	if registers[2] != registers[4] || registers[2] > 255 {
-		t.Errorf("registers by width: %v", registers)
-	}
+	must.That(t, registers[2] == registers[4] && registers[2] <= 255, "registers by width: %v", registers)
 }
 
 // Types whose operands are converted in registers cost instructions, on the devices that convert them.
@@ -70,9 +66,8 @@ func TestConversions(t *testing.T) {
 		want int
 	}{{hopper, gemm.FP16, 0}, {hopper, gemm.INT8, 0}, {hopper, gemm.TF32, 2}, {hopper, gemm.FP8, 2}, {ada, gemm.FP8, 0}} {
 		o := kernel.Operands{DType: test.t, AMajor: gemm.MajorK, BMajor: gemm.MajorK}
-		if got := (mma.Family{}).Loop(test.d, o, c).Conversions; got != test.want {
-			t.Errorf("%s on %s: %d conversions, want %d", test.t, test.d.SM.ID, got, test.want)
-		}
+		got := (mma.Family{}).Loop(test.d, o, c).Conversions
+		must.That(t, got == test.want, "%s on %s: %d conversions, want %d", test.t, test.d.SM.ID, got, test.want)
 	}
 }
 

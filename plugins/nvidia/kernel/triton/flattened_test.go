@@ -40,7 +40,5 @@ func TestFlattenedShared(t *testing.T) {
 			t.Errorf("%s, Triton %s: %s needs %d bytes, not %d", row[1], row[0], &c, v[5], got)
 		}
 	}
-	if len(rows) < 350 {
-		t.Errorf("%d kernels", len(rows))
-	}
+	must.That(t, len(rows) >= 350, "%d kernels", len(rows))
 }

@@ -27,9 +27,7 @@ func TestSerial(t *testing.T) {
 	} {
 		t.Run(test.family.Name(), func(t *testing.T) {
 			counts, wrong := serialAsBuilt(t, test.family, test.rows)
-			if wrong > test.wrong {
-				t.Errorf("%d kernels are not as the family says", wrong)
-			}
+			must.That(t, wrong <= test.wrong, "%d kernels are not as the family says", wrong)
 			if counts[true] < test.serial || counts[false] < test.parallel {
 				t.Errorf("%d kernels are serial and %d are not", counts[true], counts[false])
 			}
@@ -45,9 +43,7 @@ func serialAsBuilt(t *testing.T, f kernel.Family, rows []map[string]string) (cou
 	for _, row := range rows {
 		number := func(name string) int {
 			v, err := strconv.Atoi(row[name])
-			if err != nil {
-				t.Fatal(name, err)
-			}
+			must.Need(t, err == nil, "%v %v", name, err)
 			return v
 		}
 		dtype := must.Get(gemm.ParseDType(row["dtype"]))(t)
@@ -60,9 +56,7 @@ func serialAsBuilt(t *testing.T, f kernel.Family, rows []map[string]string) (cou
 		}
 		waits := number("waits")
 		loop := f.Loop(device, kernel.OperandsOf(&p), c)
-		if loop.WGMMA != (waits > 0) {
-			t.Errorf("%s %s: wgmma %v, and the loop waits %d times", p, c, loop.WGMMA, waits)
-		}
+		must.That(t, loop.WGMMA == (waits > 0), "%s %s: wgmma %v, and the loop waits %d times", p, c, loop.WGMMA, waits)
 		if number("matrix") < 2 || waits == 0 {
 			continue
 		}

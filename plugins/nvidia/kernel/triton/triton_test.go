@@ -6,6 +6,7 @@ import (
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/gputest"
+	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 	"github.com/origami-gemm/origami/plugins/nvidia/kernel"
 )
@@ -33,12 +34,10 @@ func TestCheckShape(t *testing.T) {
 		{with(func(c *gemm.Config) { c.NumWarps = 1 }), ""},
 	} {
 		c := test.config
-		if reason, detail := (Family{}).Check(d, o, c, Family{}.Resources(d, o, c, false)); reason != test.want {
-			t.Errorf("%s: %q, %s, want %q", c, reason, detail, test.want)
-		}
-		if reason, detail := (Family{}).CheckTile(d, o, &c); reason != test.want {
-			t.Errorf("tile of %s: %q, %s, want %q", c, reason, detail, test.want)
-		}
+		reason, detail := (Family{}).Check(d, o, c, Family{}.Resources(d, o, c, false))
+		must.That(t, reason == test.want, "%s: %q, %s, want %q", c, reason, detail, test.want)
+		reason, detail = (Family{}).CheckTile(d, o, &c)
+		must.That(t, reason == test.want, "tile of %s: %q, %s, want %q", c, reason, detail, test.want)
 	}
 }
 
@@ -48,9 +47,8 @@ func TestTensorMemory(t *testing.T) {
 	o := kernel.Operands{DType: gemm.BF16, Out: gemm.BF16, AMajor: gemm.MajorK, BMajor: gemm.MajorK}
 	for rows, want := range map[int]arch.Reason{256: "", 512: arch.ReasonModelRule} {
 		c := gemm.Config{BlockM: rows, BlockN: 256, BlockK: 32, NumWarps: 8, NumStages: 2, SplitK: 1, Kernel: "triton"}
-		if reason, detail := (Family{}).Check(d, o, c, Family{}.Resources(d, o, c, false)); reason != want {
-			t.Errorf("%s: %q, %s, want %q", c, reason, detail, want)
-		}
+		reason, detail := (Family{}).Check(d, o, c, Family{}.Resources(d, o, c, false))
+		must.That(t, reason == want, "%s: %q, %s, want %q", c, reason, detail, want)
 	}
 }
 
@@ -98,9 +96,8 @@ func TestPublishedWinnersRun(t *testing.T) {
 				BlockM: w.m, BlockN: w.n, BlockK: w.k, NumWarps: w.warps, NumStages: w.stages, SplitK: 1, Kernel: "triton",
 			}
 			need := Family{}.Resources(d, o, c, false)
-			if reason, detail := (Family{}).Check(d, o, c, need); reason != "" {
-				t.Errorf("%s: %s: %s, %s", device.file, c, reason, detail)
-			}
+			reason, detail := (Family{}).Check(d, o, c, need)
+			must.That(t, reason == "", "%s: %s: %s, %s", device.file, c, reason, detail)
 		}
 	}
 	d := gputest.Device(t, gpu.SM89, "sm89-rtx4090", nil)

@@ -93,26 +93,20 @@ func TestTypes(t *testing.T) {
 			operands++ // A is in tensor memory too: tf32 that nothing loads in rows
 			continue
 		}
-		if loop.WGMMA != b.shared || loop.TensorMemory != b.columns || (loop.LoadWaits > 0) != (b.loads != "") {
-			t.Errorf("sm%d %s %s: %+v", b.target, b.problem, b.config, loop)
-		}
+		must.That(t, loop.WGMMA == b.shared && loop.TensorMemory == b.columns && (loop.LoadWaits > 0) == (b.loads != ""),
+			"sm%d %s %s: %+v", b.target, b.problem, b.config, loop)
 		r := f.Resources(d, o, b.config, false)
-		if int(r.SharedMemory) != b.sharedBytes {
-			t.Errorf("sm%d %s %s: %d B of shared memory, compiled %d", b.target, b.problem, b.config, int(r.SharedMemory),
-				b.sharedBytes)
-		}
+		must.That(t, int(r.SharedMemory) == b.sharedBytes,
+			"sm%d %s %s: %d B of shared memory, compiled %d", b.target, b.problem, b.config, int(r.SharedMemory), b.sharedBytes)
 		if diff := r.Registers - b.registers; max(diff, -diff) <= 32 {
 			near++
 		} else {
 			t.Logf("sm%d %s %s: %d registers, compiled %d", b.target, b.problem, b.config, r.Registers, b.registers)
 		}
-		if r.SpillBytes != 0 {
-			t.Errorf("sm%d %s %s: spills %d B, compiled %d words", b.target, b.problem, b.config, r.SpillBytes, b.words)
-		}
+		must.That(t, r.SpillBytes == 0,
+			"sm%d %s %s: spills %d B, compiled %d words", b.target, b.problem, b.config, r.SpillBytes, b.words)
 	}
-	if operands > 2 {
-		t.Errorf("%d kernels have an operand in tensor memory", operands)
-	}
+	must.That(t, operands <= 2, "%d kernels have an operand in tensor memory", operands)
 	must.Hold(t, len(all) >= 200 && near*10 >= len(all)*9, "%d of %d within 32 registers", near, len(all))
 }
 
@@ -148,19 +142,15 @@ func TestWidth(t *testing.T) {
 func TestReduction(t *testing.T) {
 	p := gemm.New(100, 200, 4096)
 	c := gemm.Config{BlockM: 64, BlockN: 64, BlockK: 64, NumWarps: 4, NumStages: 3, SplitK: 1, Kernel: "triton"}
-	if got := (Family{}).Reduction(p, c); got != (kernel.Reduction{}) {
-		t.Errorf("without a split: %+v", got)
-	}
+	got := (Family{}).Reduction(p, c)
+	must.That(t, got == (kernel.Reduction{}), "without a split: %+v", got)
 	c.SplitK = 4
 	want := kernel.Reduction{Workspace: 4 * 4 * 100 * 200, Launches: 1}
-	if got := (Family{}).Reduction(p, c); got != want {
-		t.Errorf("split: %+v, want %+v", got, want)
-	}
+	must.Equal(t, (Family{}).Reduction(p, c), want, "split")
 	d := gputest.Device(t, gpu.SM90, "sm90-h200", nil)
 	o := kernel.OperandsOf(&p)
-	if reason, detail := (Family{}).Check(d, o, c, Family{}.Resources(d, o, c, false)); reason != "" {
-		t.Errorf("split: %s, %s", reason, detail)
-	}
+	reason, detail := (Family{}).Check(d, o, c, Family{}.Resources(d, o, c, false))
+	must.That(t, reason == "", "split: %s, %s", reason, detail)
 }
 
 // A type is refused where Triton does not compile it.
@@ -178,15 +168,13 @@ func TestTypesByDevice(t *testing.T) {
 				want = arch.ReasonModelRule
 			}
 			c := c
-			if reason, detail := (Family{}).Check(d, o, c, Family{}.Resources(d, o, c, false)); reason != want {
-				t.Errorf("%s on %s: %q, %s", types, device.sm.ID, reason, detail)
-			}
+			reason, detail := (Family{}).Check(d, o, c, Family{}.Resources(d, o, c, false))
+			must.That(t, reason == want, "%s on %s: %q, %s", types, device.sm.ID, reason, detail)
 			if c.BlockK = 16; types.In.Bytes() == 1 {
 				want = arch.ReasonAtomShape
 			}
-			if reason, _ := (Family{}).CheckTile(d, o, &c); reason != want {
-				t.Errorf("%s on %s, block_k 16: %q", types, device.sm.ID, reason)
-			}
+			reason, _ = (Family{}).CheckTile(d, o, &c)
+			must.That(t, reason == want, "%s on %s, block_k 16: %q", types, device.sm.ID, reason)
 		}
 	}
 }

@@ -117,9 +117,7 @@ func (e *experiment) score(t *testing.T, values map[string]float64) []score.Eval
 	t.Helper()
 	rows, bad := must.Two(score.Evaluate(t.Context(), e.model.With(values), e.subset, e.subset.Problems))(t)
 	for _, err := range bad {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	return rows
 }
@@ -135,9 +133,8 @@ func TestFittedQuantitiesAreWithinBounds(t *testing.T) {
 	}
 	for _, q := range slices.Concat(triton.fitted(), ofMMA.fitted()) {
 		i := slices.IndexFunc(d.Constants, func(c arch.Constant) bool { return c.Name == q.Name })
-		if q.Value < q.Low || q.Value > q.High || q.Folds == nil || i < 0 || d.Constants[i].Value != q.Value {
-			t.Errorf("%s is %v, bounds %v to %v, described at %d", q.Name, q.Value, q.Low, q.High, i)
-		}
+		must.That(t, q.Value >= q.Low && q.Value <= q.High && q.Folds != nil && i >= 0 && d.Constants[i].Value == q.Value,
+			"%s is %v, bounds %v to %v, described at %d", q.Name, q.Value, q.Low, q.High, i)
 	}
 }
 
@@ -188,9 +185,8 @@ func (e *experiment) checkShipped(t *testing.T) {
 		l := must.Get(e.sample.Loss(context.Background(), e.model.With(values), nil))(t)
 		return l
 	}
-	if have, want := loss(nil), loss(found); !(math.Abs(have-want) <= 1e-4*want) {
-		t.Errorf("what is shipped has a loss of %.4f, the fit finds %.4f", have, want)
-	}
+	have, want := loss(nil), loss(found)
+	must.That(t, math.Abs(have-want) <= 1e-4*want, "what is shipped has a loss of %.4f, the fit finds %.4f", have, want)
 }
 
 // TestAblation prints what each term is worth (experiments/README.md).

@@ -86,7 +86,6 @@ func (e *experiment) crossValidated(t *testing.T, folds []int) {
 		t.Logf("%-20s %.4g, over folds %.4g to %.4g", q.Name, q.Value, low, high)
 	}
 	t.Logf("loss %.2f on problems left out, %.2f with them", held, inSample)
-	if held > 1.05*inSample {
-		t.Errorf("the loss is %.2f on problems that are left out, and %.2f if they are fitted", held, inSample)
-	}
+	must.That(t, held <= 1.05*inSample,
+		"the loss is %.2f on problems that are left out, and %.2f if they are fitted", held, inSample)
 }

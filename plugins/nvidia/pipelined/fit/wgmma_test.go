@@ -162,9 +162,7 @@ func (p *picks) fit(t *testing.T, start map[string]float64, use func(problem int
 		start = e.fit(t, e.fitted(), fit.Options{})
 	}
 	found, err := fit.Minimise(t.Context(), p.residuals(use), free(e.fitted()), fit.Options{Start: start, Steps: 40})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return found.Values
 }
 
@@ -180,9 +178,8 @@ func TestWGMMAShippedIsTheFit(t *testing.T) {
 		t.Logf("%-20s shipped %.7g, fitted %.7g", q.Name, q.Value, found[q.Name])
 	}
 	// 0.1 % is what the H100's times moved when the lines that leave its L2 began to count (2026-11-28).
-	if have, want := p.loss(t, nil, nil), p.loss(t, found, nil); !(math.Abs(have-want) <= 2e-3*want) {
-		t.Errorf("what is shipped has a loss of %.5f, the fit finds %.5f", have, want)
-	}
+	have, want := p.loss(t, nil, nil), p.loss(t, found, nil)
+	must.That(t, math.Abs(have-want) <= 2e-3*want, "what is shipped has a loss of %.5f, the fit finds %.5f", have, want)
 }
 
 // Quantities that are fitted without a fifth of the problems predict that fifth nearly as well.
@@ -210,7 +207,6 @@ func TestWGMMACrossValidated(t *testing.T) {
 		t.Logf("%-20s %.4g, over folds %.4g to %.4g", q.Name, q.Value, slices.Min(values[q.Name]), slices.Max(values[q.Name]))
 	}
 	t.Logf("loss %.4f on problems left out, %.4f with them", held, inSample)
-	if held > 1.1*inSample {
-		t.Errorf("the loss is %.4f on problems that are left out, and %.4f if they are fitted", held, inSample)
-	}
+	must.That(t, held <= 1.1*inSample,
+		"the loss is %.4f on problems that are left out, and %.4f if they are fitted", held, inSample)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
 // answered is a side that predicts a time in µs, on a clock of 1 GHz. A width makes it one whose model was checked: the
@@ -68,10 +69,8 @@ func TestVerdict(t *testing.T) {
 		"nothing answers": {row: rowOf(fails, fails), none: true},
 	} {
 		f := c.row.Fastest()
-		if (f == nil) != c.none || f != nil &&
-			(f.Entry != c.side || math.Abs(float64(f.Lead)-c.lead) > 1e-12 || f.Clear != c.clear) {
-			t.Errorf("%s: %+v", name, f)
-		}
+		must.That(t, (f == nil) == c.none && (f == nil ||
+			f.Entry == c.side && math.Abs(float64(f.Lead)-c.lead) <= 1e-12 && f.Clear == c.clear), "%s: %+v", name, f)
 	}
 }
 
@@ -85,18 +84,15 @@ func TestSummarise(t *testing.T) {
 		rowOf(answered(p, 10, 0), answered(p, 80, 0), answered(p, 40, 0)),
 	}
 	all := ask.StandingsOf(contenders(3), rows).Summary
-	if all.Problems != 4 || all.Compared != 3 || all.Decided != 3 {
-		t.Errorf("%d problems, %d compared, %d decided", all.Problems, all.Compared, all.Decided)
-	}
+	must.That(t, all.Problems == 4 && all.Compared == 3 && all.Decided == 3,
+		"%d problems, %d compared, %d decided", all.Problems, all.Compared, all.Decided)
 	for i, want := range []struct {
 		wins, clear, ratios int
 		mean                float64
 	}{{2, 1, 3, 1}, {1, 0, 3, 2}, {0, 0, 1, 4}} {
 		s := all.Sides[i]
-		if s.Wins != want.wins || s.Clear != want.clear || s.Count != want.ratios || s.Ratio == nil ||
-			math.Abs(float64(*s.Ratio)-want.mean) > 1e-12 {
-			t.Errorf("side %d: %+v, want %+v", i, s, want)
-		}
+		must.That(t, s.Wins == want.wins && s.Clear == want.clear && s.Count == want.ratios && s.Ratio != nil &&
+			math.Abs(float64(*s.Ratio)-want.mean) <= 1e-12, "side %d: %+v, want %+v", i, s, want)
 	}
 }
 
@@ -114,28 +110,21 @@ func TestStandingsCountAnswers(t *testing.T) {
 	want := [][]string{{"fastest, of 2 of 4 problems", "2", "0", "0"}, {"  with 95 % and more", "0", "0", "0"},
 		{"time ÷ first, geomean, of 2 of 4", "1.000", "2.000", "4.000 (of 1)"},
 		{"  tiny (2 of 3)", "1.000", "2.000", "4.000 (of 1)"}, {"  prefill (0 of 1)", "1.000", absent, absent}}
-	if !reflect.DeepEqual(rows, want) {
-		t.Errorf("%q, want %q", rows, want)
-	}
+	must.That(t, reflect.DeepEqual(rows, want), "%q, want %q", rows, want)
 }
 
 // The share of the launch is found under the name that models have in common, and work is per second of cost.
 func TestLaunchAndWork(t *testing.T) {
 	r := rowOf(answered(gemm.New(1000, 1000, 500), 10, 0), ask.Ranking{Err: diag.Inputf("no")})
 	r.M, r.N, r.K = 1000, 1000, 500 // 1e9 operations in 10 µs: 1e14 per second
-	if launch := r.Launch(0); launch == nil || math.Abs(float64(*launch)-250e-9) > 1e-15 {
-		t.Errorf("launch %v", launch)
-	}
+	launch := r.Launch(0)
+	must.That(t, launch != nil && math.Abs(float64(*launch)-250e-9) <= 1e-15, "launch %v", launch)
 	r.Sides[0].Dollars, r.Sides[0].Watts = 0.001, 500
-	if v := r.PerDollar(0); v == nil || math.Abs(float64(*v)/1e17-1) > 1e-12 {
-		t.Errorf("%v per dollar", v)
-	}
-	if v := r.PerJoule(0); v == nil || math.Abs(float64(*v)/2e11-1) > 1e-12 {
-		t.Errorf("%v per joule", v)
-	}
-	if r.PerJoule(1) != nil {
-		t.Error("a failed side has work per joule")
-	}
+	v := r.PerDollar(0)
+	must.That(t, v != nil && math.Abs(float64(*v)/1e17-1) <= 1e-12, "%v per dollar", v)
+	v = r.PerJoule(0)
+	must.That(t, v != nil && math.Abs(float64(*v)/2e11-1) <= 1e-12, "%v per joule", v)
+	must.That(t, r.PerJoule(1) == nil, "a failed side has work per joule")
 }
 
 // The grade of evidence stands beside what it rests on, or how a prediction differs from what was checked.
@@ -149,13 +138,9 @@ func TestEvidenceCells(t *testing.T) {
 		"unchecked: bf16": &unlike,
 		"unchecked: no times of this device were compared": &never,
 	} {
-		if got := show.Evidence(a, &a.Entries[0]); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		must.Equal(t, show.Evidence(a, &a.Entries[0]), want)
 	}
 	c := &comparison{sides: contenders(1), rows: []ask.Contest{rowOf(inside), rowOf(unlike), rowOf(inside)}}
 	want := "checked for 2 of 3, unchecked for 1 of 3"
-	if got := c.evidence(0); got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	must.Equal(t, c.evidence(0), want)
 }

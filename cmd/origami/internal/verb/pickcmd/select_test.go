@@ -39,9 +39,7 @@ func TestFormatOfEveryStream(t *testing.T) {
 		cmd.SetArgs(strings.Fields("-m 256 --n 256 -k 256"))
 		must.Do(t, cmd.ExecuteContext(t.Context()))
 		must.Do(t, streams.Flush())
-		if !strings.Contains(out.String(), tc.want) {
-			t.Errorf("terminal %v: %q lacks %q", tc.terminal, out.String(), tc.want)
-		}
+		must.That(t, strings.Contains(out.String(), tc.want), "terminal %v: %q lacks %q", tc.terminal, out.String(), tc.want)
 	}
 }
 

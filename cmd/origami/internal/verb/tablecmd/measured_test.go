@@ -38,10 +38,8 @@ func TestMeasured(t *testing.T) {
 			gain, share := stats.Geomean(gains), stats.Geomean(shares)
 			t.Logf("gain %.3f, at worst %.3f; share of the best %.3f, at worst %.3f; BLOCK_K of %d of %d layers", gain,
 				slices.Min(gains), share, slices.Min(shares), agree, len(gains)/len(rows))
-			if len(gains) != 54 || gain < set.gain || slices.Min(gains) < set.leastGain || share < set.share ||
-				slices.Min(shares) < set.leastShare || agree < set.agree {
-				t.Error("the table is worth less than docs/serving.md says")
-			}
+			must.That(t, len(gains) == 54 && gain >= set.gain && slices.Min(gains) >= set.leastGain && share >= set.share &&
+				slices.Min(shares) >= set.leastShare && agree >= set.agree, "the table is worth less than docs/serving.md says")
 		})
 	}
 }

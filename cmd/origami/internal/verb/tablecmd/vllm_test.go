@@ -72,9 +72,8 @@ func TestVLLMReadsTable(t *testing.T) {
 					t.Errorf("product %d: %s, compiled %v; want %s", i, got[i].Config, got[i].Compiled, want)
 				}
 			}
-			if c.warning == "" != (warnings.Len() == 0) || !strings.Contains(warnings.String(), c.warning) {
-				t.Errorf("the warning is %q, want %q", &warnings, c.warning)
-			}
+			must.That(t, c.warning == "" == (warnings.Len() == 0) && strings.Contains(warnings.String(), c.warning),
+				"the warning is %q, want %q", &warnings, c.warning)
 		})
 	}
 }
@@ -86,7 +85,5 @@ func rename(t *testing.T, file, name string) {
 	if err == nil {
 		err = os.WriteFile(file, []byte(strings.ReplaceAll(string(text), name, name+"2")), 0o644)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }

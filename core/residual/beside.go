@@ -12,6 +12,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/dataset"
+	"github.com/origami-gemm/origami/core/fit"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/score"
 	"github.com/origami-gemm/origami/core/selector"
@@ -127,15 +128,17 @@ func Beside(a arch.Architecture, t *Times) arch.Architecture {
 	}
 	described.Monotone = []arch.Dim{arch.DimNone} // measured times are not
 	if c.total >= 0 {
-		described.Terms = slices.Clone(described.Terms)
-		total := &described.Terms[c.total]
+		total := described.Terms[c.total]
 		total.Formula = "(" + total.Formula + ") + " + t.Term
-		described.Terms = append(described.Terms, arch.Term{Name: t.Term, Unit: total.Unit, Kind: arch.KindShare,
-			Formula: "rule: the total × (exp(residual) - 1)", Doc: "what " + t.Of + " near the problem add",
-			Source: "docs/trust.md"})
+		described.Terms = slices.Concat(described.Terms[:c.total], []arch.Term{{Name: t.Term, Unit: total.Unit,
+			Kind: arch.KindShare, Formula: "rule: the total × (exp(residual) - 1)",
+			Doc: "what " + t.Of + " near the problem add", Source: "docs/trust.md"}, total}, described.Terms[c.total+1:])
 	}
 	if r, ok := a.(selector.Ranker); ok {
 		return &ranker{c, r}
+	}
+	if t, ok := a.(fit.Tunable); ok {
+		return &tunable{c, t}
 	}
 	return c
 }
@@ -231,7 +234,7 @@ func layoutOf(p *gemm.Problem) string { return fmt.Sprint(p.Types().Text(), p.Tr
 type beside struct {
 	arch.Architecture
 	description *arch.Description
-	total       int // the position of the total among the model's terms, negative if none is in cycles
+	total       int // the position of the total among the model's own terms, negative if none is in cycles
 	series      map[string]func() []*Series
 	without     Problem
 }
@@ -300,13 +303,14 @@ func (c *beside) Terms(ctx context.Context, dst []float64, p gemm.Problem, cfgs 
 		return err
 	}
 	for i := range cfgs {
-		row := dst[i*n : (i+1)*n]
-		copy(row, own[i*(n-1):(i+1)*(n-1)])
-		row[n-1] = 0
-		if total := row[c.total]; total > 0 && total < arch.RejectedTotal {
+		row, without := dst[i*n:(i+1)*n], own[i*(n-1):(i+1)*(n-1)]
+		copy(row, without[:c.total])
+		copy(row[c.total+1:], without[c.total:])
+		row[c.total] = 0
+		if total := without[c.total]; total > 0 && total < arch.RejectedTotal {
 			factor, _ := c.at(&p, cfgs[i].Kernel)
-			row[c.total] = float64(unit.Cycles(total) * unit.Cycles(factor))
-			row[n-1] = row[c.total] - total
+			row[c.total+1] = float64(unit.Cycles(total) * unit.Cycles(factor))
+			row[c.total] = row[c.total+1] - total
 		}
 	}
 	return nil
@@ -329,4 +333,28 @@ func (r *ranker) Rank(ctx context.Context, q selector.Request) ([]selector.Resul
 		}
 	}
 	return results, err
+}
+
+// tunable is beside for a model whose constants can have other values.
+type tunable struct {
+	*beside
+	model fit.Tunable
+}
+
+// EstimateWith implements fit.Tunable. The measured times correct every set of values as they do those in use.
+func (t *tunable) EstimateWith(
+	ctx context.Context, values []map[string]float64, sample []fit.Kernels,
+) ([][]unit.Seconds, error) {
+	rows, err := t.model.EstimateWith(ctx, values, sample)
+	for _, row := range rows {
+		i := 0
+		for j := range sample {
+			for _, c := range sample[j].Configs {
+				factor, _ := t.at(&sample[j].Problem, c.Kernel)
+				row[i] *= unit.Seconds(factor)
+				i++
+			}
+		}
+	}
+	return rows, err
 }

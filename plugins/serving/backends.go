@@ -44,6 +44,7 @@ type rule struct {
 // of experts by model type, all if there are none.
 type server struct {
 	Version         string
+	Devices         map[string]string // how tables of experts call every device that has a word in its name
 	Fused           map[string][]int
 	Experts, Linear []rule
 }
@@ -54,6 +55,16 @@ var backends = sync.OnceValue(func() (servers map[string]server) {
 	}
 	return servers
 })
+
+// DeviceName is what a server's tables of experts call a device, given the name of its driver with _ for spaces.
+func DeviceName(name, device string) string {
+	for _, word := range strings.Split(device, "_") {
+		if called := backends()[name].Devices[word]; called != "" {
+			return called
+		}
+	}
+	return device
+}
 
 // BackendOf returns what a server runs experts or other layers in, with weights as hf.Config.Weights calls them.
 func BackendOf(name string, experts bool, weights, arch string, ep int) Backend {

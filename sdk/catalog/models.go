@@ -88,7 +88,7 @@ func (c *Catalog) choose(a *arch.ArchEntry, r *arch.OpenRequest) (*Model, error)
 		named, has := r.Model == "" || m.is(r.Model), r.Kernel == "" || slices.Contains(m.Kernels, r.Kernel)
 		switch {
 		case named && has && m.readsAll(r.Options):
-			return m, nil
+			return m, m.checkValues(r.Options)
 		case named && has && first == nil:
 			first = m
 		case named && has:
@@ -139,6 +139,16 @@ func (m *Model) readsAll(options map[string]string) bool {
 		}
 	}
 	return true
+}
+
+// checkValues refuses values that an option does not list.
+func (m *Model) checkValues(options map[string]string) error {
+	for _, o := range m.Options {
+		if v, given := options[o.Key]; given && len(o.Values) > 0 && !slices.Contains(o.Values, v) {
+			return diag.Inputf("%s=%s is unknown", o.Key, v).At("option").Do("use one of %s", strings.Join(o.Values, ", "))
+		}
+	}
+	return nil
 }
 
 func (m *Model) reads(option string) bool {

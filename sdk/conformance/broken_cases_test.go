@@ -160,7 +160,7 @@ var brokenCases = []brokenCase{
 			if _, again := brokenLast.LoadOrStore([2]any{p, len(cfgs)}, true); again && len(cfgs) > 1 && p == tiny {
 				nudge(&est[0])
 			}
-		}}, also: []string{"order", "concurrent", "constants"}},
+		}}, also: []string{"order", "concurrent"}},
 	{check: "order", what: "another answer alone", finding: "alone, it is",
 		broken: provider{estimate: func(est []arch.Estimate, _ gemm.Problem, cfgs []gemm.Config) {
 			if len(cfgs) == 1 {

@@ -279,7 +279,7 @@ func checkFit(r *run, group []*testcase, fits []arch.Constant) {
 		values = append(values, map[string]float64{c.Name: min(max(c.Value*1.1, c.Low), c.High)})
 	}
 	rows, err := t.EstimateWith(r, values, sample)
-	if r.fails(err, "%s", t) || r.when(!slices.Equal(rows[0], want) || !slices.Equal(rows[1], want),
+	if r.fails(err, "%s", t) || r.when(!slices.EqualFunc(rows[0], want, alike) || !slices.EqualFunc(rows[1], want, alike),
 		"%s: with the constants in use, EstimateWith gives other times than Estimate", t) {
 		return
 	}
@@ -288,6 +288,9 @@ func checkFit(r *run, group []*testcase, fits []arch.Constant) {
 	r.when(err != nil || !slices.Equal(alone[0], rows[last]),
 		"%s: a set of values gives other times alone than among others (%v)", t, err)
 }
+
+// alike reports whether times are equal but for rounding.
+func alike(a, b unit.Seconds) bool { return math.Abs(float64(a-b)) <= 1e-12*float64(b) }
 
 // checkCalibration asks for the microbenchmarks of every device. Its attributes are its parameters.
 func checkCalibration(r *run, m arch.Manifest) {

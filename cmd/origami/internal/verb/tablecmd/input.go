@@ -309,8 +309,8 @@ func (r *reading) String() string {
 
 // fileName is the name by which a server looks for a table: of experts, or without any of one matrix.
 func fileName(server string, e *experts, device string) string {
-	if parts := strings.Split(device, "_"); server == vllm && e.count > 0 && slices.Contains(parts, "H200") {
-		device = "NVIDIA_H200" // whatever else the name has (fused_moe.get_config_file_name)
+	if e.count > 0 {
+		device = serving.DeviceName(server, device)
 	}
 	name := fmt.Sprintf("N=%d,K=%d,device_name=%s", e.inter, e.hidden, device)
 	if e.count > 0 {

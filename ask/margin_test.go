@@ -16,8 +16,8 @@ import (
 )
 
 // The margins of the H100 on products that neither they nor the times near the problems are of, with today's
-// predictions: cuBLAS's time ÷ the time of what is taken, as measured, at the geometric mean and at worst, and the worst
-// without margins (docs/decisions/python-and-serving.md).
+// predictions: cuBLAS's time ÷ the time of what is taken, as measured, at the geometric mean and at worst, and the
+// worst without margins (docs/decisions/python-and-serving.md).
 func TestMarginsReplayed(t *testing.T) {
 	providers := models.Providers([]arch.Provider{must.Get(nvidia.Provider())(t)})
 	open := func(kernel string) arch.Architecture {

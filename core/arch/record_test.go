@@ -28,6 +28,6 @@ func TestUncertaintyRecord(t *testing.T) {
 	}
 	u = arch.Uncertainty{Ranges: []arch.ErrorRange{{Low: 2.3, High: 3.2}, {Low: 0.5, High: 0.9}}}
 	u.Contain()
-	must.Alike(t, u.Ranges, []arch.ErrorRange{{Low: 1, High: 3.2}, {Low: 0.5, High: 1}}, "ranges without the predicted time")
+	must.Alike(t, u.Ranges, []arch.ErrorRange{{Low: 1, High: 3.2}, {Low: 0.5, High: 1}}, "ranges without the time")
 	must.Fail(t, json.Unmarshal([]byte(`{"ranges":[{"bound":"heat"}]}`), &u), "unknown bound \"heat")
 }

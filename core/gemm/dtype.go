@@ -130,9 +130,9 @@ func TypeNames(list []DType) string {
 	return strings.Join(names, ", ")
 }
 
-// unmodelled are the names of types that BLAS has and no model, and what is known of them: predicted ÷ measured times of
-// cuBLAS on an H200, if they were taken for fp32: fp64 has the same peak there. TestUnmodelled of plugins/library has the
-// figures.
+// unmodelled are the names of types that BLAS has and no model, and what is known of them: predicted ÷ measured times
+// of cuBLAS on an H200, if they were taken for fp32: fp64 has the same peak there. TestUnmodelled of plugins/library has
+// the figures.
 var unmodelled = []struct{ names, asFP32 string }{
 	{"fp64 float64 f64 double", "1.23 at the median, 0.45 to 2.76 over 216 products"},
 	{"complex complex64 cfloat", "0.42 at the median, 0.25 to 1.31 over 112 products"},

@@ -185,7 +185,8 @@ type Kernel struct {
 	Levels []Point `json:"levels"`
 }
 
-// Point is a kernel at one memory. Bytes that the model does not count are the bytes of whole tiles, or the compulsory bytes.
+// Point is a kernel at one memory. Bytes that the model does not count are the bytes of whole tiles, or the compulsory
+// bytes.
 type Point struct {
 	// the memory
 	Level Level `json:"level"`

@@ -20,7 +20,8 @@ import (
 // On an MI355X, whose quantities are those of the MI300X, times are near those of AMD's aiter. No number was fitted to
 // them, and most are of other kernels.
 func TestAiterTimes(t *testing.T) {
-	a := must.Get(must.Get(amdref.Provider())(t).Open(t.Context(), arch.OpenRequest{Arch: "gfx950", Kernel: kernel.Name}))(t)
+	p := must.Get(amdref.Provider())(t)
+	a := must.Get(p.Open(t.Context(), arch.OpenRequest{Arch: "gfx950", Kernel: kernel.Name}))(t)
 	s := selector.New(a, arch.Space{})
 	classes := []int{1, 8, 16, 32, 64, 256, math.MaxInt} // of the smaller of M and N
 	ratios := make([][]float64, len(classes))

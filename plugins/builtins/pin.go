@@ -5,11 +5,11 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/pin"
 )
 
-// Choice has the times of several kernels and the one to take; Kernel describes one.
-type (
-	Kernel = pin.Kernel
-	Choice = pin.Answer
-)
+// Kernel describes a compiled kernel.
+type Kernel = pin.Kernel
+
+// Choice has the times of several kernels and the one to take.
+type Choice = pin.Answer
 
 // Pin predicts the times of compiled kernels on the device of a description, and picks one.
 func Pin(d *arch.Description, kernels []Kernel) (*Choice, error) {

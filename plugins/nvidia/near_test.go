@@ -47,7 +47,7 @@ func TestNear(t *testing.T) {
 		for _, pattern := range s.sets {
 			for _, folder := range must.Get(filepath.Glob("data/" + pattern + "/dataset.json"))(t) {
 				name := must.Get(filepath.Rel("data", filepath.Dir(folder)))(t)
-				if set := readSet(t, name); set.Conditions.Device == s.device && set.Conditions.Kernel == s.kernel {
+				if set := readSet(t, name); set.Device == s.device && set.Kernel == s.kernel {
 					for _, m := range residual.Picks(t.Context(), a, set) {
 						if p := &m.Problem; p.LDA+p.LDB+p.LDC+p.Batch == 1 && p.Groups == (gemm.Groups{}) {
 							all, sets = append(all, m), append(sets, name)

@@ -133,8 +133,8 @@ var architectureChecks = []Check{
 		each((*run).byTarget, checkAxes)},
 	{"unused", "A parameter that the description says is unused changes no candidate, no estimate and no launch order.",
 		each((*run).byTarget, checkUnused)},
-	{"constants", "With the values in use, EstimateWith gives the times of Estimate but for rounding, and each set of values " +
-		"gives the same bits alone and among others; the manifest lists the models whose constants have bounds.",
+	{"constants", "With the values in use, EstimateWith gives the times of Estimate but for rounding, and each set of " +
+		"values gives the same bits alone and among others; the manifest lists the models whose constants have bounds.",
 		with((*run).manifest, checkConstants)},
 	{"calibration", "Microbenchmarks and their numbers, if the manifest has them, are the same each time; a number " +
 		"has a unit, a source and probes of the plan, and there is none without a measurement.",

@@ -114,8 +114,8 @@ func checkOrder(r *run, cases []*testcase) {
 }
 
 // checkMonotone checks that the predicted time of a configuration does not fall when a dimension grows by whole blocks,
-// for each dimension that the models declare monotone, and rows become no better aligned. Whole K steps of all splits have
-// no padding: all models are monotone in them, except those that declare otherwise.
+// for each dimension that the models declare monotone, and rows become no better aligned. Whole K steps of all splits
+// have no padding: all models are monotone in them, except those that declare otherwise.
 func checkMonotone(dims ...arch.Dim) func(*run, []*testcase) {
 	return func(r *run, cases []*testcase) {
 		some := false

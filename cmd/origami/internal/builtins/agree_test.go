@@ -121,8 +121,9 @@ func times(t *testing.T, a arch.Architecture, family string, grid []gemm.Problem
 }
 
 // A card with the same die and more of something never takes longer by more than 1 %, in any family that a user can
-// configure, by the terms alone: one of them may have times of its own. The library has a test of its own. Cards of other generations than Hopper with another bandwidth of DRAM
-// are left out: what lines take to leave their L2 was not measured, and up to 5 % of a small time depends on it.
+// configure, by the terms alone: one of them may have times of its own. The library has a test of its own. Cards of
+// other generations than Hopper with another bandwidth of DRAM are left out: what lines take to leave their L2 was not
+// measured, and up to 5 % of a small time depends on it.
 func TestBetterCardsAreNeverSlowerInAnyFamily(t *testing.T) {
 	conn := must.Get(Connect(t.Context(), config.Settings{InProcess: true}, nil))(t)
 	rng, grid := rand.New(rand.NewPCG(7, 8)), []gemm.Problem{}

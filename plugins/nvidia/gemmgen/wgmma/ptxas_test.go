@@ -114,8 +114,8 @@ func assembled(t *testing.T, bin string, s Spec, allowed int) {
 }
 
 // TestAssembleTrees: kernels whose K is a tree, in a CTA or in several, do not spill, but for the largest tile of one
-// warpgroup behind its loop, where it reads the parts of eight splits, and values of the epilogue of the largest tile with
-// eight leaves, which are read again once a tile.
+// warpgroup behind its loop, where it reads the parts of eight splits, and values of the epilogue of the largest tile
+// with eight leaves, which are read again once a tile.
 func TestAssembleTrees(t *testing.T) {
 	bin := gentest.Ptxas(t)
 	for i, config := range []string{

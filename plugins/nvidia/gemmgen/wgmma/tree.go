@@ -61,8 +61,8 @@ func (s Spec) Apart() float64 {
 
 // addLeaves calls multiply for the leaves of a tile, one after the other, and adds their sums in a binary tree. Leaf i
 // completes as many subtrees as i ends with ones in binary. What it completes is added to the sum that waits on that
-// level, and the result waits on the next one, in registers, in shared memory or in the workspace. There each thread has its own
-// place, so that nothing has to be ordered but what is staged of C.
+// level, and the result waits on the next one, in registers, in shared memory or in the workspace. There each thread has
+// its own place, so that nothing has to be ordered but what is staged of C.
 func (e *emitter) addLeaves(t tile, sums [][]ptx.Operand, multiply func(leaf tile, number ptx.Operand)) {
 	e.Comment("the leaves of K")
 	held := make([][]ptx.Operand, e.g.inRegisters)

@@ -119,8 +119,8 @@ var resourceTerms = []model.Term{
 		As(arch.CommonComputeStep),
 	row("issue_step", cycles, `(fmas + global_instructions * (1 + when(barriers > 0, copy_slots, 1))
 		+ async_copies * async_slots + shared_instructions + loop_slots * num_warps) / schedulers`,
-		"issue of all instructions of warps, one per cycle and scheduler, never two (experiments/issue-on-h200: FFMA and LOP3"+
-			" in turn 0.92); a load of an operand that is not copied has an addition for its address"),
+		"issue of all instructions of warps, one per cycle and scheduler, never two (experiments/issue-on-h200: FFMA and "+
+			"LOP3 in turn 0.92); a load of an operand that is not copied has an addition for its address"),
 	row("l2_step", cycles, "active * tile_bytes / l2_perf_ratio", "one CTA's operands through the L2").
 		As(arch.CommonL2Step),
 	row("dram_step", cycles, "active * tile_bytes * dram_share / dram_perf_ratio", "one CTA's share of DRAM").

@@ -46,8 +46,8 @@ func (c *comparison) about() (rows [][]string) {
 			continue
 		}
 		d := s.Model.Describe()
-		rows = append(rows, []string{s.Called(), s.ID(), fmt.Sprintf("%d %ss at %s", d.Units, d.UnitName, d.Clock), modelOf(d),
-			s.Kernel, string(d.Rung), d.Timing, c.evidence(i)})
+		rows = append(rows, []string{s.Called(), s.ID(), fmt.Sprintf("%d %ss at %s", d.Units, d.UnitName, d.Clock),
+			modelOf(d), s.Kernel, string(d.Rung), d.Timing, c.evidence(i)})
 	}
 	return rows
 }

@@ -125,7 +125,8 @@ func (o *shared) expertsOf(in *input, tp int, arch string) (*experts, int, error
 	}
 	weights, layers := in.weights(), c.ExpertLayers()
 	e := &experts{server: o.server(), all: c.Routed(), ep: max(1, o.EP), topK: c.TopK,
-		hidden: cmp.Or(c.ExpertHidden, c.Hidden), inter: cmp.Or(c.ExpertInner, c.Intermediate), gateless: c.Gateless, dtype: gemm.FP8, weights: weights}
+		hidden: cmp.Or(c.ExpertHidden, c.Hidden), inter: cmp.Or(c.ExpertInner, c.Intermediate),
+		gateless: c.Gateless, dtype: gemm.FP8, weights: weights}
 	switch weights {
 	case hf.BF16:
 		e.dtype = gemm.BF16

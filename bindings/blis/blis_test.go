@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/origami-gemm/origami/bindings/blis"
 	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/serving"
-	"github.com/origami-gemm/origami/sdk/blis"
 )
 
 // request has the fields of BLIS's sim.Request that a latency model reads, and latencyModel is its sim.LatencyModel:

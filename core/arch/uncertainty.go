@@ -65,8 +65,8 @@ type ErrorRange struct {
 	High  float64      `json:"high"`
 }
 
-// Contain extends the ranges to 1 where all measured times of a kind were on one side of the predicted ones: an interval
-// contains its prediction.
+// Contain extends the ranges to 1 where all measured times of a kind were on one side of the predicted ones: an
+// interval contains its prediction.
 func (u *Uncertainty) Contain() {
 	for i := range u.Ranges {
 		r := &u.Ranges[i]

@@ -131,8 +131,8 @@ func TypeNames(list []DType) string {
 }
 
 // unmodelled are the names of types that BLAS has and no model, and what is known of them: predicted ÷ measured times
-// of cuBLAS on an H200, if they were taken for fp32: fp64 has the same peak there. TestUnmodelled of plugins/library has
-// the figures.
+// of cuBLAS on an H200, if they were taken for fp32: fp64 has the same peak there. TestUnmodelled of plugins/library
+// has the figures.
 var unmodelled = []struct{ names, asFP32 string }{
 	{"fp64 float64 f64 double", "1.23 at the median, 0.45 to 2.76 over 216 products"},
 	{"complex complex64 cfloat", "0.42 at the median, 0.25 to 1.31 over 112 products"},
@@ -164,8 +164,8 @@ func ParseDType(s string) (DType, error) {
 	}
 	for _, u := range unmodelled {
 		if slices.Contains(strings.Fields(u.names), lower) {
-			return 0, diag.Inputf("no model predicts %s: taken for fp32, predicted ÷ measured times of a vendor's library are %s",
-				s, u.asFP32).Do("use one of %s", TypeNames(operands))
+			return 0, diag.Inputf("no model predicts %s: taken for fp32, predicted ÷ measured times of a vendor's library "+
+				"are %s", s, u.asFP32).Do("use one of %s", TypeNames(operands))
 		}
 	}
 	if elements, ok := withScales[lower]; ok {

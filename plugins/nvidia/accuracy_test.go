@@ -40,8 +40,8 @@ func says(t testing.TB, file, figures string) {
 }
 
 // On GPUs that no quantity was fitted on, published times of kernels are predicted within 10 % at the median, also of
-// kernels that spill, and no kernel is predicted 1.5 times too fast. A compiler's report on the kernels alone makes those
-// that spill worse, so that the model refuses the rung compiled there (compiledWorse).
+// kernels that spill, and no kernel is predicted 1.5 times too fast. A compiler's report on the kernels alone makes
+// those that spill worse, so that the model refuses the rung compiled there (compiledWorse).
 func TestPublishedTimes(t *testing.T) {
 	for _, f := range []struct {
 		arch, name, folder string

@@ -84,8 +84,8 @@ func pipelinedOver(families ...kernel.Family) opener {
 
 // worseCompiled is why pipelined stays on a lower rung where no single kernel was timed. TestPublishedTimes has the
 // figures.
-const worseCompiled = "since without times of single kernels a compiler's report makes it worse (kernels that spill on " +
-	"an RTX 4090: predicted 1.18 of the measured times with it, 1.03 without; --compiled FILE takes one)"
+const worseCompiled = "since without times of single kernels a compiler's report makes it worse (kernels that spill " +
+	"on an RTX 4090: predicted 1.18 of the measured times with it, 1.03 without; --compiled FILE takes one)"
 
 // openPipelined opens the model pipelined with what it was compared with.
 func openPipelined(sm *gpu.SM, s catalog.Selection, families ...kernel.Family) (arch.Architecture, error) {

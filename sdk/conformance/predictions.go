@@ -174,8 +174,8 @@ func checkGrowth(r *run, c *testcase, dim arch.Dim, config gemm.Config) {
 }
 
 // grown is the time of a size that grew. Rows of a size that a higher power of two divides, up to 128 elements, are
-// better aligned, and may be read faster than shorter ones. A model may know times of kernels for aligned rows only: by up
-// to 5 %, it may say less of longer rows that are worse aligned.
+// better aligned, and may be read faster than shorter ones. A model may know times of kernels for aligned rows only: by
+// up to 5 %, it may say less of longer rows that are worse aligned.
 type grown struct {
 	size, aligned int
 	cycles        float64

@@ -223,8 +223,8 @@ func (c *Config) Products(tp int) ([]Layer, error) {
 	return slices.DeleteFunc(list, func(l Layer) bool { return l.Count < 1 }), nil
 }
 
-// The types of weights: fp8 with one scale, with one and a fixed one of the inputs, with one for each row of the weight,
-// and with one for each block of it.
+// The types of weights: fp8 with one scale, with one and a fixed one of the inputs, with one for each row of the
+// weight, and with one for each block of it.
 const (
 	BF16       = "bf16"
 	FP8        = "fp8"

@@ -58,7 +58,7 @@ func TestShippedIsTheFit(t *testing.T) {
 			shipped = must.Get(e.sample.Loss(t.Context(), must.Get(e.with(nil))(t), nil))(t)
 		}
 		found := e.fit(t, g, fit.Options{Steps: steps, Start: start}, "")
-		must.Hold(t, found.Loss >= 0.85*shipped, "%s: %d rows, what is shipped has a loss of %.2f, the fit finds %.2f", g.name,
+		must.Hold(t, found.Loss >= 0.85*shipped, "%s: %d rows, what is shipped loses %.2f, the fit finds %.2f", g.name,
 			len(e.rows), shipped, found.Loss)
 		if *refit {
 			for name, v := range found.Values {

@@ -35,7 +35,8 @@ func readCells(t *testing.T, name string, cellOf func(line map[string]string) ce
 	t.Helper()
 	for _, line := range csvtest.Named(t, "data/"+name) {
 		c := cellOf(line)
-		c.problem.M, c.problem.N, c.problem.K = csvtest.Int(t, line, "m"), csvtest.Int(t, line, "n"), csvtest.Int(t, line, "k")
+		p := &c.problem
+		p.M, p.N, p.K = csvtest.Int(t, line, "m"), csvtest.Int(t, line, "n"), csvtest.Int(t, line, "k")
 		cells = append(cells, c)
 	}
 	return cells

@@ -38,8 +38,8 @@ type operator struct {
 	Sigma float64 `json:"sigma"`
 }
 
-// find returns a server's kernel for a device: of its generation, of another server if it has none there, or what Hopper
-// and Blackwell share. It is nil if no row has the operator.
+// find returns a server's kernel for a device: of its generation, of another server if it has none there, or what
+// Hopper and Blackwell share. It is nil if no row has the operator.
 func find(name, server string, d *arch.Description) (best *operator) {
 	most := -1
 	for i := range data().operators {

@@ -64,9 +64,9 @@ type Answer struct {
 }
 
 // ratios are ends of measured ÷ predicted times: between them are 0.90 of 914 times of 18 kernels and 0.92 of 684 times
-// of 25 others that nothing was chosen on, measured on an H200 on 2026-11-29 (experiments/pin-on-h200); programs that end
-// early by their data take a quarter of what is predicted. Of the times that the model was chosen on, 0.98 lie there
-// (TestScore).
+// of 25 others that nothing was chosen on, measured on an H200 on 2026-11-29 (experiments/pin-on-h200); programs that
+// end early by their data take a quarter of what is predicted. Of the times that the model was chosen on, 0.98 lie
+// there (TestScore).
 var ratios = [2]float64{0.35, 1.70}
 
 // Near is how much slower than the fastest a kernel may be predicted to be and still be the pick, where it loses less

@@ -65,7 +65,8 @@ func TestLaunchRefuses(t *testing.T) {
 	must.That(t, ragged.RaggedA && ragged.AlignA == 16 && !ragged.RaggedB && !ragged.RaggedC, "specification %+v", ragged)
 	whole := ragged
 	whole.RaggedA = false
-	if _, err := ragged.Launch(emit(t, ragged), gemmgen.NewCall(gentest.Problem(64, 64, 64, 1, false, false))); err != nil {
+	cube := gemmgen.NewCall(gentest.Problem(64, 64, 64, 1, false, false))
+	if _, err := ragged.Launch(emit(t, ragged), cube); err != nil {
 		t.Error(err)
 	}
 	if _, err := whole.Launch(emit(t, whole), gemmgen.NewCall(padded)); err == nil {
@@ -85,7 +86,7 @@ func TestLaunchRefuses(t *testing.T) {
 	must.That(t, err != nil && strings.Contains(err.Error(), "give whole numbers"), "half of an integer: %v", err)
 	// A kernel for narrow rows computes wide ones too.
 	narrow := spec(t, "64x64x32", "kn", gemm.FP16, gemm.FP16, 2, 2, 2)
-	if _, err := narrow.Launch(emit(t, narrow), gemmgen.NewCall(gentest.Problem(64, 64, 64, 1, false, false))); err != nil {
+	if _, err := narrow.Launch(emit(t, narrow), cube); err != nil {
 		t.Error(err)
 	}
 }

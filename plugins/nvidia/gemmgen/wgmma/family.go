@@ -79,7 +79,8 @@ const AxisSkew = "skew"
 const AxisPromote = "promote"
 
 // AxisTree is the name of the axis for the leaves of K: equal parts, each of which is summed in the order of K, and
-// whose sums are added in a binary tree. split_k is how many CTAs share the leaves of a tile, and does not change a bit.
+// whose sums are added in a binary tree. split_k is how many CTAs share the leaves of a tile, and does not change a
+// bit.
 const AxisTree = "tree"
 
 // Axes implements gemmgen.Family.

@@ -32,8 +32,8 @@ type Spec struct {
 	PairsC bool
 	// Epilogue is what is done to C before it is stored.
 	Epilogue gemm.Epilogue
-	// Config is the configuration. GroupM and AxisSkew do not change the text, and of SplitK without a tree only whether it
-	// is above one does.
+	// Config is the configuration. GroupM and AxisSkew do not change the text, and of SplitK without a tree only whether
+	// it is above one does.
 	Config gemm.Config
 	// Processors is the number of SMs, 0 if unknown. It does not change the text.
 	Processors int

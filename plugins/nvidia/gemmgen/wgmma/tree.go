@@ -9,8 +9,8 @@ import (
 	"github.com/origami-gemm/origami/plugins/nvidia/ptx"
 )
 
-// levels returns how many levels of the tree over the leaves of K a CTA adds up by itself. The levels above are those of
-// the splits.
+// levels returns how many levels of the tree over the leaves of K a CTA adds up by itself. The levels above are those
+// of the splits.
 func (s Spec) levels() int { return bits.Len(uint(Leaves(s.Config)/max(s.Config.SplitK, 1))|1) - 1 }
 
 func (e *emitter) levels() int { return e.s.levels() }
@@ -22,8 +22,8 @@ const (
 	leafRegisters = 8
 )
 
-// stacks returns the bytes of the workspace in which resident CTAs keep sums that wait elsewhere than in registers and in
-// shared memory. The blocks of the splits lie behind them.
+// stacks returns the bytes of the workspace in which resident CTAs keep sums that wait elsewhere than in registers and
+// in shared memory. The blocks of the splits lie behind them.
 func (s Spec) stacks(g geometry) int { return mostCTAs * g.consumers * g.inMemory * fourBytes }
 
 // places finds where the sums wait of so many levels of a tree. The lowest level comes first, since it waits most
@@ -61,8 +61,8 @@ func (s Spec) Apart() float64 {
 
 // addLeaves calls multiply for the leaves of a tile, one after the other, and adds their sums in a binary tree. Leaf i
 // completes as many subtrees as i ends with ones in binary. What it completes is added to the sum that waits on that
-// level, and the result waits on the next one, in registers, in shared memory or in the workspace. There each thread has
-// its own place, so that nothing has to be ordered but what is staged of C.
+// level, and the result waits on the next one, in registers, in shared memory or in the workspace. There each thread
+// has its own place, so that nothing has to be ordered but what is staged of C.
 func (e *emitter) addLeaves(t tile, sums [][]ptx.Operand, multiply func(leaf tile, number ptx.Operand)) {
 	e.Comment("the leaves of K")
 	held := make([][]ptx.Operand, e.g.inRegisters)

@@ -296,6 +296,9 @@ func (c *Catalog) open(r arch.OpenRequest) (arch.Architecture, *Selection, *Mode
 		return nil, nil, nil, err
 	}
 	opened, err := model.Open(s)
+	if err == nil {
+		err = model.checkValues(r.Options)
+	}
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -88,7 +88,7 @@ func (c *Catalog) choose(a *arch.ArchEntry, r *arch.OpenRequest) (*Model, error)
 		named, has := r.Model == "" || m.is(r.Model), r.Kernel == "" || slices.Contains(m.Kernels, r.Kernel)
 		switch {
 		case named && has && m.readsAll(r.Options):
-			return m, m.checkValues(r.Options)
+			return m, nil
 		case named && has && first == nil:
 			first = m
 		case named && has:
@@ -141,7 +141,7 @@ func (m *Model) readsAll(options map[string]string) bool {
 	return true
 }
 
-// checkValues refuses values that an option does not list.
+// checkValues refuses values that an option does not list. The model had its say before.
 func (m *Model) checkValues(options map[string]string) error {
 	for _, o := range m.Options {
 		if v, given := options[o.Key]; given && len(o.Values) > 0 && !slices.Contains(o.Values, v) {

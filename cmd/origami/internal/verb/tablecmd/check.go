@@ -110,14 +110,15 @@ func readName(name string) (n named, err error) {
 // mostTokens and mostLines bound the work that a file can ask for.
 const mostTokens, mostLines = 1 << 18, 256
 
-// readTable reads the kernels of a table by the number of tokens. Without warps and stages, Triton takes 4 and 3.
-func readTable(ctx context.Context, name string) (map[int]gemm.Config, error) {
+// readTable reads the kernels of a table by the number of tokens, and which keys no model has. Without warps and stages,
+// Triton takes 4 and 3.
+func readTable(ctx context.Context, name string) (map[int]gemm.Config, []string, error) {
 	text, err := session.ReadText(ctx, name, limit.Text, "give a table of kernels")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	wrong := func(format string, args ...any) (map[int]gemm.Config, error) {
-		return nil, diag.Inputf(format, args...).At("%s", name).
+	wrong := func(format string, args ...any) (map[int]gemm.Config, []string, error) {
+		return nil, nil, diag.Inputf(format, args...).At("%s", name).
 			Do(`give a table as {"64": {"BLOCK_SIZE_M": 16, "BLOCK_SIZE_N": 64, "BLOCK_SIZE_K": 128, …}, …}`)
 	}
 	var lines map[string]json.RawMessage
@@ -128,24 +129,34 @@ func readTable(ctx context.Context, name string) (map[int]gemm.Config, error) {
 	if len(lines) == 0 || len(lines) > mostLines {
 		return wrong("it has %d lines, and a table has from 1 to %d", len(lines), mostLines)
 	}
-	configs := map[int]gemm.Config{}
+	configs, unmodelled := map[int]gemm.Config{}, map[string]bool{}
 	for _, key := range slices.Sorted(maps.Keys(lines)) {
 		tokens, err := strconv.Atoi(key)
 		if err != nil || tokens < 1 || tokens > mostTokens {
 			return wrong("%q is no number of tokens from 1 to %d", key, mostTokens)
 		}
-		e := expert{GroupM: 1, NumWarps: 4, NumStages: 3}
+		e := struct {
+			expert
+			Split int  `json:"SPLIT_K"`
+			TMA   bool `json:"USE_TMA"`
+			Swap  bool `json:"SWAP_AB"`
+		}{expert: expert{GroupM: 1, NumWarps: 4, NumStages: 3}, Split: 1}
 		if err := strictjson.Unmarshal(lines[key], &e); err != nil {
 			return wrong("%s: it is no kernel: %v", key, err)
 		}
 		c := gemm.Config{BlockM: e.BlockM, BlockN: e.BlockN, BlockK: e.BlockK, GroupM: e.GroupM,
 			NumWarps: e.NumWarps, NumStages: e.NumStages, SplitK: 1}
+		for name, has := range map[string]bool{"SPLIT_K": e.Split != 1, "USE_TMA": e.TMA, "SWAP_AB": e.Swap} {
+			if has {
+				unmodelled[name] = true
+			}
+		}
 		if err := c.Validate(); err != nil {
 			return wrong("%s: %v", key, err)
 		}
 		configs[tokens] = c
 	}
-	return configs, nil
+	return configs, slices.Sorted(maps.Keys(unmodelled)), nil
 }
 
 // tableCheck is what a model says of a table.
@@ -163,6 +174,8 @@ type tableCheck struct {
 	// the rows and columns of the weights that have a scale in common, absent for one per tensor
 	ScaleBlock []int  `json:"scale_block,omitempty"`
 	Load       string `json:"load,omitempty"` // how popular the experts are, absent without experts
+	// keys of the table that no model has: times are without them
+	Unmodelled []string `json:"unmodelled,omitempty"`
 	// the kernels, in the order of M
 	Lines      []checkedLine `json:"lines"`
 	MedianLoss *float64      `json:"median_loss"` // of the kernels that run, `null` if none does
@@ -187,7 +200,7 @@ func (o *checkOptions) run(ctx context.Context, name string, config []string) er
 	if err != nil {
 		return err
 	}
-	configs, err := readTable(ctx, name)
+	configs, unmodelled, err := readTable(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -222,7 +235,7 @@ func (o *checkOptions) run(ctx context.Context, name string, config []string) er
 	d := side.Describe()
 	t := &tableCheck{File: filepath.Base(name), MadeFor: n.device, Arch: d.Arch, Device: d.Device,
 		DeviceName: d.DeviceName, SameDevice: n.device == strings.ReplaceAll(d.DeviceName, " ", "_"), Model: d.Model,
-		Kernel: side.Kernel, DType: e.dtype.String(), ScaleBlock: e.scaled(), Load: o.Load}
+		Kernel: side.Kernel, DType: e.dtype.String(), ScaleBlock: e.scaled(), Load: o.Load, Unmodelled: unmodelled}
 	sizes := slices.Sorted(maps.Keys(configs))
 	for i, rows := range l.rows(e, sizes) {
 		c, err := tuner.choices(ctx, e, sizes[i], rows, configs[sizes[i]])
@@ -288,6 +301,9 @@ func (t *tableCheck) sum() {
 func (o *checkOptions) write(side *ask.Contender, t *tableCheck) error {
 	if !t.SameDevice {
 		o.factory.Streams.Warn(fmt.Sprintf("the table was made for %s, and is checked for %s", t.MadeFor, t.DeviceName))
+	}
+	if len(t.Unmodelled) > 0 {
+		o.factory.Streams.Warn("no model has " + strings.Join(t.Unmodelled, ", ") + ": times are without it")
 	}
 	key := show.Key[checkedLine]
 	return answer(o.factory, side, t, t.evidence, func(s *iostreams.Streams) {

@@ -110,8 +110,8 @@ func readName(name string) (n named, err error) {
 // mostTokens and mostLines bound the work that a file can ask for.
 const mostTokens, mostLines = 1 << 18, 256
 
-// readTable reads the kernels of a table by the number of tokens, and which keys no model has. Without warps and stages,
-// Triton takes 4 and 3.
+// readTable reads the kernels of a table by the number of tokens, and which keys no model has. Without warps and
+// stages, Triton takes 4 and 3.
 func readTable(ctx context.Context, name string) (map[int]gemm.Config, []string, error) {
 	text, err := session.ReadText(ctx, name, limit.Text, "give a table of kernels")
 	if err != nil {

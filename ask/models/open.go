@@ -61,7 +61,7 @@ func (f *Found) Open(ctx context.Context, s Source) (arch.Architecture, error) {
 }
 
 // timed returns an opened model that answers in the timing of the target. A model with an option for it is opened
-// again.
+// again: it answers in the timing, or corrects its own times by times of that timing.
 func (f *Found) timed(ctx context.Context, s Source, a arch.Architecture) (arch.Architecture, error) {
 	option := timing.Timing(f.OpenRequest.Options[timing.Option])
 	d, to := a.Describe(), cmp.Or(f.Timing, option, timing.Model)
@@ -79,8 +79,10 @@ func (f *Found) timed(ctx context.Context, s Source, a arch.Architecture) (arch.
 			r.Options = map[string]string{}
 		}
 		r.Options[timing.Option] = string(to)
-		return s.Open(ctx, r)
-	default:
-		return timing.In(a, to), nil
+		var err error
+		if a, err = s.Open(ctx, r); err != nil {
+			return nil, err
+		}
 	}
+	return timing.In(a, to), nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/release"
 	"github.com/origami-gemm/origami/core/residual"
+	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/library/checked"
 	"github.com/origami-gemm/origami/plugins/nvidia/calibration"
 	"github.com/origami-gemm/origami/plugins/nvidia/data"
@@ -69,7 +70,7 @@ func pipelinedOver(families ...kernel.Family) opener {
 	return func(sm *gpu.SM) catalog.Model {
 		return catalog.Model{
 			Name: pipelined.Name, Class: arch.ClassRefined, Kernels: kernel.Names(families), Fitted: true,
-			Options: []arch.Option{residual.Option}, Near: data.Near,
+			Options: []arch.Option{library.Options[0], residual.Option}, Near: data.Near,
 			Open: func(s catalog.Selection) (arch.Architecture, error) {
 				m, err := openPipelined(sm, s, families...)
 				if err != nil {
@@ -138,7 +139,7 @@ func fusedMoE(families ...string) opener {
 func sgemmLadder(sm *gpu.SM) catalog.Model {
 	return catalog.Model{
 		Name: sgemm.Family, Class: arch.ClassRefined, Kernels: []string{sgemm.Family}, Needs: sgemm.Needs(),
-		Options: []arch.Option{residual.Option}, Near: data.Near,
+		Options: []arch.Option{library.Options[0], residual.Option}, Near: data.Near,
 		Open: func(s catalog.Selection) (arch.Architecture, error) {
 			if s.Compiled != nil || s.Characterization != nil {
 				return nil, diag.Inputf("files of compiled or timed kernels do not say which axes of the family %s a kernel has",

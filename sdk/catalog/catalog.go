@@ -23,6 +23,7 @@ import (
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/ladder"
 	"github.com/origami-gemm/origami/core/residual"
+	"github.com/origami-gemm/origami/core/timing"
 )
 
 // Definition defines a plugin.
@@ -65,9 +66,9 @@ type Model struct {
 	Needs []string
 	// Fitted says that the model takes the numbers of a device file that were fitted for it.
 	Fitted bool
-	// Near, which may be nil, returns what reads the recorded times of a kernel family on a device, and nil without any.
-	// They correct predictions near their problems (package residual).
-	Near func(device, kernel string) func() []residual.Measured
+	// Near, which may be nil, returns what reads the recorded times of a kernel family on a device for a timing that is
+	// asked for, and nil without any. They correct predictions near their problems (package residual).
+	Near func(device, kernel string, asked timing.Timing) func() []residual.Measured
 	// Open opens the model. The selection has been checked: the sheet exists, the model has every option, and the
 	// hardware parameters are resolved.
 	Open func(Selection) (arch.Architecture, error)
@@ -214,14 +215,15 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 	if err != nil {
 		return nil, err
 	}
-	value := cmp.Or(r.Options[residual.Nearby], residual.Option.Default)
+	value, asked := cmp.Or(r.Options[residual.Nearby], residual.Option.Default), r.Options[timing.Option]
 	without, none := residual.Without(value)
-	shipped := map[string]func() []residual.Measured{}
+	shipped, some := map[string]func() []residual.Measured{}, false
 	for _, kernel := range model.Kernels {
 		if model.Near != nil {
-			if rows := model.Near(s.Device, kernel); rows != nil {
+			if rows := model.Near(s.Device, kernel, timing.Timing(asked)); rows != nil {
 				shipped[kernel] = rows
 			}
+			some = some || shipped[kernel] != nil || model.Near(s.Device, kernel, timing.Model) != nil
 		}
 	}
 	var own []residual.Measured
@@ -261,8 +263,9 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 		}
 		opened = corrected
 	}
-	if d := opened.Describe(); len(shipped) > 0 {
-		d.Options = append(slices.Clip(d.Options), arch.OptionValue{Key: residual.Nearby, Value: value})
+	if d := opened.Describe(); some { // the host asks again, in the timing that it converts to
+		d.Options = append(slices.Clip(d.Options), arch.OptionValue{Key: residual.Nearby, Value: value},
+			arch.OptionValue{Key: timing.Option, Value: cmp.Or(asked, d.Timing)})
 	}
 	return opened, nil
 }

@@ -17,7 +17,7 @@ type Pass struct {
 	Prompt, Seen int
 }
 
-// Length is that of a whole prompt whose tokens see as many.
+// Length is the length of one whole prompt whose tokens see as many others on average.
 func (p Pass) Length() int {
 	if p.Seen > 0 {
 		return 2 * p.Seen

@@ -17,7 +17,8 @@ import (
 	"github.com/origami-gemm/origami/core/strictjson"
 )
 
-// classes.json has the sizes that a config.json may leave out: those of its class in transformers 5.24.0 (classes.py).
+// classes.json has the sizes that a config.json may leave out: the defaults of its class in transformers 5.24.0
+// (classes.py).
 // gateless marks classes whose feed-forward layer has no gate.
 //
 //go:embed classes.json

@@ -15,7 +15,7 @@ import subprocess
 
 from origami_gemm.errors import Error
 
-# Their names of GPUs end in what board it is; those of `origami` do not.
+# The simulator appends the board to the name of a GPU. origami does not.
 BOARDS = ("_sxm", "_server")
 SERVERS = {"sglang": "sglang", "vllm": "vllm", "trtllm": "trtllm", "tensorrt_llm": "trtllm"}
 

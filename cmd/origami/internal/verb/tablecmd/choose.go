@@ -31,7 +31,7 @@ type tuner struct {
 	competes bool
 }
 
-// openWeights opens the model of the kernels of such weights for the device that the user named.
+// openWeights opens the model that predicts kernels for a type of weights, on the device that the user named.
 func openWeights(ctx context.Context, f *session.Factory, weights string) (*ask.Contender, error) {
 	if weights == hf.FP8Block {
 		return openSide(ctx, f, blockFamily)

@@ -46,7 +46,7 @@ func (s *shared) server() string {
 	return vllm
 }
 
-const vllm, sglang = "vllm", "sglang"
+const vllm, sglang = serving.VLLM, serving.SGLang
 
 // adopted is what a server needs to find a table.
 type adopted struct {

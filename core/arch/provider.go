@@ -2,7 +2,10 @@ package arch
 
 import (
 	"context"
+	"slices"
+	"strings"
 
+	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/hw"
 )
 
@@ -86,6 +89,14 @@ type Option struct {
 	// Values lists the accepted values; empty means that Doc describes the form.
 	Values []string `json:"values,omitempty"`
 	Doc    string   `json:"doc"`
+}
+
+// Check refuses a value that the option does not list.
+func (o *Option) Check(value string) error {
+	if len(o.Values) == 0 || slices.Contains(o.Values, value) {
+		return nil
+	}
+	return diag.Inputf("%s=%s is unknown", o.Key, value).At("option").Do("use one of %s", strings.Join(o.Values, ", "))
 }
 
 // OptionValue is an option in force.

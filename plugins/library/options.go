@@ -1,7 +1,6 @@
 package library
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -70,10 +69,7 @@ func valueOf(o *arch.Option, given map[string]string) (string, error) {
 	if !ok {
 		v = o.Default
 	}
-	if !slices.Contains(o.Values, v) {
-		return "", diag.Inputf("%s=%s is unknown", o.Key, v).At("option").Do("use one of %s", strings.Join(o.Values, ", "))
-	}
-	return v, nil
+	return v, o.Check(v)
 }
 
 // ReleaseOf returns the release that is asked for. early says whether speeds of the early one are known on the device.

@@ -143,9 +143,12 @@ func (m *Model) readsAll(options map[string]string) bool {
 
 // checkValues refuses values that an option does not list. The model had its say before.
 func (m *Model) checkValues(options map[string]string) error {
-	for _, o := range m.Options {
-		if v, given := options[o.Key]; given && len(o.Values) > 0 && !slices.Contains(o.Values, v) {
-			return diag.Inputf("%s=%s is unknown", o.Key, v).At("option").Do("use one of %s", strings.Join(o.Values, ", "))
+	for i := range m.Options {
+		o := &m.Options[i]
+		if v, given := options[o.Key]; given {
+			if err := o.Check(v); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ log = logging.getLogger("origami_gemm.inductor")
 # cuBLAS alone is taken, untimed, if it is predicted to take at most this share of the best pick's time. Of 831 products
 # recorded on an H200, 258 are below. For these, cuBLAS takes 1.001 of the time of the fastest kernel recorded at the
 # geometric mean, and 1.258 at worst. With 1 it would be 515 products, 1.005 and 1.775. Hardly any are predicted to
-# be so much slower with cuBLAS that it need not be timed. (experiments/inductor-on-h200/cublas.py)
+# be so much slower with cuBLAS that it need not be timed. (experiments/README.md#inductor-on-h200)
 ALONE = 0.85
 
 # The types that both were measured in.

@@ -16,21 +16,14 @@ import unittest.mock
 
 from origami_gemm import lib
 from origami_gemm.lib import ArgumentTypeError, Error, Model
-from tests import fakecuda
+from tests import fakecuda, needs
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
 CLI = pathlib.Path(os.environ.get("ORIGAMI") or CHECKOUT / "bin" / "origami")
 
 
 def setUpModule():
-    try:
-        lib.load()
-        if not CLI.exists():
-            raise Error(f"there is no {CLI}; build it with `make build`")
-    except Error as e:
-        if os.environ.get("ORIGAMI_REQUIRE_LIB") == "1":
-            raise
-        raise unittest.SkipTest(str(e))
+    needs.all_of(files=(CLI,), required=("ORIGAMI_REQUIRE_LIB",))
 
 
 def cli(*arguments):
@@ -594,7 +587,7 @@ try:
 except BrokenPipeError:
     print("pipe")
 model.select(65, 64, 64)
-""")
+""", preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # nohup and a script's & leave it ignored
         self.assertEqual((out.returncode, out.stdout.split()), (0, ["interrupt", "usr1", "pipe"]), out)
 
     def test_interrupted_by_a_timer(self):

@@ -612,13 +612,7 @@ class Program:
         return None, time + 20
 
     def on_reduce(self, op, v, kind, time):
-        return self.reduced(op, v, kind, time, False)
-
-    def on_scan(self, op, v, kind, time):
-        return self.reduced(op, v, kind, time, True)
-
-    def reduced(self, op, v, kind, time, scan):
-        source = v[0].type
+        source, scan = v[0].type, op.name.endswith("scan")
         axis = int(op.text.split("axis = ")[1].split()[0])
         dims = list(source.layout.dims(source.shape))
         s, lanes, warps, reps = dims[axis]
@@ -641,6 +635,8 @@ class Program:
             self.instructions(2 * rest * n, "memory")
             time += 80 + (math.log2(warps) * 31 if not scan else warps * 10)
         return Value(kind), time
+
+    on_scan = on_reduce
 
     # ------------------------------------------------------------------------------------------ dots
 

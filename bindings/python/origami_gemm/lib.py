@@ -157,7 +157,7 @@ class Band:
 class Same:
     """What the kernels for all M have in common, and what that costs: how much slower kernels are than the fastest of the
     family for each M, as a fraction, predicted. one is the single kernel that costs least for all M, or None; its times
-    are those of the largest M."""
+    are for the largest M."""
 
     # the axes and their values, as text
     values: dict[str, str]
@@ -314,7 +314,7 @@ class Model:
               library: bool = False, same: Sequence[str] = ()) -> Bands:
         """Divides the sizes M from m[0] to m[1] into bands with one kernel each. A list of sizes has a band for each, and
         all count the same. With library, the vendor's library is taken where no kernel is predicted clearly faster. same
-        names axes, as "block_k", that have one value for all M: the one that costs least. The library is left out then."""
+        names axes, as "block_k", that have one value for all M: the cheapest. The library is left out then."""
         low, high, sizes = _sizes(m)
         problem = _problem(*_key(high, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align), epilogue)
         if isinstance(same, str) or not all(isinstance(axis, str) for axis in same):

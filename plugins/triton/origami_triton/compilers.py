@@ -100,7 +100,7 @@ def serve() -> None:
             if config.split_k > 1:
                 kernel.build_sum(problem, config, job["capability"])
         except Exception as failure:
-            while failure.__cause__:  # the error in a function that a kernel calls is the cause of that of the call
+            while failure.__cause__:  # an error in a function that a kernel calls is the cause of the call's error
                 failure = failure.__cause__
             error = f"{type(failure).__name__}: {failure}"
         print(json.dumps(error), file=answers, flush=True)

@@ -265,6 +265,6 @@ def _product(name: str, dtype, out, device):
         return torch._int_mm
     if name in ("fp8", "fp8_e5m2"):
         one = torch.ones((), device=device)
-        # Sums as precise as those of tl.dot by default.
+        # Sums as precise as tl.dot's by default.
         return functools.partial(torch._scaled_mm, scale_a=one, scale_b=one, out_dtype=out, use_fast_accum=True)
     return torch.matmul if out == dtype else functools.partial(torch.mm, out_dtype=out)

@@ -30,7 +30,7 @@ KNOWN = ("checked", "related")
 
 
 def seconds(model, problem: dict, pick) -> float | None:
-    """The time of cuBLAS for a problem (a dict of Model.rank's arguments), comparable with that of the model's best pick.
+    """The time of cuBLAS for a problem (a dict of Model.rank's arguments), comparable with the time of the model's best pick.
     None outside of what both models were checked on."""
     if pick.evidence not in KNOWN or problem["dtype"] not in TYPES or problem.get("batch", 1) > 1:
         return None

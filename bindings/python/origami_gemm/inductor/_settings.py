@@ -20,7 +20,7 @@ ATEN = {"0": False, "1": True, "auto": "auto"}
 @dataclasses.dataclass(frozen=True)
 class Settings:
     """top: how many of the model's picks Inductor gets, or "auto". aten: whether cuBLAS stays among its choices; with
-    "auto", the model decides whether it is timed or taken. model: that of the GPU at hand if None. kernels: whether generated
+    "auto", the model decides whether it is timed or taken. model: None is the model of the GPU at hand. kernels: whether generated
     kernels are among the choices."""
 
     top: int | str = 1

@@ -689,7 +689,7 @@ TYPES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "i16": 2, 
 
 
 def rate(element):
-    """Products per cycle against those of 16-bit types."""
+    """Products per cycle ÷ products of 16-bit types."""
     return 2.0 if element == "i8" or element.startswith("f8") else .5 if element.startswith("tf32") else 1.0
 
 

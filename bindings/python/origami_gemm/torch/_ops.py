@@ -687,7 +687,7 @@ def _check_activation(activation, weight=None):
 
 
 def pair(leaves):
-    """The leaves of K and those of N for the gradient of the input."""
+    """The leaves of K, and of N for the gradient of the input."""
     both = leaves if isinstance(leaves, tuple) else (leaves, leaves)
     if len(both) != 2 or any(n not in (0, 1, 2, 4, 8) for n in both):
         raise ValueError(f"leaves is {leaves!r}; give 1, 2, 4 or 8, or two of them")

@@ -430,27 +430,20 @@ class Pasted(Lowered):
         self.enterContext(config.patch(max_autotune=True, max_autotune_gemm_backends="TRITON"))
         return configurations
 
-    def same(self, configurations, choices):
+    def test_what_is_pasted_is_chosen(self):
         names = ("block_m", "block_n", "block_k", "num_warps", "num_stages", "group_m")
-        self.assertEqual([tuple(getattr(c, name) for name in names) for c in configurations],
-                         [tuple(c.values()) for c in choices])
-
-    def test_mm(self):
-        configurations = self.paste("CUDAMMTemplateConfigHeuristic", *"-m 512 -n 768 -k 1024 --top 3".split())
-        self.assertEqual(len(configurations), 3)
-        operands = ((512, 1024), torch.float16), ((1024, 768), torch.float16)
-        self.same(configurations, self.only(torch.mm, *operands)[1])
-
-    def test_addmm(self):
-        configurations = self.paste("CUDAAddMMTemplateConfigHeuristic",
-                                    *"-m 512 -n 768 -k 1024 --dtype bf16".split())
-        self.same(configurations, self.only(torch.addmm, ((768,),), ((512, 1024),), ((1024, 768),))[1])
-
-    def test_fp8(self):
-        configurations = self.paste("CUDAScaledMMTemplateConfigHeuristic",
-                                    *"-m 512 -n 768 -k 1024 --dtype fp8 --out-dtype bf16 --trans-b".split())
-        operands = ((512, 1024), FP8), ((1024, 768), FP8, True), ((), torch.float32), ((), torch.float32)
-        self.same(configurations, self.only(scaled, *operands)[1])
+        half, one = torch.float16, ((), torch.float32)
+        for heuristic, flags, function, operands in (
+            ("MM", "--top 3", torch.mm, (((512, 1024), half), ((1024, 768), half))),
+            ("AddMM", "--dtype bf16", torch.addmm, (((768,),), ((512, 1024),), ((1024, 768),))),
+            ("ScaledMM", "--dtype fp8 --out-dtype bf16 --trans-b", scaled,
+             (((512, 1024), FP8), ((1024, 768), FP8, True), one, one)),
+        ):
+            flags = f"-m 512 -n 768 -k 1024 {flags}".split()
+            configurations = self.paste(f"CUDA{heuristic}TemplateConfigHeuristic", *flags)
+            self.assertEqual(len(configurations), 3 if heuristic == "MM" else 1)
+            self.assertEqual([tuple(getattr(c, name) for name in names) for c in configurations],
+                             [tuple(c.values()) for c in self.only(function, *operands)[1]])
 
 
 class Cublas(Lowered):

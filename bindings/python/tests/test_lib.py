@@ -127,8 +127,6 @@ class SameAsCommandLine(unittest.TestCase):
             self.assertEqual(fresh.select_many(self.problems * 2), model.select_many(self.problems * 2))
 
     def test_overrides_and_space(self):
-        import tempfile
-
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             file.write('{"clock": {"value": 1, "unit": "GHz"}}')
             file.flush()
@@ -142,7 +140,6 @@ class SameAsCommandLine(unittest.TestCase):
 
     def test_files_about_kernels(self):
         import gzip
-        import tempfile
 
         text = ("bm,bn,bk,stages,warps,trans_b,ctas,one_2048,one_6144,chip_2048,chip_6144,full_2048,full_6144\n"
                 "128,256,64,3,8,0,1,20,60,22,66,22,66\n")

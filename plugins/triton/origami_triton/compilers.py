@@ -96,9 +96,8 @@ def serve() -> None:
         job, error = json.loads(line), ""
         try:
             problem, config = Problem(**job["problem"]), Config(**job["config"])
-            kernel.build(problem, config, job["capability"])
-            if config.split_k > 1:
-                kernel.build_sum(problem, config, job["capability"])
+            for code in kernel.codes(problem, config):
+                kernel.build(code, job["capability"])
         except Exception as failure:
             while failure.__cause__:  # an error in a function that a kernel calls is the cause of the call's error
                 failure = failure.__cause__

@@ -140,15 +140,12 @@ class _Gpu(gpu.Gpu):
         kernels = list(kernel.FAMILIES) if self.capability >= 80 else []
         return Device(self.name, f"sm{self.capability}", self.attributes, kernels, [LIBRARY])
 
-    def built(self, problem: Problem, config: Config) -> Built:
-        """The code of a configuration, compiled and loaded if necessary."""
-        return self._kept(kernel.key(problem, config), kernel.build, problem, config)
+    def built(self, problem: Problem, config: Config) -> list[Built]:
+        """The kernels of a configuration, compiled and loaded if necessary."""
+        return [self._kept(code, problem, config) for code in kernel.codes(problem, config)]
 
-    def built_sum(self, problem: Problem, config: Config) -> Built:
-        """The code that adds up the parts of a configuration that splits K."""
-        return self._kept(kernel.key_of_sum(problem, config), kernel.build_sum, problem, config)
-
-    def _kept(self, key: str, build, problem: Problem, config: Config) -> Built:
+    def _kept(self, code, problem: Problem, config: Config) -> Built:
+        key = kernel.key(code)
         if key in self._built:
             return self._built[key]
         if key not in self._refused and (refusal := self.compilers.build(problem, config)):
@@ -156,7 +153,7 @@ class _Gpu(gpu.Gpu):
         _refuse((key in self._refused, f"it does not compile: {self._refused.get(key)}", "take another configuration"))
         with self.quiet, self.guarded(f"loading {config}", problem):
             if key not in self._built:
-                self._built[key] = Built(self, build(problem, config, self.capability))
+                self._built[key] = Built(self, kernel.build(code, self.capability))
             return self._built[key]
 
 
@@ -210,11 +207,10 @@ class Kernel(_Program):
     def __init__(self, on: _Gpu, problem: Problem, config: Config):
         super().__init__(on, problem, config)
         self._built = on.built(problem, config)
-        self._sum = on.built_sum(problem, config) if config.split_k > 1 else None
-        self.resources = self._built.resources
+        self.resources = self._built[0].resources
 
     def _bind(self, operands):
-        return launcher(self._problem, self._config, operands, self._built.compiled, self._sum and self._sum.compiled)
+        return launcher(self._problem, self._config, operands, *(built.compiled for built in self._built))
 
 
 def launcher(p: Problem, c: Config, operands: gpu.Operands, multiply, add_parts=None):

@@ -154,7 +154,7 @@ def main():
     environment = {
         "ORIGAMI_LIB": str(root / "bin/liborigami.so"), **os.environ, "ROOT": str(root), "HERE": str(root / "experiments" / name),
         "OUT": str(out), "PATH": join([str(root / "bin"), os.environ.get("PATH", "")]),
-        "PYTHONPATH": join(filter(None, map(str, (root / "bindings/python", root / "experiments", os.environ.get("PYTHONPATH")))))}
+        "PYTHONPATH": join(filter(None, [f"{root}/bindings/python", f"{root}/experiments", os.getenv("PYTHONPATH")]))}
     return subprocess.run(["sh", "-exc", known[name][1], "sh", *sys.argv[2:]], cwd=root, env=environment).returncode
 
 

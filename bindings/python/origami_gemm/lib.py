@@ -492,9 +492,9 @@ _sizes_of = operator.itemgetter(*_CONFIG)
 
 def _same(s, problem):
     """The Same of an answer."""
-    one = s["one"] or {}
-    return Same(s["values"], s["mean_price"], s["worst_price"], s["worst_m"],
-                _bare(one["config"], 0.0, problem) if one else None, *map(one.get, ("mean_price", "worst_price", "worst_m")))
+    one, prices = s["one"] or {}, ("mean_price", "worst_price", "worst_m")
+    return Same(s["values"], *map(s.get, prices), _bare(one["config"], 0.0, problem) if one else None,
+                *map(one.get, prices))
 
 
 def _sizes(m):
@@ -554,7 +554,7 @@ def _unhashable(key, why):
         _problem(*key)
     except Error as e:
         return e
-    return ArgumentTypeError(f"an argument of select cannot be looked up: {why}; give numbers, strings and truth values")
+    return ArgumentTypeError(f"an argument of select cannot be looked up: {why}; give numbers, strings and booleans")
 
 
 def _problem(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align, groups, epilogue="", adds=False):

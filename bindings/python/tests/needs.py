@@ -9,8 +9,8 @@ HOPPER = (9, 0)
 
 
 def all_of(*modules, files=(), gpu=None, required=("ORIGAMI_REQUIRE_GPU",)):
-    """Skips a module of tests where one of the modules, the files or the C library is not there, or no GPU: any, or one of
-    a compute capability."""
+    """Skips a module of tests where one of the modules, the files or the C library is not there, or no GPU: any, or
+    one of a compute capability."""
     try:
         for name in modules:
             importlib.import_module(name)

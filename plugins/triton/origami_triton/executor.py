@@ -83,7 +83,8 @@ class Executor:
     def _gpu(self, index: int) -> _Gpu:
         """A device, opened."""
         with self._lock:
-            _refuse((index >= len(self._gpus), f"there is no device {index}", f"the devices: 0 to {len(self._gpus) - 1}"))
+            gpus = len(self._gpus)
+            _refuse((index >= gpus, f"there is no device {index}", f"the devices: 0 to {gpus - 1}"))
             found = self._gpus[index] or _Gpu(self._driver, index)
             self._gpus[index] = found
             return found
@@ -107,7 +108,7 @@ def check_config(c: Config, p: Problem) -> None:
             (p.dtype in OF_8_BITS and c.block_k < LEAST_K8,
              f"block_k of {c} is below {LEAST_K8}, the smallest for operands of {p.dtype}", fix),
             (c.num_warps not in WARPS, f"the number of warps of {c} is no power of two from 1 to 32", fix),
-            (min(c.num_stages, c.group_m) < 1, f"{c} needs at least one stage and a launch-order group of at least 1", fix),
+            (min(c.num_stages, c.group_m) < 1, f"{c} needs a stage and a launch-order group of at least 1", fix),
             (not 1 <= c.split_k <= MOST_PARTS, f"{c} splits K into {c.split_k} parts", f"use split 1 to {MOST_PARTS}"),
             (persistent and c.split_k > 1, f"{c} splits K, which {c.kernel} does not", "use split 1"),
             (persistent and p.groups, f"{c.kernel} multiplies no groups", f"use {kernel.FAMILY}"))
@@ -190,7 +191,8 @@ class _Program:
             return checks.check(operands, self._bind(operands))
 
     def measure(self, options: MeasureOptions, runs: int) -> Sequence[Sample]:
-        _refuse((options.input not in ("", "normal"), f'there is no input distribution "{options.input}"', "use normal"))
+        known = options.input in ("", "normal")
+        _refuse((not known, f'there is no input distribution "{options.input}"', "use normal"))
         with self._on.running(f"measuring {self._config}", self._problem) as operands, self._on.quiet:
             run = self._bind(operands)
             for _ in range(options.warmup):

@@ -30,8 +30,8 @@ KNOWN = ("checked", "related")
 
 
 def seconds(model, problem: dict, pick) -> float | None:
-    """The time of cuBLAS for a problem (a dict of Model.rank's arguments), comparable with the time of the model's best pick.
-    None outside of what both models were checked on."""
+    """The time of cuBLAS for a problem (a dict of Model.rank's arguments), comparable with the time of the model's best
+    pick. None outside of what both models were checked on."""
     if pick.evidence not in KNOWN or problem["dtype"] not in TYPES or problem.get("batch", 1) > 1:
         return None
     if problem["n"] % ALIGNED or problem["k"] % ALIGNED or min(problem.get("align") or (ALIGNED,)) < ALIGNED:

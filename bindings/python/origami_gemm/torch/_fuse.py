@@ -243,8 +243,8 @@ def activation_of(user, node):
 
 
 class Installed:
-    """A pass that stands in a setting of Inductor's, behind the one that is there, as long as a module needs it. modules
-    has what make() and the pass ask of each."""
+    """A pass that stands in a setting of Inductor's, behind the one that is there, as long as a module needs it.
+    modules has what make() and the pass ask of each."""
 
     def __init__(self, setting, make):
         self.setting, self.make, self.ours, self.modules = setting, make, None, weakref.WeakKeyDictionary()

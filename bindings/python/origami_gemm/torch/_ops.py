@@ -533,12 +533,12 @@ for _name, _one in (("mm", _ordered_mm), ("bmm", _ordered_bmm), ("linear", _no_v
     for _key in ("CPU", "CUDA"):  # on the CPU it says that there is no kernel
         _library.impl("ordered_" + _name, _one, _key)
 for _name, _own, _cuda_one in (
-        ("mm", torch.mm, _mm_cuda), ("bmm", torch.bmm, _bmm_cuda), ("linear", _no_view(_linear), _no_view(_linear_cuda)),
-        ("addmm", torch.addmm, _addmm_cuda), ("scaled_mm", _scaled_mm, _scaled_mm_cuda)):
+        ("mm", torch.mm, _mm_cuda), ("bmm", torch.bmm, _bmm_cuda), ("addmm", torch.addmm, _addmm_cuda),
+        ("linear", _no_view(_linear), _no_view(_linear_cuda)), ("scaled_mm", _scaled_mm, _scaled_mm_cuda)):
     _library.impl(_name, _own, "CPU")
     _library.impl(_name, _cuda_one, "CUDA")
 for _name, _fake in (
-        ("mm", torch.mm), ("ordered_mm", lambda a, b, leaves=0, out_dtype=None: torch.mm(a, b).to(out_dtype or a.dtype)),
+        ("mm", torch.mm), ("ordered_mm", lambda a, b, leaves=0, out_dtype=None: a.mm(b).to(out_dtype or a.dtype)),
         *((order + name, one) for order in ("", "ordered_") for name, one in (
             ("bmm", torch.bmm), ("linear", _fake_linear), ("addmm", torch.addmm), ("scaled_mm", _fake_scaled_mm))),
         ("ordered_add_grad", lambda *arguments: None), ("ordered_rms_norm", lambda x, *arguments: torch.empty_like(x)),

@@ -219,7 +219,7 @@ func sum(parts []forward.Part) (seconds, sigma Number) {
 	return seconds, sigma
 }
 
-// interval returns the ends of the interval of a time. Errors of the server are independent of those of the parts.
+// interval returns the ends of the interval of a time. Errors of the server are independent of errors of the parts.
 func interval(plan forward.Plan, seconds, sigma Number) [2]Number {
 	factor := Number(math.Exp(within * math.Hypot(plan.Spread(), float64(sigma/seconds))))
 	return [2]Number{seconds / factor, seconds * factor}

@@ -32,7 +32,6 @@ EXPERIMENTS = {
         origami calibrate --replay {DATA}/h200-calibration/records.jsonl.gz"""),
     "grouped-on-h200": ("Go", "go test -count=1 -run Grouped ./plugins/nvidia/data && "
                               "go test -count=1 -v -run FloorsOfGroups ./plugins/nvidia"),
-    "inductor-cublas": ("nothing", "python3 $ROOT/experiments/inductor-on-h200/cublas.py"),
     "kernel-parameters-on-h200": ("H200", f"""cd {DATA}/sweeps/warps
         origami --arch sm90@h200 bench --executor cuda --kernel mma --problems fp16.csv --candidates fp16-configs.csv \\
             --records $OUT/fp16"""),
@@ -45,7 +44,6 @@ EXPERIMENTS = {
     "nvidia-amd-published": ("nothing", "origami eval --published --arch h100,mi300x,h200,mi355x --pairs"),
     "persistent-on-h100": ("H100, torch, triton", f"""cd {DATA}/h100-persistent
         origami --arch sm90@h100 eval --times h100-test --candidates configs.csv"""),
-    "pin-on-h200": ("H200, torch, triton 3.6", "$HERE/get.sh && $HERE/run.sh"),
     "reference-on-h200": ("nothing", """origami --arch sm90@h200 --model reference bench
         origami --arch sm90@h200 --model reference --rung compiled bench
         origami --arch sm90@h200 bench --kernel triton"""),
@@ -72,21 +70,34 @@ EXPERIMENTS = {
     "slides-on-h200-again": ("nothing", f"""cd {DATA}/grids
         origami logic eval slides/h200-tuned.yaml --arch sm90@h200 --records slides/h200-again"""),
     "step-operators": ("pyarrow, numpy, scipy", 'pip download aiconfigurator-core==0.12.0 --no-deps -d $OUT && '
-                       'python3 $HERE/fit.py $OUT/*.whl plugins/serving/operators.json'),
+                       'python3 $HERE/fit.py $OUT/*.whl plugins/serving'),
     "triton-on-h200": ("nothing", f"origami --arch sm90@h200 bench --records {DATA}/h200-triton-executor"),
     "unseen-parts": ("nothing", "cd $HERE && ./predict.sh > $OUT/predicted.csv && ./compare.sh"),
     "vega10-slides": ("Go", """go test -count=1 -v -run 'Vega|SlideWinners' ./plugins/amd-ref
         origami map --from plugins/amd-ref/data/vega10-slides.csv --dtype fp32"""),
-    "vllm-invariant-on-h100": ("H100, torch, triton", """for m in llama-3.1-8b qwen3-1.7b; do
-            origami table invariant $HERE/$m.json --arch sm90@h100 --output $OUT/tables --format csv > /dev/null; done
-        python3 $HERE/measure.py $OUT/tables/*.json"""),
     "wgmma-on-h200": ("nothing", f"""
         origami bench --arch sm90@h200 --kernel wgmma --records {DATA}/h200-wgmma/both/wgmma-builtin-test
         origami bench --arch sm90@h200 --kernel wgmma --records {DATA}/h200-wgmma/random/wgmma-test"""),
 }
 
 # The last commits with programs that are in git alone. Nothing that ships rests on another run of them.
-IN_GIT = {"4237175a": {
+IN_GIT = {"b13881df": {
+    "inductor-cublas": ("nothing", "python3 $ROOT/experiments/inductor-on-h200/cublas.py"),
+    "library-times": ("GPU, torch", 'python3 $ROOT/plugins/library/published/measured/cublas.py $OUT/times.csv "$@"'),
+    "pin-on-h200": ("H200, torch, triton 3.6", """if [ $# -gt 0 ]; then python3 "$HERE/$@"
+        else $HERE/get.sh ${CASES:-} && $HERE/run.sh; fi"""),
+    "step-compared": ("numpy, scipy, aiconfigurator 0.12.0, Go", """cd $ROOT
+        go test ./plugins/serving -run Deployments -args -predictions $OUT/ours.txt
+        git clone https://github.com/inference-sim/inference-sim $OUT/blis && git -C $OUT/blis checkout f90a1e3a
+        python3 experiments/step-operators/compare.py plugins/serving/testdata $OUT/ours.txt $OUT/blis ${EVERY:-0}"""),
+    "step-deployments": ("silicon_sample.csv.gz of aiconfigurator-core 0.12.0",
+                         'python3 $ROOT/experiments/step-operators/deployments.py "$1" $OUT/deployments.csv.gz'),
+    "vllm-invariant-on-h100": ("H100, torch, triton", """
+        if [ $# = 0 ]; then for m in llama-3.1-8b qwen3-1.7b; do
+            origami table invariant $HERE/$m.json --arch sm90@h100 --output $OUT/tables --format csv > /dev/null; done
+            set -- $OUT/tables/*.json; fi
+        python3 $HERE/measure.py "$@" """),
+}, "4237175a": {
     "collectives-on-h200": ("two H200, torch", 'python3 $HERE/measure.py $OUT/times.csv'),
     "exact-on-h200": ("H200, torch", 'bash $HERE/run.sh "$@"'),
     "layers-on-h100": ("H100, torch", 'SEED=${SEED:-128} python3 $HERE/measure.py "$@"'),
@@ -143,7 +154,7 @@ def main():
     environment = {
         "ORIGAMI_LIB": str(root / "bin/liborigami.so"), **os.environ, "ROOT": str(root), "HERE": str(root / "experiments" / name),
         "OUT": str(out), "PATH": join([str(root / "bin"), os.environ.get("PATH", "")]),
-        "PYTHONPATH": join(filter(None, map(str, (root / "bindings/python", ROOT / "experiments", os.environ.get("PYTHONPATH")))))}
+        "PYTHONPATH": join(filter(None, [f"{root}/bindings/python", f"{root}/experiments", os.getenv("PYTHONPATH")]))}
     return subprocess.run(["sh", "-exc", known[name][1], "sh", *sys.argv[2:]], cwd=root, env=environment).returncode
 
 

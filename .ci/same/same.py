@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Compares what origami answers with a stored state: commands, the server, the C library and the generated kernels.
+"""Compares what origami answers with a stored state: commands, the server and the generated kernels.
 
     same.py                compare, exit 1 if a difference is not named in renames.txt
     same.py --store        store what the program answers now
 
-ORIGAMI names the binary (bin/origami otherwise), ORIGAMI_LIB the C library (bin/liborigami.so). Commands are in
-commands.txt, questions to the server in requests.txt, calls of the library in library.py. The kernels come from
-TestSame of plugins/nvidia/gemmgen/families.
+ORIGAMI names the binary (bin/origami otherwise). Commands are in commands.txt, questions to the server in requests.txt.
+The kernels come from TestSame of plugins/nvidia/gemmgen/families. test_lib.py compares the C library with the command.
 
 An answer is a dict: key -> list of values. Keys of JSON are paths without the indexes of lists, so that a key has the
 values of all elements in order. Keys of CSV are columns. Other text is a list of lines. Long lists are stored as their
@@ -217,23 +216,6 @@ def served(origami, root):
     return found
 
 
-def called(library):
-    """Makes the calls of library.py."""
-    if not os.path.exists(library):
-        print(f"same: note: the C library is not compared: there is no {library}; `make lib` builds it")
-        return {}
-    env = os.environ | {"ORIGAMI_LIB": str(library), "PYTHONPATH": str(REPO / "bindings/python"),
-                        "PYTHONDONTWRITEBYTECODE": "1"}
-    p = subprocess.run([sys.executable, HERE / "library.py"], env=env, stdout=subprocess.PIPE, text=True, check=True)
-    found = {}
-    for line in p.stdout.splitlines():
-        call, value = json.loads(line)
-        answer = collections.defaultdict(list)
-        flatten(value, "out", answer)
-        found[f"library: {call}"] = {"answer": stored(answer)}
-    return found
-
-
 def generated(root):
     """Lets the families emit kernels, and returns the hash of each."""
     file = pathlib.Path(root) / "kernels"
@@ -413,7 +395,6 @@ def gather(options, before):
     """Runs everything. Returns the answers and, when storing, those of a second run. Otherwise it fills before, the
     stored state."""
     origami = os.path.abspath(os.environ.get("ORIGAMI") or REPO / "bin/origami")
-    library = os.path.abspath(os.environ.get("ORIGAMI_LIB") or REPO / "bin/liborigami.so")
     if not os.path.exists(origami):
         sys.exit(f"same: there is no {origami}; build it with `make build`, or name another in ORIGAMI")
     MASKS.insert(0, (re.compile(re.escape(origami)), "ORIGAMI"))
@@ -424,8 +405,6 @@ def gather(options, before):
         rounds = [list(pool.map(run, commands.lines)) for _ in range(2 if options.store else 1)]
         if options.only.search("server"):
             answers |= served(origami, root)
-        if options.only.search("library"):
-            answers |= called(library)
         if options.only.search("kernels"):
             answers |= generated(root)
         found = [dict(answer for done in one for answer in commands.answers(done)) for one in rounds]
@@ -460,7 +439,7 @@ def main():
     parser = argparse.ArgumentParser(description="compare answers, kernels and costs with the stored state")
     parser.add_argument("--store", action="store_true", help="store what the program answers now")
     parser.add_argument("--only", type=re.compile, default=re.compile(""), metavar="REGEX",
-                        help="only these commands; also server, library, kernels")
+                        help="only these commands; also server, kernels")
     parser.add_argument("--keys", action="store_true", help="list differences by key only")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="commands at a time")
     parser.add_argument("--tolerance", type=float, default=0, help="relative difference of numbers that is none")
@@ -473,9 +452,6 @@ def main():
     renames = Renames(HERE / "renames.txt")
     before = {}
     now = gather(options, before)[0]
-    skipped = "library: " if not any(name.startswith("library: ") for name in now) else None
-    if skipped:
-        before = {name: one for name, one in before.items() if not name.startswith(skipped)}
     differences = list(compare(before, now, renames, options.tolerance, options.only))
     show(differences, options.keys)
     costs(before, now)

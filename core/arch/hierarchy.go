@@ -14,7 +14,7 @@ type MemoryHierarchy interface {
 	Levels() []Level
 }
 
-// Level is one level of the memory hierarchy. Its numbers are those of the device, and the same for all models, but for
+// Level is one level of the memory hierarchy. Its numbers are the device's, and the same for all models, but for
 // Reached.
 type Level struct {
 	Name string // "L2", "MALL", "DRAM", "HBM"

@@ -122,7 +122,7 @@ type OpenRequest struct {
 	// Device is empty then, or names the device of the catalogue that it is (see FindLive).
 	Live *LiveDevice
 	// DeviceFile is a device file (hw.DecodeSheet) in the place of one of the plugin's own; nil means its own. Arch is
-	// that of the file, and Device is empty then.
+	// the file's, and Device is empty then.
 	DeviceFile []byte
 }
 

@@ -51,8 +51,8 @@ type Uncertainty struct {
 	Ranges []ErrorRange `json:"ranges,omitempty"`
 	// the median of |predicted ÷ measured − 1| of the fastest kernels, absent if it is unknown
 	MedianError float64 `json:"median_error,omitempty"`
-	// whose times these are, absent for those of the device (Description.EvidenceOf). Ranges from elsewhere hold for all
-	// problems of the checked types, of all types without any, and with a divisor only for what was checked
+	// whose times these are, absent for times of the device (Description.EvidenceOf). Ranges from other devices hold for
+	// every problem of a checked type, or of any type if none was checked, and with a divisor only for what was checked
 	Evidence Evidence `json:"evidence,omitempty"`
 }
 

@@ -92,7 +92,7 @@ type Value struct {
 type Number struct {
 	// Name is the name of the hardware parameter, or of a figure for which no model has a parameter.
 	Name string
-	// Number has the value, and in Source how it was measured. Its date is that of the last round, and its spread the
+	// Number has the value, and in Source how it was measured. Its date is the last round's, and its spread the
 	// largest of the probes.
 	hw.Number
 	// Probes are the names of the probes that it was computed from.

@@ -50,7 +50,7 @@ func Describe(name string, files fs.FS) (*Dataset, error) {
 // ReadTimes reads one file of measurements without a dataset.json.
 //
 // A *.csv or *.csv.gz has the columns m,n,k,bm,bn,bk,stages,warps,gm,ms,reps, and split if K is split. Its
-// conditions are c, and the data type and layout of its problems are those of base. A *.jsonl or *.jsonl.gz says all
+// conditions are c, and its problems have the data type and layout of base. A *.jsonl or *.jsonl.gz says all
 // that itself. GroupM is set to the launch-order group of more than half of the rows, if there is one.
 func ReadTimes(name string, files fs.FS, file string, c Conditions, base gemm.Problem) (*Dataset, error) {
 	r := reader{name: name, files: files, base: base}

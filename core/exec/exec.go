@@ -88,7 +88,7 @@ type Device struct {
 	Kernels, Libraries []string
 }
 
-// Resources are reported by the compiler and the driver for a kernel. The keys are those of records.
+// Resources are reported by the compiler and the driver for a kernel. Records have the same keys.
 type Resources struct {
 	Registers    int        `json:"registers"` // per thread
 	SpillBytes   unit.Bytes `json:"spill_bytes"`
@@ -131,7 +131,7 @@ type Sample struct {
 	Clock unit.Hertz `json:"clock_hz,omitempty"`
 }
 
-// Environment is the state of the device and its driver, on which a measurement depends. The keys are those of records.
+// Environment is the state of the device and its driver, on which a measurement depends. Records have the same keys.
 type Environment struct {
 	Time            time.Time  `json:"time"`
 	Driver          string     `json:"driver,omitempty"`

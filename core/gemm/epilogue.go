@@ -32,8 +32,9 @@ type Activation uint8
 // 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))). SiLU is x·sigmoid(x), also called swish. As transformers has them, ReLU2
 // is max(x, 0)², and QuickGELU x·sigmoid(1.702·x).
 //
-// A gated activation is that of one column times another: the first half of the columns of A·B are gates, and the
-// second half what they are multiplied with. C has half as many columns as A·B. GatedSiLU is also called SwiGLU.
+// A gated activation is the activation of one column times another column: the first half of the columns of A·B are
+// gates, and the second half what they are multiplied with. C has half as many columns as A·B. GatedSiLU is also called
+// SwiGLU.
 const (
 	Identity Activation = iota
 	ReLU

@@ -48,7 +48,7 @@ type Time struct {
 	Size   int
 	// Rung is the name of the rung, Stage its name in the source.
 	Rung, Stage string
-	// Config is the configuration that does what the published kernel does. It may differ from that of the rung in its
+	// Config is the configuration that does what the published kernel does. It may differ from the rung's in its
 	// blocks. It is zero for the kernels of a library, and for kernels that the family cannot express.
 	Config gemm.Config
 	// Rate is in FLOP/s.

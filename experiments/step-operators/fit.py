@@ -130,7 +130,7 @@ def links(wheel):
     y["kernel"] = "nccl"
     x = pd.concat([x, y], ignore_index=True)
     x["operator"] = np.where(x.op_name == "alltoall", "exchange", "reduce")
-    # The message of NCCL's tables is in elements of two bytes, as those of the servers' all-reduces.
+    # The message of NCCL's tables is in elements of two bytes, as in the servers' all-reduces.
     return x.assign(M=x.message_size, N=x.num_gpus, K=1, layout="", n=x.num_gpus.astype(float),
                     bytes=2.0 * x.message_size * np.where(x.operator == "exchange", 1, 2) * (x.num_gpus - 1) / x.num_gpus)
 
@@ -266,7 +266,7 @@ def kernel(operator, name, x, start, time, powers):
         print(json.dumps(row), flush=True)
     known = [r["sigma"] for r in rows if "device" in r] or [0.15]
     for row in rows:
-        if "device" not in row:  # other devices of the generation are taken to differ as those of other generations do
+        if "device" not in row:  # assumed to differ as devices of other generations differ
             row["sigma"] = max(row.get("sigma", 0), round(float(np.mean(known)), 3))
     x = shared(x)
     values = fit(x, start, time)

@@ -124,7 +124,7 @@ var (
 
 // ck reads the best time that ckProfiler has found:
 // Best Perf for datatype = f16 ALayout =  RowMajor BLayout =  ColumnMajor M = 3840 N = 4096 K = 4096 StrideA = …
-// The type is that of C. The bytes per second tell whether A and B have it too.
+// The type is C's. The bytes per second tell whether A and B have it too.
 func ck(r *reader, line string) {
 	f, time := pairs(ckPair, line), ckTime.FindStringSubmatch(line)
 	p := product{m: f["m"], n: f["n"], k: f["k"], batch: f["batchcount"]}

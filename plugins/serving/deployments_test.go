@@ -58,8 +58,8 @@ func (d *deployment) time(s *serving.Server) float64 {
 }
 
 // read reads the deployments: the aggregated rows on at most eight GPUs of a file of aiconfigurator-core 0.12.0
-// (Apache-2.0, systems/silicon_sample.csv), without devices and models that are kept back. experiments/step-operators
-// says how rows are read.
+// (Apache-2.0, systems/silicon_sample.csv), without devices and models that are kept back. experiments/run.py
+// step-deployments reads rows.
 func read(t testing.TB) (all []deployment) {
 	t.Helper()
 	f := must.Get(os.Open(filepath.Join("testdata", "deployments.csv.gz")))(t)
@@ -132,7 +132,7 @@ func median(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// predictions is where to write what is predicted, for experiments/step-operators.
+// predictions is where to write what is predicted, for experiments/run.py step-compared.
 var predictions = flag.String("predictions", "", "write the predicted milliseconds of the deployments to `FILE`")
 
 // mislabelled is the device whose rows are said and not fitted: the batch and the GPUs of most of them are not those

@@ -104,11 +104,11 @@ var times = sync.OnceValue(func() map[string]*packed {
 	return all
 })
 
-// step is that of stored residuals, as logarithms: a quarter of the deviation between devices of a generation.
+// step is the step of stored residuals, as logarithms: a quarter of the deviation between devices of a generation.
 const step = 0.02
 
-// decode reads the sizes, then a byte for each residual. Sizes are N, K and M, each less that of the size before; K and
-// M from 0 behind a new N, and M from 0 behind a new K.
+// decode reads the sizes, then a byte for each residual. A size is N, K and M, each as its difference from the size
+// before. Behind a new N, K and M count from 0, and behind a new K, M does.
 func (p *packed) decode(o *operator) {
 	text, err := io.ReadAll(flate.NewReader(bytes.NewReader(p.text)))
 	if err != nil {

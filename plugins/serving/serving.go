@@ -399,8 +399,8 @@ func (p *Plan) multiplies(d *arch.Description) string {
 	return "bfloat16"
 }
 
-// experts are the routed experts of all layers: launches and sorting, which takes longer for more tokens, then the root
-// of the sum of squares of two times, those of the weights that some token chose and of the operations, and what moves
+// experts are the routed experts of all layers: launches and sorting, which takes longer for more tokens, then
+// √(a² + b²) of the time a of the weights that some token chose and the time b of the operations, and what moves
 // between memory and them. A token chooses each expert with the same probability.
 func (p *Plan) experts(m *machine, tokens float64) forward.Part {
 	c, ep := p.model, float64(p.EP)

@@ -157,7 +157,7 @@ class Band:
 class Same:
     """What the kernels for all M have in common, and what that costs: how much slower kernels are than the fastest of the
     family for each M, as a fraction, predicted. one is the single kernel that costs least for all M, or None; its times
-    are those of the largest M."""
+    are for the largest M."""
 
     # the axes and their values, as text
     values: dict[str, str]
@@ -245,8 +245,8 @@ class Model:
         key = _key(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align, groups)
         try:
             pick = self._picks.get(key)
-        except TypeError:
-            raise _unhashable(key) from None
+        except TypeError as e:
+            raise _unhashable(key, e) from None
         if pick is None:
             pick = self._remember(key, self._ask("select", _problem(*key), brief=True))
         if flag("advice", advice):
@@ -314,7 +314,7 @@ class Model:
               library: bool = False, same: Sequence[str] = ()) -> Bands:
         """Divides the sizes M from m[0] to m[1] into bands with one kernel each. A list of sizes has a band for each, and
         all count the same. With library, the vendor's library is taken where no kernel is predicted clearly faster. same
-        names axes, as "block_k", that have one value for all M: the one that costs least. The library is left out then."""
+        names axes, as "block_k", that have one value for all M: the cheapest. The library is left out then."""
         low, high, sizes = _sizes(m)
         problem = _problem(*_key(high, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align), epilogue)
         if isinstance(same, str) or not all(isinstance(axis, str) for axis in same):
@@ -360,7 +360,7 @@ class Model:
                     answer.get("evidence"), tuple(answer.get("outside", ())))
 
     def _ask(self, question, problem=None, **more):
-        if self._closed and self._library.usable():
+        if self._closed and not self._library.forked:
             raise Error("the model is closed; open another one")
         return self._library.ask({"ask": question, **self._request, **(problem or {}), **more})
 
@@ -409,9 +409,12 @@ def compare(sides: Sequence[Model | str], problems: dict | Sequence[dict]) -> li
         raise ArgumentTypeError(f"sides is {shown(sides)}; give a list of models or names of devices")
     asked = [problems] if isinstance(problems, Mapping) else problems
     keys = _keys(asked)
+    if not sides:
+        raise Error("there are no sides; give at least two models or names of devices")
     models = [side if isinstance(side, Model) else Model(side) for side in sides]
     try:
-        contests = _compared(models, list(_problems(keys, keys)))
+        contests = models[0]._library.ask({"ask": "compare", "sides": [m._request for m in models],
+                                           "problems": list(_problems(keys, keys))})
     finally:
         for side, model in zip(sides, models):
             if side is not model:
@@ -423,13 +426,6 @@ def compare(sides: Sequence[Model | str], problems: dict | Sequence[dict]) -> li
             odds = contest["odds"][i][0] if i else None
             rows.append(_row(keys[place], entry, contest["ratio_to_first"][i], odds, i == fastest))
     return rows
-
-
-def _compared(models, problems):
-    """The answer of compare."""
-    if not models:
-        raise Error("there are no sides; give at least two models or names of devices")
-    return models[0]._library.ask({"ask": "compare", "sides": [m._request for m in models], "problems": problems})
 
 
 def _row(key, entry, ratio, odds, fastest):
@@ -496,11 +492,9 @@ _sizes_of = operator.itemgetter(*_CONFIG)
 
 def _same(s, problem):
     """The Same of an answer."""
-    one = s["one"]
-    if one is None:
-        return Same(s["values"], s["mean_price"], s["worst_price"], s["worst_m"], None, None, None, None)
-    return Same(s["values"], s["mean_price"], s["worst_price"], s["worst_m"], _bare(one["config"], 0.0, problem),
-                one["mean_price"], one["worst_price"], one["worst_m"])
+    one, prices = s["one"] or {}, ("mean_price", "worst_price", "worst_m")
+    return Same(s["values"], *map(s.get, prices), _bare(one["config"], 0.0, problem) if one else None,
+                *map(one.get, prices))
 
 
 def _sizes(m):
@@ -539,8 +533,8 @@ def _keys(problems):
                 f"problem {i} is {shown(problem)}: {why}; give a dict of select's arguments") from None
         try:
             hash(key)
-        except TypeError:
-            raise ArgumentTypeError(f"problem {i}: {_unhashable(key)}") from None
+        except TypeError as e:
+            raise ArgumentTypeError(f"problem {i}: {_unhashable(key, e)}") from None
         keys.append(key)
     return keys
 
@@ -554,18 +548,13 @@ def _problems(new, keys):
             raise type(e)(f"problem {keys.index(key)}: {e}") from None
 
 
-def _unhashable(key):
+def _unhashable(key, why):
     """The error for arguments of select that cannot be looked up."""
-    for name, value in zip(_ARGUMENTS, key):
-        try:
-            hash(value)
-        except TypeError as e:
-            return ArgumentTypeError(f"{name} is {shown(value)}: {e}; give a number, a string or a truth value")
-    return ArgumentTypeError("an argument of select cannot be looked up")
-
-
-_ARGUMENTS = ("m", "n", "k", "dtype", "trans_a", "trans_b", "batch", "out_dtype", "lda", "ldb", "ldc", "align",
-              "groups")
+    try:
+        _problem(*key)
+    except Error as e:
+        return e
+    return ArgumentTypeError(f"an argument of select cannot be looked up: {why}; give numbers, strings and booleans")
 
 
 def _problem(m, n, k, dtype, trans_a, trans_b, batch, out_dtype, lda, ldb, ldc, align, groups, epilogue="", adds=False):
@@ -627,10 +616,6 @@ class _Library:
         self._c.origami_launch.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t)
         self._c.origami_unload.argtypes, self._c.origami_unload.restype = (ctypes.c_void_p,), None
 
-    def usable(self):
-        """Whether this process loaded the library itself and is not a fork."""
-        return not self.forked
-
     def ask(self, request):
         """The answer to a question."""
         return self._answered(self._c.origami_ask, as_json(request))
@@ -642,7 +627,7 @@ class _Library:
         return plan, kernel
 
     def _answered(self, function, *arguments):
-        if not self.usable():
+        if self.forked:
             raise Error("liborigami was loaded before this process was forked and cannot answer here; start processes "
                         'by "spawn" or "forkserver", or open the model in the child only', "internal")
         text = ctypes.c_void_p()

@@ -4,25 +4,21 @@ import contextlib
 import io
 import json
 import multiprocessing
-import os
 import pathlib
 import tempfile
 import unittest
 from unittest import mock
 
 from origami_gemm import exact
-from tests import fakecuda
+from tests import fakecuda, needs
 
-try:
-    import torch
-    import torch.distributed as dist
+needs.all_of("torch", required=("ORIGAMI_REQUIRE_TORCH",))
 
-    import origami_gemm.torch as og
-    from origami_gemm.torch import _ops
-except ImportError as e:
-    if os.environ.get("ORIGAMI_REQUIRE_TORCH") == "1":
-        raise
-    raise unittest.SkipTest(str(e))
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+
+import origami_gemm.torch as og  # noqa: E402
+from origami_gemm.torch import _ops  # noqa: E402
 
 HALF = torch.bfloat16
 

@@ -2,15 +2,17 @@
 persistent-on-h100). They need liborigami, and neither torch nor a GPU."""
 
 import json
-import os
 import pathlib
 import re
 import statistics
 import unittest
 
-from origami_gemm import Error, Model
+from origami_gemm import Model
 from origami_gemm.inductor import _problem
 from origami_gemm.inductor._problem import Matrix
+from tests import needs
+
+needs.all_of(required=("ORIGAMI_REQUIRE_LIB",))
 
 MEASURED = pathlib.Path(__file__).resolve().parents[3] / "experiments"
 # How many of today's picks Inductor timed; their times ÷ those of its best Triton kernels, as a geometric mean and at worst.
@@ -68,15 +70,6 @@ def best_triton(contenders):
     times = (own.get("timed") or [{}])[-1].get("ms", [])
     kernels = [ms for name, ms in times if triton(name)]
     return median(own) + (min(kernels) - times[0][1]) / 1e3 if kernels and median(own) else None
-
-
-def setUpModule():
-    try:
-        Model("sm90", "h200")
-    except Error as e:
-        if os.environ.get("ORIGAMI_REQUIRE_LIB") == "1":
-            raise
-        raise unittest.SkipTest(str(e))
 
 
 class Orders(unittest.TestCase):

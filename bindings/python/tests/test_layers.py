@@ -1,18 +1,10 @@
 """origami_gemm._layers on a driver without a GPU: which kernel answers for which M, and when it is compiled."""
 
-import os
 import unittest
 
-from tests import fakecuda
+from tests import fakecuda, needs
 
-try:
-    from origami_gemm.lib import load
-
-    load()
-except RuntimeError as e:
-    if os.environ.get("ORIGAMI_REQUIRE_LIB") == "1":
-        raise
-    raise unittest.SkipTest(str(e))
+needs.all_of(required=("ORIGAMI_REQUIRE_LIB",))
 
 BEGIN = """
 from origami_gemm import Model, _layers as L

@@ -16,21 +16,14 @@ import unittest.mock
 
 from origami_gemm import lib
 from origami_gemm.lib import ArgumentTypeError, Error, Model
-from tests import fakecuda
+from tests import fakecuda, needs
 
 CHECKOUT = pathlib.Path(__file__).resolve().parents[3]
 CLI = pathlib.Path(os.environ.get("ORIGAMI") or CHECKOUT / "bin" / "origami")
 
 
 def setUpModule():
-    try:
-        lib.load()
-        if not CLI.exists():
-            raise Error(f"there is no {CLI}; build it with `make build`")
-    except Error as e:
-        if os.environ.get("ORIGAMI_REQUIRE_LIB") == "1":
-            raise
-        raise unittest.SkipTest(str(e))
+    needs.all_of(files=(CLI,), required=("ORIGAMI_REQUIRE_LIB",))
 
 
 def cli(*arguments):
@@ -134,8 +127,6 @@ class SameAsCommandLine(unittest.TestCase):
             self.assertEqual(fresh.select_many(self.problems * 2), model.select_many(self.problems * 2))
 
     def test_overrides_and_space(self):
-        import tempfile
-
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             file.write('{"clock": {"value": 1, "unit": "GHz"}}')
             file.flush()
@@ -149,7 +140,6 @@ class SameAsCommandLine(unittest.TestCase):
 
     def test_files_about_kernels(self):
         import gzip
-        import tempfile
 
         text = ("bm,bn,bk,stages,warps,trans_b,ctas,one_2048,one_6144,chip_2048,chip_6144,full_2048,full_6144\n"
                 "128,256,64,3,8,0,1,20,60,22,66,22,66\n")
@@ -594,7 +584,7 @@ try:
 except BrokenPipeError:
     print("pipe")
 model.select(65, 64, 64)
-""")
+""", preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # nohup and a script's & leave it ignored
         self.assertEqual((out.returncode, out.stdout.split()), (0, ["interrupt", "usr1", "pipe"]), out)
 
     def test_interrupted_by_a_timer(self):

@@ -1,8 +1,10 @@
 """origami_gemm.triton on a GPU: which model is opened for it, and real launches. Without triton or liborigami the tests
 skip. Without a GPU those that need one skip, or fail if ORIGAMI_REQUIRE_GPU=1."""
 
+import dataclasses
 import pathlib
 import sys
+import types
 import unittest
 from unittest import mock
 
@@ -15,32 +17,18 @@ from origami_gemm.lib import Error, Model  # noqa: E402
 from tests.test_triton import expected, of, unsplit  # noqa: E402
 
 
-class Cuda:
+def libcuda(name, attributes):
     """libcuda as far as the detection asks: some GPU."""
+    known = {81: 0, **attributes}  # 81 is nothing that the models ask for
 
-    def __init__(self, name, attributes):
-        self.name, self.attributes = name, {81: 0, **attributes}  # 81 is nothing that the models ask for
-
-    def cuInit(self, _):
+    def put(out, value):
+        out._obj.value = value
         return 0
 
-    def cuDeviceGet(self, device, ordinal):
-        device._obj.value = ordinal
-        return 0
-
-    def cuDeviceGetName(self, name, size, _):
-        name.value = self.name
-        return 0
-
-    def cuDeviceTotalMem_v2(self, size, _):
-        size._obj.value = 12 << 30
-        return 0
-
-    def cuDeviceGetAttribute(self, value, attribute, _):
-        if attribute not in self.attributes:
-            return 1
-        value._obj.value = self.attributes[attribute]
-        return 0
+    return types.SimpleNamespace(
+        cuInit=lambda _: 0, cuDeviceGet=put, cuDeviceTotalMem_v2=lambda size, _: put(size, 12 << 30),
+        cuDeviceGetName=lambda text, size, _: setattr(text, "value", name) or 0,
+        cuDeviceGetAttribute=lambda out, which, _: put(out, known[which]) if which in known else 1)
 
 
 class Detection(unittest.TestCase):
@@ -58,7 +46,7 @@ class Detection(unittest.TestCase):
     def test_a_known_product(self):
         # An H200's attributes as its driver tells them (configs/sm90-h200.yaml): the device of the catalogue, with all
         # that is known of it.
-        cuda = Cuda(
+        cuda = libcuda(
             b"NVIDIA H200",
             {16: 132, 13: 1980000, 38: 50 << 20, 97: 232448, 82: 65536, 36: 3201000, 37: 6144, 75: 9, 76: 0},
         )
@@ -71,7 +59,7 @@ class Detection(unittest.TestCase):
     def test_an_unknown_product(self):
         # NVIDIA Ada GPU Architecture whitepaper v2.1 and product page: 46 SMs, 2.475 GHz boost, 36 MiB of L2, 10501 MHz
         # GDDR6X on 192 bits.
-        cuda = Cuda(
+        cuda = libcuda(
             b"NVIDIA GeForce RTX 4070",
             {16: 46, 13: 2475000, 38: 36 << 20, 97: 101376, 82: 65536, 36: 10501000, 37: 192, 75: 8, 76: 9},
         )
@@ -88,7 +76,7 @@ class Detection(unittest.TestCase):
 
     def test_an_architecture_that_nobody_models(self):
         # The one before the oldest that a plugin models: Tesla P100 (Pascal architecture whitepaper), sm60.
-        cuda = Cuda(
+        cuda = libcuda(
             b"Tesla P100-SXM2-16GB",
             {16: 56, 13: 1480500, 38: 4 << 20, 97: 49152, 82: 65536, 36: 715000, 37: 4096, 75: 6, 76: 0},
         )
@@ -97,7 +85,7 @@ class Detection(unittest.TestCase):
 
     def test_a_driver_that_fails(self):
         with self.assertRaisesRegex(Error, "cuDeviceGetAttribute failed with 1; name the device"):
-            self.open(Cuda(b"NVIDIA H200", {}))
+            self.open(libcuda(b"NVIDIA H200", {}))
 
     def test_amd(self):
         self.assertEqual(self.open(None, "hip", "gfx942:sramecc+:xnack-").description["device"], "mi300x")
@@ -107,14 +95,15 @@ class OnAGPU(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         needs.all_of("torch", gpu=True)
+        global torch
+        import torch
+
         sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "examples"))
         import matmul
 
         cls.example = matmul
 
     def operands(self, m, n, k, dtype, trans_a=False, trans_b=False):
-        import torch
-
         def matrix(rows, columns, turned):
             sizes = (columns, rows) if turned else (rows, columns)
             x = torch.randn(sizes, device="cuda", dtype=dtype)
@@ -123,8 +112,6 @@ class OnAGPU(unittest.TestCase):
         return matrix(m, k, trans_a), matrix(k, n, trans_b)
 
     def test_right_results_in_every_layout(self):
-        import torch
-
         model = ot.model_of_gpu()
         for shape in ((512, 512, 512), (112, 304, 784), (16, 2048, 512), (2048, 16, 64)):
             for trans_a in (False, True):
@@ -137,8 +124,6 @@ class OnAGPU(unittest.TestCase):
                         self.assertEqual(of(self.example.matmul_kernel.best_config), want)
 
     def test_unaligned_operands(self):
-        import torch
-
         for shape, trans_b in (
             ((1000, 3000, 777), False),
             ((300, 50257, 1024), False),
@@ -154,15 +139,11 @@ class OnAGPU(unittest.TestCase):
                 self.assertEqual(of(self.example.matmul_kernel.best_config), want)
 
     def test_the_driver_s_device(self):
-        import torch
-
         d = ot.model_of_gpu().description
         self.assertEqual(d["device_name"], torch.cuda.get_device_name())
         self.assertEqual(d["units"], torch.cuda.get_device_properties(0).multi_processor_count)
 
     def test_shortlist_and_warmup(self):
-        import torch
-
         kernel = ot.pick(shortlist=3)(self.example.matmul_kernel.fn)
         a, b = self.operands(512, 512, 512, torch.float16)
         c = torch.empty(512, 512, device="cuda", dtype=torch.float16)
@@ -175,22 +156,15 @@ class OnAGPU(unittest.TestCase):
 
     def test_a_kernel_that_needs_more_than_its_family(self):
         # Blocks that no SM holds are passed over, and the first that fits is right.
-        import torch
-
         real = ot.model_of_gpu().rank(512, 512, 512)
-        with mock.patch.object(Model, "rank", return_value=[too_large(real[0]), *real]):
+        large = dataclasses.replace(real[0], block_m=256, block_n=256, block_k=128, num_stages=4, num_warps=8)
+        with mock.patch.object(Model, "rank", return_value=[large, *real]):
             kernel = ot.pick()(self.example.matmul_kernel.fn)
             a, b = self.operands(512, 512, 512, torch.float16)
             c = torch.empty(512, 512, device="cuda", dtype=torch.float16)
             self.example.launch(kernel, a, b, c)
         self.assertFalse(self.example.wrong(c, a, b))
         self.assertEqual(kernel.best_config.kwargs["BLOCK_SIZE_M"], real[0].block_m)
-
-
-def too_large(pick):
-    import dataclasses
-
-    return dataclasses.replace(pick, block_m=256, block_n=256, block_k=128, num_stages=4, num_warps=8)
 
 
 if __name__ == "__main__":

@@ -359,7 +359,7 @@ func (w *writer) condition(n *node) string {
 	return write(n, 0)
 }
 
-// Helpers is the Go function that the statements call, besides those of the package math.
+// Helpers is the Go function that the statements call, besides functions of the package math.
 const Helpers = `
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).
 func fourth(x float64) float64 {

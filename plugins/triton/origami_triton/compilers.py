@@ -96,11 +96,10 @@ def serve() -> None:
         job, error = json.loads(line), ""
         try:
             problem, config = Problem(**job["problem"]), Config(**job["config"])
-            kernel.build(problem, config, job["capability"])
-            if config.split_k > 1:
-                kernel.build_sum(problem, config, job["capability"])
+            for code in kernel.codes(problem, config):
+                kernel.build(code, job["capability"])
         except Exception as failure:
-            while failure.__cause__:  # the error in a function that a kernel calls is the cause of that of the call
+            while failure.__cause__:  # an error in a function that a kernel calls is the cause of the call's error
                 failure = failure.__cause__
             error = f"{type(failure).__name__}: {failure}"
         print(json.dumps(error), file=answers, flush=True)

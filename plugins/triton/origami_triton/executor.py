@@ -67,11 +67,8 @@ class Executor:
         check_problem(problem)
         if config.kernel == LIBRARY:
             return Library(self._gpu(device), problem, config)
-        if config.kernel not in kernel.FAMILIES:
-            raise InputError(
-                f'there is no kernel family "{config.kernel}"', where="triton",
-                fix=f"use {', '.join(kernel.FAMILIES)} or {LIBRARY}"
-            )
+        _refuse((config.kernel not in kernel.FAMILIES, f'there is no kernel family "{config.kernel}"',
+                 f"use {', '.join(kernel.FAMILIES)} or {LIBRARY}"))
         check_config(config, problem)
         return Kernel(self._gpu(device), problem, config)
 
@@ -86,10 +83,8 @@ class Executor:
     def _gpu(self, index: int) -> _Gpu:
         """A device, opened."""
         with self._lock:
-            if index >= len(self._gpus):
-                raise InputError(
-                    f"there is no device {index}", where="triton", fix=f"the devices: 0 to {len(self._gpus) - 1}"
-                )
+            gpus = len(self._gpus)
+            _refuse((index >= gpus, f"there is no device {index}", f"the devices: 0 to {gpus - 1}"))
             found = self._gpus[index] or _Gpu(self._driver, index)
             self._gpus[index] = found
             return found
@@ -97,43 +92,33 @@ class Executor:
 
 def check_problem(p: Problem) -> None:
     """Raises InputError for a problem that the kernels cannot compute."""
-    if p.dtype not in OPERANDS:
-        raise InputError(
-            f"operands of type {p.dtype} cannot be multiplied", where="triton", fix=f"use {', '.join(OPERANDS)}"
-        )
-    if p.dtype == "int8" and p.output != "int32":
-        raise InputError(
-            f"operands of type int8 have results of type int32 here, not {p.output}", where="triton", fix="use int32"
-        )
-    if p.batch != 1:
-        raise InputError(
-            f"the kernel multiplies one pair of matrices, not a batch of {p.batch}", where="triton", fix="use batch 1"
-        )
-    if max(p.stride("a"), p.stride("b"), p.m, p.n, p.k) > MOST_ELEMENTS:
-        raise InputError(f"an operand of {p} has more than 2^31 - 1 elements", where="triton", fix="split the problem")
+    _refuse((p.dtype not in OPERANDS, f"operands of type {p.dtype} cannot be multiplied", f"use {', '.join(OPERANDS)}"),
+            (p.dtype == "int8" and p.output != "int32",
+             f"operands of type int8 have results of type int32 here, not {p.output}", "use int32"),
+            (p.batch != 1, f"the kernel multiplies one pair of matrices, not a batch of {p.batch}", "use batch 1"),
+            (max(p.stride("a"), p.stride("b"), p.m, p.n, p.k) > MOST_ELEMENTS,
+             f"an operand of {p} has more than 2^31 - 1 elements", "split the problem"))
 
 
 def check_config(c: Config, p: Problem) -> None:
     """Raises InputError for a configuration that could crash Triton's compiler."""
-    fix = "take another configuration"
-    for name in ("block_m", "block_n", "block_k"):
-        if getattr(c, name) not in BLOCKS:
-            raise InputError(f"{name} of {c} is no power of two from 16 to 4096", where="triton", fix=fix)
-    if p.dtype in OF_8_BITS and c.block_k < LEAST_K8:
-        what = f"block_k of {c} is below {LEAST_K8}, the smallest for operands of {p.dtype}"
-        raise InputError(what, where="triton", fix=fix)
-    if c.num_warps not in WARPS:
-        raise InputError(f"the number of warps of {c} is no power of two from 1 to 32", where="triton", fix=fix)
-    if c.num_stages < 1 or c.group_m < 1:
-        raise InputError(
-            f"{c} needs at least one stage and a launch-order group of at least 1", where="triton", fix=fix
-        )
-    if not 1 <= c.split_k <= MOST_PARTS:
-        raise InputError(f"{c} splits K into {c.split_k} parts", where="triton", fix=f"use split 1 to {MOST_PARTS}")
-    if c.kernel == kernel.PERSISTENT and c.split_k > 1:
-        raise InputError(f"{c} splits K, which {c.kernel} does not", where="triton", fix="use split 1")
-    if c.kernel == kernel.PERSISTENT and p.groups:
-        raise InputError(f"{c.kernel} multiplies no groups", where="triton", fix=f"use {kernel.FAMILY}")
+    fix, persistent = "take another configuration", c.kernel == kernel.PERSISTENT
+    _refuse(*((getattr(c, name) not in BLOCKS, f"{name} of {c} is no power of two from 16 to 4096", fix)
+              for name in ("block_m", "block_n", "block_k")),
+            (p.dtype in OF_8_BITS and c.block_k < LEAST_K8,
+             f"block_k of {c} is below {LEAST_K8}, the smallest for operands of {p.dtype}", fix),
+            (c.num_warps not in WARPS, f"the number of warps of {c} is no power of two from 1 to 32", fix),
+            (min(c.num_stages, c.group_m) < 1, f"{c} needs a stage and a launch-order group of at least 1", fix),
+            (not 1 <= c.split_k <= MOST_PARTS, f"{c} splits K into {c.split_k} parts", f"use split 1 to {MOST_PARTS}"),
+            (persistent and c.split_k > 1, f"{c} splits K, which {c.kernel} does not", "use split 1"),
+            (persistent and p.groups, f"{c.kernel} multiplies no groups", f"use {kernel.FAMILY}"))
+
+
+def _refuse(*checks):
+    """Raises the first error: what is wrong, and what to do."""
+    for wrong, what, fix in checks:
+        if wrong:
+            raise InputError(what, where="triton", fix=fix)
 
 
 class _Gpu(gpu.Gpu):
@@ -156,26 +141,20 @@ class _Gpu(gpu.Gpu):
         kernels = list(kernel.FAMILIES) if self.capability >= 80 else []
         return Device(self.name, f"sm{self.capability}", self.attributes, kernels, [LIBRARY])
 
-    def built(self, problem: Problem, config: Config) -> Built:
-        """The code of a configuration, compiled and loaded if necessary."""
-        return self._kept(kernel.key(problem, config), kernel.build, problem, config)
+    def built(self, problem: Problem, config: Config) -> list[Built]:
+        """The kernels of a configuration, compiled and loaded if necessary."""
+        return [self._kept(code, problem, config) for code in kernel.codes(problem, config)]
 
-    def built_sum(self, problem: Problem, config: Config) -> Built:
-        """The code that adds up the parts of a configuration that splits K."""
-        return self._kept(kernel.key_of_sum(problem, config), kernel.build_sum, problem, config)
-
-    def _kept(self, key: str, build, problem: Problem, config: Config) -> Built:
+    def _kept(self, code, problem: Problem, config: Config) -> Built:
+        key = kernel.key(code)
         if key in self._built:
             return self._built[key]
         if key not in self._refused and (refusal := self.compilers.build(problem, config)):
             self._refused[key] = refusal
-        if key in self._refused:
-            raise InputError(
-                f"it does not compile: {self._refused[key]}", where="triton", fix="take another configuration"
-            )
+        _refuse((key in self._refused, f"it does not compile: {self._refused.get(key)}", "take another configuration"))
         with self.quiet, self.guarded(f"loading {config}", problem):
             if key not in self._built:
-                self._built[key] = Built(self, build(problem, config, self.capability))
+                self._built[key] = Built(self, kernel.build(code, self.capability))
             return self._built[key]
 
 
@@ -212,8 +191,8 @@ class _Program:
             return checks.check(operands, self._bind(operands))
 
     def measure(self, options: MeasureOptions, runs: int) -> Sequence[Sample]:
-        if options.input not in ("", "normal"):
-            raise InputError(f'there is no input distribution "{options.input}"', where="triton", fix="use normal")
+        known = options.input in ("", "normal")
+        _refuse((not known, f'there is no input distribution "{options.input}"', "use normal"))
         with self._on.running(f"measuring {self._config}", self._problem) as operands, self._on.quiet:
             run = self._bind(operands)
             for _ in range(options.warmup):
@@ -230,11 +209,10 @@ class Kernel(_Program):
     def __init__(self, on: _Gpu, problem: Problem, config: Config):
         super().__init__(on, problem, config)
         self._built = on.built(problem, config)
-        self._sum = on.built_sum(problem, config) if config.split_k > 1 else None
-        self.resources = self._built.resources
+        self.resources = self._built[0].resources
 
     def _bind(self, operands):
-        return launcher(self._problem, self._config, operands, self._built.compiled, self._sum and self._sum.compiled)
+        return launcher(self._problem, self._config, operands, *(built.compiled for built in self._built))
 
 
 def launcher(p: Problem, c: Config, operands: gpu.Operands, multiply, add_parts=None):
@@ -285,6 +263,6 @@ def _product(name: str, dtype, out, device):
         return torch._int_mm
     if name in ("fp8", "fp8_e5m2"):
         one = torch.ones((), device=device)
-        # Sums as precise as those of tl.dot by default.
+        # Sums as precise as tl.dot's by default.
         return functools.partial(torch._scaled_mm, scale_a=one, scale_b=one, out_dtype=out, use_fast_accum=True)
     return torch.matmul if out == dtype else functools.partial(torch.mm, out_dtype=out)

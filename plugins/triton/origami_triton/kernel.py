@@ -181,29 +181,25 @@ def specialised_sum(problem, config) -> tuple[dict, dict, dict]:
     )
 
 
-def key(problem, config) -> str:
-    """Identifies the code: problems and configurations with the same key run the same kernel."""
-    return f"{specialised(problem, config)} {config.num_warps} {config.num_stages}"
-
-
-def key_of_sum(problem, config) -> str:
-    """The same as key() for the kernel that adds up the parts."""
-    return f"sum {specialised_sum(problem, config)}"
-
-
-def build(problem, config, capability: int):
-    """Compiles for a compute capability (90 for sm_90), or takes the result from Triton's cache on disk."""
+def codes(problem, config):
+    """The kernels of a configuration, each a function, its specialisation, and options of the compiler: the kernel that
+    multiplies, and the kernel that adds up the parts if K is split."""
     options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
-    return _compile(product(problem, config), specialised(problem, config), capability, options)
+    yield product(problem, config), specialised(problem, config), options
+    if config.split_k > 1:
+        yield add_parts, specialised_sum(problem, config), {"num_warps": 4}
 
 
-def build_sum(problem, config, capability: int):
-    """Compiles the kernel that adds up the parts of a configuration that splits K."""
-    return _compile(add_parts, specialised_sum(problem, config), capability, {"num_warps": 4})
+def key(code) -> str:
+    """Identifies code: problems and configurations with the same keys run the same kernels."""
+    function, specialisation, options = code
+    return f"{function.__name__} {specialisation} {options}"
 
 
-def _compile(function, specialisation, capability, options):
+def build(code, capability: int):
+    """Compiles for a compute capability (90 for sm_90), or takes the result from Triton's cache on disk."""
     # Intermediate forms are not needed, for thousands of kernels.
     triton.knobs.compilation.store_binary_only = True
-    source = ASTSource(function, *specialisation)
-    return triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options)
+    function, specialisation, options = code
+    target = GPUTarget("cuda", capability, 32)
+    return triton.compile(ASTSource(function, *specialisation), target=target, options=options)

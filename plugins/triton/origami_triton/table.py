@@ -44,6 +44,8 @@ def build(target, layout, bm, bn, bk, stages, warps, even_k):
     )
     constants[kernel.multiply.arg_names.index("EVEN_K"),] = bool(even_k)
     source = ASTSource(kernel.multiply, signature, constants, attributes)
+    # kernel.build leaves a binary alone in Triton's cache, without the PTX that assemble reads.
+    triton.knobs.compilation.always_compile, triton.knobs.compilation.store_binary_only = True, False
     return triton.compile(
         source, target=GPUTarget("cuda", target, 32), options=dict(num_warps=warps, num_stages=stages)
     )

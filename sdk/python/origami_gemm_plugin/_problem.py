@@ -84,7 +84,7 @@ class Problem:
         return {"a": self.lda, "b": self.ldb, "c": self.ldc}[matrix] or self.rows(matrix)[1]
 
     def stride(self, matrix: str) -> int:
-        """The elements from one matrix of the batch to the next, or from the B of a group to that of the next."""
+        """The elements from one matrix of the batch to the next, or from the B of a group to the next group's."""
         return self.rows(matrix)[0] * self.ld(matrix)
 
     def align(self, matrix: str) -> int:

@@ -160,7 +160,7 @@ class Kernel(Protocol):
         ...
 
     def measure(self, options: MeasureOptions, runs: int) -> Sequence[Sample]:
-        """Times a number of runs, in order, after those of the warm-up. How often it is called, and when there are
+        """Times a number of runs, in order, after the runs of the warm-up. How often it is called, and when there are
         enough samples, is up to the host. Nothing is checked here."""
         ...
 

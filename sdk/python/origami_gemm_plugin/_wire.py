@@ -77,15 +77,12 @@ _PROBLEM = dict.fromkeys(("m", "n", "k", "batch", "lda", "ldb", "ldc", "align_a"
 
 def from_problem(of) -> Problem:
     q = fields(of, **_PROBLEM)
-    if q["nest"]:
-        raise InputError("executors in Python multiply matrices, and the problem has nested indices",
-                         fix="use another executor, such as cuda")
-    if q["alpha"] not in (0, 1) or q["beta"]:
-        raise InputError(f"executors in Python compute A·B, and alpha is {q['alpha'] or 1:g} and beta {q['beta']:g}",
-                         fix="use another executor, such as cuda")
-    if q["epilogue"]:
-        raise InputError(f"executors in Python compute A·B, and the problem has the epilogue {q['epilogue']}",
-                         fix="use another executor, such as cuda")
+    for wrong, what in ((q["nest"], "multiply matrices, and the problem has nested indices"),
+                        (q["alpha"] not in (0, 1) or q["beta"],
+                         f"compute A·B, and alpha is {q['alpha'] or 1:g} and beta {q['beta']:g}"),
+                        (q["epilogue"], f"compute A·B, and the problem has the epilogue {q['epilogue']}")):
+        if wrong:
+            raise InputError("executors in Python " + what, fix="use another executor, such as cuda")
     aligned = (q["align_" + matrix] or MAX_VECTOR for matrix in "abc")
     p = Problem(q["m"], q["n"], q["k"], q["batch"], "m" if q["trans_a"] else "k", "k" if q["trans_b"] else "n", q["dtype"],
                 q["out_dtype"], q["lda"], q["ldb"], q["ldc"], *aligned, tuple(q["groups"]))

@@ -138,7 +138,7 @@ def _fuse_activations(wanted):
     name = "origami_gemm.torch"
     if wanted or name in sys.modules:
         fuse = importlib.import_module(name + "._fuse")
-        (fuse.install if wanted else fuse.remove)(fuse.ANY)
+        (fuse.passes.install if wanted else fuse.passes.remove)(fuse.ANY)
 
 
 def _inductor_config():

@@ -294,7 +294,7 @@ def _pin(kernel_inputs, op_name, choice):
 
 
 def _untimed(choices):
-    """Inductor's own choices. If it autotunes only because of us: the one that it takes without autotuning."""
+    """Inductor's own choices. If it autotunes only because of us: what it takes without autotuning."""
     if not _state.state.forced or config.max_autotune:
         return choices
     return [c for c in choices if isinstance(c.template, ExternKernelChoice)][:1] or choices

@@ -12,7 +12,7 @@ log = logging.getLogger("origami_gemm.inductor")
 # cuBLAS alone is taken, untimed, if it is predicted to take at most this share of the best pick's time. Of 831 products
 # recorded on an H200, 258 are below. For these, cuBLAS takes 1.001 of the time of the fastest kernel recorded at the
 # geometric mean, and 1.258 at worst. With 1 it would be 515 products, 1.005 and 1.775. Hardly any are predicted to
-# be so much slower with cuBLAS that it need not be timed. (experiments/inductor-on-h200/cublas.py)
+# be so much slower with cuBLAS that it need not be timed. (experiments/README.md#inductor-on-h200)
 ALONE = 0.85
 
 # The types that both were measured in.
@@ -30,8 +30,8 @@ KNOWN = ("checked", "related")
 
 
 def seconds(model, problem: dict, pick) -> float | None:
-    """The time of cuBLAS for a problem (a dict of Model.rank's arguments), comparable with that of the model's best pick.
-    None outside of what both models were checked on."""
+    """The time of cuBLAS for a problem (a dict of Model.rank's arguments), comparable with the time of the model's best
+    pick. None outside of what both models were checked on."""
     if pick.evidence not in KNOWN or problem["dtype"] not in TYPES or problem.get("batch", 1) > 1:
         return None
     if problem["n"] % ALIGNED or problem["k"] % ALIGNED or min(problem.get("align") or (ALIGNED,)) < ALIGNED:

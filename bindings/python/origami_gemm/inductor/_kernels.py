@@ -1,4 +1,4 @@
-"""Generated kernels among Inductor's choices, as external kernels: those of origami_gemm.torch.
+"""Generated kernels among Inductor's choices, as external kernels of origami_gemm.torch.
 
 What Inductor calls is a function here. It launches the kernel, or runs PyTorch's own operator where none is there: at another
 M of a graph for any, or for an address that no kernel reads."""

@@ -20,8 +20,8 @@ ATEN = {"0": False, "1": True, "auto": "auto"}
 @dataclasses.dataclass(frozen=True)
 class Settings:
     """top: how many of the model's picks Inductor gets, or "auto". aten: whether cuBLAS stays among its choices; with
-    "auto", the model decides whether it is timed or taken. model: that of the GPU at hand if None. kernels: whether generated
-    kernels are among the choices."""
+    "auto", the model says whether it is timed or taken. model: None is the one of this GPU. kernels: whether kernels
+    that origami generates are choices."""
 
     top: int | str = 1
     aten: bool | str = "auto"

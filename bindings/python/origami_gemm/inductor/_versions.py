@@ -70,15 +70,11 @@ def template_parameters():
 
 def registers():
     """The functions that register and unregister a handler. None where there are none."""
-    if number(torch_version()) < (2, 15):
+    import torch
+
+    if number(torch.__version__) < (2, 15):
         return None  # the import below takes a second
     from torch._inductor import choices
 
     return getattr(choices, "register_inductor_choices", None) and (
         choices.register_inductor_choices, choices.unregister_inductor_choices)
-
-
-def torch_version() -> str:
-    import torch
-
-    return torch.__version__

@@ -24,7 +24,7 @@ def launches_of(path):
 
 
 def surveyed(python, file, arch):
-    """The survey of a file by an interpreter, or one that was saved as JSON."""
+    """The survey of a file by an interpreter, or a survey saved as JSON."""
     if python.endswith(".json"):
         return json.loads(pathlib.Path(python).read_text())
     with tempfile.NamedTemporaryFile(suffix=".json") as out:

@@ -94,7 +94,7 @@ def launch(tuner, args, kwargs, config):
 def pin(configs, key=(), prune_configs_by=None, reset_to_zero=None, restore_value=None, pre_hook=None, post_hook=None,
         warmup=None, rep=None, use_cuda_graph=False, do_bench=None, cache_results=False, *, arch=None, trips=None):
     """In place of @triton.autotune, with the same arguments. Nothing is timed, so that outputs are neither cleared nor
-    restored, and of hooks only that of the configuration taken is called."""
+    restored, and the only hook called is the taken configuration's."""
     from triton.runtime.autotuner import Autotuner
 
     class Pinned(Autotuner):
@@ -141,7 +141,7 @@ def replaced(run):
 
 @contextlib.contextmanager
 def everywhere(arch=None, trips=None, launched=True):
-    """Pins all autotuned kernels that are launched in a block, those of other packages too. With launched false nothing
+    """Pins all autotuned kernels that are launched in a block, also of other packages. With launched false nothing
     is launched, so that the block needs no GPU, and outputs are not written. It gives a Launches."""
     out, seen = Launches(), set()
 

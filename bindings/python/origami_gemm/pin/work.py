@@ -612,13 +612,7 @@ class Program:
         return None, time + 20
 
     def on_reduce(self, op, v, kind, time):
-        return self.reduced(op, v, kind, time, False)
-
-    def on_scan(self, op, v, kind, time):
-        return self.reduced(op, v, kind, time, True)
-
-    def reduced(self, op, v, kind, time, scan):
-        source = v[0].type
+        source, scan = v[0].type, op.name.endswith("scan")
         axis = int(op.text.split("axis = ")[1].split()[0])
         dims = list(source.layout.dims(source.shape))
         s, lanes, warps, reps = dims[axis]
@@ -641,6 +635,8 @@ class Program:
             self.instructions(2 * rest * n, "memory")
             time += 80 + (math.log2(warps) * 31 if not scan else warps * 10)
         return Value(kind), time
+
+    on_scan = on_reduce
 
     # ------------------------------------------------------------------------------------------ dots
 
@@ -693,7 +689,7 @@ TYPES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "i16": 2, 
 
 
 def rate(element):
-    """Products per cycle against those of 16-bit types."""
+    """Products per cycle ÷ products of 16-bit types."""
     return 2.0 if element == "i8" or element.startswith("f8") else .5 if element.startswith("tf32") else 1.0
 
 

@@ -119,8 +119,8 @@ WHOLE = 1 << 20
 
 def tree_all_reduce(x: Tensor, group: dist.ProcessGroup | None = None, dtype: torch.dtype | None = None) -> Tensor:
     """The sum of the ranks' x, in every rank, in a binary tree over the ranks: the same bits for any network and algorithm, and
-    those of tree_sum() over the ranks in their order. x should be fp32. The result is rounded to dtype, if that is given, before
-    it is sent."""
+    the bits of tree_sum() over the ranks in their order. x should be fp32. The result is rounded to dtype, if that is
+    given, before it is sent."""
     ranks, dtype = dist.get_world_size(group), dtype or x.dtype
     if ranks == 1:
         return x.to(dtype)

@@ -78,15 +78,23 @@ class Pass:
     place of a layer without a kernel, so that torch.compile does with it what it does with all others. before is the pass
     that was there."""
 
-    def __init__(self, before, timing):
-        self.before, self.timing = before, timing
+    def __init__(self, before):
+        from torch._inductor import config
+        self.before, self.timing = before, getattr(config, "pre_grad_pass_timing", None)
+        if self.timing is not None:  # before the cache is asked: what the pass does depends on what was measured
+            config.pre_grad_pass_timing = "early"
+
+    def end(self):
+        from torch._inductor import config
+        if self.timing is not None:
+            config.pre_grad_pass_timing = self.timing
 
     def __call__(self, graph):
         run(self.before, graph)
         for node in list(graph.nodes):
             if node.op == "call_function" and node.target in (_ops._ops.linear.default, _ops._ops.linear):
                 lower(graph, node)
-            elif node.op == "call_function" and node.target is F.linear and ANY in _modules:
+            elif node.op == "call_function" and node.target is F.linear and ANY in passes.modules:
                 try:
                     fuse(graph, node)
                 except Exception as e:  # the graph is right as it is
@@ -234,34 +242,36 @@ def activation_of(user, node):
     return name
 
 
+class Installed:
+    """A pass that stands in a setting of Inductor's, behind the one that is there, as long as a module needs it.
+    modules has what make() and the pass ask of each."""
+
+    def __init__(self, setting, make):
+        self.setting, self.make, self.ours, self.modules = setting, make, None, weakref.WeakKeyDictionary()
+
+    def install(self, module, what=None):
+        from torch._inductor import config
+        if module not in self.modules:
+            weakref.finalize(module, self.leave).atexit = False
+        self.modules[module] = what
+        before = getattr(config, self.setting)
+        if before is not self.ours or before is None:
+            self.ours = self.make(before)
+            setattr(config, self.setting, self.ours)
+
+    def remove(self, module):
+        self.modules.pop(module, None)
+        self.leave()
+
+    def leave(self):
+        """Takes the pass out if no module needs it."""
+        from torch._inductor import config
+        if self.ours is not None and not list(self.modules) and getattr(config, self.setting) is self.ours:
+            self.ours.end()
+            setattr(config, self.setting, self.ours.before)
+            self.ours = None
+
+
 # Stands among the modules for all of a program.
 ANY = torch.nn.Module()
-_modules: weakref.WeakSet = weakref.WeakSet()
-
-
-def install(module):
-    """Puts the pass behind the one that is there. It stays as long as a module needs it."""
-    from torch._inductor import config
-    if module not in _modules:
-        weakref.finalize(module, _leave).atexit = False
-    _modules.add(module)
-    if not isinstance(config.pre_grad_custom_pass, Pass):
-        timing = getattr(config, "pre_grad_pass_timing", None)
-        config.pre_grad_custom_pass = Pass(config.pre_grad_custom_pass, timing)
-        if timing is not None:  # before the cache is asked: what the pass does depends on what was measured
-            config.pre_grad_pass_timing = "early"
-
-
-def remove(module):
-    _modules.discard(module)
-    _leave()
-
-
-def _leave():
-    """Takes the pass out if no module needs it."""
-    from torch._inductor import config
-    ours = config.pre_grad_custom_pass
-    if not list(_modules) and isinstance(ours, Pass):
-        config.pre_grad_custom_pass = ours.before
-        if ours.timing is not None:
-            config.pre_grad_pass_timing = ours.timing
+passes = Installed("pre_grad_custom_pass", Pass)

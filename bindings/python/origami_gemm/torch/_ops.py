@@ -232,17 +232,9 @@ _library.define(
     "bool use_fast_accum=False) -> Tensor")
 
 
-def _mm(a, b):
-    return torch.mm(a, b)
-
-
 def _mm_cuda(a, b):
     c = product(a, b) if a.dim() == 2 == b.dim() else None
     return torch.mm(a, b) if c is None else c
-
-
-def _bmm(a, b):
-    return torch.bmm(a, b)
 
 
 def _bmm_cuda(a, b):
@@ -288,13 +280,9 @@ def _single(x):
     return ctypes.c_float(x).value
 
 
-def _addmm(add, a, b, *, beta=1, alpha=1):
-    return torch.addmm(add, a, b, beta=beta, alpha=alpha)
-
-
 def _addmm_cuda(add, a, b, *, beta=1, alpha=1):
     c = added(add, a, b, beta, alpha)
-    return _addmm(add, a, b, beta=beta, alpha=alpha) if c is None else c
+    return torch.addmm(add, a, b, beta=beta, alpha=alpha) if c is None else c
 
 
 def added(add, a, b, beta, alpha, into=None):
@@ -371,10 +359,7 @@ def _fake_scaled_mm(a, b, scale_a, scale_b, bias=None, out_dtype=None, use_fast_
 
 
 def _fake_linear(x, weight, bias=None, activation="", residual=None, *order):
-    if activation not in ACTIVATIONS:
-        raise ValueError(_no_activation(activation))
-    if activation.endswith("_gated") and weight.shape[0] % 2:
-        raise ValueError(f"{activation} needs an even number of columns, and the weight has {weight.shape[0]} rows")
+    _check_activation(activation, weight)
     y = torch.nn.functional.linear(x, weight, bias)
     y = y.new_empty((*y.shape[:-1], columns_of(weight.shape[0], activation)))
     if residual is not None:
@@ -547,20 +532,21 @@ for _name, _one in (("mm", _ordered_mm), ("bmm", _ordered_bmm), ("linear", _no_v
                     ("rms_norm", _ordered_rms_norm), ("rms_norm_backward", _ordered_rms_norm_backward)):
     for _key in ("CPU", "CUDA"):  # on the CPU it says that there is no kernel
         _library.impl("ordered_" + _name, _one, _key)
-for _name, _own, _cuda_one in (("mm", _mm, _mm_cuda), ("bmm", _bmm, _bmm_cuda), ("linear", _no_view(_linear), _no_view(_linear_cuda)),
-                               ("addmm", _addmm, _addmm_cuda), ("scaled_mm", _scaled_mm, _scaled_mm_cuda)):
+for _name, _own, _cuda_one in (
+        ("mm", torch.mm, _mm_cuda), ("bmm", torch.bmm, _bmm_cuda), ("addmm", torch.addmm, _addmm_cuda),
+        ("linear", _no_view(_linear), _no_view(_linear_cuda)), ("scaled_mm", _scaled_mm, _scaled_mm_cuda)):
     _library.impl(_name, _own, "CPU")
     _library.impl(_name, _cuda_one, "CUDA")
-for _name, _fake in (("mm", _mm), ("bmm", _bmm), ("linear", _fake_linear), ("addmm", _addmm), ("scaled_mm", _fake_scaled_mm)):
-    torch.library.register_fake(f"origami_gemm::{_name}", _fake, lib=_library)
 for _name, _fake in (
-        ("mm", lambda a, b, leaves=0, out_dtype=None: _mm(a, b).to(out_dtype or a.dtype)), ("bmm", _bmm), ("addmm", _addmm),
-        ("linear", _fake_linear), ("scaled_mm", _fake_scaled_mm), ("add_grad", lambda *arguments: None),
-        ("rms_norm", lambda x, *arguments: torch.empty_like(x)),
-        ("rms_norm_backward", lambda grad, x, *arguments: (torch.empty_like(x), grad.new_empty((x.numel() // x.shape[-1], x.shape[-1])))),
-        ("weight_grad", lambda grad, x, tokens=0, out_dtype=None: grad.new_empty((grad.shape[1], x.shape[1]),
-                                                                               dtype=out_dtype or grad.dtype))):
-    torch.library.register_fake(f"origami_gemm::ordered_{_name}", _fake, lib=_library)
+        ("mm", torch.mm), ("ordered_mm", lambda a, b, leaves=0, out_dtype=None: a.mm(b).to(out_dtype or a.dtype)),
+        *((order + name, one) for order in ("", "ordered_") for name, one in (
+            ("bmm", torch.bmm), ("linear", _fake_linear), ("addmm", torch.addmm), ("scaled_mm", _fake_scaled_mm))),
+        ("ordered_add_grad", lambda *arguments: None), ("ordered_rms_norm", lambda x, *arguments: torch.empty_like(x)),
+        ("ordered_rms_norm_backward",
+         lambda grad, x, *arguments: (torch.empty_like(x), grad.new_empty((x.numel() // x.shape[-1], x.shape[-1])))),
+        ("ordered_weight_grad", lambda grad, x, tokens=0, out_dtype=None: grad.new_empty(
+            (grad.shape[1], x.shape[1]), dtype=out_dtype or grad.dtype))):
+    torch.library.register_fake(f"origami_gemm::{_name}", _fake, lib=_library)
 _ops = torch.ops.origami_gemm
 
 
@@ -693,12 +679,15 @@ def _cast(*tensors):
                  for x in tensors)
 
 
-def _no_activation(activation):
-    return f"activation is {activation!r}; give None or one of {', '.join(list(ACTIVATIONS)[1:])}"
+def _check_activation(activation, weight=None):
+    if activation not in ACTIVATIONS:
+        raise ValueError(f"activation is {activation!r}; give None or one of {', '.join(list(ACTIVATIONS)[1:])}")
+    if weight is not None and activation.endswith("_gated") and weight.shape[0] % 2:
+        raise ValueError(f"{activation} needs an even number of columns, and the weight has {weight.shape[0]} rows")
 
 
 def pair(leaves):
-    """The leaves of K and those of N for the gradient of the input."""
+    """The leaves of K, and of N for the gradient of the input."""
     both = leaves if isinstance(leaves, tuple) else (leaves, leaves)
     if len(both) != 2 or any(n not in (0, 1, 2, 4, 8) for n in both):
         raise ValueError(f"leaves is {leaves!r}; give 1, 2, 4 or 8, or two of them")
@@ -730,10 +719,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, activation
     input, or a pair with one for each: the same bits as the sum in a tree of ranks that have a part each. The gradient of the
     weight adds blocks of tokens_per_block rows in a tree; with grad, a WeightGrad, it goes there."""
     activation = activation or ""
-    if activation not in ACTIVATIONS:
-        raise ValueError(_no_activation(activation))
-    if activation.endswith("_gated") and weight.shape[0] % 2:
-        raise ValueError(f"{activation} needs an even number of columns, and the weight has {weight.shape[0]} rows")
+    _check_activation(activation, weight)
     if invariant:
         order = (*pair(leaves), tokens_per_block) if grad is None else (*pair(leaves), grad.tokens_per_block, grad.sums, grad.rows)
         return _ops.ordered_linear(*_cast(input, weight, bias), activation, *_cast(residual), *order)

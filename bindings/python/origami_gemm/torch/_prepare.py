@@ -42,8 +42,7 @@ def prepare(module: torch.nn.Module | torch.Tensor, m: range | tuple[int, int], 
     invariant   for linear(..., invariant=True), and for enable_batch_invariant()"""
     low, high = _range(m)
     activation = activation or ""
-    if activation not in _ops.ACTIVATIONS:
-        raise ValueError(_ops._no_activation(activation))
+    _ops._check_activation(activation)
     if invariant and verify:
         raise ValueError("verify leaves sizes to cuBLAS, which has another order of sums; leave it or invariant out")
     if isinstance(module, torch.Tensor):
@@ -89,7 +88,7 @@ class Linear(torch.nn.Linear):
     def __setstate__(self, state):
         """A copy needs the pass, too."""
         super().__setstate__(state)
-        _fuse.install(self)
+        _fuse.passes.install(self)
 
 
 def use(module: torch.nn.Module, m: range | tuple[int, int] | None = None, *, verify: bool = True) -> list[Row]:
@@ -101,7 +100,7 @@ def use(module: torch.nn.Module, m: range | tuple[int, int] | None = None, *, ve
     torch._scaled_mm (fp8) becomes scaled_mm() where our kernel is predicted to be faster: at the graph's M, or at some M of m
     if the graph is for any."""
     rows, gated = [], set()
-    _scaled.install(module, None if m is None else _range(m))
+    _scaled.passes.install(module, None if m is None else _range(m))
     if m is not None:
         low, high = _range(m)
         for one in list(module.modules()):
@@ -121,7 +120,7 @@ def use(module: torch.nn.Module, m: range | tuple[int, int] | None = None, *, ve
             one.origami_alone = any(span.why is None for span in registry.layer(key).spans)
             _fuse.know(key, one.weight, low, high, verify)
         one.__class__ = Linear
-        _fuse.install(one)
+        _fuse.passes.install(one)
     return rows
 
 
@@ -161,12 +160,12 @@ def _joined(spans):
 
 def restore(module: torch.nn.Module) -> None:
     """Undoes use()."""
-    _scaled.remove(module)
+    _scaled.passes.remove(module)
     for one in module.modules():
         if type(one) is Linear:
             one.__class__ = torch.nn.Linear
             vars(one).pop("origami_alone", None)
-            _fuse.remove(one)
+            _fuse.passes.remove(one)
         elif isinstance(one, Gated):
             ungate(one)
 

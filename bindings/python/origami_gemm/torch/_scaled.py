@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import weakref
-
 import torch
 
 from origami_gemm._layers import registry
 from origami_gemm.torch import _ops
 from origami_gemm.torch._described import with_size
+from origami_gemm.torch._fuse import Installed
 
 aten = torch.ops.aten
 # Where the operator is replaced.
@@ -18,8 +16,6 @@ DEVICE = "cuda"
 # gain: with one scale for each matrix cuBLAS is 3 % faster at larger ones, and with fast sums a decoder at 3,000 tokens.
 ONE_SCALE, FAST = 64, 128
 NAMES = ("self", "mat2", "scale_a", "scale_b", "bias", "scale_result", "out_dtype", "use_fast_accum")
-# The modules that need the pass, and the sizes M of each, or None.
-_modules: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 def replace(node, spans):
@@ -83,42 +79,18 @@ def asked(a, b, scale_a, scale_b, bias, out, fast, low, high):
     return key if isinstance(key, str) else (key[0], high)
 
 
-def install(module, span):
-    """Puts the pass behind the one that is there. It stays as long as a module needs it."""
-    from torch._inductor import config
-    if module not in _modules:
-        weakref.finalize(module, _leave).atexit = False
-    _modules[module] = span
-    if not isinstance(config.post_grad_custom_pre_pass, _pass_class()):
-        config.post_grad_custom_pre_pass = _pass_class()(config.post_grad_custom_pre_pass)
-
-
-def remove(module):
-    _modules.pop(module, None)
-    _leave()
-
-
-def _leave():
-    """Takes the pass out if no module needs it."""
-    from torch._inductor import config
-    ours = config.post_grad_custom_pre_pass
-    if not list(_modules) and isinstance(ours, _pass_class()):
-        config.post_grad_custom_pre_pass = ours.before
-
-
-@functools.cache
-def _pass_class():
-    """The class, which needs a part of PyTorch that takes long to import."""
+def _pass(before):
+    """The pass, whose class needs a part of PyTorch that takes long to import."""
     from torch._inductor.custom_graph_pass import CustomGraphPass
 
     class Pass(CustomGraphPass):
-        def __init__(self, before):
+        def __init__(self):
             self.before = before
 
         def __call__(self, graph):
-            if self.before is not None:
-                self.before(graph)
-            spans = sorted({span for span in _modules.values() if span is not None})
+            if before is not None:
+                before(graph)
+            spans = sorted({span for span in passes.modules.values() if span is not None})
             for node in graph.nodes:
                 if node.op == "call_function" and node.target is aten._scaled_mm.default:
                     replace(node, spans)
@@ -126,4 +98,11 @@ def _pass_class():
         def uuid(self):
             return None  # graphs are not kept: the kernels that the pass compiles would not be there with them
 
-    return Pass
+        def end(self):
+            pass
+
+    return Pass()
+
+
+# The modules that need the pass, and the sizes M of each, or None.
+passes = Installed("post_grad_custom_pre_pass", _pass)

@@ -86,7 +86,7 @@ def _measure(layer, weight, m):
 def _others(key):
     """What PyTorch has for a layer. torch.compile adds a bias in the kernel of what follows, if that goes element by
     element, so that its product has none. Behind a gate it has one kernel, which takes as long as mul, and for an activation
-    of several operators one that takes as long as relu or silu."""
+    of several operators a kernel that takes as long as relu or silu."""
     activation = lib.parts_of(key.epilogue).activation
     if activation.endswith("_gated"):
         return [lambda x, w, bias, r: torch.mul(*_ops._linear(x, w, bias).chunk(2, -1))]

@@ -19,7 +19,8 @@ import (
 type experts struct {
 	server                     string // serving.VLLM, also if it is empty, or serving.SGLang
 	count, topK, hidden, inter int
-	// all are the routed experts of all GPUs, which ep of them divide. fused are those of count that each token goes to.
+	// all counts the routed experts of all GPUs, and ep the GPUs that divide them. fused counts those experts, of count,
+	// that each token goes to.
 	all, ep, fused int
 	gateless       bool   // the first product has no second half
 	weights        string // as in hf.Config.Weights

@@ -29,7 +29,8 @@ func Provider() (arch.Provider, error) {
 		Files: configs.FS, Vendor: Vendor,
 		Archs: map[string][]catalog.Model{
 			"gfx900": {overTensile, vendorLibrary.Model()}, "gfx906": {vendorLibrary.Model()},
-			"gfx908": {vendorLibrary.Model()}, "gfx90a": {overTensile, amdorigami.Model, vendorLibrary.Model()}, "gfx942": all, "gfx950": all,
+			"gfx908": {vendorLibrary.Model()}, "gfx90a": {overTensile, amdorigami.Model, vendorLibrary.Model()},
+			"gfx942": all, "gfx950": all,
 		},
 		Specs: device.Specs, Scale: device.Scale,
 	})

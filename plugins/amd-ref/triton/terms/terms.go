@@ -138,7 +138,8 @@ var waveTerms = []model.Term{
 // wave returns the terms of a wave with count work-groups on each of cus CUs.
 func wave(name, count, cus string) []model.Term {
 	out := make([]model.Term, len(waveTerms))
-	replace := strings.NewReplacer("wave_count", count, "wave_cus", cus, "wave_step", name+"_step", "wave_end", name+"_end")
+	replace := strings.NewReplacer("wave_count", count, "wave_cus", cus, "wave_step", name+"_step", "wave_end",
+		name+"_end")
 	for i, t := range waveTerms {
 		t.Name, t.Formula, t.Doc = replace.Replace(t.Name), replace.Replace(t.Formula), t.Doc+", "+name+" wave"
 		if t.Name == "full_step" {
@@ -221,8 +222,8 @@ var Constants = []arch.Constant{
 	{Name: "workgroups_limit", Value: 16, Unit: one, Doc: "work-groups of several waves on a CU", Source: isa},
 	{Name: "default_group", Value: DefaultGroup, Unit: one, Doc: "GROUP_SIZE_M of a configuration that has none yet",
 		Source: "Triton's tutorial Matrix Multiplication"},
-	{Name: "elementwise", Value: 1.8, Unit: one, Doc: "time of the elementwise kernels ÷ that of their bytes at HBM's peak",
-		Source: assumed},
+	{Name: "elementwise", Value: 1.8, Unit: one,
+		Doc: "time of the elementwise kernels ÷ that of their bytes at HBM's peak", Source: assumed},
 	{Name: "other_kernels_seconds", Value: 13.68e-6, Unit: "s", Doc: "kernels that sort the rows by expert",
 		Source: assumed},
 	{Name: "least_gain", Value: 1.05, Unit: one, Doc: "told_apart",

@@ -325,7 +325,8 @@ generate: tools ## generated Go of the wire protocol, the PTX instructions and t
 	go test -count=1 -run ListsOfTypes ./core/gemm -update
 	cd sdk/proto && buf generate
 	go generate ./plugins/nvidia/ptx ./plugins/nvidia/pipelined ./plugins/nvidia/sgemm ./plugins/nvidia/tritonblas \
-		./plugins/nvidia/fusedmoe ./plugins/amd-ref/tensile ./plugins/amd-ref/amd-origami ./plugins/library
+		./plugins/nvidia/fusedmoe ./plugins/amd-ref/tensile ./plugins/amd-ref/triton ./plugins/amd-ref/amd-origami \
+		./plugins/library
 	go generate ./ask
 	go run ./cmd/origami/gen-docs docs
 

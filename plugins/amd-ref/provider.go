@@ -1,7 +1,7 @@
 // Package amdref provides AMD's GPUs, from the device files of configs/ in the parameters of package device. It opens
-// three models on them: the model of Tensile's kernels (package tensile), the model of vendors' libraries
-// (plugins/library), and the reference, which reproduces AMD's own model and is never tuned (package amdorigami). The
-// plugin has its name, amd-ref, from the reference.
+// four models on them: the model of Tensile's kernels (package tensile), of Triton's (package triton), of vendors'
+// libraries (plugins/library), and the reference, which reproduces AMD's own model and is never tuned (package
+// amdorigami). The plugin has its name, amd-ref, from the reference.
 package amdref
 
 import (
@@ -12,6 +12,7 @@ import (
 	"github.com/origami-gemm/origami/plugins/amd-ref/device"
 	"github.com/origami-gemm/origami/plugins/amd-ref/kernel"
 	"github.com/origami-gemm/origami/plugins/amd-ref/tensile"
+	"github.com/origami-gemm/origami/plugins/amd-ref/triton"
 	"github.com/origami-gemm/origami/plugins/library"
 	"github.com/origami-gemm/origami/plugins/library/checked"
 	libraryterms "github.com/origami-gemm/origami/plugins/library/terms"
@@ -28,14 +29,21 @@ func Provider() (arch.Provider, error) {
 		Files: configs.FS, Vendor: Vendor,
 		Archs: map[string][]catalog.Model{
 			"gfx900": {overTensile, vendorLibrary.Model()}, "gfx906": {vendorLibrary.Model()},
-			"gfx908": {vendorLibrary.Model()}, "gfx90a": all, "gfx942": all, "gfx950": all,
+			"gfx908": {vendorLibrary.Model()}, "gfx90a": {overTensile, amdorigami.Model, vendorLibrary.Model()},
+			"gfx942": all, "gfx950": all,
 		},
 		Specs: device.Specs, Scale: device.Scale,
 	})
 }
 
-// all are the models of an architecture, the best first.
-var all = []catalog.Model{overTensile, amdorigami.Model, vendorLibrary.Model()}
+// all are the models of CDNA 3 and 4, the best first.
+var all = []catalog.Model{overTensile, overTriton, amdorigami.Model, vendorLibrary.Model()}
+
+// overTriton predicts Triton's kernels.
+var overTriton = catalog.Model{
+	Name: triton.Name, Class: arch.ClassRefined, Kernels: triton.Kernels, Needs: triton.Needs, Fitted: true,
+	Open: func(s catalog.Selection) (arch.Architecture, error) { return triton.New(s.Sheet, s.Params) },
+}
 
 // overTensile predicts the kernels of AMD's libraries.
 var overTensile = catalog.Model{

@@ -30,12 +30,12 @@ func TestManifest(t *testing.T) {
 		"gfx908 mi100 [mi100-32gb cdna cdna1] [library] [library] AMD",
 		"gfx90a mi210 [mi250-gcd cdna2] [tensile amd-origami library] [tensile triton library] AMD",
 		"gfx90a mi250x-gcd [mi250x] [tensile amd-origami library] [tensile triton library] AMD",
-		"gfx942 mi300x [cdna3] [tensile amd-origami library] [tensile triton library] AMD",
-		"gfx942 mi300a [mi300a-128gb] [tensile amd-origami library] [tensile triton library] AMD",
-		"gfx942 mi308x [mi308x-192gb] [tensile amd-origami library] [tensile triton library] AMD",
-		"gfx942 mi325x [mi325x-256gb] [tensile amd-origami library] [tensile triton library] AMD",
-		"gfx950 mi355x [cdna4] [tensile amd-origami library] [tensile triton library] AMD",
-		"gfx950 mi350x [mi350x-288gb] [tensile amd-origami library] [tensile triton library] AMD",
+		"gfx942 mi300x [cdna3] [tensile triton amd-origami library] [tensile triton fused_moe block_fp8 library] AMD",
+		"gfx942 mi300a [mi300a-128gb] [tensile triton amd-origami library] [tensile triton fused_moe block_fp8 library] AMD",
+		"gfx942 mi308x [mi308x-192gb] [tensile triton amd-origami library] [tensile triton fused_moe block_fp8 library] AMD",
+		"gfx942 mi325x [mi325x-256gb] [tensile triton amd-origami library] [tensile triton fused_moe block_fp8 library] AMD",
+		"gfx950 mi355x [cdna4] [tensile triton amd-origami library] [tensile triton fused_moe block_fp8 library] AMD",
+		"gfx950 mi350x [mi350x-288gb] [tensile triton amd-origami library] [tensile triton fused_moe block_fp8 library] AMD",
 	}
 	must.That(t, m.Name == "amd-ref" && fmt.Sprint(got) == fmt.Sprint(want), "%s provides %v, want %v", m.Name, got, want)
 	for _, o := range m.Options {
@@ -87,7 +87,7 @@ var openTests = []struct {
 	},
 	{
 		arch.OpenRequest{Arch: "gfx942", Model: "oracle"},
-		`gfx942 has no model "oracle"; use one of tensile, amd-origami, library`,
+		`gfx942 has no model "oracle"; use one of tensile, triton, amd-origami, library`,
 	},
 	{
 		withOption("gfx942", "occupancy", "2"),

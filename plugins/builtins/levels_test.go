@@ -32,6 +32,12 @@ var noTerm = map[string]string{
 	"tensile: bandwidth of HBM":     "a share of the data sheet's",
 	"tensile: latency of HBM":       "its own load_latency, which was fitted",
 
+	"triton: capacity of L2":    "what a die works on at a time is taken to fit",
+	"triton: bandwidth of L2":   "that of CDNA 3, l2_rate",
+	"triton: bandwidth of MALL": "that of CDNA 3, mall_rate",
+	"triton: bandwidth of HBM":  "a share of the data sheet's",
+	"triton: latency of HBM":    "its own load_latency, which was fitted",
+
 	"gfx900 tensile: capacity of L2": "only the libraries of today that it is levelled to have a term",
 
 	"library: latency of L2":     "its own step_seconds, which was fitted",

@@ -106,13 +106,29 @@ var shipped = sync.OnceValue(func() (tables map[string]map[int][6]int) {
 	return tables
 })
 
+// Stages is how many stages Triton takes where a table of this name is silent: fewer on AMD (its HIPOptions).
+func Stages(name string) int {
+	if strings.Contains(name, "device_name=AMD_") {
+		return 2
+	}
+	return 3
+}
+
 // Shipped returns the kernels of a table that a server ships, by the number of rows, nil without one. Where the table
-// is silent, Triton takes 4 warps and 3 stages.
+// is silent, Triton takes 4 warps. AMD's keys are not in the copy here: of 566 lines for an MI300X that have them, 563
+// say matrix_instr_nonkdim 16, and of 271 for bf16 204 kpack 2. Those for experts in fp8 have none.
 func Shipped(server, name string) map[int]gemm.Config {
-	kernels := map[int]gemm.Config{}
+	kernels, axes := map[int]gemm.Config{}, gemm.Axes{}
+	if fp8 := strings.Contains(name, "fp8"); strings.Contains(name, "device_name=AMD_") &&
+		(!fp8 || strings.HasPrefix(name, "N=")) {
+		axes, _ = axes.With("matrix_instr_nonkdim", "16")
+		if !fp8 {
+			axes, _ = axes.With("kpack", "2")
+		}
+	}
 	for rows, v := range shipped()[server+" "+name] {
-		kernels[rows] = gemm.Config{BlockM: v[0], BlockN: v[1], BlockK: v[2], GroupM: max(1, v[3]),
-			NumWarps: cmp.Or(v[4], 4), NumStages: cmp.Or(v[5], 3), SplitK: 1}
+		kernels[rows] = gemm.Config{Axes: axes, BlockM: v[0], BlockN: v[1], BlockK: v[2], GroupM: max(1, v[3]),
+			NumWarps: cmp.Or(v[4], 4), NumStages: cmp.Or(v[5], Stages(name)), SplitK: 1}
 	}
 	return kernels
 }

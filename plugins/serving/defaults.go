@@ -59,7 +59,7 @@ var defaultKernels = sync.OnceValue(func() (d struct {
 	return d
 })
 
-// Default is what a server takes for so many tokens on a device of NVIDIA if it has no table.
+// Default is what a server takes for so many tokens on a device if it has no table.
 func (k *Kernel) Default(d *arch.Description, tokens int) gemm.Config {
 	server, kernel, weights := k.Server, "experts", k.inTable()
 	if server == "" {
@@ -68,12 +68,12 @@ func (k *Kernel) Default(d *arch.Description, tokens int) gemm.Config {
 	if k.Experts == 0 {
 		kernel = "matrix"
 	}
-	shared := hw.Set(d.Params).Get("shared_memory_bytes")
+	shared, nvidia := hw.Set(d.Params).Lookup("shared_memory_bytes")
 	var c gemm.Config
 	for _, row := range defaultKernels().Kernels {
 		if row.Server != server || row.Kernel != kernel || row.Weights != "" && row.Weights != weights ||
 			row.Tokens > 0 && tokens > row.Tokens || row.PerExpert > 0 && tokens > row.PerExpert*k.Experts ||
-			row.Shared > 0 && shared >= float64(row.Shared) {
+			row.Shared > 0 && (!nvidia || shared.Value >= float64(row.Shared)) {
 			continue
 		}
 		v := row.Config
@@ -82,6 +82,10 @@ func (k *Kernel) Default(d *arch.Description, tokens int) gemm.Config {
 	}
 	if k.Experts > 0 && server == VLLM && !k.Blocks && tokens/k.Experts > 128 {
 		c.GroupM = 16
+	}
+	// Where torch is for ROCm, both servers' functions take two stages for scales per block, and SGLang's for all fp8.
+	if !nvidia && k.DType == gemm.FP8 && (k.Blocks || server == SGLang) {
+		c.NumStages = 2
 	}
 	return c
 }

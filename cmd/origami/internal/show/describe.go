@@ -180,7 +180,7 @@ func Model(d *arch.Description, kernel string) string {
 }
 
 // NotATime marks what a model predicts that puts configurations in order and does not time them.
-const NotATime = "not a time: this model ranks"
+const NotATime = "not a time: this model ranks kernels of one size"
 
 // Prediction is a predicted time, or the cycles of a model that ranks.
 func Prediction(a *ask.Ranking, e *ask.Entry) string {

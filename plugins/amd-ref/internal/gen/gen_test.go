@@ -9,7 +9,7 @@ import (
 
 // The code is made from the tables.
 func TestUpToDate(t *testing.T) {
-	for i, folder := range []string{"tensile", "amd-origami"} {
+	for i, folder := range []string{"tensile", "amd-origami", "triton"} {
 		t.Chdir("../../" + folder)
 		err := modelgen.Stale(models[i])
 		must.That(t, err == nil, "%v", err)

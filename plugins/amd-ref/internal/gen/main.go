@@ -6,6 +6,7 @@ import (
 	"github.com/origami-gemm/origami/core/formula/gogen"
 	amdorigami "github.com/origami-gemm/origami/plugins/amd-ref/amd-origami/terms"
 	tensile "github.com/origami-gemm/origami/plugins/amd-ref/tensile/terms"
+	triton "github.com/origami-gemm/origami/plugins/amd-ref/triton/terms"
 	"github.com/origami-gemm/origami/sdk/modelgen"
 )
 
@@ -57,6 +58,16 @@ var models = []*modelgen.Model{
 			{By: amdorigami.OfConfig, On: onAll, Type: "stepTerms", Var: "t"},
 		},
 		Keep: "total_latency l_compute l_mem l_mem1 l_mem2 l_mem3 hbm_traffic bw_limited",
+	},
+	{
+		Package: "triton", Terms: triton.Terms,
+		Stages: []modelgen.Stage{{Var: "d", Type: "device"}, {Var: "t", Type: "timing", Knows: onKernel}},
+		Inputs: []modelgen.Input{{
+			By: triton.OfConfig, On: onKernel, Type: "timing", Var: "t",
+			Names: `n k element_bytes output_bytes trans_a trans_b block_m block_n block_k num_warps num_stages group_m`,
+		}},
+		Keep: `total registers buffers tile_bytes workgroups_per_cu full_waves tail_count rest steps matrix_step scale_step
+			l2_misses dram`,
 	},
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/origami-gemm/origami/core/stats"
 	"github.com/origami-gemm/origami/core/strictjson"
 	"github.com/origami-gemm/origami/formats/hf"
+	"github.com/origami-gemm/origami/plugins/serving"
 )
 
 type checkOptions struct {
@@ -111,7 +112,7 @@ func readName(name string) (n named, err error) {
 const mostTokens, mostLines = 1 << 18, 256
 
 // readTable reads the kernels of a table by the number of tokens, and which keys no model has. Without warps and
-// stages, Triton takes 4 and 3.
+// stages, Triton takes 4 and serving.Stages.
 func readTable(ctx context.Context, name string) (map[int]gemm.Config, []string, error) {
 	text, err := session.ReadText(ctx, name, limit.Text, "give a table of kernels")
 	if err != nil {
@@ -140,7 +141,7 @@ func readTable(ctx context.Context, name string) (map[int]gemm.Config, []string,
 			Split int  `json:"SPLIT_K"`
 			TMA   bool `json:"USE_TMA"`
 			Swap  bool `json:"SWAP_AB"`
-		}{expert: expert{GroupM: 1, NumWarps: 4, NumStages: 3}, Split: 1}
+		}{expert: expert{GroupM: 1, NumWarps: 4, NumStages: serving.Stages(name)}, Split: 1}
 		if err := strictjson.Unmarshal(lines[key], &e); err != nil {
 			return wrong("%s: it is no kernel: %v", key, err)
 		}
@@ -152,6 +153,9 @@ func readTable(ctx context.Context, name string) (map[int]gemm.Config, []string,
 			}
 		}
 		if err := c.Validate(); err != nil {
+			return wrong("%s: %v", key, err)
+		}
+		if c.Axes, err = e.axes(); err != nil {
 			return wrong("%s: %v", key, err)
 		}
 		configs[tokens] = c
@@ -233,6 +237,21 @@ func (o *checkOptions) run(ctx context.Context, name string, config []string) er
 	}
 	tuner.competes = true
 	d := side.Describe()
+	axes := d.Axes(side.Kernel)
+	for m, c := range configs {
+		for name := range c.Axes.All() {
+			if _, err := gemm.FindAxis(axes, name); err != nil {
+				unmodelled = append(unmodelled, name)
+				c.Axes = gemm.Axes{}
+			}
+		}
+		if err := c.Validate(axes...); err != nil {
+			return diag.Inputf("%d: %v", m, err).At("%s", name).Do("give a table as vLLM's tuner writes it")
+		}
+		configs[m] = c
+	}
+	slices.Sort(unmodelled)
+	unmodelled = slices.Compact(unmodelled)
 	t := &tableCheck{File: filepath.Base(name), MadeFor: n.device, Arch: d.Arch, Device: d.Device,
 		DeviceName: d.DeviceName, SameDevice: n.device == strings.ReplaceAll(d.DeviceName, " ", "_"), Model: d.Model,
 		Kernel: side.Kernel, DType: e.dtype.String(), ScaleBlock: e.scaled(), Load: o.Load, Unmodelled: unmodelled}

@@ -81,6 +81,9 @@ func (t *tuner) choices(
 	c := &choices{tuner: t, problem: products[0], configs: slices.Concat(t.space, given)}
 	for i := len(t.space); i < len(c.configs); i++ { // as the kernels run what a table says
 		given := &c.configs[i]
+		if given.Validate(t.Describe().Axes(t.Kernel)...) != nil { // it is of AMD's
+			given.Axes = gemm.Axes{}
+		}
 		given.BlockM = max(given.BlockM, 16)
 		if e.blocks && e.count > 0 {
 			given.BlockK = min(given.BlockK, scaleBlock)
@@ -95,26 +98,28 @@ func (t *tuner) choices(
 		}
 	}
 	c.rejects = make([]string, len(c.configs))
-	first := gemm.Config{}
-	if len(products) > 1 {
-		if err := first.SetAxis(t.Describe().Axes(t.Kernel), topKAxis, strconv.Itoa(e.topK)); err != nil {
+	for i, p := range products {
+		topK := 0
+		if i == 0 && len(products) > 1 {
+			topK = e.topK
+		}
+		if err := c.predict(ctx, p, topK); err != nil {
 			return nil, err
 		}
-	}
-	for _, p := range products {
-		if err := c.predict(ctx, p, first.Axes); err != nil {
-			return nil, err
-		}
-		first = gemm.Config{}
 	}
 	return c, c.choose(ctx)
 }
 
-// predict adds the times of a product by kernels with values on named axes.
-func (c *choices) predict(ctx context.Context, p gemm.Problem, axes gemm.Axes) error {
+// predict adds the times of a product by kernels, in the first product of a layer with the experts of a token.
+func (c *choices) predict(ctx context.Context, p gemm.Problem, topK int) error {
 	configs, estimates := slices.Clone(c.configs), make([]arch.Estimate, len(c.configs))
 	for i := range configs {
-		configs[i].Axes = axes
+		if topK == 0 {
+			break
+		}
+		if err := configs[i].SetAxis(c.Describe().Axes(c.Kernel), topKAxis, strconv.Itoa(topK)); err != nil {
+			return err
+		}
 	}
 	if err := c.Model.Estimate(ctx, estimates, p, configs); err != nil {
 		return err

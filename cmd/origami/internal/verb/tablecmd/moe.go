@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -217,14 +218,47 @@ type expert struct {
 	GroupM    int `json:"GROUP_SIZE_M"` // rows of tiles that are computed column by column
 	NumWarps  int `json:"num_warps"`    // warps of a CTA, and buffers of the loop
 	NumStages int `json:"num_stages"`
+	// AMD's, as the axes of these names; absent where the kernel does not say them
+	WavesPerEU  *int `json:"waves_per_eu,omitempty"`
+	Instruction int  `json:"matrix_instr_nonkdim,omitempty"`
+	KPack       int  `json:"kpack,omitempty"`
 }
 
+// The axes of AMD's kernels.
+const wavesAxis, instructionAxis, kpackAxis = "waves_per_eu", "matrix_instr_nonkdim", "kpack"
+
 func expertOf(c *gemm.Config) expert {
-	return expert{c.BlockM, c.BlockN, c.BlockK, c.GroupM, c.NumWarps, c.NumStages}
+	e := expert{BlockM: c.BlockM, BlockN: c.BlockN, BlockK: c.BlockK, GroupM: c.GroupM, NumWarps: c.NumWarps,
+		NumStages: c.NumStages}
+	number := func(name string, byDefault int) int {
+		text, _ := c.Axes.Get(name)
+		v, _ := strconv.Atoi(text)
+		return cmp.Or(v, byDefault)
+	}
+	if e.Instruction = number(instructionAxis, 0); e.Instruction > 0 {
+		waves := number(wavesAxis, 0)
+		e.WavesPerEU, e.KPack = &waves, number(kpackAxis, 1)
+	}
+	return e
+}
+
+// axes are AMD's keys as named axes, without what Triton takes anyway.
+func (e expert) axes() (axes gemm.Axes, err error) {
+	for name, v := range map[string]int{wavesAxis: *cmp.Or(e.WavesPerEU, new(int)), instructionAxis: e.Instruction,
+		kpackAxis: e.KPack} {
+		if v != 0 && (name != kpackAxis || v != 1) && err == nil {
+			axes, err = axes.With(name, strconv.Itoa(v))
+		}
+	}
+	return axes, err
 }
 
 func (e expert) String() string {
-	return fmt.Sprintf("%dx%dx%d w%d s%d g%d", e.BlockM, e.BlockN, e.BlockK, e.NumWarps, e.NumStages, e.GroupM)
+	text := fmt.Sprintf("%dx%dx%d w%d s%d g%d", e.BlockM, e.BlockN, e.BlockK, e.NumWarps, e.NumStages, e.GroupM)
+	if e.Instruction > 0 {
+		text += fmt.Sprintf(" mfma%d kpack%d", e.Instruction, e.KPack)
+	}
+	return text
 }
 
 // choose chooses the kernels of a layer.

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
@@ -65,35 +64,16 @@ func New(f *session.Factory) *cobra.Command {
   origami eval --published --arch sm90@h100 --arch gfx942@mi300x --json`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), o) },
 	}
-	o.register(cmd.Flags())
-	return cmd
-}
-
-func (o *Options) register(flags *pflag.FlagSet) {
+	flags := cmd.Flags()
 	o.Query.RegisterRecords(flags)
 	session.Register(flags, o)
 	flags.StringSliceVar(&o.Schemes, "scheme", nil,
 		"of the published times, those with these `SCHEMES` of scales only: none, tensor, row, block128+quant, …")
+	return cmd
 }
 
 // Served is the question to a server.
-var Served = server.Endpoint{Name: "eval", Ask: asked}
-
-// asked adds the flags of a question, and returns what answers it.
-func asked(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
-	o := &Options{Factory: f}
-	o.register(flags)
-	return func(ctx context.Context) (any, error) {
-		a, err := o.answer(ctx)
-		if err == nil && o.list != nil {
-			err = o.list.Failures.First()
-		}
-		if err != nil {
-			return nil, err
-		}
-		return a.value(), nil
-	}
-}
+var Served = server.Endpoint{Name: "eval", Command: New}
 
 // Run answers.
 func Run(ctx context.Context, o *Options) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/server"
@@ -47,13 +46,7 @@ func NewExplain(f *session.Factory) *cobra.Command {
 }
 
 // ExplainServed is the question to a server.
-var ExplainServed = server.Endpoint{Name: "explain", Ask: explainAsk}
-
-// explainAsk adds the flags of the question, and returns what answers it.
-func explainAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
-	q := &question.Explain{}
-	return answered(f, flags, q, &q.Asked, new(bool))
-}
+var ExplainServed = server.Endpoint{Name: "explain", Command: NewExplain}
 
 // Explain answers.
 func Explain(ctx context.Context, o *ExplainOptions) error {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/question"
@@ -67,28 +66,7 @@ func NewSelect(f *session.Factory) *cobra.Command {
 }
 
 // SelectServed is the question to a server.
-var SelectServed = server.Endpoint{Name: "select", Ask: selectAsk, Many: true}
-
-// selectAsk adds the flags of the question, and returns what answers it.
-func selectAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
-	q := &question.Select{}
-	return answered(f, flags, q, &q.Asked, &q.Invariant)
-}
-
-// answered adds the flags of a question, and returns what answers it.
-func answered(f *session.Factory, flags *pflag.FlagSet, q interface {
-	Answer(context.Context, *ask.Contender, string) (any, error)
-}, asked *question.Asked, invariant *bool) func(context.Context) (any, error) {
-	session.Register(flags, q)
-	return func(ctx context.Context) (any, error) {
-		side, err := f.Side(ctx, &asked.Search, *invariant)
-		if err != nil {
-			return nil, err
-		}
-		asked.Kernel = f.Settings.Kernel
-		return q.Answer(ctx, &side, f.Settings.DType)
-	}
-}
+var SelectServed = server.Endpoint{Name: "select", Command: NewSelect, Many: true}
 
 // checkTop refuses a --top that says nothing, or beside a flag that has one answer.
 func (o *SelectOptions) checkTop() error {

@@ -11,7 +11,6 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/question"
@@ -55,11 +54,7 @@ func NewMap(f *session.Factory) *cobra.Command {
   origami map --from winners.csv --dtype fp32`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Map(cmd.Context(), o) },
 	}
-	o.register(cmd.Flags())
-	return cmd
-}
-
-func (o *MapOptions) register(flags *pflag.FlagSet) {
+	flags := cmd.Flags()
 	session.Register(flags, &o.Grid)
 	session.Register(flags, &o.Query.Types)
 	session.Register(flags, &o.Query.Search)
@@ -67,6 +62,7 @@ func (o *MapOptions) register(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Query.Problems, "problems", "",
 		"map the problems of a `FILE` (CSV, TSV, JSON or JSON Lines with m,n,k[,batch,…]; - is stdin)")
 	session.Files(flags, "problems")
+	return cmd
 }
 
 // outcome is what was found.
@@ -84,20 +80,7 @@ type outcome struct {
 }
 
 // MapServed is the question to a server.
-var MapServed = server.Endpoint{Name: "map", Ask: mapAsk}
-
-// mapAsk adds the flags of a question, and returns what answers it.
-func mapAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
-	o := &MapOptions{Factory: f}
-	o.register(flags)
-	return func(ctx context.Context) (any, error) {
-		out, err := o.find(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return out.cells, nil
-	}
-}
+var MapServed = server.Endpoint{Name: "map", Command: NewMap, List: true}
 
 // Map answers.
 func Map(ctx context.Context, o *MapOptions) error {

@@ -113,3 +113,13 @@ func Answer[T any](
 func Texts[T any](rows []T, columns ...Column[T]) (header []string, cells [][]string) {
 	return NewRows[T](nil, Table, columns...).Text(rows)
 }
+
+// Facts prints a line of a card for each column that is not empty of an object.
+func Facts[T any](s *iostreams.Streams, of *T, columns ...Column[T]) {
+	header, cells := Texts([]T{*of}, columns...)
+	for i, cell := range cells[0] {
+		if cell != "" {
+			Line(s, header[i], "%s", cell)
+		}
+	}
+}

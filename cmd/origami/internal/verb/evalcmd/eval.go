@@ -62,7 +62,13 @@ func New(f *session.Factory) *cobra.Command {
   origami eval --arch sm90@h200 --json | origami report - --output eval.html
   origami eval --published --dtype bf16 --pairs
   origami eval --published --arch sm90@h100 --arch gfx942@mi300x --json`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := session.Exclude(cmd.Flags(), "published", "times", "problems", "candidates", "space", "trans-a",
+				"trans-b", "out-dtype"); err != nil {
+				return err
+			}
+			return Run(cmd.Context(), o)
+		},
 	}
 	flags := cmd.Flags()
 	o.Query.RegisterRecords(flags)

@@ -4,6 +4,7 @@
 package pickcmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -50,8 +51,15 @@ func NewSelect(f *session.Factory) *cobra.Command {
   origami select --arch sm90@h200 --dtype bf16 --trans-b -m 1:8192 -n 4096 -k 4096 --space split_k=1 --same block_k`,
 		Annotations: map[string]string{config.PastesKey: "yes"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.checkTop(); err != nil {
+			if err := cmp.Or(question.CheckTop(o.Top), session.Exclude(cmd.Flags(), "top", "logic", "contract"),
+				session.Exclude(cmd.Flags(), "advice", "logic", "contract")); err != nil {
 				return err
+			}
+			if _, several := o.Query.M.Several(); several {
+				err := session.Exclude(cmd.Flags(), "m", "top", "regret", "advice", "logic", "contract", "problems")
+				if err != nil {
+					return err
+				}
 			}
 			return o.answer(cmd.Context())
 		},
@@ -67,27 +75,6 @@ func NewSelect(f *session.Factory) *cobra.Command {
 
 // SelectServed is the question to a server.
 var SelectServed = server.Endpoint{Name: "select", Command: NewSelect, Many: true}
-
-// checkTop refuses a --top that says nothing, or beside a flag that has one answer.
-func (o *SelectOptions) checkTop() error {
-	if err := question.CheckTop(o.Top); err != nil {
-		return err
-	}
-	for _, other := range []struct {
-		flag  string
-		given bool
-	}{
-		{"--logic", o.Logic != ""}, {"--contract", o.Query.Contract != ""},
-	} {
-		if o.Top > 1 && other.given {
-			return diag.Inputf("--top and %s contradict each other", other.flag).Do("leave one of them out, or use rank")
-		}
-		if o.Advice && other.given {
-			return diag.Inputf("--advice and %s do not go together", other.flag).Do("leave one of them out")
-		}
-	}
-	return nil
-}
 
 // answer takes the road that the flags ask for. Select is the road of most questions.
 func (o *SelectOptions) answer(ctx context.Context) error {

@@ -52,7 +52,14 @@ func NewMap(f *session.Factory) *cobra.Command {
   origami map --arch sm90@h200 --problems shapes.csv
   origami map --arch sm90@h200 --records ./my-sweep --json | origami report - --output map.html
   origami map --from winners.csv --dtype fp32`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return Map(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			flags := cmd.Flags()
+			if err := cmp.Or(session.Exclude(flags, "from", "records", "problems"),
+				session.Exclude(flags, "problems", "records", "m", "n", "k")); err != nil {
+				return err
+			}
+			return Map(cmd.Context(), o)
+		},
 	}
 	flags := cmd.Flags()
 	session.Register(flags, &o.Grid)
@@ -94,10 +101,7 @@ func Map(ctx context.Context, o *MapOptions) error {
 // find fills the map.
 func (o *MapOptions) find(ctx context.Context) (*outcome, error) {
 	out := &outcome{}
-	err := o.contradiction()
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	if o.From != "" {
 		err = o.fromFile(ctx, out)
 	} else {
@@ -110,25 +114,6 @@ func (o *MapOptions) find(ctx context.Context) (*outcome, error) {
 	out.kernels = ask.Winners(out.cells)
 	out.summarise()
 	return out, nil
-}
-
-// contradiction is an error if two flags say which sizes to map.
-func (o *MapOptions) contradiction() error {
-	from, records, problems := o.From != "", o.Records != "", o.Query.Problems != ""
-	sizes := o.Grid.Sizes()
-	for _, c := range []struct {
-		flags string
-		both  bool
-	}{
-		{"--from and --records", from && records}, {"--from and --problems", from && problems},
-		{"--problems and --records", problems && records},
-		{"--problems and -m, -n, -k", problems && len(sizes[0])+len(sizes[1])+len(sizes[2]) > 0},
-	} {
-		if c.both {
-			return diag.Inputf("%s contradict each other", c.flags).Do("leave one of them out")
-		}
-	}
-	return nil
 }
 
 func (o *MapOptions) fromFile(ctx context.Context, out *outcome) error {

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -165,12 +164,9 @@ func write(f *session.Factory, into string, folders int, m *datastore.Merging) e
 	if format != show.Table {
 		return show.Write(s, format, []mergedJSON{out})
 	}
-	show.Line(s, "merged", "%s from %s; %d were in several folders, or here before", digits.Plural(out.Measurements,
-		"measurement", "measurements"), digits.Plural(folders, "folder", "folders"), out.Several)
-	show.Line(s, "into", "%s", into)
-	if len(out.Missing) > 0 {
-		show.Line(s, "missing", "%s", strings.Join(out.Missing, "; "))
-	}
+	key := show.Key[mergedJSON]
+	show.Facts(s, &out, key("folders"), key("measurements", "has now"), key("in_several", "in several"), key("into"),
+		key("missing"))
 	return nil
 }
 
@@ -240,13 +236,12 @@ func showFolder(f *session.Factory, d *dataset.Dataset) error {
 		Version: d.ExecutorVersion, Source: d.Source, Problems: len(d.Problems()), Measurements: d.Len(),
 		OK: count(dataset.OK), Wrong: count(dataset.Wrong), NotBuilt: count(dataset.NotBuilt),
 		Failed: count(dataset.Failed) + count(dataset.Timeout), Checks: len(d.Checks()), GPUs: gpus(d)}
-	key := show.Key[gpuRow]
+	key, fact := show.Key[gpuRow], show.Key[shownJSON]
 	return show.Answer(f.Streams, f.Format(), s, func() {
-		show.Line(f.Streams, "device", "%s@%s %s", s.Arch, s.Device, s.DriverName)
-		show.Line(f.Streams, "kernel", "%s, %s %s", s.Kernel, s.Executor, s.Version)
-		show.Line(f.Streams, "measured", "%s of %s, %d with a time, %d wrong, %d not built, %d failed",
-			digits.Plural(s.Measurements, "measurement", "measurements"), digits.Plural(s.Problems, "problem", "problems"), s.OK,
-			s.Wrong, s.NotBuilt, s.Failed)
+		show.Facts(f.Streams, &s, fact("arch"), fact("device"), fact("driver_device_name", "GPU"), fact("kernel"),
+			fact("executor"), fact("executor_version", "version"), fact("source"), fact("problems"),
+			fact("measurements", "measured"), fact("ok"), fact("wrong_numerics", "wrong"), fact("not_built", "not built"),
+			fact("failed"))
 		f.Streams.Printf("\n")
 	}, s.GPUs, key("gpu"), key("driver"), key("measurements"),
 		show.Text("from", func(g *gpuRow) string { return day(g.From) }),

@@ -94,7 +94,7 @@ func LogicLine(s *iostreams.Streams, p *ask.LogicPick) {
 	Line(s, "logic", "%s, answered by %s", p.File, by)
 }
 
-// Answer writes an object with a list. JSON is the object, CSV and TSV have the rows of the list, and people read lines
+// Answer writes an object with a list. JSON is the object, CSV has the rows of the list, and people read lines
 // above the rows.
 func Answer[T any](
 	s *iostreams.Streams, f Format, object any, lines func(), rows []T, columns ...Column[T],
@@ -104,7 +104,7 @@ func Answer[T any](
 		return JSONLine(s, object)
 	case Table:
 		lines()
-	case CSV, TSV: // the rows alone
+	case CSV: // the rows alone
 	}
 	return Write(s, f, rows, columns...)
 }

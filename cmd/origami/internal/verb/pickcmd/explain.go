@@ -25,7 +25,7 @@ func NewExplain(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain --arch ARCH -m SIZE -n SIZE -k SIZE",
 		Short: "Show every number behind a prediction, with formula, unit and source",
-		Long: "Show where the predicted time of one configuration goes. With --terms, and in JSON, CSV and TSV,\n" +
+		Long: "Show where the predicted time of one configuration goes. With --terms, and in JSON and CSV,\n" +
 			"there is every number behind it: the hardware parameters and the model's constants with their\n" +
 			"sources, then each intermediate with its formula, the formula with the numbers put in, its value,\n" +
 			"unit and source, and the launch order. Without --config it explains the pick. --diff sets another\n" +

@@ -31,7 +31,7 @@ func NewRank(f *session.Factory) *cobra.Command {
 		Use:   "rank --arch ARCH -m SIZE -n SIZE -k SIZE",
 		Short: "Rank the candidate configurations, with the terms of each prediction",
 		Long: "Rank the candidate configurations by predicted time, with every term of the prediction. A table\n" +
-			"and JSON list them best first; CSV and TSV with --all, and every format with --include-rejected,\n" +
+			"and JSON list them best first; CSV with --all, and every format with --include-rejected,\n" +
 			"keep the order of the candidate list and give each its rank.",
 		Example: `  origami --arch sm90 --device h200 rank -m 4096 -n 4096 -k 4096 --top 10
   origami rank --arch sm89 -m 2048 -n 2048 -k 2048 --all --format csv > ranking.csv
@@ -71,7 +71,7 @@ func Rank(ctx context.Context, o *RankOptions) error {
 			return err
 		}
 	}
-	listOrder := o.Rejected || of.Top == 0 && (format == show.CSV || format == show.TSV)
+	listOrder := o.Rejected || of.Top == 0 && format == show.CSV
 	rows, first := show.NewRows[ask.Ranked](s, format), true
 	bar := show.NewListBar(s, "ranking", o.Query.Problems)
 	defer bar.Stop()

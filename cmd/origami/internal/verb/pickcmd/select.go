@@ -152,7 +152,7 @@ func (o *SelectOptions) runContract(ctx context.Context) error {
 		return err
 	}
 	format, plan := o.Factory.Format(), best.Contraction.Plan
-	if (format == show.CSV || format == show.TSV) && !plan.Direct() {
+	if format == show.CSV && !plan.Direct() {
 		return diag.Inputf("the contraction is no single GEMM: %s", plan.Text()).At("--format %s", format).
 			Do("ask for json or table: a row has one GEMM")
 	}

@@ -18,7 +18,7 @@ import (
 func (o *SelectOptions) runBands(ctx context.Context, r ask.Range) error {
 	if f := o.Factory.Format(); f.Pasted() {
 		return diag.Inputf("a range of M has a kernel for each band").At("--format %s", f).
-			Do("give one M, or use json, csv, tsv or table")
+			Do("give one M, or use json, csv or table")
 	}
 	p, err := o.Query.Problem(o.Factory.Settings.DType)
 	if err != nil {

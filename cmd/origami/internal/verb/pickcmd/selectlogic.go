@@ -40,7 +40,7 @@ func (o *SelectOptions) runLogic(ctx context.Context) error {
 				return write(one)
 			case format.Pasted():
 				return diag.Inputf("a kernel of Tensile cannot be written as code").At("--format %s", format).
-					Do("use json, csv, tsv or table")
+					Do("use json, csv or table")
 			}
 			some = true
 			return others.Add(foreignRow(l, one))

@@ -97,7 +97,7 @@ func (s *Server) value(ctx context.Context, e Endpoint, r *http.Request) ([]byte
 			return nil, diag.Inputf("%s and %s contradict each other", sizes, name).Do("leave one of them out")
 		}
 	}
-	list, inline, err := problems.Inline(sizes, row, gemm.New(1, 1, 1))
+	file, inline, err := problems.Inline(sizes, row, gemm.New(1, 1, 1))
 	if err == nil && !inline {
 		err = diag.Inputf("%q is no row of sizes", row).At(sizes).Do("write one as m=1,16,64:1024,n=4096,k=4096")
 	}
@@ -108,7 +108,7 @@ func (s *Server) value(ctx context.Context, e Endpoint, r *http.Request) ([]byte
 	var answers [][]byte
 	size := 0
 	for {
-		next := list.Next(false)
+		next := file.Next(false)
 		if errors.Is(next.End, io.EOF) {
 			return list(answers), nil
 		}

@@ -32,9 +32,11 @@ type Endpoint struct {
 	Summary string
 	// Command makes the command, whose JSON is the answer.
 	Command func(*session.Factory) *cobra.Command
-	// Many says that it also answers for a list of sizes, in the parameter problems. List says that the answer is a list,
-	// and Sides that it says itself which of its sides have no answer.
-	Many, List, Sides bool
+	// Many says that it also answers for a list of sizes, in the parameter problems, and Sides that the answer says itself
+	// which of its sides have none.
+	Many, Sides bool
+	// List are the flags with which the answer is a list. With "" it is always one.
+	List []string
 
 	params []string // once it is served
 }
@@ -156,7 +158,11 @@ func (s *Server) one(ctx context.Context, e Endpoint, values map[string]string) 
 		return nil, err
 	}
 	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
-	if e.List || len(lines) > 1 {
+	lists := func(name string) bool {
+		f := cmd.Flags().Lookup(name)
+		return f == nil || f.Value.String() != f.DefValue
+	}
+	if len(lines) > 1 || slices.ContainsFunc(e.List, lists) {
 		return list(lines), nil
 	}
 	return out.Bytes(), nil

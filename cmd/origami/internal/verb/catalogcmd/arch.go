@@ -54,7 +54,7 @@ func tooMany(archs int) *diag.Error {
 }
 
 // Served is the question to a server.
-var Served = server.Endpoint{Name: "archs", List: true, Command: newList}
+var Served = server.Endpoint{Name: "archs", List: []string{""}, Command: newList}
 
 func newList(f *session.Factory) *cobra.Command {
 	return &cobra.Command{

@@ -79,7 +79,7 @@ func New(f *session.Factory) *cobra.Command {
 }
 
 // Served is the question to a server.
-var Served = server.Endpoint{Name: "eval", Command: New}
+var Served = server.Endpoint{Name: "eval", Command: New, List: []string{"each", "intervals"}}
 
 // Run answers.
 func Run(ctx context.Context, o *Options) error {

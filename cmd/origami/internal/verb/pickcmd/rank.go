@@ -50,7 +50,7 @@ func NewRank(f *session.Factory) *cobra.Command {
 }
 
 // RankServed is the question to a server.
-var RankServed = server.Endpoint{Name: "rank", Command: NewRank, List: true}
+var RankServed = server.Endpoint{Name: "rank", Command: NewRank, List: []string{""}}
 
 // Rank answers.
 func Rank(ctx context.Context, o *RankOptions) error {

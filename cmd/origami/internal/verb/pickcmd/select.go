@@ -74,7 +74,7 @@ func NewSelect(f *session.Factory) *cobra.Command {
 }
 
 // SelectServed is the question to a server.
-var SelectServed = server.Endpoint{Name: "select", Command: NewSelect, Many: true}
+var SelectServed = server.Endpoint{Name: "select", Command: NewSelect, Many: true, List: []string{"top"}}
 
 // answer takes the road that the flags ask for. Select is the road of most questions.
 func (o *SelectOptions) answer(ctx context.Context) error {

@@ -87,7 +87,7 @@ type outcome struct {
 }
 
 // MapServed is the question to a server.
-var MapServed = server.Endpoint{Name: "map", Command: NewMap, List: true}
+var MapServed = server.Endpoint{Name: "map", Command: NewMap, List: []string{""}}
 
 // Map answers.
 func Map(ctx context.Context, o *MapOptions) error {

@@ -3,15 +3,15 @@
 package export
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/binary"
+	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"text/template"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -25,10 +25,22 @@ import (
 //go:embed templates/*
 var texts embed.FS
 
-var templates = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("").Funcs(template.FuncMap{"ctype": ctype, "pytype": pytype}).
-		ParseFS(texts, "templates/*"))
-})
+// A text/template would call methods by name, for which the linker keeps every method of every type in a program: 4 MB.
+var (
+	conditions = regexp.MustCompile(`(?s)\{\{if (\w+)\}\}(.*?)\{\{end\}\}`)
+	names      = regexp.MustCompile(`\{\{\w+\}\}`)
+)
+
+// fill fills a template: {{NAME}} is a value, and {{if NAME}}text{{end}} is there if the value is not empty.
+func fill(text string, values map[string]string) string {
+	text = conditions.ReplaceAllStringFunc(text, func(part string) string {
+		if found := conditions.FindStringSubmatch(part); values[found[1]] != "" {
+			return found[2]
+		}
+		return ""
+	})
+	return names.ReplaceAllStringFunc(text, func(name string) string { return values[name[2:len(name)-2]] })
+}
 
 // Kernel is what to export.
 type Kernel struct {
@@ -84,41 +96,85 @@ func (k Kernel) Files() ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := []File{{l.Name + ".ptx", []byte(l.PTX)}}
+	files, values := []File{{l.Name + ".ptx", []byte(l.PTX)}}, k.values(l)
 	for _, kind := range []string{"h", "c", "py"} {
-		var b bytes.Buffer
-		if err := templates().ExecuteTemplate(&b, "launcher."+kind, l); err != nil {
+		text, err := texts.ReadFile("templates/launcher." + kind)
+		if err != nil {
 			return nil, err
 		}
-		files = append(files, File{l.Name + "." + kind, b.Bytes()})
+		files = append(files, File{l.Name + "." + kind, []byte(fill(string(text), values))})
 	}
 	return files, nil
 }
 
+// values are those of the templates.
+func (k Kernel) values(l *Launch) map[string]string {
+	e := k.Problem.Epilogue
+	v := map[string]string{
+		"Name": l.Name, "Problem": k.Problem.String(), "Config": k.Config.String(), "Formula": gemmgen.Formula(e),
+		"Grid":         fmt.Sprintf("%d, %d, %d, %d, 1, 1, %d", l.GridX, l.GridY, l.GridZ, l.Threads, l.SharedMemory),
+		"SharedMemory": strconv.FormatInt(l.SharedMemory, 10), "Counters": strconv.FormatInt(l.Counters, 10),
+		"Partials": strconv.FormatInt(l.Partials, 10), "Scalar": "float",
+		"BiasType": "the type of C", "R": "c",
+	}
+	for name, is := range map[string]bool{
+		"Sets": !l.Adds, "Scales": e.Scales, "Bias": e.Bias, "Residual": e.Residual,
+	} {
+		if is {
+			v[name] = name
+		}
+	}
+	if e.BiasType != 0 {
+		v["BiasType"] = e.BiasType.String()
+	}
+	if e.Residual {
+		v["R"] = "r"
+	}
+	if l.Integer {
+		v["Scalar"] = "int"
+	}
+	for _, m := range l.Maps {
+		numbers := fmt.Sprintf("%d, %d, %d, %d, %d, %d, %d, %d", m.Sizes[0], m.Sizes[1], m.Sizes[2],
+			m.Strides[0], m.Strides[1], m.Box[0], m.Box[1], m.Box[2])
+		v["Maps"] += fmt.Sprintf("  CUtensorMap map_%[1]s;\n  result = describe(&map_%[1]s, %s, %s, %s);\n"+
+			"  if (result != CUDA_SUCCESS) return result;\n", m.Param, m.Matrix, m.Type, numbers)
+		v["PyMaps"] += fmt.Sprintf("    %q: (%q, %d, %s),\n", m.Param, m.Matrix, m.Code, numbers)
+	}
+	for _, p := range l.Params {
+		kind, argument := "ctypes.c_"+types[p.Type], "&"+string(p.Role)
+		switch p.Role {
+		case RoleConstant:
+			v["Constants"] += fmt.Sprintf("  %[1]s p_%[2]s = (%[1]s)%[3]dull;\n", ctype(p.Type), p.Name, p.Value)
+			argument = "&p_" + p.Name
+		case RoleMap:
+			kind, argument = "None", "&map_"+p.Name
+		case "counters", "partials":
+			argument = "&p_" + p.Name
+		case "r":
+			argument = "&" + v["R"]
+		}
+		v["Params"] += fmt.Sprintf("    (%q, %q, %s, %d),\n", p.Name, p.Role, kind, p.Value)
+		v["Arguments"] += argument + ", "
+	}
+	v["Arguments"] = strings.TrimSuffix(v["Arguments"], ", ")
+	return v
+}
+
 // Launch is a kernel's text and how a problem is launched with it: everything but the addresses, alpha and beta.
 type Launch struct {
-	// Name is the entry point.
-	Name, Problem, Config string
-	PTX                   string
-	Digest                [sha256.Size]byte // of PTX
-	DType, Out            gemm.DType
-	GridX, GridY, GridZ   int
-	Threads               int
-	SharedMemory          int64
+	Name                string // of the entry point
+	PTX                 string
+	Digest              [sha256.Size]byte // of PTX
+	GridX, GridY, GridZ int
+	Threads             int
+	SharedMemory        int64
 	// Maps are the tensor maps that a launcher makes, in the order of the parameters that they fill.
 	Maps []TensorMap
 	// Params are the parameters in the kernel's order.
 	Params []Param
 	// Counters and Partials are bytes of workspace; the partial sums follow the counters, which are zero at first.
-	Counters, Partials  int64
-	Adds, Integer, Bias bool
-	// Scales says that both scales and their steps are arguments.
-	Scales bool
-	// BiasType is the type of the bias (gemm.Epilogue).
-	BiasType gemm.DType
-	// Residual says that R is an argument.
-	Residual bool
-	Formula  string
+	Counters, Partials int64
+	Adds, Integer      bool
 }
 
 // TensorMap is a tensor map that a launcher makes.
@@ -195,12 +251,9 @@ func (k Kernel) Launch() (*Launch, error) {
 	}
 	const round = 256 // partial sums are as aligned as memory from the driver
 	l := &Launch{
-		Name: kernel.Name, PTX: kernel.Text, Digest: digest, Problem: k.Problem.String(), Config: k.Config.String(),
-		DType: k.Problem.DType, Out: out,
+		Name: kernel.Name, PTX: kernel.Text, Digest: digest,
 		GridX: launch.GridX, GridY: launch.GridY, GridZ: launch.GridZ, Threads: launch.Threads,
 		SharedMemory: int64(launch.SharedMemory), Adds: k.Adds, Integer: k.Problem.DType.Integer(),
-		Scales: k.Problem.Epilogue.Scales, BiasType: k.Problem.Epilogue.BiasType,
-		Bias: k.Problem.Epilogue.Bias, Residual: k.Problem.Epilogue.Residual, Formula: gemmgen.Formula(k.Problem.Epilogue),
 		Counters: (int64(counters) + round - 1) / round * round, Partials: int64(partials),
 	}
 	for _, m := range launch.Maps {
@@ -290,8 +343,6 @@ func mapOf(m gemmgen.TensorMap, params []ptx.Param) TensorMap {
 var types = map[ptx.Type]string{
 	ptx.U32: "uint32", ptx.S32: "int32", ptx.U64: "uint64", ptx.S64: "int64", ptx.F32: "float",
 }
-
-func pytype(t ptx.Type) string { return "ctypes.c_" + types[t] }
 
 func ctype(t ptx.Type) string {
 	if t == ptx.F32 {

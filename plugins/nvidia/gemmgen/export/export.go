@@ -112,7 +112,7 @@ func (k Kernel) values(l *Launch) map[string]string {
 	e := k.Problem.Epilogue
 	v := map[string]string{
 		"Name": l.Name, "Problem": k.Problem.String(), "Config": k.Config.String(), "Formula": gemmgen.Formula(e),
-		"Grid":         fmt.Sprintf("%d, %d, %d, %d, 1, 1, %d", l.GridX, l.GridY, l.GridZ, l.Threads, l.SharedMemory),
+		"Grid":         fmt.Sprintf("%d, %d, %d, %d, 1, 1, %d", l.Grid[0], l.Grid[1], l.Grid[2], l.Threads, l.SharedMemory),
 		"SharedMemory": strconv.FormatInt(l.SharedMemory, 10), "Counters": strconv.FormatInt(l.Counters, 10),
 		"Partials": strconv.FormatInt(l.Partials, 10), "Scalar": "float",
 		"BiasType": "the type of C", "R": "c",
@@ -134,10 +134,11 @@ func (k Kernel) values(l *Launch) map[string]string {
 		v["Scalar"] = "int"
 	}
 	for _, m := range l.Maps {
-		numbers := fmt.Sprintf("%d, %d, %d, %d, %d, %d, %d, %d", m.Sizes[0], m.Sizes[1], m.Sizes[2],
+		numbers := fmt.Sprintf("(%d, %d, %d), (%d, %d), (%d, %d, %d)", m.Sizes[0], m.Sizes[1], m.Sizes[2],
 			m.Strides[0], m.Strides[1], m.Box[0], m.Box[1], m.Box[2])
 		v["Maps"] += fmt.Sprintf("  CUtensorMap map_%[1]s;\n  result = describe(&map_%[1]s, %s, %s, %s);\n"+
-			"  if (result != CUDA_SUCCESS) return result;\n", m.Param, m.Matrix, m.Type, numbers)
+			"  if (result != CUDA_SUCCESS) return result;\n", m.Param, m.Matrix, m.Type,
+			strings.NewReplacer("(", "", ")", "").Replace(numbers))
 		v["PyMaps"] += fmt.Sprintf("    %q: (%q, %d, %s),\n", m.Param, m.Matrix, m.Code, numbers)
 	}
 	for _, p := range l.Params {
@@ -162,38 +163,47 @@ func (k Kernel) values(l *Launch) map[string]string {
 
 // Launch is a kernel's text and how a problem is launched with it: everything but the addresses, alpha and beta.
 type Launch struct {
-	Name                string // of the entry point
-	PTX                 string
-	Digest              [sha256.Size]byte // of PTX
-	GridX, GridY, GridZ int
-	Threads             int
-	SharedMemory        int64
-	// Maps are the tensor maps that a launcher makes, in the order of the parameters that they fill.
-	Maps []TensorMap
+	// Name is the entry point.
+	Name   string            `json:"entry"`
+	PTX    string            `json:"ptx,omitempty"`
+	Digest [sha256.Size]byte `json:"-"` // of PTX
+	Config gemm.Config       `json:"config"`
+	// Grid is in CTAs. Each has so many threads, in one dimension, and bytes of dynamic shared memory.
+	Grid         [3]int `json:"grid"`
+	Threads      int    `json:"threads"`
+	SharedMemory int64  `json:"shared_memory"`
+	// Counters and Partials are bytes of workspace, each aligned to 256 bytes. The partial sums follow the counters, which
+	// are zero before the first launch, and each launch leaves them at zero.
+	Counters int64 `json:"counters"`
+	Partials int64 `json:"partials"`
+	// Adds says that it adds to what C holds, or to R, and Integer that alpha and beta are integers.
+	Adds    bool `json:"adds"`
+	Integer bool `json:"integer"`
 	// Params are the parameters in the kernel's order.
-	Params []Param
-	// Counters and Partials are bytes of workspace; the partial sums follow the counters, which are zero at first.
-	Counters, Partials int64
-	Adds, Integer      bool
+	Params []Param `json:"parameters"`
+	// Maps are the tensor maps that a launcher makes, in the order of the parameters that they fill.
+	Maps []TensorMap `json:"maps"`
 }
 
-// TensorMap is a tensor map that a launcher makes.
+// TensorMap is a tensor map of three dimensions that a launcher makes, as cuTensorMapEncodeTiled takes it: without
+// interleaving, with the 128-byte swizzle and zeros outside. Sizes are in elements, strides in bytes.
 type TensorMap struct {
-	Param   string
-	Matrix  string // a, b or c
-	Type    string // of the driver's CUtensorMapDataType
-	Code    int    // its value
-	Sizes   [3]uint64
-	Strides [2]uint64
-	Box     [3]uint32
+	Param   string    `json:"-"`
+	Matrix  string    `json:"matrix"` // a, b or c
+	Type    string    `json:"type"`   // of the driver's CUtensorMapDataType
+	Code    int       `json:"-"`      // its value
+	Sizes   [3]uint64 `json:"sizes"`
+	Strides [2]uint64 `json:"strides"`
+	Box     [3]uint32 `json:"box"`
 }
 
 // Param is a parameter of the kernel. Value is the value of a constant, or the place of a tensor map among the maps.
 type Param struct {
-	Name  string
-	Role  Role
-	Type  ptx.Type
-	Value uint64
+	Name  string   `json:"-"`
+	Role  Role     `json:"role"`
+	Type  ptx.Type `json:"-"`
+	Bytes int      `json:"bytes"`
+	Value uint64   `json:"value"`
 }
 
 // Role says what a launcher fills a parameter with.
@@ -251,10 +261,11 @@ func (k Kernel) Launch() (*Launch, error) {
 	}
 	const round = 256 // partial sums are as aligned as memory from the driver
 	l := &Launch{
-		Name: kernel.Name, PTX: kernel.Text, Digest: digest,
-		GridX: launch.GridX, GridY: launch.GridY, GridZ: launch.GridZ, Threads: launch.Threads,
+		Name: kernel.Name, PTX: kernel.Text, Digest: digest, Config: k.Config,
+		Grid: [3]int{launch.GridX, launch.GridY, launch.GridZ}, Threads: launch.Threads,
 		SharedMemory: int64(launch.SharedMemory), Adds: k.Adds, Integer: k.Problem.DType.Integer(),
 		Counters: (int64(counters) + round - 1) / round * round, Partials: int64(partials),
+		Params: []Param{}, Maps: []TensorMap{},
 	}
 	for _, m := range launch.Maps {
 		l.Maps = append(l.Maps, mapOf(m, kernel.Params))
@@ -306,7 +317,7 @@ func emit(program gemmgen.Program, t target.Target) (*gemmgen.Kernel, [sha256.Si
 }
 
 func paramOf(p ptx.Param, values []byte) Param {
-	one := Param{Name: p.Name, Type: p.Type, Role: RoleConstant}
+	one := Param{Name: p.Name, Type: p.Type, Bytes: p.Type.Bytes(), Role: RoleConstant}
 	switch {
 	case p.Type == ptx.TensorMap:
 		one.Role = RoleMap

@@ -14,7 +14,7 @@ import os
 NAME = "{{Name}}"
 WORKSPACE = {{Counters}} + {{Partials}}  # bytes of device memory beside the matrices
 
-_MAPS = {  # the code of the type, three sizes, two strides in bytes, and the three sizes of a box
+_MAPS = {
 {{PyMaps}}}
 _PARAMS = [
 {{Params}}]
@@ -75,8 +75,7 @@ class Kernel:
         )
 
     def _map(self, name, values):
-        matrix, dtype, *numbers = _MAPS[name]
-        sizes, strides, box = numbers[:3], numbers[3:5], numbers[5:]
+        matrix, dtype, sizes, strides, box = _MAPS[name]
         room = (ctypes.c_uint8 * 192)()
         room = (ctypes.c_uint8 * 128).from_buffer(room, -ctypes.addressof(room) % 64)  # aligned to 64 bytes
         _check(

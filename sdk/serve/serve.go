@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -145,9 +146,16 @@ func listen(watched bool, stdin *bufio.Reader) (l net.Listener, handshake string
 		}
 		o = append(o, grpc.Creds(credentials.NewTLS(config)))
 	}
-	path := filepath.Join(cmp.Or(os.Getenv(plugin.EnvUnixSocketDir), os.TempDir()), "plugin"+rand.Text()[:10])
-	l, err = net.Listen("unix", path)
-	return l, fmt.Sprintf("%d|%d|unix|%s|grpc|%s", plugin.CoreProtocolVersion, wire.ProtocolVersion, path, own), o, err
+	network, address := "unix", filepath.Join(cmp.Or(os.Getenv(plugin.EnvUnixSocketDir), os.TempDir()),
+		"plugin"+rand.Text()[:10])
+	if runtime.GOOS == "windows" { // as go-plugin does
+		network, address = "tcp", "127.0.0.1:0"
+	}
+	if l, err = net.Listen(network, address); err != nil {
+		return nil, "", nil, err
+	}
+	return l, fmt.Sprintf("%d|%d|%s|%s|grpc|%s", plugin.CoreProtocolVersion, wire.ProtocolVersion, network, l.Addr(), own),
+		o, nil
 }
 
 // exitWithHost ends this process when the host ends. Otherwise a plugin would outlive a killed host. An origami host

@@ -217,15 +217,14 @@ func (o *Options) problems(ctx context.Context, data *score.Subset) (*session.Pr
 
 // answer is what eval answers.
 type answer struct {
-	value func() any // of JSON
-	lines bool       // the value is a list with a line for each element
+	value func() any // of JSON, nil for a line for each row
 	rows  func(*iostreams.Streams, show.Format) error
 	page  func(*iostreams.Streams) // what people read
 }
 
 func (a *answer) write(s *iostreams.Streams, f show.Format) error {
 	switch {
-	case f == show.JSON && !a.lines:
+	case f == show.JSON && a.value != nil:
 		return show.JSONLine(s, a.value())
 	case f != show.Table:
 		return a.rows(s, f)

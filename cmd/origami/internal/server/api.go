@@ -196,7 +196,8 @@ func wrong(err error) string {
 	}
 }
 
-// factoryFor returns a factory for one question with these parameters, which shares the plugins. The answer goes to out.
+// factoryFor returns a factory for one question with these parameters, which shares the plugins. The answer goes to
+// out.
 func (s *Server) factoryFor(values map[string]string, known []string, out io.Writer) (*session.Factory, error) {
 	if rung := values["rung"]; rung != "" && !slices.Contains(config.Rungs(), rung) {
 		return nil, diag.Inputf("unknown rung %q", rung).Do("use one of %s", strings.Join(config.Rungs(), ", "))

@@ -213,7 +213,8 @@ func (s *tuning) heading(sum *summary) {
 		show.Text("took", func(s *summary) string { return rounded(s.FreshSeconds) }).If(sum.Fresh > 0),
 		show.Text("times", func(*summary) string { return s.data.Name }).If(s.recording == nil),
 		key("tied"), key("kernels"), key("regret", "limit").If(s.o.Strategy == byModel),
-		key("expected_regret", "expected"), key("known_regret", "known"), key("known_regret_worst", "worst"), key("unfinished"))
+		key("expected_regret", "expected"), key("known_regret", "known"), key("known_regret_worst", "worst"),
+		key("unfinished"))
 }
 
 func rounded(seconds float64) string {

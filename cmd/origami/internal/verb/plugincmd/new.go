@@ -318,8 +318,8 @@ func checkout(dir string) string {
 	return ""
 }
 
-// requirements writes go.mod and go.sum of a module on a checkout of origami, with the requirements of origami. If origami
-// builds, the plugin builds too, without a network.
+// requirements writes go.mod and go.sum of a module on a checkout of origami, with the requirements of origami. If
+// origami builds, the plugin builds too, without a network.
 func requirements(module, sdk string) (mod, sum []byte, err error) {
 	mod, err1 := os.ReadFile(filepath.Join(sdk, "go.mod"))
 	sum, err2 := os.ReadFile(filepath.Join(sdk, "go.sum"))

@@ -80,7 +80,7 @@ def flatten(value, key, into):
 
 
 def parsed(text, key, kind, into):
-    """Adds a text to an answer: as JSON (one document or a line each), as CSV or TSV, or as lines."""
+    """Adds a text to an answer: as JSON (one document or a line each), as CSV, or as lines."""
     text = masked(text)
     if not text.strip():
         return
@@ -92,8 +92,8 @@ def parsed(text, key, kind, into):
                 return [flatten(json.loads(line), key, into) for line in text.splitlines() if line.strip()]
             except ValueError:
                 pass
-    if kind in ("csv", "tsv"):
-        rows = list(csv.reader(io.StringIO(text), delimiter="\t" if kind == "tsv" else ","))
+    if kind == "csv":
+        rows = list(csv.reader(io.StringIO(text)))
         for row in rows[1:]:
             for name, cell in zip(rows[0], row):
                 into[f"{key}.{name}"].append(cell)

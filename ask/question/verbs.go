@@ -160,8 +160,8 @@ func (q *Ranking) Question(kernel string) (ask.Question, error) {
 // mostListed is how many configurations one answer lists with their terms, which take kilobytes each.
 const mostListed = 1 << 14
 
-// checkLength refuses an answer that lists more, before it is made.
-func (q *Rank) checkLength(ctx context.Context, side *ask.Contender, fallback string, of ask.Question) error {
+// CheckLength refuses an answer that lists more, before it is made.
+func (q *Rank) CheckLength(ctx context.Context, side *ask.Contender, fallback string, of ask.Question) error {
 	if !of.Terms || of.Top > 0 && of.Top <= mostListed {
 		return nil
 	}
@@ -187,7 +187,7 @@ func (q *Rank) Answer(ctx context.Context, side *ask.Contender, fallback string)
 		return nil, err
 	}
 	of.Terms = !q.Brief
-	if err := q.checkLength(ctx, side, fallback, of); err != nil {
+	if err := q.CheckLength(ctx, side, fallback, of); err != nil {
 		return nil, err
 	}
 	all, err := q.ranking(ctx, side, fallback, of)

@@ -62,7 +62,8 @@ func origami_go_load(text *C.char, device C.int32_t, plan **C.origami_plan, out 
 		err = driven(func(why *C.char, room C.size_t) C.int32_t {
 			return C.origami_cuda_plan(device, function, &kernel, plan, why, room)
 		})
-		return k.record(false), err
+		k.PTX = "" // the plan has it
+		return k, err
 	})
 }
 
@@ -119,7 +120,7 @@ func kernelOf(l *builtins.Launch, k *C.origami_kernel) error {
 	}
 	k.shared_memory, k.counters, k.partials =
 		C.uint64_t(l.SharedMemory), C.uint64_t(l.Counters), C.uint64_t(l.Partials)
-	k.grid = [3]C.uint32_t{C.uint32_t(l.GridX), C.uint32_t(l.GridY), C.uint32_t(l.GridZ)}
+	k.grid = [3]C.uint32_t{C.uint32_t(l.Grid[0]), C.uint32_t(l.Grid[1]), C.uint32_t(l.Grid[2])}
 	k.threads = C.uint32_t(l.Threads)
 	k.parameter_count, k.map_count = C.uint32_t(len(l.Params)), C.uint32_t(len(l.Maps))
 	k.adds, k.integer = bit(l.Adds), bit(l.Integer)
@@ -133,7 +134,7 @@ func kernelOf(l *builtins.Launch, k *C.origami_kernel) error {
 	}
 	for i, p := range l.Params {
 		to := &k.parameters[i]
-		to.role, to.bytes, to.value = C.int32_t(p.Role.Number()), C.int32_t(p.Type.Bytes()), C.uint64_t(p.Value)
+		to.role, to.bytes, to.value = C.int32_t(p.Role.Number()), C.int32_t(p.Bytes), C.uint64_t(p.Value)
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/origami-gemm/origami/ask"
@@ -81,11 +80,7 @@ func answer(ctx context.Context, text []byte) (any, error) {
 	case "compare":
 		return r.compare(ctx)
 	case "kernel":
-		k, err := r.kernel(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return k.record(true), nil
+		return r.kernel(ctx)
 	case "pin":
 		return r.pin(ctx)
 	case "describe":
@@ -451,8 +446,7 @@ func archs() (any, error) {
 // generated is a kernel of a problem.
 type generated struct {
 	*builtins.Launch
-	arch   string
-	config gemm.Config
+	arch string
 }
 
 // configuration is a configuration as JSON has it.
@@ -498,65 +492,5 @@ func (r *request) kernel(ctx context.Context) (*generated, error) {
 	}
 	d, config := m.side.Describe(), all[0].Entries[0].Config
 	l, err := builtins.Generate(d, p, config, p.Beta != 0)
-	return &generated{l, d.Arch, config}, err
-}
-
-// kernelRecord is a generated kernel and its launch.
-type kernelRecord struct {
-	// the entry of the kernel in its PTX
-	Entry string `json:"entry"`
-	// its text; absent from the answer of origami_load
-	PTX    string      `json:"ptx,omitempty"`
-	Config gemm.Config `json:"config"`
-	// CTAs, and the threads of one, in one dimension
-	Grid    [3]int `json:"grid"`
-	Threads int    `json:"threads"`
-	// dynamic shared memory in bytes
-	SharedMemory int64 `json:"shared_memory"`
-	// bytes of workspace, each aligned to 256 bytes. The counters are zero before the first launch, and each launch leaves
-	// them at zero
-	Counters int64 `json:"counters"`
-	Partials int64 `json:"partials"`
-	// whether it adds to what C holds, or to R
-	Adds bool `json:"adds"`
-	// whether the factors are integers
-	Integer bool `json:"integer"`
-	// the parameters in order
-	Params []kernelParam `json:"parameters"`
-	// the tensor maps that the launcher makes
-	Maps []kernelMap `json:"maps"`
-}
-
-// kernelParam is a parameter: what fills it, its bytes, and the value of a constant or the place of a tensor map.
-type kernelParam struct {
-	Role  string `json:"role"`
-	Bytes int    `json:"bytes"`
-	Value uint64 `json:"value"`
-}
-
-// kernelMap is a tensor map of three dimensions, as cuTensorMapEncodeTiled takes it: without interleaving, with the
-// 128-byte swizzle and zeros outside. Sizes are in elements, strides in bytes.
-type kernelMap struct {
-	Matrix  string    `json:"matrix"`
-	Type    string    `json:"type"`
-	Sizes   [3]uint64 `json:"sizes"`
-	Strides [2]uint64 `json:"strides"`
-	Box     [3]uint32 `json:"box"`
-}
-
-// record returns the kernel as JSON has it.
-func (k *generated) record(text bool) *kernelRecord {
-	out := &kernelRecord{Entry: k.Name, Config: k.config, Grid: [3]int{k.GridX, k.GridY, k.GridZ}, Threads: k.Threads,
-		SharedMemory: k.SharedMemory, Counters: k.Counters, Partials: k.Partials, Adds: k.Adds, Integer: k.Integer,
-		Params: []kernelParam{}, Maps: []kernelMap{}}
-	if text {
-		out.PTX = k.PTX
-	}
-	for _, p := range k.Params {
-		out.Params = append(out.Params, kernelParam{strings.ToLower(string(p.Role)), p.Type.Bytes(), p.Value})
-	}
-	for _, m := range k.Maps {
-		out.Maps = append(out.Maps, kernelMap{m.Matrix, m.Type, m.Sizes, m.Strides, m.Box})
-	}
-	return out
+	return &generated{l, d.Arch}, err
 }

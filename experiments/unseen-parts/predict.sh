@@ -26,11 +26,12 @@ for device in $devices; do
 			test $family = default || kernel="--kernel $family"
 			# shellcheck disable=SC2086 # no kernel, no argument
 			echo "$sizes" | $origami --in-process --arch "$device" --timing model select --problems - --dtype $dtype \
-				$kernel --format tsv | awk -F'\t' '
-				NR == 1 {for (i = 1; i <= NF; i++) column[$i] = i; next}
-				{printf "%s,%s,%s,%s,%d,%d,%d,%.4g,%.4g,%s\n", $column["device"], $column["model"], $column["kernel"],
-					$column["problem.dtype"], $column["problem.m"], $column["problem.n"], $column["problem.k"], $column["predicted.seconds"] * 1e6,
-					$column["predicted.tflops"], $column["predicted.bound"]}'
+				$kernel --format csv | python3 -c '
+import csv, sys
+for row in csv.DictReader(sys.stdin):
+    names = "device", "model", "kernel", "problem.dtype", "problem.m", "problem.n", "problem.k"
+    print(*(row[name] for name in names), "%.4g" % (1e6 * float(row["predicted.seconds"])),
+          "%.4g" % float(row["predicted.tflops"]), row["predicted.bound"], sep=",")'
 		done
 	done
 done

@@ -56,8 +56,6 @@ var outputs = []struct{ command, prints, of string }{
 	{"records merge", "One object.", "recordscmd.mergedJSON"},
 	{"records verify", "A line per folder.", "recordscmd.verifiedJSON"},
 	{"records show", "One object; CSV its `gpus`.", "recordscmd.shownJSON"},
-	{"records diff", "A line per kernel that differs, then one with `summary`.", "recordscmd.differing"},
-	{"records diff, summary", "", "recordscmd.differentJSON"},
 	{"arch ls", "A line per device.", "ask.Arch"},
 	{"arch show", "One object; CSV its `parameters`.", "catalogcmd.shown"},
 	{"trust", "A line per kind of prediction.", "catalogcmd.trust"},

@@ -259,13 +259,13 @@ func TestForeignTextIsPrintable(t *testing.T) {
 	}
 	escaped, reported := 0, []string{"bench again", "compare list", "explain"}
 	for _, name := range slices.Sorted(maps.Keys(commands)) {
-		for _, format := range []string{"table", "json", "csv", "tsv", "terminal"} {
+		for _, format := range []string{"table", "json", "csv", "terminal"} {
 			args, terminal, completes := commands[name], format == "terminal", strings.HasPrefix(name, "complete")
 			if !completes && !terminal {
 				args = with(args, "--format", format)
 			}
 			stdout, stderr := run(terminal, args...)
-			bad := unsafe(stdout, terminal, format == "tsv" || completes)
+			bad := unsafe(stdout, terminal, completes)
 			must.That(t, bad == "", "%s as %s: %s", name, format, bad)
 			bad = unsafe(stderr, false, false)
 			must.That(t, bad == "", "%s as %s, stderr: %s", name, format, bad)

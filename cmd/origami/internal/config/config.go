@@ -126,7 +126,7 @@ func (s *Settings) All() []Setting {
 		{"kernel", "kernel", "kernel family; the architecture's first otherwise", nil, ofVerb, &s.Kernel},
 		{"dtype", "dtype", "element type of A and B (default fp16)", nil, ofVerb, &s.DType},
 		{"format", "format",
-			"output `FORMAT`: table, json, csv or tsv; from select and rank also triton or inductor, to paste" +
+			"output `FORMAT`: table, json or csv; from select and rank also triton or inductor, to paste" +
 				" (default table)", slices.Concat(Formats, PasteFormats), plain, &s.Format},
 		{"wide", "wide", "show all columns of a table, however narrow the terminal is", nil, plain, &s.Wide},
 		{"log_level", "log-level",
@@ -144,12 +144,11 @@ func (s *Settings) All() []Setting {
 	}
 }
 
-// The formats that --format takes. CSV and TSV hold the same columns and differ in the separator.
+// The formats that --format takes.
 const (
 	Table = "table"
 	JSON  = "json"
 	CSV   = "csv"
-	TSV   = "tsv"
 )
 
 // The formats in which configurations are pasted into a program, of the commands that PastesKey marks.
@@ -162,7 +161,7 @@ const (
 
 // What --format takes, of every command and of those that PastesKey marks.
 var (
-	Formats      = []string{Table, JSON, CSV, TSV}
+	Formats      = []string{Table, JSON, CSV}
 	PasteFormats = []string{Triton, Inductor}
 )
 

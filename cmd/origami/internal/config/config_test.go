@@ -153,7 +153,7 @@ func TestMistakes(t *testing.T) {
 		{"a word for a truth value", "", map[string]string{"ORIGAMI_IN_PROCESS": "maybe"}, nil,
 			[]string{"ORIGAMI_IN_PROCESS", "write true or false"}},
 		{"unknown format", "", map[string]string{"ORIGAMI_FORMAT": "xml"}, nil,
-			[]string{"environment variable ORIGAMI_FORMAT", `"xml"`, "table, json, csv, tsv"}},
+			[]string{"environment variable ORIGAMI_FORMAT", `"xml"`, "table, json, csv"}},
 		{"unknown format of a flag", "", nil, []string{"--format", "xml"}, []string{"--format: ", `"xml"`}},
 		{"unknown log level", "log_level: loud", nil, nil, []string{"settings.yaml", `"loud"`}},
 		{"two formats", "", nil, []string{"--json", "--format", "csv"}, []string{"--json and --format csv"}},

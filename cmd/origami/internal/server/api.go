@@ -8,14 +8,13 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/models"
 	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
@@ -31,10 +30,13 @@ type Endpoint struct {
 	Name string
 	// Summary says what it answers.
 	Summary string
-	// Ask adds the parameters to a set of flags, and returns what answers.
-	Ask func(*session.Factory, *pflag.FlagSet) func(context.Context) (any, error)
-	// Many says that it also answers for a list of sizes, in the parameter problems.
-	Many bool
+	// Command makes the command, whose JSON is the answer.
+	Command func(*session.Factory) *cobra.Command
+	// Many says that it also answers for a list of sizes, in the parameter problems, and Sides that the answer says itself
+	// which of its sides have none.
+	Many, Sides bool
+	// List are the flags with which the answer is a list. With "" it is always one.
+	List []string
 
 	params []string // once it is served
 }
@@ -50,8 +52,7 @@ var settings = []string{"arch", "device", "model", "kernel", "rung", "timing", "
 
 // parameters are the settings, and the flags of the question that name no file. Without flags there are none.
 func (e *Endpoint) parameters() []string {
-	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	e.Ask(&session.Factory{}, flags)
+	flags := e.Command(&session.Factory{}).Flags()
 	if !flags.HasFlags() {
 		return nil
 	}
@@ -69,50 +70,22 @@ func (e *Endpoint) parameters() []string {
 
 // answer sends the answer to a question.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, e Endpoint) {
-	var out buffer
-	v, err := s.value(r.Context(), e, r)
-	if err == nil {
-		err = write(&out, v)
-	}
+	text, err := s.value(r.Context(), e, r)
 	if err != nil {
 		refuse(w, statusOf(r.Context(), err), s.failure(r.Context(), err, e.params))
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(out.Bytes()) // the client is gone
+	_, _ = w.Write(text) // the client is gone
 }
 
-// write writes an answer as JSON, a list with an element per line.
-func write(out *buffer, v any) error {
-	list := reflect.ValueOf(v)
-	if list.Kind() != reflect.Slice {
-		line, err := ask.Encode(v)
-		if err == nil {
-			_, err = out.Write(line)
-		}
-		return err
-	}
-	separator := "["
-	for i := range list.Len() {
-		line, err := ask.Encode(list.Index(i).Interface())
-		if err == nil {
-			_, err = out.Write(append([]byte(separator), bytes.TrimSpace(line)...))
-		}
-		if err != nil {
-			return err
-		}
-		separator = ",\n"
-	}
-	end := "]\n"
-	if list.Len() == 0 {
-		end = "[]\n"
-	}
-	_, err := out.Write([]byte(end))
-	return err
+// list is a list of answers, an element per line.
+func list(answers [][]byte) []byte {
+	return slices.Concat([]byte("["), bytes.Join(answers, []byte(",\n")), []byte("]\n"))
 }
 
 // value answers the question of a request, or the questions of a list of sizes.
-func (s *Server) value(ctx context.Context, e Endpoint, r *http.Request) (any, error) {
+func (s *Server) value(ctx context.Context, e Endpoint, r *http.Request) ([]byte, error) {
 	values, err := asked(r, e.params)
 	if err != nil {
 		return nil, err
@@ -126,7 +99,7 @@ func (s *Server) value(ctx context.Context, e Endpoint, r *http.Request) (any, e
 			return nil, diag.Inputf("%s and %s contradict each other", sizes, name).Do("leave one of them out")
 		}
 	}
-	list, inline, err := problems.Inline(sizes, row, gemm.New(1, 1, 1))
+	file, inline, err := problems.Inline(sizes, row, gemm.New(1, 1, 1))
 	if err == nil && !inline {
 		err = diag.Inputf("%q is no row of sizes", row).At(sizes).Do("write one as m=1,16,64:1024,n=4096,k=4096")
 	}
@@ -134,11 +107,12 @@ func (s *Server) value(ctx context.Context, e Endpoint, r *http.Request) (any, e
 		return nil, err
 	}
 	delete(values, sizes)
-	answers := []any{}
+	var answers [][]byte
+	size := 0
 	for {
-		next := list.Next(false)
+		next := file.Next(false)
 		if errors.Is(next.End, io.EOF) {
-			return answers, nil
+			return list(answers), nil
 		}
 		if err := cmp.Or(next.End, next.Bad); err != nil {
 			return nil, err
@@ -154,23 +128,44 @@ func (s *Server) value(ctx context.Context, e Endpoint, r *http.Request) (any, e
 		if err != nil {
 			return nil, err
 		}
-		answers = append(answers, v)
+		if size += len(v); size > mostAnswer {
+			return nil, errTooLarge
+		}
+		answers = append(answers, bytes.TrimSpace(v))
 	}
 }
 
 // one answers one question.
-func (s *Server) one(ctx context.Context, e Endpoint, values map[string]string) (any, error) {
-	f, err := s.factoryFor(values, e.params)
+func (s *Server) one(ctx context.Context, e Endpoint, values map[string]string) ([]byte, error) {
+	var out buffer
+	f, err := s.factoryFor(values, e.params, &out)
 	if err != nil {
 		return nil, err
 	}
-	flags := pflag.NewFlagSet(e.Name, pflag.ContinueOnError)
-	answer := e.Ask(f, flags)
-	if err := setFlags(flags, values); err != nil {
+	cmd := e.Command(f)
+	cmd.SetContext(ctx)
+	if err := setFlags(cmd.Flags(), values); err != nil {
 		return nil, err
 	}
-	v, err := answer(ctx)
-	return v, errors.Join(err, ctx.Err())
+	err = cmd.RunE(cmd, nil)
+	var said *iostreams.Reported
+	if errors.As(err, &said) {
+		if err = said.Err; e.Sides {
+			err = nil
+		}
+	}
+	if err = cmp.Or(err, f.Streams.Flush(), ctx.Err()); err != nil {
+		return nil, err
+	}
+	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
+	lists := func(name string) bool {
+		f := cmd.Flags().Lookup(name)
+		return f == nil || f.Value.String() != f.DefValue
+	}
+	if len(lines) > 1 || slices.ContainsFunc(e.List, lists) {
+		return list(lines), nil
+	}
+	return out.Bytes(), nil
 }
 
 // setFlags sets the flags of a question.
@@ -201,12 +196,13 @@ func wrong(err error) string {
 	}
 }
 
-// factoryFor returns a factory for one question with these parameters, which shares the plugins.
-func (s *Server) factoryFor(values map[string]string, known []string) (*session.Factory, error) {
+// factoryFor returns a factory for one question with these parameters, which shares the plugins. The answer goes to
+// out.
+func (s *Server) factoryFor(values map[string]string, known []string, out io.Writer) (*session.Factory, error) {
 	if rung := values["rung"]; rung != "" && !slices.Contains(config.Rungs(), rung) {
 		return nil, diag.Inputf("unknown rung %q", rung).Do("use one of %s", strings.Join(config.Rungs(), ", "))
 	}
-	streams := iostreams.Plain(strings.NewReader(""), io.Discard, io.Discard)
+	streams := iostreams.Plain(strings.NewReader(""), out, io.Discard)
 	streams.Hint = s.hintFor(known)
 	f := s.factory.For(streams)
 	f.Settings.Format = config.JSON

@@ -36,8 +36,7 @@ func (s *Server) openAPI() object {
 	config.Register(common)
 	paths := object{}
 	for _, e := range s.endpoints {
-		flags := pflag.NewFlagSet(e.Name, pflag.ContinueOnError)
-		e.Ask(&session.Factory{}, flags)
+		flags := e.Command(&session.Factory{}).Flags()
 		var params []object
 		for _, name := range e.parameters() {
 			schema, usage := object{"type": "string"}, sizesUsage

@@ -2,11 +2,13 @@ package session
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/config"
+	"github.com/origami-gemm/origami/core/diag"
 )
 
 // fileKey annotates a flag that names a file, a folder or a program.
@@ -59,3 +61,16 @@ func (v *fieldValue) Type() string {
 
 // NamesFile reports whether the value of a flag names a file, a folder or a program.
 func NamesFile(f *pflag.Flag) bool { return f.Annotations[fileKey] != nil }
+
+// dashed is a flag as people write it.
+func dashed(flag string) string { return strings.Repeat("-", min(len(flag), 2)) + flag }
+
+// Exclude refuses flags that have no meaning beside a flag that was given.
+func Exclude(flags *pflag.FlagSet, given string, others ...string) error {
+	for _, other := range others {
+		if flags.Changed(given) && flags.Changed(other) {
+			return diag.Inputf("%s and %s contradict each other", dashed(given), dashed(other)).Do("leave one of them out")
+		}
+	}
+	return nil
+}

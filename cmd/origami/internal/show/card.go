@@ -94,7 +94,7 @@ func LogicLine(s *iostreams.Streams, p *ask.LogicPick) {
 	Line(s, "logic", "%s, answered by %s", p.File, by)
 }
 
-// Answer writes an object with a list. JSON is the object, CSV and TSV have the rows of the list, and people read lines
+// Answer writes an object with a list. JSON is the object, CSV has the rows of the list, and people read lines
 // above the rows.
 func Answer[T any](
 	s *iostreams.Streams, f Format, object any, lines func(), rows []T, columns ...Column[T],
@@ -104,7 +104,7 @@ func Answer[T any](
 		return JSONLine(s, object)
 	case Table:
 		lines()
-	case CSV, TSV: // the rows alone
+	case CSV: // the rows alone
 	}
 	return Write(s, f, rows, columns...)
 }
@@ -112,4 +112,14 @@ func Answer[T any](
 // Texts are the header and the cells of a table for people.
 func Texts[T any](rows []T, columns ...Column[T]) (header []string, cells [][]string) {
 	return NewRows[T](nil, Table, columns...).Text(rows)
+}
+
+// Facts prints a line of a card for each column that is not empty of an object.
+func Facts[T any](s *iostreams.Streams, of *T, columns ...Column[T]) {
+	header, cells := Texts([]T{*of}, columns...)
+	for i, cell := range cells[0] {
+		if cell != "" {
+			Line(s, header[i], "%s", cell)
+		}
+	}
 }

@@ -1,4 +1,4 @@
-// Package show writes answers: rows as a table for people, CSV, TSV and lines of JSON, all from structs, and the lines
+// Package show writes answers: rows as a table for people, CSV and lines of JSON, all from structs, and the lines
 // and sentences around tables.
 package show
 
@@ -21,12 +21,11 @@ import (
 // Format is how a command writes its answer.
 type Format string
 
-// The formats. CSV and TSV hold the same columns and differ in the separator.
+// The formats.
 const (
 	Table Format = config.Table
 	JSON  Format = config.JSON
 	CSV   Format = config.CSV
-	TSV   Format = config.TSV
 )
 
 // Pasted reports whether a format is for configurations that are pasted into a program.

@@ -42,7 +42,7 @@ func pastes(f Format, a *ask.Ranking, top int) error {
 	switch {
 	case len(families) == 0:
 		return diag.Inputf("no program takes kernels of %s in the format %s", a.Arch.ID(), f).At("--format %s", f).
-			Do("use json, csv, tsv or table")
+			Do("use json, csv or table")
 	case !slices.Contains(families, a.Kernel):
 		return diag.Inputf("this is a kernel of the family %s, and --format %s writes kernels of %s", a.Kernel, f,
 			strings.Join(families, " and ")).Do("add --kernel %s", families[0])

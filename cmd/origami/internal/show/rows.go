@@ -1,4 +1,4 @@
-// Package show writes answers: rows as a table for people, CSV, TSV and lines of JSON, all from structs.
+// Package show writes answers: rows as a table for people, CSV and lines of JSON, all from structs.
 package show
 
 import (
@@ -18,7 +18,7 @@ import (
 )
 
 // Rows writes rows of an answer, each as soon as it is known. The struct T describes a row once. Its JSON is a line.
-// Its keys, flattened with dots, are the columns of CSV and TSV. A table for people has the columns that are named
+// Its keys, flattened with dots, are the columns of CSV. A table for people has the columns that are named
 // here.
 //
 // The cells of CSV are the values of the JSON: an absent value and null are empty, numbers have the same digits, a list
@@ -114,7 +114,7 @@ func Write[T any](s *iostreams.Streams, f Format, rows []T, columns ...Column[T]
 	return NewRows(s, f, columns...).All(rows)
 }
 
-// Like names the columns of CSV and TSV before the first row: all that some of the given rows have.
+// Like names the columns of CSV before the first row: all that some of the given rows have.
 func (r *Rows[T]) Like(rows []T) *Rows[T] {
 	if r.format == JSON || r.format == Table || r.csv != nil {
 		return r
@@ -181,13 +181,13 @@ func (r *Rows[T]) Close() error {
 	return nil
 }
 
-// head writes the header of CSV and TSV.
+// head writes the header of CSV.
 func (r *Rows[T]) head(first *T) (err error) {
 	if r.keys == nil {
 		r.keys = Keys(first)
 	}
 	r.places = placesOf(r.keys)
-	r.csv, err = newDelimited(r.s, r.format, r.keys)
+	r.csv, err = newDelimited(r.s, r.keys)
 	return err
 }
 
@@ -523,20 +523,15 @@ func quantity(v float64, as string) string {
 	}
 }
 
-// delimited writes a header and rows as CSV or TSV. Cells are printable, so that a row is a line, and no formulas.
-// Cells of a TSV are never quoted, so that cut and awk can read them.
+// delimited writes a header and rows as CSV. Cells are printable, so that a row is a line, and no formulas.
 type delimited struct {
 	csv *csv.Writer
-	tsv bool
 	row []string
 }
 
 // newDelimited starts a table.
-func newDelimited(s *iostreams.Streams, f Format, header []string) (*delimited, error) {
-	r := &delimited{csv: csv.NewWriter(s.Writer()), tsv: f == TSV}
-	if r.tsv {
-		r.csv.Comma = '\t'
-	}
+func newDelimited(s *iostreams.Streams, header []string) (*delimited, error) {
+	r := &delimited{csv: csv.NewWriter(s.Writer())}
 	return r, r.write(header)
 }
 
@@ -544,10 +539,7 @@ func newDelimited(s *iostreams.Streams, f Format, header []string) (*delimited, 
 func (r *delimited) write(row []string) error {
 	r.row = r.row[:0]
 	for _, cell := range row {
-		if cell = printable.Cell(cell); r.tsv {
-			cell = strings.ReplaceAll(cell, `"`, "'")
-		}
-		r.row = append(r.row, cell)
+		r.row = append(r.row, printable.Cell(cell))
 	}
 	if err := r.csv.Write(r.row); err != nil {
 		return err

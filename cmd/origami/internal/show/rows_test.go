@@ -60,8 +60,6 @@ func TestDelimited(t *testing.T) {
 		"b,,2,,,,,,,,,,,,,do\\twn\\n,false\n"
 	got := written(t, show.CSV, rows())
 	must.That(t, got == want, "got\n%s\nwant\n%s", got, want)
-	got = written(t, show.TSV, rows()[:1])
-	must.That(t, strings.Contains(got, "\tup 'x'\ttrue\n"), "got %s", got)
 	got = written(t, show.CSV, nil)
 	must.That(t, strings.HasPrefix(got, "name,share,config.block_m,"), "without rows: %s", got)
 }

@@ -3,15 +3,15 @@
 package export
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/binary"
+	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"text/template"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -25,10 +25,22 @@ import (
 //go:embed templates/*
 var texts embed.FS
 
-var templates = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("").Funcs(template.FuncMap{"ctype": ctype, "pytype": pytype}).
-		ParseFS(texts, "templates/*"))
-})
+// A text/template would call methods by name, for which the linker keeps every method of every type in a program: 4 MB.
+var (
+	conditions = regexp.MustCompile(`(?s)\{\{if (\w+)\}\}(.*?)\{\{end\}\}`)
+	names      = regexp.MustCompile(`\{\{\w+\}\}`)
+)
+
+// fill fills a template: {{NAME}} is a value, and {{if NAME}}text{{end}} is there if the value is not empty.
+func fill(text string, values map[string]string) string {
+	text = conditions.ReplaceAllStringFunc(text, func(part string) string {
+		if found := conditions.FindStringSubmatch(part); values[found[1]] != "" {
+			return found[2]
+		}
+		return ""
+	})
+	return names.ReplaceAllStringFunc(text, func(name string) string { return values[name[2:len(name)-2]] })
+}
 
 // Kernel is what to export.
 type Kernel struct {
@@ -84,60 +96,114 @@ func (k Kernel) Files() ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := []File{{l.Name + ".ptx", []byte(l.PTX)}}
+	files, values := []File{{l.Name + ".ptx", []byte(l.PTX)}}, k.values(l)
 	for _, kind := range []string{"h", "c", "py"} {
-		var b bytes.Buffer
-		if err := templates().ExecuteTemplate(&b, "launcher."+kind, l); err != nil {
+		text, err := texts.ReadFile("templates/launcher." + kind)
+		if err != nil {
 			return nil, err
 		}
-		files = append(files, File{l.Name + "." + kind, b.Bytes()})
+		files = append(files, File{l.Name + "." + kind, []byte(fill(string(text), values))})
 	}
 	return files, nil
+}
+
+// values are those of the templates.
+func (k Kernel) values(l *Launch) map[string]string {
+	e := k.Problem.Epilogue
+	v := map[string]string{
+		"Name": l.Name, "Problem": k.Problem.String(), "Config": k.Config.String(), "Formula": gemmgen.Formula(e),
+		"Grid":         fmt.Sprintf("%d, %d, %d, %d, 1, 1, %d", l.Grid[0], l.Grid[1], l.Grid[2], l.Threads, l.SharedMemory),
+		"SharedMemory": strconv.FormatInt(l.SharedMemory, 10), "Counters": strconv.FormatInt(l.Counters, 10),
+		"Partials": strconv.FormatInt(l.Partials, 10), "Scalar": "float",
+		"BiasType": "the type of C", "R": "c",
+	}
+	for name, is := range map[string]bool{
+		"Sets": !l.Adds, "Scales": e.Scales, "Bias": e.Bias, "Residual": e.Residual,
+	} {
+		if is {
+			v[name] = name
+		}
+	}
+	if e.BiasType != 0 {
+		v["BiasType"] = e.BiasType.String()
+	}
+	if e.Residual {
+		v["R"] = "r"
+	}
+	if l.Integer {
+		v["Scalar"] = "int"
+	}
+	for _, m := range l.Maps {
+		numbers := fmt.Sprintf("(%d, %d, %d), (%d, %d), (%d, %d, %d)", m.Sizes[0], m.Sizes[1], m.Sizes[2],
+			m.Strides[0], m.Strides[1], m.Box[0], m.Box[1], m.Box[2])
+		v["Maps"] += fmt.Sprintf("  CUtensorMap map_%[1]s;\n  result = describe(&map_%[1]s, %s, %s, %s);\n"+
+			"  if (result != CUDA_SUCCESS) return result;\n", m.Param, m.Matrix, m.Type,
+			strings.NewReplacer("(", "", ")", "").Replace(numbers))
+		v["PyMaps"] += fmt.Sprintf("    %q: (%q, %d, %s),\n", m.Param, m.Matrix, m.Code, numbers)
+	}
+	for _, p := range l.Params {
+		kind, argument := "ctypes.c_"+types[p.Type], "&"+string(p.Role)
+		switch p.Role {
+		case RoleConstant:
+			v["Constants"] += fmt.Sprintf("  %[1]s p_%[2]s = (%[1]s)%[3]dull;\n", ctype(p.Type), p.Name, p.Value)
+			argument = "&p_" + p.Name
+		case RoleMap:
+			kind, argument = "None", "&map_"+p.Name
+		case "counters", "partials":
+			argument = "&p_" + p.Name
+		case "r":
+			argument = "&" + v["R"]
+		}
+		v["Params"] += fmt.Sprintf("    (%q, %q, %s, %d),\n", p.Name, p.Role, kind, p.Value)
+		v["Arguments"] += argument + ", "
+	}
+	v["Arguments"] = strings.TrimSuffix(v["Arguments"], ", ")
+	return v
 }
 
 // Launch is a kernel's text and how a problem is launched with it: everything but the addresses, alpha and beta.
 type Launch struct {
 	// Name is the entry point.
-	Name, Problem, Config string
-	PTX                   string
-	Digest                [sha256.Size]byte // of PTX
-	DType, Out            gemm.DType
-	GridX, GridY, GridZ   int
-	Threads               int
-	SharedMemory          int64
-	// Maps are the tensor maps that a launcher makes, in the order of the parameters that they fill.
-	Maps []TensorMap
+	Name   string            `json:"entry"`
+	PTX    string            `json:"ptx,omitempty"`
+	Digest [sha256.Size]byte `json:"-"` // of PTX
+	Config gemm.Config       `json:"config"`
+	// Grid is in CTAs. Each has so many threads, in one dimension, and bytes of dynamic shared memory.
+	Grid         [3]int `json:"grid"`
+	Threads      int    `json:"threads"`
+	SharedMemory int64  `json:"shared_memory"`
+	// Counters and Partials are bytes of workspace, each aligned to 256 bytes. The partial sums follow the counters, which
+	// are zero before the first launch, and each launch leaves them at zero.
+	Counters int64 `json:"counters"`
+	Partials int64 `json:"partials"`
+	// Adds says that it adds to what C holds, or to R, and Integer that alpha and beta are integers.
+	Adds    bool `json:"adds"`
+	Integer bool `json:"integer"`
 	// Params are the parameters in the kernel's order.
-	Params []Param
-	// Counters and Partials are bytes of workspace; the partial sums follow the counters, which are zero at first.
-	Counters, Partials  int64
-	Adds, Integer, Bias bool
-	// Scales says that both scales and their steps are arguments.
-	Scales bool
-	// BiasType is the type of the bias (gemm.Epilogue).
-	BiasType gemm.DType
-	// Residual says that R is an argument.
-	Residual bool
-	Formula  string
+	Params []Param `json:"parameters"`
+	// Maps are the tensor maps that a launcher makes, in the order of the parameters that they fill.
+	Maps []TensorMap `json:"maps"`
 }
 
-// TensorMap is a tensor map that a launcher makes.
+// TensorMap is a tensor map of three dimensions that a launcher makes, as cuTensorMapEncodeTiled takes it: without
+// interleaving, with the 128-byte swizzle and zeros outside. Sizes are in elements, strides in bytes.
 type TensorMap struct {
-	Param   string
-	Matrix  string // a, b or c
-	Type    string // of the driver's CUtensorMapDataType
-	Code    int    // its value
-	Sizes   [3]uint64
-	Strides [2]uint64
-	Box     [3]uint32
+	Param   string    `json:"-"`
+	Matrix  string    `json:"matrix"` // a, b or c
+	Type    string    `json:"type"`   // of the driver's CUtensorMapDataType
+	Code    int       `json:"-"`      // its value
+	Sizes   [3]uint64 `json:"sizes"`
+	Strides [2]uint64 `json:"strides"`
+	Box     [3]uint32 `json:"box"`
 }
 
 // Param is a parameter of the kernel. Value is the value of a constant, or the place of a tensor map among the maps.
 type Param struct {
-	Name  string
-	Role  Role
-	Type  ptx.Type
-	Value uint64
+	Name  string   `json:"-"`
+	Role  Role     `json:"role"`
+	Type  ptx.Type `json:"-"`
+	Bytes int      `json:"bytes"`
+	Value uint64   `json:"value"`
 }
 
 // Role says what a launcher fills a parameter with.
@@ -195,13 +261,11 @@ func (k Kernel) Launch() (*Launch, error) {
 	}
 	const round = 256 // partial sums are as aligned as memory from the driver
 	l := &Launch{
-		Name: kernel.Name, PTX: kernel.Text, Digest: digest, Problem: k.Problem.String(), Config: k.Config.String(),
-		DType: k.Problem.DType, Out: out,
-		GridX: launch.GridX, GridY: launch.GridY, GridZ: launch.GridZ, Threads: launch.Threads,
+		Name: kernel.Name, PTX: kernel.Text, Digest: digest, Config: k.Config,
+		Grid: [3]int{launch.GridX, launch.GridY, launch.GridZ}, Threads: launch.Threads,
 		SharedMemory: int64(launch.SharedMemory), Adds: k.Adds, Integer: k.Problem.DType.Integer(),
-		Scales: k.Problem.Epilogue.Scales, BiasType: k.Problem.Epilogue.BiasType,
-		Bias: k.Problem.Epilogue.Bias, Residual: k.Problem.Epilogue.Residual, Formula: gemmgen.Formula(k.Problem.Epilogue),
 		Counters: (int64(counters) + round - 1) / round * round, Partials: int64(partials),
+		Params: []Param{}, Maps: []TensorMap{},
 	}
 	for _, m := range launch.Maps {
 		l.Maps = append(l.Maps, mapOf(m, kernel.Params))
@@ -253,7 +317,7 @@ func emit(program gemmgen.Program, t target.Target) (*gemmgen.Kernel, [sha256.Si
 }
 
 func paramOf(p ptx.Param, values []byte) Param {
-	one := Param{Name: p.Name, Type: p.Type, Role: RoleConstant}
+	one := Param{Name: p.Name, Type: p.Type, Bytes: p.Type.Bytes(), Role: RoleConstant}
 	switch {
 	case p.Type == ptx.TensorMap:
 		one.Role = RoleMap
@@ -290,8 +354,6 @@ func mapOf(m gemmgen.TensorMap, params []ptx.Param) TensorMap {
 var types = map[ptx.Type]string{
 	ptx.U32: "uint32", ptx.S32: "int32", ptx.U64: "uint64", ptx.S64: "int64", ptx.F32: "float",
 }
-
-func pytype(t ptx.Type) string { return "ctypes.c_" + types[t] }
 
 func ctype(t ptx.Type) string {
 	if t == ptx.F32 {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/server"
@@ -24,14 +23,7 @@ func NewArch(f *session.Factory) *cobra.Command {
 		Long:    "List the architectures and devices that the plugins provide, and show every number of one of them.",
 		Example: "  origami arch ls\n  origami arch show sm90@h200",
 	}
-	cmd.AddCommand(&cobra.Command{
-		Use:   "ls",
-		Short: "List architectures and devices",
-		Long: "List the architectures and devices that the plugins provide. The first device of an architecture\n" +
-			"is its default, and so are the first model and kernel family.",
-		Example: "  origami arch ls\n  origami arch ls --json",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return archList(cmd.Context(), f) },
-	}, &cobra.Command{
+	cmd.AddCommand(newList(f), &cobra.Command{
 		Use:   "show ID",
 		Short: "Show every number of an architecture",
 		Long: "Show an architecture on a device: every hardware number with its unit, the tier it came from,\n" +
@@ -62,13 +54,16 @@ func tooMany(archs int) *diag.Error {
 }
 
 // Served is the question to a server.
-var Served = server.Endpoint{Name: "archs", Ask: asked}
+var Served = server.Endpoint{Name: "archs", List: []string{""}, Command: newList}
 
-// asked returns what lists the devices. It has no flags.
-func asked(f *session.Factory, _ *pflag.FlagSet) func(context.Context) (any, error) {
-	return func(ctx context.Context) (any, error) {
-		manifests, err := f.Manifests(ctx)
-		return ask.Archs(manifests), err
+func newList(f *session.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use:   "ls",
+		Short: "List architectures and devices",
+		Long: "List the architectures and devices that the plugins provide. The first device of an architecture\n" +
+			"is its default, and so are the first model and kernel family.",
+		Example: "  origami arch ls\n  origami arch ls --json",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return archList(cmd.Context(), f) },
 	}
 }
 

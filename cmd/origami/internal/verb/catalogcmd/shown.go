@@ -171,7 +171,7 @@ func (v *shown) write(s *iostreams.Streams, f show.Format, d *arch.Description) 
 	switch f {
 	case show.JSON:
 		return show.JSONLine(s, v)
-	case show.CSV, show.TSV:
+	case show.CSV:
 		return show.Write(s, f, v.Parameters)
 	case show.Table:
 	}

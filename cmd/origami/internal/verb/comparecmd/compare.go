@@ -9,11 +9,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/models"
-	"github.com/origami-gemm/origami/ask/problems"
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/server"
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
@@ -52,43 +50,17 @@ func New(f *session.Factory) *cobra.Command {
   origami compare --arch sm90@h200,gfx942 -m 8192 -n 8192 -k 8192 --trans-b --json`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), o) },
 	}
-	o.register(cmd.Flags())
-	return cmd
-}
-
-func (o *Options) register(flags *pflag.FlagSet) {
+	flags := cmd.Flags()
 	o.Query.Register(flags, true)
 	session.Register(flags, o)
 	flags.StringSliceVar(&o.Price, "price", nil, "dollars per hour, as `ARCH=NUMBER,...`: adds the work per dollar")
 	flags.StringSliceVar(&o.Watts, "watts", nil,
 		"watts, as `ARCH=NUMBER,...`, or tdp for the device files' own: adds the work per joule")
+	return cmd
 }
 
 // Served is the question to a server.
-var Served = server.Endpoint{Name: "compare", Ask: asked, Many: true}
-
-// asked adds the flags of a question about one problem, and returns what answers it. A side that failed says so itself,
-// in the words of the factory's streams.
-func asked(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
-	o := &Options{Factory: f}
-	o.register(flags)
-	return func(ctx context.Context) (any, error) {
-		p, err := o.Query.One(f.Settings.DType)
-		if err != nil {
-			return nil, err
-		}
-		sides, _, err := open(ctx, o)
-		if err != nil {
-			return nil, err
-		}
-		rows, err := ask.Compare(ctx, sides, []problems.Problem{{Problem: p}}, true, func(int) {})
-		if err != nil {
-			return nil, err
-		}
-		rows[0].Named = named
-		return rows[0].Comparison(nil, f.Streams.Hinted), nil
-	}
-}
+var Served = server.Endpoint{Name: "compare", Command: New, Many: true, Sides: true}
 
 // Run answers. When sides fail, the exit code is 3 if a plugin is to blame and the first failure's otherwise.
 func Run(ctx context.Context, o *Options) error {

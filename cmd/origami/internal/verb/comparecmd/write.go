@@ -30,7 +30,7 @@ func (c *comparison) write(s *iostreams.Streams, f show.Format) error {
 		if c.many {
 			return show.JSONLine(s, ask.StandingsOf(c.sides, c.rows))
 		}
-	case f == show.CSV || f == show.TSV:
+	case f == show.CSV:
 		return show.Write(s, f, c.answers(s))
 	case c.many:
 		c.list(s)

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/problems"
@@ -63,37 +62,24 @@ func New(f *session.Factory) *cobra.Command {
   origami eval --arch sm90@h200 --json | origami report - --output eval.html
   origami eval --published --dtype bf16 --pairs
   origami eval --published --arch sm90@h100 --arch gfx942@mi300x --json`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := session.Exclude(cmd.Flags(), "published", "times", "problems", "candidates", "space", "trans-a",
+				"trans-b", "out-dtype"); err != nil {
+				return err
+			}
+			return Run(cmd.Context(), o)
+		},
 	}
-	o.register(cmd.Flags())
-	return cmd
-}
-
-func (o *Options) register(flags *pflag.FlagSet) {
+	flags := cmd.Flags()
 	o.Query.RegisterRecords(flags)
 	session.Register(flags, o)
 	flags.StringSliceVar(&o.Schemes, "scheme", nil,
 		"of the published times, those with these `SCHEMES` of scales only: none, tensor, row, block128+quant, …")
+	return cmd
 }
 
 // Served is the question to a server.
-var Served = server.Endpoint{Name: "eval", Ask: asked}
-
-// asked adds the flags of a question, and returns what answers it.
-func asked(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
-	o := &Options{Factory: f}
-	o.register(flags)
-	return func(ctx context.Context) (any, error) {
-		a, err := o.answer(ctx)
-		if err == nil && o.list != nil {
-			err = o.list.Failures.First()
-		}
-		if err != nil {
-			return nil, err
-		}
-		return a.value(), nil
-	}
-}
+var Served = server.Endpoint{Name: "eval", Command: New, List: []string{"each", "intervals"}}
 
 // Run answers.
 func Run(ctx context.Context, o *Options) error {
@@ -231,15 +217,14 @@ func (o *Options) problems(ctx context.Context, data *score.Subset) (*session.Pr
 
 // answer is what eval answers.
 type answer struct {
-	value func() any // of JSON
-	lines bool       // the value is a list with a line for each element
+	value func() any // of JSON, nil for a line for each row
 	rows  func(*iostreams.Streams, show.Format) error
 	page  func(*iostreams.Streams) // what people read
 }
 
 func (a *answer) write(s *iostreams.Streams, f show.Format) error {
 	switch {
-	case f == show.JSON && !a.lines:
+	case f == show.JSON && a.value != nil:
 		return show.JSONLine(s, a.value())
 	case f != show.Table:
 		return a.rows(s, f)

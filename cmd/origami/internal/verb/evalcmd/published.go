@@ -75,18 +75,6 @@ func deviceOf(t *publishedTime) string { return t.Device }
 
 // published scores models on the published times that are part of this program.
 func (o *Options) published(ctx context.Context) (*answer, error) {
-	for _, c := range []struct {
-		flag  string
-		given bool
-	}{
-		{"--times", o.Times != ""}, {"--problems", o.Query.Problems != ""},
-		{"--candidates", o.Query.Candidates.Asked()}, {"--space", len(o.Query.Space) > 0},
-		{"--trans-a", o.Query.TransA}, {"--trans-b", o.Query.TransB}, {"--out-dtype", o.Query.Out != ""},
-	} {
-		if c.given {
-			return nil, diag.Inputf("--published and %s contradict each other", c.flag).Do("leave one of them out")
-		}
-	}
 	if o.Intervals && o.Factory.Format() != show.JSON {
 		return nil, diag.Inputf("the intervals of many devices are written as JSON only").At("--intervals").
 			Do("add --json")

@@ -63,11 +63,7 @@ func (o *publishedOutcome) shipped(ctx context.Context, s *iostreams.Streams) (*
 	for _, line := range all {
 		line.Model, line.Uncertainty.Kernel = o.Models[0], o.Kernel
 	}
-	return &answer{
-		value: func() any { return all },
-		lines: true,
-		rows:  func(s *iostreams.Streams, f show.Format) error { return show.Write(s, f, all) },
-	}, nil
+	return &answer{rows: func(s *iostreams.Streams, f show.Format) error { return show.Write(s, f, all) }}, nil
 }
 
 // leftOut finds how ranges hold for other weights of a series, for other sources of a device, and for other devices

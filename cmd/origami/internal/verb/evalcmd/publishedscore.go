@@ -224,7 +224,7 @@ func onePerDevice(times []*publishedTime) []*publishedTime {
 // each has each time.
 func (o *publishedOutcome) each() *answer {
 	key := show.Key[*publishedTime]
-	return &answer{value: func() any { return o.times }, lines: true,
+	return &answer{
 		rows: func(s *iostreams.Streams, f show.Format) error { return show.Write(s, f, o.times) },
 		page: func(s *iostreams.Streams) {
 			_ = show.Write(s, show.Table, o.times, key("device"), key("dtype", "type"), key("m"), key("n"), key("k"),

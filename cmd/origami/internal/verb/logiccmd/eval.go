@@ -260,7 +260,7 @@ type timed struct {
 
 func (g *comparison) write(s *iostreams.Streams, format show.Format) error {
 	switch format {
-	case show.CSV, show.TSV:
+	case show.CSV:
 		const pick = 3 // the place of the model's
 		rows := make([]timed, len(g.sizes))
 		for i := range g.sizes {

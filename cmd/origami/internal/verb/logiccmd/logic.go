@@ -4,14 +4,12 @@ package logiccmd
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/diag"
-	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/logic"
 	"github.com/origami-gemm/origami/formats/tensile"
 )
@@ -108,7 +106,8 @@ func showLogic(f *session.Factory, l *tensile.Logic) error {
 		rows[i] = used{k, l.Kernels[k].Name, counts[k]}
 	}
 	key := show.Key[used]
-	return show.Answer(f.Streams, f.Format(), summary(l), func() { heading(f, l) }, rows, key("number"), key("kernel"),
+	s := summary(l)
+	return show.Answer(f.Streams, f.Format(), s, func() { heading(f, s) }, rows, key("number"), key("kernel"),
 		key("used"))
 }
 
@@ -147,26 +146,11 @@ func summary(l *tensile.Logic) *summaryJSON {
 	return s
 }
 
-func heading(f *session.Factory, l *tensile.Logic) {
-	s := f.Streams
-	on := l.Arch
-	if l.Device != "" {
-		on += "@" + l.Device
-	}
-	show.Line(s, "logic", "%s on %s, kernel family %s", l.Type, on, l.Family)
-	show.Line(s, "source", "%s", l.Source)
-	show.Line(s, "layers", "%s, %s, then the %s", digits.Plural(len(l.Exact), "exact size", "exact sizes"),
-		digits.Plural(l.Leaves(), "leaf of ranges", "leaves of ranges"),
-		map[logic.Fallback]string{logic.Nearest: "nearest size", logic.Model: "model"}[l.Fallback])
-	show.Line(s, "kernels", "%d", len(l.Kernels))
-	unit := l.Unit
-	if unit == "" {
-		unit = "unit unknown: the file does not say it"
-	}
-	show.Line(s, "speeds", "%s", unit)
-	if t := l.Parts; t != nil && (t.Library != "" || t.Metric != "") {
-		show.Line(s, "file says", "%s", fmt.Sprintf("library type %q, metric %q", t.Library, t.Metric))
-	}
+func heading(f *session.Factory, l *summaryJSON) {
+	key := show.Key[summaryJSON]
+	show.Facts(f.Streams, l, key("type", "logic"), key("arch"), key("device"), key("kernel", "family"), key("source"),
+		key("exact", "exact sizes"), key("leaves"), key("fallback", "elsewhere"), key("kernels"),
+		key("unit", "speeds").Or("unit unknown: the file does not say it"), key("library_type", "library"), key("metric"))
 }
 
 // report shows a logic that was written, with what libraries like it lose.
@@ -174,7 +158,7 @@ func report(f *session.Factory, l *tensile.Logic, trials []logic.Trial) error {
 	s := summary(l)
 	s.Regret = trials
 	return show.Answer(f.Streams, f.Format(), s, func() {
-		heading(f, l)
+		heading(f, s)
 		f.Streams.Printf("\n")
 	}, s.Regret, trialColumns()...)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/origami-gemm/origami/cmd/origami/internal/session"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
-	"github.com/origami-gemm/origami/core/digits"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/measure"
 	"github.com/origami-gemm/origami/core/tune"
@@ -77,13 +76,12 @@ func (s *tuning) dryRun(ctx context.Context, t *tune.Tuner) error {
 	}
 	streams, format := s.o.Factory.Streams, s.o.Factory.Format()
 	err := show.Answer(streams, format, plan, func() {
-		show.Line(streams, "sizes", "%d", plan.Sizes)
-		show.Line(streams, "brute force", "%s, about %v", digits.Plural(plan.BruteForce, "measurement", "measurements"),
-			rounded(plan.BruteForceSeconds))
-		show.Line(streams, "expected", "about %s (%s), about %v",
-			digits.Plural(plan.Expected, "measurement", "measurements"),
-			digits.Percent(float64(plan.Expected)/float64(plan.BruteForce)), rounded(plan.ExpectedSeconds))
-		show.Line(streams, "time from", "%s", plan.TimeFrom)
+		key := show.Key[planned]
+		show.Facts(streams, &plan, key("sizes"), key("brute_force_measurements", "brute force"),
+			show.Text("takes about", func(p *planned) string { return rounded(p.BruteForceSeconds) }),
+			key("expected_measurements", "expected"),
+			show.Text("takes about", func(p *planned) string { return rounded(p.ExpectedSeconds) }),
+			key("time_from", "time from"))
 		streams.Printf("\n")
 	}, plan.Sets, show.Key[set]("type"), show.Key[set]("name", "set"), show.Key[set]("sizes"),
 		show.Key[set]("brute_force_measurements", "brute force"))

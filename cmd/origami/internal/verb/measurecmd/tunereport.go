@@ -62,19 +62,19 @@ type summary struct {
 	Model        string          `json:"model"`
 	ModelClass   arch.ModelClass `json:"model_class,omitempty"`
 	Kernel       string          `json:"kernel"`
-	Strategy     string          `json:"strategy"`           // how it was tuned
-	Regret       float64         `json:"regret"`             // the limit
-	Sizes        int             `json:"sizes"`              // how many there are
-	Measurements int             `json:"measurements"`       // of all sizes
-	Fresh        int             `json:"fresh_measurements"` // new in this run, and how long they took
+	Strategy     string          `json:"strategy"`               // how it was tuned
+	Regret       float64         `json:"regret" unit:"fraction"` // the limit
+	Sizes        int             `json:"sizes"`                  // how many there are
+	Measurements int             `json:"measurements"`           // of all sizes
+	Fresh        int             `json:"fresh_measurements"`     // new in this run, and how long they took
 	FreshSeconds float64         `json:"fresh_seconds"`
-	Tied         int             `json:"tied"`                     // how many sizes have a pick that is tied
-	BruteForce   int             `json:"brute_force_measurements"` // how many measuring everything takes
-	Kernels      int             `json:"kernels"`                  // how many different picks there are
-	Expected     ask.Number      `json:"expected_regret"`          // the mean by what is known
+	Tied         int             `json:"tied"`                            // how many sizes have a pick that is tied
+	BruteForce   int             `json:"brute_force_measurements"`        // how many measuring everything takes
+	Kernels      int             `json:"kernels"`                         // how many different picks there are
+	Expected     ask.Number      `json:"expected_regret" unit:"fraction"` // the mean by what is known
 	// the mean and the worst, if all candidates are recorded
-	Known      *float64 `json:"known_regret,omitempty"`
-	KnownWorst *float64 `json:"known_regret_worst,omitempty"`
+	Known      *float64 `json:"known_regret,omitempty" unit:"fraction"`
+	KnownWorst *float64 `json:"known_regret_worst,omitempty" unit:"fraction"`
 	Unfinished int      `json:"unfinished"` // how many sizes stopped before the limit
 }
 
@@ -205,41 +205,24 @@ func (s *tuning) summarise(t *tune.Tuner, rows []tuned, sum *summary) {
 
 // heading prints the summary as text.
 func (s *tuning) heading(sum *summary) {
-	streams, d := s.o.Factory.Streams, s.arch.Describe()
-	line := func(holds bool, label, format string, args ...any) {
-		if holds {
-			show.Line(streams, label, format, args...)
-		}
-	}
+	streams, d, key := s.o.Factory.Streams, s.arch.Describe(), show.Key[summary]
 	show.Lines(streams, show.DeviceLines(d)...)
 	show.Lines(streams, show.ModelLine(d, s.kernel))
-	took := ""
-	if sum.Fresh > 0 {
-		rate := float64(sum.Fresh) / sum.FreshSeconds
-		took = fmt.Sprintf("; %d of them in %v, where brute force would take about %v", sum.Fresh, rounded(sum.FreshSeconds),
-			rounded(float64(sum.BruteForce)/rate))
-	}
-	line(true, "measured", "%d of %d, %s of brute force%s", sum.Measurements, sum.BruteForce,
-		digits.Percent(float64(sum.Measurements)/float64(sum.BruteForce)), took)
-	line(s.recording == nil, "times", "recorded in %s", s.data.Name)
-	line(sum.Tied > 0, "ties", "at %s another kernel is as fast, within the noise",
-		digits.Plural(sum.Tied, "size", "sizes"))
-	line(true, "kernels", "%d for %s", sum.Kernels, digits.Plural(sum.Sizes, "size", "sizes"))
-	line(s.o.Strategy == byModel, "regret", "%s expected, as a geometric mean; the limit of a size is %s",
-		digits.Percent(float64(sum.Expected)), digits.Percent(sum.Regret))
-	if sum.Known != nil {
-		line(true, "known", "%s, as a geometric mean; %s at the worst size", digits.Percent(*sum.Known),
-			digits.Percent(*sum.KnownWorst))
-	}
-	line(sum.Unfinished > 0, "unfinished", "%s", digits.Plural(sum.Unfinished, "size", "sizes"))
+	show.Facts(streams, sum, key("sizes"), key("measurements", "measured"),
+		key("brute_force_measurements", "brute force"), key("fresh_measurements", "new"),
+		show.Text("took", func(s *summary) string { return rounded(s.FreshSeconds) }).If(sum.Fresh > 0),
+		show.Text("times", func(*summary) string { return s.data.Name }).If(s.recording == nil),
+		key("tied"), key("kernels"), key("regret", "limit").If(s.o.Strategy == byModel),
+		key("expected_regret", "expected"), key("known_regret", "known"), key("known_regret_worst", "worst"),
+		key("unfinished"))
 }
 
-func rounded(seconds float64) time.Duration {
+func rounded(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
 	if d > time.Minute {
-		return d.Round(time.Second)
+		return d.Round(time.Second).String()
 	}
-	return d.Round(10 * time.Millisecond)
+	return d.Round(10 * time.Millisecond).String()
 }
 
 // write writes the sizes.

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask/question"
 	"github.com/origami-gemm/origami/cmd/origami/internal/server"
@@ -26,7 +25,7 @@ func NewExplain(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain --arch ARCH -m SIZE -n SIZE -k SIZE",
 		Short: "Show every number behind a prediction, with formula, unit and source",
-		Long: "Show where the predicted time of one configuration goes. With --terms, and in JSON, CSV and TSV,\n" +
+		Long: "Show where the predicted time of one configuration goes. With --terms, and in JSON and CSV,\n" +
 			"there is every number behind it: the hardware parameters and the model's constants with their\n" +
 			"sources, then each intermediate with its formula, the formula with the numbers put in, its value,\n" +
 			"unit and source, and the launch order. Without --config it explains the pick. --diff sets another\n" +
@@ -47,13 +46,7 @@ func NewExplain(f *session.Factory) *cobra.Command {
 }
 
 // ExplainServed is the question to a server.
-var ExplainServed = server.Endpoint{Name: "explain", Ask: explainAsk}
-
-// explainAsk adds the flags of the question, and returns what answers it.
-func explainAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
-	q := &question.Explain{}
-	return answered(f, flags, q, &q.Asked, new(bool))
-}
+var ExplainServed = server.Endpoint{Name: "explain", Command: NewExplain}
 
 // Explain answers.
 func Explain(ctx context.Context, o *ExplainOptions) error {

@@ -10,33 +10,9 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/iostreams"
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/digits"
 )
-
-// differing is a value of two configurations in CSV.
-type differing struct {
-	Kind   string `json:"kind"`
-	Name   string `json:"name"`
-	Unit   string `json:"unit"`
-	First  string `json:"first"`
-	Second string `json:"second"`
-}
-
-// differences are the terms of two configurations, and the values of their answers that differ.
-func differences(first, second *ask.Explained) (rows []differing) {
-	others := numbers(second)
-	for _, n := range numbers(first) {
-		i := slices.IndexFunc(others, func(o number) bool { return o.Kind == n.Kind && o.Name == n.Name })
-		d := differing{Kind: n.Kind, Name: n.Name, Unit: n.Unit, First: n.Value}
-		if i >= 0 {
-			d.Second = others[i].Value
-		}
-		if n.Kind != "parameter" && n.Kind != "constant" && (n.Kind != "answer" || d.First != d.Second) {
-			rows = append(rows, d)
-		}
-	}
-	return rows
-}
 
 // writeDiff sets two configurations of a problem beside each other. all asks a page for the intermediate terms too.
 func writeDiff(s *iostreams.Streams, f show.Format, first, second *ask.Explained, all bool) error {
@@ -47,7 +23,7 @@ func writeDiff(s *iostreams.Streams, f show.Format, first, second *ask.Explained
 			Second ask.Explanation `json:"second"`
 		}{first.Explanation(), second.Explanation()})
 	case f != show.Table:
-		return show.Write(s, f, differences(first, second))
+		return diag.Inputf("two configurations side by side are no rows").At("--format %s", f).Do("use table or json")
 	}
 	show.Lines(s, show.Heading(first.Ranking, &first.Entry)...)
 	show.Line(s, "problem", "%s", first.Problem)

@@ -30,7 +30,7 @@ func write(s *iostreams.Streams, f show.Format, e *ask.Explained, all bool) erro
 	switch f {
 	case show.JSON:
 		return show.JSONLine(s, e.Explanation())
-	case show.CSV, show.TSV:
+	case show.CSV:
 		return show.Write(s, f, numbers(e))
 	default:
 		writeSummary(s, e)
@@ -43,7 +43,7 @@ func write(s *iostreams.Streams, f show.Format, e *ask.Explained, all bool) erro
 	}
 }
 
-// number is a number or a text of an explanation in CSV and TSV: a term, a parameter, a constant, or a value of the
+// number is a number or a text of an explanation in CSV: a term, a parameter, a constant, or a value of the
 // answer by its flattened key.
 type number struct {
 	Kind        string      `json:"kind"`

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/question"
@@ -32,7 +31,7 @@ func NewRank(f *session.Factory) *cobra.Command {
 		Use:   "rank --arch ARCH -m SIZE -n SIZE -k SIZE",
 		Short: "Rank the candidate configurations, with the terms of each prediction",
 		Long: "Rank the candidate configurations by predicted time, with every term of the prediction. A table\n" +
-			"and JSON list them best first; CSV and TSV with --all, and every format with --include-rejected,\n" +
+			"and JSON list them best first; CSV with --all, and every format with --include-rejected,\n" +
 			"keep the order of the candidate list and give each its rank.",
 		Example: `  origami --arch sm90 --device h200 rank -m 4096 -n 4096 -k 4096 --top 10
   origami rank --arch sm89 -m 2048 -n 2048 -k 2048 --all --format csv > ranking.csv
@@ -51,17 +50,11 @@ func NewRank(f *session.Factory) *cobra.Command {
 }
 
 // RankServed is the question to a server.
-var RankServed = server.Endpoint{Name: "rank", Ask: rankAsk}
-
-// rankAsk adds the flags of the question, and returns what answers it.
-func rankAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
-	q := &question.Rank{}
-	return answered(f, flags, q, &q.Asked, &q.Invariant)
-}
+var RankServed = server.Endpoint{Name: "rank", Command: NewRank, List: []string{""}}
 
 // Rank answers.
 func Rank(ctx context.Context, o *RankOptions) error {
-	question, err := o.Question(o.Factory.Settings.Kernel)
+	of, err := o.Question(o.Factory.Settings.Kernel)
 	if err != nil {
 		return err
 	}
@@ -71,11 +64,18 @@ func Rank(ctx context.Context, o *RankOptions) error {
 	}
 	defer problems.Close()
 	s, format := o.Factory.Streams, o.Factory.Format()
-	listOrder := o.Rejected || question.Top == 0 && (format == show.CSV || format == show.TSV)
+	if format == show.JSON && o.Query.Problems == "" {
+		q := question.Rank{Asked: o.Query.Asked, Ranking: o.Ranking}
+		q.Kernel = o.Factory.Settings.Kernel
+		if err := q.CheckLength(ctx, &side, o.Factory.Settings.DType, of); err != nil {
+			return err
+		}
+	}
+	listOrder := o.Rejected || of.Top == 0 && format == show.CSV
 	rows, first := show.NewRows[ask.Ranked](s, format), true
 	bar := show.NewListBar(s, "ranking", o.Query.Problems)
 	defer bar.Stop()
-	return o.Factory.AskEach(ctx, side.Rankings, problems, question, func(a *ask.Ranking) error {
+	return o.Factory.AskEach(ctx, side.Rankings, problems, of, func(a *ask.Ranking) error {
 		bar.SetShare(problems.Share())
 		if listOrder {
 			slices.SortFunc(a.Entries, func(a, b ask.Entry) int { return a.Position - b.Position })

@@ -4,11 +4,11 @@
 package pickcmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/question"
@@ -51,8 +51,15 @@ func NewSelect(f *session.Factory) *cobra.Command {
   origami select --arch sm90@h200 --dtype bf16 --trans-b -m 1:8192 -n 4096 -k 4096 --space split_k=1 --same block_k`,
 		Annotations: map[string]string{config.PastesKey: "yes"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.checkTop(); err != nil {
+			if err := cmp.Or(question.CheckTop(o.Top), session.Exclude(cmd.Flags(), "top", "logic", "contract"),
+				session.Exclude(cmd.Flags(), "advice", "logic", "contract")); err != nil {
 				return err
+			}
+			if _, several := o.Query.M.Several(); several {
+				err := session.Exclude(cmd.Flags(), "m", "top", "regret", "advice", "logic", "contract", "problems")
+				if err != nil {
+					return err
+				}
 			}
 			return o.answer(cmd.Context())
 		},
@@ -67,49 +74,7 @@ func NewSelect(f *session.Factory) *cobra.Command {
 }
 
 // SelectServed is the question to a server.
-var SelectServed = server.Endpoint{Name: "select", Ask: selectAsk, Many: true}
-
-// selectAsk adds the flags of the question, and returns what answers it.
-func selectAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
-	q := &question.Select{}
-	return answered(f, flags, q, &q.Asked, &q.Invariant)
-}
-
-// answered adds the flags of a question, and returns what answers it.
-func answered(f *session.Factory, flags *pflag.FlagSet, q interface {
-	Answer(context.Context, *ask.Contender, string) (any, error)
-}, asked *question.Asked, invariant *bool) func(context.Context) (any, error) {
-	session.Register(flags, q)
-	return func(ctx context.Context) (any, error) {
-		side, err := f.Side(ctx, &asked.Search, *invariant)
-		if err != nil {
-			return nil, err
-		}
-		asked.Kernel = f.Settings.Kernel
-		return q.Answer(ctx, &side, f.Settings.DType)
-	}
-}
-
-// checkTop refuses a --top that says nothing, or beside a flag that has one answer.
-func (o *SelectOptions) checkTop() error {
-	if err := question.CheckTop(o.Top); err != nil {
-		return err
-	}
-	for _, other := range []struct {
-		flag  string
-		given bool
-	}{
-		{"--logic", o.Logic != ""}, {"--contract", o.Query.Contract != ""},
-	} {
-		if o.Top > 1 && other.given {
-			return diag.Inputf("--top and %s contradict each other", other.flag).Do("leave one of them out, or use rank")
-		}
-		if o.Advice && other.given {
-			return diag.Inputf("--advice and %s do not go together", other.flag).Do("leave one of them out")
-		}
-	}
-	return nil
-}
+var SelectServed = server.Endpoint{Name: "select", Command: NewSelect, Many: true, List: []string{"top"}}
 
 // answer takes the road that the flags ask for. Select is the road of most questions.
 func (o *SelectOptions) answer(ctx context.Context) error {
@@ -187,7 +152,7 @@ func (o *SelectOptions) runContract(ctx context.Context) error {
 		return err
 	}
 	format, plan := o.Factory.Format(), best.Contraction.Plan
-	if (format == show.CSV || format == show.TSV) && !plan.Direct() {
+	if format == show.CSV && !plan.Direct() {
 		return diag.Inputf("the contraction is no single GEMM: %s", plan.Text()).At("--format %s", format).
 			Do("ask for json or table: a row has one GEMM")
 	}

@@ -16,21 +16,9 @@ import (
 
 // runBands answers for a range or a list of M.
 func (o *SelectOptions) runBands(ctx context.Context, r ask.Range) error {
-	for _, other := range []struct {
-		flag  string
-		given bool
-	}{
-		{"--top", o.Top > 1}, {"--regret", o.Regret}, {"--advice", o.Advice},
-		{"--logic", o.Logic != ""}, {"--contract", o.Query.Contract != ""}, {"--problems", o.Query.Problems != ""},
-	} {
-		if other.given {
-			return diag.Inputf("-m %s and %s contradict each other", o.Query.M.String(), other.flag).
-				Do("give one M, or leave %s out", other.flag)
-		}
-	}
 	if f := o.Factory.Format(); f.Pasted() {
 		return diag.Inputf("a range of M has a kernel for each band").At("--format %s", f).
-			Do("give one M, or use json, csv, tsv or table")
+			Do("give one M, or use json, csv or table")
 	}
 	p, err := o.Query.Problem(o.Factory.Settings.DType)
 	if err != nil {

@@ -1,7 +1,6 @@
 package pickcmd
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -32,16 +31,22 @@ func (o *SelectOptions) runLogic(ctx context.Context) error {
 		return err
 	}
 	library := newLibrary(l, o.Logic, side.Model)
-	foreign := newForeignWriter(o, list.Labels(), l)
+	format := o.Factory.Format()
+	others, some := foreignRows(o.Factory.Streams, format, list.Labels()), false
 	err = o.each(ctx, library.rankings, list, ask.Question{Kernel: o.family(l), Regret: o.Regret},
 		func(one *ask.Ranking, write func(*ask.Ranking) error) error {
-			if len(one.Entries) == 0 || !known(l) && foreign.rowwise() {
-				return foreign.write(one)
+			switch {
+			case len(one.Entries) > 0 && (known(l) || format == show.JSON):
+				return write(one)
+			case format.Pasted():
+				return diag.Inputf("a kernel of Tensile cannot be written as code").At("--format %s", format).
+					Do("use json, csv or table")
 			}
-			return write(one)
+			some = true
+			return others.Add(foreignRow(l, one))
 		})
-	if foreign.many && foreign.format == show.Table && !known(l) {
-		_ = foreign.stream.Close() // an error of the screen shows when it is flushed
+	if some && format == show.Table {
+		_ = others.Close() // an error of the screen shows when it is flushed
 	}
 	return err
 }
@@ -202,78 +207,32 @@ type foreign struct {
 	Speed      ask.Number     `json:"speed"`
 	Unit       string         `json:"unit"`
 	Parameters map[string]any `json:"parameters"`
-
-	size gemm.Problem
 }
 
-// foreignWriter writes answers of a logic with kernels that no model here knows: their names, and what the file says of
+// foreignRows write answers of a logic with kernels that no model here knows: their names, and what the file says of
 // their speeds.
-type foreignWriter struct {
-	s      *iostreams.Streams
-	format show.Format
-	many   bool
-	l      *tensile.Logic
-	stream *show.Rows[foreign]
-}
-
-func newForeignWriter(o *SelectOptions, labels []string, l *tensile.Logic) *foreignWriter {
-	w := &foreignWriter{s: o.Factory.Streams, format: o.Factory.Format(), many: o.Query.Problems != "", l: l}
-	columns := []show.Column[foreign]{show.Text("problem", func(r *foreign) string { return r.size.String() })}
+func foreignRows(s *iostreams.Streams, f show.Format, labels []string) *show.Rows[foreign] {
+	key := show.Key[foreign]
+	columns := []show.Column[foreign]{key("problem")}
 	for _, name := range labels {
-		columns = append(columns, show.Key[foreign]("labels."+name))
+		columns = append(columns, key("labels."+name))
 	}
-	w.stream = show.NewRows(w.s, w.format, append(columns, show.Key[foreign]("logic.layer", "answered by"),
-		show.Key[foreign]("logic.kernel"), show.Text("speed", (*foreign).speed), show.Key[foreign]("unit"))...)
-	return w
+	return show.NewRows(s, f, append(columns, key("logic.layer", "answered by"), key("logic.kernel"),
+		show.Number("speed", func(r *foreign) float64 { return float64(r.Speed) }, digits.SixDigits), key("unit"))...)
 }
 
-// speed is the speed for people, empty if the file does not say it.
-func (r *foreign) speed() string {
-	if r.Speed == 0 {
-		return ""
-	}
-	return digits.SixDigits(float64(r.Speed))
-}
-
-// rowwise reports whether the answers are rows. Kernels with a prediction have other columns.
-func (w *foreignWriter) rowwise() bool {
-	return w.format == show.CSV || w.format == show.TSV || w.format == show.Table && w.many
-}
-
-func (w *foreignWriter) write(a *ask.Ranking) error {
-	row := foreign{Arch: w.l.Arch, MadeFor: w.l.Device, Problem: a.Problem.Record(), Labels: a.Labels, Logic: *a.Logic,
-		Unit: w.l.Unit, size: a.Problem}
+// foreignRow is the answer for a problem.
+func foreignRow(l *tensile.Logic, a *ask.Ranking) *foreign {
+	row := &foreign{Arch: l.Arch, MadeFor: l.Device, Problem: a.Problem.Record(), Labels: a.Labels, Logic: *a.Logic,
+		Unit: l.Unit}
 	if a.Logic.Layer == logic.LayerExact {
-		row.Speed = ask.Number(w.l.Speed(logic.SizeOf(&a.Problem)))
+		row.Speed = ask.Number(l.Speed(logic.SizeOf(&a.Problem)))
 	}
 	if len(a.Entries) > 0 {
 		row.Logic.Kernel = a.Entries[0].Config.String()
 	} else {
-		kernel, _ := w.l.Lookup(logic.SizeOf(&a.Problem))
-		row.Parameters = w.l.Kernels[kernel].Parameters
+		kernel, _ := l.Lookup(logic.SizeOf(&a.Problem))
+		row.Parameters = l.Kernels[kernel].Parameters
 	}
-	switch {
-	case w.format.Pasted():
-		return diag.Inputf("a kernel of Tensile cannot be written as code").At("--format %s", w.format).
-			Do("use json, csv, tsv or table")
-	case w.format == show.Table && !w.many:
-		w.card(&row)
-		return nil
-	}
-	return w.stream.Add(&row)
-}
-
-// card writes the answer for one problem.
-func (w *foreignWriter) card(r *foreign) {
-	s := w.s
-	show.Line(s, "problem", "%s", r.size)
-	show.LogicLine(s, &r.Logic)
-	if r.MadeFor != "" {
-		show.Line(s, "", "made for %s with %s", r.Arch, r.MadeFor)
-	}
-	show.Line(s, "kernel", "%s", s.Bold(r.Logic.Kernel))
-	if r.Speed != 0 {
-		show.Line(s, "speed", "%s %s", r.speed(), cmp.Or(r.Unit, "(the file does not say the unit)"))
-	}
-	show.Line(s, "predicted", "nothing: no model here knows the kernels of this file")
+	return row
 }

@@ -11,7 +11,6 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/ask/question"
@@ -53,13 +52,16 @@ func NewMap(f *session.Factory) *cobra.Command {
   origami map --arch sm90@h200 --problems shapes.csv
   origami map --arch sm90@h200 --records ./my-sweep --json | origami report - --output map.html
   origami map --from winners.csv --dtype fp32`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return Map(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			flags := cmd.Flags()
+			if err := cmp.Or(session.Exclude(flags, "from", "records", "problems"),
+				session.Exclude(flags, "problems", "records", "m", "n", "k")); err != nil {
+				return err
+			}
+			return Map(cmd.Context(), o)
+		},
 	}
-	o.register(cmd.Flags())
-	return cmd
-}
-
-func (o *MapOptions) register(flags *pflag.FlagSet) {
+	flags := cmd.Flags()
 	session.Register(flags, &o.Grid)
 	session.Register(flags, &o.Query.Types)
 	session.Register(flags, &o.Query.Search)
@@ -67,6 +69,7 @@ func (o *MapOptions) register(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Query.Problems, "problems", "",
 		"map the problems of a `FILE` (CSV, TSV, JSON or JSON Lines with m,n,k[,batch,…]; - is stdin)")
 	session.Files(flags, "problems")
+	return cmd
 }
 
 // outcome is what was found.
@@ -84,20 +87,7 @@ type outcome struct {
 }
 
 // MapServed is the question to a server.
-var MapServed = server.Endpoint{Name: "map", Ask: mapAsk}
-
-// mapAsk adds the flags of a question, and returns what answers it.
-func mapAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
-	o := &MapOptions{Factory: f}
-	o.register(flags)
-	return func(ctx context.Context) (any, error) {
-		out, err := o.find(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return out.cells, nil
-	}
-}
+var MapServed = server.Endpoint{Name: "map", Command: NewMap, List: []string{""}}
 
 // Map answers.
 func Map(ctx context.Context, o *MapOptions) error {
@@ -111,10 +101,7 @@ func Map(ctx context.Context, o *MapOptions) error {
 // find fills the map.
 func (o *MapOptions) find(ctx context.Context) (*outcome, error) {
 	out := &outcome{}
-	err := o.contradiction()
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	if o.From != "" {
 		err = o.fromFile(ctx, out)
 	} else {
@@ -127,25 +114,6 @@ func (o *MapOptions) find(ctx context.Context) (*outcome, error) {
 	out.kernels = ask.Winners(out.cells)
 	out.summarise()
 	return out, nil
-}
-
-// contradiction is an error if two flags say which sizes to map.
-func (o *MapOptions) contradiction() error {
-	from, records, problems := o.From != "", o.Records != "", o.Query.Problems != ""
-	sizes := o.Grid.Sizes()
-	for _, c := range []struct {
-		flags string
-		both  bool
-	}{
-		{"--from and --records", from && records}, {"--from and --problems", from && problems},
-		{"--problems and --records", problems && records},
-		{"--problems and -m, -n, -k", problems && len(sizes[0])+len(sizes[1])+len(sizes[2]) > 0},
-	} {
-		if c.both {
-			return diag.Inputf("%s contradict each other", c.flags).Do("leave one of them out")
-		}
-	}
-	return nil
 }
 
 func (o *MapOptions) fromFile(ctx context.Context, out *outcome) error {

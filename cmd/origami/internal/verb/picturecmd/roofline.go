@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/origami-gemm/origami/ask"
 	"github.com/origami-gemm/origami/cmd/origami/internal/datastore"
@@ -52,33 +51,13 @@ func NewRoofline(f *session.Factory) *cobra.Command {
   origami roofline --arch h200 --measured`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return Roofline(cmd.Context(), o) },
 	}
-	o.register(cmd.Flags())
+	o.Query.Register(cmd.Flags(), true)
+	session.Register(cmd.Flags(), o)
 	return cmd
 }
 
-func (o *RooflineOptions) register(flags *pflag.FlagSet) {
-	o.Query.Register(flags, true)
-	session.Register(flags, o)
-}
-
 // RooflineServed is the question to a server.
-var RooflineServed = server.Endpoint{Name: "roofline", Ask: rooflineAsk}
-
-// rooflineAsk adds the flags of a question, and returns what answers it.
-func rooflineAsk(f *session.Factory, flags *pflag.FlagSet) func(context.Context) (any, error) {
-	o := &RooflineOptions{Factory: f}
-	o.register(flags)
-	return func(ctx context.Context) (any, error) {
-		p, err := o.draw(ctx)
-		if err == nil {
-			err = p.failures.First()
-		}
-		if err != nil {
-			return nil, err
-		}
-		return p.Rooflines, nil
-	}
-}
+var RooflineServed = server.Endpoint{Name: "roofline", Command: NewRoofline}
 
 // Roofline answers.
 func Roofline(ctx context.Context, o *RooflineOptions) error {

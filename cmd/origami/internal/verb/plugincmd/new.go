@@ -1,7 +1,6 @@
 package plugincmd
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -11,7 +10,6 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
-	osexec "os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -97,7 +95,7 @@ func runNew(ctx context.Context, f *session.Factory, o *newOptions) error {
 	if o.python {
 		write = c.inPython
 	}
-	files, err := write(ctx, o.sdk)
+	files, err := write(o.sdk)
 	if err != nil {
 		return err
 	}
@@ -130,7 +128,7 @@ func runNew(ctx context.Context, f *session.Factory, o *newOptions) error {
 }
 
 // inGo returns the files of an architecture in Go, and enters what they build on and the next commands.
-func (c *created) inGo(ctx context.Context, sdk string) (map[string][]byte, error) {
+func (c *created) inGo(sdk string) (map[string][]byte, error) {
 	files, err := c.source()
 	if err != nil {
 		return nil, err
@@ -144,7 +142,7 @@ func (c *created) inGo(ctx context.Context, sdk string) (map[string][]byte, erro
 		if c.SDK, err = findSDK(sdk); err != nil {
 			return nil, err
 		}
-		if files["go.mod"], files["go.sum"], err = requirements(ctx, c.Module, c.SDK); err != nil {
+		if files["go.mod"], files["go.sum"], err = requirements(c.Module, c.SDK); err != nil {
 			return nil, err
 		}
 	}
@@ -155,7 +153,7 @@ func (c *created) inGo(ctx context.Context, sdk string) (map[string][]byte, erro
 }
 
 // inPython returns the file of an executor in Python, and enters what it builds on and the next commands.
-func (c *created) inPython(_ context.Context, sdk string) (map[string][]byte, error) {
+func (c *created) inPython(sdk string) (map[string][]byte, error) {
 	var err error
 	if c.SDK, err = findSDK(sdk); err != nil {
 		return nil, err
@@ -320,42 +318,14 @@ func checkout(dir string) string {
 	return ""
 }
 
-// requirements writes go.mod and go.sum of a module on a checkout of origami, with the requirements of the example in
-// the same versions. If origami builds, the plugin builds too, without a network.
-func requirements(ctx context.Context, module, sdk string) (mod, sum []byte, err error) {
-	list := osexec.CommandContext(ctx, "go", "list", "-deps", "-test", "-f",
-		"{{with .Module}}{{.Path}} {{.Version}} {{.GoVersion}}{{end}}", "./sdk/example/...")
-	list.Dir = sdk
-	list.Env = append(os.Environ(), "GOWORK=off")
-	var stderr bytes.Buffer
-	list.Stderr = &stderr
-	out, err := list.Output()
-	if err != nil {
-		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
-		return nil, nil, diag.Inputf("the dependencies of origami's source cannot be listed: %v: %s", err,
-			lines[len(lines)-1]).
-			At("%s", sdk).
-			Do("install Go, and see that `go build ./...` works there")
-	}
-	var needs []string
-	goVersion := ""
-	lines := bufio.NewScanner(bytes.NewReader(out))
-	for lines.Scan() {
-		words := strings.Split(lines.Text(), " ") // path, version, Go version
-		if len(words) != 3 {
-			continue
-		}
-		if words[0] == sdkModule {
-			goVersion = words[2]
-		} else if need := "\t" + words[0] + " " + words[1] + " // indirect\n"; !slices.Contains(needs, need) {
-			needs = append(needs, need)
-		}
-	}
-	slices.Sort(needs)
-	mod = fmt.Appendf(nil, "module %s\n\ngo %s\n\nrequire %s v0.0.0\n\nrequire (\n%s)\n\nreplace %s => %s\n",
-		module, goVersion, sdkModule, strings.Join(needs, ""), sdkModule, quoted(sdk))
-	sum, err = os.ReadFile(filepath.Join(sdk, "go.sum"))
-	return mod, sum, err
+// requirements writes go.mod and go.sum of a module on a checkout of origami, with the requirements of origami. If
+// origami builds, the plugin builds too, without a network.
+func requirements(module, sdk string) (mod, sum []byte, err error) {
+	mod, err1 := os.ReadFile(filepath.Join(sdk, "go.mod"))
+	sum, err2 := os.ReadFile(filepath.Join(sdk, "go.sum"))
+	mod = bytes.Replace(mod, []byte("module "+sdkModule), []byte("module "+module), 1)
+	return fmt.Appendf(mod, "\nrequire %s v0.0.0\n\nreplace %s => %s\n", sdkModule, sdkModule, quoted(sdk)), sum,
+		errors.Join(err1, err2)
 }
 
 // quoted quotes a path for go.mod.

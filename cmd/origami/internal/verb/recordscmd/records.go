@@ -1,5 +1,4 @@
-// Package recordscmd is `origami records`: folders of measurements, put together, looked at and held against each
-// other.
+// Package recordscmd is `origami records`: folders of measurements, put together and looked at.
 package recordscmd
 
 import (
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,13 +29,13 @@ import (
 func New(f *session.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "records",
-		Short: "Merge, show, compare and verify folders of measurements",
+		Short: "Merge, show and verify folders of measurements",
 		Long: "bench and tune keep what they measure in folders. With --shard, each part of the work has a folder of its\n" +
 			"own. docs/data-sets.md describes the files.",
 		Example: "  origami records merge ./tuned\n" +
 			"  origami records show ./tuned",
 	}
-	cmd.AddCommand(newMerge(f), newShow(f), newDiff(f), newVerify(f))
+	cmd.AddCommand(newMerge(f), newShow(f), newVerify(f))
 	return cmd
 }
 
@@ -166,12 +164,9 @@ func write(f *session.Factory, into string, folders int, m *datastore.Merging) e
 	if format != show.Table {
 		return show.Write(s, format, []mergedJSON{out})
 	}
-	show.Line(s, "merged", "%s from %s; %d were in several folders, or here before", digits.Plural(out.Measurements,
-		"measurement", "measurements"), digits.Plural(folders, "folder", "folders"), out.Several)
-	show.Line(s, "into", "%s", into)
-	if len(out.Missing) > 0 {
-		show.Line(s, "missing", "%s", strings.Join(out.Missing, "; "))
-	}
+	key := show.Key[mergedJSON]
+	show.Facts(s, &out, key("folders"), key("measurements", "has now"), key("in_several", "in several"), key("into"),
+		key("missing"))
 	return nil
 }
 
@@ -241,13 +236,12 @@ func showFolder(f *session.Factory, d *dataset.Dataset) error {
 		Version: d.ExecutorVersion, Source: d.Source, Problems: len(d.Problems()), Measurements: d.Len(),
 		OK: count(dataset.OK), Wrong: count(dataset.Wrong), NotBuilt: count(dataset.NotBuilt),
 		Failed: count(dataset.Failed) + count(dataset.Timeout), Checks: len(d.Checks()), GPUs: gpus(d)}
-	key := show.Key[gpuRow]
+	key, fact := show.Key[gpuRow], show.Key[shownJSON]
 	return show.Answer(f.Streams, f.Format(), s, func() {
-		show.Line(f.Streams, "device", "%s@%s %s", s.Arch, s.Device, s.DriverName)
-		show.Line(f.Streams, "kernel", "%s, %s %s", s.Kernel, s.Executor, s.Version)
-		show.Line(f.Streams, "measured", "%s of %s, %d with a time, %d wrong, %d not built, %d failed",
-			digits.Plural(s.Measurements, "measurement", "measurements"), digits.Plural(s.Problems, "problem", "problems"), s.OK,
-			s.Wrong, s.NotBuilt, s.Failed)
+		show.Facts(f.Streams, &s, fact("arch"), fact("device"), fact("driver_device_name", "GPU"), fact("kernel"),
+			fact("executor"), fact("executor_version", "version"), fact("source"), fact("problems"),
+			fact("measurements", "measured"), fact("ok"), fact("wrong_numerics", "wrong"), fact("not_built", "not built"),
+			fact("failed"))
 		f.Streams.Printf("\n")
 	}, s.GPUs, key("gpu"), key("driver"), key("measurements"),
 		show.Text("from", func(g *gpuRow) string { return day(g.From) }),
@@ -309,118 +303,4 @@ func gpus(d *dataset.Dataset) []gpuRow {
 		return cmp.Or(cmp.Compare(a.GPU, b.GPU), cmp.Compare(a.Driver, b.Driver))
 	})
 	return rows
-}
-
-// differentJSON is a summary of how two folders differ.
-type differentJSON struct {
-	Conditions string     `json:"conditions,omitempty"` // the first of the conditions that differ
-	Both       int        `json:"in_both"`              // how many measurements both have
-	First      int        `json:"in_first"`             // how many only one has
-	Second     int        `json:"in_second"`
-	Ratio      ask.Number `json:"ratio"` // the median of the second's times ÷ the first's
-}
-
-// differing is a kernel whose measurement differs.
-type differing struct {
-	Problem gemm.Record `json:"problem"` // the problem, and the kernel
-	Kernel  string      `json:"kernel"`
-	// the outcomes in both folders
-	First  dataset.Status `json:"first_status"`
-	Second dataset.Status `json:"second_status"`
-	// the times
-	FirstTime  ask.Number `json:"first_seconds" unit:"s"`
-	SecondTime ask.Number `json:"second_seconds" unit:"s"`
-}
-
-// seconds is a time, NaN without one.
-func seconds(m *dataset.Measurement) ask.Number {
-	return ask.Number(cmp.Or(float64(m.Median), math.NaN()))
-}
-
-// off is the least difference of two times that is listed, as a share: what repeats, repeats within 1 or 2 %.
-const off = 0.04
-
-func newDiff(f *session.Factory) *cobra.Command {
-	return &cobra.Command{
-		Use:   "diff FOLDER FOLDER",
-		Short: "Show in what two folders of measurements differ",
-		Long: "Show which kernels of two folders have another outcome, or times that differ by more than 4 %, and how\n" +
-			"many measurements only one of them has.",
-		Example: "  origami records diff ./tuned/shard-1-of-2 ./tuned/shard-2-of-2",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 2 {
-				return nil
-			}
-			return diag.Inputf("it takes two folders, and %d are named", len(args)).At("%s", session.Place(cmd)).
-				Do("write `%s FOLDER FOLDER`", cmd.CommandPath())
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			first, err := open(cmd.Context(), args[0])
-			second, also := open(cmd.Context(), args[1])
-			if err = cmp.Or(err, also); err != nil {
-				return err
-			}
-			return diff(f, first, second)
-		},
-	}
-}
-
-func diff(f *session.Factory, first, second *dataset.Dataset) error {
-	sum := differentJSON{Conditions: first.Difference(second.Conditions), Ratio: ask.Number(math.NaN())}
-	var rows []differing
-	var ratios []float64
-	for _, m := range first.All() {
-		if m.Phase != dataset.Sweep {
-			continue
-		}
-		other, there := second.Like(&m)
-		if !there {
-			sum.First++
-			continue
-		}
-		sum.Both++
-		if m.Status == dataset.OK && other.Status == dataset.OK {
-			r := float64(other.Median / m.Median)
-			ratios = append(ratios, r)
-			if r < 1+off && r > 1-off {
-				continue
-			}
-		} else if m.Status == other.Status {
-			continue
-		}
-		rows = append(rows, differing{m.Problem.Record(), m.Label(), m.Status, other.Status, seconds(&m), seconds(&other)})
-	}
-	for _, m := range second.All() {
-		if _, there := first.Like(&m); m.Phase == dataset.Sweep && !there {
-			sum.Second++
-		}
-	}
-	if len(ratios) > 0 {
-		sum.Ratio = ask.Number(stats.Median(ratios))
-	}
-	return writeDiff(f, &sum, rows)
-}
-
-func writeDiff(f *session.Factory, sum *differentJSON, rows []differing) error {
-	s, format := f.Streams, f.Format()
-	if format == show.Table {
-		if sum.Conditions != "" {
-			show.Line(s, "conditions", "%s", sum.Conditions)
-		}
-		show.Line(s, "measured", "%d in both, %d only in the first, %d only in the second", sum.Both, sum.First, sum.Second)
-		if v := float64(sum.Ratio); !math.IsNaN(v) {
-			show.Line(s, "times", "the second folder has %.4g times the times of the first, at the median", v)
-		}
-		if len(rows) == 0 {
-			return nil
-		}
-		s.Printf("\n")
-	}
-	key := show.Key[differing]
-	err := show.Write(s, format, rows, key("problem"), key("kernel"), key("first_status", "first"),
-		key("second_status", "second"), key("first_seconds", "first"), key("second_seconds", "second"))
-	if err == nil && format == show.JSON {
-		err = show.JSONLine(s, map[string]*differentJSON{"summary": sum})
-	}
-	return err
 }

@@ -2,35 +2,23 @@
 //
 //	func main() { serve.Main(myProvider{}) }
 //
-// or, if it runs kernels, serve.MainExecutor. This package serves as hashicorp/go-plugin does, but over gRPC alone:
-// go-plugin has a server of net/rpc too, whose reflection makes the linker keep every method of every type, 4 MB. Log
-// lines are JSON on stderr, and the plugin ends with the host. Authors log with hclog.Default().
+// or, if it runs kernels, serve.MainExecutor. hashicorp/go-plugin serves. This package gives it the identity for mutual
+// TLS, writes log lines as JSON to stderr, and ends with the host. Authors log with hclog.Default().
 package serve
 
 import (
 	"bufio"
-	"cmp"
 	"context"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/base64"
-	"errors"
+	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/health"
-	"google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/exec"
@@ -98,64 +86,24 @@ func serve(s *wire.Service) {
 	// The host executes a file descriptor. Without this, top and nvidia-smi would show its number as the process name.
 	_ = os.WriteFile("/proc/self/comm", []byte("origami-"+s.Describe(context.Background()).Info.Name), 0)
 	stdin := bufio.NewReader(os.Stdin)
+	config := &plugin.ServeConfig{HandshakeConfig: wire.Handshake, VersionedPlugins: wire.Plugins(s), Logger: logger,
+		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {
+			return grpc.NewServer(append(options, wire.ServerOptions()...)...)
+		}}
 	watched := os.Getenv(wire.EnvWatch) == "stdin"
-	listener, handshake, options, err := listen(watched, stdin)
-	if err != nil {
-		logger.Error("the plugin cannot serve", "error", err)
-		os.Exit(1)
+	if certificate := os.Getenv(wire.EnvHostCertificate); watched && certificate != "" {
+		identity, err := wire.ReadIdentity(certificate, stdin)
+		if err != nil {
+			logger.Error("the plugin cannot serve", "error", err)
+			os.Exit(1)
+		}
+		config.TLSProvider = func() (*tls.Config, error) { return identity.TLS(), nil }
 	}
 	go exitWithHost(logger, watched, stdin)
-	server := grpc.NewServer(append(wire.ServerOptions(), options...)...)
-	serving := health.NewServer()
-	serving.SetServingStatus(plugin.GRPCServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
-	grpc_health_v1.RegisterHealthServer(server, serving)
-	stop := func(any, context.Context, func(any) error, grpc.UnaryServerInterceptor) (any, error) {
-		server.Stop()
-		return &emptypb.Empty{}, nil
-	}
-	server.RegisterService(&grpc.ServiceDesc{ServiceName: "plugin.GRPCController", HandlerType: (*any)(nil),
-		Methods: []grpc.MethodDesc{{MethodName: "Shutdown", Handler: stop}}}, nil)
-	s.Register(server)
-	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // the host handles a Ctrl-C at the terminal
-	fmt.Println(handshake)
-	os.Stdout = os.Stderr // what a provider prints is for the log
-	if err := errors.Join(server.Serve(listener), s.Close()); err != nil {
+	plugin.Serve(config)
+	if err := s.Close(); err != nil {
 		logger.Warn("the plugin did not close cleanly", "error", err)
 	}
-}
-
-// listen listens on a socket in the host's folder. The handshake tells the host where. With a host's certificate, each
-// side accepts the other alone: origami also sends a key for both sides, and for any other host the plugin makes its
-// own.
-func listen(watched bool, stdin *bufio.Reader) (l net.Listener, handshake string, o []grpc.ServerOption, err error) {
-	own := ""
-	if certificate := os.Getenv(wire.EnvHostCertificate); certificate != "" {
-		identify := wire.NewIdentity
-		if watched {
-			identify = func() (*wire.Identity, error) { return wire.ReadIdentity(certificate, stdin) }
-		}
-		identity, err := identify()
-		if err != nil {
-			return nil, "", nil, err
-		}
-		config := identity.TLS()
-		if !watched {
-			config.ClientCAs = x509.NewCertPool()
-			config.ClientCAs.AppendCertsFromPEM([]byte(certificate))
-			own = base64.RawStdEncoding.EncodeToString(config.Certificates[0].Certificate[0])
-		}
-		o = append(o, grpc.Creds(credentials.NewTLS(config)))
-	}
-	network, address := "unix", filepath.Join(cmp.Or(os.Getenv(plugin.EnvUnixSocketDir), os.TempDir()),
-		"plugin"+rand.Text()[:10])
-	if runtime.GOOS == "windows" { // as go-plugin does
-		network, address = "tcp", "127.0.0.1:0"
-	}
-	if l, err = net.Listen(network, address); err != nil {
-		return nil, "", nil, err
-	}
-	return l, fmt.Sprintf("%d|%d|%s|%s|grpc|%s", plugin.CoreProtocolVersion, wire.ProtocolVersion, network, l.Addr(), own),
-		o, nil
 }
 
 // exitWithHost ends this process when the host ends. Otherwise a plugin would outlive a killed host. An origami host

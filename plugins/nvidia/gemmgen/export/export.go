@@ -3,15 +3,15 @@
 package export
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/binary"
-	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"text/template"
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
@@ -25,22 +25,10 @@ import (
 //go:embed templates/*
 var texts embed.FS
 
-// A text/template would call methods by name, for which the linker keeps every method of every type in a program: 4 MB.
-var (
-	conditions = regexp.MustCompile(`(?s)\{\{if (\w+)\}\}(.*?)\{\{end\}\}`)
-	names      = regexp.MustCompile(`\{\{\w+\}\}`)
-)
-
-// fill fills a template: {{NAME}} is a value, and {{if NAME}}text{{end}} is there if the value is not empty.
-func fill(text string, values map[string]string) string {
-	text = conditions.ReplaceAllStringFunc(text, func(part string) string {
-		if found := conditions.FindStringSubmatch(part); values[found[1]] != "" {
-			return found[2]
-		}
-		return ""
-	})
-	return names.ReplaceAllStringFunc(text, func(name string) string { return values[name[2:len(name)-2]] })
-}
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{"ctype": ctype, "pytype": pytype}).
+		ParseFS(texts, "templates/*"))
+})
 
 // Kernel is what to export.
 type Kernel struct {
@@ -96,69 +84,20 @@ func (k Kernel) Files() ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, values := []File{{l.Name + ".ptx", []byte(l.PTX)}}, k.values(l)
+	values := struct {
+		*Launch
+		gemm.Epilogue
+		Problem, Formula string
+	}{l, k.Problem.Epilogue, k.Problem.String(), gemmgen.Formula(k.Problem.Epilogue)}
+	files := []File{{l.Name + ".ptx", []byte(l.PTX)}}
 	for _, kind := range []string{"h", "c", "py"} {
-		text, err := texts.ReadFile("templates/launcher." + kind)
-		if err != nil {
+		var b bytes.Buffer
+		if err := templates().ExecuteTemplate(&b, "launcher."+kind, values); err != nil {
 			return nil, err
 		}
-		files = append(files, File{l.Name + "." + kind, []byte(fill(string(text), values))})
+		files = append(files, File{l.Name + "." + kind, b.Bytes()})
 	}
 	return files, nil
-}
-
-// values are those of the templates.
-func (k Kernel) values(l *Launch) map[string]string {
-	e := k.Problem.Epilogue
-	v := map[string]string{
-		"Name": l.Name, "Problem": k.Problem.String(), "Config": k.Config.String(), "Formula": gemmgen.Formula(e),
-		"Grid":         fmt.Sprintf("%d, %d, %d, %d, 1, 1, %d", l.Grid[0], l.Grid[1], l.Grid[2], l.Threads, l.SharedMemory),
-		"SharedMemory": strconv.FormatInt(l.SharedMemory, 10), "Counters": strconv.FormatInt(l.Counters, 10),
-		"Partials": strconv.FormatInt(l.Partials, 10), "Scalar": "float",
-		"BiasType": "the type of C", "R": "c",
-	}
-	for name, is := range map[string]bool{
-		"Sets": !l.Adds, "Scales": e.Scales, "Bias": e.Bias, "Residual": e.Residual,
-	} {
-		if is {
-			v[name] = name
-		}
-	}
-	if e.BiasType != 0 {
-		v["BiasType"] = e.BiasType.String()
-	}
-	if e.Residual {
-		v["R"] = "r"
-	}
-	if l.Integer {
-		v["Scalar"] = "int"
-	}
-	for _, m := range l.Maps {
-		numbers := fmt.Sprintf("(%d, %d, %d), (%d, %d), (%d, %d, %d)", m.Sizes[0], m.Sizes[1], m.Sizes[2],
-			m.Strides[0], m.Strides[1], m.Box[0], m.Box[1], m.Box[2])
-		v["Maps"] += fmt.Sprintf("  CUtensorMap map_%[1]s;\n  result = describe(&map_%[1]s, %s, %s, %s);\n"+
-			"  if (result != CUDA_SUCCESS) return result;\n", m.Param, m.Matrix, m.Type,
-			strings.NewReplacer("(", "", ")", "").Replace(numbers))
-		v["PyMaps"] += fmt.Sprintf("    %q: (%q, %d, %s),\n", m.Param, m.Matrix, m.Code, numbers)
-	}
-	for _, p := range l.Params {
-		kind, argument := "ctypes.c_"+types[p.Type], "&"+string(p.Role)
-		switch p.Role {
-		case RoleConstant:
-			v["Constants"] += fmt.Sprintf("  %[1]s p_%[2]s = (%[1]s)%[3]dull;\n", ctype(p.Type), p.Name, p.Value)
-			argument = "&p_" + p.Name
-		case RoleMap:
-			kind, argument = "None", "&map_"+p.Name
-		case "counters", "partials":
-			argument = "&p_" + p.Name
-		case "r":
-			argument = "&" + v["R"]
-		}
-		v["Params"] += fmt.Sprintf("    (%q, %q, %s, %d),\n", p.Name, p.Role, kind, p.Value)
-		v["Arguments"] += argument + ", "
-	}
-	v["Arguments"] = strings.TrimSuffix(v["Arguments"], ", ")
-	return v
 }
 
 // Launch is a kernel's text and how a problem is launched with it: everything but the addresses, alpha and beta.
@@ -354,6 +293,8 @@ func mapOf(m gemmgen.TensorMap, params []ptx.Param) TensorMap {
 var types = map[ptx.Type]string{
 	ptx.U32: "uint32", ptx.S32: "int32", ptx.U64: "uint64", ptx.S64: "int64", ptx.F32: "float",
 }
+
+func pytype(t ptx.Type) string { return "ctypes.c_" + types[t] }
 
 func ctype(t ptx.Type) string {
 	if t == ptx.F32 {

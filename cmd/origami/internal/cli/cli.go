@@ -103,6 +103,7 @@ const (
 
 // Root returns the command tree.
 func Root(f *session.Factory, sys System) *cobra.Command {
+	_, version := versionsOf(sys.Protocol)
 	root := &cobra.Command{
 		Use:   "origami",
 		Short: "Pick GEMM kernel configurations from analytical models",
@@ -113,30 +114,27 @@ func Root(f *session.Factory, sys System) *cobra.Command {
   origami --arch sm90 --device h200 rank -m 4096 -n 4096 -k 4096 --top 10
   origami --arch sm89 explain -m 2048 -n 2048 -k 2048
   origami compare --arch sm89 --arch gfx942 --arch sm90@h200 -m 4096 -n 4096 -k 4096`,
+		Version:           version,
 		Args:              session.NoArguments,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			if !cmd.HasParent() && (cmd.Flags().NFlag() == 0 || cmd.Flags().Changed("version")) {
-				return nil // it prints help or the version, which must work when the settings do not
+			if !cmd.HasParent() && cmd.Flags().NFlag() == 0 {
+				return nil // it prints help, which must work when the settings do not
 			}
 			return f.Configure(cmd)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch flags := cmd.Flags(); {
-			case flags.NFlag() == 0:
+			if cmd.Flags().NFlag() == 0 {
 				return cmd.Help()
-			case flags.Changed("version"):
-				_, line := versionsOf(sys.Protocol)
-				f.Streams.Printf("%s\n", line)
-				return nil
 			}
 			return diag.Inputf("no command is given").
 				Do("`origami help` lists the commands, as in origami --arch sm89 select -m 4096 -n 4096 -k 4096")
 		},
 	}
-	root.Flags().BoolP("version", "v", false, "version for origami")
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.InitDefaultVersionFlag()
 	root.SetOut(f.Streams.Writer())
 	root.SetErr(f.Streams.ErrWriter())
 	root.SetIn(f.Streams.In)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -13,8 +12,7 @@ import (
 	"github.com/origami-gemm/origami/cmd/origami/internal/show"
 )
 
-// help adds the help of cobra, at a width. Templates of cobra would keep all methods of the program in the binary, so
-// it has none. It lists the flags that few people need (question.Field.Rare) if all are
+// help adds the help of cobra, at a width. It lists the flags that few people need (question.Field.Rare) if all are
 // asked for. `origami help` works when the settings do not, and an unknown name is an error.
 func help(root *cobra.Command, width int, all bool) {
 	root.InitDefaultHelpCmd()
@@ -26,6 +24,10 @@ func help(root *cobra.Command, width int, all bool) {
 		}
 		return nil
 	}
+	cobra.AddTemplateFunc("fill", func(page string) string { return fill(page, width) })
+	root.SetHelpTemplate(strings.ReplaceAll(root.HelpTemplate(), "trimTrailingWhitespaces}}", "fill}}"))
+	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d", width)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", wrapped))
 	page := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		rare := 0
@@ -38,14 +40,9 @@ func help(root *cobra.Command, width int, all bool) {
 				}
 			})
 		}
-		var text bytes.Buffer
-		out := cmd.OutOrStdout()
-		cmd.SetOut(&text)
 		page(cmd, args)
-		cmd.SetOut(out)
-		fmt.Fprintln(out, fill(text.String(), width))
 		if rare > 0 && cmd.Runnable() {
-			fmt.Fprintf(out, "\n%d more flags are rarely needed: see `%s --help --all`.\n", rare,
+			fmt.Fprintf(cmd.OutOrStdout(), "\n%d more flags are rarely needed: see `%s --help --all`.\n", rare,
 				cmd.CommandPath())
 		}
 	})
@@ -56,9 +53,6 @@ func help(root *cobra.Command, width int, all bool) {
 func fill(page string, width int) string {
 	paragraphs := strings.Split(strings.TrimSpace(page), "\n\n")
 	for i, p := range paragraphs {
-		if strings.HasPrefix(p, "Examples:") {
-			continue // lines to paste
-		}
 		rows := []string{strings.ReplaceAll(p, "\n", " ")}
 		if strings.Contains("\n"+p, "\n ") {
 			rows = strings.Split(p, "\n")

@@ -265,6 +265,29 @@ func TestSchemes(t *testing.T) {
 	if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "does not predict library kernels for bf16") {
 		t.Errorf("bf16 with scales: %v", err)
 	}
+	p.DType = gemm.FP8 // with a scale per 32 elements, kernels split no K
+	p.K *= 4
+	one := &fastest{Architecture: opened(t, "sm100", nil)}
+	mx := &fastest{Architecture: opened(t, "sm100", map[string]string{"scheme": "block32"})}
+	must.That(t, one.of(t, p) < mx.of(t, p), "%s takes %v s, and %v as mxfp8", p, one.of(t, p), mx.of(t, p))
+}
+
+// fp4 has the evidence of its scales, whether these are asked for or not.
+func TestScalesOfFP4(t *testing.T) {
+	p := gemm.New(512, 4096, 4096)
+	p.DType = gemm.FP4
+	for id, scheme := range map[string]string{"gfx950": "block32", "sm100": "block16"} {
+		device := map[string]string{"sm100": "gb200"}[id]
+		var times []float64
+		for _, scheme := range []string{"tensor", scheme} {
+			options := map[string]string{"timing": "cold", "scheme": scheme}
+			a := must.Get(open(t, arch.OpenRequest{Arch: id, Device: device, Options: options}))(t)
+			s := a.Describe().Scope(library.Family, &p, 1)
+			must.That(t, s.Evidence == arch.EvidenceChecked || s.Evidence == arch.EvidenceRelated, "%s: %+v", id, s)
+			times = append(times, (&fastest{Architecture: a}).of(t, p))
+		}
+		must.That(t, times[0] == times[1], "%s: %v", id, times)
+	}
 }
 
 // An option or a file that means nothing here is refused in one line.
@@ -274,6 +297,7 @@ func TestRefusals(t *testing.T) {
 			Options: map[string]string{"timing": "cool"},
 		},
 		"are the vendor's, and no report or times of them count": {Characterization: []byte("x")},
+		"has scales of scheme=block32; leave it out":             {Options: map[string]string{"scheme": "block32"}},
 	} {
 		r.Arch = "sm90"
 		_, err := open(t, r)

@@ -96,13 +96,16 @@ func writeNearby(t *testing.T, rows map[placed][]residual.Row, opened opener) {
 			pools[n].Release == p.Release && pools[n].Types == p.Types {
 			p = pools[n]
 		} else {
-			m := must.Get(opened(p.Device, nil))(t)
+			m := must.Get(opened(p.Device, map[string]string{residual.Nearby: residual.None}))(t)
 			p.Board = m.Board()
 			pools = append(pools, p)
 		}
 		s := &residual.Series{Source: at.source, Timing: at.timing, Layout: at.layout}
 		s.Add(rows[at])
 		p.Series = append(p.Series, s)
+	}
+	for _, p := range pools {
+		p.Local = p.With(p.Series).IsLocal()
 	}
 	file, err := nearby.Encode(pools)
 	if err == nil {

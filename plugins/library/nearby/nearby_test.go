@@ -40,7 +40,7 @@ var folds = []fold{
 type scored struct{ within, off, within0, off0, intervals, held, width float64 }
 
 // score predicts times of a series from others.
-func (f *fold) score(all []*residual.Series, s *residual.Series) (o scored) {
+func (f *fold) score(all *nearby.Pool, s *residual.Series) (o scored) {
 	const z = 1.645 // of 90 %
 	rows, step, n := s.Rows(), max(1, s.Times / *each), 0.0
 	var widths []float64
@@ -48,9 +48,11 @@ func (f *fold) score(all []*residual.Series, s *residual.Series) (o scored) {
 		r, q := rows[i], f.without
 		if q.M, q.N, q.K, q.Timing, q.Layout = r.M, r.N, r.K, s.Timing, s.Layout; f.source {
 			q.Source = s.Source
-			all = slices.DeleteFunc(slices.Clone(all), func(o *residual.Series) bool { return o.Source == s.Source })
+			all = all.With(slices.DeleteFunc(slices.Clone(all.Rows()), func(o *residual.Series) bool {
+				return o.Source == s.Source
+			}))
 		}
-		found := residual.At(all, &q)
+		found := all.At(&q)
 		for _, x := range []struct{ left, within, off *float64 }{
 			{&r.Residual, &o.within0, &o.off0}, {new(r.Residual - found.Residual), &o.within, &o.off},
 		} {
@@ -87,7 +89,7 @@ func TestFolds(t *testing.T) {
 	for _, keep := range thinned {
 		var less []*nearby.Pool // the times that predict
 		for _, p := range pools {
-			l := &nearby.Pool{}
+			var series []*residual.Series
 			for _, s := range p.Rows() {
 				rows, at := s.Rows(), uint32(0)
 				if len(rows) > 10_000 {
@@ -98,9 +100,9 @@ func TestFolds(t *testing.T) {
 				}
 				thin := *s
 				thin.Add(rows)
-				l.Series = append(l.Series, &thin)
+				series = append(series, &thin)
 			}
-			less = append(less, l)
+			less = append(less, p.With(series))
 		}
 		file := must.Get(nearby.Encode(less))(t)
 		for _, f := range folds {
@@ -112,13 +114,13 @@ func TestFolds(t *testing.T) {
 					return o.Device == p.Device || o.Types != p.Types
 				})
 				for _, s := range p.Rows() {
-					all := less[i].Series
+					all := less[i]
 					if f.device {
 						sister := nearby.Sister(sisters, p.Board, s.Timing)
 						if sister == nil {
 							continue
 						}
-						all = sister.Rows()
+						all = sister
 					}
 					others := slices.ContainsFunc(p.Series, func(o *residual.Series) bool { return o.Source != s.Source })
 					if f.source && !others || s.Times < 200 {

@@ -265,8 +265,8 @@ func TestSchemes(t *testing.T) {
 	if diag.KindOf(err) != diag.Input || !strings.Contains(err.Error(), "does not predict library kernels for bf16") {
 		t.Errorf("bf16 with scales: %v", err)
 	}
-	p.DType = gemm.FP8 // with a scale per 32 elements, kernels split no K
-	p.K *= 4
+	p = gemm.New(16, 512, 16384) // with a scale per 32 elements, kernels for fp8 split no K
+	p.DType = gemm.FP8
 	one := &fastest{Architecture: opened(t, "sm100", nil)}
 	mx := &fastest{Architecture: opened(t, "sm100", map[string]string{"scheme": "block32"})}
 	must.That(t, one.of(t, p) < mx.of(t, p), "%s takes %v s, and %v as mxfp8", p, one.of(t, p), mx.of(t, p))
@@ -286,7 +286,7 @@ func TestScalesOfFP4(t *testing.T) {
 			must.That(t, s.Evidence == arch.EvidenceChecked || s.Evidence == arch.EvidenceRelated, "%s: %+v", id, s)
 			times = append(times, (&fastest{Architecture: a}).of(t, p))
 		}
-		must.That(t, times[0] == times[1], "%s: %v", id, times)
+		must.That(t, math.Abs(math.Log(times[0]/times[1])) < 0.05, "%s: %v", id, times)
 	}
 }
 

@@ -73,7 +73,9 @@ func (p *Pool) Has(timing string, least int) bool {
 
 // Beside returns a pool with the times of another as well.
 func (p *Pool) Beside(other *Pool) *Pool {
-	return p.With(slices.Concat(p.Rows(), other.Rows()))
+	both := p.With(slices.Concat(p.Rows(), other.Rows()))
+	both.Local = p.Local || other.Local
+	return both
 }
 
 // With returns a pool with other series.
@@ -139,11 +141,7 @@ func Of(device, scheme, release string) (pools []*Pool) {
 		p := &Pool{Device: string(c[0]), Scheme: string(c[2]), Release: string(c[3]), Types: string(c[4]),
 			Local: string(c[5]) == "true"}
 		p.packed, rest = behind[:n], behind[n:]
-		as := p.Scheme
-		if p.Types == gemm.FP4.String() && scheme == "tensor" && !strings.Contains(as, "+") {
-			as = scheme // fp4 has scales per block, whatever is asked for
-		}
-		for _, same := range [][2]string{{device, p.Device}, {scheme, as}, {release, p.Release}} {
+		for _, same := range [][2]string{{device, p.Device}, {scheme, p.Scheme}, {release, p.Release}} {
 			if same[0] != "" && same[0] != same[1] &&
 				(!strings.HasSuffix(same[0], "@") || !strings.HasPrefix(same[1], same[0])) {
 				p = nil

@@ -26,8 +26,8 @@ var Options = []arch.Option{
 			"block16+quant", perMX,
 		},
 		Doc: "of the kernel family library, the scales of 8-bit operands: one per matrix, per row and column, or per 128 " +
-			"elements along K; of fp4, per 16 or 32 elements, whatever is asked for, and of mxfp8 per 32; with +quant the time has the " +
-			"quantising of A in it, with +preshuffle the kernel has arranged B before",
+			"elements along K; of fp4, per 16 or 32 elements, whatever is asked for, and of mxfp8 per 32; with +quant the time " +
+			"has the quantising of A in it, with +preshuffle the kernel has arranged B before",
 	},
 	Release,
 	residual.Option,
@@ -91,8 +91,8 @@ func (o options) inForce() []arch.OptionValue {
 	}
 }
 
-// takes reports whether operands of a type can have the scheme. Units with scales per 32 elements, which fp4 needs, take
-// fp8 with them too. A GeForce, whose fp8 has half of its rate, does so at the full one, which no device file has.
+// takes reports whether operands of a type can have the scheme. Units with scales per 32 elements, which fp4 needs,
+// take fp8 with them too. A GeForce, whose fp8 has half of its rate, does so at the full one, which no device file has.
 func (m *Model) takes(t gemm.DType) bool {
 	switch scheme, fp4 := m.options.scheme, m.peaks[gemm.FP4]; {
 	case scheme == perTensor:

@@ -261,12 +261,15 @@ func cdna3(is func(schemes, release string, types ...string) func(*published.Tim
 // No small product in fp32 was timed on Ada or the consumer generations. A K step takes there no less than on an H200.
 // Few small ones in 16 bits were on consumer Ampere: a launch and a K step take no less than on Ada.
 //
+// On consumer Blackwell a step of fp4 without the quantising makes no product take longer than with it.
+//
 // On CDNA 4 all long products of the MI355X's 1,400 W end at 1.6 PFLOP/s in bf16 and 2.97 in fp8. That is its power
 // and not its units: an MI350X of 1,000 W ends at 1.06 to 1.2 in 16 bits (experiments/unseen-parts).
 var bounds = map[string]map[string][2]float64{
-	"ada":             {"step_seconds_32": {0.5e-6, 4e-6}},
-	"ampere-consumer": {"launch_seconds": {1.6e-6, 12e-6}, "step_seconds_16": {2.4e-7, 4e-6}},
-	"cdna3":           {"l2_share_16": {5, 70}},
+	"ada":                        {"step_seconds_32": {0.5e-6, 4e-6}},
+	"ampere-consumer":            {"launch_seconds": {1.6e-6, 12e-6}, "step_seconds_16": {2.4e-7, 4e-6}},
+	"cdna3":                      {"l2_share_16": {5, 70}},
+	"blackwell-consumer block16": {"step_seconds_4": {1e-9, 1.14e-6}},
 	"cdna4": {
 		"energy_16": {0.86e-12, 0.89e-12}, "throttle_seconds_16": {5e-6, 2e-4}, "energy_8": {0.46e-12, 0.48e-12},
 		"throttle_seconds_8": {5e-6, 2e-4},

@@ -30,7 +30,8 @@ type fold struct {
 var folds = []fold{
 	{"the time", residual.Problem{WithoutSame: true}, false, false, 0.96, 0.055, 0.9, 1.25},
 	{
-		"times of about its N and K", residual.Problem{WithoutSame: true, Within: 1.25}, false, false, 0.945, 0.065, 0.9, 1.35,
+		"times of about its N and K", residual.Problem{WithoutSame: true, Within: 1.25}, false, false, 0.945, 0.065, 0.9,
+		1.35,
 	},
 	{"its source", residual.Problem{}, true, false, 0, 1, 0, 2},
 	{"its device", residual.Problem{}, false, true, 0.96, 0.065, 0, 2},

@@ -266,7 +266,7 @@ var fitted = map[string]map[string]float64{
 		"rate_share_4":       0.8848,
 		"l2_port_4":          300,
 		"l2_share_4":         12.25,
-		"step_seconds_4":     1.424e-06,
+		"step_seconds_4":     1.14e-06,
 		"feed_4":             3000,
 		"energy_4":           3.738e-13,
 		"throttle_seconds_4": 0.001822,

@@ -24,7 +24,7 @@ func TestReadCSVWords(t *testing.T) {
 		{"m,n,k,a_type,b_type\n8,4,2,f16_r,f8_r", `p.csv:2:13: dtype "f8_r" is not what another column says`},
 		{"m,n,k,dtype,weight_dtype\n8,4,2,bf16,int4", `p.csv:2:12: dtype "int4" is none of fp16`},
 		{"m,n,k,dtype\n8,4,2,bfloat", `p.csv:2:7: dtype "bfloat" is none of fp16, bf16`},
-		{"m,n,k,dtype\n8,4,2,nvfp4", `p.csv:2:7: dtype "nvfp4" is none of fp16`},
+		{"m,n,k,dtype\n8,4,2,mxfp8", `p.csv:2:7: dtype "mxfp8" is none of fp16`},
 		{"m,n,k,layout\n8,4,2,xn", `p.csv:2:7: layout "xn" is no layout; write nn, nt, tn or tt`},
 		{"m,n,k,micro_batch\n8,4,2,1", `p.csv:1:7: unknown column "micro_batch"; did you mean batch?`},
 		{"m,n,k,B\n8,4,2,1", `p.csv:1:7: unknown column "B"; did you mean batch?`},

@@ -67,10 +67,10 @@ var table = [...]row{
 	{dtype: INT32, name: "int32", note: "of C only", bits: 32, sums: INT32, aliases: []string{"i32", "s32", "32i", "int"}},
 	{dtype: FP4, name: "fp4", note: "e2m1", bits: 4, sums: FP32, scaled: []DType{FP16, BF16, FP32},
 		aliases: []string{"fp4_e2m1", "e2m1", "fp4e2m1", "f4e2m1", "float4_e2m1", "float4_e2m1fn", "float4_e2m1fn_x2",
-			"f4", "fe2m1", "4f_e2m1"}},
+			"f4", "fe2m1", "4f_e2m1", "nvfp4", "mxfp4"}},
 	{dtype: FP6, name: "fp6", note: "e2m3", bits: 6, sums: FP32, scaled: []DType{FP16, BF16, FP32},
 		aliases: []string{"fp6_e2m3", "e2m3", "fp6e2m3", "f6e2m3", "e2m3fn", "f6e2m3fn", "float6_e2m3", "float6_e2m3fn",
-			"f6", "fe2m3", "6f_e2m3"}},
+			"f6", "fe2m3", "6f_e2m3", "mxfp6"}},
 	{dtype: FP6E3M2, name: "fp6_e3m2", bits: 6, sums: FP32, scaled: []DType{FP16, BF16, FP32}, like: FP6,
 		aliases: []string{"e3m2", "fp6e3m2", "f6e3m2", "e3m2fn", "f6e3m2fn", "float6_e3m2", "float6_e3m2fn", "bf6",
 			"fe3m2", "6f_e3m2"}},
@@ -145,9 +145,6 @@ func (t DType) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 // affixes are what libraries write around the name of a type: torch.bfloat16, c10::Half, CUDA_R_16BF, f16_r.
 var affixes = regexp.MustCompile(`^(torch\.|c10::|([a-z]+_)?r_)|_r$`)
 
-// withScales are names for a type and how many elements have a scale, which a problem does not say.
-var withScales = map[string]string{"mxfp8": "32", "mxfp6": "32", "mxfp4": "32", "nvfp4": "16"}
-
 // ParseDType reads the name of a type, or one of the names that PyTorch, Triton, CUDA, HIP and papers have for it. Case
 // does not matter.
 func ParseDType(s string) (DType, error) {
@@ -168,9 +165,9 @@ func ParseDType(s string) (DType, error) {
 				"are %s", s, u.asFP32).Do("use one of %s", TypeNames(operands))
 		}
 	}
-	if elements, ok := withScales[lower]; ok {
-		return 0, diag.Inputf("%s is a type with a scale per %s elements, which is no part of it", s, elements).
-			Do("write %s, and leave the scales to the model's option scheme=block%s", lower[2:], elements)
+	if lower == "mxfp8" {
+		return 0, diag.Inputf("%s is fp8 with a scale per 32 elements, which is no part of the type", s).
+			Do("write fp8, and leave the scales to the model's option scheme=block32")
 	}
 	var names []string
 	for _, t := range types[FP16:end] {

@@ -22,7 +22,8 @@ func TestNamesOfTypes(t *testing.T) {
 		"fp8_e5m2": "e5m2 float8_e5m2 fp8e5 f8e5m2 FP8_E5M2",
 		"int8":     "i8 s8 INT8",
 		"int32":    "i32 s32 INT32",
-		"fp6":      "e2m3 fp6_e2m3 float6_e2m3fn FP6 E2M3",
+		"fp4":      "e2m1 float4_e2m1fn_x2 nvfp4 MXFP4",
+		"fp6":      "mxfp6 e2m3 fp6_e2m3 float6_e2m3fn FP6 E2M3",
 		"fp6_e3m2": "e3m2 float6_e3m2fn f6e3m2 FP6_E3M2",
 	} {
 		for _, name := range append(strings.Fields(names), want) {

@@ -41,8 +41,10 @@ func kernelsOf(g terms.Generation, scheme string) kernels {
 		if plain {
 			k.finer = []int{16, 32, 64, 96, 128, 160, 192, 256}
 		}
-	case terms.Blackwell, terms.BlackwellConsumer: // TensorRT-LLM
-		k.unsplit = []gemm.DType{gemm.FP4}
+	case terms.Blackwell, terms.BlackwellConsumer: // TensorRT-LLM; cuDNN splits K on GeForce cards
+		if g == terms.Blackwell || strings.HasSuffix(scheme, quantises) {
+			k.unsplit = []gemm.DType{gemm.FP4}
+		}
 	default:
 	}
 	switch g { // cuBLAS, as published
@@ -55,7 +57,7 @@ func kernelsOf(g terms.Generation, scheme string) kernels {
 		}
 	default:
 	}
-	if strings.TrimSuffix(scheme, quantises) == "block128" { // DeepGEMM, TensorRT-LLM, Composable Kernel
+	if scheme == perMX || strings.TrimSuffix(scheme, quantises) == "block128" { // CUTLASS, DeepGEMM, Composable Kernel
 		k.unsplit = append(slices.Clone(k.unsplit), gemm.FP8, gemm.FP8E5M2)
 	}
 	return k

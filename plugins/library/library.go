@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/model"
 	"github.com/origami-gemm/origami/core/residual"
@@ -56,6 +57,10 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 		return nil, err
 	}
 	m := newModel(machine, o, nil)
+	if len(m.types()) == 0 {
+		return nil, diag.Inputf("no type of the %s has scales of scheme=%s", machine.Description.DeviceName, o.scheme).
+			At("option").Do("leave it out")
+	}
 	m.Description.Uncertainty = checked.Of(m.Description.ID(), m.Description.Vendor, Name, o.scheme, o.release,
 		string(o.timing))
 	if m.near = m.nearTimes(); m.near != nil {
@@ -132,7 +137,7 @@ func (m *Model) Fastest(p gemm.Problem) unit.Seconds {
 // types are those that the machine multiplies, without terms.LeftOut.
 func (m *Model) types() (all []gemm.Types) {
 	for _, in := range gemm.DTypes() {
-		if m.peaks[in] > 0 && m.options.takes(in) {
+		if m.peaks[in] > 0 && m.takes(in) {
 			for _, out := range in.Outputs() {
 				if t := (gemm.Types{In: in, Out: out}); terms.LeftOut[m.machine.Generation] != t {
 					all = append(all, t)

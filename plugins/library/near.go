@@ -130,7 +130,7 @@ func (n *nearTimes) of(p *gemm.Problem) (residual.Found, stopwatch.Timing) {
 	}
 	q := n.problem
 	q.M, q.N, q.K, q.Layout, q.Timing = p.M, p.N, p.K, n.layouts[arch.LayoutOf(p)], string(k.timing)
-	found := residual.At(k.pool.Rows(), &q)
+	found := k.pool.At(&q)
 	if k.vague {
 		found.Spread = 0
 	}

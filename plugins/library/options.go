@@ -23,11 +23,11 @@ var Options = []arch.Option{
 		Key: "scheme", Default: perTensor,
 		Values: []string{
 			perTensor, "tensor+quant", "row", "block128", "block128+quant", "block128+preshuffle", "block16",
-			"block16+quant", "block32",
+			"block16+quant", perMX,
 		},
 		Doc: "of the kernel family library, the scales of 8-bit operands: one per matrix, per row and column, or per 128 " +
-			"elements along K; of fp4, per 16 or 32 elements, whatever is asked for; with +quant the time has the " +
-			"quantising of A in it, with +preshuffle the kernel has arranged B before",
+			"elements along K; of fp4, per 16 or 32 elements, whatever is asked for, and of mxfp8 per 32; with +quant the time " +
+			"has the quantising of A in it, with +preshuffle the kernel has arranged B before",
 	},
 	Release,
 	residual.Option,
@@ -42,6 +42,7 @@ var Release = arch.Option{
 
 const (
 	perTensor = "tensor"
+	perMX     = "block32"
 	quantises = "+quant"
 )
 
@@ -90,10 +91,18 @@ func (o options) inForce() []arch.OptionValue {
 	}
 }
 
-// takes reports whether operands of a type can have the scheme.
-func (o options) takes(t gemm.DType) bool {
-	small := strings.HasPrefix(o.scheme, "block16") || strings.HasPrefix(o.scheme, "block32")
-	return o.scheme == perTensor || small && t == gemm.FP4 || !small && t.Bits() == 8
+// takes reports whether operands of a type can have the scheme. Units with scales per 32 elements, which fp4 needs,
+// take fp8 with them too. A GeForce, whose fp8 has half of its rate, does so at the full one, which no device file has.
+func (m *Model) takes(t gemm.DType) bool {
+	switch scheme, fp4 := m.options.scheme, m.peaks[gemm.FP4]; {
+	case scheme == perTensor:
+		return true
+	case scheme == perMX:
+		return t == gemm.FP4 || t.CostsLike() == gemm.FP8 && fp4 > 0 && fp4 < 4*m.peaks[t]
+	case strings.HasPrefix(scheme, "block16"):
+		return t == gemm.FP4
+	}
+	return t.Bits() == 8
 }
 
 // constants are the numbers of terms.Condition.

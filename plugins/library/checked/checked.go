@@ -114,7 +114,9 @@ func of(device, model, scheme string) (found said) {
 			panic(fmt.Sprintf("checked.jsonl.gz: %v", err))
 		}
 		one.Uncertainty.Contain()
-		if one.Model == model && (one.Scheme == scheme || plain(one.Scheme) && plain(scheme)) {
+		fp4 := plain(scheme) && strings.HasPrefix(one.Scheme, "block") && !strings.Contains(one.Scheme, "+") &&
+			slices.Equal(one.DTypes, []string{"fp4"}) // which always has such scales
+		if one.Model == model && (one.Scheme == scheme || plain(one.Scheme) && plain(scheme) || fp4) {
 			found = append(found, one)
 		}
 	}

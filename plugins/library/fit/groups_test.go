@@ -27,6 +27,8 @@ var off = map[string]string{
 		"busy; the two larger sizes are 1.00 and 1.05",
 	"gfx942@mi325x bf16 bf16 none events current hipkittens": launched,
 	"gfx950@mi355x bf16 bf16 none events current hipkittens": launched,
+	"sm100@b200 fp4 bf16 block16 cold current flashinfer": "it is one time, 9.3 µs of 1x512x7168; GB200's of the same " +
+		"source are within these bounds",
 	"sm120@rtxpro6000 fp16 fp16 none warm current torch-issues": "1024x1024x1024 is 0.60, as in bf16: 18.8 µs of the " +
 		"host's loop; the two larger sizes are 0.88 and 0.93",
 	"sm70@v100 fp16 fp16 none warm current torch-issues": "no other time of a V100 in 16 bits is published: it has the " +

@@ -23,7 +23,7 @@ import (
 )
 
 // times.bin is written by `make checked`. A part is a line with tabs between device, its units and bandwidth, scheme of
-// scales, release, types, series and count of bytes, and so many bytes.
+// scales, release, types, Pool.Local, series and count of bytes, and so many bytes.
 //
 //go:embed times.bin
 var file []byte
@@ -32,6 +32,7 @@ var file []byte
 type Pool struct {
 	Device, Scheme, Release, Types string
 	Board                          Board
+	Local                          bool               // times say nothing of another N and K: IsLocal
 	Series                         []*residual.Series // without their rows, which Rows decodes
 
 	packed []byte
@@ -72,9 +73,49 @@ func (p *Pool) Has(timing string, least int) bool {
 
 // Beside returns a pool with the times of another as well.
 func (p *Pool) Beside(other *Pool) *Pool {
-	both := &Pool{Types: p.Types}
-	both.once.Do(func() { both.Series = slices.Concat(p.Rows(), other.Rows()) })
+	both := p.With(slices.Concat(p.Rows(), other.Rows()))
+	both.Local = p.Local || other.Local
 	return both
+}
+
+// With returns a pool with other series.
+func (p *Pool) With(series []*residual.Series) *Pool {
+	with := &Pool{Types: p.Types, Local: p.Local}
+	with.once.Do(func() { with.Series = series })
+	return with
+}
+
+// reach is how far times of a local pool say something, as a logarithm: up to the first fully, from the second on not.
+var reach = [...]float64{0.1, 0.2}
+
+// At is residual.At of the times of a pool.
+func (p *Pool) At(q *residual.Problem) residual.Found {
+	found := residual.At(p.Rows(), q)
+	if p.Local && found.Nearest > reach[0] {
+		found.Spread = 0
+		found.Residual *= max(0, (reach[1]-found.Nearest)/(reach[1]-reach[0]))
+	}
+	return found
+}
+
+// IsLocal finds whether times of a pool say nothing of another N and K: without those of about its N and K, a time is
+// farther from the prediction than the terms alone are. AITER's on the MI355X are, whose kernels for an N and K were
+// tuned apart from others.
+func (p *Pool) IsLocal() bool {
+	const clear = 1.05
+	q, _ := residual.Without("without-near")
+	off, terms, times := 0.0, 0.0, 0
+	for _, s := range p.Rows() {
+		rows := s.Rows()
+		for i := 0; i < len(rows); i += max(1, len(rows)/400) {
+			r := rows[i]
+			q.M, q.N, q.K, q.Timing, q.Layout = r.M, r.N, r.K, s.Timing, s.Layout
+			off += math.Abs(math.Expm1(residual.At(p.Rows(), &q).Residual - r.Residual))
+			terms += math.Abs(math.Expm1(-r.Residual))
+			times++
+		}
+	}
+	return times >= Least && off > clear*terms
 }
 
 // step is that in which residuals are stored, as logarithms: a third of the noise between neighbours. A time that is
@@ -94,10 +135,11 @@ func Of(device, scheme, release string) (pools []*Pool) {
 		line, behind, _ := bytes.Cut(rest, []byte{'\n'})
 		c := bytes.Split(line, []byte{'\t'})
 		n, err := strconv.Atoi(string(c[len(c)-1]))
-		if len(c) != 7 || err != nil || n > len(behind) {
+		if len(c) != 8 || err != nil || n > len(behind) {
 			panic("nearby: times.bin is damaged") // a test reads it
 		}
-		p := &Pool{Device: string(c[0]), Scheme: string(c[2]), Release: string(c[3]), Types: string(c[4])}
+		p := &Pool{Device: string(c[0]), Scheme: string(c[2]), Release: string(c[3]), Types: string(c[4]),
+			Local: string(c[5]) == "true"}
 		p.packed, rest = behind[:n], behind[n:]
 		for _, same := range [][2]string{{device, p.Device}, {scheme, p.Scheme}, {release, p.Release}} {
 			if same[0] != "" && same[0] != same[1] &&
@@ -113,7 +155,7 @@ func Of(device, scheme, release string) (pools []*Pool) {
 			pools = append(pools, same.(*Pool))
 			continue
 		}
-		for at, to := range map[int]any{1: &p.Board, 5: &p.Series} {
+		for at, to := range map[int]any{1: &p.Board, 6: &p.Series} {
 			if err := json.Unmarshal(c[at], to); err != nil {
 				panic(fmt.Sprintf("nearby: %v", err))
 			}
@@ -220,7 +262,8 @@ func Encode(pools []*Pool) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(&out, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", p.Device, board, p.Scheme, p.Release, p.Types, series, packed.Len())
+		fmt.Fprintf(&out, "%s\t%s\t%s\t%s\t%s\t%t\t%s\t%d\n", p.Device, board, p.Scheme, p.Release, p.Types, p.Local,
+			series, packed.Len())
 		out.Write(packed.Bytes())
 	}
 	return out.Bytes(), nil

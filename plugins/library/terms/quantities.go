@@ -143,6 +143,8 @@ func (q *Quantity) Constant(v Variant) arch.Constant {
 	if key != "" {
 		day := "2026-11-26"
 		switch {
+		case key == string(CDNA4) && strings.HasPrefix(q.Name, "energy"), strings.HasSuffix(key, " block16"):
+			day = "2026-11-29"
 		case key == string(CDNA4):
 			day = "2026-11-23" // later fits left its values as they were
 		case key == string(Ada) && strings.HasSuffix(q.Name, "_32"):

@@ -11,6 +11,7 @@ type device struct {
 	shortFactor      float64 // short_factor
 	wideExponent     float64 // wide_exponent
 	gatherFactor     float64 // gather_factor
+	fourWarpsFactor  float64 // four_warps_factor
 	smallFactor      float64 // small_factor
 	swapFactor       float64 // swap_factor
 	longFactor       float64 // long_factor
@@ -32,6 +33,7 @@ type device struct {
 	dramBandwidth    float64 // dram_bandwidth
 	clock            float64 // clock
 	part2            float64 // other_kernels_seconds * clock
+	toldOfBlocks     float64 // told_of_blocks
 	manyRows         float64 // many_rows
 	toldOfMany       float64 // told_of_many
 	toldOfFew        float64 // told_of_few
@@ -44,6 +46,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.shortFactor = value("short_factor")
 	d.wideExponent = value("wide_exponent")
 	d.gatherFactor = value("gather_factor")
+	d.fourWarpsFactor = value("four_warps_factor")
 	d.smallFactor = value("small_factor")
 	d.swapFactor = value("swap_factor")
 	d.longFactor = value("long_factor")
@@ -67,6 +70,7 @@ func (d *device) compute(value func(name string) float64) {
 	clock := value("clock")
 	d.clock = clock
 	d.part2 = float64(value("other_kernels_seconds") * clock)
+	d.toldOfBlocks = value("told_of_blocks")
 	d.manyRows = value("many_rows")
 	d.toldOfMany = value("told_of_many")
 	d.toldOfFew = value("told_of_few")
@@ -107,101 +111,113 @@ func (t *timing) compute(d *device) {
 		wideWay = math.Pow(t.blockN/64, d.wideExponent*x2)
 	}
 	var gatherWay float64
-	if t.scaleBlock == 0 && t.blockM == 128 && t.blockN == 256 {
-		gatherWay = math.Pow(d.gatherFactor, rowsBusy)
-	} else {
+	if t.scaleBlock > 0 {
 		gatherWay = 1
+	} else {
+		var x4 float64
+		if t.blockM == 128 && t.blockN == 256 {
+			x4 = d.gatherFactor
+		} else {
+			x4 = 1
+		}
+		var x5 float64
+		if t.numWarps == 4 {
+			x5 = d.fourWarpsFactor
+		} else {
+			x5 = 1
+		}
+		gatherWay = math.Pow(x4*x5, rowsBusy)
 	}
 	var swapWay float64
 	if t.swapAb*t.experts > 0 && t.elementBytes == 1 && t.blockM < 64 {
-		var x4 float64
+		var x6 float64
 		if t.scaleBlock > 0 {
-			x4 = 1
+			x6 = 1
 		} else {
-			x4 = math.Pow(d.smallFactor, t.rows/(t.rows+4))
+			x6 = math.Pow(d.smallFactor, t.rows/(t.rows+4))
 		}
-		var x5 float64
+		var x7 float64
 		if t.blockN < 64 {
-			x5 = 1
+			x7 = 1
 		} else {
-			var x6 float64
+			var x8 float64
 			if t.blockK > 128 {
-				x6 = d.longFactor
+				x8 = d.longFactor
 			} else {
-				x6 = 1
+				x8 = 1
 			}
-			x5 = float64(d.swapFactor * x6)
+			x7 = float64(d.swapFactor * x8)
 		}
-		swapWay = float64(x4 * x5)
+		swapWay = float64(x6 * x7)
 	} else {
 		swapWay = 1
 	}
 	var scaleWay float64
 	if t.scaleBlock > 0 {
-		var x7 float64
-		if t.numStages == 2 {
-			x7 = d.twoStagesFactor
-		} else {
-			x7 = 1
-		}
-		var x8 float64
-		if 2048*t.numWarps < t.blockM*t.blockN {
-			x8 = d.spillFactor
-		} else {
-			x8 = 1
-		}
 		var x9 float64
-		if t.experts > 0 {
-			var x10 float64
-			if t.numWarps == 8 {
-				x10 = math.Pow(d.eightWarpsFactor, rowsBusy)
-			} else {
-				x10 = 1
-			}
-			x9 = float64(d.scaleFactor * x10)
+		if t.numStages == 2 {
+			x9 = d.twoStagesFactor
 		} else {
-			var x11 float64
-			if t.blockM > 64 {
-				var x12 float64
-				if t.numWarps == 8 {
-					x12 = d.eightWarpsFactor
-				} else {
-					x12 = d.tallFactor
-				}
-				x11 = math.Pow(x12, rowsBusy)
-			} else {
-				x11 = 1
-			}
-			x9 = float64(d.matrixFactor * x11)
+			x9 = 1
 		}
-		scaleWay = float64(x7 * x8 * x9)
+		var x10 float64
+		if 2048*t.numWarps < t.blockM*t.blockN {
+			x10 = d.spillFactor
+		} else {
+			x10 = 1
+		}
+		var x11 float64
+		if t.experts > 0 {
+			var x12 float64
+			if t.numWarps == 8 {
+				x12 = math.Pow(d.eightWarpsFactor, rowsBusy)
+			} else {
+				x12 = 1
+			}
+			x11 = float64(d.scaleFactor * x12)
+		} else {
+			var x13 float64
+			if t.blockM > 64 {
+				var x14 float64
+				if t.numWarps == 8 {
+					x14 = d.eightWarpsFactor
+				} else {
+					x14 = d.tallFactor
+				}
+				x13 = math.Pow(x14, rowsBusy)
+			} else {
+				x13 = 1
+			}
+			x11 = float64(d.matrixFactor * x13)
+		}
+		scaleWay = float64(x9 * x10 * x11)
 	} else {
 		scaleWay = 1
 	}
-	var x13 float64
-	if t.experts > 0 {
-		x13 = d.productScale
-	} else {
-		x13 = 1
-	}
-	slowdown := float64(x13 * (busyWay * shortWay * wideWay * gatherWay * swapWay * scaleWay))
-	x14 := math.Ceil(t.n / t.blockN)
-	smTiles := math.Ceil(math.Ceil(t.rows/t.blockM) * x14 / d.numSms)
 	var x15 float64
+	if t.experts > 0 {
+		x15 = d.productScale
+	} else {
+		x15 = 1
+	}
+	slowdown := float64(x15 * (busyWay * shortWay * wideWay * gatherWay * swapWay * scaleWay))
+	x16 := math.Ceil(t.n / t.blockN)
+	smTiles := math.Ceil(math.Ceil(t.rows/t.blockM) * x16 / d.numSms)
+	var x17 float64
 	if t.blockM < 32 {
-		x15 = 0
+		x17 = 0
 	} else {
 		if t.blockM < 64 {
-			x15 = d.middleWait
+			x17 = d.middleWait
 		} else {
-			x15 = d.tallWait
+			x17 = d.tallWait
 		}
 	}
-	var x16 float64
-	if t.rows == 1 && t.numWarps == 4 && t.blockM < 64 && d.numSms < 2*x14 {
-		x16 = d.oneRowWait
+	var x18 float64
+	if t.rows == 1 && t.numWarps == 4 && t.blockM < 64 && d.numSms < 2*x16 {
+		x18 = d.oneRowWait
 	}
-	scaleStep := d.scaleWait + x15 + max(t.blockM, 64)*t.blockN*smTiles/d.scaledPerCycle + x16
+	scaleStep := d.scaleWait + x17 + max(t.blockM, 64)*t.blockN*smTiles/d.scaledPerCycle + x18
 	var scaleFloor float64
 	if t.scaleBlock > 0 && t.experts == 0 {
 		if d.scaleWait > 0 {
@@ -211,8 +227,8 @@ func (t *timing) compute(d *device) {
 	ways := math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(t.product*slowdown, 8)+math.Pow(scaleFloor, 8)))) - t.product
 	var elementwisePass float64
 	if t.topK > 0 {
-		x17 := float64(t.rows * t.matrices)
-		elementwisePass = float64(d.elementwise * t.outputBytes * (float64(x17*(1.5*t.n)) + float64(x17*t.k) + float64(x17/t.topK*t.k)) / d.dramBandwidth * d.clock)
+		x19 := float64(t.rows * t.matrices)
+		elementwisePass = float64(d.elementwise * t.outputBytes * (float64(x19*(1.5*t.n)) + float64(x19*t.k) + float64(x19/t.topK*t.k)) / d.dramBandwidth * d.clock)
 	}
 	var otherKernels float64
 	if t.topK > 0 {
@@ -237,101 +253,113 @@ func columns(dst []float64, d *device, t *timing) {
 		wideWay = math.Pow(t.blockN/64, d.wideExponent*x2)
 	}
 	var gatherWay float64
-	if t.scaleBlock == 0 && t.blockM == 128 && t.blockN == 256 {
-		gatherWay = math.Pow(d.gatherFactor, rowsBusy)
-	} else {
+	if t.scaleBlock > 0 {
 		gatherWay = 1
+	} else {
+		var x4 float64
+		if t.blockM == 128 && t.blockN == 256 {
+			x4 = d.gatherFactor
+		} else {
+			x4 = 1
+		}
+		var x5 float64
+		if t.numWarps == 4 {
+			x5 = d.fourWarpsFactor
+		} else {
+			x5 = 1
+		}
+		gatherWay = math.Pow(x4*x5, rowsBusy)
 	}
 	var swapWay float64
 	if t.swapAb*t.experts > 0 && t.elementBytes == 1 && t.blockM < 64 {
-		var x4 float64
+		var x6 float64
 		if t.scaleBlock > 0 {
-			x4 = 1
+			x6 = 1
 		} else {
-			x4 = math.Pow(d.smallFactor, t.rows/(t.rows+4))
+			x6 = math.Pow(d.smallFactor, t.rows/(t.rows+4))
 		}
-		var x5 float64
+		var x7 float64
 		if t.blockN < 64 {
-			x5 = 1
+			x7 = 1
 		} else {
-			var x6 float64
+			var x8 float64
 			if t.blockK > 128 {
-				x6 = d.longFactor
+				x8 = d.longFactor
 			} else {
-				x6 = 1
+				x8 = 1
 			}
-			x5 = float64(d.swapFactor * x6)
+			x7 = float64(d.swapFactor * x8)
 		}
-		swapWay = float64(x4 * x5)
+		swapWay = float64(x6 * x7)
 	} else {
 		swapWay = 1
 	}
 	var scaleWay float64
 	if t.scaleBlock > 0 {
-		var x7 float64
-		if t.numStages == 2 {
-			x7 = d.twoStagesFactor
-		} else {
-			x7 = 1
-		}
-		var x8 float64
-		if 2048*t.numWarps < t.blockM*t.blockN {
-			x8 = d.spillFactor
-		} else {
-			x8 = 1
-		}
 		var x9 float64
-		if t.experts > 0 {
-			var x10 float64
-			if t.numWarps == 8 {
-				x10 = math.Pow(d.eightWarpsFactor, rowsBusy)
-			} else {
-				x10 = 1
-			}
-			x9 = float64(d.scaleFactor * x10)
+		if t.numStages == 2 {
+			x9 = d.twoStagesFactor
 		} else {
-			var x11 float64
-			if t.blockM > 64 {
-				var x12 float64
-				if t.numWarps == 8 {
-					x12 = d.eightWarpsFactor
-				} else {
-					x12 = d.tallFactor
-				}
-				x11 = math.Pow(x12, rowsBusy)
-			} else {
-				x11 = 1
-			}
-			x9 = float64(d.matrixFactor * x11)
+			x9 = 1
 		}
-		scaleWay = float64(x7 * x8 * x9)
+		var x10 float64
+		if 2048*t.numWarps < t.blockM*t.blockN {
+			x10 = d.spillFactor
+		} else {
+			x10 = 1
+		}
+		var x11 float64
+		if t.experts > 0 {
+			var x12 float64
+			if t.numWarps == 8 {
+				x12 = math.Pow(d.eightWarpsFactor, rowsBusy)
+			} else {
+				x12 = 1
+			}
+			x11 = float64(d.scaleFactor * x12)
+		} else {
+			var x13 float64
+			if t.blockM > 64 {
+				var x14 float64
+				if t.numWarps == 8 {
+					x14 = d.eightWarpsFactor
+				} else {
+					x14 = d.tallFactor
+				}
+				x13 = math.Pow(x14, rowsBusy)
+			} else {
+				x13 = 1
+			}
+			x11 = float64(d.matrixFactor * x13)
+		}
+		scaleWay = float64(x9 * x10 * x11)
 	} else {
 		scaleWay = 1
 	}
-	var x13 float64
-	if t.experts > 0 {
-		x13 = d.productScale
-	} else {
-		x13 = 1
-	}
-	slowdown := float64(x13 * (busyWay * shortWay * wideWay * gatherWay * swapWay * scaleWay))
-	x14 := math.Ceil(t.n / t.blockN)
-	smTiles := math.Ceil(math.Ceil(t.rows/t.blockM) * x14 / d.numSms)
 	var x15 float64
+	if t.experts > 0 {
+		x15 = d.productScale
+	} else {
+		x15 = 1
+	}
+	slowdown := float64(x15 * (busyWay * shortWay * wideWay * gatherWay * swapWay * scaleWay))
+	x16 := math.Ceil(t.n / t.blockN)
+	smTiles := math.Ceil(math.Ceil(t.rows/t.blockM) * x16 / d.numSms)
+	var x17 float64
 	if t.blockM < 32 {
-		x15 = 0
+		x17 = 0
 	} else {
 		if t.blockM < 64 {
-			x15 = d.middleWait
+			x17 = d.middleWait
 		} else {
-			x15 = d.tallWait
+			x17 = d.tallWait
 		}
 	}
-	var x16 float64
-	if t.rows == 1 && t.numWarps == 4 && t.blockM < 64 && d.numSms < 2*x14 {
-		x16 = d.oneRowWait
+	var x18 float64
+	if t.rows == 1 && t.numWarps == 4 && t.blockM < 64 && d.numSms < 2*x16 {
+		x18 = d.oneRowWait
 	}
-	scaleStep := d.scaleWait + x15 + max(t.blockM, 64)*t.blockN*smTiles/d.scaledPerCycle + x16
+	scaleStep := d.scaleWait + x17 + max(t.blockM, 64)*t.blockN*smTiles/d.scaledPerCycle + x18
 	var scaleFloor float64
 	if t.scaleBlock > 0 && t.experts == 0 {
 		if d.scaleWait > 0 {
@@ -341,18 +369,22 @@ func columns(dst []float64, d *device, t *timing) {
 	ways := math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(t.product*slowdown, 8)+math.Pow(scaleFloor, 8)))) - t.product
 	var elementwisePass float64
 	if t.topK > 0 {
-		x17 := float64(t.rows * t.matrices)
-		elementwisePass = float64(d.elementwise * t.outputBytes * (float64(x17*(1.5*t.n)) + float64(x17*t.k) + float64(x17/t.topK*t.k)) / d.dramBandwidth * d.clock)
+		x19 := float64(t.rows * t.matrices)
+		elementwisePass = float64(d.elementwise * t.outputBytes * (float64(x19*(1.5*t.n)) + float64(x19*t.k) + float64(x19/t.topK*t.k)) / d.dramBandwidth * d.clock)
 	}
 	var otherKernels float64
 	if t.topK > 0 {
 		otherKernels = d.part2
 	}
 	var toldApart float64
-	if d.manyRows <= t.rows {
-		toldApart = d.toldOfMany
+	if t.scaleBlock > 0 && t.experts > 0 {
+		toldApart = d.toldOfBlocks
 	} else {
-		toldApart = d.toldOfFew
+		if d.manyRows <= t.rows {
+			toldApart = d.toldOfMany
+		} else {
+			toldApart = d.toldOfFew
+		}
 	}
 	dst[0] = t.product
 	dst[1] = t.experts

@@ -45,8 +45,10 @@ var Terms = model.Table([]model.Term{
 		"short rows of B in a tile are read more slowly"),
 	row("wide_way", one, "when(scale_block > 0, 1, pow(block_n / 64, wide_exponent * (1 - rows_busy)))",
 		"so are wide tiles, of which fewer run at a time"),
-	row("gather_way", one, "when(scale_block == 0 && block_m == 128 && block_n == 256, pow(gather_factor, rows_busy), 1)",
-		"gathered rows of A cost more than rows of B, and a tile of 128x256 gathers the fewest for its work"),
+	row("gather_way", one, `when(scale_block > 0, 1, pow(when(block_m == 128 && block_n == 256, gather_factor, 1)
+			* when(num_warps == 4, four_warps_factor, 1), rows_busy))`,
+		"gathered rows of A cost more than rows of B, a tile of 128x256 gathers the fewest for its work, and four warps "+
+			"hide less of it than eight"),
 	row("swap_way", one, `when(swap_ab * experts > 0 && element_bytes == 1 && block_m < 64,
 			when(scale_block > 0, 1, pow(small_factor, rows / (rows + 4)))
 			* when(block_n < 64, 1, swap_factor * when(block_k > 128, long_factor, 1)), 1)`,
@@ -77,7 +79,8 @@ var Terms = model.Table([]model.Term{
 		Share(),
 	row("other_kernels", cycles, "when(top_k > 0, other_kernels_seconds * clock, 0)", "sorting the rows by expert").
 		Share(),
-	row("told_apart", one, "when(rows >= many_rows, told_of_many, told_of_few)",
+	row("told_apart", one, `when(scale_block > 0 && experts > 0, told_of_blocks,
+			when(rows >= many_rows, told_of_many, told_of_few))`,
 		"least time of a kernel ÷ that of another from which on the other is known to be faster").As(arch.CommonToldApart),
 	row("total", cycles, "product + ways + elementwise_pass + other_kernels", "predicted total").Total(),
 })
@@ -129,8 +132,10 @@ var Quantities = []model.Quantity{
 	onHopper("short_factor", math.Exp(0.2), 1, 3, 1, measured, "time with rows of 64 B of B ÷ time of long ones"),
 	onHopper("wide_exponent", 0.03/math.Ln2, 0.001, 0.5, 0, measured+"; the fit has 0.04 for 0.03 of a doubling, and "+
 		"vLLM's own tables speak for less", "power of block_n by which reading takes longer"),
-	onHopper("gather_factor", math.Exp(-0.3), 0.3, 1.5, 1, measured, "time of a tile of 128x256 ÷ that of others"),
-	onHopper("swap_factor", 1/1.082, 0.5, 1.5, 1, exchanged, "time with A and B exchanged ÷ time without"),
+	onHopper("gather_factor", math.Exp(-0.255), 0.3, 1.5, 1, measured, "time of a tile of 128x256 ÷ that of others"),
+	onHopper("four_warps_factor", math.Exp(0.1), 0.5, 3, 1, measured, "time of experts with one scale by four warps ÷ by "+
+		"eight"),
+	onHopper("swap_factor", 1/1.13, 0.5, 1.5, 1, exchanged, "time with A and B exchanged ÷ time without"),
 	onHopper("long_factor", 1.05, 0.5, 1.5, 1, servers, "the same of K steps of 256 elements, besides"),
 	onHopper("small_factor", 1.22, 0.5, 2, 1, servers, "time of tiles of fewer than 64 rows in fp8 with one scale, "+
 		"where an expert has many rows, ÷ time of such tiles in the kernel that was measured"),
@@ -156,6 +161,7 @@ var Quantities = []model.Quantity{
 		"the same of accumulators that spill, besides")),
 	toldApart("told_of_few", 1.03, 1.02, "told_apart with few rows per expert"),
 	toldApart("told_of_many", 1.12, 1.03, "told_apart with many rows per expert"),
+	toldApart("told_of_blocks", 1.12, 1.05, "told_apart of experts with scales per block"),
 }
 
 func inCycles(q model.Quantity) model.Quantity {

@@ -231,7 +231,7 @@ func (o *checkOptions) run(ctx context.Context, name string, config []string) er
 	if err != nil {
 		return err
 	}
-	tuner.competes = true
+	tuner.kept = 1
 	d := side.Describe()
 	t := &tableCheck{File: filepath.Base(name), MadeFor: n.device, Arch: d.Arch, Device: d.Device,
 		DeviceName: d.DeviceName, SameDevice: n.device == strings.ReplaceAll(d.DeviceName, " ", "_"), Model: d.Model,

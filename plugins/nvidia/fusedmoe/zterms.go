@@ -27,12 +27,14 @@ type device struct {
 	middleWait       float64 // middle_wait
 	tallWait         float64 // tall_wait
 	scaledPerCycle   float64 // scaled_per_cycle
+	part2            float64 // 9 * num_sms
 	oneRowWait       float64 // one_row_wait
+	idleWarpsWait    float64 // idle_warps_wait
 	matrixCycles     float64 // matrix_cycles
 	elementwise      float64 // elementwise
 	dramBandwidth    float64 // dram_bandwidth
 	clock            float64 // clock
-	part2            float64 // other_kernels_seconds * clock
+	part3            float64 // other_kernels_seconds * clock
 	toldOfBlocks     float64 // told_of_blocks
 	manyRows         float64 // many_rows
 	toldOfMany       float64 // told_of_many
@@ -57,19 +59,22 @@ func (d *device) compute(value func(name string) float64) {
 	d.matrixFactor = value("matrix_factor")
 	d.tallFactor = value("tall_factor")
 	d.productScale = value("product_scale")
-	d.numSms = value("num_sms")
+	numSms := value("num_sms")
+	d.numSms = numSms
 	scaleWait := value("scale_wait")
 	d.scaleWait = scaleWait
 	d.middleWait = value("middle_wait")
 	d.tallWait = value("tall_wait")
 	d.scaledPerCycle = value("scaled_per_cycle")
+	d.part2 = float64(9 * numSms)
 	d.oneRowWait = value("one_row_wait")
+	d.idleWarpsWait = value("idle_warps_wait")
 	d.matrixCycles = value("matrix_cycles")
 	d.elementwise = value("elementwise")
 	d.dramBandwidth = value("dram_bandwidth")
 	clock := value("clock")
 	d.clock = clock
-	d.part2 = float64(value("other_kernels_seconds") * clock)
+	d.part3 = float64(value("other_kernels_seconds") * clock)
 	d.toldOfBlocks = value("told_of_blocks")
 	d.manyRows = value("many_rows")
 	d.toldOfMany = value("told_of_many")
@@ -161,63 +166,69 @@ func (t *timing) compute(d *device) {
 			x9 = 1
 		}
 		var x10 float64
-		if 2048*t.numWarps < t.blockM*t.blockN {
+		x11 := float64(t.blockM * t.blockN)
+		if 2048*t.numWarps < x11 {
 			x10 = d.spillFactor
 		} else {
 			x10 = 1
 		}
-		var x11 float64
+		var x12 float64
 		if t.experts > 0 {
-			var x12 float64
-			if t.numWarps == 8 {
-				x12 = math.Pow(d.eightWarpsFactor, rowsBusy)
-			} else {
-				x12 = 1
-			}
-			x11 = float64(d.scaleFactor * x12)
-		} else {
 			var x13 float64
-			if t.blockM > 64 {
-				var x14 float64
-				if t.numWarps == 8 {
-					x14 = d.eightWarpsFactor
-				} else {
-					x14 = d.tallFactor
-				}
-				x13 = math.Pow(x14, rowsBusy)
+			if t.numWarps == 8 {
+				x13 = math.Pow(d.eightWarpsFactor, rowsBusy)
 			} else {
 				x13 = 1
 			}
-			x11 = float64(d.matrixFactor * x13)
+			x12 = float64(d.scaleFactor * x13)
+		} else {
+			var x14 float64
+			if t.blockM > 64 {
+				var x15 float64
+				if t.numWarps == 8 {
+					x15 = d.eightWarpsFactor
+				} else {
+					x15 = d.tallFactor
+				}
+				x14 = math.Pow(x15, rowsBusy)
+			} else {
+				x14 = 1
+			}
+			x12 = float64(d.matrixFactor * x14)
 		}
-		scaleWay = float64(x9 * x10 * x11)
+		scaleWay = float64(x9 * x10 * x12)
 	} else {
 		scaleWay = 1
 	}
-	var x15 float64
+	var x16 float64
 	if t.experts > 0 {
-		x15 = d.productScale
+		x16 = d.productScale
 	} else {
-		x15 = 1
+		x16 = 1
 	}
-	slowdown := float64(x15 * (busyWay * shortWay * wideWay * gatherWay * swapWay * scaleWay))
-	x16 := math.Ceil(t.n / t.blockN)
-	smTiles := math.Ceil(math.Ceil(t.rows/t.blockM) * x16 / d.numSms)
-	var x17 float64
+	slowdown := float64(x16 * (busyWay * shortWay * wideWay * gatherWay * swapWay * scaleWay))
+	x17 := math.Ceil(t.n / t.blockN)
+	smTiles := math.Ceil(math.Ceil(t.rows/t.blockM) * x17 / d.numSms)
+	var x18 float64
 	if t.blockM < 32 {
-		x17 = 0
+		x18 = 0
 	} else {
 		if t.blockM < 64 {
-			x17 = d.middleWait
+			x18 = d.middleWait
 		} else {
-			x17 = d.tallWait
+			x18 = d.tallWait
 		}
 	}
-	var x18 float64
-	if t.rows == 1 && t.numWarps == 4 && t.blockM < 64 && d.numSms < 2*x16 {
-		x18 = d.oneRowWait
+	var x19 float64
+	if t.rows == 1 && 4*t.numWarps <= t.blockM && d.part2 < t.blockM*x17 {
+		x19 = float64(d.oneRowWait * math.Sqrt(t.blockM/16))
 	}
-	scaleStep := d.scaleWait + x17 + max(t.blockM, 64)*t.blockN*smTiles/d.scaledPerCycle + x18
+	var x20 float64
+	x21 := float64(t.blockM * t.blockN)
+	if x21 < 128*t.numWarps {
+		x20 = d.idleWarpsWait
+	}
+	scaleStep := d.scaleWait + x18 + max(t.blockM, 64)*t.blockN*smTiles/d.scaledPerCycle + x19 + x20
 	var scaleFloor float64
 	if t.scaleBlock > 0 && t.experts == 0 {
 		if d.scaleWait > 0 {
@@ -227,12 +238,12 @@ func (t *timing) compute(d *device) {
 	ways := math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(t.product*slowdown, 8)+math.Pow(scaleFloor, 8)))) - t.product
 	var elementwisePass float64
 	if t.topK > 0 {
-		x19 := float64(t.rows * t.matrices)
-		elementwisePass = float64(d.elementwise * t.outputBytes * (float64(x19*(1.5*t.n)) + float64(x19*t.k) + float64(x19/t.topK*t.k)) / d.dramBandwidth * d.clock)
+		x22 := float64(t.rows * t.matrices)
+		elementwisePass = float64(d.elementwise * t.outputBytes * (float64(x22*(1.5*t.n)) + float64(x22*t.k) + float64(x22/t.topK*t.k)) / d.dramBandwidth * d.clock)
 	}
 	var otherKernels float64
 	if t.topK > 0 {
-		otherKernels = d.part2
+		otherKernels = d.part3
 	}
 	total := t.product + ways + elementwisePass + otherKernels
 	t.total = total
@@ -303,63 +314,69 @@ func columns(dst []float64, d *device, t *timing) {
 			x9 = 1
 		}
 		var x10 float64
-		if 2048*t.numWarps < t.blockM*t.blockN {
+		x11 := float64(t.blockM * t.blockN)
+		if 2048*t.numWarps < x11 {
 			x10 = d.spillFactor
 		} else {
 			x10 = 1
 		}
-		var x11 float64
+		var x12 float64
 		if t.experts > 0 {
-			var x12 float64
-			if t.numWarps == 8 {
-				x12 = math.Pow(d.eightWarpsFactor, rowsBusy)
-			} else {
-				x12 = 1
-			}
-			x11 = float64(d.scaleFactor * x12)
-		} else {
 			var x13 float64
-			if t.blockM > 64 {
-				var x14 float64
-				if t.numWarps == 8 {
-					x14 = d.eightWarpsFactor
-				} else {
-					x14 = d.tallFactor
-				}
-				x13 = math.Pow(x14, rowsBusy)
+			if t.numWarps == 8 {
+				x13 = math.Pow(d.eightWarpsFactor, rowsBusy)
 			} else {
 				x13 = 1
 			}
-			x11 = float64(d.matrixFactor * x13)
+			x12 = float64(d.scaleFactor * x13)
+		} else {
+			var x14 float64
+			if t.blockM > 64 {
+				var x15 float64
+				if t.numWarps == 8 {
+					x15 = d.eightWarpsFactor
+				} else {
+					x15 = d.tallFactor
+				}
+				x14 = math.Pow(x15, rowsBusy)
+			} else {
+				x14 = 1
+			}
+			x12 = float64(d.matrixFactor * x14)
 		}
-		scaleWay = float64(x9 * x10 * x11)
+		scaleWay = float64(x9 * x10 * x12)
 	} else {
 		scaleWay = 1
 	}
-	var x15 float64
+	var x16 float64
 	if t.experts > 0 {
-		x15 = d.productScale
+		x16 = d.productScale
 	} else {
-		x15 = 1
+		x16 = 1
 	}
-	slowdown := float64(x15 * (busyWay * shortWay * wideWay * gatherWay * swapWay * scaleWay))
-	x16 := math.Ceil(t.n / t.blockN)
-	smTiles := math.Ceil(math.Ceil(t.rows/t.blockM) * x16 / d.numSms)
-	var x17 float64
+	slowdown := float64(x16 * (busyWay * shortWay * wideWay * gatherWay * swapWay * scaleWay))
+	x17 := math.Ceil(t.n / t.blockN)
+	smTiles := math.Ceil(math.Ceil(t.rows/t.blockM) * x17 / d.numSms)
+	var x18 float64
 	if t.blockM < 32 {
-		x17 = 0
+		x18 = 0
 	} else {
 		if t.blockM < 64 {
-			x17 = d.middleWait
+			x18 = d.middleWait
 		} else {
-			x17 = d.tallWait
+			x18 = d.tallWait
 		}
 	}
-	var x18 float64
-	if t.rows == 1 && t.numWarps == 4 && t.blockM < 64 && d.numSms < 2*x16 {
-		x18 = d.oneRowWait
+	var x19 float64
+	if t.rows == 1 && 4*t.numWarps <= t.blockM && d.part2 < t.blockM*x17 {
+		x19 = float64(d.oneRowWait * math.Sqrt(t.blockM/16))
 	}
-	scaleStep := d.scaleWait + x17 + max(t.blockM, 64)*t.blockN*smTiles/d.scaledPerCycle + x18
+	var x20 float64
+	x21 := float64(t.blockM * t.blockN)
+	if x21 < 128*t.numWarps {
+		x20 = d.idleWarpsWait
+	}
+	scaleStep := d.scaleWait + x18 + max(t.blockM, 64)*t.blockN*smTiles/d.scaledPerCycle + x19 + x20
 	var scaleFloor float64
 	if t.scaleBlock > 0 && t.experts == 0 {
 		if d.scaleWait > 0 {
@@ -369,12 +386,12 @@ func columns(dst []float64, d *device, t *timing) {
 	ways := math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(t.product*slowdown, 8)+math.Pow(scaleFloor, 8)))) - t.product
 	var elementwisePass float64
 	if t.topK > 0 {
-		x19 := float64(t.rows * t.matrices)
-		elementwisePass = float64(d.elementwise * t.outputBytes * (float64(x19*(1.5*t.n)) + float64(x19*t.k) + float64(x19/t.topK*t.k)) / d.dramBandwidth * d.clock)
+		x22 := float64(t.rows * t.matrices)
+		elementwisePass = float64(d.elementwise * t.outputBytes * (float64(x22*(1.5*t.n)) + float64(x22*t.k) + float64(x22/t.topK*t.k)) / d.dramBandwidth * d.clock)
 	}
 	var otherKernels float64
 	if t.topK > 0 {
-		otherKernels = d.part2
+		otherKernels = d.part3
 	}
 	var toldApart float64
 	if t.scaleBlock > 0 && t.experts > 0 {

@@ -65,7 +65,9 @@ var Terms = model.Table([]model.Term{
 	row("sm_tiles", one, "ceil(ceil(rows / block_m) * ceil(n / block_n) / num_sms)", "tiles of the SM that has the most"),
 	row("scale_step", cycles, `scale_wait + when(block_m < 32, 0, when(block_m < 64, middle_wait, tall_wait))
 			+ max(block_m, 64) * block_n * sm_tiles / scaled_per_cycle
-			+ when(rows == 1 && num_warps == 4 && block_m < 64 && 2 * ceil(n / block_n) > num_sms, one_row_wait, 0)`,
+			+ when(rows == 1 && block_m >= 4 * num_warps && block_m * ceil(n / block_n) > 9 * num_sms,
+				one_row_wait * sqrt(block_m / 16), 0)
+			+ when(block_m * block_n < 16 * 8 * num_warps, idle_warps_wait, 0)`,
 		"least time of a K step with scales per block: the scales arrive, the product ends, the sums are scaled and added"),
 	row("scale_floor", cycles, `when(scale_block > 0 && experts == 0, when(scale_wait > 0, matrix_cycles
 			+ ceil(k / block_k) * sqrt(block_k / scale_block) * scale_step, 0), 0)`,
@@ -151,8 +153,10 @@ var Quantities = []model.Quantity{
 	onBlackwell(inCycles(onHopper("middle_wait", 87, 1, 5000, 0, matrices, "the same of tiles of 32 rows, besides"))),
 	onBlackwell(inCycles(onHopper("tall_wait", 12, 1, 5000, 0, matrices,
 		"the same of tiles of 64 rows and more, besides"))),
-	inCycles(onHopper("one_row_wait", 234, 1, 5000, 0, matrices,
-		"what a step of four warps waits for the only row of A")),
+	inCycles(onHopper("one_row_wait", 150, 1, 5000, 0, matrices,
+		"what a step of 16 rows and four warps waits for the only row of A, which each of its rows reads")),
+	inCycles(onHopper("idle_warps_wait", 90, 1, 5000, 0, matrices,
+		"what a step waits besides where warps have less than one instruction's 16x8 of the tile")),
 	onBlackwell(onHopper("scaled_per_cycle", 17, 1, 1000, 17, matrices,
 		"sums of a tile of at least 64 rows that an SM scales and adds")),
 	onHopper("two_stages_factor", math.Exp(0.12), 0.5, 3, 1, measured, "the same of two stages, besides"),

@@ -31,9 +31,9 @@ type tuner struct {
 	kept float64
 }
 
-// On 150 problems of experts and 54 of one matrix, measured on one H200 (experiments/README.md#vllm-on-h200), tables are
-// the fastest if a kernel that the server ships gives way only to one that is predicted to be faster by so much. A gain
-// is what is left of the predicted one beyond doubt: none of 39 above 2 % was a loss of 2 %.
+// On 150 problems of experts and 54 of one matrix, measured on one H200 (experiments/README.md#vllm-on-h200), tables
+// are the fastest if a kernel that the server ships gives way only to one that is predicted to be faster by so much. A
+// gain is what is left of the predicted one beyond doubt: on 126 others, none of 30 above 2 % was a loss of 2 %.
 const keptExperts, keptMatrix, doubt = 1.05, 1.01, 1.05
 
 // openWeights opens the model that predicts kernels for a type of weights, on the device that the user named.

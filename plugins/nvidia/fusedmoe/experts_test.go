@@ -499,12 +499,13 @@ type measuredExpert struct {
 	tokens                     int
 	config                     gemm.Config
 	product, without, measured [2]float64
-	ways                       [2][4]float64
+	ways                       [2][5]float64
 	spills                     bool
 }
 
 // chosenWays are the quantities that are fitted here.
-var chosenWays = [4]string{"short_factor", "gather_factor", "two_stages_factor", "eight_warps_factor"}
+var chosenWays = [5]string{"short_factor", "gather_factor", "two_stages_factor", "eight_warps_factor",
+	"four_warps_factor"}
 
 // measuredExperts are the measured kernels by layer and tokens, without those that the family refuses.
 func measuredExperts(t *testing.T) (list [][]measuredExpert) {
@@ -550,7 +551,7 @@ func predicted(t *testing.T, a arch.Architecture, group []measuredExpert) (run [
 		one[name] = math.E
 		values = append(values, one)
 	}
-	values[5]["spill_factor"] = 2 * constant(t, a, "spill_factor")
+	values[len(values)-1]["spill_factor"] = 2 * constant(t, a, "spill_factor")
 	rows := routed(e.count, e.topK, group[0].tokens)
 	for part, p := range e.products(t, rows) {
 		times := must.Get(a.(fit.Tunable).EstimateWith(t.Context(), values, []fit.Kernels{{Problem: p, Configs: configs}}))(t)
@@ -562,7 +563,7 @@ func predicted(t *testing.T, a arch.Architecture, group []measuredExpert) (run [
 			for way := range chosenWays {
 				m.ways[part][way] = math.Log(float64(times[1+way][i] / times[0][i]))
 			}
-			m.spills = times[5][i] > times[0][i]*1.01
+			m.spills = times[len(times)-1][i] > times[0][i]*1.01
 		}
 	}
 	for i := range group {
@@ -575,7 +576,7 @@ func predicted(t *testing.T, a arch.Architecture, group []measuredExpert) (run [
 
 func (m *measuredExpert) time() float64 { return m.measured[0] + m.measured[1] }
 
-// fitWays finds the logarithms of four ways with the least squares of log(measured ÷ predicted) beside its mean in a
+// fitWays finds the logarithms of the ways with the least squares of log(measured ÷ predicted) beside its mean in a
 // layer, for kernels that are predicted within 30 % of the fastest or measured within 20 %.
 func fitWays(list [][]measuredExpert) []float64 {
 	n := len(chosenWays)

@@ -11,6 +11,7 @@ type device struct {
 	shortFactor      float64 // short_factor
 	wideExponent     float64 // wide_exponent
 	gatherFactor     float64 // gather_factor
+	fourWarpsFactor  float64 // four_warps_factor
 	smallFactor      float64 // small_factor
 	swapFactor       float64 // swap_factor
 	longFactor       float64 // long_factor
@@ -26,12 +27,15 @@ type device struct {
 	middleWait       float64 // middle_wait
 	tallWait         float64 // tall_wait
 	scaledPerCycle   float64 // scaled_per_cycle
+	part2            float64 // 9 * num_sms
 	oneRowWait       float64 // one_row_wait
+	idleWarpsWait    float64 // idle_warps_wait
 	matrixCycles     float64 // matrix_cycles
 	elementwise      float64 // elementwise
 	dramBandwidth    float64 // dram_bandwidth
 	clock            float64 // clock
-	part2            float64 // other_kernels_seconds * clock
+	part3            float64 // other_kernels_seconds * clock
+	toldOfBlocks     float64 // told_of_blocks
 	manyRows         float64 // many_rows
 	toldOfMany       float64 // told_of_many
 	toldOfFew        float64 // told_of_few
@@ -44,6 +48,7 @@ func (d *device) compute(value func(name string) float64) {
 	d.shortFactor = value("short_factor")
 	d.wideExponent = value("wide_exponent")
 	d.gatherFactor = value("gather_factor")
+	d.fourWarpsFactor = value("four_warps_factor")
 	d.smallFactor = value("small_factor")
 	d.swapFactor = value("swap_factor")
 	d.longFactor = value("long_factor")
@@ -54,19 +59,23 @@ func (d *device) compute(value func(name string) float64) {
 	d.matrixFactor = value("matrix_factor")
 	d.tallFactor = value("tall_factor")
 	d.productScale = value("product_scale")
-	d.numSms = value("num_sms")
+	numSms := value("num_sms")
+	d.numSms = numSms
 	scaleWait := value("scale_wait")
 	d.scaleWait = scaleWait
 	d.middleWait = value("middle_wait")
 	d.tallWait = value("tall_wait")
 	d.scaledPerCycle = value("scaled_per_cycle")
+	d.part2 = float64(9 * numSms)
 	d.oneRowWait = value("one_row_wait")
+	d.idleWarpsWait = value("idle_warps_wait")
 	d.matrixCycles = value("matrix_cycles")
 	d.elementwise = value("elementwise")
 	d.dramBandwidth = value("dram_bandwidth")
 	clock := value("clock")
 	d.clock = clock
-	d.part2 = float64(value("other_kernels_seconds") * clock)
+	d.part3 = float64(value("other_kernels_seconds") * clock)
+	d.toldOfBlocks = value("told_of_blocks")
 	d.manyRows = value("many_rows")
 	d.toldOfMany = value("told_of_many")
 	d.toldOfFew = value("told_of_few")
@@ -107,101 +116,119 @@ func (t *timing) compute(d *device) {
 		wideWay = math.Pow(t.blockN/64, d.wideExponent*x2)
 	}
 	var gatherWay float64
-	if t.scaleBlock == 0 && t.blockM == 128 && t.blockN == 256 {
-		gatherWay = math.Pow(d.gatherFactor, rowsBusy)
-	} else {
+	if t.scaleBlock > 0 {
 		gatherWay = 1
+	} else {
+		var x4 float64
+		if t.blockM == 128 && t.blockN == 256 {
+			x4 = d.gatherFactor
+		} else {
+			x4 = 1
+		}
+		var x5 float64
+		if t.numWarps == 4 {
+			x5 = d.fourWarpsFactor
+		} else {
+			x5 = 1
+		}
+		gatherWay = math.Pow(x4*x5, rowsBusy)
 	}
 	var swapWay float64
 	if t.swapAb*t.experts > 0 && t.elementBytes == 1 && t.blockM < 64 {
-		var x4 float64
+		var x6 float64
 		if t.scaleBlock > 0 {
-			x4 = 1
+			x6 = 1
 		} else {
-			x4 = math.Pow(d.smallFactor, t.rows/(t.rows+4))
+			x6 = math.Pow(d.smallFactor, t.rows/(t.rows+4))
 		}
-		var x5 float64
+		var x7 float64
 		if t.blockN < 64 {
-			x5 = 1
+			x7 = 1
 		} else {
-			var x6 float64
+			var x8 float64
 			if t.blockK > 128 {
-				x6 = d.longFactor
+				x8 = d.longFactor
 			} else {
-				x6 = 1
+				x8 = 1
 			}
-			x5 = float64(d.swapFactor * x6)
+			x7 = float64(d.swapFactor * x8)
 		}
-		swapWay = float64(x4 * x5)
+		swapWay = float64(x6 * x7)
 	} else {
 		swapWay = 1
 	}
 	var scaleWay float64
 	if t.scaleBlock > 0 {
-		var x7 float64
-		if t.numStages == 2 {
-			x7 = d.twoStagesFactor
-		} else {
-			x7 = 1
-		}
-		var x8 float64
-		if 2048*t.numWarps < t.blockM*t.blockN {
-			x8 = d.spillFactor
-		} else {
-			x8 = 1
-		}
 		var x9 float64
-		if t.experts > 0 {
-			var x10 float64
-			if t.numWarps == 8 {
-				x10 = math.Pow(d.eightWarpsFactor, rowsBusy)
-			} else {
-				x10 = 1
-			}
-			x9 = float64(d.scaleFactor * x10)
+		if t.numStages == 2 {
+			x9 = d.twoStagesFactor
 		} else {
-			var x11 float64
-			if t.blockM > 64 {
-				var x12 float64
-				if t.numWarps == 8 {
-					x12 = d.eightWarpsFactor
-				} else {
-					x12 = d.tallFactor
-				}
-				x11 = math.Pow(x12, rowsBusy)
-			} else {
-				x11 = 1
-			}
-			x9 = float64(d.matrixFactor * x11)
+			x9 = 1
 		}
-		scaleWay = float64(x7 * x8 * x9)
+		var x10 float64
+		x11 := float64(t.blockM * t.blockN)
+		if 2048*t.numWarps < x11 {
+			x10 = d.spillFactor
+		} else {
+			x10 = 1
+		}
+		var x12 float64
+		if t.experts > 0 {
+			var x13 float64
+			if t.numWarps == 8 {
+				x13 = math.Pow(d.eightWarpsFactor, rowsBusy)
+			} else {
+				x13 = 1
+			}
+			x12 = float64(d.scaleFactor * x13)
+		} else {
+			var x14 float64
+			if t.blockM > 64 {
+				var x15 float64
+				if t.numWarps == 8 {
+					x15 = d.eightWarpsFactor
+				} else {
+					x15 = d.tallFactor
+				}
+				x14 = math.Pow(x15, rowsBusy)
+			} else {
+				x14 = 1
+			}
+			x12 = float64(d.matrixFactor * x14)
+		}
+		scaleWay = float64(x9 * x10 * x12)
 	} else {
 		scaleWay = 1
 	}
-	var x13 float64
+	var x16 float64
 	if t.experts > 0 {
-		x13 = d.productScale
+		x16 = d.productScale
 	} else {
-		x13 = 1
+		x16 = 1
 	}
-	slowdown := float64(x13 * (busyWay * shortWay * wideWay * gatherWay * swapWay * scaleWay))
-	x14 := math.Ceil(t.n / t.blockN)
-	smTiles := math.Ceil(math.Ceil(t.rows/t.blockM) * x14 / d.numSms)
-	var x15 float64
+	slowdown := float64(x16 * (busyWay * shortWay * wideWay * gatherWay * swapWay * scaleWay))
+	x17 := math.Ceil(t.n / t.blockN)
+	smTiles := math.Ceil(math.Ceil(t.rows/t.blockM) * x17 / d.numSms)
+	var x18 float64
 	if t.blockM < 32 {
-		x15 = 0
+		x18 = 0
 	} else {
 		if t.blockM < 64 {
-			x15 = d.middleWait
+			x18 = d.middleWait
 		} else {
-			x15 = d.tallWait
+			x18 = d.tallWait
 		}
 	}
-	var x16 float64
-	if t.rows == 1 && t.numWarps == 4 && t.blockM < 64 && d.numSms < 2*x14 {
-		x16 = d.oneRowWait
+	var x19 float64
+	if t.rows == 1 && 4*t.numWarps <= t.blockM && d.part2 < t.blockM*x17 {
+		x19 = float64(d.oneRowWait * math.Sqrt(t.blockM/16))
 	}
-	scaleStep := d.scaleWait + x15 + max(t.blockM, 64)*t.blockN*smTiles/d.scaledPerCycle + x16
+	var x20 float64
+	x21 := float64(t.blockM * t.blockN)
+	if x21 < 128*t.numWarps {
+		x20 = d.idleWarpsWait
+	}
+	scaleStep := d.scaleWait + x18 + max(t.blockM, 64)*t.blockN*smTiles/d.scaledPerCycle + x19 + x20
 	var scaleFloor float64
 	if t.scaleBlock > 0 && t.experts == 0 {
 		if d.scaleWait > 0 {
@@ -211,12 +238,12 @@ func (t *timing) compute(d *device) {
 	ways := math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(t.product*slowdown, 8)+math.Pow(scaleFloor, 8)))) - t.product
 	var elementwisePass float64
 	if t.topK > 0 {
-		x17 := float64(t.rows * t.matrices)
-		elementwisePass = float64(d.elementwise * t.outputBytes * (float64(x17*(1.5*t.n)) + float64(x17*t.k) + float64(x17/t.topK*t.k)) / d.dramBandwidth * d.clock)
+		x22 := float64(t.rows * t.matrices)
+		elementwisePass = float64(d.elementwise * t.outputBytes * (float64(x22*(1.5*t.n)) + float64(x22*t.k) + float64(x22/t.topK*t.k)) / d.dramBandwidth * d.clock)
 	}
 	var otherKernels float64
 	if t.topK > 0 {
-		otherKernels = d.part2
+		otherKernels = d.part3
 	}
 	total := t.product + ways + elementwisePass + otherKernels
 	t.total = total
@@ -237,101 +264,119 @@ func columns(dst []float64, d *device, t *timing) {
 		wideWay = math.Pow(t.blockN/64, d.wideExponent*x2)
 	}
 	var gatherWay float64
-	if t.scaleBlock == 0 && t.blockM == 128 && t.blockN == 256 {
-		gatherWay = math.Pow(d.gatherFactor, rowsBusy)
-	} else {
+	if t.scaleBlock > 0 {
 		gatherWay = 1
+	} else {
+		var x4 float64
+		if t.blockM == 128 && t.blockN == 256 {
+			x4 = d.gatherFactor
+		} else {
+			x4 = 1
+		}
+		var x5 float64
+		if t.numWarps == 4 {
+			x5 = d.fourWarpsFactor
+		} else {
+			x5 = 1
+		}
+		gatherWay = math.Pow(x4*x5, rowsBusy)
 	}
 	var swapWay float64
 	if t.swapAb*t.experts > 0 && t.elementBytes == 1 && t.blockM < 64 {
-		var x4 float64
+		var x6 float64
 		if t.scaleBlock > 0 {
-			x4 = 1
+			x6 = 1
 		} else {
-			x4 = math.Pow(d.smallFactor, t.rows/(t.rows+4))
+			x6 = math.Pow(d.smallFactor, t.rows/(t.rows+4))
 		}
-		var x5 float64
+		var x7 float64
 		if t.blockN < 64 {
-			x5 = 1
+			x7 = 1
 		} else {
-			var x6 float64
+			var x8 float64
 			if t.blockK > 128 {
-				x6 = d.longFactor
+				x8 = d.longFactor
 			} else {
-				x6 = 1
+				x8 = 1
 			}
-			x5 = float64(d.swapFactor * x6)
+			x7 = float64(d.swapFactor * x8)
 		}
-		swapWay = float64(x4 * x5)
+		swapWay = float64(x6 * x7)
 	} else {
 		swapWay = 1
 	}
 	var scaleWay float64
 	if t.scaleBlock > 0 {
-		var x7 float64
-		if t.numStages == 2 {
-			x7 = d.twoStagesFactor
-		} else {
-			x7 = 1
-		}
-		var x8 float64
-		if 2048*t.numWarps < t.blockM*t.blockN {
-			x8 = d.spillFactor
-		} else {
-			x8 = 1
-		}
 		var x9 float64
-		if t.experts > 0 {
-			var x10 float64
-			if t.numWarps == 8 {
-				x10 = math.Pow(d.eightWarpsFactor, rowsBusy)
-			} else {
-				x10 = 1
-			}
-			x9 = float64(d.scaleFactor * x10)
+		if t.numStages == 2 {
+			x9 = d.twoStagesFactor
 		} else {
-			var x11 float64
-			if t.blockM > 64 {
-				var x12 float64
-				if t.numWarps == 8 {
-					x12 = d.eightWarpsFactor
-				} else {
-					x12 = d.tallFactor
-				}
-				x11 = math.Pow(x12, rowsBusy)
-			} else {
-				x11 = 1
-			}
-			x9 = float64(d.matrixFactor * x11)
+			x9 = 1
 		}
-		scaleWay = float64(x7 * x8 * x9)
+		var x10 float64
+		x11 := float64(t.blockM * t.blockN)
+		if 2048*t.numWarps < x11 {
+			x10 = d.spillFactor
+		} else {
+			x10 = 1
+		}
+		var x12 float64
+		if t.experts > 0 {
+			var x13 float64
+			if t.numWarps == 8 {
+				x13 = math.Pow(d.eightWarpsFactor, rowsBusy)
+			} else {
+				x13 = 1
+			}
+			x12 = float64(d.scaleFactor * x13)
+		} else {
+			var x14 float64
+			if t.blockM > 64 {
+				var x15 float64
+				if t.numWarps == 8 {
+					x15 = d.eightWarpsFactor
+				} else {
+					x15 = d.tallFactor
+				}
+				x14 = math.Pow(x15, rowsBusy)
+			} else {
+				x14 = 1
+			}
+			x12 = float64(d.matrixFactor * x14)
+		}
+		scaleWay = float64(x9 * x10 * x12)
 	} else {
 		scaleWay = 1
 	}
-	var x13 float64
+	var x16 float64
 	if t.experts > 0 {
-		x13 = d.productScale
+		x16 = d.productScale
 	} else {
-		x13 = 1
+		x16 = 1
 	}
-	slowdown := float64(x13 * (busyWay * shortWay * wideWay * gatherWay * swapWay * scaleWay))
-	x14 := math.Ceil(t.n / t.blockN)
-	smTiles := math.Ceil(math.Ceil(t.rows/t.blockM) * x14 / d.numSms)
-	var x15 float64
+	slowdown := float64(x16 * (busyWay * shortWay * wideWay * gatherWay * swapWay * scaleWay))
+	x17 := math.Ceil(t.n / t.blockN)
+	smTiles := math.Ceil(math.Ceil(t.rows/t.blockM) * x17 / d.numSms)
+	var x18 float64
 	if t.blockM < 32 {
-		x15 = 0
+		x18 = 0
 	} else {
 		if t.blockM < 64 {
-			x15 = d.middleWait
+			x18 = d.middleWait
 		} else {
-			x15 = d.tallWait
+			x18 = d.tallWait
 		}
 	}
-	var x16 float64
-	if t.rows == 1 && t.numWarps == 4 && t.blockM < 64 && d.numSms < 2*x14 {
-		x16 = d.oneRowWait
+	var x19 float64
+	if t.rows == 1 && 4*t.numWarps <= t.blockM && d.part2 < t.blockM*x17 {
+		x19 = float64(d.oneRowWait * math.Sqrt(t.blockM/16))
 	}
-	scaleStep := d.scaleWait + x15 + max(t.blockM, 64)*t.blockN*smTiles/d.scaledPerCycle + x16
+	var x20 float64
+	x21 := float64(t.blockM * t.blockN)
+	if x21 < 128*t.numWarps {
+		x20 = d.idleWarpsWait
+	}
+	scaleStep := d.scaleWait + x18 + max(t.blockM, 64)*t.blockN*smTiles/d.scaledPerCycle + x19 + x20
 	var scaleFloor float64
 	if t.scaleBlock > 0 && t.experts == 0 {
 		if d.scaleWait > 0 {
@@ -341,18 +386,22 @@ func columns(dst []float64, d *device, t *timing) {
 	ways := math.Sqrt(math.Sqrt(math.Sqrt(math.Pow(t.product*slowdown, 8)+math.Pow(scaleFloor, 8)))) - t.product
 	var elementwisePass float64
 	if t.topK > 0 {
-		x17 := float64(t.rows * t.matrices)
-		elementwisePass = float64(d.elementwise * t.outputBytes * (float64(x17*(1.5*t.n)) + float64(x17*t.k) + float64(x17/t.topK*t.k)) / d.dramBandwidth * d.clock)
+		x22 := float64(t.rows * t.matrices)
+		elementwisePass = float64(d.elementwise * t.outputBytes * (float64(x22*(1.5*t.n)) + float64(x22*t.k) + float64(x22/t.topK*t.k)) / d.dramBandwidth * d.clock)
 	}
 	var otherKernels float64
 	if t.topK > 0 {
-		otherKernels = d.part2
+		otherKernels = d.part3
 	}
 	var toldApart float64
-	if d.manyRows <= t.rows {
-		toldApart = d.toldOfMany
+	if t.scaleBlock > 0 && t.experts > 0 {
+		toldApart = d.toldOfBlocks
 	} else {
-		toldApart = d.toldOfFew
+		if d.manyRows <= t.rows {
+			toldApart = d.toldOfMany
+		} else {
+			toldApart = d.toldOfFew
+		}
 	}
 	dst[0] = t.product
 	dst[1] = t.experts

@@ -45,8 +45,10 @@ var Terms = model.Table([]model.Term{
 		"short rows of B in a tile are read more slowly"),
 	row("wide_way", one, "when(scale_block > 0, 1, pow(block_n / 64, wide_exponent * (1 - rows_busy)))",
 		"so are wide tiles, of which fewer run at a time"),
-	row("gather_way", one, "when(scale_block == 0 && block_m == 128 && block_n == 256, pow(gather_factor, rows_busy), 1)",
-		"gathered rows of A cost more than rows of B, and a tile of 128x256 gathers the fewest for its work"),
+	row("gather_way", one, `when(scale_block > 0, 1, pow(when(block_m == 128 && block_n == 256, gather_factor, 1)
+			* when(num_warps == 4, four_warps_factor, 1), rows_busy))`,
+		"gathered rows of A cost more than rows of B, a tile of 128x256 gathers the fewest for its work, and four warps "+
+			"hide less of it than eight"),
 	row("swap_way", one, `when(swap_ab * experts > 0 && element_bytes == 1 && block_m < 64,
 			when(scale_block > 0, 1, pow(small_factor, rows / (rows + 4)))
 			* when(block_n < 64, 1, swap_factor * when(block_k > 128, long_factor, 1)), 1)`,
@@ -63,7 +65,9 @@ var Terms = model.Table([]model.Term{
 	row("sm_tiles", one, "ceil(ceil(rows / block_m) * ceil(n / block_n) / num_sms)", "tiles of the SM that has the most"),
 	row("scale_step", cycles, `scale_wait + when(block_m < 32, 0, when(block_m < 64, middle_wait, tall_wait))
 			+ max(block_m, 64) * block_n * sm_tiles / scaled_per_cycle
-			+ when(rows == 1 && num_warps == 4 && block_m < 64 && 2 * ceil(n / block_n) > num_sms, one_row_wait, 0)`,
+			+ when(rows == 1 && block_m >= 4 * num_warps && block_m * ceil(n / block_n) > 9 * num_sms,
+				one_row_wait * sqrt(block_m / 16), 0)
+			+ when(block_m * block_n < 16 * 8 * num_warps, idle_warps_wait, 0)`,
 		"least time of a K step with scales per block: the scales arrive, the product ends, the sums are scaled and added"),
 	row("scale_floor", cycles, `when(scale_block > 0 && experts == 0, when(scale_wait > 0, matrix_cycles
 			+ ceil(k / block_k) * sqrt(block_k / scale_block) * scale_step, 0), 0)`,
@@ -77,7 +81,8 @@ var Terms = model.Table([]model.Term{
 		Share(),
 	row("other_kernels", cycles, "when(top_k > 0, other_kernels_seconds * clock, 0)", "sorting the rows by expert").
 		Share(),
-	row("told_apart", one, "when(rows >= many_rows, told_of_many, told_of_few)",
+	row("told_apart", one, `when(scale_block > 0 && experts > 0, told_of_blocks,
+			when(rows >= many_rows, told_of_many, told_of_few))`,
 		"least time of a kernel ÷ that of another from which on the other is known to be faster").As(arch.CommonToldApart),
 	row("total", cycles, "product + ways + elementwise_pass + other_kernels", "predicted total").Total(),
 })
@@ -123,14 +128,16 @@ var Quantities = []model.Quantity{
 		"kernel, beside the ways"), published),
 	of(model.Bounded("elementwise", one, 1.8, 0.8, 5, "time of the elementwise kernels ÷ that of their bytes at DRAM's "+
 		"peak"), published),
-	of(model.Bounded("other_kernels_seconds", "s", 13.68e-6, 1e-6, 50e-6, "kernels that sort the rows by expert"),
+	of(model.Bounded("other_kernels_seconds", "s", 13.53e-6, 1e-6, 50e-6, "kernels that sort the rows by expert"),
 		published),
 	onHopper("busy_factor", math.Exp(0.31), 1, 3, 1, measured, "time of computing ÷ that of the tutorial kernel"),
 	onHopper("short_factor", math.Exp(0.2), 1, 3, 1, measured, "time with rows of 64 B of B ÷ time of long ones"),
 	onHopper("wide_exponent", 0.03/math.Ln2, 0.001, 0.5, 0, measured+"; the fit has 0.04 for 0.03 of a doubling, and "+
 		"vLLM's own tables speak for less", "power of block_n by which reading takes longer"),
-	onHopper("gather_factor", math.Exp(-0.3), 0.3, 1.5, 1, measured, "time of a tile of 128x256 ÷ that of others"),
-	onHopper("swap_factor", 1/1.082, 0.5, 1.5, 1, exchanged, "time with A and B exchanged ÷ time without"),
+	onHopper("gather_factor", math.Exp(-0.255), 0.3, 1.5, 1, measured, "time of a tile of 128x256 ÷ that of others"),
+	onHopper("four_warps_factor", math.Exp(0.1), 0.5, 3, 1, measured, "time of experts with one scale by four warps ÷ by "+
+		"eight"),
+	onHopper("swap_factor", 1/1.13, 0.5, 1.5, 1, exchanged, "time with A and B exchanged ÷ time without"),
 	onHopper("long_factor", 1.05, 0.5, 1.5, 1, servers, "the same of K steps of 256 elements, besides"),
 	onHopper("small_factor", 1.22, 0.5, 2, 1, servers, "time of tiles of fewer than 64 rows in fp8 with one scale, "+
 		"where an expert has many rows, ÷ time of such tiles in the kernel that was measured"),
@@ -146,8 +153,10 @@ var Quantities = []model.Quantity{
 	onBlackwell(inCycles(onHopper("middle_wait", 87, 1, 5000, 0, matrices, "the same of tiles of 32 rows, besides"))),
 	onBlackwell(inCycles(onHopper("tall_wait", 12, 1, 5000, 0, matrices,
 		"the same of tiles of 64 rows and more, besides"))),
-	inCycles(onHopper("one_row_wait", 234, 1, 5000, 0, matrices,
-		"what a step of four warps waits for the only row of A")),
+	inCycles(onHopper("one_row_wait", 150, 1, 5000, 0, matrices,
+		"what a step of 16 rows and four warps waits for the only row of A, which each of its rows reads")),
+	inCycles(onHopper("idle_warps_wait", 90, 1, 5000, 0, matrices,
+		"what a step waits besides where warps have less than one instruction's 16x8 of the tile")),
 	onBlackwell(onHopper("scaled_per_cycle", 17, 1, 1000, 17, matrices,
 		"sums of a tile of at least 64 rows that an SM scales and adds")),
 	onHopper("two_stages_factor", math.Exp(0.12), 0.5, 3, 1, measured, "the same of two stages, besides"),
@@ -156,6 +165,7 @@ var Quantities = []model.Quantity{
 		"the same of accumulators that spill, besides")),
 	toldApart("told_of_few", 1.03, 1.02, "told_apart with few rows per expert"),
 	toldApart("told_of_many", 1.12, 1.03, "told_apart with many rows per expert"),
+	toldApart("told_of_blocks", 1.12, 1.05, "told_apart of experts with scales per block"),
 }
 
 func inCycles(q model.Quantity) model.Quantity {

@@ -147,7 +147,7 @@ func newBlockTable(ctx context.Context, f *session.Factory, in *input, tp int, d
 	}
 	for i := range t.Kernels {
 		k := &t.Kernels[i]
-		k.Saved = float64(k.Count) * (k.DefaultSeconds - k.Seconds)
+		k.Saved = float64(k.Count) * (k.Gain - 1) * k.Seconds
 	}
 	return t, opened, nil
 }

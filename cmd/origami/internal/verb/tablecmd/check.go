@@ -235,7 +235,7 @@ func (o *checkOptions) run(ctx context.Context, name string, config []string) er
 	if err != nil {
 		return err
 	}
-	tuner.competes = true
+	tuner.kept = 1
 	d := side.Describe()
 	axes := d.Axes(side.Kernel)
 	for m, c := range configs {

@@ -161,8 +161,9 @@ type tableKernel struct {
 	Seconds        float64     `json:"seconds" unit:"s"`
 	Interval       *[2]float64 `json:"interval"`                 // of 90 %, `null` without one
 	DefaultSeconds float64     `json:"default_seconds" unit:"s"` // with the server's kernel without a table
-	Gain           float64     `json:"gain" unit:"ratio"`        // default_seconds ÷ seconds
-	// what all such layers of a step take less than without a table
+	// default_seconds ÷ seconds beyond what predictions are off by, 1.05; at least 1
+	Gain float64 `json:"gain" unit:"ratio"`
+	// what all such layers of a step take less than without a table, by the gain
 	Saved float64 `json:"saved_seconds" unit:"s"`
 	Bound string  `json:"bound"` // what limits the first product, and why
 	Why   string  `json:"why"`
@@ -177,7 +178,8 @@ func (t *kernelTable) add(ctx context.Context, c *choices, m, layers int) (table
 	}
 	k := tableKernel{M: m, Config: expertOf(&c.configs[c.best]), Seconds: c.time(c.best), DefaultSeconds: c.time(last),
 		Bound: entry.Estimate.Bound.String(), Why: r.Why(entry)}
-	k.Gain, k.Saved = k.DefaultSeconds/k.Seconds, float64(layers)*(k.DefaultSeconds-k.Seconds)
+	k.Gain = max(1, k.DefaultSeconds/k.Seconds/doubt)
+	k.Saved = float64(layers) * (k.Gain - 1) * k.Seconds
 	k.Interval, t.Evidence = c.interval(r, entry, k.Seconds)
 	t.gains = append(t.gains, k.Gain)
 	t.Gain = stats.Geomean(t.gains)

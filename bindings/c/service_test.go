@@ -178,35 +178,6 @@ func FuzzAsk(f *testing.F) {
 	})
 }
 
-// A new pick costs what its model does, and its text.
-func BenchmarkNewPick(b *testing.B) {
-	for _, of := range []string{`"arch":"h200"`, `"arch":"sm89"`, `"arch":"gfx942"`, `"arch":"h200","kernel":"library"`} {
-		b.Run(of, func(b *testing.B) {
-			b.ReportAllocs()
-			for n := 0; b.Loop(); n++ {
-				request := fmt.Sprintf(`{"ask":"select","brief":true,%s,"m":%d,"n":3000,"k":777}`, of, 1000+n)
-				v, err := answer(b.Context(), []byte(request))
-				if err == nil {
-					_, err = ask.Encode(v)
-				}
-				must.Do(b, err)
-			}
-		})
-	}
-}
-
-// A known pick costs little more than its text.
-func BenchmarkKnownPick(b *testing.B) {
-	request := []byte(`{"ask":"select","brief":true,"arch":"sm90","m":1000,"n":3000,"k":777}`)
-	for b.Loop() {
-		v, err := answer(b.Context(), request)
-		if err == nil {
-			_, err = ask.Encode(v)
-		}
-		must.Do(b, err)
-	}
-}
-
 // What `origami here` measured counts in every answer about the GPU, by its driver's name and by the device's.
 func TestMeasuredHere(t *testing.T) {
 	settings := t.TempDir()

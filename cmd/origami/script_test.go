@@ -10,7 +10,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	osexec "os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -127,22 +126,4 @@ func command(t *testing.T, stdin io.Reader, args ...string) (stdout string) {
 		t.Fatalf("origami %s: exit code %d, %s", strings.Join(args, " "), code, errs.String())
 	}
 	return out.String()
-}
-
-// BenchmarkColdStart is a whole command from the start of its process to its exit: with a plugin process, with two in
-// parallel, and without.
-func BenchmarkColdStart(b *testing.B) {
-	for name, args := range map[string]string{
-		"select":            "--arch sm89 select -m 4096 -n 4096 -k 4096 --json",
-		"compare":           "compare --arch sm89 --arch gfx942 -m 4096 -n 4096 -k 4096 --json",
-		"select-in-process": "--in-process --arch sm89 select -m 4096 -n 4096 -k 4096 --json",
-	} {
-		b.Run(name, func(b *testing.B) {
-			origami := binary(b)
-			for b.Loop() {
-				out, err := osexec.Command(origami, strings.Fields(args)...).CombinedOutput()
-				must.Need(b, err == nil, "%v: %s", err, out)
-			}
-		})
-	}
 }

@@ -184,19 +184,6 @@ func TestInSample(t *testing.T) {
 	}
 }
 
-// It is asked for each pick of a library.
-func BenchmarkScope(b *testing.B) {
-	d, p := checked(), gemm.New(512, 1024, 256)
-	for range 40 {
-		d.Params = append(d.Params, hw.Param{Name: "other"})
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		_, _, ok := d.Scope("tiled", &p, 1).Interval(arch.Estimate{Bound: arch.BoundCompute}, 1)
-		must.Need(b, ok, "no interval")
-	}
-}
-
 // What was not checked has the interval of sisters for the same types, else that of all, which is also that of changed
 // hardware. Only what was checked counts as an uncertainty of the family.
 func TestEvidence(t *testing.T) {

@@ -36,25 +36,3 @@ func TestEstimateAllocatesNothing(t *testing.T) {
 	})
 	must.That(t, n <= 1, "%v allocations for %d configurations", n, len(configs))
 }
-
-// BenchmarkEstimate estimates 1,024 candidates with ten terms.
-func BenchmarkEstimate(b *testing.B) {
-	a, configs := thousand(b)
-	est := make([]arch.Estimate, len(configs))
-	b.ReportAllocs()
-	for b.Loop() {
-		err := a.Estimate(b.Context(), est, gemm.New(4096, 4096, 4096), configs)
-		must.Do(b, err)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(configs)), "ns/config")
-}
-
-// BenchmarkOpen compiles the formulas and reads the device file.
-func BenchmarkOpen(b *testing.B) {
-	p, err := declare.Provider(definition(), full())
-	must.Do(b, err)
-	for b.Loop() {
-		_, err := p.Open(b.Context(), arch.OpenRequest{Arch: "chip"})
-		must.Do(b, err)
-	}
-}

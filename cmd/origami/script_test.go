@@ -80,8 +80,11 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true, UpdateScripts: *update,
 		Condition: func(condition string) (bool, error) {
-			if condition == "race" {
+			switch condition {
+			case "race":
 				return raceDetector, nil
+			case "root":
+				return os.Geteuid() == 0, nil
 			}
 			return false, fmt.Errorf("no condition %q", condition)
 		},

@@ -133,7 +133,7 @@ func TestPluginAuthorsGuide(t *testing.T) {
 		}
 	}
 	must.That(t, ran >= 10, "only %d commands were found", ran)
-	must.That(t, w.run("gofmt -l .") == "", "the guide's Go is not formatted")
+	must.That(t, w.run("go fmt ./...") == "", "the guide's Go is not formatted")
 }
 
 // matches compares lines with a pattern in which a line … stands for any number of lines.

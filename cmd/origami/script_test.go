@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -91,13 +90,13 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			// A race-enabled command would sleep for a second before it exits.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
-			docs, err1 := filepath.Abs("../../docs")
-			recorded, err2 := filepath.Abs("../../plugins/nvidia/data")
-			experiments, err3 := filepath.Abs("../../experiments")
-			env.Setenv("DOCS", docs)
-			env.Setenv("RECORDS", recorded)
-			env.Setenv("EXPERIMENTS", experiments)
-			return errors.Join(err1, err2, err3)
+			repo, err := filepath.Abs("../..")
+			env.Setenv("REPO", repo)
+			env.Setenv("DOCS", filepath.Join(repo, "docs"))
+			env.Setenv("RECORDS", filepath.Join(repo, "plugins/nvidia/data"))
+			env.Setenv("EXPERIMENTS", filepath.Join(repo, "experiments"))
+			env.Vars = append(env.Vars, goVariables()...)
+			return err
 		},
 	})
 }

@@ -234,8 +234,8 @@ func TestRules(t *testing.T) {
 	must.That(t, err == nil && len(one.Configs) == 2 && one.Configs[1] == split, "%v: %+v", err, one)
 }
 
-// Every answer equals its formula with the values of the row. The bound is the largest step.
-func TestAnswersAreTheFormulas(t *testing.T) {
+// The bound is the largest step. That every answer equals its formula is what the conformance checks say.
+func TestBoundsAreTheLargestSteps(t *testing.T) {
 	a := open(t, arch.OpenRequest{}, full())
 	d := a.Describe()
 	bounds := map[arch.Bound]bool{}
@@ -254,13 +254,6 @@ func TestAnswersAreTheFormulas(t *testing.T) {
 			for j, term := range d.Terms {
 				if term.Kind == arch.KindStep {
 					largest = max(largest, row[j])
-				}
-				if formula.IsRule(term.Formula) {
-					continue
-				}
-				want, err := formula.Eval(term.Formula, values)
-				if err != nil || math.Float64bits(want) != math.Float64bits(row[j]) {
-					t.Errorf("%s of %s for %s: %v, want %v, %v", term.Name, c, p, row[j], want, err)
 				}
 			}
 			if est[i].Reject == "" {

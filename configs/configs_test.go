@@ -135,13 +135,6 @@ var perBoard = []string{"dram_ecc", "clock_loaded"}
 // forMMA are the parameters that only models of mma.sync kernels need.
 var forMMA = []string{"l2_perf_ratio", "dram_perf_ratio", "dram_bw_coeff", "hbm_latency_penalty", "mma_latency"}
 
-func unitOf(s *hw.Sheet, name string) string {
-	if s.Vendor == "AMD" {
-		return amdUnits[name]
-	}
-	return nvidiaUnits[name]
-}
-
 // base returns a parameter in its base unit, from the highest tier that has it.
 func base(t *testing.T, s *hw.Sheet, name string) float64 {
 	t.Helper()
@@ -151,7 +144,8 @@ func base(t *testing.T, s *hw.Sheet, name string) float64 {
 			t.Fatalf("%s: no %s", s.File, name)
 		}
 	}
-	v, err := unit.Convert(n.Value, n.Unit, unitOf(s, name))
+	units := map[string]map[string]string{"NVIDIA": nvidiaUnits, "AMD": amdUnits}[s.Vendor]
+	v, err := unit.Convert(n.Value, n.Unit, units[name])
 	if err != nil {
 		t.Fatalf("%s: %s: %v", s.File, name, err)
 	}

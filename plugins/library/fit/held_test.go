@@ -149,7 +149,7 @@ func readOf(t *testing.T, all []terms.Generation, keep func(*published.Time) boo
 	t.Helper()
 	opened, of := open(t)
 	in := func(x *published.Time) bool { return slices.Contains(all, of(x.Device)) && keep(x) }
-	return must.Get(readSample(opened, in, most))(t)
+	return must.Get(sampleOf(opened, published.Times(), in, most))(t)
 }
 
 // Half of the shapes of origami's own measurements are kept for this test: no number was fitted to them.

@@ -14,8 +14,8 @@ import (
 	"github.com/origami-gemm/origami/internal/testing/must"
 )
 
-// TestManyRows shows what a data set of $ORIGAMI_ROWS rows costs to read and to merge: time, and the heap that is left. It
-// copies the rows of a sweep on an H200 and changes their sizes.
+// TestManyRows shows what a data set of $ORIGAMI_ROWS rows costs to read and to merge: time, and the heap that is left.
+// It copies the rows of a sweep on an H200 and changes their sizes.
 func TestManyRows(t *testing.T) {
 	rows, err := strconv.Atoi(os.Getenv("ORIGAMI_ROWS"))
 	if err != nil {

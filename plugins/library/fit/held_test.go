@@ -11,7 +11,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/fit"
@@ -49,7 +48,7 @@ func heldOut(t *testing.T, g terms.Generation, out func(*published.Time) bool) [
 	others := func(x *published.Time) bool { return s.times(x) && x.Source.ID != "origami" } // TestBlind has those
 	sample := read(t, g, others, few())
 	kept := sample.Without(out)
-	values, quantities := start(s, nil)
+	values, quantities := start(t, s, nil)
 	r := must.Get(fit.Minimise(t.Context(), kept.Residuals, quantities, fit.Options{Start: values, Steps: 10}))(t)
 	return rowsBy(t, sample, r.Values, func(x *published.Time) []string { return []string{fmt.Sprint(out(x))} })["true"]
 }
@@ -123,7 +122,7 @@ func TestAblation(t *testing.T) {
 		all := rowsBy(t, sample, values, func(*published.Time) []string { return []string{""} })
 		return 100 * float64(score.AccuracyOf(all[""]).Within)
 	}
-	values, quantities := start(s, terms.Fitted())
+	values, quantities := start(t, s, terms.Fitted())
 	fmt.Println("| quantity | without it | the others fitted anew |\n| --- | --- | --- |")
 	fmt.Printf("| – | %.1f %% | |\n", share(values))
 	for _, q := range terms.Quantities {
@@ -164,21 +163,6 @@ func TestBlind(t *testing.T) {
 		atLeast(t, name, rows[name], floors[name])
 	}
 	must.That(t, len(rows) >= 4*len(floors), "%d kinds of times", len(rows))
-}
-
-// What was kept from every fit, by device, type and source: the share within 20 %, and the geometric mean of predicted
-// ÷ published.
-func TestKept(t *testing.T) {
-	for _, g := range terms.Generations() {
-		sample := read(t, g, func(x *published.Time) bool { return blind(x) && !doubtful(x) }, 1<<20)
-		rows := rowsBy(t, sample, nil, func(x *published.Time) []string {
-			key := fmt.Sprintf("%-24s %s %s", x.Device, x.DType, strings.TrimPrefix(x.Scheme, "none"))
-			return []string{key, key + " " + x.Source.ID}
-		})
-		for _, key := range slices.Sorted(maps.Keys(rows)) {
-			atLeast(t, key, rows[key], 0)
-		}
-	}
 }
 
 // The geometric mean of predicted ÷ published of a group of times lies between these.

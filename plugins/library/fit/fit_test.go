@@ -490,9 +490,9 @@ const (
 	least  = 300 // times of the part
 )
 
-// The fit starts at the chosen values, or at those of starts.csv, and not at those that are shipped, so that it gives the
-// same file again. A generation that -only does not name keeps its values: docs/decisions/models.md says which
-// have older ones.
+// The fit starts at the chosen values, or at those of starts.csv, and not at those that are shipped, so that it gives
+// the same file again. A generation that -only does not name keeps its values: docs/decisions/models.md says which have
+// older ones.
 func TestFit(t *testing.T) {
 	if !*update {
 		t.Skip("run with -update")

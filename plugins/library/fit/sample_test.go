@@ -45,8 +45,8 @@ type timed struct {
 	more       int // how often it counts besides once
 }
 
-// sampleOf returns the times that keep accepts and the model takes, about most of each series at most: those whose shapes
-// have the lowest hash, so that series have the same shapes.
+// sampleOf returns the times that keep accepts and the model takes, about most of each series at most: those whose
+// shapes have the lowest hash, so that series have the same shapes.
 func sampleOf(open opener, all []published.Time, keep func(*published.Time) bool, most int) (*sampled, error) {
 	s := &sampled{}
 	models := map[string]int{}

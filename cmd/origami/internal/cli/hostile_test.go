@@ -300,7 +300,8 @@ func hostileCommands(t *testing.T) map[string][]string {
 	for line := range strings.Lines(string(text)) {
 		name, words, _ := strings.Cut(line, ": ")
 		for word := range strings.FieldsSeq(strings.ReplaceAll(words, "$SHAPE", "-m 64 -n 64 -k 64")) {
-			commands[name] = append(commands[name], stands.Replace(must.Get(strconv.Unquote(`"`+word+`"`))(t)))
+			word = must.Get(strconv.Unquote(`"` + word + `"`))(t)
+			commands[name] = append(commands[name], stands.Replace(word))
 		}
 	}
 	return commands

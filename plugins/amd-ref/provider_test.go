@@ -14,6 +14,35 @@ import (
 	amdorigami "github.com/origami-gemm/origami/plugins/amd-ref/amd-origami"
 )
 
+func TestManifest(t *testing.T) {
+	p := must.Get(Provider())(t)
+	m := p.Manifest()
+	var got []string
+	for _, a := range m.Archs {
+		for _, d := range a.Devices {
+			got = append(got, fmt.Sprint(a.ID, " ", d.ID, " ", d.Aliases, " ", a.Models, " ", a.Kernels, " ", a.Vendor))
+		}
+	}
+	want := []string{
+		"gfx900 vega10 [vega-fe vega-frontier] [tensile library] [tensile library] AMD",
+		"gfx906 vega20 [mi60] [library] [library] AMD",
+		"gfx906 mi50 [mi50-32gb mi50-16gb] [library] [library] AMD",
+		"gfx908 mi100 [mi100-32gb cdna cdna1] [library] [library] AMD",
+		"gfx90a mi210 [mi250-gcd cdna2] [tensile amd-origami library] [tensile triton library] AMD",
+		"gfx90a mi250x-gcd [mi250x] [tensile amd-origami library] [tensile triton library] AMD",
+		"gfx942 mi300x [cdna3] [tensile amd-origami library] [tensile triton library] AMD",
+		"gfx942 mi300a [mi300a-128gb] [tensile amd-origami library] [tensile triton library] AMD",
+		"gfx942 mi308x [mi308x-192gb] [tensile amd-origami library] [tensile triton library] AMD",
+		"gfx942 mi325x [mi325x-256gb] [tensile amd-origami library] [tensile triton library] AMD",
+		"gfx950 mi355x [cdna4] [tensile amd-origami library] [tensile triton library] AMD",
+		"gfx950 mi350x [mi350x-288gb] [tensile amd-origami library] [tensile triton library] AMD",
+	}
+	must.That(t, m.Name == "amd-ref" && fmt.Sprint(got) == fmt.Sprint(want), "%s provides %v, want %v", m.Name, got, want)
+	for _, o := range m.Options {
+		must.That(t, o.Key != "" && o.Doc != "", "incomplete option %+v", o)
+	}
+}
+
 // modes are the values of the option grid.
 const modes = "data_parallel, k_split_aware, number_of_cus, min_resources, energy_aware, reduction_cost_aware"
 

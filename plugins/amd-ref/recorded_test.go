@@ -70,7 +70,7 @@ func recordedRow(t testing.TB, line map[string]string) (recorded, bool) {
 		Config: gemm.Config{
 			Kernel: kernel.Name, BlockM: number("mt0"), BlockN: number("mt1"), BlockK: number("depthu"),
 			NumWarps: number("waves"), NumStages: 1, SplitK: number("split"),
-			GroupM: max(1, number("mapping"), -number("mapping")),
+			GroupM: max(1, abs(number("mapping"))),
 		},
 	}
 	dtype := line["dtype"]
@@ -101,6 +101,13 @@ func recordedRow(t testing.TB, line map[string]string) (recorded, bool) {
 		r.Speed = value / 100
 	}
 	return r, rate > 0 && r.Problem.Validate() == nil
+}
+
+func abs(v int) int {
+	if v < 0 {
+		return -v
+	}
+	return v
 }
 
 // Request opens the model on the device of a row, of the release that the row is of.

@@ -64,6 +64,61 @@ func eachArchitecture(t *testing.T, do func(t *testing.T, rng *rand.Rand, a *arc
 	}
 }
 
+// For every problem and configuration, the estimate is a positive finite number or a rejection. It equals the total of
+// the terms bit for bit and names the resource with the longest step.
+func TestEstimateIsSound(t *testing.T) {
+	ctx := context.Background()
+	eachArchitecture(t, func(t *testing.T, rng *rand.Rand, a *architecture) {
+		for range 200 {
+			p := randomProblem(rng, a)
+			configs := make([]gemm.Config, 20)
+			for i := range configs {
+				configs[i] = randomConfig(rng)
+			}
+			estimates := make([]arch.Estimate, len(configs))
+			err := a.Estimate(ctx, estimates, p, configs)
+			must.Need(t, err == nil, "%s: %v", p, err)
+			values := make([]float64, len(configs)*len(terms.Terms))
+			err = a.Terms(ctx, values, p, configs)
+			must.Need(t, err == nil, "%s: %v", p, err)
+			for i, c := range configs {
+				named := map[string]float64{}
+				for j := range terms.Terms {
+					v := values[i*len(terms.Terms)+j]
+					named[terms.Terms[j].Name] = v
+					if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
+						t.Fatalf("%s %s: %s = %v", p, c, terms.Terms[j].Name, v)
+					}
+				}
+				e := estimates[i]
+				if e.Reject != "" {
+					must.Need(t, e.Cycles == 0 && (e.Reject == arch.ReasonSharedMemory) == (named["lds_ok"] == 0) &&
+						(e.Reject != arch.ReasonModelRule || named["total_latency"] == arch.RejectedTotal),
+						"%s %s: %+v with terms %v", p, c, e, named)
+					continue
+				}
+				if !(e.Cycles > 0) || math.IsInf(float64(e.Cycles), 0) || float64(e.Cycles) != named["total_latency"] {
+					t.Fatalf("%s %s: estimate %v, total %v", p, c, e.Cycles, named["total_latency"])
+				}
+				step := map[arch.Bound]float64{
+					arch.BoundCompute: named["l_compute"],
+					arch.BoundL2:      named["l_mem1"],
+					arch.BoundMALL:    named["l_mem2"],
+					arch.BoundDRAM:    named["l_mem3"],
+					arch.BoundLatency: named["l_mem3"],
+				}
+				must.Need(t, step[e.Bound] == max(named["l_compute"], named["l_mem"]),
+					"%s %s: bound %s with steps %v", p, c, e.Bound, step)
+				latency := a.device.hbmLatency
+				if transfer := named["l_mem3"] - latency; e.Bound == arch.BoundLatency && transfer > latency ||
+					e.Bound == arch.BoundDRAM && transfer < latency*(1-1e-9) {
+					t.Fatalf("%s %s: bound %s with a transfer of %v cycles", p, c, e.Bound, transfer)
+				}
+			}
+		}
+	})
+}
+
 // The model omits block_k from the hit rates where it cancels. That changes no bit.
 func TestSharesScale(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -120,6 +175,26 @@ func TestLevelsExplainTheTerms(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Mapping returns a group of at least one for every problem, in reasonable time.
+func TestMappingIsSound(t *testing.T) {
+	ctx := context.Background()
+	for _, mapping := range []string{"jan", "feb"} {
+		for i, id := range []string{"gfx90a", "gfx942", "gfx950"} {
+			rng := rand.New(rand.NewPCG(3, uint64(i)))
+			a := open(t, id, "mapping="+mapping)
+			for range 300 {
+				p := randomProblem(rng, a)
+				p.M, p.N = min(p.M, 1<<16), min(p.N, 1<<16)
+				c := randomConfig(rng)
+				c.BlockM, c.BlockN = max(c.BlockM, 16), max(c.BlockN, 16)
+				m, err := a.Mapping(ctx, p, c)
+				must.Need(t, err == nil && m.GroupM >= 1 && m.XCDs >= 0 && m.XCDs <= int(a.xcds) && m.Chunk >= 0,
+					"%s %s %s: %+v, %v", id, p, c, m, err)
+			}
+		}
+	}
 }
 
 // A mapping that would take minutes stops with its context, or fails with an error about the size of the problem.

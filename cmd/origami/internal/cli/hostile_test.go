@@ -291,8 +291,8 @@ func TestForeignTextIsPrintable(t *testing.T) {
 	}
 }
 
-// hostileCommands reads testdata/hostile.txt: names, and the words of commands that ask the hostile host for everything,
-// with Go's escapes.
+// hostileCommands reads testdata/hostile.txt: names, and the words of commands that ask the hostile host for all it
+// has, with Go's escapes.
 func hostileCommands(t *testing.T) map[string][]string {
 	t.Helper()
 	commands, text := map[string][]string{}, must.Get(os.ReadFile("testdata/hostile.txt"))(t)

@@ -141,7 +141,7 @@ func (o *opened) check(t *testing.T, a arch.Architecture) {
 		level.Numbers(func(name string, quantity *float64) {
 			half := *quantity / 2
 			with := o.open(t, map[string]hw.OverrideValue{name: {Value: half}})
-			if half == 0 || with == nil {
+			if _, stated := hw.Set(d.Params).Lookup(name); !stated || half == 0 || with == nil {
 				return // the device has no such number, or it cannot be half
 			}
 			with.Hierarchy().Levels()[i].Numbers(func(other string, got *float64) {

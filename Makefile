@@ -405,7 +405,7 @@ hostile: ## every hostile input, and the memory and time that it costs; `go test
 
 many-gpus: ## tuning with several simulated GPUs, and what a million records cost: most of an hour of two cores
 	ORIGAMI_TEST_ALL=1 go test -count=1 -timeout 1h -v -run TestTuneWithSeveral ./plugins/nvidia
-	ORIGAMI_ROWS=1000000 ORIGAMI_MERGE=1 go test -count=1 -timeout 2h -v -run TestManyRows ./core/dataset
+	ORIGAMI_ROWS=1000000 go test -count=1 -timeout 2h -v -run TestManyRows ./core/dataset
 
 bench: ## all benchmarks, in the form that benchstat compares
 	go test -run '^$$' -bench . -benchmem -cpu 1 ./...

@@ -12,7 +12,9 @@ import (
 	"github.com/origami-gemm/origami/configs"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/unit"
+	"github.com/origami-gemm/origami/internal/testing/gputest"
 	"github.com/origami-gemm/origami/internal/testing/must"
+	"github.com/origami-gemm/origami/plugins/nvidia/gpu"
 )
 
 // sheets decodes every embedded file. It fails the test if a file does not decode.
@@ -133,13 +135,6 @@ var perBoard = []string{"dram_ecc", "clock_loaded"}
 // forMMA are the parameters that only models of mma.sync kernels need.
 var forMMA = []string{"l2_perf_ratio", "dram_perf_ratio", "dram_bw_coeff", "hbm_latency_penalty", "mma_latency"}
 
-func unitOf(s *hw.Sheet, name string) string {
-	if s.Vendor == "AMD" {
-		return amdUnits[name]
-	}
-	return nvidiaUnits[name]
-}
-
 // base returns a parameter in its base unit, from the highest tier that has it.
 func base(t *testing.T, s *hw.Sheet, name string) float64 {
 	t.Helper()
@@ -149,7 +144,8 @@ func base(t *testing.T, s *hw.Sheet, name string) float64 {
 			t.Fatalf("%s: no %s", s.File, name)
 		}
 	}
-	v, err := unit.Convert(n.Value, n.Unit, unitOf(s, name))
+	units := map[string]map[string]string{"NVIDIA": nvidiaUnits, "AMD": amdUnits}[s.Vendor]
+	v, err := unit.Convert(n.Value, n.Unit, units[name])
 	if err != nil {
 		t.Fatalf("%s: %s: %v", s.File, name, err)
 	}
@@ -259,6 +255,79 @@ func TestReportedParametersAreUnchanged(t *testing.T) {
 		} {
 			got := base(t, s, name)
 			must.That(t, got == value, "%s: %s is %v, published is %v", s.File, name, got, value)
+		}
+	}
+}
+
+// The intensity at which the roofs of DRAM and of arithmetic meet, in FLOP/B, as data sheets give it.
+func TestRidgePoints(t *testing.T) {
+	for _, d := range []struct {
+		sm     *gpu.SM
+		file   string
+		ridges map[string]float64
+	}{
+		{gpu.SM90, "sm90-h200", map[string]float64{"peak_fp32": 14, "peak_fp16": 206}},
+		{gpu.SM89, "sm89-rtx4090", map[string]float64{"peak_fp32": 82, "peak_fp16": 164}},
+		{gpu.SM86, "sm86-rtx3090", map[string]float64{"peak_fp32": 38}},
+	} {
+		params := gputest.Device(t, d.sm, d.file, nil).Params
+		for peak, ridge := range d.ridges {
+			got := params.Get(peak) / params.Get("dram_bandwidth")
+			must.That(t, math.Round(got) == ridge, "%s: %s meets DRAM at %.1f FLOP/B, want %v", d.file, peak, got, ridge)
+		}
+	}
+}
+
+// amdUnits maps every parameter of an AMD file to its base unit. README.md has the same list.
+var amdUnits = map[string]string{
+	"num_cus": "1", "num_xcds": "1", "lds_bytes": "B", "l2_bytes": "B", "mall_bytes": "B", "registers_per_cu": "1",
+	"registers_per_thread": "1", "clock": "Hz", "dram_bandwidth": "B/s", "tdp": "W",
+	"peak_fp16": "FLOP/s", "peak_bf16": "FLOP/s", "peak_fp32": "FLOP/s", "peak_tf32": "FLOP/s",
+	"peak_fp8": "FLOP/s", "peak_int8": "FLOP/s", "peak_fp4": "FLOP/s",
+	"memory_clock": "Hz", "parallel_mi": "1", "mem1_perf_ratio": "B/cycle", "mem2_perf_ratio": "B/cycle",
+	"mem3_perf_ratio": "B/cycle", "hbm_latency": "cycles", "bw_c0": "1", "bw_c1": "1", "bw_c2": "1",
+}
+
+// forReference are the parameters that only the reference model needs. It knows gfx90a and later.
+var forReference = []string{
+	"memory_clock", "parallel_mi", "mem1_perf_ratio", "mem2_perf_ratio", "mem3_perf_ratio", "hbm_latency",
+	"bw_c0", "bw_c1", "bw_c2",
+}
+
+func TestAMDFilesAreCompleteAndPlausible(t *testing.T) {
+	reference := map[string]bool{"gfx90a": true, "gfx942": true, "gfx950": true}
+	for _, s := range sheets(t) {
+		if s.Vendor != "AMD" {
+			continue
+		}
+		var missing []string
+		if !reference[s.Arch] {
+			missing = append(missing, forReference...)
+		}
+		if s.Arch != "gfx950" {
+			missing = append(missing, "peak_fp4")
+		}
+		checkNames(t, s, amdUnits, missing)
+
+		cus := base(t, s, "num_cus")
+		if math.Mod(cus, base(t, s, "num_xcds")) != 0 {
+			t.Errorf("%s: %v CUs in %v dies", s.File, cus, base(t, s, "num_xcds"))
+		}
+		// Each peak is a power of two per CU and cycle, at the clock of the file, as far as the data sheet prints it.
+		for name := range amdUnits {
+			if !strings.HasPrefix(name, "peak_") || (name == "peak_fp4" && s.Arch != "gfx950") {
+				continue
+			}
+			perCycle := base(t, s, name) / base(t, s, "clock") / cus
+			if rate := math.Exp2(math.Round(math.Log2(perCycle))); math.Abs(perCycle-rate) > 0.005*rate {
+				t.Errorf("%s: %s is %.1f FLOP per cycle and CU, want a power of two", s.File, name, perCycle)
+			}
+		}
+		// A compute unit holds at least one wave of 64 lanes that use every register.
+		must.That(t, base(t, s, "registers_per_cu") >= 64*base(t, s, "registers_per_thread"),
+			"%s: a wave needs more registers than a CU has", s.File)
+		if base(t, s, "dram_bandwidth") > 20e12 || base(t, s, "l2_bytes") < 1<<20 {
+			t.Errorf("%s: DRAM %v B/s, L2 %v B", s.File, base(t, s, "dram_bandwidth"), base(t, s, "l2_bytes"))
 		}
 	}
 }

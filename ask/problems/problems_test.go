@@ -1,15 +1,21 @@
 package problems
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/must"
@@ -232,4 +238,167 @@ func FuzzProblems(f *testing.F) {
 		}
 		must.That(t, len(good) != 0 || len(bad) != 0, "neither problems nor errors")
 	})
+}
+
+// Whatever a file of candidates holds, it is refused in one line, or every configuration in it can be asked for.
+func FuzzCandidates(f *testing.F) {
+	axes := []gemm.Axis{{Name: "cluster", Type: gemm.Enumeration, Values: []string{"1x1", "2x1"}, Default: "1x1"}}
+	d := &arch.Description{Families: []arch.Family{{Name: "family", Axes: axes}}}
+	f.Add([]byte(`[{"BLOCK_SIZE_M":128,"BLOCK_SIZE_N":256,"BLOCK_SIZE_K":64,"num_warps":8,"num_stages":3,` +
+		`"axes":{"cluster":"2x1"}}]`))
+	f.Add([]byte("bm\tbn\tbk\twarps\tstages\tcluster\n64\t64\t64\t4\t3\t2x1\n"))
+	f.Add([]byte(`{"kwargs":{"kwargs":{"block_m":1}},"block_m":[]}`))
+	f.Add([]byte("block_m,block_m\n1,\"\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		list, err := Candidates("file", data, "family", d)
+		if err != nil {
+			must.That(t, diag.KindOf(err) == diag.Input && !strings.ContainsAny(err.Error(), "\r\n"), "%q", err)
+			return
+		}
+		for i := range list {
+			if err := list[i].Validate(axes...); err != nil || list[i].Kernel != "family" {
+				t.Errorf("%+v: %v", list[i], err)
+			}
+		}
+		must.That(t, len(list) != 0, "no configurations and no error")
+	})
+}
+
+// The members of an object are the ones that encoding/json reads, wherever blanks are.
+func FuzzMembers(f *testing.F) {
+	for _, text := range []string{
+		`{"m":1,"n":[2,3],"k":"x\"}y"}`, `{ "a" : { "b" : [ { } , "]" ] } , "c" : -1e-3 , "d":null }`, `{}`, "{\t}",
+		`{"\u0061 ":true,"é":"\u00e9","x":"\\"}`, `{"a":"\ud800"}`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		text = bytes.TrimSpace(text)
+		var want map[string]json.RawMessage
+		if json.Unmarshal(text, &want) != nil || text[0] != '{' {
+			return
+		}
+		rows := &jsonRows{text: text}
+		got, err := rows.members(nil, string(text), 0, 0)
+		if err != nil {
+			return // twice, or too many
+		}
+		must.Need(t, len(got) == len(want), "%s: %d members, want %d", text, len(got), len(want))
+		for name, value := range want {
+			name = strings.TrimSpace(name)
+			if lower := strings.ToLower(name); strings.Contains(" "+strings.Join(columns, " ")+" ", " "+lower+" ") {
+				name = lower
+			}
+			found := false
+			for _, m := range got {
+				found = found || m.name == name && m.cell == jsonCell(name, string(value)) && bytes.HasPrefix(text[m.at:], value)
+			}
+			must.Need(t, found, "%s: no %q of %s among %+v", text, name, value, got)
+		}
+	})
+}
+
+// The place of a cell is found in a time that does not grow with what is before it on its line.
+func TestPositionsOfOneLine(t *testing.T) {
+	var text strings.Builder
+	for i := range 200_000 {
+		fmt.Fprintf(&text, "{\"m\":%d,\"n\":1},", i)
+		if i == 100 {
+			text.WriteString("\n")
+		}
+	}
+	rows := &jsonRows{text: []byte(text.String())}
+	begun := time.Now()
+	for at := len("{"); at < len(rows.text); at += 15 {
+		line, column := rows.position(at)
+		wantLine, wantColumn := 1, at+1
+		if end := strings.IndexByte(text.String(), '\n'); at > end {
+			wantLine, wantColumn = 2, at-end
+		}
+		must.Need(t, line == wantLine && column == wantColumn,
+			"%d is %d:%d, want %d:%d", at, line, column, wantLine, wantColumn)
+		if back := at - 10; back > 0 {
+			rows.position(back)
+		}
+	}
+	if took := time.Since(begun); took > 5*time.Second { // 20 s and more with a search of the line for each
+		t.Errorf("it takes %v", took)
+	}
+}
+
+// The words of libraries for types, layouts and batches mean what they say, and what they contradict is an error.
+func TestReadCSVWords(t *testing.T) {
+	for _, tc := range []struct{ file, want string }{
+		{"m,n,k,batch_count,a_type,layout\n8,4,2,16,f8_r,nt", "8x4x2 fp8 batch 16 trans-b"},
+		{"M,N,K,Batch Count,Data Type,Layout\n8,4,2,3,CUDA_R_16BF,TN", "8x4x2 bf16 batch 3 trans-a"},
+		{"m,n,k,precision,transA,transB\n8,4,2,half,T,n", "8x4x2 fp16 trans-a"},
+		{"m,n,k,a_major,b_major,d_type\n8,4,2,k,k,f32_r", "8x4x2 fp16 out fp32 trans-b"},
+		{"m,n,k,a_layout,b_layout\n8,4,2,RowMajor,ColumnMajor", "8x4x2 fp16 trans-b"},
+		{"m,n,k,dtype,right_dtype\n8,4,2,torch.bfloat16,bf16", "8x4x2 bf16"},
+		{"m,n,k,layout,right_trans_b\n8,4,2,nt,1", "8x4x2 fp16 trans-b"},
+		{"m,n,k,layout,right_trans_b\n8,4,2,nn,1", `p.csv:2:10: trans_b "1" is not what another column says`},
+		{"m,n,k,a_type,b_type\n8,4,2,f16_r,f8_r", `p.csv:2:13: dtype "f8_r" is not what another column says`},
+		{"m,n,k,dtype,weight_dtype\n8,4,2,bf16,int4", `p.csv:2:12: dtype "int4" is none of fp16`},
+		{"m,n,k,dtype\n8,4,2,bfloat", `p.csv:2:7: dtype "bfloat" is none of fp16, bf16`},
+		{"m,n,k,dtype\n8,4,2,mxfp8", `p.csv:2:7: dtype "mxfp8" is none of fp16`},
+		{"m,n,k,layout\n8,4,2,xn", `p.csv:2:7: layout "xn" is no layout; write nn, nt, tn or tt`},
+		{"m,n,k,micro_batch\n8,4,2,1", `p.csv:1:7: unknown column "micro_batch"; did you mean batch?`},
+		{"m,n,k,B\n8,4,2,1", `p.csv:1:7: unknown column "B"; did you mean batch?`},
+		{"m,n,k,weight_type\n8,4,2,int4", `p.csv:1:7: unknown column "weight_type"; did you mean dtype or out_dtype?`},
+		{"m,n,k,storage order\n8,4,2,row", `p.csv:1:7: unknown column "storage order"; did you mean layout,`},
+		{"m,n,k,scheme\n8,4,2,mxfp8", `p.csv:1:7: unknown column "scheme"; leave the scales`},
+		{"m,n,k,labels.weight_type\n8,4,2,int4", "8x4x2 fp16"},
+		{`{"m":8,"n":4,"k":2,"labels":{"weight_type":"int4"}}`, "8x4x2 fp16"},
+		{"m,n,k,split_k,kernel_id\n8,4,2,1,7", "8x4x2 fp16"},
+		{"\"M\";\"N\";\"K\";\"Type\"\n8;4;2;\"bf16\"", "8x4x2 bf16"},
+		{"m,n,k,count\n8,4,2,few", `p.csv:2:7: count "few" is not a whole number`},
+	} {
+		good, bad, err := readCSV("p.csv", strings.NewReader(tc.file), base)
+		got := ""
+		switch {
+		case err != nil:
+			got = err.Error()
+		case len(bad) > 0:
+			got = bad[0].Error()
+		default:
+			got = good[0].String()
+		}
+		must.That(t, strings.HasPrefix(got, tc.want), "%q: got %s, want %s…", tc.file, got, tc.want)
+	}
+}
+
+// The advice for a type is the nearest name, and for a type with scales how to say both.
+func TestTypeAdvice(t *testing.T) {
+	for cell, want := range map[string]string{
+		"bfloat": "did you mean bfloat16?", "mxfp8": "write fp8, and leave the scales to the model's option scheme=block32",
+		"f64": "use one of those",
+	} {
+		_, fix, err := parseType(cell, gemm.DTypes())
+		must.That(t, err != nil && fix == want, "%s: got %q, %v; want %q", cell, fix, err, want)
+	}
+}
+
+// A log is known by what it says, whatever comes before it, and equal calls are one row with their number.
+func TestReadForeign(t *testing.T) {
+	const call = "hipblaslt-bench -m 64 -n 8 -k 32 --transA T --transB N -r bf16_r\n"
+	log := "starting, with no header\n" + call + "AUTOTUNE _grouped_mm(1x2, 1x2x3)\n" + call
+	for _, compressed := range []bool{false, true} {
+		text := []byte(log)
+		if compressed {
+			var b bytes.Buffer
+			zip := gzip.NewWriter(&b)
+			_, _ = zip.Write(text)
+			_ = zip.Close()
+			text = b.Bytes()
+		}
+		file := must.Get(Open("p.log", bytes.NewReader(text), 0, base))(t)
+		first, second, end := file.Next(false), file.Next(false), file.Next(false)
+		p := first.Problem
+		must.That(t, first.Bad == nil && p.String() == "8x64x32 bf16 trans-b" && p.Count == 2 &&
+			p.Where == "p.log:2" && len(p.Labels) == 1 && p.Labels[0] == "2", "got %+v", first)
+		if second.Bad == nil || !strings.HasPrefix(second.Bad.Error(), "p.log:3: products of _grouped_mm are not read") {
+			t.Errorf("got %+v", second)
+		}
+		must.That(t, end.End != nil, "got %+v", end)
+	}
 }

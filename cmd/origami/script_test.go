@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"maps"
 	"os"
-	osexec "os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -81,21 +79,24 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true, UpdateScripts: *update,
 		Condition: func(condition string) (bool, error) {
-			if condition == "race" {
+			switch condition {
+			case "race":
 				return raceDetector, nil
+			case "root":
+				return os.Geteuid() == 0, nil
 			}
 			return false, fmt.Errorf("no condition %q", condition)
 		},
 		Setup: func(env *testscript.Env) error {
 			// A race-enabled command would sleep for a second before it exits.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
-			docs, err1 := filepath.Abs("../../docs")
-			recorded, err2 := filepath.Abs("../../plugins/nvidia/data")
-			experiments, err3 := filepath.Abs("../../experiments")
-			env.Setenv("DOCS", docs)
-			env.Setenv("RECORDS", recorded)
-			env.Setenv("EXPERIMENTS", experiments)
-			return errors.Join(err1, err2, err3)
+			repo, err := filepath.Abs("../..")
+			env.Setenv("REPO", repo)
+			env.Setenv("DOCS", filepath.Join(repo, "docs"))
+			env.Setenv("RECORDS", filepath.Join(repo, "plugins/nvidia/data"))
+			env.Setenv("EXPERIMENTS", filepath.Join(repo, "experiments"))
+			env.Vars = append(env.Vars, goVariables()...)
+			return err
 		},
 	})
 }
@@ -127,22 +128,4 @@ func command(t *testing.T, stdin io.Reader, args ...string) (stdout string) {
 		t.Fatalf("origami %s: exit code %d, %s", strings.Join(args, " "), code, errs.String())
 	}
 	return out.String()
-}
-
-// BenchmarkColdStart is a whole command from the start of its process to its exit: with a plugin process, with two in
-// parallel, and without.
-func BenchmarkColdStart(b *testing.B) {
-	for name, args := range map[string]string{
-		"select":            "--arch sm89 select -m 4096 -n 4096 -k 4096 --json",
-		"compare":           "compare --arch sm89 --arch gfx942 -m 4096 -n 4096 -k 4096 --json",
-		"select-in-process": "--in-process --arch sm89 select -m 4096 -n 4096 -k 4096 --json",
-	} {
-		b.Run(name, func(b *testing.B) {
-			origami := binary(b)
-			for b.Loop() {
-				out, err := osexec.Command(origami, strings.Fields(args)...).CombinedOutput()
-				must.Need(b, err == nil, "%v: %s", err, out)
-			}
-		})
-	}
 }

@@ -1,6 +1,7 @@
 package arch_test
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -184,19 +185,6 @@ func TestInSample(t *testing.T) {
 	}
 }
 
-// It is asked for each pick of a library.
-func BenchmarkScope(b *testing.B) {
-	d, p := checked(), gemm.New(512, 1024, 256)
-	for range 40 {
-		d.Params = append(d.Params, hw.Param{Name: "other"})
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		_, _, ok := d.Scope("tiled", &p, 1).Interval(arch.Estimate{Bound: arch.BoundCompute}, 1)
-		must.Need(b, ok, "no interval")
-	}
-}
-
 // What was not checked has the interval of sisters for the same types, else that of all, which is also that of changed
 // hardware. Only what was checked counts as an uncertainty of the family.
 func TestEvidence(t *testing.T) {
@@ -253,4 +241,27 @@ func TestEvidence(t *testing.T) {
 	if !d.HasUncertainty("tiled") || d.HasUncertainty("other") || !d.HasElsewhere("other") || d.HasElsewhere("none") {
 		t.Error("uncertainties are found that are not there")
 	}
+}
+
+// What a command writes for a model to ship is what the model reads.
+func TestUncertaintyRecord(t *testing.T) {
+	p := gemm.New(16, 4096, 4096)
+	p.DType, p.Out = gemm.FP8, gemm.BF16
+	p.SetTrans(false, true)
+	u := arch.Uncertainty{
+		Kernel: "tiled", Level: 0.9, Sigma: 0.1, PlanSigma: 0.2, Source: "a sweep", MedianError: 0.05, Widening: 1.5,
+		Ranges: []arch.ErrorRange{{Bound: arch.BoundDRAM, Below: 2e-5, Low: 0.9, High: 1.1}, {Low: 0.8, High: 1.25}},
+	}
+	u.Checked = arch.Checked{DataSet: "eights", Sizes: 1, Times: 3}
+	u.Checked.Add(&p, 4)
+	for name, want := range map[string]arch.Uncertainty{"full": u, "empty": {Kernel: "tiled"}} {
+		text := must.Get(json.Marshal(&want))(t)
+		var r arch.Uncertainty
+		must.Do(t, json.Unmarshal(text, &r))
+		must.Alike(t, r, want, name)
+	}
+	u = arch.Uncertainty{Ranges: []arch.ErrorRange{{Low: 2.3, High: 3.2}, {Low: 0.5, High: 0.9}}}
+	u.Contain()
+	must.Alike(t, u.Ranges, []arch.ErrorRange{{Low: 1, High: 3.2}, {Low: 0.5, High: 1}}, "ranges without the time")
+	must.Fail(t, json.Unmarshal([]byte(`{"ranges":[{"bound":"heat"}]}`), &u), "unknown bound \"heat")
 }

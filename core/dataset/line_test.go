@@ -331,30 +331,6 @@ func FuzzLine(f *testing.F) {
 	})
 }
 
-// BenchmarkRead reads 12,000 measurements of ten samples each, as many as 23 problems of 500 candidates give.
-func BenchmarkRead(b *testing.B) {
-	description, _ := sweeps(b)
-	var all []byte
-	for i := range 12000 {
-		m := full()
-		m.Phase, m.Block, m.Arms, m.Null = Sweep, 0, 0, false
-		m.Problem.M = i + 1
-		samples := make([]exec.Sample, 10)
-		for j := range samples {
-			samples[j].Time = unit.Seconds(1e-5 + float64(i*7919%1000)*1e-9 + float64(j)*1e-8/3)
-		}
-		m.SetSamples(samples)
-		m.Detail = fmt.Sprint(i)
-		all = append(all, text(b, toy, m)...)
-	}
-	files := fstest.MapFS{DescriptionFile: {Data: []byte(description)}, Log: {Data: all}}
-	b.SetBytes(int64(len(all)))
-	for b.Loop() {
-		d, err := Read("here", files)
-		must.Need(b, err == nil && d.Len() == 12000, "%v", err)
-	}
-}
-
 // Named axes stand in the line by name and come back; a measurement without any is written as it was before there
 // were any.
 func TestLineWithNamedAxes(t *testing.T) {

@@ -152,14 +152,3 @@ func TestProgramAllocatesNothing(t *testing.T) {
 		steps.Run(frame)
 	}), 0)
 }
-
-// BenchmarkProgram is nine terms of about 40 operations for one configuration.
-func BenchmarkProgram(b *testing.B) {
-	p, _ := compile(b)
-	steps, frame, c := p.Steps(everything), p.Frame(), largeConfig
-	p.PutProblem(frame, gemm.New(1000, 333, 77), &machine.Atoms[0])
-	for b.Loop() {
-		p.PutConfig(frame, &c)
-		steps.Run(frame)
-	}
-}

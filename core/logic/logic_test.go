@@ -176,17 +176,3 @@ func TestWinnersOfTheSlides(t *testing.T) {
 		t.Error(l.Leaves(), err)
 	}
 }
-
-func BenchmarkLookup(b *testing.B) {
-	l := build(b, logic.Options{Ranges: true, Loss: 0.05, Fallback: logic.Nearest})
-	for name, s := range map[string]logic.Size{"exact": {700, 500, 1, 1024}, "range": {701, 501, 1, 1000},
-		"nearest-of-48": {9000, 9000, 1, 9000}} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				k, _ := l.Lookup(s)
-				must.Need(b, k >= 0, "%v", k)
-			}
-		})
-	}
-}

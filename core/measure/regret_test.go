@@ -70,13 +70,3 @@ func TestRegretWithoutUncertainty(t *testing.T) {
 	}
 	must.Equal(t, WorthMeasuring(many, 0.3, 0), RegretCandidates)
 }
-
-func BenchmarkExpectedRegret(b *testing.B) {
-	times := make([]unit.Seconds, RegretCandidates)
-	for i := range times {
-		times[i] = unit.Seconds(1 + 0.01*float64(i))
-	}
-	for b.Loop() {
-		ExpectedRegret(times, 0.05, 1)
-	}
-}

@@ -296,15 +296,3 @@ func TestLostKernels(t *testing.T) {
 		must.That(t, !ok || m.Status == dataset.OK, "%+v", m)
 	}
 }
-
-// What the loop costs beside the executor, per configuration.
-func BenchmarkSweep(b *testing.B) {
-	x := device()
-	x.Fate, x.LibraryFate = nil, nil
-	for b.Loop() {
-		l := new(log)
-		err := run(b.Context(), b, x, l)
-		must.Do(b, err)
-	}
-	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*len(sizes)*16), "µs/config")
-}

@@ -294,16 +294,6 @@ func TestPosterior(t *testing.T) {
 		"0.2 was measured: %v, %v for a like configuration, %v far away", here, near, there)
 }
 
-func BenchmarkDecision(b *testing.B) {
-	w, calls := newWorld(8, 60, 256), 0
-	x := w.tuner(map[Task]unit.Seconds{}, &calls)
-	err := x.Run(b.Context())
-	must.Do(b, err)
-	for i := 0; b.Loop(); i++ {
-		x.expect(i % len(w.sizes))
-	}
-}
-
 // crew is an executor of several GPUs that measures in a world. Results come in any order, and some of them are
 // corrected at the end.
 type crew struct {

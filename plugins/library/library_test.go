@@ -311,21 +311,6 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// BenchmarkEstimate is the time of one estimate, over the candidates of a problem.
-func BenchmarkEstimate(b *testing.B) {
-	a := opened(b, "sm90", nil)
-	p := gemm.New(4096, 4096, 4096)
-	c, err := a.Candidates(b.Context(), p, arch.Space{})
-	must.Do(b, err)
-	dst := make([]arch.Estimate, len(c.Configs))
-	b.ReportAllocs()
-	for b.Loop() {
-		err := a.Estimate(b.Context(), dst, p, c.Configs)
-		must.Do(b, err)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(dst)), "ns/estimate")
-}
-
 // A release without times is refused in one sentence, and not answered with those of another.
 func TestEarlyReleases(t *testing.T) {
 	for device, known := range map[string]bool{

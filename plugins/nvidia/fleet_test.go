@@ -12,7 +12,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,56 +44,6 @@ func replayed(d *dataset.Dataset) *exectest.Executor {
 		},
 		Takes: func(t unit.Seconds) { time.Sleep(time.Duration(float64(t) * float64(time.Second))) },
 	}
-}
-
-// Made-up times for what is done once: to compile a configuration, as ptxas takes for small ones of mma, and to prepare
-// the operands of a problem and its right values.
-const (
-	compiling = 300 * time.Millisecond
-	preparing = 15 * time.Millisecond
-)
-
-// once is an executor that compiles each configuration once, several at a time, and prepares each problem that follows
-// another one. prepared counts these.
-type once struct {
-	exec.Executor
-	mu       sync.Mutex
-	compiled map[gemm.Config]*sync.Once
-	last     gemm.Problem
-	prepared int
-}
-
-func (x *once) Compile(ctx context.Context, device int, p gemm.Problem, c gemm.Config) (exec.Kernel, error) {
-	key := c
-	key.GroupM = 0 // is no part of a kernel
-	x.mu.Lock()
-	if x.compiled[key] == nil {
-		x.compiled[key] = &sync.Once{}
-	}
-	first := x.compiled[key]
-	x.mu.Unlock()
-	first.Do(func() { time.Sleep(compiling) })
-	k, err := x.Executor.Compile(ctx, device, p, c)
-	if err != nil {
-		return nil, err
-	}
-	return preparedKernel{k, x, p}, nil
-}
-
-type preparedKernel struct {
-	exec.Kernel
-	x *once
-	p gemm.Problem
-}
-
-// Check is the first thing that needs the operands.
-func (k preparedKernel) Check(ctx context.Context) (exec.Numerics, error) {
-	if k.x.last != k.p {
-		k.x.last = k.p
-		k.x.prepared++
-		time.Sleep(preparing)
-	}
-	return k.Kernel.Check(ctx)
 }
 
 // crew lets a fleet measure for a tuner.
@@ -195,46 +144,6 @@ func TestTuneBudget(t *testing.T) {
 	}
 }
 
-// Kernels whose times vary as those of a GPU do, by samples of a recorded sweep, are tuned 60 times. With the same
-// samples in the same order, each size has the same winner every time, and the same others are named as tied.
-func TestSameWinner(t *testing.T) {
-	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
-	d := readSet(t, "sweeps/random-fp16/h200-test")
-	sizes := replayedPlan(t, a, d, d.Problems()[:8])
-	tuned := func() (picks []tune.Pick, tied [][]gemm.Config) {
-		random, all := rand.New(rand.NewPCG(1, 2)), make([][]dataset.Measurement, len(sizes))
-		x := &tune.Tuner{Prior: tune.PriorOf(a.Describe()), Sizes: sizes, Regret: 0.01, Batch: 2,
-			Executor: tune.Lookup(func(task tune.Task) (unit.Seconds, bool) {
-				m, _ := d.Candidate(sizes[task.Size].Problem, sizes[task.Size].Candidates[task.Candidate].Config)
-				samples := make([]exec.Sample, len(m.Samples))
-				for i := range samples { // as many again, some of them twice
-					samples[i] = exec.Sample{Time: m.Samples[random.IntN(len(m.Samples))]}
-				}
-				m.SetSamples(samples)
-				all[task.Size] = append(all[task.Size], m)
-				return m.Median, true
-			})}
-		must.Do(t, x.Run(t.Context()))
-		for s, p := range x.Picks {
-			tied = append(tied, nil)
-			at := slices.IndexFunc(all[s], func(m dataset.Measurement) bool {
-				return m.Config == sizes[s].Candidates[p.Candidate].Config
-			})
-			for _, tie := range measure.Ties(&all[s][at], all[s]) {
-				tied[s] = append(tied[s], tie.Config)
-			}
-		}
-		return x.Picks, tied
-	}
-	picks, tied := tuned()
-	must.That(t, len(slices.Concat(tied...)) != 0, "nothing is tied")
-	for run := range 59 {
-		if again, ties := tuned(); !slices.Equal(picks, again) || !slices.EqualFunc(tied, ties, slices.Equal) {
-			t.Fatalf("run %d: %v tied with %v, and before %v with %v", run+2, again, ties, picks, tied)
-		}
-	}
-}
-
 // A sixth of a recorded sweep is tuned by 1, 2 and 4 GPUs in simulated time: 7 s of one GPU. Hardly any of them waits,
 // and the picks are about as good as those that one GPU finds: the regret of so few sizes varies by a third with the
 // order of the measurements, and the time of four GPUs by a tenth. With ORIGAMI_TEST_ALL it is the whole sweep, in the
@@ -306,49 +215,4 @@ func tunedBy(
 	took := time.Since(begun)
 	f.Close()
 	return took, x
-}
-
-// Brute force on several GPUs takes the share of each that it should, although each compiles all kernels: they compile
-// beside measurements, and what is prepared for a size serves all its kernels.
-func TestEverythingWithSeveral(t *testing.T) {
-	d := readSet(t, "grids/slides/h200")
-	a := nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: "h200"})
-	var sizes []gemm.Problem
-	for i, p := range d.Problems() {
-		if i%15 == 0 { // for time
-			sizes = append(sizes, p)
-		}
-	}
-	plan := replayedPlan(t, a, d, sizes)
-	known := []dataset.Measurement{{Problem: plan[0].Problem, Config: plan[0].Candidates[0].Config}}
-	var alone time.Duration
-	for _, gpus := range []int{1, 2, 4} {
-		synctest.Test(t, func(t *testing.T) {
-			f := &measure.Fleet{Data: dataset.New("", d.Conditions), Interval: 10 * time.Second, Known: known,
-				Keep: func(...dataset.Measurement) error { return nil }}
-			var each []*once
-			for i := range gpus {
-				each = append(each, &once{Executor: replayed(d), compiled: map[gemm.Config]*sync.Once{}})
-				f.GPUs = append(f.GPUs, &measure.GPU{Name: strconv.Itoa(i), Sweep: &measure.Sweep{Arch: a, Executor: each[i],
-					Ahead: 16}})
-			}
-			begun := time.Now()
-			must.Do(t, f.Begin(t.Context()))
-			x := &tune.Tuner{Prior: tune.PriorOf(a.Describe()), Sizes: plan, Batch: 8 * gpus, Unordered: true}
-			x.Executor = crew{f, x, map[measure.Job]tune.Task{}}
-			must.Do(t, x.Everything(t.Context()))
-			took := time.Since(begun)
-			f.Close()
-			prepared := 0
-			for _, one := range each {
-				prepared += one.prepared
-			}
-			if gpus == 1 {
-				alone = took
-			}
-			share := alone.Seconds() / float64(gpus) / took.Seconds()
-			must.Hold(t, share >= 0.9, "%d GPUs: %d measurements of %d sizes in %v, %.3f of ideal, %d times prepared", gpus,
-				len(x.Log), len(plan), took, share, prepared)
-		})
-	}
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/keep"
-	"github.com/origami-gemm/origami/core/residual"
 	"github.com/origami-gemm/origami/core/timing"
 	"github.com/origami-gemm/origami/internal/testing/archtest"
 	"github.com/origami-gemm/origami/internal/testing/must"
@@ -223,14 +222,11 @@ func TestMoreIsNeverSlower(t *testing.T) {
 // A larger problem never takes less time, if its rows are as well aligned to cache lines and no K step is cut off. Of
 // mma along M and N that is so for whole tiles alone: where a tile is cut off, the kernel loads the last row again and
 // again, and all SMs wait for one cache line. In the sweep of splits, tiles of 128x64 take up to 1.4 times as long with
-// 16 rows as with 64.
+// 16 rows as with 64. The library has a test of its own.
 func TestMoreWorkIsNeverFaster(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	size := func(unit int) int { return unit * int(math.Exp(random.Float64()*math.Log(8192/float64(unit)))) }
-	for n, d := range slices.Concat(refinedDevices(t), libraries(t)) {
-		if d.kernel == library.Family { // published times near a problem keep no such law
-			d.Options = map[string]string{"timing": "cold", residual.Nearby: residual.None}
-		}
+	for n, d := range refinedDevices(t) {
 		a := d.open(t, nil)
 		types := d.types(a)
 		for i := n % 2; i < 4; i += 2 { // a half of the layouts per device
@@ -260,11 +256,12 @@ func TestMoreWorkIsNeverFaster(t *testing.T) {
 	}
 }
 
-// No prediction is above the peak of the units that multiply the type, or faster than DRAM moves the matrices once.
+// No prediction is above the peak of the units that multiply the type, or faster than DRAM moves the matrices once. The
+// library has a test of its own.
 func TestPredictionsArePossible(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	size := func() int { return 16 * max(1, int(math.Exp(random.Float64()*math.Log(1024)))) }
-	for n, d := range slices.Concat(refinedDevices(t), libraries(t)) {
+	for n, d := range refinedDevices(t) {
 		a := d.open(t, nil)
 		params := hw.Set(a.Describe().Params)
 		for i, dtype := range d.types(a) {

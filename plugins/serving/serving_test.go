@@ -121,26 +121,3 @@ func TestNear(t *testing.T) {
 		t.Errorf("no time is of a head of 96, and the terms are multiplied by %v", got)
 	}
 }
-
-// A step is answered in 5 ms, once a device's model is open.
-func BenchmarkStep(b *testing.B) {
-	plan, err := serving.New("", config(b, "deepseek-r1"), serving.Layout{TP: 8, Server: "vllm"})
-	must.Do(b, err)
-	side := open(b, "h200")
-	for b.Loop() {
-		_, err := ask.StepsOn(side).Of(b.Context(),
-			ask.StepQuestion{Plan: plan, Batch: 64, Context: 8192, New: 1024})
-		must.Do(b, err)
-	}
-}
-
-func BenchmarkAdvised(b *testing.B) {
-	plan, err := serving.New("", config(b, "deepseek-r1"), serving.Layout{TP: 8, Server: "vllm"})
-	must.Do(b, err)
-	side := open(b, "h200")
-	for b.Loop() {
-		_, err := ask.StepsOn(side).Advised(b.Context(),
-			ask.StepQuestion{Plan: plan, Batch: 64, Context: 8192, New: 1024})
-		must.Do(b, err)
-	}
-}

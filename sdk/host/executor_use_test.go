@@ -8,7 +8,6 @@ import (
 
 	"github.com/origami-gemm/origami/core/diag"
 	"github.com/origami-gemm/origami/core/exec"
-	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/sdk/host"
 )
@@ -138,26 +137,4 @@ func TestOwnExecutor(t *testing.T) {
 	if _, err := h.OwnExecutor(t.Context(), executorPrefix+name); err == nil {
 		t.Error("a closed host opens an executor")
 	}
-}
-
-// BenchmarkExecutor is the cost of the boundary per configuration of a sweep: compile, check, measure 17 runs (two
-// calls) and release, with kernels that take no time.
-func BenchmarkExecutor(b *testing.B) {
-	h := executorsOf(b, host.Options{}, "fine")
-	x := executorOf(b, h, "fine")
-	var times []time.Duration
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		begin := time.Now()
-		k, err := x.Compile(b.Context(), 0, gemm.New(64+i%4096, 4096, 4096), goodConfig)
-		must.Do(b, err)
-		_, err = k.Check(b.Context())
-		must.Do(b, err)
-		s, err := samples(b.Context(), k, 17)
-		must.Need(b, err == nil && len(s) == 17, "%v %v", len(s), err)
-		err = k.Close()
-		must.Do(b, err)
-		times = append(times, time.Since(begin))
-	}
-	reportMedian(b, times)
 }

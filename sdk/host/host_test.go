@@ -1,8 +1,8 @@
 package host_test
 
 import (
+	"fmt"
 	"math"
-	"math/rand/v2"
 	"reflect"
 	"testing"
 	"time"
@@ -45,7 +45,7 @@ func open(t testing.TB, h *host.Host, r arch.OpenRequest) arch.Architecture {
 	return a
 }
 
-// A plugin and the same model in process give the same bits, for every method.
+// A plugin and the same model in process give the same answers, for every method.
 func TestPluginIsBitEqualToInProcess(t *testing.T) {
 	h := newHost(t, host.Options{Builtins: []host.Builtin{builtin("fake")}})
 	for _, r := range []arch.OpenRequest{
@@ -56,123 +56,54 @@ func TestPluginIsBitEqualToInProcess(t *testing.T) {
 		{Arch: "fake", DeviceFile: []byte("arch: fake\ndevice: mine\nname: Mine\nvendor: none\n")},
 	} {
 		local := must.Get(fake.Provider{}.Open(t.Context(), r))(t)
-		compare(t, local, open(t, h, r))
+		sameAnswers(t, open(t, h, r), local)
 	}
 	o := must.Get(h.Optional(t.Context(), "fake"))(t)
-	want, _ := fake.Provider{}.Ladder(t.Context())
-	rungs, err := o.Ladder(t.Context())
-	sameError(t, "Ladder", nil, err)
-	equal(t, "Ladder", want, rungs)
+	must.Alike(t, must.Get(o.Ladder(t.Context()))(t), must.Get(fake.Provider{}.Ladder(t.Context()))(t))
 	gpu := exec.Device{Name: "GPU", Arch: "fake", Attributes: map[string]float64{"units": 1}}
-	local, _ := fake.Provider{}.Calibration(t.Context(), gpu)
-	plan, err := o.Calibration(t.Context(), gpu)
-	sameError(t, "Calibration", nil, err)
-	equal(t, "Calibration", local.Probes, plan.Probes)
-	_, err = h.Optional(t.Context(), "none")
+	local := must.Get(fake.Provider{}.Calibration(t.Context(), gpu))(t)
+	must.Alike(t, must.Get(o.Calibration(t.Context(), gpu))(t).Probes, local.Probes)
+	_, err := h.Optional(t.Context(), "none")
 	must.That(t, diag.KindOf(err) == diag.Input, "the interfaces of an unknown plugin: %v", err)
 }
 
-func compare(t *testing.T, local, remote arch.Architecture) {
+// sameAnswers checks that a plugin answers as the model in process does.
+func sameAnswers(t *testing.T, remote, local arch.Architecture) {
 	t.Helper()
-	ctx := t.Context()
-	equal(t, "Describe", local.Describe(), remote.Describe())
-	equal(t, "Levels", local.Hierarchy().Levels(), remote.Hierarchy().Levels())
-	rng := rand.New(rand.NewPCG(1, 2))
-	spaces := []arch.Space{{}, {BlockM: []int{16, 64}}, {BlockM: []int{64}, Kernel: "two"}, {BlockM: []int{17}}}
-	for range 20 {
-		p := gemm.New(1+rng.IntN(9000), 1+rng.IntN(9000), 1+rng.IntN(9000))
-		p.Batch = 1 + rng.IntN(3)
-		p.DType = []gemm.DType{gemm.FP16, gemm.BF16, gemm.FP32}[rng.IntN(3)]
-		p.SetTrans(rng.IntN(2) == 0, rng.IntN(2) == 0)
-		space := spaces[rng.IntN(len(spaces))]
-		list, err := local.Candidates(ctx, p, space)
-		remoteList, remoteErr := remote.Candidates(ctx, p, space)
-		sameError(t, "Candidates", err, remoteErr)
+	want := answers(t, local)
+	for i, got := range answers(t, remote) {
+		must.That(t, reflect.DeepEqual(got, want[i]), "answer %d is %.500v, in process %.500v", i, got, want[i])
+	}
+}
+
+// answers are those of every method about some problems and spaces, with what is refused.
+func answers(t *testing.T, a arch.Architecture) (all []any) {
+	t.Helper()
+	add := func(answer any, err error) {
 		if err != nil {
-			list, _ = local.Candidates(ctx, gemm.New(1, 1, 1), space) // to see the other methods fail too
-		} else {
-			equal(t, "Candidates", list, remoteList)
+			answer = err.Error()
 		}
-
-		est, remoteEst := make([]arch.Estimate, len(list.Configs)), make([]arch.Estimate, len(list.Configs))
-		err = local.Estimate(ctx, est, p, list.Configs)
-		sameError(t, "Estimate", err, remote.Estimate(ctx, remoteEst, p, list.Configs))
-		equal(t, "Estimate", est, remoteEst)
-
-		values, sample := []map[string]float64{nil, {"e": 2}}, []fit.Kernels{{Problem: p, Configs: list.Configs}}
-		times, err := local.(fit.Tunable).EstimateWith(ctx, values, sample)
-		remoteTimes, remoteErr := remote.(fit.Tunable).EstimateWith(ctx, values, sample)
-		sameError(t, "EstimateWith", err, remoteErr)
-		equal(t, "EstimateWith", times, remoteTimes)
-
-		n := len(list.Configs) * len(local.Describe().Terms)
-		terms, remoteTerms := make([]float64, n), make([]float64, n)
-		err = local.Terms(ctx, terms, p, list.Configs)
-		sameError(t, "Terms", err, remote.Terms(ctx, remoteTerms, p, list.Configs))
-		equal(t, "Terms", floatBits(terms), floatBits(remoteTerms))
-
-		if len(list.Configs) > 0 {
-			c := list.Configs[rng.IntN(len(list.Configs))]
-			m, err := local.Mapping(ctx, p, c)
-			remoteM, remoteErr := remote.Mapping(ctx, p, c)
-			sameError(t, "Mapping", err, remoteErr)
-			if err == nil {
-				equal(t, "Mapping", m, remoteM)
-			}
-		}
-
-		bad := p
-		bad.K = 0
-		request := selector.Request{Problems: []gemm.Problem{p, bad, gemm.New(64, 64, 64)}, Space: space,
-			Top: rng.IntN(12)}
-		results, err := selector.Rank(ctx, inProcess{local}, request)
-		remoteResults, remoteErr := selector.Rank(ctx, remote, request)
-		sameError(t, "Rank", err, remoteErr)
-		for i := range results {
-			sameError(t, "Rank", results[i].Err, remoteResults[i].Err)
-			results[i].Err, remoteResults[i].Err = nil, nil
-		}
-		equal(t, "Rank", results, remoteResults)
-		// The selectors on both sides of the boundary agree.
-		_, isRanker := remote.(selector.Ranker)
-		must.That(t, isRanker, "a remote architecture does not rank in the plugin")
-		near, err := selector.Rank(ctx, inProcess{remote}, request)
-		sameError(t, "Rank here", err, nil)
-		for i := range near {
-			near[i].Err = nil
-		}
-		equal(t, "Rank here", near, remoteResults)
+		all = append(all, answer)
 	}
-}
-
-// inProcess hides the Ranker of an architecture.
-type inProcess struct{ arch.Architecture }
-
-func equal[T any](t *testing.T, what string, want, got T) {
-	t.Helper()
-	must.That(t, reflect.DeepEqual(normal(want), normal(got)),
-		"%s: in process %+v, through the plugin %+v", what, want, got)
-}
-
-// normal makes empty slices nil. They mean the same.
-func normal(v any) any {
-	if r, ok := v.([]selector.Result); ok {
-		for i := range r {
-			if len(r[i].Entries) == 0 {
-				r[i].Entries = nil
-			}
-			if len(r[i].Rejected) == 0 {
-				r[i].Rejected = nil
-			}
+	all = append(all, a.Describe(), a.Hierarchy().Levels())
+	odd := gemm.New(1, 77, 300)
+	odd.Batch, odd.DType = 3, gemm.FP32
+	odd.SetTrans(true, true)
+	for _, p := range []gemm.Problem{problem, odd, gemm.New(0, 1, 1)} {
+		for _, space := range []arch.Space{{}, {BlockM: []int{64}, Kernel: "two"}, {BlockM: []int{17}}} {
+			add(a.Candidates(t.Context(), p, space))
+			results, err := selector.Rank(t.Context(), a, selector.Request{Problems: []gemm.Problem{p}, Space: space, Top: 5})
+			add(fmt.Sprintf("%+v", results), err) // an empty list is none
 		}
+		est, terms := make([]arch.Estimate, len(configs)), make([]float64, len(configs)*len(a.Describe().Terms))
+		add(est, a.Estimate(t.Context(), est, p, configs))
+		err := a.Terms(t.Context(), terms, p, configs)
+		add(floatBits(terms), err)
+		add(a.Mapping(t.Context(), p, configs[0]))
+		add(a.(fit.Tunable).EstimateWith(t.Context(), []map[string]float64{nil, {"e": 2}},
+			[]fit.Kernels{{Problem: p, Configs: configs}}))
 	}
-	return v
-}
-
-func sameError(t *testing.T, what string, want, got error) {
-	t.Helper()
-	must.That(t, (want == nil) == (got == nil) && (want == nil || want.Error() == got.Error()),
-		"%s: in process error %v, through the plugin %v", what, want, got)
+	return all
 }
 
 func floatBits(v []float64) []uint64 {

@@ -260,14 +260,3 @@ func TestScripts(t *testing.T) {
 			strings.Contains(p.Reason, test.reason), "%s: got %+v, want %s because of %q", name, p, test.state, test.reason)
 	}
 }
-
-func TestLockFileIsBounded(t *testing.T) {
-	lock := filepath.Join(t.TempDir(), "lock")
-	must.Do(t, os.WriteFile(lock, []byte(strings.Repeat(" ", 2<<20)), 0o600))
-	path := filepath.Join(t.TempDir(), host.Prefix+"any")
-	must.Do(t, os.WriteFile(path, nil, 0o700))
-	p := info(t, newHost(t, host.Options{Plugins: []string{path}, LockFile: lock}),
-		"any")
-	must.That(t, p.State == host.Skipped &&
-		strings.Contains(p.Reason, lock+": it is larger than 1 MiB"), "got %+v", p)
-}

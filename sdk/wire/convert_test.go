@@ -1,10 +1,13 @@
 package wire
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +16,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/origami-gemm/origami/core/arch"
+	"github.com/origami-gemm/origami/core/calibrate"
 	"github.com/origami-gemm/origami/core/diag"
+	"github.com/origami-gemm/origami/core/exec"
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/hw"
 	"github.com/origami-gemm/origami/core/selector"
@@ -217,4 +222,121 @@ func sent[M proto.Message](t *rapid.T, m M) M {
 		t.Fatal(err)
 	}
 	return out.(M)
+}
+
+// Of several faults in a message, the same one is said every time.
+func TestFaultThatIsSaid(t *testing.T) {
+	for range 20 {
+		bad := calibrate.Value{Value: -1}
+		m := measured{Values: calibrate.Values{"d": bad, "c": bad, "b": bad, "a": bad}}
+		err := m.check()
+		must.Need(t, err != nil && err.Error() == "a: it is -1", "%v", err)
+	}
+}
+
+// unclosable is a kernel that cannot be closed.
+type unclosable struct {
+	exec.Kernel
+	why string
+}
+
+func (k unclosable) Close() error { return errors.New(k.why) }
+
+// What goes wrong when kernels are closed is said in the order in which they were compiled.
+func TestOrderOfClosing(t *testing.T) {
+	for range 20 {
+		s := &executorServer{kernels: map[uint64]*held{}}
+		for i, why := range []string{"one", "two", "three", "four"} {
+			s.kernels[uint64(i)] = &held{kernel: unclosable{why: why}}
+		}
+		err := s.close()
+		must.Need(t, err != nil && err.Error() == "one\ntwo\nthree\nfour", "%v", err)
+	}
+}
+
+func groupsOf(t *testing.T, rows ...int) gemm.Groups {
+	t.Helper()
+	g := must.Get(gemm.NewGroups(rows...))(t)
+	return g
+}
+
+func nestOf(t *testing.T) gemm.Nest {
+	t.Helper()
+	n := must.Get(gemm.ParseNest("m4096:1:0:1,k4096:4096:1:0"))(t)
+	return n
+}
+
+// Groups arrive as they were, and too many do not arrive.
+func TestGroupsArrive(t *testing.T) {
+	p := gemm.New(1, 8, 8)
+	p.SetGroups(groupsOf(t, 120, 33, 0, 512))
+	q := toProblem(p)
+	if got, err := fromProblem(q); err != nil || got != p {
+		t.Errorf("%s arrives as %s, %v", p, got, err)
+	}
+	for _, rows := range [][]int64{make([]int64, gemm.MaxGroups+1), {1, -1}, {1 << 62, 1 << 62, 1 << 62}} {
+		q.Groups = rows
+		got, err := fromProblem(q)
+		must.That(t, err != nil, "%d groups arrive as %s", len(rows), got)
+	}
+}
+
+// A value that does not fit is not turned into one that does.
+func TestImpossibleStorageArrives(t *testing.T) {
+	for _, bytes := range []uint32{257, 256, 1<<32 - 1} {
+		p, err := fromProblem(&pb.Problem{M: 8, N: 8, K: 8, Batch: 1, AMajor: pb.Major_MAJOR_K, BMajor: pb.Major_MAJOR_N,
+			ElementType: pb.ElementType_ELEMENT_TYPE_FP16, AlignA: bytes})
+		must.That(t, err == nil && p.Validate() != nil, "an alignment of %d arrives as %d, %v", bytes, p.AlignA, err)
+	}
+	p := gemm.New(8, 8, 8)
+	p.Out = 99
+	if got, err := fromProblem(toProblem(p)); err == nil && got.Validate() == nil {
+		t.Errorf("an unknown output type arrives as %s", got.Output())
+	}
+}
+
+// The hash that names a list is what gemm.proto says: plugins of every version compute it themselves.
+func TestHashOfAList(t *testing.T) {
+	plain := gemm.Config{BlockM: 1, BlockN: 2, BlockK: 3, GroupM: 4, NumWarps: 5, NumStages: 6, SplitK: 7, Kernel: "two"}
+	numbers := func(b []byte, v ...uint64) []byte {
+		for _, n := range v {
+			b = binary.LittleEndian.AppendUint64(b, n)
+		}
+		return b
+	}
+	want := append(numbers(nil, 1, 2, 3, 4, 5, 6, 7, 3), "two"...)
+	must.That(t, hashConfigs([]gemm.Config{plain}) == sha256.Sum256(want),
+		"a list without named axes has another hash than it had")
+	axes, err := gemm.NewAxes(gemm.AxisValue{Name: "vector", Value: "8"}, gemm.AxisValue{Name: "cluster", Value: "2x1"})
+	must.Do(t, err)
+	named := plain
+	named.Axes = axes
+	want = append(want, want...)
+	want = append(numbers(want, 1<<64-1, 0, 20), "cluster=2x1,vector=8"...)
+	must.That(t, hashConfigs([]gemm.Config{plain, named}) == sha256.Sum256(want),
+		"a list with named axes has another hash than the protocol says")
+}
+
+// What a plugin that hides nothing would say of named axes is refused unless its description declares it.
+func TestColumnsOfNamedAxes(t *testing.T) {
+	p := connect(t)
+	a := p.open(t)
+	list := must.Get(a.Candidates(t.Context(), problem, arch.Space{}))(t)
+	q := toConfigs(list.Configs)
+	must.Need(t, len(q.Axes) == 2, "%d columns of named axes, want cluster and vector", len(q.Axes))
+	back, err := fromAnswered(q, "", a.Describe())
+	must.That(t, err == nil && slices.Equal(back, list.Configs), "the configurations come back as others: %v", err)
+	for says, spoil := range map[string]func(*pb.AxisColumn){
+		"values on the axis":     func(c *pb.AxisColumn) { c.Index = c.Index[1:] },
+		"index 4 of 2 values on": func(c *pb.AxisColumn) { c.Index[0] = 4 },
+		"is no name of an axis":  func(c *pb.AxisColumn) { c.Name = "Cluster" },
+		`has no axis "colour"`:   func(c *pb.AxisColumn) { c.Name = "colour" },
+		`has no value "9x9"`:     func(c *pb.AxisColumn) { c.Values[0] = "9x9" },
+		"is the default of":      func(c *pb.AxisColumn) { c.Values[0] = "1x1" },
+	} {
+		bad := proto.CloneOf(q)
+		spoil(bad.Axes[slices.IndexFunc(bad.Axes, func(c *pb.AxisColumn) bool { return c.Name == "cluster" })])
+		_, err := fromAnswered(bad, "", a.Describe())
+		must.That(t, err != nil && strings.Contains(err.Error(), says), "%v, want %q", err, says)
+	}
 }

@@ -194,35 +194,3 @@ func fill(m protoreflect.Message, depth int) {
 		}
 	}
 }
-
-// BenchmarkDecode is what an answer costs the host to decode, without and with its limit.
-func BenchmarkDecode(b *testing.B) {
-	config := gemm.Config{BlockM: 128, BlockN: 128, BlockK: 64, GroupM: 8, NumWarps: 8, NumStages: 3, SplitK: 1,
-		Kernel: "triton"}
-	for name, size := range map[string]struct{ problems, entries int }{"top=1": {256, 1}, "all": {64, 676}} {
-		var resp pb.RankResponse
-		for range size.problems {
-			r := selector.Result{Feasible: 676, Rejected: []selector.ReasonCount{{Reason: arch.ReasonSharedMemory, Count: 524}}}
-			for i := range size.entries {
-				r.Entries = append(r.Entries, selector.Entry{Index: i, Config: config, Estimate: arch.Estimate{Cycles: 1e6}})
-			}
-			resp.Rankings = append(resp.Rankings, toRanking(&r))
-		}
-		data, err := proto.Marshal(&resp)
-		must.Do(b, err)
-		slice := mem.BufferSlice{mem.SliceBuffer(data)}
-		b.Run(name+"/unbounded", func(b *testing.B) {
-			for b.Loop() {
-				err := protobuf.Unmarshal(slice, &pb.RankResponse{})
-				must.Do(b, err)
-			}
-		})
-		b.Run(name+"/bounded", func(b *testing.B) {
-			bounded := &codec{CodecV2: protobuf, most: MaxAnswerMemory}
-			for b.Loop() {
-				err := bounded.Unmarshal(slice, &pb.RankResponse{})
-				must.Do(b, err)
-			}
-		})
-	}
-}

@@ -5,12 +5,18 @@ package soak
 import (
 	"context"
 	"fmt"
+	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // sweep is a sweep into one folder, by one command after the other.
@@ -206,4 +212,101 @@ func (w *world) selectOften(ctx context.Context, place string, random *rand.Rand
 		}
 		pause(ctx, time.Duration(random.IntN(800))*time.Millisecond)
 	}
+}
+
+// alarming are words that no command may print.
+var alarming = []string{"panic:", "DATA RACE", "internal error", "runtime error", "goroutine ", "fatal error"}
+
+// checkEnd checks the exit code and the messages of a command.
+func (w *world) checkEnd(place, what string, p past, r result) {
+	how := fmt.Sprintf("exit code %d", r.code)
+	ok := r.code == 0 || p.hurt && slices.Contains([]int{1, 2, 3, 4}, r.code) || p.starved
+	if r.code < 0 {
+		how = "died of " + signalName(r.signal)
+		ok = ok || slices.Contains(p.signals, r.signal)
+	}
+	if r.code > 128 { // as shells count
+		ok = ok || slices.Contains(p.signals, syscall.Signal(r.code-128))
+	}
+	w.tally.count("end: " + what + ": " + how)
+	if p.late {
+		w.tally.violate("%s: hung: %s did not end within %v", place, what, patience)
+	}
+	if !ok && !p.late {
+		w.tally.violate("%s: end: %s: %v", place, what, r)
+	}
+	for _, word := range alarming {
+		if strings.Contains(r.stderr, word) && !p.starved && !p.pluginStarved {
+			w.tally.violate("%s: alarming: %s prints %q", place, what, r.stderr)
+			return
+		}
+	}
+}
+
+// must notes a failure of the soak itself.
+func (s *sweep) must(err error) {
+	if err != nil {
+		s.tally.violate("%s: soak: %v", s.place, err)
+	}
+}
+
+func signalName(s syscall.Signal) string { return strings.TrimPrefix(unix.SignalName(s), "SIG") }
+
+// other is the other variant of the executor.
+func other(variant string) string {
+	if variant == "a" {
+		return "b"
+	}
+	return "a"
+}
+
+// tally counts what was done and what was found. It is safe for concurrent use.
+type tally struct {
+	verbose bool
+	mu      sync.Mutex
+	counts  map[string]int
+	wrong   []string
+}
+
+func newTally(verbose bool) *tally { return &tally{verbose: verbose, counts: map[string]int{}} }
+
+// count counts what happened: "kill: …", "hurt: …", "end: …".
+func (t *tally) count(what string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.counts[what]++
+	if t.verbose {
+		fmt.Println(time.Now().Format("15:04:05.000"), what)
+	}
+}
+
+// violate notes that something happened which must not happen.
+func (t *tally) violate(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	what := fmt.Sprintf(format, args...)
+	_, kind, _ := strings.Cut(what, ": ")
+	kind, _, _ = strings.Cut(kind, ":")
+	t.counts["violation: "+kind]++
+	t.wrong = append(t.wrong, what)
+	fmt.Println("VIOLATION", what)
+}
+
+// since returns the violations after the first ones.
+func (t *tally) since(first int) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.wrong[first:])
+}
+
+func (t *tally) violations() int { return len(t.since(0)) }
+
+func (t *tally) print(w io.Writer, rounds int, took time.Duration, seed uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fmt.Fprintf(w, "\nseed %d: %d rounds in %v\n", seed, rounds, took.Round(time.Second))
+	for _, what := range slices.Sorted(maps.Keys(t.counts)) {
+		fmt.Fprintf(w, "%7d  %s\n", t.counts[what], what)
+	}
+	fmt.Fprintf(w, "%7d violations\n", len(t.wrong))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/origami-gemm/origami/core/arch"
 	"github.com/origami-gemm/origami/core/fit"
+	"github.com/origami-gemm/origami/internal/testing/csvtest"
 	"github.com/origami-gemm/origami/internal/testing/must"
 	"github.com/origami-gemm/origami/plugins/builtins"
 	"github.com/origami-gemm/origami/plugins/library"
@@ -248,89 +249,19 @@ func cdna3(is func(schemes, release string, types ...string) func(*published.Tim
 	}
 }
 
-// bounds are what single times say of quantities, which hundreds of others would outweigh. On CDNA 2 the fastest small
-// product takes 4.6 µs, a launch and more; adding up the parts of a split is one more. GEMVs of 300 to 400 MB reach
-// 0.94 to 0.98 of an MI210's DRAM; outputs in 16 bits are written at 0.4 to 0.5 TB/s, in 32 at 0.5 to 0.7.
-//
-// Vega 20's list has no GEMVs: operands come from the L2 at four times the rate of DRAM, 9 B per cycle and CU, or more.
-//
-// On Vega 10 the fastest small products take 6.2 µs in fp32, a launch and 8 K steps.
-//
-// On CDNA 3 the L2's share of 16-bit types is not told by any, and half of it bounds that of fp8.
-//
-// No small product in fp32 was timed on Ada or the consumer generations. A K step takes there no less than on an H200.
-// Few small ones in 16 bits were on consumer Ampere: a launch and a K step take no less than on Ada.
-//
-// On consumer Blackwell a step of fp4 without the quantising makes no product take longer than with it.
-//
-// On CDNA 4 all long products of the MI355X's 1,400 W end at 1.6 PFLOP/s in bf16 and 2.97 in fp8. That is its power
-// and not its units: an MI350X of 1,000 W ends at 1.06 to 1.2 in 16 bits (experiments/unseen-parts).
-var bounds = map[string]map[string][2]float64{
-	"ada":                        {"step_seconds_32": {0.5e-6, 4e-6}},
-	"ampere-consumer":            {"launch_seconds": {1.6e-6, 12e-6}, "step_seconds_16": {2.4e-7, 4e-6}},
-	"cdna3":                      {"l2_share_16": {5, 70}},
-	"blackwell-consumer block16": {"step_seconds_4": {1e-9, 1.14e-6}},
-	"cdna4": {
-		"energy_16": {0.86e-12, 0.89e-12}, "throttle_seconds_16": {5e-6, 2e-4}, "energy_8": {0.46e-12, 0.48e-12},
-		"throttle_seconds_8": {5e-6, 2e-4},
-	},
-	"gcn5": {"launch_seconds": {5e-6, 6.2e-6}, "step_seconds_32": {1e-9, 1.2e-6}},
-	"vega20": {
-		"l2_port_16": {36, 300}, "l2_share_16": {36, 300}, "feed_16": {36, 3000}, "step_seconds_16": {1e-9, 1.2e-6},
-		"launch_seconds": {0.5e-6, 6e-6}, "read_share": {0.6, 1}, "write_share": {0.3, 1},
-		"cold_step_seconds": {1e-9, 2e-7},
-	},
-	"cdna2": {
-		"launch_seconds": {0.5e-6, 4.6e-6}, "cold_seconds": {1e-9, 1e-6}, "split_seconds": {0.5e-7, 4.6e-6},
-		"read_share": {0.9, 1}, "write_share": {0.3, 0.4}, "step_seconds_32": {1e-9, 2e-7},
-		"cta_seconds": {1e-9, 3e-7}, "cold_step_seconds": {1e-9, 3e-7},
-	},
-}
-
-// begun are where fits start that end at worse values from the chosen ones: the best of several starts.
-var begun = map[string]map[string]float64{
-	"hopper": {
-		"rate_share_8": 1, "l2_port_8": 68, "l2_share_8": 31, "step_seconds_8": 8.2e-8, "feed_8": 3e3, "energy_8": 6e-13,
-		"throttle_seconds_8": 0.0029,
-	},
-	"cdna3 early": {
-		"rate_share_16": 0.42, "l2_port_16": 45, "l2_share_16": 170, "step_seconds_16": 2e-7, "feed_16": 110,
-		"energy_16": 1.4e-12, "throttle_seconds_16": 9e-5, "launch_seconds": 3.4e-6, "far_share": 8.6,
-		"keep_share": 0.066, "reuse_share": 0.1, "read_share": 1, "write_share": 0.29, "cta_seconds": 1e-9,
-		"cold_step_seconds": 3.6e-7, "cold_seconds": 7.7e-7, "resident_tiles": 1.2, "store_rate": 6.3,
-		"split_seconds": 5e-6, "reduce_rate": 22,
-	},
-	"cdna3": {
-		"rate_share_16": 0.84, "l2_port_16": 180, "l2_share_16": 70, "step_seconds_16": 1.8e-7, "feed_16": 140,
-		"energy_16": 1.2e-12, "throttle_seconds_16": 3.5e-5, "rate_share_8": 0.78, "l2_port_8": 160, "l2_share_8": 40,
-		"step_seconds_8": 1e-7, "feed_8": 160, "throttle_seconds_8": 2e-4, "far_share": 300, "keep_share": 0.02,
-		"reuse_share": 0.42, "read_share": 0.73, "cta_seconds": 4e-8, "cold_step_seconds": 3e-7, "cold_seconds": 1e-7,
-		"resident_tiles": 2, "store_rate": 6.4, "split_seconds": 4.8e-6, "reduce_rate": 100,
-	},
-	"cdna4": {
-		"rate_share_8": 0.69, "l2_port_8": 38, "l2_share_8": 17, "step_seconds_8": 8.2e-8, "feed_8": 3e3,
-		"energy_8": 2.6e-13, "throttle_seconds_8": 0.0027, "launch_seconds": 3.4e-6, "far_share": 3e2,
-		"keep_share": 0.3, "weights_share": 0.5, "reuse_share": 0.29, "read_share": 0.8, "write_share": 0.4,
-		"cta_seconds": 1e-9, "cold_step_seconds": 4.3e-8, "cold_seconds": 3.2e-7, "resident_tiles": 6,
-		"store_rate": 9.5, "split_seconds": 1.3e-6, "reduce_rate": 6.4,
-		"rate_share_16": 0.73, "l2_port_16": 33, "l2_share_16": 26, "step_seconds_16": 1.2e-7, "feed_16": 3e3,
-		"energy_16": 4.8e-13, "throttle_seconds_16": 0.0027, "rate_share_int8": 0.73, "l2_port_int8": 38,
-		"l2_share_int8": 18, "step_seconds_int8": 1.3e-7, "feed_int8": 1.8e2, "energy_int8": 5.5e-13,
-		"throttle_seconds_int8": 0.0016,
-	},
-	"gcn5": {
-		"rate_share_32": 0.87, "l2_port_32": 38, "l2_share_32": 3e2, "step_seconds_32": 3.1e-7, "feed_32": 22,
-		"energy_32": 6e-12, "throttle_seconds_32": 0.001, "launch_seconds": 6.1e-6, "keep_share": 0.15,
-		"weights_share": 0.5, "reuse_share": 3, "read_share": 0.75, "write_share": 0.28, "cta_seconds": 1e-9,
-		"cold_step_seconds": 1e-6, "cold_seconds": 3e-6, "resident_tiles": 2.2, "store_rate": 5e2,
-		"split_seconds": 5e-8, "reduce_rate": 1.7,
-		"rate_share_16": 0.43, "l2_port_16": 5, "l2_share_16": 5, "step_seconds_16": 2.5e-6, "feed_16": 78,
-		"energy_16": 1.3e-12, "throttle_seconds_16": 0.001,
-	},
-}
-
 // start returns where a stage starts, given what was fitted before: at that, otherwise at the chosen values.
-func start(s stage, given map[string]map[string]float64) (values map[string]float64, quantities []fit.Quantity) {
+// testdata/starts.csv says where fits start that end at worse values from these, and what single times say of bounds,
+// which hundreds of others would outweigh.
+func start(
+	t *testing.T, s stage, given map[string]map[string]float64,
+) (values map[string]float64, quantities []fit.Quantity) {
+	t.Helper()
+	own := map[string]map[string]string{}
+	for _, row := range csvtest.Named(t, "testdata/starts.csv") {
+		if row["stage"] == s.key {
+			own[row["quantity"]] = row
+		}
+	}
 	generation, scheme, _ := strings.Cut(s.key, " ")
 	v := terms.Variant{Generation: terms.Generation(generation), Scheme: scheme, Release: scheme}
 	values = map[string]float64{}
@@ -338,16 +269,16 @@ func start(s stage, given map[string]map[string]float64) (values map[string]floa
 		values[q.Name], _ = q.In(given, v)
 		if _, is := held[s.key][q.Name]; s.fitted(q.Name) && !is {
 			low, high := q.Low, q.High
-			if b, known := bounds[s.key][q.Name]; known {
-				low, high = b[0], b[1]
+			if row := own[q.Name]; row["low"] != "" {
+				low, high = csvtest.Float(t, row, "low"), csvtest.Float(t, row, "high")
 			}
 			quantities = append(quantities, fit.Quantity{Name: q.Name, Low: low, High: high})
 		}
 	}
 	for _, q := range quantities {
 		_, before := given[s.key][q.Name]
-		if v, known := begun[s.key][q.Name]; known && (!before || s.below != nil) { // or completed before it is fitted
-			values[q.Name] = v
+		if row := own[q.Name]; row["begin"] != "" && (!before || s.below != nil) { // or completed before it is fitted
+			values[q.Name] = csvtest.Float(t, row, "begin")
 		}
 	}
 	if strings.HasPrefix(s.key, string(terms.CDNA3)) {
@@ -517,7 +448,7 @@ func run(t *testing.T, g terms.Generation) (fitted map[string]map[string]float64
 		for name, from := range held[s.key] {
 			fitted[s.key][name] = fitted[from][name]
 		}
-		values, quantities := start(s, fitted)
+		values, quantities := start(t, s, fitted)
 		r := minimise(t, times, quantities, values)
 		for _, q := range quantities {
 			fitted[s.key][q.Name] = r.Values[q.Name]
@@ -568,9 +499,9 @@ const (
 	least  = 300 // times of the part
 )
 
-// The fit starts at the chosen values, or at those of begun, and not at those that are shipped, so that it gives the
-// same file again. A generation that -only does not name keeps its values: docs/decisions/models.md says which
-// have older ones.
+// The fit starts at the chosen values, or at those of starts.csv, and not at those that are shipped, so that it gives
+// the same file again. A generation that -only does not name keeps its values: docs/decisions/models.md says which have
+// older ones.
 func TestFit(t *testing.T) {
 	if !*update {
 		t.Skip("run with -update")

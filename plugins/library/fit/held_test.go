@@ -11,7 +11,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/origami-gemm/origami/core/fit"
@@ -49,7 +48,7 @@ func heldOut(t *testing.T, g terms.Generation, out func(*published.Time) bool) [
 	others := func(x *published.Time) bool { return s.times(x) && x.Source.ID != "origami" } // TestBlind has those
 	sample := read(t, g, others, few())
 	kept := sample.Without(out)
-	values, quantities := start(s, nil)
+	values, quantities := start(t, s, nil)
 	r := must.Get(fit.Minimise(t.Context(), kept.Residuals, quantities, fit.Options{Start: values, Steps: 10}))(t)
 	return rowsBy(t, sample, r.Values, func(x *published.Time) []string { return []string{fmt.Sprint(out(x))} })["true"]
 }
@@ -123,7 +122,7 @@ func TestAblation(t *testing.T) {
 		all := rowsBy(t, sample, values, func(*published.Time) []string { return []string{""} })
 		return 100 * float64(score.AccuracyOf(all[""]).Within)
 	}
-	values, quantities := start(s, terms.Fitted())
+	values, quantities := start(t, s, terms.Fitted())
 	fmt.Println("| quantity | without it | the others fitted anew |\n| --- | --- | --- |")
 	fmt.Printf("| – | %.1f %% | |\n", share(values))
 	for _, q := range terms.Quantities {
@@ -149,7 +148,7 @@ func readOf(t *testing.T, all []terms.Generation, keep func(*published.Time) boo
 	t.Helper()
 	opened, of := open(t)
 	in := func(x *published.Time) bool { return slices.Contains(all, of(x.Device)) && keep(x) }
-	return must.Get(readSample(opened, in, most))(t)
+	return must.Get(sampleOf(opened, published.Times(), in, most))(t)
 }
 
 // Half of the shapes of origami's own measurements are kept for this test: no number was fitted to them.
@@ -166,17 +165,58 @@ func TestBlind(t *testing.T) {
 	must.That(t, len(rows) >= 4*len(floors), "%d kinds of times", len(rows))
 }
 
-// What was kept from every fit, by device, type and source: the share within 20 %, and the geometric mean of predicted
-// ÷ published.
-func TestKept(t *testing.T) {
+// The geometric mean of predicted ÷ published of a group of times lies between these.
+const (
+	leastMean = 0.8
+	mostMean  = 1.25
+)
+
+// off are groups of published times whose geometric mean does not, each with the reason. Names are those of groupOf.
+var off = map[string]string{
+	"gfx942@mi300x bf16 bf16 none events current tritonblas": "1024x1024x1024 takes 36 µs with other GPUs of the host " +
+		"busy; the two larger sizes are 1.00 and 1.05",
+	"gfx942@mi325x bf16 bf16 none events current hipkittens": launched,
+	"gfx950@mi355x bf16 bf16 none events current hipkittens": launched,
+	"sm100@b200 fp4 bf16 block16 cold current flashinfer": "it is one time, 9.3 µs of 1x512x7168; GB200's of the same " +
+		"source are within these bounds",
+	"sm120@rtxpro6000 fp16 fp16 none warm current torch-issues": "1024x1024x1024 is 0.60, as in bf16: 18.8 µs of the " +
+		"host's loop; the two larger sizes are 0.88 and 0.93",
+	"sm70@v100 fp16 fp16 none warm current torch-issues": "no other time of a V100 in 16 bits is published: it has the " +
+		"numbers of the A100, whose matrix units are fed better",
+	"sm75@t4 int8 int32 none warm current deepbench": "an old library reaches 21 to 24 TOP/s at nearly all sizes, " +
+		"those of instructions without matrix units",
+	"sm80@a100 fp16 fp16 none host current llmcompass": "its least time is 29.6 µs, and what the timing host " +
+		"adds was found elsewhere",
+}
+
+// launched is why HipKittens' small sizes are off.
+const launched = "events around one call have its launch in them, as its source says: 1024x1024x1024 takes 25 and " +
+	"27 µs. The two sizes from 4096 on are within 13 %"
+
+// groupOf names what times of a group have in common.
+func groupOf(t *published.Time) string {
+	return fmt.Sprint(t.Device, " ", t.DType, " ", t.Out, " ", t.Scheme, " ", t.Timing, " ", t.Release, " ", t.Source.ID)
+}
+
+// Of every group of published times, however small, the predictions are right at the geometric mean, or it is known why
+// they are not.
+func TestEveryGroup(t *testing.T) {
+	rows := map[string][]score.Row{}
 	for _, g := range terms.Generations() {
-		sample := read(t, g, func(x *published.Time) bool { return blind(x) && !doubtful(x) }, 1<<20)
-		rows := rowsBy(t, sample, nil, func(x *published.Time) []string {
-			key := fmt.Sprintf("%-24s %s %s", x.Device, x.DType, strings.TrimPrefix(x.Scheme, "none"))
-			return []string{key, key + " " + x.Source.ID}
-		})
-		for _, key := range slices.Sorted(maps.Keys(rows)) {
-			atLeast(t, key, rows[key], 0)
+		sample := read(t, g, func(x *published.Time) bool { return x.Doubt == "" }, math.MaxInt32)
+		maps.Copy(rows, rowsBy(t, sample, nil, func(x *published.Time) []string { return []string{groupOf(x)} }))
+	}
+	must.That(t, len(rows) >= 150, "%d groups", len(rows))
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		mean, reason := float64(score.AccuracyOf(rows[name]).Geomean), off[name]
+		switch right := leastMean <= mean && mean <= mostMean; {
+		case !right && reason == "":
+			t.Errorf("%s: predicted ÷ published is %.2f, of %d times", name, mean, len(rows[name]))
+		case right && reason != "":
+			t.Errorf("%s: predicted ÷ published is %.2f, and it is named as off", name, mean)
 		}
+	}
+	for name := range off {
+		must.That(t, rows[name] != nil, "%s has no times", name)
 	}
 }

@@ -45,12 +45,8 @@ type timed struct {
 	more       int // how often it counts besides once
 }
 
-// readSample returns the times that keep accepts and the model takes, about most of each series at most: those whose
+// sampleOf returns the times that keep accepts and the model takes, about most of each series at most: those whose
 // shapes have the lowest hash, so that series have the same shapes.
-func readSample(open opener, keep func(*published.Time) bool, most int) (*sampled, error) {
-	return sampleOf(open, published.Times(), keep, most)
-}
-
 func sampleOf(open opener, all []published.Time, keep func(*published.Time) bool, most int) (*sampled, error) {
 	s := &sampled{}
 	models := map[string]int{}

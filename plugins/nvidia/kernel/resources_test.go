@@ -57,17 +57,13 @@ func compiledKernels(t testing.TB, name string, family kernel.Family, target int
 }
 
 // h200Kernels are the kernels of the H200's sweeps, as the driver reported them. tritonKernels were compiled for
-// other targets and layouts. mmaKernels are those of gemmgen.
+// other targets and layouts.
 func h200Kernels(t testing.TB) []compiledKernel {
 	return compiledKernels(t, "h200-triton/kernels.csv", triton.Family{}, 90)
 }
 
 func tritonKernels(t testing.TB) []compiledKernel {
 	return compiledKernels(t, "compiled/triton.csv", triton.Family{}, 0)
-}
-
-func mmaKernels(t testing.TB) []compiledKernel {
-	return compiledKernels(t, "compiled/mma.csv", mma.Family{}, 0)
 }
 
 // devices are the devices that the kernels were compiled for, by target.
@@ -108,7 +104,7 @@ func groups(t *testing.T) map[string][]compiledKernel {
 		}
 		groups[group] = append(groups[group], k)
 	}
-	for _, k := range mmaKernels(t) {
+	for _, k := range compiledKernels(t, "compiled/mma.csv", mma.Family{}, 0) {
 		group := fmt.Sprintf("mma sm%d", k.target)
 		groups[group] = append(groups[group], k)
 	}

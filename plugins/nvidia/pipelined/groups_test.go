@@ -117,16 +117,3 @@ func TestModelsRefuseGroups(t *testing.T) {
 			"%s: %v, want %q", c.model, err, c.says)
 	}
 }
-
-// BenchmarkRefinedSelectGroups is a select for a problem of 256 groups.
-func BenchmarkRefinedSelectGroups(b *testing.B) {
-	a := nvtest.Open(b, arch.OpenRequest{Arch: "sm90", Device: "h200"})
-	s := selector.New(a, arch.Space{Kernel: "triton"})
-	p := grouped(b, 4096, 7168, slices.Repeat([]int{64, 200, 0, 17}, 64)...)
-	var result selector.Result
-	b.ReportAllocs()
-	for b.Loop() {
-		err := s.Select(b.Context(), p, &result)
-		must.Do(b, err)
-	}
-}

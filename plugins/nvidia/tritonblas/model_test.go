@@ -18,19 +18,6 @@ import (
 	"github.com/origami-gemm/origami/internal/testing/nvtest"
 )
 
-// Every formula of the schema computes the value beside it, from names that appear before it.
-func TestFormulasComputeTheirTerms(t *testing.T) {
-	a := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: "sm89"})
-	for _, p := range []gemm.Problem{
-		gemm.New(2048, 2048, 2048), gemm.New(100, 3000, 777), gemm.New(400000, 16, 1024), gemm.New(65, 1, 13),
-	} {
-		for _, tile := range []string{"128x256x64", "16x16x512", "256x64x32"} {
-			c := must.Get(gemm.ParseConfig(tile, gemm.Config{NumWarps: 8, NumStages: 2, GroupM: 1, SplitK: 1}))(t)
-			archtest.Formulas(t, a, p, c, 1e-12)
-		}
-	}
-}
-
 // The memory terms of the published report's worked example.
 func TestMemoryTermsOfTheWorkedExample(t *testing.T) {
 	a := nvtest.Open(t, arch.OpenRequest{Model: "reference", Arch: "sm89"})

@@ -2,8 +2,10 @@ package builtins
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -13,6 +15,8 @@ import (
 	"github.com/origami-gemm/origami/core/gemm"
 	"github.com/origami-gemm/origami/core/selector"
 	"github.com/origami-gemm/origami/internal/testing/must"
+	shipped "github.com/origami-gemm/origami/plugins/builtins"
+	"github.com/origami-gemm/origami/sdk/conformance"
 )
 
 // TestMain makes this binary serve the built-in plugins, as origami does when it starts itself.
@@ -96,6 +100,21 @@ func BenchmarkWarmSelect(b *testing.B) {
 			}
 			slices.Sort(times)
 			b.ReportMetric(float64(times[len(times)/2].Nanoseconds()), "ns/median")
+		})
+	}
+}
+
+var update = flag.Bool("update", false, "rewrite the rankings in testdata")
+
+// Every built-in plugin is what a plugin must be, and ranks as it did. The devices of an architecture differ in numbers
+// alone: the rankings are of all, the other checks of one each, and of all with ORIGAMI_TEST_ALL=1.
+func TestConformance(t *testing.T) {
+	for _, b := range shipped.Plugins {
+		t.Run(b.Name, func(t *testing.T) {
+			p := must.Get(b.Provider())(t)
+			conformance.Architecture(t, p, conformance.Options{Golden: filepath.Join("testdata", b.Name+".jsonl"),
+				UpdateGolden: *update,
+				Short:        !*update && os.Getenv("ORIGAMI_TEST_ALL") != "1"})
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -242,6 +243,7 @@ func unsafe(text string, colour, tabs bool) string {
 
 // No text of a plugin, a data set, a file or a command line reaches the output as it is, in any command and format.
 func TestForeignTextIsPrintable(t *testing.T) {
+	commands := hostileCommands(t)
 	t.Chdir(t.TempDir())
 	must.Do(t, os.Mkdir("report", 0o700))
 	for name, text := range map[string]string{
@@ -254,15 +256,12 @@ func TestForeignTextIsPrintable(t *testing.T) {
 	} {
 		must.Do(t, os.WriteFile(name, []byte(text), 0o600))
 	}
-	commands, with := hostileCommands(), func(words []string, more ...string) []string {
-		return append(slices.Clone(words), more...)
-	}
 	escaped, reported := 0, []string{"bench again", "compare list", "explain"}
 	for _, name := range slices.Sorted(maps.Keys(commands)) {
 		for _, format := range []string{"table", "json", "csv", "terminal"} {
 			args, terminal, completes := commands[name], format == "terminal", strings.HasPrefix(name, "complete")
 			if !completes && !terminal {
-				args = with(args, "--format", format)
+				args = append(slices.Clone(args), "--format", format)
 			}
 			stdout, stderr := run(terminal, args...)
 			bad := unsafe(stdout, terminal, completes)
@@ -282,7 +281,9 @@ func TestForeignTextIsPrintable(t *testing.T) {
 		}
 	}
 	must.That(t, escaped >= 2000, "evil text was written %d times only", escaped)
-	for _, name := range reports(t) {
+	reports := must.Get(filepath.Glob("report/*.html"))(t)
+	must.Need(t, len(reports) >= 3, "%v", reports)
+	for _, name := range reports {
 		text := must.Get(os.ReadFile(name))(t)
 		bad := unsafe(string(text), false, true)
 		must.That(t, bad == "", "%s: %s", name, bad)
@@ -290,60 +291,20 @@ func TestForeignTextIsPrintable(t *testing.T) {
 	}
 }
 
-// hostileCommands ask the hostile host for everything, in files of these names.
-func hostileCommands() map[string][]string {
-	id := "toy1" + evil
-	shape := []string{"-m", "64", "-n", "64", "-k", "64"}
-	with := func(words []string, more ...string) []string { return append(slices.Clone(words), more...) }
-	return map[string][]string{
-		"version": {"version"}, "arch ls": {"arch", "ls"}, "arch show": {"arch", "show", id},
-		"arch show fails": {"arch", "show", "toy9" + evil},
-		"plugin ls":       {"plugin", "ls"}, "plugin trust": {"plugin", "trust", "./x" + evilPath},
-		"plugin distrust": {"plugin", "distrust", "x" + evilPath}, "plugin check": {"plugin", "check", "./x" + evilPath},
-		"plugin new": {"plugin", "new", "x" + evil}, "unknown": {"sel\x1bect"}, "flag": {"select", "--\x1bx"},
-		"select":           with(shape, "select", "--arch", id),
-		"select dtype":     with(shape, "select", "--arch", id, "--dtype", "fp\x1b\u202e"),
-		"select size":      {"select", "--arch", id, "-m", "1\x1b\u202e"},
-		"select option":    with(shape, "select", "--arch", id, "--option", "x\x1b\u202e=\u009b"),
-		"select hw":        with(shape, "select", "--arch", id, "--hw-params", "hw.json"),
-		"select settings":  with(shape, "select", "--arch", id, "--settings", "settings.yaml"),
-		"select problems":  {"select", "--arch", id, "--problems", "two.csv" + evilPath},
-		"select bad":       {"select", "--arch", id, "--problems", "bad.csv" + evilPath},
-		"select header":    {"select", "--arch", id, "--problems", "header.csv"},
-		"select fails":     {"select", "--arch", id, "--problems", "fails.csv"},
-		"select failed":    {"select", "--arch", id, "-m", "64", "-n", "64", "-k", "666"},
-		"rank":             with(shape, "rank", "--arch", id),
-		"rank rejected":    with(shape, "rank", "--arch", id, "--all", "--include-rejected"),
-		"explain":          with(shape, "explain", "--arch", id),
-		"explain config":   with(shape, "explain", "--arch", id, "--config", "64x64x128"),
-		"explain nonsense": with(shape, "explain", "--arch", id, "--config", "64x\x1b\u202e"),
-		"compare":          with(shape, "compare", "--arch", id, "--arch", "toy2"+evil),
-		"compare fails":    {"compare", "--arch", id, "--arch", "toy2" + evil, "-m", "64", "-n", "64", "-k", "666"},
-		"report": {"report", "--arch", id, "--arch", "toy2" + evil, "--problems", "labels.csv", "-o",
-			"report/page.html"},
-		"compare list": {"compare", "--arch", id, "--arch", "toy2" + evil, "--problems", "labels.csv"},
-		"bench": {"bench", "--arch", id, "--executor", "fake", "--problems", "one.csv",
-			"--records", "run" + evilPath},
-		"bench again":     {"bench", "--arch", id, "--records", "run" + evilPath},
-		"bench nothing":   {"bench", "--arch", id, "--records", "none" + evilPath},
-		"eval":            {"eval", "--arch", id, "--times", "run" + evilPath},
-		"eval nothing":    {"eval", "--arch", id, "--times", "none" + evilPath},
-		"eval intervals":  {"eval", "--arch", id, "--times", "run" + evilPath, "--intervals"},
-		"complete arch":   {"__complete", "select", "--arch", ""},
-		"complete device": {"__complete", "select", "--device", ""},
-		"complete model":  {"__complete", "select", "--model", ""},
-		"complete kernel": {"__complete", "select", "--kernel", ""},
-		"complete option": {"__complete", "select", "--option", ""},
-		"help":            {"help", "x\x1b\u202e"},
-	}
-}
-
-// reports are the pages.
-func reports(t *testing.T) []string {
+// hostileCommands reads testdata/hostile.txt: names, and the words of commands that ask the hostile host for all it
+// has, with Go's escapes.
+func hostileCommands(t *testing.T) map[string][]string {
 	t.Helper()
-	found, err := filepath.Glob("report/*.html")
-	must.Need(t, err == nil && len(found) >= 3, "%v %v", found, err)
-	return found
+	commands, text := map[string][]string{}, must.Get(os.ReadFile("testdata/hostile.txt"))(t)
+	stands := strings.NewReplacer("$EVIL", evil, "$PATH", evilPath, "$NOTHING", "")
+	for line := range strings.Lines(string(text)) {
+		name, words, _ := strings.Cut(line, ": ")
+		for word := range strings.FieldsSeq(strings.ReplaceAll(words, "$SHAPE", "-m 64 -n 64 -k 64")) {
+			word = must.Get(strconv.Unquote(`"` + word + `"`))(t)
+			commands[name] = append(commands[name], stands.Replace(word))
+		}
+	}
+	return commands
 }
 
 // A parser of the JSON gets the text as it was.

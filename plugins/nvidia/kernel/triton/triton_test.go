@@ -52,54 +52,9 @@ func TestTensorMemory(t *testing.T) {
 	}
 }
 
-// Configurations that ran on a device and won there are not refused. The winners are of vLLM's tables (Apache-2.0):
-// batch_invariant_configs.py, "ada", "hopper" and "blackwell", measured on an RTX 4090 D and an H20, and
-// fused_moe/configs of the A100, the L40S and the B200, those with most shared memory.
-func TestPublishedWinnersRun(t *testing.T) {
-	type winner struct{ m, n, k, warps, stages int }
-	for _, device := range []struct {
-		sm      *gpu.SM
-		file    string
-		winners []winner
-	}{
-		{gpu.SM89, "sm89-rtx4090", []winner{
-			{32, 128, 64, 4, 5}, {16, 128, 64, 8, 2}, {16, 64, 64, 8, 5}, {16, 128, 64, 4, 5}, {32, 256, 64, 4, 3},
-			{128, 128, 64, 8, 3}, {128, 64, 64, 4, 4}, {128, 128, 64, 4, 3}, {16, 64, 128, 8, 4}, {16, 32, 128, 8, 4},
-			{32, 64, 128, 4, 4}, {64, 64, 128, 4, 3}, {16, 256, 64, 8, 3}, {16, 32, 64, 4, 5}, {64, 64, 64, 4, 5},
-			{128, 64, 64, 8, 4}, {16, 32, 64, 8, 5}, {32, 128, 64, 8, 5}, {16, 128, 64, 8, 5}, {64, 128, 64, 8, 4},
-		}},
-		{gpu.SM89, "sm89-l40s", []winner{
-			{16, 32, 256, 4, 5}, {64, 256, 128, 16, 2}, {32, 32, 256, 4, 4}, {32, 64, 256, 4, 3}, {64, 128, 256, 8, 2},
-			{64, 32, 128, 8, 5}, {64, 64, 128, 4, 4}, {64, 32, 256, 8, 3},
-		}},
-		{gpu.SM80, "sm80-a100-sxm4-80gb", []winner{
-			{64, 256, 128, 8, 3}, {16, 64, 256, 8, 5}, {128, 256, 64, 8, 4}, {16, 128, 128, 8, 5}, {32, 256, 64, 4, 5},
-			{32, 128, 256, 8, 3}, {32, 256, 128, 4, 3},
-		}},
-		{gpu.SM90, "sm90-h20", []winner{
-			{16, 256, 128, 4, 4}, {32, 64, 128, 8, 5}, {128, 128, 128, 8, 3}, {128, 256, 128, 8, 2}, {64, 32, 128, 4, 5},
-			{64, 64, 128, 4, 5}, {64, 128, 128, 4, 4}, {64, 256, 128, 4, 2}, {128, 64, 128, 4, 4},
-		}},
-		{gpu.SM90, "sm90-h200", []winner{{16, 256, 128, 8, 4}, {32, 64, 256, 4, 5}}},
-		{gpu.SM100, "sm100-b200", []winner{
-			{16, 256, 128, 8, 4}, {32, 256, 128, 8, 4}, {64, 256, 64, 8, 5}, {16, 64, 256, 4, 5}, {128, 256, 64, 8, 4},
-			{128, 256, 64, 4, 4}, {128, 128, 128, 8, 3}, {256, 256, 64, 8, 3}, {256, 128, 64, 4, 4},
-		}},
-	} {
-		d := gputest.Device(t, device.sm, device.file, nil)
-		p := gemm.New(512, 4096, 8192)
-		p.DType = gemm.BF16
-		p.SetTrans(false, true)
-		o := kernel.OperandsOf(&p)
-		for _, w := range device.winners {
-			c := gemm.Config{
-				BlockM: w.m, BlockN: w.n, BlockK: w.k, NumWarps: w.warps, NumStages: w.stages, SplitK: 1, Kernel: "triton",
-			}
-			need := Family{}.Resources(d, o, c, false)
-			reason, detail := (Family{}).Check(d, o, c, need)
-			must.That(t, reason == "", "%s: %s: %s, %s", device.file, c, reason, detail)
-		}
-	}
+// A winner of vLLM's table for Ada with five stages fits, and with seven it does not. The winners of all its tables are
+// tried where their times are predicted.
+func TestStagesThatFit(t *testing.T) {
 	d := gputest.Device(t, gpu.SM89, "sm89-rtx4090", nil)
 	c := gemm.Config{BlockM: 32, BlockN: 128, BlockK: 64, NumWarps: 4, NumStages: 5, SplitK: 1, Kernel: "triton"}
 	o := kernel.Operands{DType: gemm.BF16, Out: gemm.BF16, AMajor: gemm.MajorK, BMajor: gemm.MajorK}

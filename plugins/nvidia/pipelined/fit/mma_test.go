@@ -89,3 +89,10 @@ func (e *experiment) crossValidated(t *testing.T, folds []int) {
 	must.That(t, held <= 1.05*inSample,
 		"the loss is %.2f on problems that are left out, and %.2f if they are fitted", held, inSample)
 }
+
+// What is shipped of the persistent kernel of Triton is what the fit finds on an H100 from the middle of the bounds.
+func TestPersistentShippedIsTheFit(t *testing.T) {
+	const set = "h100-persistent"
+	e, _ := openSetsOn(t, arch.OpenRequest{Arch: "sm90", Device: "h100"}, set, []string{set + "/h100-fit"})
+	e.checkShipped(t)
+}

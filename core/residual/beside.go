@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -105,24 +104,42 @@ type Times struct {
 	Rows map[string]func() []Measured
 	// Intervals says that they are of this very GPU: where no intervals of its kind hold, theirs count.
 	Intervals bool
+	// Asked is the timing that is asked for. Times in a running model and times of one launch are two harnesses then, and
+	// times count for problems of their own storage order alone. Without it all count alike.
+	Asked timing.Timing
 	// Without says which times do not count.
 	Without Problem
+}
+
+// The sources of times, if it counts which timing they are of: kernels back to back, and one launch.
+const running, launch = "running", "launch"
+
+func (t *Times) source(of timing.Timing) string {
+	switch {
+	case t.Asked == "":
+		return ""
+	case of == timing.Events, of == timing.Host:
+		return launch
+	default:
+		return running
+	}
 }
 
 // Beside returns an architecture whose times are corrected by measured times near the problem, of one kernel family
 // each. They say nothing of one configuration beside another, so that the order of a family stays.
 func Beside(a arch.Architecture, t *Times) arch.Architecture {
 	described := *a.Describe()
-	c := &beside{Architecture: a, description: &described, without: t.Without, series: map[string]func() []*Series{}}
+	c := &beside{Architecture: a, description: &described, without: t.Without, series: map[string]func() []*Series{},
+		asked: t.source(t.Asked), stopwatch: timing.New(a)}
 	c.total = slices.IndexFunc(described.Terms, func(t arch.Term) bool {
 		return t.Kind == arch.KindTotal && t.Unit == "cycles"
 	})
 	for _, kernel := range slices.Sorted(maps.Keys(t.Rows)) {
 		rows := t.Rows[kernel]
-		predicted := sync.OnceValue(func() []score.Row { return t.predict(context.Background(), rows()) })
+		predicted := sync.OnceValue(func() map[string][]score.Row { return t.predict(context.Background(), rows()) })
 		c.series[kernel] = sync.OnceValue(func() []*Series { return seriesOf(predicted()) })
 		if t.Intervals {
-			own := c.intervals(kernel, t.Of, predicted())
+			own := c.intervals(kernel, t.Of, predicted()[c.asked])
 			described.Uncertainty = slices.Concat(own, described.Uncertainty)
 		}
 	}
@@ -143,9 +160,9 @@ func Beside(a arch.Architecture, t *Times) arch.Architecture {
 	return c
 }
 
-// predict sets times beside the predictions of the model, in its timing.
-func (t *Times) predict(ctx context.Context, all []Measured) (rows []score.Row) {
-	d := t.Like.Describe()
+// predict sets times beside the predictions of the model, in its timing, by source.
+func (t *Times) predict(ctx context.Context, all []Measured) map[string][]score.Row {
+	d, rows := t.Like.Describe(), map[string][]score.Row{}
 	stopwatch, of := timing.New(t.Like), timing.Timing(d.Timing)
 	for _, m := range all {
 		var e [1]arch.Estimate
@@ -161,29 +178,33 @@ func (t *Times) predict(ctx context.Context, all []Measured) (rows []score.Row) 
 			err = t.Like.Estimate(ctx, e[:], m.Problem, []gemm.Config{m.Config})
 		}
 		if err == nil && e[0].Reject == "" && single(&m.Problem) {
+			source := t.source(m.Timing)
 			if of.Meaning() != "" { // else the model does not say what its times are of
 				m.Time = stopwatch.Convert(m.Time, &m.Problem, m.Timing, of)
 			}
-			rows = append(rows, score.Row{Problem: m.Problem, Config: m.Config, Bound: e[0].Bound,
+			rows[source] = append(rows[source], score.Row{Problem: m.Problem, Config: m.Config, Bound: e[0].Bound,
 				Predicted: e[0].Cycles.At(d.Clock), Measured: m.Time, Added: stopwatch.Added(&m.Problem, of)})
 		}
 	}
 	return rows
 }
 
-func seriesOf(rows []score.Row) (all []*Series) {
-	layouts := map[string][]Row{}
-	for i := range rows {
-		p := &rows[i].Problem
-		layouts[layoutOf(p)] = append(layouts[layoutOf(p)],
-			Row{p.M, p.N, p.K, alike(math.Log(float64(rows[i].Measured / rows[i].Predicted)))})
+func seriesOf(bySource map[string][]score.Row) (all []*Series) {
+	for _, source := range slices.Sorted(maps.Keys(bySource)) {
+		layouts := map[string][]Row{}
+		storage := map[string]string{}
+		for _, r := range bySource[source] {
+			p := &r.Problem
+			of := layoutOf(p)
+			layouts[of] = append(layouts[of], Row{p.M, p.N, p.K, alike(math.Log(float64(r.Measured / r.Predicted)))})
+			storage[of] = storageOf(p, source)
+		}
+		for _, layout := range slices.Sorted(maps.Keys(layouts)) {
+			s := &Series{Source: source, Layout: layout, Storage: storage[layout]}
+			s.Add(layouts[layout])
+			all = append(all, s)
+		}
 	}
-	for layout, list := range layouts {
-		s := &Series{Layout: layout}
-		s.Add(list)
-		all = append(all, s)
-	}
-	slices.SortFunc(all, func(a, b *Series) int { return strings.Compare(a.Layout, b.Layout) })
 	return all
 }
 
@@ -203,9 +224,9 @@ func (c *beside) intervals(kernel, of string, all []score.Row) (found []arch.Unc
 		}
 		known, before := true, arch.Uncertainty{}
 		for i := range rows {
-			factor, spread := c.at(&rows[i].Problem, kernel)
-			rows[i].Predicted *= unit.Seconds(factor)
-			rows[i].Spread = spread
+			near := c.at(&rows[i].Problem, kernel)
+			rows[i].Predicted *= unit.Seconds(near.factor)
+			rows[i].Spread = near.spread
 			s := c.description.Scope(kernel, &rows[i].Problem, rows[i].Config.SplitK)
 			if known = known && s.Evidence == arch.EvidenceChecked; s.Uncertainty != nil {
 				before = *s.Uncertainty
@@ -231,48 +252,89 @@ func single(p *gemm.Problem) bool {
 
 func layoutOf(p *gemm.Problem) string { return fmt.Sprint(p.Types().Text(), p.TransA(), p.TransB()) }
 
+func storageOf(p *gemm.Problem, source string) string {
+	if source == "" {
+		return ""
+	}
+	return fmt.Sprint(p.TransA(), p.TransB())
+}
+
 type beside struct {
 	arch.Architecture
 	description *arch.Description
 	total       int // the position of the total among the model's own terms, negative if none is in cycles
 	series      map[string]func() []*Series
 	without     Problem
+	asked       string // source
+	stopwatch   *timing.Device
 }
 
 // Describe implements arch.Architecture.
 func (c *beside) Describe() *arch.Description { return c.description }
 
-// at returns by what times of a kernel family are multiplied, and the spread that is left.
-func (c *beside) at(p *gemm.Problem, kernel string) (factor float64, spread float32) {
-	series, ok := c.series[kernel]
-	if !ok || !single(p) {
-		return 1, 0
+// correction is what times near a problem say of the times of a kernel family: by what they are multiplied, and the
+// spread that is left.
+type correction struct {
+	factor float64
+	spread float32
+
+	// A launch is no shorter than cold, what a time in a running model is with no operand in a cache. running is the
+	// factor of such times.
+	running float64
+	cold    func(unit.Seconds) unit.Seconds
+}
+
+func (x *correction) of(t unit.Cycles, clock unit.Hertz) unit.Cycles {
+	out := t * unit.Cycles(x.factor)
+	if x.cold != nil {
+		cold := x.cold((t * unit.Cycles(x.running)).At(clock))
+		out = max(out, unit.Cycles(float64(cold)*float64(clock)))
 	}
-	q := c.without
-	q.M, q.N, q.K, q.Layout = p.M, p.N, p.K, layoutOf(p)
-	found := At(series(), &q)
-	return 1 + Share(found.Residual), float32(found.Spread)
+	return out
+}
+
+func (c *beside) at(p *gemm.Problem, kernel string) *correction {
+	rows, ok := c.series[kernel]
+	if !ok || !single(p) {
+		return &correction{factor: 1}
+	}
+	series, q := rows(), c.without
+	q.M, q.N, q.K, q.Layout, q.Storage = p.M, p.N, p.K, layoutOf(p), storageOf(p, c.asked)
+	near := func(source string) Found {
+		q.Source = source
+		if source == running && !slices.ContainsFunc(series, func(s *Series) bool { return s.Source == running }) {
+			q.Source = "" // those of launches are all that is known
+		}
+		return At(series, &q)
+	}
+	found := near(c.asked)
+	x := &correction{factor: 1 + Share(found.Residual), spread: float32(found.Spread)}
+	if c.asked == launch {
+		if x.running = 1 + Share(near(running).Residual); x.running > x.factor {
+			x.cold = c.stopwatch.Converter(p, timing.Timing(c.description.Timing), timing.Cold)
+		}
+	}
+	return x
 }
 
 func (c *beside) correct(estimates []arch.Estimate, p *gemm.Problem, cfgs []gemm.Config, err error) error {
 	if err != nil {
 		return err
 	}
-	kernel, factor, spread := "", 1.0, float32(0)
+	var near *correction
 	for i := range estimates {
-		if k := cfgs[i].Kernel; k != kernel {
-			factor, spread = c.at(p, k)
-			kernel = k
+		if k := cfgs[i].Kernel; i == 0 || k != cfgs[i-1].Kernel {
+			near = c.at(p, k)
 		}
-		times(&estimates[i], factor, spread)
+		c.apply(&estimates[i], near)
 	}
 	return nil
 }
 
-func times(e *arch.Estimate, factor float64, spread float32) {
+func (c *beside) apply(e *arch.Estimate, near *correction) {
 	if e.Reject == "" && arch.IsTotal(e.Cycles) {
-		if e.Cycles *= unit.Cycles(factor); spread > 0 {
-			e.Spread = spread
+		if e.Cycles = near.of(e.Cycles, c.description.Clock); near.spread > 0 {
+			e.Spread = near.spread
 		}
 	}
 }
@@ -308,8 +370,7 @@ func (c *beside) Terms(ctx context.Context, dst []float64, p gemm.Problem, cfgs 
 		copy(row[c.total+1:], without[c.total:])
 		row[c.total] = 0
 		if total := without[c.total]; total > 0 && total < arch.RejectedTotal {
-			factor, _ := c.at(&p, cfgs[i].Kernel)
-			row[c.total+1] = float64(unit.Cycles(total) * unit.Cycles(factor))
+			row[c.total+1] = float64(c.at(&p, cfgs[i].Kernel).of(unit.Cycles(total), c.description.Clock))
 			row[c.total] = row[c.total+1] - total
 		}
 	}
@@ -328,8 +389,7 @@ func (r *ranker) Rank(ctx context.Context, q selector.Request) ([]selector.Resul
 	for i := range results {
 		for j := range results[i].Entries {
 			e := &results[i].Entries[j]
-			factor, spread := r.at(&q.Problems[i], e.Config.Kernel)
-			times(&e.Estimate, factor, spread)
+			r.apply(&e.Estimate, r.at(&q.Problems[i], e.Config.Kernel))
 		}
 	}
 	return results, err
@@ -350,8 +410,7 @@ func (t *tunable) EstimateWith(
 		i := 0
 		for j := range sample {
 			for _, c := range sample[j].Configs {
-				factor, _ := t.at(&sample[j].Problem, c.Kernel)
-				row[i] *= unit.Seconds(factor)
+				row[i] = t.at(&sample[j].Problem, c.Kernel).of(unit.Cycles(row[i]), 1).At(1)
 				i++
 			}
 		}

@@ -51,7 +51,9 @@ type Series struct {
 	Source string `json:"source"`
 	Timing string `json:"timing"` // what a time is of
 	Layout string `json:"layout"` // types and storage of the matrices, as the maker of the rows spells it
-	Times  int    `json:"times"`
+	// Storage is empty, or says for which matrices alone the times count.
+	Storage string `json:"-"`
+	Times   int    `json:"times"`
 
 	groups []group
 }
@@ -104,6 +106,7 @@ func (s *Series) Add(rows []Row) {
 type Problem struct {
 	M, N, K        int
 	Timing, Layout string
+	Storage        string
 	// Source is whose harness is asked about, empty for no particular one. Times of others count for less then.
 	Source string
 
@@ -124,13 +127,16 @@ type Found struct {
 	Series  *Series
 }
 
-// hit is a time near a problem.
+// hit is a time near a problem. Others of its distance come first if they are of the source that is asked about: it is
+// behind them by the length within which the correlation falls by as much.
 type hit struct {
-	series   *Series
-	of       *group
-	time     time
-	distance float64
+	series           *Series
+	of               *group
+	time             time
+	distance, behind float64
 }
+
+func (h *hit) rank() float64 { return h.distance + h.behind }
 
 // nearest are the nearest times found so far, in order.
 type nearest struct {
@@ -142,7 +148,7 @@ func (n *nearest) farthest() float64 {
 	if n.n < most {
 		return math.Inf(1)
 	}
-	return n.hits[n.n-1].distance
+	return n.hits[n.n-1].rank()
 }
 
 func (n *nearest) add(h hit) {
@@ -150,7 +156,7 @@ func (n *nearest) add(h hit) {
 		n.n++
 	}
 	i := n.n - 1
-	for ; i > 0 && n.hits[i-1].distance > h.distance; i-- {
+	for ; i > 0 && n.hits[i-1].rank() > h.rank(); i-- {
 		n.hits[i] = n.hits[i-1]
 	}
 	n.hits[i] = h
@@ -162,7 +168,7 @@ func At(all []*Series, p *Problem) Found {
 	m, n, k := log(p.M), log(p.N), log(p.K)
 	of, several := "", false
 	for _, s := range all {
-		if s.Timing == p.Timing {
+		if s.Timing == p.Timing && s.Storage == p.Storage {
 			several = several || of != "" && of != s.Source
 			of = s.Source
 			s.near(&to, p, m, n, k)
@@ -193,7 +199,10 @@ func log(size int) float64 { return alike(math.Log(float64(size))) }
 
 // near adds the nearest times of a series.
 func (s *Series) near(to *nearest, p *Problem, m, n, k float64) {
-	within := math.Log(p.Within)
+	within, behind := math.Log(p.Within), 0.0
+	if p.Source != "" && s.Source != p.Source {
+		behind = alike(-nearLength * math.Log(otherSource))
+	}
 	for i := range s.groups {
 		g := &s.groups[i]
 		dn, dk := math.Abs(g.n-n), math.Abs(g.k-k)
@@ -201,7 +210,7 @@ func (s *Series) near(to *nearest, p *Problem, m, n, k float64) {
 			continue
 		}
 		across := float64(dn*dn) + float64(dk*dk)
-		if far := to.farthest(); across >= far*far {
+		if far := to.farthest() - behind; far <= 0 || across >= far*far {
 			continue
 		}
 		at, _ := slices.BinarySearchFunc(g.times, m, func(t time, m float64) int {
@@ -214,11 +223,11 @@ func (s *Series) near(to *nearest, p *Problem, m, n, k float64) {
 			t := g.times[j]
 			dm := t.m - m
 			d := math.Sqrt(across + float64(dm*dm))
-			if d >= to.farthest() {
+			if d+behind >= to.farthest() {
 				return false
 			}
 			if d > 0 || !p.WithoutSame {
-				to.add(hit{s, g, t, d})
+				to.add(hit{s, g, t, d, behind})
 			}
 			return true
 		}

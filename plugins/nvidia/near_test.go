@@ -61,7 +61,7 @@ func TestNear(t *testing.T) {
 			fmt.Fprintf(&text, "%s\n", must.Get(json.Marshal(all[i]))(t))
 		}
 		must.File(t, fmt.Sprintf("data/near/%s-%s.jsonl", s.device, s.kernel), text.String(), *update)
-		if rows := data.Near(s.device, s.kernel, timing.Events); !*update && (rows == nil || len(rows()) != len(all)) {
+		if rows := data.Near(s.device, s.kernel); !*update && (rows == nil || len(rows()) < len(all)) {
 			t.Errorf("the program has other times of %s", s.kernel)
 		}
 
@@ -173,13 +173,13 @@ func TestNearInModels(t *testing.T) {
 		{"h100", "h200", "wgmma", []string{"layers-on-h100/layers.json", "layers-on-h100/drawn.json"},
 			map[string][2]float64{"layers-on-h100/layers-since.json": {5.3, 2.9},
 				"layers-on-h100/drawn-since.json": {9, 5.2}},
-			map[timing.Timing][2]float64{timing.Model: {6.9, 6.1}, timing.Sustained: {7.5, 3.9}}},
+			map[timing.Timing][2]float64{timing.Model: {6.9, 6.1}, timing.Events: {5, 4.2}, timing.Sustained: {7.5, 3.9}}},
 		{"h200", "h100", "wgmma", []string{"layers-on-h100/layers.json", "layers-on-h100/drawn.json"}, nil,
-			map[timing.Timing][2]float64{timing.Model: {9.2, 7.2}, timing.Sustained: {5.6, 3.4}}},
+			map[timing.Timing][2]float64{timing.Model: {9.2, 7.2}, timing.Events: {7.4, 6.1}, timing.Sustained: {5.6, 3.4}}},
 		{"h100", "h200", "triton", nil, nil,
-			map[timing.Timing][2]float64{timing.Model: {12.3, 8.7}, timing.Sustained: {13.8, 6.4}}},
+			map[timing.Timing][2]float64{timing.Model: {12.3, 8.7}, timing.Events: {8, 6.4}, timing.Sustained: {13.8, 6.4}}},
 		{"h200", "h100", "triton", nil, nil,
-			map[timing.Timing][2]float64{timing.Model: {13.4, 8.8}, timing.Sustained: {12.9, 6.5}}},
+			map[timing.Timing][2]float64{timing.Model: {13.4, 8.8}, timing.Events: {8.7, 6.1}, timing.Sustained: {12.9, 6.5}}},
 	} {
 		at := func(device string) arch.Architecture {
 			return nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: device, Kernel: s.kernel})

@@ -105,7 +105,7 @@ type Times struct {
 	// Intervals says that they are of this very GPU: where no intervals of its kind hold, theirs count.
 	Intervals bool
 	// Asked is the timing that is asked for. Times in a running model and times of one launch are two harnesses then, and
-	// times count for problems of their own storage order alone. Without it all count alike.
+	// storage orders have kernels of their own. Without it all count alike.
 	Asked timing.Timing
 	// Without says which times do not count.
 	Without Problem
@@ -191,17 +191,15 @@ func (t *Times) predict(ctx context.Context, all []Measured) map[string][]score.
 
 func seriesOf(bySource map[string][]score.Row) (all []*Series) {
 	for _, source := range slices.Sorted(maps.Keys(bySource)) {
-		layouts := map[string][]Row{}
-		storage := map[string]string{}
-		for _, r := range bySource[source] {
-			p := &r.Problem
-			of := layoutOf(p)
-			layouts[of] = append(layouts[of], Row{p.M, p.N, p.K, alike(math.Log(float64(r.Measured / r.Predicted)))})
-			storage[of] = storageOf(p, source)
-		}
-		for _, layout := range slices.Sorted(maps.Keys(layouts)) {
-			s := &Series{Source: source, Layout: layout, Storage: storage[layout]}
-			s.Add(layouts[layout])
+		of := func(r *score.Row) [2]string { return layoutOf(&r.Problem, source) }
+		for _, same := range score.GroupBy(bySource[source], of) {
+			layout := of(&same[0])
+			s, list := &Series{Source: source, Layout: layout[0], Storage: layout[1]}, make([]Row, len(same))
+			for i, r := range same {
+				p := &r.Problem
+				list[i] = Row{p.M, p.N, p.K, alike(math.Log(float64(r.Measured / r.Predicted)))}
+			}
+			s.Add(list)
 			all = append(all, s)
 		}
 	}
@@ -250,13 +248,13 @@ func single(p *gemm.Problem) bool {
 	return p.Batch == 1 && p.Groups == (gemm.Groups{}) && !p.BeyondProduct()
 }
 
-func layoutOf(p *gemm.Problem) string { return fmt.Sprint(p.Types().Text(), p.TransA(), p.TransB()) }
-
-func storageOf(p *gemm.Problem, source string) string {
+// layoutOf returns the layout and, for a source that has one, the storage order.
+func layoutOf(p *gemm.Problem, source string) [2]string {
+	types, order := p.Types().Text(), fmt.Sprint(p.TransA(), p.TransB())
 	if source == "" {
-		return ""
+		return [2]string{types + order, ""}
 	}
-	return fmt.Sprint(p.TransA(), p.TransB())
+	return [2]string{types, order}
 }
 
 type beside struct {
@@ -299,7 +297,8 @@ func (c *beside) at(p *gemm.Problem, kernel string) *correction {
 		return &correction{factor: 1}
 	}
 	series, q := rows(), c.without
-	q.M, q.N, q.K, q.Layout, q.Storage = p.M, p.N, p.K, layoutOf(p), storageOf(p, c.asked)
+	layout := layoutOf(p, c.asked)
+	q.M, q.N, q.K, q.Layout, q.Storage = p.M, p.N, p.K, layout[0], layout[1]
 	near := func(source string) Found {
 		q.Source = source
 		if source == running && !slices.ContainsFunc(series, func(s *Series) bool { return s.Source == running }) {

@@ -35,9 +35,9 @@ const (
 	// source. Times of another timing do not count: with correlations of 0 to 0.2, the error on a source that is left out
 	// is 7.2 to 7.3 %, and the terms' own is 7.2 %.
 	otherLayout, otherSource = 0.6, 0.3
-	// Of kernels that were written for a storage order, those for another order have little in common: with 0 to 0.6, picks
-	// of Triton in the order N N on an H200 between events are off by 5.2, 5.2, 5.3 and 6.0 % (0, 0.2, 0.3, 0.6), since
-	// times in the order N T correct them; 40 other sizes in a running model in N N by 25.7, 24.1, 23.3 and 21.2 %.
+	// Kernels for two storage orders have little in common. Triton's picks of a sweep on an H200 without a transposed
+	// matrix, which times with a transposed B correct, are off by 5.2, 5.2, 5.3 and 6.0 % with 0, 0.2, 0.3 and 0.6, and 13
+	// sizes in a running model by 25.7, 24.1, 23.3 and 21.2 %.
 	otherStorage = 0.2
 	// Who asks for a timing asks for the harness of its only source, or for one of several.
 	oneSource, oneOfSources = 0.95, 0.5

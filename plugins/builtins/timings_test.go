@@ -67,8 +67,10 @@ func TestTimings(t *testing.T) {
 						times[of] = append(times[of], r.Predicted)
 					}
 				}
-				for _, order := range [][2]timing.Timing{{timing.Cold, timing.Events}, {timing.Model, timing.Events}, {timing.Model, timing.Cold},
-					{timing.Events, timing.Host}, {timing.Warm, timing.Alone}, {timing.Model, timing.Sustained}} {
+				for _, order := range [][2]timing.Timing{
+					{timing.Model, timing.Cold}, {timing.Cold, timing.Events}, {timing.Model, timing.Events},
+					{timing.Events, timing.Host}, {timing.Warm, timing.Alone}, {timing.Model, timing.Sustained},
+				} {
 					for i, less := range times[order[0]] {
 						if more := times[order[1]]; len(more) > i && less > more[i]*(1+1e-6) {
 							t.Errorf("%s %s of %v: %v in %s, %v in %s", target.Name(), target.Kernel, problems[i], less, order[0],

@@ -276,19 +276,24 @@ type correction struct {
 	factor float64
 	spread float32
 
-	// A launch is no shorter than cold, what a time in a running model is with no operand in a cache. running is the
-	// factor of such times.
-	running float64
-	cold    func(unit.Seconds) unit.Seconds
+	// The factor of the other source, and what converts its times to the bound of these: nil if the bound is theirs.
+	other       float64
+	least, most func(unit.Seconds) unit.Seconds
 }
 
 func (x *correction) of(t unit.Cycles, clock unit.Hertz) unit.Cycles {
 	out := t * unit.Cycles(x.factor)
-	if x.cold != nil {
-		cold := x.cold((t * unit.Cycles(x.running)).At(clock))
-		out = max(out, unit.Cycles(float64(cold)*float64(clock)))
+	bound := func(convert func(unit.Seconds) unit.Seconds) unit.Cycles {
+		return unit.Cycles(float64(convert((t * unit.Cycles(x.other)).At(clock))) * float64(clock))
 	}
-	return out
+	switch {
+	case x.least != nil:
+		return max(out, bound(x.least))
+	case x.most != nil:
+		return min(out, bound(x.most))
+	default:
+		return out
+	}
 }
 
 func (c *beside) at(p *gemm.Problem, kernel string) *correction {
@@ -308,9 +313,19 @@ func (c *beside) at(p *gemm.Problem, kernel string) *correction {
 	}
 	found := near(c.asked)
 	x := &correction{factor: 1 + Share(found.Residual), spread: float32(found.Spread)}
-	if c.asked == launch {
-		if x.running = 1 + Share(near(running).Residual); x.running > x.factor {
-			x.cold = c.stopwatch.Converter(p, timing.Timing(c.description.Timing), timing.Cold)
+	// A launch takes no less than the kernel in a running model with no operand in a cache. Where times say otherwise,
+	// those that say more of the problem stay.
+	own := timing.Timing(c.description.Timing)
+	switch c.asked {
+	case launch:
+		in := near(running)
+		if x.other = 1 + Share(in.Residual); x.other > x.factor && in.Told > found.Told {
+			x.least = c.stopwatch.Converter(p, own, timing.Cold)
+		}
+	case running:
+		of := near(launch)
+		if x.other = 1 + Share(of.Residual); x.other < x.factor && of.Told >= found.Told {
+			x.most = c.stopwatch.Converter(p, timing.Cold, own)
 		}
 	}
 	return x

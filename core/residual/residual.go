@@ -36,9 +36,9 @@ const (
 	// is 7.2 to 7.3 %, and the terms' own is 7.2 %.
 	otherLayout, otherSource = 0.6, 0.3
 	// Kernels for two storage orders have little in common. Triton's picks of a sweep on an H200 without a transposed
-	// matrix, which times with a transposed B correct, are off by 5.2, 5.2, 5.3 and 6.0 % with 0, 0.2, 0.3 and 0.6, and 13
-	// sizes in a running model by 25.7, 24.1, 23.3 and 21.2 %.
-	otherStorage = 0.2
+	// matrix, which times with a transposed B correct, are off by 5.2, 5.2, 5.3 and 6.0 % with 0, 0.1, 0.3 and 0.6, and 13
+	// sizes in a running model by 25.7, 24.9, 23.3 and 21.2 %.
+	otherStorage = 0.1
 	// Who asks for a timing asks for the harness of its only source, or for one of several.
 	oneSource, oneOfSources = 0.95, 0.5
 
@@ -122,8 +122,9 @@ type Problem struct {
 
 // Found is what measured times say of a problem.
 type Found struct {
-	// Residual is log(measured ÷ predicted), and Spread its standard deviation, 0 if the times say too little of it.
-	Residual, Spread float64
+	// Residual is log(measured ÷ predicted), and Spread its standard deviation, 0 if the times say too little of it: Told
+	// is the share of its variance that they explain.
+	Residual, Spread, Told float64
 	// Times is how many count, Nearest the Euclidean distance of the nearest in logarithms of M, N and K, and Series its
 	// series.
 	Times   int
@@ -188,7 +189,9 @@ func At(all []*Series, p *Problem) Found {
 		asked = oneOfSources
 	}
 	found.solve(hits, p, asked)
-	found.Nearest, found.Residual, found.Spread = alike(found.Nearest), alike(found.Residual), alike(found.Spread)
+	for _, x := range []*float64{&found.Nearest, &found.Residual, &found.Spread, &found.Told} {
+		*x = alike(*x)
+	}
 	return found
 }
 
@@ -316,7 +319,7 @@ func (f *Found) solve(hits []hit, p *Problem, asked float64) {
 		explained += u[i] * u[i]
 		surprise += r[i] * r[i]
 	}
-	if explained >= told*variance {
+	if f.Told = explained / variance; f.Told >= told {
 		f.Spread = math.Sqrt((variance + noise - explained) * (nu + surprise) / (nu + float64(len(hits))))
 	}
 }

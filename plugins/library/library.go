@@ -38,7 +38,7 @@ type Model struct {
 	kernels kernels
 	peaks   map[gemm.DType]float64 // FLOP/s, 0 for a type that the machine does not multiply
 	clocked *stopwatch.Device
-	chain   []*Model   // the model in the timings of its chain, the shortest first
+	chain   []*Model   // itself among the model in the timings of its chain, the shortest first
 	near    *nearTimes // nil without published times
 }
 
@@ -58,13 +58,15 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 	m := newModel(machine, o, nil)
 	m.Description.Uncertainty = checked.Of(m.Description.ID(), m.Description.Vendor, Name, o.scheme, o.release,
 		string(o.timing))
-	above := false
-	m.chain = slices.DeleteFunc(m.chain, func(o *Model) bool {
-		o.near = o.nearTimes()
-		drop := above && !o.near.ofDevice()
-		above = above || o == m
-		return drop
-	})
+	for _, below := range m.chain {
+		below.near = below.nearTimes()
+	}
+	for _, o.timing = range chainOf(m.options.timing, true) {
+		above := inTiming(machine, o, nil)
+		if above.near = above.nearTimes(); above.near.ofDevice() {
+			m.chain = append(m.chain, above)
+		}
+	}
 	if m.near != nil {
 		d := &m.Description
 		at := slices.IndexFunc(d.Terms, func(t arch.Term) bool { return t.Common == arch.CommonNearSet })
@@ -80,19 +82,24 @@ var chains = [][]stopwatch.Timing{
 	{stopwatch.Model, stopwatch.Cold, stopwatch.Events, stopwatch.Host}, {stopwatch.Warm, stopwatch.Alone},
 }
 
-func newModel(machine Machine, o options, values map[string]float64) *Model {
-	m := inTiming(machine, o, values)
+// chainOf are the timings behind one in its chain, or those before it.
+func chainOf(t stopwatch.Timing, behind bool) []stopwatch.Timing {
 	for _, chain := range chains {
-		if slices.Contains(chain, m.options.timing) {
-			for _, o.timing = range chain {
-				member := m
-				if o.timing != m.options.timing {
-					member = inTiming(machine, o, values)
-				}
-				m.chain = append(m.chain, member)
-			}
+		if at := slices.Index(chain, t); at >= 0 && behind {
+			return chain[at+1:]
+		} else if at >= 0 {
+			return chain[:at]
 		}
 	}
+	return nil
+}
+
+func newModel(machine Machine, o options, values map[string]float64) *Model {
+	m := inTiming(machine, o, values)
+	for _, o.timing = range chainOf(o.timing, false) {
+		m.chain = append(m.chain, inTiming(machine, o, values))
+	}
+	m.chain = append(m.chain, m)
 	return m
 }
 

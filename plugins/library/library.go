@@ -63,7 +63,7 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 	}
 	for _, o.timing = range chainOf(m.options.timing, true) {
 		above := inTiming(machine, o, nil)
-		if above.near = above.nearTimes(); above.near.ofDevice() {
+		if above.near = above.nearTimes(); above.near.ofDevice() && o.timing != stopwatch.Host {
 			m.chain = append(m.chain, above)
 		}
 	}
@@ -76,8 +76,9 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 	return m, nil
 }
 
-// chains are timings of which each counts more than the one before. So no prediction is longer than in a timing behind
-// its own, less what that adds: what the terms and times near a problem say of one timing bounds the others.
+// chains are timings of which each counts more than the one before, so that times near a problem in one timing bound
+// predictions in the others. Model is bounded by none, since laws between types hold in it, and Host bounds none: what it
+// adds is longer than many kernels.
 var chains = [][]stopwatch.Timing{
 	{stopwatch.Model, stopwatch.Cold, stopwatch.Events, stopwatch.Host}, {stopwatch.Warm, stopwatch.Alone},
 }
@@ -85,9 +86,9 @@ var chains = [][]stopwatch.Timing{
 // chainOf are the timings behind one in its chain, or those before it.
 func chainOf(t stopwatch.Timing, behind bool) []stopwatch.Timing {
 	for _, chain := range chains {
-		if at := slices.Index(chain, t); at >= 0 && behind {
+		if at := slices.Index(chain, t); at >= 0 && behind && t != stopwatch.Model {
 			return chain[at+1:]
-		} else if at >= 0 {
+		} else if at >= 0 && !behind {
 			return chain[:at]
 		}
 	}
@@ -198,7 +199,7 @@ type evaluation struct {
 	near    residual.Found
 	nearOf  stopwatch.Timing
 	chain   []*evaluation // of Model.chain
-	known   bool          // published times are of the device and the timing
+	known   bool          // many published times are of the device and the timing
 }
 
 func (m *Model) evaluation() *evaluation {
@@ -271,11 +272,11 @@ func (e *evaluation) Config(c *gemm.Config) arch.Reason {
 	return e.kernels.reject(c)
 }
 
-// compute computes the terms, and puts the times of the chain in order. Those that published times of the device tell
-// stay if they are in order. The others are between them.
+// compute computes the terms, and puts the times of the chain in order. Those that many published times of the device
+// tell stay if they are in order. The others are between them.
 func (e *evaluation) compute() {
 	e.raw()
-	if len(e.chain) < 2 {
+	if len(e.chain) < 2 || e.nearOf == stopwatch.Host {
 		return
 	}
 	clock := float64(e.model.Description.Clock)
@@ -293,13 +294,16 @@ func (e *evaluation) compute() {
 	}
 	least = 0
 	for i, o := range e.chain {
-		for j := i + 1; j < len(e.chain) && !o.known; j++ {
+		for j := i + 1; j < len(e.chain) && !o.known && o.model.options.timing != stopwatch.Model; j++ {
 			if e.chain[j].known {
 				times[i] = min(times[i], times[j])
 				break
 			}
 		}
-		if least = max(times[i], least); o == e {
+		if !o.known {
+			times[i] = max(times[i], least)
+		}
+		if least = times[i]; o == e {
 			e.t.stopwatch += least + float64(e.model.adds())*clock - e.t.total
 			break
 		}

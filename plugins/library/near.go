@@ -27,7 +27,7 @@ type known struct {
 	pool *nearby.Pool
 	// timing is theirs: the one asked for or its base, whose times they correct then.
 	timing stopwatch.Timing
-	own    bool // they are of the device, and of the timing that is asked for
+	own    bool // many are of the device, and of the timing that is asked for
 	// vague says that intervals do not narrow: the times are a sister's or of the base, or those of an early release are
 	// apart, and an interval holds times of both.
 	vague bool
@@ -91,7 +91,7 @@ func (n *nearTimes) choose(asked stopwatch.Timing, device string, card nearby.Bo
 			k := known{timing: of, vague: of != asked}
 			switch {
 			case p != nil && (sister == nil && p.Has(string(of), 1) || p.Has(string(of), nearby.Least)):
-				k.pool, k.own = p, of == asked
+				k.pool, k.own = p, of == asked && p.Has(string(of), nearby.Least)
 			case sister == nil:
 				continue
 			case p != nil:
@@ -120,7 +120,7 @@ func (n *nearTimes) choose(asked stopwatch.Timing, device string, card nearby.Bo
 	n.source = strings.Join(names, "; ")
 }
 
-// ofDevice reports whether some are of the device, and of the timing that is asked for.
+// ofDevice reports whether many are of the device, and of the timing that is asked for.
 func (n *nearTimes) ofDevice() bool {
 	if n != nil {
 		for _, k := range n.known {
@@ -132,7 +132,7 @@ func (n *nearTimes) ofDevice() bool {
 	return false
 }
 
-// of is what the times say of a problem, of which timing they are, and whether they are of the device and the timing
+// of is what the times say of a problem, of which timing they are, and whether many are of the device and the timing
 // that is asked for. All are of one product, no batch or group.
 func (n *nearTimes) of(p *gemm.Problem) (residual.Found, stopwatch.Timing, bool) {
 	if n == nil || p.Batch != 1 || p.Groups != (gemm.Groups{}) || p.BeyondProduct() {

@@ -77,7 +77,7 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 }
 
 // chains are timings of which each counts more than the one before, so that times near a problem in one timing bound
-// predictions in the others. Model is bounded by none, since laws between types hold in it, and Host bounds none: what it
+// predictions in the others. Model is bounded by none, since laws between types hold in it. Host bounds none: what it
 // adds is longer than many kernels.
 var chains = [][]stopwatch.Timing{
 	{stopwatch.Model, stopwatch.Cold, stopwatch.Events, stopwatch.Host}, {stopwatch.Warm, stopwatch.Alone},

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/origami-gemm/origami/core/arch"
@@ -105,24 +104,42 @@ type Times struct {
 	Rows map[string]func() []Measured
 	// Intervals says that they are of this very GPU: where no intervals of its kind hold, theirs count.
 	Intervals bool
+	// Asked is the timing that is asked for. Times in a running model and times of one launch are two harnesses then, and
+	// storage orders have kernels of their own. Without it all count alike.
+	Asked timing.Timing
 	// Without says which times do not count.
 	Without Problem
+}
+
+// The sources of times, if it counts which timing they are of: kernels back to back, and one launch.
+const running, launch = "running", "launch"
+
+func (t *Times) source(of timing.Timing) string {
+	switch {
+	case t.Asked == "":
+		return ""
+	case of == timing.Events, of == timing.Host:
+		return launch
+	default:
+		return running
+	}
 }
 
 // Beside returns an architecture whose times are corrected by measured times near the problem, of one kernel family
 // each. They say nothing of one configuration beside another, so that the order of a family stays.
 func Beside(a arch.Architecture, t *Times) arch.Architecture {
 	described := *a.Describe()
-	c := &beside{Architecture: a, description: &described, without: t.Without, series: map[string]func() []*Series{}}
+	c := &beside{Architecture: a, description: &described, without: t.Without, series: map[string]func() []*Series{},
+		asked: t.source(t.Asked), stopwatch: timing.New(a)}
 	c.total = slices.IndexFunc(described.Terms, func(t arch.Term) bool {
 		return t.Kind == arch.KindTotal && t.Unit == "cycles"
 	})
 	for _, kernel := range slices.Sorted(maps.Keys(t.Rows)) {
 		rows := t.Rows[kernel]
-		predicted := sync.OnceValue(func() []score.Row { return t.predict(context.Background(), rows()) })
+		predicted := sync.OnceValue(func() map[string][]score.Row { return t.predict(context.Background(), rows()) })
 		c.series[kernel] = sync.OnceValue(func() []*Series { return seriesOf(predicted()) })
 		if t.Intervals {
-			own := c.intervals(kernel, t.Of, predicted())
+			own := c.intervals(kernel, t.Of, predicted()[c.asked])
 			described.Uncertainty = slices.Concat(own, described.Uncertainty)
 		}
 	}
@@ -143,9 +160,9 @@ func Beside(a arch.Architecture, t *Times) arch.Architecture {
 	return c
 }
 
-// predict sets times beside the predictions of the model, in its timing.
-func (t *Times) predict(ctx context.Context, all []Measured) (rows []score.Row) {
-	d := t.Like.Describe()
+// predict sets times beside the predictions of the model, in its timing, by source.
+func (t *Times) predict(ctx context.Context, all []Measured) map[string][]score.Row {
+	d, rows := t.Like.Describe(), map[string][]score.Row{}
 	stopwatch, of := timing.New(t.Like), timing.Timing(d.Timing)
 	for _, m := range all {
 		var e [1]arch.Estimate
@@ -161,29 +178,31 @@ func (t *Times) predict(ctx context.Context, all []Measured) (rows []score.Row) 
 			err = t.Like.Estimate(ctx, e[:], m.Problem, []gemm.Config{m.Config})
 		}
 		if err == nil && e[0].Reject == "" && single(&m.Problem) {
+			source := t.source(m.Timing)
 			if of.Meaning() != "" { // else the model does not say what its times are of
 				m.Time = stopwatch.Convert(m.Time, &m.Problem, m.Timing, of)
 			}
-			rows = append(rows, score.Row{Problem: m.Problem, Config: m.Config, Bound: e[0].Bound,
+			rows[source] = append(rows[source], score.Row{Problem: m.Problem, Config: m.Config, Bound: e[0].Bound,
 				Predicted: e[0].Cycles.At(d.Clock), Measured: m.Time, Added: stopwatch.Added(&m.Problem, of)})
 		}
 	}
 	return rows
 }
 
-func seriesOf(rows []score.Row) (all []*Series) {
-	layouts := map[string][]Row{}
-	for i := range rows {
-		p := &rows[i].Problem
-		layouts[layoutOf(p)] = append(layouts[layoutOf(p)],
-			Row{p.M, p.N, p.K, alike(math.Log(float64(rows[i].Measured / rows[i].Predicted)))})
+func seriesOf(bySource map[string][]score.Row) (all []*Series) {
+	for _, source := range slices.Sorted(maps.Keys(bySource)) {
+		of := func(r *score.Row) [2]string { return layoutOf(&r.Problem, source) }
+		for _, same := range score.GroupBy(bySource[source], of) {
+			layout := of(&same[0])
+			s, list := &Series{Source: source, Layout: layout[0], Storage: layout[1]}, make([]Row, len(same))
+			for i, r := range same {
+				p := &r.Problem
+				list[i] = Row{p.M, p.N, p.K, alike(math.Log(float64(r.Measured / r.Predicted)))}
+			}
+			s.Add(list)
+			all = append(all, s)
+		}
 	}
-	for layout, list := range layouts {
-		s := &Series{Layout: layout}
-		s.Add(list)
-		all = append(all, s)
-	}
-	slices.SortFunc(all, func(a, b *Series) int { return strings.Compare(a.Layout, b.Layout) })
 	return all
 }
 
@@ -203,9 +222,9 @@ func (c *beside) intervals(kernel, of string, all []score.Row) (found []arch.Unc
 		}
 		known, before := true, arch.Uncertainty{}
 		for i := range rows {
-			factor, spread := c.at(&rows[i].Problem, kernel)
-			rows[i].Predicted *= unit.Seconds(factor)
-			rows[i].Spread = spread
+			near := c.at(&rows[i].Problem, kernel)
+			rows[i].Predicted *= unit.Seconds(near.factor)
+			rows[i].Spread = near.spread
 			s := c.description.Scope(kernel, &rows[i].Problem, rows[i].Config.SplitK)
 			if known = known && s.Evidence == arch.EvidenceChecked; s.Uncertainty != nil {
 				before = *s.Uncertainty
@@ -229,7 +248,14 @@ func single(p *gemm.Problem) bool {
 	return p.Batch == 1 && p.Groups == (gemm.Groups{}) && !p.BeyondProduct()
 }
 
-func layoutOf(p *gemm.Problem) string { return fmt.Sprint(p.Types().Text(), p.TransA(), p.TransB()) }
+// layoutOf returns the layout and, for a source that has one, the storage order.
+func layoutOf(p *gemm.Problem, source string) [2]string {
+	types, order := p.Types().Text(), fmt.Sprint(p.TransA(), p.TransB())
+	if source == "" {
+		return [2]string{types + order, ""}
+	}
+	return [2]string{types, order}
+}
 
 type beside struct {
 	arch.Architecture
@@ -237,42 +263,92 @@ type beside struct {
 	total       int // the position of the total among the model's own terms, negative if none is in cycles
 	series      map[string]func() []*Series
 	without     Problem
+	asked       string // source
+	stopwatch   *timing.Device
 }
 
 // Describe implements arch.Architecture.
 func (c *beside) Describe() *arch.Description { return c.description }
 
-// at returns by what times of a kernel family are multiplied, and the spread that is left.
-func (c *beside) at(p *gemm.Problem, kernel string) (factor float64, spread float32) {
-	series, ok := c.series[kernel]
-	if !ok || !single(p) {
-		return 1, 0
+// correction is what times near a problem say of the times of a kernel family: by what they are multiplied, and the
+// spread that is left.
+type correction struct {
+	factor float64
+	spread float32
+
+	// The factor of the other source, and what converts its times to the bound of these: nil if the bound is theirs.
+	other       float64
+	least, most func(unit.Seconds) unit.Seconds
+}
+
+func (x *correction) of(t unit.Cycles, clock unit.Hertz) unit.Cycles {
+	out := t * unit.Cycles(x.factor)
+	bound := func(convert func(unit.Seconds) unit.Seconds) unit.Cycles {
+		return unit.Cycles(float64(convert((t * unit.Cycles(x.other)).At(clock))) * float64(clock))
 	}
-	q := c.without
-	q.M, q.N, q.K, q.Layout = p.M, p.N, p.K, layoutOf(p)
-	found := At(series(), &q)
-	return 1 + Share(found.Residual), float32(found.Spread)
+	switch {
+	case x.least != nil:
+		return max(out, bound(x.least))
+	case x.most != nil:
+		return min(out, bound(x.most))
+	default:
+		return out
+	}
+}
+
+func (c *beside) at(p *gemm.Problem, kernel string) *correction {
+	rows, ok := c.series[kernel]
+	if !ok || !single(p) {
+		return &correction{factor: 1}
+	}
+	series, q := rows(), c.without
+	layout := layoutOf(p, c.asked)
+	q.M, q.N, q.K, q.Layout, q.Storage = p.M, p.N, p.K, layout[0], layout[1]
+	near := func(source string) Found {
+		q.Source = source
+		if source == running && !slices.ContainsFunc(series, func(s *Series) bool { return s.Source == running }) {
+			q.Source = "" // those of launches are all that is known
+		}
+		return At(series, &q)
+	}
+	found := near(c.asked)
+	x := &correction{factor: 1 + Share(found.Residual), spread: float32(found.Spread)}
+	// A launch takes no less than the kernel in a running model with no operand in a cache. Where times say otherwise,
+	// those that say more of the problem stay.
+	own := timing.Timing(c.description.Timing)
+	switch c.asked {
+	case launch:
+		in := near(running)
+		if x.other = 1 + Share(in.Residual); x.other > x.factor && in.Told > found.Told {
+			x.least = c.stopwatch.Converter(p, own, timing.Cold)
+		}
+	case running:
+		of := near(launch)
+		if x.other = 1 + Share(of.Residual); x.other < x.factor && of.Told >= found.Told {
+			x.most = c.stopwatch.Converter(p, timing.Cold, own)
+		}
+	}
+	return x
 }
 
 func (c *beside) correct(estimates []arch.Estimate, p *gemm.Problem, cfgs []gemm.Config, err error) error {
 	if err != nil {
 		return err
 	}
-	kernel, factor, spread := "", 1.0, float32(0)
+	var near *correction
 	for i := range estimates {
-		if k := cfgs[i].Kernel; k != kernel {
-			factor, spread = c.at(p, k)
-			kernel = k
+		if k := cfgs[i].Kernel; i == 0 || k != cfgs[i-1].Kernel {
+			near = c.at(p, k)
 		}
-		times(&estimates[i], factor, spread)
+		c.apply(&estimates[i], near)
 	}
 	return nil
 }
 
-func times(e *arch.Estimate, factor float64, spread float32) {
+func (c *beside) apply(e *arch.Estimate, near *correction) {
 	if e.Reject == "" && arch.IsTotal(e.Cycles) {
-		if e.Cycles *= unit.Cycles(factor); spread > 0 {
-			e.Spread = spread
+		if e.Cycles = near.of(e.Cycles, c.description.Clock); near.spread > 0 {
+			e.Spread = near.spread
 		}
 	}
 }
@@ -308,8 +384,7 @@ func (c *beside) Terms(ctx context.Context, dst []float64, p gemm.Problem, cfgs 
 		copy(row[c.total+1:], without[c.total:])
 		row[c.total] = 0
 		if total := without[c.total]; total > 0 && total < arch.RejectedTotal {
-			factor, _ := c.at(&p, cfgs[i].Kernel)
-			row[c.total+1] = float64(unit.Cycles(total) * unit.Cycles(factor))
+			row[c.total+1] = float64(c.at(&p, cfgs[i].Kernel).of(unit.Cycles(total), c.description.Clock))
 			row[c.total] = row[c.total+1] - total
 		}
 	}
@@ -328,8 +403,7 @@ func (r *ranker) Rank(ctx context.Context, q selector.Request) ([]selector.Resul
 	for i := range results {
 		for j := range results[i].Entries {
 			e := &results[i].Entries[j]
-			factor, spread := r.at(&q.Problems[i], e.Config.Kernel)
-			times(&e.Estimate, factor, spread)
+			r.apply(&e.Estimate, r.at(&q.Problems[i], e.Config.Kernel))
 		}
 	}
 	return results, err
@@ -350,8 +424,7 @@ func (t *tunable) EstimateWith(
 		i := 0
 		for j := range sample {
 			for _, c := range sample[j].Configs {
-				factor, _ := t.at(&sample[j].Problem, c.Kernel)
-				row[i] *= unit.Seconds(factor)
+				row[i] = t.at(&sample[j].Problem, c.Kernel).of(unit.Cycles(row[i]), 1).At(1)
 				i++
 			}
 		}

@@ -39,7 +39,7 @@ type Model struct {
 	kernels kernels
 	peaks   map[gemm.DType]float64 // FLOP/s, 0 for a type that the machine does not multiply
 	clocked *stopwatch.Device
-	cold    *Model     // the model in Cold, for timings that are no less; else nil
+	chain   []*Model   // itself among the model in the timings of its chain, the shortest first
 	near    *nearTimes // nil without published times
 }
 
@@ -63,7 +63,16 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 	}
 	m.Description.Uncertainty = checked.Of(m.Description.ID(), m.Description.Vendor, Name, o.scheme, o.release,
 		string(o.timing))
-	if m.near = m.nearTimes(); m.near != nil {
+	for _, below := range m.chain {
+		below.near = below.nearTimes()
+	}
+	for _, o.timing = range chainOf(m.options.timing, true) {
+		above := inTiming(machine, o, nil)
+		if above.near = above.nearTimes(); above.near.ofDevice() && o.timing != stopwatch.Host {
+			m.chain = append(m.chain, above)
+		}
+	}
+	if m.near != nil {
 		d := &m.Description
 		at := slices.IndexFunc(d.Terms, func(t arch.Term) bool { return t.Common == arch.CommonNearSet })
 		d.Terms[at].Source = m.near.source
@@ -72,7 +81,47 @@ func New(machine Machine, given map[string]string) (*Model, error) {
 	return m, nil
 }
 
+// chains are timings of which each counts more than the one before, so that times near a problem in one timing bound
+// predictions in the others. Model is bounded by none, since laws between types hold in it. Host bounds none: what it
+// adds is longer than many kernels.
+var chains = [][]stopwatch.Timing{
+	{stopwatch.Model, stopwatch.Cold, stopwatch.Events, stopwatch.Host}, {stopwatch.Warm, stopwatch.Alone},
+}
+
+// chainOf are the timings behind one in its chain, or those before it.
+func chainOf(t stopwatch.Timing, behind bool) []stopwatch.Timing {
+	for _, chain := range chains {
+		if at := slices.Index(chain, t); at >= 0 && behind && t != stopwatch.Model {
+			return chain[at+1:]
+		} else if at >= 0 && !behind {
+			return chain[:at]
+		}
+	}
+	return nil
+}
+
 func newModel(machine Machine, o options, values map[string]float64) *Model {
+	m := inTiming(machine, o, values)
+	for _, o.timing = range chainOf(o.timing, false) {
+		m.chain = append(m.chain, inTiming(machine, o, values))
+	}
+	m.chain = append(m.chain, m)
+	return m
+}
+
+// adds is what the stopwatch of a timing adds at least to the first of its chain.
+func (m *Model) adds() unit.Seconds {
+	switch m.options.timing {
+	case stopwatch.Events, stopwatch.Alone:
+		return m.clocked.Launch
+	case stopwatch.Host:
+		return m.clocked.Launch + m.clocked.Call
+	default:
+		return 0
+	}
+}
+
+func inTiming(machine Machine, o options, values map[string]float64) *Model {
 	m := &Model{machine: machine, options: o, kernels: kernelsOf(machine.Generation, o.scheme)}
 	m.Description, m.peaks = machine.Description, map[gemm.DType]float64{}
 	m.Space, m.New = m.space, func() model.Evaluation { return m.evaluation() }
@@ -100,10 +149,6 @@ func newModel(machine Machine, o options, values map[string]float64) *Model {
 	m.Reach(arch.BoundL2, value("l2_share_16")*value("units"))
 	m.Reach(arch.BoundDRAM, value("dram_speed")/value("clock")*value("read_share"))
 	m.clocked = stopwatch.New(m)
-	if o.timing == stopwatch.Events || o.timing == stopwatch.Host {
-		o.timing = stopwatch.Cold
-		m.cold = newModel(machine, o, values)
-	}
 	return m
 }
 
@@ -155,21 +200,32 @@ type evaluation struct {
 	problem gemm.Problem
 	q       problem
 	t       timing
+	busy    float64 // t.busy and t.throttle
 	near    residual.Found
 	nearOf  stopwatch.Timing
-	cold    *evaluation // of Model.cold
+	chain   []*evaluation // of Model.chain
+	known   bool          // many published times are of the device and the timing
 }
 
 func (m *Model) evaluation() *evaluation {
 	e := &evaluation{model: m}
-	if m.cold != nil {
-		e.cold = m.cold.evaluation()
+	for _, o := range m.chain {
+		member := e
+		if o != m {
+			member = &evaluation{model: o}
+		}
+		e.chain = append(e.chain, member)
 	}
 	return e
 }
 
 // Problem implements model.Evaluation.
 func (e *evaluation) Problem(p gemm.Problem) {
+	for _, o := range e.chain {
+		if o != e {
+			o.Problem(p)
+		}
+	}
 	e.kernels, e.problem = e.model.kernels.of(p.DType), p
 	e.q = problem{
 		m: float64(p.M), n: float64(p.N), k: float64(p.K), batch: float64(p.Batch),
@@ -179,7 +235,7 @@ func (e *evaluation) Problem(p gemm.Problem) {
 		crossings: e.model.crossings(&p),
 		oneRow:    model.One(p.M == 1 && slices.Contains(e.kernels.oneRow, p.DType)),
 	}
-	e.near, e.nearOf = e.model.near.of(&p)
+	e.near, e.nearOf, e.known = e.model.near.of(&p)
 	e.q.nearTimes, e.q.nearDistance = float64(e.near.Times), e.near.Nearest
 	e.q.nearSet = 0
 	if e.near.Times > 0 {
@@ -187,9 +243,6 @@ func (e *evaluation) Problem(p gemm.Problem) {
 	}
 	e.q.nearResidual, e.q.nearSpread = e.near.Residual, e.near.Spread
 	e.q.compute(&e.model.device)
-	if e.cold != nil {
-		e.cold.Problem(p)
-	}
 }
 
 // halvings is the term of that name. Kernels of FMA instructions load elements, whatever their alignment.
@@ -216,18 +269,60 @@ func (e *evaluation) Config(c *gemm.Config) arch.Reason {
 	t := &e.t
 	t.blockM, t.blockN, t.blockK = float64(c.BlockM), float64(c.BlockN), float64(c.BlockK)
 	t.splitK = float64(c.SplitK)
-	if e.cold != nil {
-		e.cold.Config(c)
+	for _, o := range e.chain {
+		if o != e {
+			o.Config(c)
+		}
 	}
 	return e.kernels.reject(c)
 }
 
-// compute computes the terms, what the stopwatch counts besides the kernel, and what times near the problem add: before
-// that, if they are of the base of the timing.
+// compute computes the terms, and puts the times of the chain in order. Those that many published times of the device
+// tell stay if they are in order. The others are between them.
 func (e *evaluation) compute() {
+	e.raw()
+	if len(e.chain) < 2 || e.nearOf == stopwatch.Host {
+		return
+	}
+	clock := float64(e.model.Description.Clock)
+	var room [4]float64
+	times, least := room[:len(e.chain)], 0.0
+	for i, o := range e.chain {
+		if o != e {
+			o.raw()
+		}
+		times[i] = o.t.total - float64(o.model.adds())*clock
+		if o.known {
+			times[i] = max(times[i], least)
+			least = times[i]
+		}
+	}
+	least = 0
+	for i, o := range e.chain {
+		for j := i + 1; j < len(e.chain) && !o.known && o.model.options.timing != stopwatch.Model; j++ {
+			if e.chain[j].known {
+				times[i] = min(times[i], times[j])
+				break
+			}
+		}
+		if !o.known {
+			times[i] = max(times[i], least)
+		}
+		if least = times[i]; o == e {
+			e.t.stopwatch += least + float64(e.model.adds())*clock - e.t.total
+			break
+		}
+	}
+	e.t.total = e.busy + e.t.stopwatch + e.t.nearby
+}
+
+// raw computes the terms, what the stopwatch counts besides the kernel, and what times near the problem add: before
+// that, if they are of the base of the timing.
+func (e *evaluation) raw() {
 	e.t.stopwatch, e.t.nearby = 0, 0
 	e.t.compute(&e.model.device, &e.q)
-	busy, floor := e.t.total, max(e.q.computeFloor, e.q.dramFloor)
+	e.busy = e.t.total
+	floor := max(e.q.computeFloor, e.q.dramFloor)
 	correct := func() {
 		if e.near.Times > 0 {
 			e.t.nearby = max(e.t.total*residual.Share(e.near.Residual), floor-e.t.total)
@@ -241,21 +336,13 @@ func (e *evaluation) compute() {
 		clock := float64(e.model.Description.Clock)
 		seconds := unit.Seconds(e.t.total / clock)
 		stated := e.model.clocked.Convert(seconds, &e.problem, of.Base(), of)
-		if e.cold != nil {
-			e.cold.compute()
-			added := e.model.clocked.Launch
-			if of == stopwatch.Host {
-				added += e.model.clocked.Call
-			}
-			stated = max(stated, unit.Seconds(e.cold.t.total/clock)+added)
-		}
 		e.t.stopwatch = float64(stated-seconds) * clock
 		e.t.total += e.t.stopwatch
 	}
 	if e.nearOf == e.model.options.timing {
 		correct()
 	}
-	e.t.total = busy + e.t.stopwatch + e.t.nearby
+	e.t.total = e.busy + e.t.stopwatch + e.t.nearby
 }
 
 // Estimate implements model.Evaluation.

@@ -27,6 +27,7 @@ type known struct {
 	pool *nearby.Pool
 	// timing is theirs: the one asked for or its base, whose times they correct then.
 	timing stopwatch.Timing
+	own    bool // many are of the device, and of the timing that is asked for
 	// vague says that intervals do not narrow: the times are a sister's or of the base, or those of an early release are
 	// apart, and an interval holds times of both.
 	vague bool
@@ -90,7 +91,7 @@ func (n *nearTimes) choose(asked stopwatch.Timing, device string, card nearby.Bo
 			k := known{timing: of, vague: of != asked}
 			switch {
 			case p != nil && (sister == nil && p.Has(string(of), 1) || p.Has(string(of), nearby.Least)):
-				k.pool = p
+				k.pool, k.own = p, of == asked && p.Has(string(of), nearby.Least)
 			case sister == nil:
 				continue
 			case p != nil:
@@ -119,14 +120,27 @@ func (n *nearTimes) choose(asked stopwatch.Timing, device string, card nearby.Bo
 	n.source = strings.Join(names, "; ")
 }
 
-// of is what the times say of a problem, and of which timing they are. All are of one product, no batch or group.
-func (n *nearTimes) of(p *gemm.Problem) (residual.Found, stopwatch.Timing) {
+// ofDevice reports whether many are of the device, and of the timing that is asked for.
+func (n *nearTimes) ofDevice() bool {
+	if n != nil {
+		for _, k := range n.known {
+			if k.own {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// of is what the times say of a problem, of which timing they are, and whether many are of the device and the timing
+// that is asked for. All are of one product, no batch or group.
+func (n *nearTimes) of(p *gemm.Problem) (residual.Found, stopwatch.Timing, bool) {
 	if n == nil || p.Batch != 1 || p.Groups != (gemm.Groups{}) || p.BeyondProduct() {
-		return residual.Found{}, ""
+		return residual.Found{}, "", false
 	}
 	k, ok := n.known[nearby.TypesOf(p.DType)]
 	if !ok {
-		return residual.Found{}, ""
+		return residual.Found{}, "", false
 	}
 	q := n.problem
 	q.M, q.N, q.K, q.Layout, q.Timing = p.M, p.N, p.K, n.layouts[arch.LayoutOf(p)], string(k.timing)
@@ -134,5 +148,5 @@ func (n *nearTimes) of(p *gemm.Problem) (residual.Found, stopwatch.Timing) {
 	if k.vague {
 		found.Spread = 0
 	}
-	return found, k.timing
+	return found, k.timing, k.own
 }

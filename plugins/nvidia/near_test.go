@@ -61,7 +61,7 @@ func TestNear(t *testing.T) {
 			fmt.Fprintf(&text, "%s\n", must.Get(json.Marshal(all[i]))(t))
 		}
 		must.File(t, fmt.Sprintf("data/near/%s-%s.jsonl", s.device, s.kernel), text.String(), *update)
-		if rows := data.Near(s.device, s.kernel, timing.Events); !*update && (rows == nil || len(rows()) != len(all)) {
+		if rows := data.Near(s.device, s.kernel); !*update && (rows == nil || len(rows()) < len(all)) {
 			t.Errorf("the program has other times of %s", s.kernel)
 		}
 
@@ -107,10 +107,19 @@ func TestNear(t *testing.T) {
 
 // inModels are times of picks in a running model: of the first layers and draws on an H100, or of sizes that were timed
 // in several timings.
-func inModels(t *testing.T, a arch.Architecture, kernel, file string, of timing.Timing) (all []residual.Measured) {
+func inModels(t *testing.T, a arch.Architecture, kernel, files string, of timing.Timing) (all []residual.Measured) {
+	t.Helper()
+	for _, file := range strings.Fields(files) {
+		all = append(all, inModelsOf(t, a, kernel, file, of)...)
+	}
+	return all
+}
+
+func inModelsOf(t *testing.T, a arch.Architecture, kernel, file string, of timing.Timing) (all []residual.Measured) {
 	t.Helper()
 	type row struct {
 		M, N, K     int
+		TransB      *bool `json:"trans_b"` // true if absent
 		DType, Pick string
 		Ours        float64 // µs
 		Seconds     map[string]map[string]unit.Seconds
@@ -132,7 +141,7 @@ func inModels(t *testing.T, a arch.Architecture, kernel, file string, of timing.
 		if text == "" || seconds == 0 {
 			continue
 		}
-		problem := gemm.Record{M: r.M, N: r.N, K: r.K, Batch: 1, TransB: true, DType: r.DType}
+		problem := gemm.Record{M: r.M, N: r.N, K: r.K, Batch: 1, TransB: r.TransB == nil || *r.TransB, DType: r.DType}
 		if r.DType == "fp8" {
 			problem.Out = "fp16"
 		}
@@ -158,12 +167,11 @@ func moved(t *testing.T, from, to arch.Architecture, all []residual.Measured) []
 	return all
 }
 
-// Times in running models lower the error there: of sizes without the times of their own, those of the other device
-// included, and on layers of other models and on other draws, none of which is shipped. Between events, an H100's would
-// raise it, from 5.7 % to 6.7, and do not count.
+// Times in running models lower the error, there and between events: of sizes without the times of their own, those of
+// the other device included, and on layers of other models and on other draws, none of which is shipped.
 func TestNearInModels(t *testing.T) {
 	p, several := nvtest.Provider(t), map[string]string{"h100": "timings-on-h200/h100.jsonl",
-		"h200": "timings-on-h200/again.jsonl"}
+		"h200": "timings-on-h200/again.jsonl timings-on-h200/wider.jsonl"}
 	for _, s := range []struct {
 		device, other, kernel string
 		first                 []string                     // of an H100
@@ -171,15 +179,16 @@ func TestNearInModels(t *testing.T) {
 		left                  map[timing.Timing][2]float64 // on sizes without their own times
 	}{
 		{"h100", "h200", "wgmma", []string{"layers-on-h100/layers.json", "layers-on-h100/drawn.json"},
-			map[string][2]float64{"layers-on-h100/layers-since.json": {5.3, 2.9},
+			map[string][2]float64{"layers-on-h100/layers-since.json": {5.3, 3},
 				"layers-on-h100/drawn-since.json": {9, 5.2}},
-			map[timing.Timing][2]float64{timing.Model: {6.9, 6.1}, timing.Sustained: {7.5, 3.9}}},
-		{"h200", "h100", "wgmma", []string{"layers-on-h100/layers.json", "layers-on-h100/drawn.json"}, nil,
-			map[timing.Timing][2]float64{timing.Model: {9.2, 7.2}, timing.Sustained: {5.6, 3.4}}},
+			map[timing.Timing][2]float64{timing.Model: {6.9, 5.9}, timing.Events: {5, 4.1}, timing.Sustained: {7.5, 3.9}}},
+		{"h200", "h100", "wgmma", []string{"layers-on-h100/layers.json", "layers-on-h100/drawn.json"},
+			map[string][2]float64{"timings-on-h200/wider.jsonl": {9.1, 7.6}},
+			map[timing.Timing][2]float64{timing.Model: {9.2, 7}, timing.Events: {7.4, 6}, timing.Sustained: {5.6, 3.2}}},
 		{"h100", "h200", "triton", nil, nil,
-			map[timing.Timing][2]float64{timing.Model: {12.3, 8.7}, timing.Sustained: {13.8, 6.4}}},
-		{"h200", "h100", "triton", nil, nil,
-			map[timing.Timing][2]float64{timing.Model: {13.4, 8.8}, timing.Sustained: {12.9, 6.5}}},
+			map[timing.Timing][2]float64{timing.Model: {12.3, 8.4}, timing.Events: {8, 6.3}, timing.Sustained: {13.8, 6.1}}},
+		{"h200", "h100", "triton", nil, map[string][2]float64{"timings-on-h200/wider.jsonl": {17.9, 13.6}},
+			map[timing.Timing][2]float64{timing.Model: {13.4, 8.4}, timing.Events: {8.7, 5.7}, timing.Sustained: {12.9, 5.3}}},
 	} {
 		at := func(device string) arch.Architecture {
 			return nvtest.Open(t, arch.OpenRequest{Arch: "sm90", Device: device, Kernel: s.kernel})
@@ -218,7 +227,7 @@ func TestNearInModels(t *testing.T) {
 			hold(file, score(file, timing.Model), want)
 		}
 		for of, want := range s.left {
-			hold(string(of), score(several[s.device], of), want)
+			hold(string(of), score(strings.Fields(several[s.device])[0], of), want)
 		}
 	}
 }

@@ -66,9 +66,9 @@ type Model struct {
 	Needs []string
 	// Fitted says that the model takes the numbers of a device file that were fitted for it.
 	Fitted bool
-	// Near, which may be nil, returns what reads the recorded times of a kernel family on a device for a timing that is
-	// asked for, and nil without any. They correct predictions near their problems (package residual).
-	Near func(device, kernel string, asked timing.Timing) func() []residual.Measured
+	// Near, which may be nil, returns what reads the recorded times of a kernel family on a device, and nil without any.
+	// They correct predictions near their problems (package residual).
+	Near func(device, kernel string) func() []residual.Measured
 	// Open opens the model. The selection has been checked: the sheet exists, the model has every option, and the
 	// hardware parameters are resolved.
 	Open func(Selection) (arch.Architecture, error)
@@ -215,15 +215,15 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 	if err != nil {
 		return nil, err
 	}
-	value, asked := cmp.Or(r.Options[residual.Nearby], residual.Option.Default), r.Options[timing.Option]
+	value := cmp.Or(r.Options[residual.Nearby], residual.Option.Default)
+	asked := cmp.Or(r.Options[timing.Option], opened.Describe().Timing)
 	without, none := residual.Without(value)
-	shipped, some := map[string]func() []residual.Measured{}, false
+	shipped := map[string]func() []residual.Measured{}
 	for _, kernel := range model.Kernels {
 		if model.Near != nil {
-			if rows := model.Near(s.Device, kernel, timing.Timing(asked)); rows != nil {
+			if rows := model.Near(s.Device, kernel); rows != nil {
 				shipped[kernel] = rows
 			}
-			some = some || shipped[kernel] != nil || model.Near(s.Device, kernel, timing.Model) != nil
 		}
 	}
 	var own []residual.Measured
@@ -248,7 +248,8 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 		}
 	}
 	for _, t := range []residual.Times{
-		{Of: "recorded times of the device", Term: residual.Nearby, Rows: shipped},
+		{Of: "recorded times of the device", Term: residual.Nearby, Rows: shipped,
+			Asked: timing.Timing(asked)},
 		{Of: "times of this GPU", Term: "here", Rows: residual.ByKernel(own), Intervals: true},
 	} {
 		if none || len(t.Rows) == 0 {
@@ -263,9 +264,9 @@ func (c *Catalog) Open(_ context.Context, r arch.OpenRequest) (arch.Architecture
 		}
 		opened = corrected
 	}
-	if d := opened.Describe(); some { // the host asks again, in the timing that it converts to
+	if d := opened.Describe(); len(shipped) > 0 { // the host asks again, in the timing that it converts to
 		d.Options = append(slices.Clip(d.Options), arch.OptionValue{Key: residual.Nearby, Value: value},
-			arch.OptionValue{Key: timing.Option, Value: cmp.Or(asked, d.Timing)})
+			arch.OptionValue{Key: timing.Option, Value: asked})
 	}
 	return opened, nil
 }

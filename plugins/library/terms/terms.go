@@ -182,7 +182,7 @@ var totalTerms = []model.Term{
 	row("throttle", cycles, "max(power - loop, 0) * (busy / (busy + throttle_seconds * clock))",
 		"what the power limit adds").Share(),
 	input("stopwatch", cycles, OfTiming, "what core/timing adds for the option timing to kernels back to back",
-		"what the stopwatch counts besides the kernel").Share(),
+		"what the stopwatch counts besides the kernel, or is missing to the order of timings").Share(),
 	input("near_times", one, NearProblem, "up to 8 of the timing, or of the one that it adds to",
 		"published times near the problem, in log M, log N and log K").As(arch.CommonNearTimes),
 	input("near_set", one, NearProblem, "its number in the source", "the published times that the nearest of them is of").

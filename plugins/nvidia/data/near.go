@@ -5,11 +5,11 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/origami-gemm/origami/core/residual"
-	"github.com/origami-gemm/origami/core/timing"
 )
 
 // near has times of picks, a file per device and kernel family, a row of residual.Measured a line: `go test
@@ -21,19 +21,16 @@ var near embed.FS
 // known are the decoded files, by name.
 var known sync.Map
 
-// Near returns what reads the recorded times of a kernel family on a device, nil without any. Those of kernels back to
-// back count for timings of such kernels, and there before those between events.
-func Near(device, kernel string, asked timing.Timing) func() []residual.Measured {
+// Near returns what reads the recorded times of a kernel family on a device, nil without any.
+func Near(device, kernel string) func() []residual.Measured {
 	// Of triton_persistent none are of kernels back to back. It is held at the power limit as triton is, by assumption:
 	// otherwise it would be named the faster one for what nobody measured.
-	name := fmt.Sprintf("near/%s-%s-model.jsonl", device, strings.TrimSuffix(kernel, "_persistent"))
-	text, err := near.ReadFile(name)
-	apart := asked == "" || asked == timing.Events || asked == timing.Host || asked == timing.Alone
-	if apart || err != nil {
-		name = fmt.Sprintf("near/%s-%s.jsonl", device, kernel)
-		if text, err = near.ReadFile(name); err != nil {
-			return nil
-		}
+	name := device + "-" + kernel
+	running, _ := near.ReadFile(fmt.Sprintf("near/%s-%s-model.jsonl", device, strings.TrimSuffix(kernel, "_persistent")))
+	launch, _ := near.ReadFile(fmt.Sprintf("near/%s.jsonl", name))
+	text := slices.Concat(running, launch)
+	if len(text) == 0 {
+		return nil
 	}
 	read, _ := known.LoadOrStore(name, sync.OnceValue(func() (all []residual.Measured) {
 		for line := range bytes.Lines(text) {

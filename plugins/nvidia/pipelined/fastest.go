@@ -159,9 +159,13 @@ func (k *listedKernel) setFloor(d *device, configs []preparedConfig, usable []in
 	}
 	if k.resident > 0 {
 		f.bytesM = k.blockK * k.elementBytes / k.sharersA / (d.l2PerfRatio * d.waveCoalescing) * k.sms
-		f.bytesN = k.blockK * k.elementBytes / k.sharers * k.part7 / (d.l2PerfRatio * d.waveCoalescing) * k.sms
+		columns := k.blockN
+		if k.transB == 0 {
+			columns = math.Ceil(k.blockN*k.elementBytes/d.lineBytes) * d.lineBytes / k.elementBytes
+		}
+		f.bytesN = k.blockK * columns / k.blockN * k.elementBytes / k.sharers / (d.l2PerfRatio * d.waveCoalescing) * k.sms
 	}
-	f.fixed = d.prologueCycles + d.dramLatency + k.part30
+	f.fixed = d.prologueCycles + d.dramLatency + k.resident*d.residentTurn
 	if k.timed > 0 { // the timing pass may know that the kernel is faster than its terms
 		*f = floorTerms{tileM: 1, tileN: 1, sharersM: 1, sharersN: 1, depth: 1}
 	}

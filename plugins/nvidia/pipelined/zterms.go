@@ -99,6 +99,8 @@ type device struct {
 	storeRate             float64 // store_rate
 	tensorMemoryBandwidth float64 // tensor_memory_bandwidth
 	schedulers            float64 // schedulers
+	narrowRate            float64 // narrow_rate
+	scatteredCycles       float64 // scattered_cycles
 	copyRate              float64 // copy_rate
 	crossCopyRate         float64 // cross_copy_rate
 	transposedRate        float64 // transposed_rate
@@ -115,22 +117,26 @@ type device struct {
 	interleavedShare      float64 // interleaved_share
 	lineLatency           float64 // line_latency
 	sharingStep           float64 // sharing_step
+	narrowLatency         float64 // narrow_latency
+	narrowShare           float64 // narrow_share
 	loadLatency           float64 // load_latency
+	turnCycles            float64 // turn_cycles
+	turnRegisters         float64 // turn_registers
+	narrowArrival         float64 // narrow_arrival
 	crossing              float64 // crossing
 	sectorCost            float64 // sector_cost
 	engineBandwidth       float64 // engine_bandwidth
 	engineLatency         float64 // engine_latency
 	sharingLatency        float64 // sharing_latency
-	part3                 float64 // load_latency / 2
-	turnLatency           float64 // turn_latency
-	part4                 float64 // shared_memory_bytes + shared_reserved + 28672
 	defaultGroup          float64 // default_group
 	numSms                float64 // num_sms
-	part5                 float64 // num_sms - ceil(num_sms / 11)
+	part3                 float64 // num_sms - ceil(num_sms / 11)
+	part4                 float64 // shared_memory_bytes + shared_reserved + 28672
+	keptShare             float64 // kept_share
 	clock                 float64 // clock
-	part6                 float64 // timed_launch_seconds * clock
-	part7                 float64 // timed_least_seconds * clock
-	part8                 float64 // l2_bytes * l2_usable_share
+	part5                 float64 // timed_launch_seconds * clock
+	part6                 float64 // timed_least_seconds * clock
+	part7                 float64 // l2_bytes * l2_usable_share
 	fillOverlap           float64 // fill_overlap
 	dramLatency           float64 // dram_latency
 	dramQueue             float64 // dram_queue
@@ -139,27 +145,27 @@ type device struct {
 	l2Coalescing          float64 // l2_coalescing
 	l2Crossing            float64 // l2_crossing
 	l2PerfRatio           float64 // l2_perf_ratio
-	part9                 float64 // dram_perf_ratio * dram_efficiency
+	part8                 float64 // dram_perf_ratio * dram_efficiency
 	hotLineBandwidth      float64 // hot_line_bandwidth
-	part10                float64 // l2_perf_ratio * spill_share
-	part11                float64 // 2 * l2_bytes * l2_usable_share
-	part12                float64 // dram_perf_ratio * spill_share
+	part9                 float64 // l2_perf_ratio * spill_share
+	part10                float64 // 2 * l2_bytes * l2_usable_share
+	part11                float64 // dram_perf_ratio * spill_share
 	prologueCycles        float64 // prologue_cycles
-	part13                float64 // 2 * accumulator_bytes
+	part12                float64 // 2 * accumulator_bytes
 	partialBandwidth      float64 // partial_bandwidth
 	residentArrival       float64 // resident_arrival
 	arrivalLatency        float64 // arrival_latency
 	residentTurn          float64 // resident_turn
-	part14                float64 // launch_seconds * clock
+	part13                float64 // launch_seconds * clock
 	tdp                   float64 // tdp
-	part15                float64 // energy_share * energy_per_flop / (tdp * dynamic_share) * clock
-	part16                float64 // power_window * clock
+	part14                float64 // energy_share * energy_per_flop / (tdp * dynamic_share) * clock
+	part15                float64 // power_window * clock
 	residentAdd           float64 // resident_add
 	addLatency            float64 // add_latency
-	part17                float64 // line_rate * line_bytes
+	part16                float64 // line_rate * line_bytes
 	relaunchSeconds       float64 // relaunch_seconds
 	reduceBandwidth       float64 // reduce_bandwidth
-	part18                float64 // 1 / (dram_perf_ratio * dram_efficiency)
+	part17                float64 // 1 / (dram_perf_ratio * dram_efficiency)
 	sharedWidth           float64 // shared_width
 }
 
@@ -197,6 +203,8 @@ func (d *device) compute(value func(name string) float64) {
 	d.storeRate = value("store_rate")
 	d.tensorMemoryBandwidth = value("tensor_memory_bandwidth")
 	d.schedulers = value("schedulers")
+	d.narrowRate = value("narrow_rate")
+	d.scatteredCycles = value("scattered_cycles")
 	d.copyRate = value("copy_rate")
 	d.crossCopyRate = value("cross_copy_rate")
 	d.transposedRate = value("transposed_rate")
@@ -214,27 +222,30 @@ func (d *device) compute(value func(name string) float64) {
 	d.interleavedShare = value("interleaved_share")
 	d.lineLatency = value("line_latency")
 	d.sharingStep = value("sharing_step")
-	loadLatency := value("load_latency")
-	d.loadLatency = loadLatency
+	d.narrowLatency = value("narrow_latency")
+	d.narrowShare = value("narrow_share")
+	d.loadLatency = value("load_latency")
+	d.turnCycles = value("turn_cycles")
+	d.turnRegisters = value("turn_registers")
+	d.narrowArrival = value("narrow_arrival")
 	d.crossing = value("crossing")
 	d.sectorCost = value("sector_cost")
 	d.engineBandwidth = value("engine_bandwidth")
 	d.engineLatency = value("engine_latency")
 	d.sharingLatency = value("sharing_latency")
-	d.part3 = loadLatency / 2
-	d.turnLatency = value("turn_latency")
-	d.part4 = x3 + 28672
 	d.defaultGroup = value("default_group")
 	numSms := value("num_sms")
 	d.numSms = numSms
-	d.part5 = numSms - math.Ceil(numSms/11)
+	d.part3 = numSms - math.Ceil(numSms/11)
+	d.part4 = x3 + 28672
+	d.keptShare = value("kept_share")
 	clock := value("clock")
 	d.clock = clock
-	d.part6 = float64(value("timed_launch_seconds") * clock)
-	d.part7 = float64(value("timed_least_seconds") * clock)
+	d.part5 = float64(value("timed_launch_seconds") * clock)
+	d.part6 = float64(value("timed_least_seconds") * clock)
 	l2Bytes := value("l2_bytes")
 	l2UsableShare := value("l2_usable_share")
-	d.part8 = float64(l2Bytes * l2UsableShare)
+	d.part7 = float64(l2Bytes * l2UsableShare)
 	d.fillOverlap = value("fill_overlap")
 	d.dramLatency = dramLatency
 	d.dramQueue = dramQueue
@@ -245,31 +256,31 @@ func (d *device) compute(value func(name string) float64) {
 	l2PerfRatio := value("l2_perf_ratio")
 	d.l2PerfRatio = l2PerfRatio
 	dramPerfRatio := value("dram_perf_ratio")
-	x13 := float64(dramPerfRatio * value("dram_efficiency"))
-	d.part9 = x13
+	x12 := float64(dramPerfRatio * value("dram_efficiency"))
+	d.part8 = x12
 	d.hotLineBandwidth = value("hot_line_bandwidth")
 	spillShare := value("spill_share")
-	d.part10 = float64(l2PerfRatio * spillShare)
-	d.part11 = float64(2 * l2Bytes * l2UsableShare)
-	d.part12 = float64(dramPerfRatio * spillShare)
+	d.part9 = float64(l2PerfRatio * spillShare)
+	d.part10 = float64(2 * l2Bytes * l2UsableShare)
+	d.part11 = float64(dramPerfRatio * spillShare)
 	d.prologueCycles = value("prologue_cycles")
-	d.part13 = float64(2 * accumulatorBytes)
+	d.part12 = float64(2 * accumulatorBytes)
 	d.partialBandwidth = value("partial_bandwidth")
 	d.residentArrival = value("resident_arrival")
 	d.arrivalLatency = value("arrival_latency")
 	d.residentTurn = value("resident_turn")
-	d.part14 = float64(value("launch_seconds") * clock)
+	d.part13 = float64(value("launch_seconds") * clock)
 	tdp := value("tdp")
 	d.tdp = tdp
-	d.part15 = float64(value("energy_share") * value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
-	d.part16 = float64(value("power_window") * clock)
+	d.part14 = float64(value("energy_share") * value("energy_per_flop") / (tdp * value("dynamic_share")) * clock)
+	d.part15 = float64(value("power_window") * clock)
 	d.residentAdd = value("resident_add")
 	d.addLatency = value("add_latency")
-	d.part17 = float64(lineRate * lineBytes)
+	d.part16 = float64(lineRate * lineBytes)
 	d.relaunchSeconds = value("relaunch_seconds")
 	d.reduceBandwidth = value("reduce_bandwidth")
 	d.sharedWidth = value("shared_width")
-	d.part18 = 1 / x13
+	d.part17 = 1 / x12
 }
 
 // sizes holds the values of a stage.
@@ -286,35 +297,33 @@ type sizes struct {
 	part1       float64 // max(0, 4 * misaligned_a - 3)
 	part2       float64 // max(0, 4 * misaligned_b - 3)
 	part3       float64 // misaligned_a + misaligned_b
-	part4       float64 // n - 16 * floor(n / 16)
-	part5       float64 // when(0 < misaligned_a + misaligned_b, 0, 1)
-	part6       float64 // batch * k
+	part4       float64 // when(0 < misaligned_a + misaligned_b, 0, 1)
+	part5       float64 // batch * k
 	launch      float64 // launch
-	part7       float64 // batch * m * n
-	part8       float64 // 2 * batch * m * n * k
-	part9       float64 // pow(pow(vendor, 4), 2)
+	part6       float64 // batch * m * n
+	part7       float64 // 2 * batch * m * n * k
+	part8       float64 // pow(pow(vendor, 4), 2)
 }
 
 func (s *sizes) compute(d *device) {
-	launch := d.part14 + s.evicted
+	launch := d.part13 + s.evicted
 	s.part1 = max(0, float64(4*s.misalignedA)-3)
 	s.part2 = max(0, float64(4*s.misalignedB)-3)
 	x1 := s.misalignedA + s.misalignedB
 	s.part3 = x1
-	s.part4 = s.n - float64(16*math.Floor(s.n/16))
 	var x2 float64
 	if x1 > 0 {
 		x2 = 0
 	} else {
 		x2 = 1
 	}
-	s.part5 = x2
-	s.part6 = float64(s.batch * s.k)
+	s.part4 = x2
+	s.part5 = float64(s.batch * s.k)
 	s.launch = launch
-	s.part7 = float64(s.batch * s.m * s.n)
-	s.part8 = float64(2 * s.batch * s.m * s.n * s.k)
+	s.part6 = float64(s.batch * s.m * s.n)
+	s.part7 = float64(2 * s.batch * s.m * s.n * s.k)
 	x3 := fourth(s.vendor)
-	s.part9 = float64(x3 * x3)
+	s.part8 = float64(x3 * x3)
 }
 
 // kernelTerms holds the values of a stage.
@@ -343,58 +352,62 @@ type kernelTerms struct {
 	asyncB           float64 // async_b
 	apart            float64 // apart
 	tileBytes        float64 // tile_bytes
-	part15           float64 // block_n * element_bytes / line_bytes
-	part16           float64 // ceil(block_n * element_bytes / line_bytes)
+	part18           float64 // block_n * element_bytes / line_bytes
+	part19           float64 // ceil(block_n * element_bytes / line_bytes)
 	outputCost       float64 // output_cost
 	tensorCopy       float64 // tensor_copy
 	part4            float64 // when(0 < reduce_launches, 0, 1)
-	part11           float64 // block_m * element_bytes / line_bytes
-	part12           float64 // ceil(block_m * element_bytes / line_bytes)
-	part13           float64 // block_k * element_bytes / line_bytes
-	part14           float64 // ceil(block_k * element_bytes / line_bytes)
-	part17           float64 // when(0 < trans_a, block_k * ceil(block_m * element_bytes / line_bytes), block_m * ceil(block_k * element_bytes / line_bytes))
-	part18           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
+	part14           float64 // block_m * element_bytes / line_bytes
+	part15           float64 // ceil(block_m * element_bytes / line_bytes)
+	part16           float64 // block_k * element_bytes / line_bytes
+	part17           float64 // ceil(block_k * element_bytes / line_bytes)
+	part20           float64 // when(0 < trans_a, block_k * ceil(block_m * element_bytes / line_bytes), block_m * ceil(block_k * element_bytes / line_bytes))
+	part21           float64 // when(0 < trans_b, block_n * ceil(block_k * element_bytes / line_bytes), block_k * ceil(block_n * element_bytes / line_bytes))
 	tileLines        float64 // tile_lines
 	part5            float64 // spill_bandwidth * when(0 < load_waits, narrow_spill_share, 1)
 	part6            float64 // pow(max(tensor_step + max(convert_step, (1 - wgmma) * issue_step), streamed * shared_step), 4) + (1 - streamed) * pow(shared_step, 4) + pow(issue_step, 4) + pow(copy_step + when(0 < transposed_copies, shared_step, 0), 4)
 	readStep         float64 // read_step
 	chainStep        float64 // chain_step
-	part7            float64 // columns / block_n
-	part8            float64 // trans_a * (4 * block_m * element_bytes / line_bytes - floor(4 * block_m * element_bytes / line_bytes))
-	part19           float64 // 1 - trans_b
-	part9            float64 // (1 - trans_b) * (4 * block_n * element_bytes / line_bytes - floor(4 * block_n * element_bytes / line_bytes))
-	part10           float64 // block_k * ceil(block_m * element_bytes / line_bytes) * line_bytes
+	part9            float64 // narrow * wgmma * (async_a + async_b)
+	part7            float64 // block_m * block_n / threads
+	part8            float64 // 3 * (sync_copies + cross_copies) / num_warps
+	arrival          float64 // arrival
+	behind           float64 // behind
+	part10           float64 // columns / block_n
+	part11           float64 // trans_a * (4 * block_m * element_bytes / line_bytes - floor(4 * block_m * element_bytes / line_bytes))
+	part22           float64 // 1 - trans_b
+	part12           float64 // (1 - trans_b) * (4 * block_n * element_bytes / line_bytes - floor(4 * block_n * element_bytes / line_bytes))
+	part13           float64 // block_k * ceil(block_m * element_bytes / line_bytes) * line_bytes
 	engineB          float64 // engine_b
-	part20           float64 // engine_latency + sharing * sharing_latency
-	part21           float64 // when(0 < late_copies, instruction_step, 0)
-	part22           float64 // wraps * async_a * (1 - async_b) * (1 - trans_b)
-	part23           float64 // (load_latency / 2 + turn_latency * block_k) * (1 + 1 / steps_ahead)
-	part25           float64 // block_k * block_n * line_bytes / 4
-	part24           float64 // line_bytes + block_n * element_bytes
+	part23           float64 // engine_latency + sharing * sharing_latency
+	part24           float64 // when(0 < late_copies, instruction_step, 0)
 	sms              float64 // sms
+	part26           float64 // block_k * block_n * line_bytes / 4
+	part25           float64 // line_bytes + block_n * element_bytes
+	part27           float64 // narrow * (1 - async_b) * (1 - trans_b)
 	timed            float64 // timed
 	timedFixed       float64 // timed_fixed
-	part26           float64 // 2048 / block_k
+	part28           float64 // 2048 / block_k
 	onePace          float64 // one_pace
 	oneLongPace      float64 // one_long_pace
 	chipPace         float64 // chip_pace
 	chipLongPace     float64 // chip_long_pace
 	fullChipPace     float64 // full_chip_pace
 	fullChipLongPace float64 // full_chip_long_pace
-	part27           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
-	part28           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
-	part29           float64 // repeat_m + repeat_n
+	part29           float64 // when(0 < trans_a, block_k * element_bytes, ceil(block_k * element_bytes / line_bytes) * line_bytes)
+	part30           float64 // when(0 < trans_b, ceil(block_k * element_bytes / line_bytes) * line_bytes, block_k * element_bytes)
+	part31           float64 // repeat_m + repeat_n
 	l2Queue          float64 // l2_queue
-	part30           float64 // 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth)
-	part31           float64 // when(0 < resident, resident_arrival, arrival_latency)
-	part32           float64 // resident * resident_turn
-	part33           float64 // max(timed_ctas - 1, 1)
-	part34           float64 // 16 / instruction_k
-	part35           float64 // tdp * (1 - fma)
-	part36           float64 // clock / peak
-	part37           float64 // when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
-	part38           float64 // reduce_launches * relaunch_seconds * clock
-	part39           float64 // resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part32           float64 // 2 * accumulator_bytes / when(0 < resident, partial_bandwidth, epilogue_bandwidth)
+	part33           float64 // when(0 < resident, resident_arrival, arrival_latency)
+	part34           float64 // resident * resident_turn
+	part35           float64 // max(timed_ctas - 1, 1)
+	part36           float64 // 16 / instruction_k
+	part37           float64 // tdp * (1 - fma)
+	part38           float64 // clock / peak
+	part39           float64 // when(0 < resident, resident_add, add_latency) + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
+	part40           float64 // reduce_launches * relaunch_seconds * clock
+	part41           float64 // resident_add + block_m * block_n * accumulator_bytes / (line_rate * line_bytes)
 	tensorStep       float64 // tensor_step
 }
 
@@ -523,16 +536,30 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 		x36 = float64(in.blockK * x40)
 	}
 	tileLines := x30 + x36
-	copyStep := in.syncCopies/d.copyRate + in.crossCopies/d.crossCopyRate + in.transposedCopies/d.transposedRate
-	x43 := 1 - in.resident
-	streamed := float64(in.wgmma * x43)
+	var narrow float64
+	if in.wraps*in.loadWaits > 0 {
+		if in.transposedCopies > 0 {
+			narrow = 0
+		} else {
+			narrow = 1
+		}
+	}
+	var copyStep float64
+	if narrow > 0 {
+		x43 := in.syncCopies + in.crossCopies
+		copyStep = x43/d.narrowRate + float64(in.crossCopies*min(32, in.blockK)*d.scatteredCycles)
+	} else {
+		copyStep = in.syncCopies/d.copyRate + in.crossCopies/d.crossCopyRate + in.transposedCopies/d.transposedRate
+	}
+	x44 := 1 - in.resident
+	streamed := float64(in.wgmma * x44)
 	var instructionStep float64
 	if in.wgmma+in.fma > 0 {
-		x44 := in.blockK / in.warpsK
-		instructionStep = tensorStep + float64(in.fma*(x44*d.fmaLatency))
+		x45 := in.blockK / in.warpsK
+		instructionStep = tensorStep + float64(in.fma*(x45*d.fmaLatency))
 	} else {
-		x45 := in.blockK / in.instructionK
-		instructionStep = max(x45/in.warpsK*d.part2, tensorStep)
+		x46 := in.blockK / in.instructionK
+		instructionStep = max(x46/in.warpsK*d.part2, tensorStep)
 	}
 	var readStep float64
 	if (2-stepsAhead)*(in.resident+float64(in.persistent*in.wgmma)) > 0 {
@@ -542,82 +569,98 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 			readStep = float64(d.readShare * sharedStep)
 		}
 	}
-	var x46 float64
+	var x47 float64
 	if in.wgmma > 0 {
-		x46 = float64(x43 * (1 - min(in.tensorColumns, 1)) * max(in.persistent, 1-in.lateCopies))
+		x47 = float64(x44 * (1 - min(in.tensorColumns, 1)) * max(in.persistent, 1-in.lateCopies))
 	} else {
-		x46 = in.lateCopies
+		x47 = in.lateCopies
 	}
 	var issueWait float64
-	if x46 > 0 {
-		var x47 float64
+	if x47 > 0 {
+		var x48 float64
 		if in.wgmma > 0 {
-			var x48 float64
+			var x49 float64
 			if in.persistent > 0 {
-				x48 = d.lineWait
+				x49 = d.lineWait
 			} else {
-				x48 = d.copyWait
+				x49 = d.copyWait
 			}
-			x47 = x48 * tileLines / in.numWarps
+			x48 = x49 * tileLines / in.numWarps
 		} else {
-			x49 := tileLines / d.lineRate
-			x47 = float64(d.lateShare * x49)
+			x50 := tileLines / d.lineRate
+			x48 = float64(d.lateShare * x50)
 		}
-		issueWait = math.Sqrt(math.Sqrt(fourth(instructionStep)+fourth(x47))) - instructionStep
+		issueWait = math.Sqrt(math.Sqrt(fourth(instructionStep)+fourth(x48))) - instructionStep
 	}
 	var sharing float64
-	x50 := float64(in.sharers * in.sharersA)
-	if x50 > 2 {
+	x51 := float64(in.sharers * in.sharersA)
+	if x51 > 2 {
 		sharing = d.largeSharing
 	} else {
-		sharing = x50 - 1
+		sharing = x51 - 1
 	}
-	var x51 float64
+	var x52 float64
 	if in.wgmma+in.fma > 0 {
-		x51 = float64(in.interleaved*d.interleavedShare*(tileLines*d.lineLatency)) + float64(in.resident*(in.familyLatency+sharing*d.sharingStep*in.blockK*in.elementBytes/d.lineBytes))
+		x52 = float64(in.interleaved*d.interleavedShare*(tileLines*d.lineLatency)) + float64(in.resident*(in.familyLatency+sharing*d.sharingStep*in.blockK*in.elementBytes/d.lineBytes))
 	} else {
-		x51 = in.familyLatency
+		x52 = in.familyLatency
 	}
-	x52 := tileLines / d.lineRate
-	var x53 float64
-	if in.loadWaits > 0 {
-		x53 = float64(in.loadWaits*d.loadLatency) + copyStep
+	x53 := tileLines / d.lineRate
+	var x54 float64
+	if narrow > 0 {
+		x57 := float64(in.blockK * in.elementBytes)
+		x56 := x57 / d.lineBytes
+		x55 := math.Ceil(x56)
+		x54 = d.narrowLatency + float64(d.narrowShare*copyStep) + (float64(in.asyncA*in.blockM*x55)+float64(in.asyncB*x36))/d.lineRate
+	} else {
+		if in.loadWaits > 0 {
+			x54 = float64(in.loadWaits*d.loadLatency) + copyStep
+		}
 	}
-	chainStep := instructionStep + x51 + convertStep + issueWait + max(issueStep, in.serial*x52) + x53
+	chainStep := instructionStep + x52 + convertStep + issueWait + max(issueStep, in.serial*x53) + x54
+	var arrival float64
+	if narrow > 0 {
+		x58 := in.asyncA + in.asyncB
+		arrival = float64(d.narrowArrival * x58)
+	} else {
+		arrival = 1
+	}
+	x59 := in.asyncA + in.asyncB
+	behind := narrow * x59 * chainStep / stepsAhead
 	var engineB float64
 	if in.resident > 0 {
-		var x54 float64
+		var x60 float64
 		if in.transB > 0 {
-			x54 = float64(columns * in.blockK * in.elementBytes)
+			x60 = float64(columns * in.blockK * in.elementBytes)
 		} else {
-			x54 = float64(in.blockK * math.Ceil(columns*in.elementBytes/d.lineBytes) * d.lineBytes)
+			x60 = float64(in.blockK * math.Ceil(columns*in.elementBytes/d.lineBytes) * d.lineBytes)
 		}
-		engineB = x54 / in.sharers
+		engineB = x60 / in.sharers
 	}
 	var sms float64
-	if x50 > 2 {
-		sms = float64(max(1, math.Floor(d.part5/x50)) * in.sharers * in.sharersA)
+	if x51 > 2 {
+		sms = float64(max(1, math.Floor(d.part3/x51)) * in.sharers * in.sharersA)
 	} else {
 		sms = d.numSms
 	}
 	var timedFixed, onePace, oneLongPace, chipPace, chipLongPace, fullChipPace, fullChipLongPace float64
 	if in.timed > 0 {
-		x55 := float64(in.one2048*d.clock) - d.part6
-		x56 := float64(in.one6144*d.clock) - d.part6 - x55
-		timedFixed = max(x55-float64(x56/4096*2048), d.part7)
-		x57 := 2048 / in.blockK
-		onePace = max(0, x55-timedFixed) / x57
-		x58 := 4096 / in.blockK
-		oneLongPace = max(0, x56) / x58
-		x59 := float64(in.chip2048*d.clock) - d.part6
-		chipPace = max(0, x59-timedFixed) / x57
-		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part6-x59) / x58
-		x60 := float64(in.fullChip2048*d.clock) - d.part6
-		fullChipPace = max(0, x60-timedFixed) / x57
-		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part6-x60) / x58
+		x61 := float64(in.one2048*d.clock) - d.part5
+		x62 := float64(in.one6144*d.clock) - d.part5 - x61
+		timedFixed = max(x61-float64(x62/4096*2048), d.part6)
+		x63 := 2048 / in.blockK
+		onePace = max(0, x61-timedFixed) / x63
+		x64 := 4096 / in.blockK
+		oneLongPace = max(0, x62) / x64
+		x65 := float64(in.chip2048*d.clock) - d.part5
+		chipPace = max(0, x65-timedFixed) / x63
+		chipLongPace = max(0, float64(in.chip6144*d.clock)-d.part5-x65) / x64
+		x66 := float64(in.fullChip2048*d.clock) - d.part5
+		fullChipPace = max(0, x66-timedFixed) / x63
+		fullChipLongPace = max(0, float64(in.fullChip6144*d.clock)-d.part5-x66) / x64
 	}
 	var l2Queue float64
-	if x43 > 0 {
+	if x44 > 0 {
 		l2Queue = d.l2QueueCycles
 	}
 	k.elementBytes = in.elementBytes
@@ -632,16 +675,16 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.sharers = in.sharers
 	k.sharersA = in.sharersA
 	k.streams = in.streams
-	x61 := in.resident + in.persistent
-	k.part3 = x61
+	x67 := in.resident + in.persistent
+	k.part3 = x67
 	k.part1 = math.Floor(d.threadsPerSm / threads)
-	var x62 float64
+	var x68 float64
 	if in.tensorColumns > 0 {
-		x62 = math.Floor(d.tensorMemory / in.tensorColumns)
+		x68 = math.Floor(d.tensorMemory / in.tensorColumns)
 	} else {
-		x62 = d.ctasLimit
+		x68 = d.ctasLimit
 	}
-	k.part2 = x62
+	k.part2 = x68
 	k.stepsAhead = stepsAhead
 	k.repeatM = in.repeatM
 	k.repeatN = in.repeatN
@@ -651,124 +694,132 @@ func (k *kernelTerms) compute(in *inputs, d *device) {
 	k.apart = in.apart
 	k.tensorStep = tensorStep
 	k.tileBytes = tileBytes
-	x64 := float64(in.blockN * in.elementBytes)
-	x63 := x64 / d.lineBytes
-	k.part15 = x63
-	x65 := math.Ceil(x63)
-	k.part16 = x65
+	x70 := float64(in.blockN * in.elementBytes)
+	x69 := x70 / d.lineBytes
+	k.part18 = x69
+	x71 := math.Ceil(x69)
+	k.part19 = x71
 	k.outputCost = outputCost
 	k.tensorCopy = tensorCopy
-	var x66 float64
-	if in.reduceLaunches > 0 {
-		x66 = 0
-	} else {
-		x66 = 1
-	}
-	k.part4 = x66
-	x67 := in.blockM * in.elementBytes / d.lineBytes
-	k.part11 = x67
-	x68 := math.Ceil(x67)
-	k.part12 = x68
-	x70 := float64(in.blockK * in.elementBytes)
-	x69 := x70 / d.lineBytes
-	k.part13 = x69
-	x71 := math.Ceil(x69)
-	k.part14 = x71
-	k.part17 = x30
-	k.part18 = x36
-	k.tileLines = tileLines
 	var x72 float64
-	if in.loadWaits > 0 {
-		x72 = d.narrowSpillShare
+	if in.reduceLaunches > 0 {
+		x72 = 0
 	} else {
 		x72 = 1
 	}
-	k.part5 = float64(d.spillBandwidth * x72)
-	var x73 float64
-	if in.transposedCopies > 0 {
-		x73 = sharedStep
+	k.part4 = x72
+	x73 := in.blockM * in.elementBytes / d.lineBytes
+	k.part14 = x73
+	x74 := math.Ceil(x73)
+	k.part15 = x74
+	x76 := float64(in.blockK * in.elementBytes)
+	x75 := x76 / d.lineBytes
+	k.part16 = x75
+	x77 := math.Ceil(x75)
+	k.part17 = x77
+	k.part20 = x30
+	k.part21 = x36
+	k.tileLines = tileLines
+	var x78 float64
+	if in.loadWaits > 0 {
+		x78 = d.narrowSpillShare
+	} else {
+		x78 = 1
 	}
-	k.part6 = fourth(max(tensorStep+max(convertStep, (1-in.wgmma)*issueStep), streamed*sharedStep)) + float64((1-streamed)*fourth(sharedStep)) + fourth(issueStep) + fourth(copyStep+x73)
+	k.part5 = float64(d.spillBandwidth * x78)
+	var x79 float64
+	if in.transposedCopies > 0 {
+		x79 = sharedStep
+	}
+	k.part6 = fourth(max(tensorStep+max(convertStep, (1-in.wgmma)*issueStep), streamed*sharedStep)) + float64((1-streamed)*fourth(sharedStep)) + fourth(issueStep) + fourth(copyStep+x79)
 	k.readStep = readStep
 	k.chainStep = chainStep
-	k.part7 = columns / in.blockN
-	x74 := 4 * in.blockM * in.elementBytes / d.lineBytes
-	k.part8 = float64(in.transA * (x74 - math.Floor(x74)))
-	x75 := 1 - in.transB
-	k.part19 = x75
-	x76 := 4 * in.blockN * in.elementBytes / d.lineBytes
-	k.part9 = float64(x75 * (x76 - math.Floor(x76)))
-	x77 := float64(in.blockK * x68)
-	k.part10 = float64(x77 * d.lineBytes)
+	x80 := float64(narrow * in.wgmma * x59)
+	k.part9 = x80
+	x81 := float64(in.blockM * in.blockN)
+	k.part7 = x81 / threads
+	x82 := in.syncCopies + in.crossCopies
+	k.part8 = 3 * x82 / in.numWarps
+	k.arrival = arrival
+	k.behind = behind
+	k.part10 = columns / in.blockN
+	x83 := 4 * in.blockM * in.elementBytes / d.lineBytes
+	k.part11 = float64(in.transA * (x83 - math.Floor(x83)))
+	x84 := 1 - in.transB
+	k.part22 = x84
+	x85 := 4 * in.blockN * in.elementBytes / d.lineBytes
+	k.part12 = float64(x84 * (x85 - math.Floor(x85)))
+	x86 := float64(in.blockK * x74)
+	k.part13 = float64(x86 * d.lineBytes)
 	k.engineB = engineB
-	k.part20 = d.engineLatency + float64(sharing*d.sharingLatency)
-	var x78 float64
+	k.part23 = d.engineLatency + float64(sharing*d.sharingLatency)
+	var x87 float64
 	if in.lateCopies > 0 {
-		x78 = instructionStep
+		x87 = instructionStep
 	}
-	k.part21 = x78
-	k.part22 = float64(in.wraps * in.asyncA * (1 - in.asyncB) * x75)
-	k.part23 = float64((d.part3 + float64(d.turnLatency*in.blockK)) * (1 + 1/stepsAhead))
-	k.part25 = in.blockK * in.blockN * d.lineBytes / 4
-	k.part24 = d.lineBytes + x64
+	k.part24 = x87
 	k.sms = sms
+	k.part26 = in.blockK * in.blockN * d.lineBytes / 4
+	k.part25 = d.lineBytes + x70
+	x88 := float64(narrow * (1 - in.asyncB) * x84)
+	k.part27 = x88
 	k.timed = in.timed
 	k.timedFixed = timedFixed
-	x79 := 2048 / in.blockK
-	k.part26 = x79
+	x89 := 2048 / in.blockK
+	k.part28 = x89
 	k.onePace = onePace
 	k.oneLongPace = oneLongPace
 	k.chipPace = chipPace
 	k.chipLongPace = chipLongPace
 	k.fullChipPace = fullChipPace
 	k.fullChipLongPace = fullChipLongPace
-	var x80 float64
+	var x90 float64
 	if in.transA > 0 {
-		x80 = x70
+		x90 = x76
 	} else {
-		x80 = float64(x71 * d.lineBytes)
+		x90 = float64(x77 * d.lineBytes)
 	}
-	k.part27 = x80
-	var x81 float64
+	k.part29 = x90
+	var x91 float64
 	if in.transB > 0 {
-		x81 = float64(x71 * d.lineBytes)
+		x91 = float64(x77 * d.lineBytes)
 	} else {
-		x81 = x70
+		x91 = x76
 	}
-	k.part28 = x81
-	x82 := in.repeatM + in.repeatN
-	k.part29 = x82
+	k.part30 = x91
+	x92 := in.repeatM + in.repeatN
+	k.part31 = x92
 	k.l2Queue = l2Queue
-	var x83 float64
+	var x93 float64
 	if in.resident > 0 {
-		x83 = d.partialBandwidth
+		x93 = d.partialBandwidth
 	} else {
-		x83 = d.epilogueBandwidth
+		x93 = d.epilogueBandwidth
 	}
-	k.part30 = d.part13 / x83
-	var x84 float64
+	k.part32 = d.part12 / x93
+	var x94 float64
 	if in.resident > 0 {
-		x84 = d.residentArrival
+		x94 = d.residentArrival
 	} else {
-		x84 = d.arrivalLatency
+		x94 = d.arrivalLatency
 	}
-	k.part31 = x84
-	k.part32 = float64(in.resident * d.residentTurn)
-	k.part33 = max(in.timedCtas-1, 1)
-	k.part34 = 16 / in.instructionK
-	x85 := float64(d.tdp * (1 - in.fma))
-	k.part35 = x85
-	k.part36 = d.clock / in.peak
-	var x86 float64
+	k.part33 = x94
+	k.part34 = float64(in.resident * d.residentTurn)
+	k.part35 = max(in.timedCtas-1, 1)
+	k.part36 = 16 / in.instructionK
+	x95 := float64(d.tdp * (1 - in.fma))
+	k.part37 = x95
+	k.part38 = d.clock / in.peak
+	var x96 float64
 	if in.resident > 0 {
-		x86 = d.residentAdd
+		x96 = d.residentAdd
 	} else {
-		x86 = d.addLatency
+		x96 = d.addLatency
 	}
-	x87 := in.blockM * in.blockN * d.accumulatorBytes / d.part17
-	k.part37 = x86 + x87
-	k.part38 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
-	k.part39 = d.residentAdd + x87
+	x97 := x81 * d.accumulatorBytes / d.part16
+	k.part39 = x96 + x97
+	k.part40 = float64(in.reduceLaunches * d.relaunchSeconds * d.clock)
+	k.part41 = d.residentAdd + x97
 }
 
 // variantTerms holds the values of a stage.
@@ -777,16 +828,19 @@ type variantTerms struct {
 	spillTraffic float64 // spill_traffic
 	spillStep    float64 // spill_step
 	onChip       float64 // on_chip
-	part1        float64 // block_k * block_n * line_bytes / 4 * min(1, max(0, ctas_per_sm * block_k * (line_bytes + block_n * element_bytes) / (shared_memory_bytes + shared_reserved + 28672 - ctas_per_sm * (shared_bytes + shared_reserved)) - 1))
 	part2        float64 // sms * ctas_per_sm
+	part1        float64 // shared_memory_bytes + shared_reserved + 28672 - ctas_per_sm * (shared_bytes + shared_reserved)
 	hidden       float64 // hidden
 	part3        float64 // pow(ctas_per_sm, 4)
-	part4        float64 // ctas_per_sm * block_m * block_n
-	part5        float64 // ctas_per_sm * tensor_copy
-	part6        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
-	part7        float64 // 1 - hidden
-	part8        float64 // sqrt(sqrt(on_chip))
-	part9        float64 // chain_step + spill_step
+	part4        float64 // chain_step + turn_step
+	part5        float64 // pow(pow(pow(chain_step + turn_step, 4), 4), 2)
+	part6        float64 // chain_step + turn_step + spill_step
+	part7        float64 // ctas_per_sm * block_m * block_n
+	part8        float64 // ctas_per_sm * tensor_copy
+	part9        float64 // min(1, (ctas_per_sm - 1) / max(timed_ctas - 1, 1))
+	part10       float64 // 1 - hidden
+	part11       float64 // sqrt(sqrt(on_chip))
+	part12       float64 // chain_step + spill_step
 }
 
 func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
@@ -800,6 +854,10 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	spillTraffic := float64(2 * in.spillBytes * k.threads)
 	spillStep := spillTraffic / k.part5
 	onChip := k.part6 + fourth(spillStep)
+	var turnStep float64
+	if k.part9 > 0 {
+		turnStep = float64(d.turnCycles * min(1, max(0, 1-(in.registers-k.part7-k.part8)/d.turnRegisters)))
+	}
 	var hidden float64
 	if k.resident > 0 {
 		hidden = 1
@@ -810,17 +868,22 @@ func (v *variantTerms) compute(in *inputs, d *device, k *kernelTerms) {
 	v.spillTraffic = spillTraffic
 	v.spillStep = spillStep
 	v.onChip = onChip
-	x2 := in.sharedBytes + d.sharedReserved
-	v.part1 = float64(k.part25 * min(1, max(0, ctasPerSm*k.blockK*k.part24/(d.part4-float64(ctasPerSm*x2))-1)))
 	v.part2 = float64(k.sms * ctasPerSm)
+	x2 := in.sharedBytes + d.sharedReserved
+	v.part1 = d.part4 - float64(ctasPerSm*x2)
 	v.hidden = hidden
 	v.part3 = fourth(ctasPerSm)
-	v.part4 = float64(ctasPerSm * k.blockM * k.blockN)
-	v.part5 = float64(ctasPerSm * k.tensorCopy)
-	v.part6 = min(1, (ctasPerSm-1)/k.part33)
-	v.part7 = 1 - hidden
-	v.part8 = math.Sqrt(math.Sqrt(onChip))
-	v.part9 = k.chainStep + spillStep
+	x3 := k.chainStep + turnStep
+	v.part4 = x3
+	x4 := fourth(fourth(x3))
+	v.part5 = float64(x4 * x4)
+	v.part6 = x3 + spillStep
+	v.part7 = float64(ctasPerSm * k.blockM * k.blockN)
+	v.part8 = float64(ctasPerSm * k.tensorCopy)
+	v.part9 = min(1, (ctasPerSm-1)/k.part35)
+	v.part10 = 1 - hidden
+	v.part11 = math.Sqrt(math.Sqrt(onChip))
+	v.part12 = k.chainStep + spillStep
 }
 
 // splitTerms holds the values of a stage.
@@ -844,7 +907,7 @@ func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTe
 	c.handover = handover
 	var x1 float64
 	if handover > 0 {
-		x1 = k.part30 + k.outputCost/in.splitK
+		x1 = k.part32 + k.outputCost/in.splitK
 	} else {
 		x1 = k.outputCost
 	}
@@ -853,11 +916,11 @@ func (c *splitTerms) compute(in *inputs, d *device, k *kernelTerms, v *variantTe
 	c.part3 = x2
 	var x3 float64
 	if handover > 0 {
-		x3 = k.part31
+		x3 = k.part33
 	}
 	c.part4 = x3
-	c.part1 = float64(v.part4*x1) + float64(v.part4*x2)*2*d.accumulatorBytes/d.partialBandwidth + v.part5 + x3 + k.part32
-	c.part6 = float64(in.splitK * k.part37)
+	c.part1 = float64(v.part7*x1) + float64(v.part7*x2)*2*d.accumulatorBytes/d.partialBandwidth + v.part8 + x3 + k.part34
+	c.part6 = float64(in.splitK * k.part39)
 	c.part5 = float64(in.splitK*d.accumulatorBytes) + k.outputBytes
 }
 
@@ -866,24 +929,21 @@ type gridTerms struct {
 	part1        float64 // when(0 < group_tiles, group_tiles, grid_m * batch) * grid_n
 	stepBytes    float64 // step_bytes
 	part2        float64 // cdiv(k, block_k)
-	part3        float64 // wraps * async_a * (1 - async_b) * (1 - trans_b) * (n - 16 * floor(n / 16))
 	passCounts   float64 // pass_counts
-	part4        float64 // grid_n * group
-	part5        float64 // ceil(grid_m / group)
+	part3        float64 // grid_n * group
+	part4        float64 // ceil(grid_m / group)
 	missA        float64 // miss_a
 	missB        float64 // miss_b
-	part6        float64 // batch * k * element_bytes
+	part5        float64 // batch * k * element_bytes
 	repeated     float64 // repeated
 	idleLatency  float64 // idle_latency
-	part7        float64 // when(0 < resident, step_bytes + l2_crossing * (offset_a * shared_a + offset_b * shared_b), step_bytes * (1 + broken_lines / tile_lines))
-	part8        float64 // pow(line_step, 4)
-	part9        float64 // idle_latency * idle_latency
-	part10       float64 // chain_step + turn_step
-	part11       float64 // pow(pow(pow(chain_step + turn_step, 4), 4), 2)
-	part12       float64 // batch * m * n * output_bytes
+	part6        float64 // when(0 < resident, step_bytes + l2_crossing * (offset_a * shared_a + offset_b * shared_b), step_bytes * (1 + broken_lines / tile_lines))
+	part7        float64 // pow(line_step, 4)
+	part8        float64 // idle_latency * idle_latency
+	part9        float64 // batch * m * n * output_bytes
 	computeFloor float64 // compute_floor
-	part13       float64 // prologue_cycles + idle_latency
-	part14       float64 // idle_latency / steps_ahead
+	part10       float64 // prologue_cycles + idle_latency
+	part11       float64 // idle_latency * arrival / steps_ahead
 }
 
 func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
@@ -899,7 +959,7 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 		x1 := s.m / gridM
 		sharedA = float64(x1 / k.sharersA * k.blockK * k.elementBytes)
 		x2 := s.n / gridN
-		sharedB = float64(x2 * k.part7 / k.sharers * k.blockK * k.elementBytes)
+		sharedB = float64(x2 * k.part10 / k.sharers * k.blockK * k.elementBytes)
 	}
 	var stepBytes float64
 	if k.resident > 0 {
@@ -909,11 +969,11 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	}
 	var offsetA, offsetB, engineA, engineBytes float64
 	if k.resident > 0 {
-		offsetA = max(s.part1, k.part8)
-		offsetB = max(s.part2, k.part9)
+		offsetA = max(s.part1, k.part11)
+		offsetB = max(s.part2, k.part12)
 		var x3 float64
 		if k.transA > 0 {
-			x3 = k.part10
+			x3 = k.part13
 		} else {
 			x3 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
 		}
@@ -924,25 +984,25 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	if s.part3 > 0 {
 		var x4 float64
 		if k.transA > 0 {
-			x4 = float64(k.blockK * max(0, k.part11+s.misalignedA-k.part12))
+			x4 = float64(k.blockK * max(0, k.part14+s.misalignedA-k.part15))
 		} else {
-			x4 = float64(k.blockM * max(0, k.part13+s.misalignedA-k.part14))
+			x4 = float64(k.blockM * max(0, k.part16+s.misalignedA-k.part17))
 		}
 		var x5 float64
 		if k.transB > 0 {
-			x5 = float64(k.blockN * max(0, k.part13+s.misalignedB-k.part14))
+			x5 = float64(k.blockN * max(0, k.part16+s.misalignedB-k.part17))
 		} else {
-			x5 = float64(k.blockK * max(0, k.part15+s.misalignedB-k.part16))
+			x5 = float64(k.blockK * max(0, k.part18+s.misalignedB-k.part19))
 		}
 		splitLines = x4 + x5
 	}
 	var brokenLines float64
 	if s.part3 > 0 {
-		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part17) + float64(k.asyncB*s.part2*k.part18)))
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part20) + float64(k.asyncB*s.part2*k.part21)))
 	}
 	var x6 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part19*(k.blockN-s.n)) > 0 {
-		x6 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part12)) + float64(k.part19*max(0, math.Floor(k.blockN/s.n)-k.part16))))
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part22*(k.blockN-s.n)) > 0 {
+		x6 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part15)) + float64(k.part22*max(0, math.Floor(k.blockN/s.n)-k.part19))))
 	}
 	lines := k.tileLines + max(splitLines, brokenLines) + x6
 	var lineStep float64
@@ -954,80 +1014,70 @@ func (g *gridTerms) compute(d *device, s *sizes, k *kernelTerms) {
 	var copyLatency float64
 	if k.resident > 0 {
 		x7 := engineBytes / d.engineBandwidth
-		copyLatency = k.part20 + x7
+		copyLatency = k.part23 + x7
 	} else {
-		copyLatency = float64(lines*d.lineLatency) + k.part21
+		copyLatency = float64(lines*d.lineLatency) + k.part24
 	}
-	var turnStep float64
-	x8 := float64(k.part22 * s.part4)
-	if x8 > 0 {
-		turnStep = k.part23
-	}
-	var x9 float64
+	var x8 float64
 	if k.groupM > 0 {
-		x9 = k.groupM
+		x8 = k.groupM
 	} else {
-		x9 = d.defaultGroup
+		x8 = d.defaultGroup
 	}
-	group := min(x9, gridM)
-	passCounts := float64(k.timed * s.part5)
-	missA := 1 - min(1, d.part8/(group*k.blockM*s.k*k.elementBytes))
-	missB := 1 - min(1, d.part8/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
+	group := min(x8, gridM)
+	passCounts := float64(k.timed * s.part4)
+	missA := 1 - min(1, d.part7/(group*k.blockM*s.k*k.elementBytes))
+	missB := 1 - min(1, d.part7/((float64(gridM*k.blockM)+float64(gridN*k.blockN))*s.k*k.elementBytes))
 	var repeated float64
-	if k.part29 > 0 {
-		x10 := s.m / gridM
-		var x11 float64
+	if k.part31 > 0 {
+		x9 := s.m / gridM
+		var x10 float64
 		if k.wraps > 0 {
-			x11 = s.m
+			x10 = s.m
 		} else {
-			x11 = 1
+			x10 = 1
 		}
-		x12 := s.n / gridN
-		var x13 float64
+		x11 := s.n / gridN
+		var x12 float64
 		if k.wraps > 0 {
-			x13 = s.n
+			x12 = s.n
 		} else {
-			x13 = 1
+			x12 = 1
 		}
-		repeated = float64(k.repeatM*(k.blockM-x10)/x11*k.part27) + float64(k.repeatN*(k.blockN-x12)/x13*k.part28)
+		repeated = float64(k.repeatM*(k.blockM-x9)/x10*k.part29) + float64(k.repeatN*(k.blockN-x11)/x12*k.part30)
 	}
 	idleLatency := d.dramLatency + copyLatency
-	computeFloor := float64(s.part8 * k.part36)
-	var x14 float64
+	computeFloor := float64(s.part7 * k.part38)
+	var x13 float64
 	if s.groupTiles > 0 {
-		x14 = s.groupTiles
+		x13 = s.groupTiles
 	} else {
-		x14 = float64(gridM * s.batch)
+		x13 = float64(gridM * s.batch)
 	}
-	g.part1 = float64(x14 * gridN)
+	g.part1 = float64(x13 * gridN)
 	g.stepBytes = stepBytes
 	g.part2 = math.Ceil(s.k / k.blockK)
-	g.part3 = x8
 	g.passCounts = passCounts
-	g.part4 = float64(gridN * group)
-	g.part5 = math.Ceil(gridM / group)
+	g.part3 = float64(gridN * group)
+	g.part4 = math.Ceil(gridM / group)
 	g.missA = missA
 	g.missB = missB
-	g.part6 = float64(s.part6 * k.elementBytes)
+	g.part5 = float64(s.part5 * k.elementBytes)
 	g.repeated = repeated
 	g.idleLatency = idleLatency
-	var x15 float64
+	var x14 float64
 	if k.resident > 0 {
-		x15 = stepBytes + float64(d.l2Crossing*(float64(offsetA*sharedA)+float64(offsetB*sharedB)))
+		x14 = stepBytes + float64(d.l2Crossing*(float64(offsetA*sharedA)+float64(offsetB*sharedB)))
 	} else {
-		x15 = float64(stepBytes * (1 + brokenLines/k.tileLines))
+		x14 = float64(stepBytes * (1 + brokenLines/k.tileLines))
 	}
-	g.part7 = x15
-	g.part8 = fourth(lineStep)
-	g.part9 = float64(idleLatency * idleLatency)
-	x16 := k.chainStep + turnStep
-	g.part10 = x16
-	x17 := fourth(fourth(x16))
-	g.part11 = float64(x17 * x17)
-	g.part12 = float64(s.part7 * k.outputBytes)
+	g.part6 = x14
+	g.part7 = fourth(lineStep)
+	g.part8 = float64(idleLatency * idleLatency)
+	g.part9 = float64(s.part6 * k.outputBytes)
 	g.computeFloor = computeFloor
-	g.part13 = d.prologueCycles + idleLatency
-	g.part14 = idleLatency / k.stepsAhead
+	g.part10 = d.prologueCycles + idleLatency
+	g.part11 = idleLatency * k.arrival / k.stepsAhead
 }
 
 // timing holds the values of a stage.
@@ -1050,10 +1100,6 @@ type timing struct {
 func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, g *gridTerms) {
 	ctas := float64(g.part1 * c.splitK)
 	steps := math.Ceil(g.part2 / c.splitK)
-	var missedBytes float64
-	if g.part3 > 0 {
-		missedBytes = v.part1
-	}
 	var sharedTiles float64
 	if k.streams > 0 {
 		x1 := ctas / k.sms
@@ -1080,6 +1126,10 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 		ctasOfSm = math.Ceil(ctas / k.sms)
 	}
 	active := ctas / ctasOfSm
+	var missedBytes float64
+	if k.part27 > 0 {
+		missedBytes = float64(k.part26 * min(1, max(0, min(v.ctasPerSm, ctasOfSm)*k.blockK*k.part25/v.part1-d.keptShare)))
+	}
 	var fullWaves float64
 	if k.streams > 0 {
 		fullWaves = ctasOfSm
@@ -1089,16 +1139,16 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x7 := min(steps, k.part26)
+		x7 := min(steps, k.part28)
 		x8 := steps - x7
 		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
 		fullChipLoop = max(chipLoop, float64(x7*k.fullChipPace)+float64(x8*k.fullChipLongPace))
 	}
-	x9 := g.part4 / min(ctas, v.part2)
+	x9 := g.part3 / min(ctas, v.part2)
 	sweeps := max(1, x9)
-	rowGroups := max(1, g.part5*min(1, x9))
-	dramBytes := float64(g.part6 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
+	rowGroups := max(1, g.part4*min(1, x9))
+	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
 	x10 := float64(ctas * steps)
 	dramShare := min(1, dramBytes/(x10*g.stepBytes))
 	var coalescing float64
@@ -1111,153 +1161,145 @@ func (t *timing) compute(d *device, s *sizes, k *kernelTerms, v *variantTerms, c
 			coalescing = d.waveCoalescing
 		}
 	}
-	l2Step := active * (g.part7 + missedBytes) / (d.l2PerfRatio * coalescing)
-	dramStep := active * g.stepBytes * dramShare / d.part9
+	l2Step := active * (g.part6 + missedBytes) / (d.l2PerfRatio * coalescing)
+	dramStep := active * g.stepBytes * dramShare / d.part8
 	repeatStep := active * g.repeated / d.hotLineBandwidth
 	x11 := float64(active * v.spillTraffic)
-	spillL2Step := x11 / d.part10
-	busy := v.onChip + g.part8 + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
+	spillL2Step := x11 / d.part9
+	busy := v.onChip + g.part7 + fourth(l2Step) + fourth(dramStep) + fourth(repeatStep) + fourth(spillL2Step)
 	var fullSpillMiss, fullSpillDramStep, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if fullWaves > 0 {
 		if v.spillTraffic > 0 {
-			x12 := active * v.ctasPerSm * v.spillTraffic / d.part11
+			x12 := active * v.ctasPerSm * v.spillTraffic / d.part10
 			fullSpillMiss = 1 - 1/math.Sqrt(1+float64(x12*x12))
 		}
-		fullSpillDramStep = x11 * fullSpillMiss / d.part12
+		fullSpillDramStep = x11 * fullSpillMiss / d.part11
 		fullBusy = float64(v.part3 * (busy + fourth(fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
 		x13 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*l2Step)
-		fullLatency = (g.idleLatency + math.Sqrt(g.part9+float64(4*float64(v.ctasPerSm*x13*k.stepsAhead)))) / 2
+		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(4*float64(v.ctasPerSm*x13*k.stepsAhead)))) / 2
 		var x14 float64
 		if k.resident > 0 {
-			x16 := fullLatency / k.stepsAhead
-			x15 := x16 + k.readStep
-			x14 = max(g.part10, x15)
+			x15 := fullLatency / k.stepsAhead
+			x14 = max(v.part4, x15+k.readStep)
 		} else {
-			x18 := fullLatency / k.stepsAhead
-			x17 := x18 + k.readStep
-			x19 := fourth(fourth(x17))
-			x14 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part11 + float64(x19*x19))))))
+			x16 := fourth(fourth(fullLatency*k.arrival/k.stepsAhead + k.behind + k.readStep))
+			x14 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(v.part5 + float64(x16*x16))))))
 		}
 		fullAlone = x14 + v.spillStep
-		x20 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x20*x20))))
-		x21 := g.part10 + v.spillStep
-		fullFirstStep = max(fullThroughput, x21)
+		x17 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x17*x17))))
+		fullFirstStep = max(fullThroughput, v.part6)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*l2Step)
-		x22 := min(steps, k.stepsAhead)
-		x23 := max(steps-k.stepsAhead, 0)
-		fullLoop = float64(x22*fullFirstStep) + float64(x23*fullStep)
+		x18 := min(steps, k.stepsAhead)
+		x19 := max(steps-k.stepsAhead, 0)
+		fullLoop = float64(x18*fullFirstStep) + float64(x19*fullStep)
 		fullEpilogue = c.part1
 	}
 	var fullPaced, fullTimed float64
 	if g.passCounts*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x24 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x24*v.part6)
+			x20 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x20*v.part9)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x25 := max(steps-k.stepsAhead, 0)
-		x26 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x25*x26, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
+		x21 := max(steps-k.stepsAhead, 0)
+		x22 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x21*x22, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailSpillDramStep, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if tailCtas > 0 {
 		if v.spillTraffic > 0 {
-			x27 := active * tailCtas * v.spillTraffic / d.part11
-			tailSpillMiss = 1 - 1/math.Sqrt(1+float64(x27*x27))
+			x23 := active * tailCtas * v.spillTraffic / d.part10
+			tailSpillMiss = 1 - 1/math.Sqrt(1+float64(x23*x23))
 		}
-		tailSpillDramStep = x11 * tailSpillMiss / d.part12
+		tailSpillDramStep = x11 * tailSpillMiss / d.part11
 		tailBusy = float64(fourth(tailCtas) * (busy + fourth(tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		x28 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*l2Step)
-		tailLatency = (g.idleLatency + math.Sqrt(g.part9+float64(4*float64(tailCtas*x28*k.stepsAhead)))) / 2
-		var x29 float64
+		x24 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*l2Step)
+		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(4*float64(tailCtas*x24*k.stepsAhead)))) / 2
+		var x25 float64
 		if k.resident > 0 {
-			x31 := tailLatency / k.stepsAhead
-			x30 := x31 + k.readStep
-			x29 = max(g.part10, x30)
+			x26 := tailLatency / k.stepsAhead
+			x25 = max(v.part4, x26+k.readStep)
 		} else {
-			x33 := tailLatency / k.stepsAhead
-			x32 := x33 + k.readStep
-			x34 := fourth(fourth(x32))
-			x29 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part11 + float64(x34*x34))))))
+			x27 := fourth(fourth(tailLatency*k.arrival/k.stepsAhead + k.behind + k.readStep))
+			x25 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(v.part5 + float64(x27*x27))))))
 		}
-		tailAlone = x29 + v.spillStep
-		x35 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x35*x35))))
-		x36 := g.part10 + v.spillStep
-		tailFirstStep = max(tailThroughput, x36)
+		tailAlone = x25 + v.spillStep
+		x28 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x28*x28))))
+		tailFirstStep = max(tailThroughput, v.part6)
 		tailFill = d.prologueCycles + tailLatency + float64(tailCtas*l2Step)
-		x37 := min(steps, k.stepsAhead)
-		x38 := max(steps-k.stepsAhead, 0)
-		tailLoop = float64(x37*tailFirstStep) + float64(x38*tailStep)
-		x39 := float64(tailCtas * k.blockM * k.blockN)
-		tailEpilogue = float64(x39*c.part2) + float64(x39*c.part3)*2*d.accumulatorBytes/d.partialBandwidth + float64(tailCtas*k.tensorCopy) + c.part4 + k.part32
+		x29 := min(steps, k.stepsAhead)
+		x30 := max(steps-k.stepsAhead, 0)
+		tailLoop = float64(x29*tailFirstStep) + float64(x30*tailStep)
+		x31 := float64(tailCtas * k.blockM * k.blockN)
+		tailEpilogue = float64(x31*c.part2) + float64(x31*c.part3)*2*d.accumulatorBytes/d.partialBandwidth + float64(tailCtas*k.tensorCopy) + c.part4 + k.part34
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
-			x40 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x40*min(1, (tailCtas-1)/k.part33))
+			x32 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x32*min(1, (tailCtas-1)/k.part35))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x41 := max(steps-k.stepsAhead, 0)
-		x42 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x41*x42, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
+		x33 := max(steps-k.stepsAhead, 0)
+		x34 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x33*x34, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(steps*tailCtas*dramStep))))
 	}
-	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part7*(float64(fullWaves*fullFill)+tailFill))
+	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part10*(float64(fullWaves*fullFill)+tailFill))
 	loop := float64(fullWaves*fullLoop) + tailLoop
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var allWaves float64
 	if g.passCounts > 0 {
-		x43 := fill + loop + epilogue
-		x44 := (float64(fullWaves*fullTimed) + tailTimed) / x43
-		allWaves = float64(x43 * math.Sqrt(math.Sqrt(x44*math.Sqrt(x44))))
+		x35 := fill + loop + epilogue
+		x36 := (float64(fullWaves*fullTimed) + tailTimed) / x35
+		allWaves = float64(x35 * math.Sqrt(math.Sqrt(x36*math.Sqrt(x36))))
 	} else {
 		allWaves = fill + loop + epilogue
 	}
 	var power float64
-	if k.part35 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part34*d.part15)-d.part16, 0)
+	if k.part37 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part36*d.part14)-d.part15, 0)
 	}
-	dramFloor := (dramBytes + g.part12) / d.part9
+	dramFloor := (dramBytes + g.part9) / d.part8
 	var reduction float64
 	if c.splitK > 1 {
 		if c.handover > 0 {
 			reduction = c.part6
 		} else {
-			reduction = k.part38 + s.part7*c.part5/d.reduceBandwidth
+			reduction = k.part40 + s.part6*c.part5/d.reduceBandwidth
 		}
 	}
 	var handed float64
 	if sharedTiles > 0 {
 		if math.Floor(part) < part {
-			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part39)))
+			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part41)))
 		}
 	}
 	var unbeaten float64
 	if s.vendor > 0 {
-		var x46 float64
+		var x38 float64
 		if power > 0 {
-			x46 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+			x38 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
 		} else {
-			x46 = allWaves
+			x38 = allWaves
 		}
-		x45 := s.launch + max(max(x46, dramFloor), g.computeFloor) + reduction + handed
-		x47 := fourth(x45)
-		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(float64(x47*x47)+s.part9))) - x45
+		x37 := s.launch + max(max(x38, dramFloor), g.computeFloor) + reduction + handed
+		x39 := fourth(x37)
+		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(float64(x39*x39)+s.part8))) - x37
 	}
-	var x49 float64
+	var x41 float64
 	if power > 0 {
-		x49 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
+		x41 = math.Sqrt(math.Sqrt(fourth(allWaves) + fourth(power)))
 	} else {
-		x49 = allWaves
+		x41 = allWaves
 	}
-	x48 := s.launch + max(max(x49, dramFloor), g.computeFloor) + reduction + handed
-	total := x48 + unbeaten
+	x40 := s.launch + max(max(x41, dramFloor), g.computeFloor) + reduction + handed
+	total := x40 + unbeaten
 	t.steps = steps
 	t.ctasOfSm = ctasOfSm
 	t.fullWaves = fullWaves
@@ -1312,16 +1354,16 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	tailCtas := ctasOfSm - float64(fullWaves*v.ctasPerSm)
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x7 := min(steps, k.part26)
+		x7 := min(steps, k.part28)
 		x8 := steps - x7
 		oneLoop = float64(x7*k.onePace) + float64(x8*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x7*k.chipPace)+float64(x8*k.chipLongPace))
 		fullChipLoop = max(chipLoop, float64(x7*k.fullChipPace)+float64(x8*k.fullChipLongPace))
 	}
-	x9 := g.part4 / min(ctas, v.part2)
+	x9 := g.part3 / min(ctas, v.part2)
 	sweeps := max(1, x9)
-	rowGroups := max(1, g.part5*min(1, x9))
-	dramBytes := float64(g.part6 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
+	rowGroups := max(1, g.part4*min(1, x9))
+	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
 	var coalescing float64
 	if k.resident > 0 {
 		coalescing = d.waveCoalescing
@@ -1340,7 +1382,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	if g.passCounts*fullWaves > 0 {
 		if v.ctasPerSm > 1 {
 			x10 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x10*v.part6)
+			fullPaced = chipLoop + float64(x10*v.part9)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
@@ -1348,29 +1390,29 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 	var tailEpilogue float64
 	if tailCtas > 0 {
 		x11 := float64(tailCtas * k.blockM * k.blockN)
-		tailEpilogue = float64(x11*c.part2) + float64(x11*c.part3)*2*d.accumulatorBytes/d.partialBandwidth + float64(tailCtas*k.tensorCopy) + c.part4 + k.part32
+		tailEpilogue = float64(x11*c.part2) + float64(x11*c.part3)*2*d.accumulatorBytes/d.partialBandwidth + float64(tailCtas*k.tensorCopy) + c.part4 + k.part34
 	}
 	var tailPaced float64
 	if g.passCounts*tailCtas > 0 {
 		if tailCtas > 1 {
 			x12 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x12*min(1, (tailCtas-1)/k.part33))
+			tailPaced = chipLoop + float64(x12*min(1, (tailCtas-1)/k.part35))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
 	}
 	epilogue := float64(fullWaves*fullEpilogue) + tailEpilogue
 	var power float64
-	if k.part35 > 0 {
-		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part34*d.part15)-d.part16, 0)
+	if k.part37 > 0 {
+		power = max(float64(2*ctas*k.blockM*k.blockN*steps*k.blockK*k.part36*d.part14)-d.part15, 0)
 	}
-	dramFloor := (dramBytes + g.part12) / d.part9
+	dramFloor := (dramBytes + g.part9) / d.part8
 	var reduction float64
 	if c.splitK > 1 {
 		if c.handover > 0 {
 			reduction = c.part6
 		} else {
-			reduction = k.part38 + s.part7*c.part5/d.reduceBandwidth
+			reduction = k.part40 + s.part6*c.part5/d.reduceBandwidth
 		}
 	}
 	var x13 float64
@@ -1381,7 +1423,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		}
 		x15 := fullWaves + x16
 		x17 := float64(ctas * steps)
-		x14 := g.part13 + epilogue + max(max(steps*max(ctasOfSm*v.part8, x15*v.part9), max(steps-k.stepsAhead, 0)*(x15*g.part14)), max(x17*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x17*g.stepBytes, dramBytes)*d.part18))
+		x14 := g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part11, x15*v.part12), max(steps-k.stepsAhead, 0)*(x15*g.part11)), max(x17*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x17*g.stepBytes, dramBytes)*d.part17))
 		var x19 float64
 		if tailCtas > 0 {
 			x19 = k.timedFixed + tailPaced
@@ -1395,7 +1437,7 @@ func least(d *device, s *sizes, k *kernelTerms, v *variantTerms, c *splitTerms, 
 		}
 		x20 := fullWaves + x21
 		x22 := float64(ctas * steps)
-		x13 = g.part13 + epilogue + max(max(steps*max(ctasOfSm*v.part8, x20*v.part9), max(steps-k.stepsAhead, 0)*(x20*g.part14)), max(x22*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x22*g.stepBytes, dramBytes)*d.part18))
+		x13 = g.part10 + epilogue + max(max(steps*max(ctasOfSm*v.part11, x20*v.part12), max(steps-k.stepsAhead, 0)*(x20*g.part11)), max(x22*(g.stepBytes*(1/(d.l2PerfRatio*coalescing))), min(x22*g.stepBytes, dramBytes)*d.part17))
 	}
 	return s.launch + max(max(x13, power), dramFloor) + reduction
 }
@@ -1407,7 +1449,7 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 		if k.transB > 0 {
 			columns = k.blockN
 		} else {
-			columns = k.part16 * d.lineBytes / k.elementBytes
+			columns = k.part19 * d.lineBytes / k.elementBytes
 		}
 	}
 	var fmaLoads float64
@@ -1449,7 +1491,20 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 		convertStep = in.conversions * in.numWarps * x11 * x14 * k.elementBytes / 128 / d.convertRate
 	}
 	issueStep := (float64(in.familySlots*in.numWarps) + fmaLoads) / d.schedulers
-	copyStep := in.syncCopies/d.copyRate + in.crossCopies/d.crossCopyRate + in.transposedCopies/d.transposedRate
+	var narrow float64
+	if k.wraps*in.loadWaits > 0 {
+		if in.transposedCopies > 0 {
+			narrow = 0
+		} else {
+			narrow = 1
+		}
+	}
+	var copyStep float64
+	if narrow > 0 {
+		copyStep = (in.syncCopies+in.crossCopies)/d.narrowRate + float64(in.crossCopies*min(32, k.blockK)*d.scatteredCycles)
+	} else {
+		copyStep = in.syncCopies/d.copyRate + in.crossCopies/d.crossCopyRate + in.transposedCopies/d.transposedRate
+	}
 	x15 := 1 - k.resident
 	streamed := float64(in.wgmma * x15)
 	var instructionStep float64
@@ -1489,6 +1544,10 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 	} else {
 		sharing = x21 - 1
 	}
+	var turnStep float64
+	if k.part9 > 0 {
+		turnStep = float64(d.turnCycles * min(1, max(0, 1-(in.registers-k.part7-k.part8)/d.turnRegisters)))
+	}
 	var gridM float64
 	if s.groupTiles > 0 {
 		gridM = s.groupTiles / s.batch
@@ -1500,12 +1559,12 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 	var sharedA, sharedB, offsetA, offsetB, engineA, engineBytes float64
 	if k.resident > 0 {
 		sharedA = float64(s.m / gridM / k.sharersA * k.blockK * k.elementBytes)
-		sharedB = float64(s.n / gridN * k.part7 / k.sharers * k.blockK * k.elementBytes)
-		offsetA = max(s.part1, k.part8)
-		offsetB = max(s.part2, k.part9)
+		sharedB = float64(s.n / gridN * k.part10 / k.sharers * k.blockK * k.elementBytes)
+		offsetA = max(s.part1, k.part11)
+		offsetB = max(s.part2, k.part12)
 		var x22 float64
 		if k.transA > 0 {
-			x22 = k.part10
+			x22 = k.part13
 		} else {
 			x22 = float64(min(k.blockM, s.m) * k.blockK * k.elementBytes)
 		}
@@ -1516,25 +1575,25 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 	if s.part3 > 0 {
 		var x23 float64
 		if k.transA > 0 {
-			x23 = float64(k.blockK * max(0, k.part11+s.misalignedA-k.part12))
+			x23 = float64(k.blockK * max(0, k.part14+s.misalignedA-k.part15))
 		} else {
-			x23 = float64(k.blockM * max(0, k.part13+s.misalignedA-k.part14))
+			x23 = float64(k.blockM * max(0, k.part16+s.misalignedA-k.part17))
 		}
 		var x24 float64
 		if k.transB > 0 {
-			x24 = float64(k.blockN * max(0, k.part13+s.misalignedB-k.part14))
+			x24 = float64(k.blockN * max(0, k.part16+s.misalignedB-k.part17))
 		} else {
-			x24 = float64(k.blockK * max(0, k.part15+s.misalignedB-k.part16))
+			x24 = float64(k.blockK * max(0, k.part18+s.misalignedB-k.part19))
 		}
 		splitLines = x23 + x24
 	}
 	var brokenLines float64
 	if s.part3 > 0 {
-		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part17) + float64(k.asyncB*s.part2*k.part18)))
+		brokenLines = float64(d.sectorCost * (float64(k.asyncA*s.part1*k.part20) + float64(k.asyncB*s.part2*k.part21)))
 	}
 	var x25 float64
-	if k.wraps*max(k.transA*(k.blockM-s.m), k.part19*(k.blockN-s.n)) > 0 {
-		x25 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part12)) + float64(k.part19*max(0, math.Floor(k.blockN/s.n)-k.part16))))
+	if k.wraps*max(k.transA*(k.blockM-s.m), k.part22*(k.blockN-s.n)) > 0 {
+		x25 = float64(k.blockK * (float64(k.transA*max(0, math.Floor(k.blockM/s.m)-k.part15)) + float64(k.part22*max(0, math.Floor(k.blockN/s.n)-k.part19))))
 	}
 	lines := k.tileLines + max(splitLines, brokenLines) + x25
 	var lineStep float64
@@ -1546,17 +1605,9 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 	var copyLatency float64
 	if k.resident > 0 {
 		x26 := engineBytes / d.engineBandwidth
-		copyLatency = k.part20 + x26
+		copyLatency = k.part23 + x26
 	} else {
-		copyLatency = float64(lines*d.lineLatency) + k.part21
-	}
-	var turnStep float64
-	if g.part3 > 0 {
-		turnStep = k.part23
-	}
-	var missedBytes float64
-	if g.part3 > 0 {
-		missedBytes = v.part1
+		copyLatency = float64(lines*d.lineLatency) + k.part24
 	}
 	var x27 float64
 	if k.groupM > 0 {
@@ -1585,18 +1636,22 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 		part = min(x32, max(4, math.Ceil(sharedTiles*t.steps))) / t.steps
 	}
 	active := ctas / t.ctasOfSm
+	var missedBytes float64
+	if k.part27 > 0 {
+		missedBytes = float64(k.part26 * min(1, max(0, min(v.ctasPerSm, t.ctasOfSm)*k.blockK*k.part25/v.part1-d.keptShare)))
+	}
 	var oneLoop, chipLoop, fullChipLoop float64
 	if k.timed > 0 {
-		x33 := min(t.steps, k.part26)
+		x33 := min(t.steps, k.part28)
 		x34 := t.steps - x33
 		oneLoop = float64(x33*k.onePace) + float64(x34*k.oneLongPace)
 		chipLoop = max(oneLoop, float64(x33*k.chipPace)+float64(x34*k.chipLongPace))
 		fullChipLoop = max(chipLoop, float64(x33*k.fullChipPace)+float64(x34*k.fullChipLongPace))
 	}
-	x35 := g.part4 / min(ctas, v.part2)
+	x35 := g.part3 / min(ctas, v.part2)
 	sweeps := max(1, x35)
-	rowGroups := max(1, g.part5*min(1, x35))
-	dramBytes := float64(g.part6 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
+	rowGroups := max(1, g.part4*min(1, x35))
+	dramBytes := float64(g.part5 * (float64(s.m*(1+float64((sweeps-1)*g.missA))) + float64(s.n*(1+float64((rowGroups-1)*g.missB)))))
 	x36 := float64(ctas * t.steps)
 	dramShare := min(1, dramBytes/(x36*g.stepBytes))
 	l2Hit := 1 - dramShare
@@ -1610,98 +1665,90 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 			coalescing = d.waveCoalescing
 		}
 	}
-	dramStep := active * g.stepBytes * dramShare / d.part9
-	busy := v.onChip + g.part8 + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)
+	dramStep := active * g.stepBytes * dramShare / d.part8
+	busy := v.onChip + g.part7 + fourth(t.l2Step) + fourth(dramStep) + fourth(t.repeatStep) + fourth(t.spillL2Step)
 	var fullSpillMiss, fullBusy, fullThroughput, fullLatency, fullAlone, fullStep, fullFirstStep, fullFill, fullLoop, fullEpilogue float64
 	if t.fullWaves > 0 {
 		if v.spillTraffic > 0 {
-			x37 := active * v.ctasPerSm * v.spillTraffic / d.part11
+			x37 := active * v.ctasPerSm * v.spillTraffic / d.part10
 			fullSpillMiss = 1 - 1/math.Sqrt(1+float64(x37*x37))
 		}
 		fullBusy = float64(v.part3 * (busy + fourth(t.fullSpillDramStep)))
 		fullThroughput = math.Sqrt(math.Sqrt(fullBusy))
 		x38 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*t.l2Step)
-		fullLatency = (g.idleLatency + math.Sqrt(g.part9+float64(4*float64(v.ctasPerSm*x38*k.stepsAhead)))) / 2
+		fullLatency = (g.idleLatency + math.Sqrt(g.part8+float64(4*float64(v.ctasPerSm*x38*k.stepsAhead)))) / 2
 		var x39 float64
 		if k.resident > 0 {
-			x41 := fullLatency / k.stepsAhead
-			x40 := x41 + k.readStep
-			x39 = max(g.part10, x40)
+			x40 := fullLatency / k.stepsAhead
+			x39 = max(v.part4, x40+k.readStep)
 		} else {
-			x43 := fullLatency / k.stepsAhead
-			x42 := x43 + k.readStep
-			x44 := fourth(fourth(x42))
-			x39 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part11 + float64(x44*x44))))))
+			x41 := fourth(fourth(fullLatency*k.arrival/k.stepsAhead + k.behind + k.readStep))
+			x39 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(v.part5 + float64(x41*x41))))))
 		}
 		fullAlone = x39 + v.spillStep
-		x45 := fourth(fullAlone)
-		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x45*x45))))
-		x46 := g.part10 + v.spillStep
-		fullFirstStep = max(fullThroughput, x46)
+		x42 := fourth(fullAlone)
+		fullStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(fullBusy*fullBusy) + float64(x42*x42))))
+		fullFirstStep = max(fullThroughput, v.part6)
 		fullFill = d.prologueCycles + fullLatency + float64(v.ctasPerSm*t.l2Step)
-		x47 := min(t.steps, k.stepsAhead)
-		x48 := max(t.steps-k.stepsAhead, 0)
-		fullLoop = float64(x47*fullFirstStep) + float64(x48*fullStep)
+		x43 := min(t.steps, k.stepsAhead)
+		x44 := max(t.steps-k.stepsAhead, 0)
+		fullLoop = float64(x43*fullFirstStep) + float64(x44*fullStep)
 		fullEpilogue = c.part1
 	}
 	var fullPaced, fullTimed float64
 	if g.passCounts*t.fullWaves > 0 {
 		if v.ctasPerSm > 1 {
-			x49 := fullChipLoop - chipLoop
-			fullPaced = chipLoop + float64(x49*v.part6)
+			x45 := fullChipLoop - chipLoop
+			fullPaced = chipLoop + float64(x45*v.part9)
 		} else {
 			fullPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x50 := max(t.steps-k.stepsAhead, 0)
-		x51 := fullLatency / k.stepsAhead
-		fullTimed = k.timedFixed + max(x50*x51, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
+		x46 := max(t.steps-k.stepsAhead, 0)
+		x47 := fullLatency / k.stepsAhead
+		fullTimed = k.timedFixed + max(x46*x47, math.Sqrt(math.Sqrt(fourth(fullPaced)+fourth(t.steps*v.ctasPerSm*dramStep))))
 	}
 	var tailSpillMiss, tailBusy, tailThroughput, tailLatency, tailAlone, tailStep, tailFirstStep, tailFill, tailLoop, tailEpilogue float64
 	if t.tailCtas > 0 {
 		if v.spillTraffic > 0 {
-			x52 := active * t.tailCtas * v.spillTraffic / d.part11
-			tailSpillMiss = 1 - 1/math.Sqrt(1+float64(x52*x52))
+			x48 := active * t.tailCtas * v.spillTraffic / d.part10
+			tailSpillMiss = 1 - 1/math.Sqrt(1+float64(x48*x48))
 		}
 		tailBusy = float64(fourth(t.tailCtas) * (busy + fourth(t.tailSpillDramStep)))
 		tailThroughput = math.Sqrt(math.Sqrt(tailBusy))
-		x53 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*t.l2Step)
-		tailLatency = (g.idleLatency + math.Sqrt(g.part9+float64(4*float64(t.tailCtas*x53*k.stepsAhead)))) / 2
-		var x54 float64
+		x49 := float64(d.dramQueue*dramStep) + float64(k.l2Queue*t.l2Step)
+		tailLatency = (g.idleLatency + math.Sqrt(g.part8+float64(4*float64(t.tailCtas*x49*k.stepsAhead)))) / 2
+		var x50 float64
 		if k.resident > 0 {
-			x56 := tailLatency / k.stepsAhead
-			x55 := x56 + k.readStep
-			x54 = max(g.part10, x55)
+			x51 := tailLatency / k.stepsAhead
+			x50 = max(v.part4, x51+k.readStep)
 		} else {
-			x58 := tailLatency / k.stepsAhead
-			x57 := x58 + k.readStep
-			x59 := fourth(fourth(x57))
-			x54 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(g.part11 + float64(x59*x59))))))
+			x52 := fourth(fourth(tailLatency*k.arrival/k.stepsAhead + k.behind + k.readStep))
+			x50 = math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(v.part5 + float64(x52*x52))))))
 		}
-		tailAlone = x54 + v.spillStep
-		x60 := fourth(tailAlone)
-		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x60*x60))))
-		x61 := g.part10 + v.spillStep
-		tailFirstStep = max(tailThroughput, x61)
+		tailAlone = x50 + v.spillStep
+		x53 := fourth(tailAlone)
+		tailStep = math.Sqrt(math.Sqrt(math.Sqrt(float64(tailBusy*tailBusy) + float64(x53*x53))))
+		tailFirstStep = max(tailThroughput, v.part6)
 		tailFill = d.prologueCycles + tailLatency + float64(t.tailCtas*t.l2Step)
-		x62 := min(t.steps, k.stepsAhead)
-		x63 := max(t.steps-k.stepsAhead, 0)
-		tailLoop = float64(x62*tailFirstStep) + float64(x63*tailStep)
-		x64 := float64(t.tailCtas * k.blockM * k.blockN)
-		tailEpilogue = float64(x64*c.part2) + float64(x64*c.part3)*2*d.accumulatorBytes/d.partialBandwidth + float64(t.tailCtas*k.tensorCopy) + c.part4 + k.part32
+		x54 := min(t.steps, k.stepsAhead)
+		x55 := max(t.steps-k.stepsAhead, 0)
+		tailLoop = float64(x54*tailFirstStep) + float64(x55*tailStep)
+		x56 := float64(t.tailCtas * k.blockM * k.blockN)
+		tailEpilogue = float64(x56*c.part2) + float64(x56*c.part3)*2*d.accumulatorBytes/d.partialBandwidth + float64(t.tailCtas*k.tensorCopy) + c.part4 + k.part34
 	}
 	var tailPaced, tailTimed float64
 	if g.passCounts*t.tailCtas > 0 {
 		if t.tailCtas > 1 {
-			x65 := fullChipLoop - chipLoop
-			tailPaced = chipLoop + float64(x65*min(1, (t.tailCtas-1)/k.part33))
+			x57 := fullChipLoop - chipLoop
+			tailPaced = chipLoop + float64(x57*min(1, (t.tailCtas-1)/k.part35))
 		} else {
 			tailPaced = oneLoop + float64((chipLoop-oneLoop)*(active/d.numSms))
 		}
-		x66 := max(t.steps-k.stepsAhead, 0)
-		x67 := tailLatency / k.stepsAhead
-		tailTimed = k.timedFixed + max(x66*x67, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
+		x58 := max(t.steps-k.stepsAhead, 0)
+		x59 := tailLatency / k.stepsAhead
+		tailTimed = k.timedFixed + max(x58*x59, math.Sqrt(math.Sqrt(fourth(tailPaced)+fourth(t.steps*t.tailCtas*dramStep))))
 	}
-	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part7*(float64(t.fullWaves*fullFill)+tailFill))
+	fill := float64(v.hidden*max(fullFill, tailFill)) + float64(v.part10*(float64(t.fullWaves*fullFill)+tailFill))
 	loop := float64(t.fullWaves*fullLoop) + tailLoop
 	epilogue := float64(t.fullWaves*fullEpilogue) + tailEpilogue
 	var pass float64
@@ -1713,63 +1760,63 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 		if c.handover > 0 {
 			reduction = c.part6
 		} else {
-			reduction = k.part38 + s.part7*c.part5/d.reduceBandwidth
+			reduction = k.part40 + s.part6*c.part5/d.reduceBandwidth
 		}
 	}
 	var handed float64
 	if sharedTiles > 0 {
 		if math.Floor(part) < part {
-			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part39)))
+			handed = float64(1.5 * (float64(min(2, 1+part)*k.blockM*k.blockN)*2*d.accumulatorBytes/d.partialBandwidth + d.residentArrival + float64((1+1/part)*k.part41)))
 		}
 	}
-	dramTotal := dramBytes + g.part12 + float64(t.steps*d.part12*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
+	dramTotal := dramBytes + g.part9 + float64(t.steps*d.part11*(float64(t.fullWaves*v.ctasPerSm*t.fullSpillDramStep)+float64(t.tailCtas*t.tailSpillDramStep)))
 	var partialBytes float64
 	if c.splitK > 1 {
-		var x68 float64
+		var x60 float64
 		if c.handover > 0 {
-			x68 = float64(ctas / c.splitK * k.blockM * k.blockN)
+			x60 = float64(ctas / c.splitK * k.blockM * k.blockN)
 		} else {
-			x68 = s.part7
+			x60 = s.part6
 		}
-		partialBytes = float64(d.part13 * c.splitK * x68)
+		partialBytes = float64(d.part12 * c.splitK * x60)
 	}
-	var x69 float64
+	var x61 float64
 	if k.resident > 0 {
-		x69 = g.stepBytes + float64((k.sharersA-1)*sharedA) + float64((k.sharers-1)*sharedB)
+		x61 = g.stepBytes + float64((k.sharersA-1)*sharedA) + float64((k.sharers-1)*sharedB)
 	} else {
-		x69 = k.tileBytes
+		x61 = k.tileBytes
 	}
-	requested := float64(x36*(x69+v.spillTraffic)) + partialBytes + g.part12
-	l2Total := float64(x36*(g.part7/coalescing+v.spillTraffic)) + partialBytes + g.part12
-	var x70 float64
+	requested := float64(x36*(x61+v.spillTraffic)) + partialBytes + g.part9
+	l2Total := float64(x36*(g.part6/coalescing+v.spillTraffic)) + partialBytes + g.part9
+	var x62 float64
 	if in.fma > 0 {
-		x70 = float64(fmaLoads * d.sharedWidth)
+		x62 = float64(fmaLoads * d.sharedWidth)
 	} else {
 		if in.wgmma > 0 {
-			x71 := k.blockK / in.instructionK
-			x70 = float64(k.blockM / in.wgmmaM * (k.blockN / in.wgmmaN) * x71 * (in.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
+			x63 := k.blockK / in.instructionK
+			x62 = float64(k.blockM / in.wgmmaM * (k.blockN / in.wgmmaN) * x63 * (in.wgmmaM + in.wgmmaN) * in.instructionK * k.elementBytes)
 		} else {
-			x73 := max(k.blockM/in.warpsM, d.mmaM)
-			x74 := max(k.blockN/in.warpsN, d.mmaN)
-			x72 := x73 + x74
-			x75 := k.blockK / in.warpsK
-			x70 = float64(in.numWarps * x72 * x75 * k.elementBytes)
+			x65 := max(k.blockM/in.warpsM, d.mmaM)
+			x66 := max(k.blockN/in.warpsN, d.mmaN)
+			x64 := x65 + x66
+			x67 := k.blockK / in.warpsK
+			x62 = float64(in.numWarps * x64 * x67 * k.elementBytes)
 		}
 	}
-	sharedTotal := float64(x36 * x70)
-	var x77 float64
+	sharedTotal := float64(x36 * x62)
+	var x69 float64
 	if t.power > 0 {
-		x77 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
+		x69 = math.Sqrt(math.Sqrt(fourth(t.allWaves) + fourth(t.power)))
 	} else {
-		x77 = t.allWaves
+		x69 = t.allWaves
 	}
-	x76 := max(max(x77, t.dramFloor), g.computeFloor)
-	limits := x76 - t.allWaves
+	x68 := max(max(x69, t.dramFloor), g.computeFloor)
+	limits := x68 - t.allWaves
 	var unbeaten float64
 	if s.vendor > 0 {
-		x78 := s.launch + x76 + reduction + handed
-		x79 := fourth(x78)
-		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(float64(x79*x79)+s.part9))) - x78
+		x70 := s.launch + x68 + reduction + handed
+		x71 := fourth(x70)
+		unbeaten = math.Sqrt(math.Sqrt(math.Sqrt(float64(x71*x71)+s.part8))) - x70
 	}
 	dst[0] = k.threads
 	dst[1] = k.resident
@@ -1822,132 +1869,135 @@ func columns(dst []float64, in *inputs, d *device, s *sizes, k *kernelTerms, v *
 	dst[48] = c.handover
 	dst[49] = issueStep
 	dst[50] = k.tileLines
-	dst[51] = copyStep
-	dst[52] = v.spillTraffic
-	dst[53] = v.spillStep
-	dst[54] = streamed
-	dst[55] = v.onChip
-	dst[56] = instructionStep
-	dst[57] = k.readStep
-	dst[58] = issueWait
-	dst[59] = sharing
-	dst[60] = k.chainStep
-	dst[61] = s.groupTiles
-	dst[62] = gridM
-	dst[63] = gridN
-	dst[64] = ctas
-	dst[65] = sharedA
-	dst[66] = sharedB
-	dst[67] = g.stepBytes
-	dst[68] = s.misalignedA
-	dst[69] = s.misalignedB
-	dst[70] = offsetA
-	dst[71] = offsetB
-	dst[72] = engineA
-	dst[73] = k.engineB
-	dst[74] = engineBytes
-	dst[75] = t.steps
-	dst[76] = splitLines
-	dst[77] = brokenLines
-	dst[78] = lines
-	dst[79] = lineStep
-	dst[80] = copyLatency
-	dst[81] = turnStep
-	dst[82] = missedBytes
-	dst[83] = group
-	dst[84] = k.sms
-	dst[85] = waves
-	dst[86] = sharedTiles
-	dst[87] = part
-	dst[88] = t.ctasOfSm
-	dst[89] = active
-	dst[90] = t.fullWaves
-	dst[91] = t.tailCtas
-	dst[92] = k.timed
-	dst[93] = g.passCounts
-	dst[94] = in.timedCtas
-	dst[95] = in.one2048
-	dst[96] = in.one6144
-	dst[97] = in.chip2048
-	dst[98] = in.chip6144
-	dst[99] = in.fullChip2048
-	dst[100] = in.fullChip6144
-	dst[101] = k.timedFixed
-	dst[102] = k.onePace
-	dst[103] = k.oneLongPace
-	dst[104] = oneLoop
-	dst[105] = k.chipPace
-	dst[106] = k.chipLongPace
-	dst[107] = chipLoop
-	dst[108] = k.fullChipPace
-	dst[109] = k.fullChipLongPace
-	dst[110] = fullChipLoop
-	dst[111] = sweeps
-	dst[112] = rowGroups
-	dst[113] = g.missA
-	dst[114] = g.missB
-	dst[115] = dramBytes
-	dst[116] = dramShare
-	dst[117] = l2Hit
-	dst[118] = g.repeated
-	dst[119] = v.hidden
-	dst[120] = d.dramLatency
-	dst[121] = g.idleLatency
-	dst[122] = d.dramQueue
-	dst[123] = k.l2Queue
-	dst[124] = coalescing
-	dst[125] = t.l2Step
-	dst[126] = dramStep
-	dst[127] = t.repeatStep
-	dst[128] = t.spillL2Step
-	dst[129] = busy
-	dst[130] = fullSpillMiss
-	dst[131] = t.fullSpillDramStep
-	dst[132] = fullBusy
-	dst[133] = fullThroughput
-	dst[134] = fullLatency
-	dst[135] = fullAlone
-	dst[136] = fullStep
-	dst[137] = fullFirstStep
-	dst[138] = fullFill
-	dst[139] = fullLoop
-	dst[140] = fullEpilogue
-	dst[141] = fullPaced
-	dst[142] = fullTimed
-	dst[143] = tailSpillMiss
-	dst[144] = t.tailSpillDramStep
-	dst[145] = tailBusy
-	dst[146] = tailThroughput
-	dst[147] = tailLatency
-	dst[148] = tailAlone
-	dst[149] = tailStep
-	dst[150] = tailFirstStep
-	dst[151] = tailFill
-	dst[152] = tailLoop
-	dst[153] = tailEpilogue
-	dst[154] = tailPaced
-	dst[155] = tailTimed
-	dst[156] = s.evicted
-	dst[157] = s.launch
-	dst[158] = fill
-	dst[159] = loop
-	dst[160] = epilogue
-	dst[161] = t.allWaves
-	dst[162] = pass
-	dst[163] = t.power
-	dst[164] = t.dramFloor
-	dst[165] = g.computeFloor
-	dst[166] = reduction
-	dst[167] = handed
-	dst[168] = dramTotal
-	dst[169] = partialBytes
-	dst[170] = requested
-	dst[171] = l2Total
-	dst[172] = sharedTotal
-	dst[173] = limits
-	dst[174] = s.vendor
-	dst[175] = unbeaten
-	dst[176] = t.total
+	dst[51] = narrow
+	dst[52] = copyStep
+	dst[53] = v.spillTraffic
+	dst[54] = v.spillStep
+	dst[55] = streamed
+	dst[56] = v.onChip
+	dst[57] = instructionStep
+	dst[58] = k.readStep
+	dst[59] = issueWait
+	dst[60] = sharing
+	dst[61] = k.chainStep
+	dst[62] = turnStep
+	dst[63] = k.arrival
+	dst[64] = k.behind
+	dst[65] = s.groupTiles
+	dst[66] = gridM
+	dst[67] = gridN
+	dst[68] = ctas
+	dst[69] = sharedA
+	dst[70] = sharedB
+	dst[71] = g.stepBytes
+	dst[72] = s.misalignedA
+	dst[73] = s.misalignedB
+	dst[74] = offsetA
+	dst[75] = offsetB
+	dst[76] = engineA
+	dst[77] = k.engineB
+	dst[78] = engineBytes
+	dst[79] = t.steps
+	dst[80] = splitLines
+	dst[81] = brokenLines
+	dst[82] = lines
+	dst[83] = lineStep
+	dst[84] = copyLatency
+	dst[85] = group
+	dst[86] = k.sms
+	dst[87] = waves
+	dst[88] = sharedTiles
+	dst[89] = part
+	dst[90] = t.ctasOfSm
+	dst[91] = active
+	dst[92] = missedBytes
+	dst[93] = t.fullWaves
+	dst[94] = t.tailCtas
+	dst[95] = k.timed
+	dst[96] = g.passCounts
+	dst[97] = in.timedCtas
+	dst[98] = in.one2048
+	dst[99] = in.one6144
+	dst[100] = in.chip2048
+	dst[101] = in.chip6144
+	dst[102] = in.fullChip2048
+	dst[103] = in.fullChip6144
+	dst[104] = k.timedFixed
+	dst[105] = k.onePace
+	dst[106] = k.oneLongPace
+	dst[107] = oneLoop
+	dst[108] = k.chipPace
+	dst[109] = k.chipLongPace
+	dst[110] = chipLoop
+	dst[111] = k.fullChipPace
+	dst[112] = k.fullChipLongPace
+	dst[113] = fullChipLoop
+	dst[114] = sweeps
+	dst[115] = rowGroups
+	dst[116] = g.missA
+	dst[117] = g.missB
+	dst[118] = dramBytes
+	dst[119] = dramShare
+	dst[120] = l2Hit
+	dst[121] = g.repeated
+	dst[122] = v.hidden
+	dst[123] = d.dramLatency
+	dst[124] = g.idleLatency
+	dst[125] = d.dramQueue
+	dst[126] = k.l2Queue
+	dst[127] = coalescing
+	dst[128] = t.l2Step
+	dst[129] = dramStep
+	dst[130] = t.repeatStep
+	dst[131] = t.spillL2Step
+	dst[132] = busy
+	dst[133] = fullSpillMiss
+	dst[134] = t.fullSpillDramStep
+	dst[135] = fullBusy
+	dst[136] = fullThroughput
+	dst[137] = fullLatency
+	dst[138] = fullAlone
+	dst[139] = fullStep
+	dst[140] = fullFirstStep
+	dst[141] = fullFill
+	dst[142] = fullLoop
+	dst[143] = fullEpilogue
+	dst[144] = fullPaced
+	dst[145] = fullTimed
+	dst[146] = tailSpillMiss
+	dst[147] = t.tailSpillDramStep
+	dst[148] = tailBusy
+	dst[149] = tailThroughput
+	dst[150] = tailLatency
+	dst[151] = tailAlone
+	dst[152] = tailStep
+	dst[153] = tailFirstStep
+	dst[154] = tailFill
+	dst[155] = tailLoop
+	dst[156] = tailEpilogue
+	dst[157] = tailPaced
+	dst[158] = tailTimed
+	dst[159] = s.evicted
+	dst[160] = s.launch
+	dst[161] = fill
+	dst[162] = loop
+	dst[163] = epilogue
+	dst[164] = t.allWaves
+	dst[165] = pass
+	dst[166] = t.power
+	dst[167] = t.dramFloor
+	dst[168] = g.computeFloor
+	dst[169] = reduction
+	dst[170] = handed
+	dst[171] = dramTotal
+	dst[172] = partialBytes
+	dst[173] = requested
+	dst[174] = l2Total
+	dst[175] = sharedTotal
+	dst[176] = limits
+	dst[177] = s.vendor
+	dst[178] = unbeaten
+	dst[179] = t.total
 }
 
 // fourth returns the fourth power, with the bits of math.Pow(x, 4).

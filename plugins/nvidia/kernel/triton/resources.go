@@ -25,6 +25,11 @@ const (
 	// registersSqueezed is the share of the needed registers that the assembler saves by reordering, if one more CTA
 	// then fits on the SM.
 	registersSqueezed = 0.12
+	// narrowSqueezed is the same of kernels that load element by element through registers: they may take turns.
+	narrowSqueezed = 0.15
+	// narrowMask is registersPerMask of an operand that is contiguous along K and loaded element by element: copies that
+	// lie below one another share a mask.
+	narrowMask = 0.44
 	// registersRecomputed is how far the need may exceed the limit before registers are spilled: the assembler
 	// recomputes addresses instead.
 	registersRecomputed = 35
@@ -104,21 +109,22 @@ func (tiles) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, masked b
 	r.SharedMemory = unit.Bytes(sharedMemory(d.SM, &o, &c, copies))
 
 	if tensor > 0 {
-		n := registerNeed{registers: tensorRegisters(o.Out, c.BlockM*c.BlockN/threads, copies)}
+		n := registerNeed{
+			registers: tensorRegisters(o.Out, c.BlockM*c.BlockN/threads, copies), squeezed: registersSqueezed,
+		}
 		r.Registers, r.SpillBytes = n.allocate(d, threads)
 		return r
 	}
-	n := registerNeed{accumulators: c.BlockM * c.BlockN / threads, wgmma: wgmma}
+	n := registerNeed{accumulators: c.BlockM * c.BlockN / threads, wgmma: wgmma, squeezed: registersSqueezed}
 	copiesA, copiesB := copies.CountA, copies.CountB
 	n.registers = kernel.RegistersFixed + float64(registersPerAccumulator*float64(n.accumulators)) +
 		float64(kernel.RegistersPerCopy*float64(copiesA+copiesB))
 	if masked {
-		if o.AMajor != gemm.MajorK || kernel.IsNarrow(o.WidthA) {
-			n.registers += float64(registersPerMask * float64(copiesA))
-		}
-		if o.BMajor != gemm.MajorK || kernel.IsNarrow(o.WidthB) {
-			n.registers += float64(registersPerMask * float64(copiesB))
-		}
+		n.registers += float64(maskRegisters(o.AMajor, o.WidthA, copies.AsyncA) * float64(copiesA))
+		n.registers += float64(maskRegisters(o.BMajor, o.WidthB, copies.AsyncB) * float64(copiesB))
+	}
+	if o.Narrow() && !(copies.AsyncA && copies.AsyncB) {
+		n.squeezed = narrowSqueezed
 	}
 	if !wgmma {
 		n.fragments = 4*max(c.BlockM/gpu.MMAM/warpsM, 1) + 2*max(c.BlockN/gpu.MMAN/warpsN, 1)
@@ -142,9 +148,22 @@ func tensorRegisters(out gemm.DType, sums int, copies kernel.Copies) float64 {
 // heldSums are the most sums that a thread reads of tensor memory at once (tcgen05.ld.32x32b.x128).
 const heldSums = 128
 
+// maskRegisters are the registers of masks for each copy of an operand.
+func maskRegisters(major gemm.Major, width int, async bool) float64 {
+	switch {
+	case major != gemm.MajorK || kernel.IsNarrow(width) && async:
+		return registersPerMask
+	case kernel.IsNarrow(width):
+		return narrowMask
+	default:
+		return 0
+	}
+}
+
 // registerNeed has the registers that a thread needs without a limit.
 type registerNeed struct {
 	registers    float64 // the total
+	squeezed     float64 // registersSqueezed or narrowSqueezed
 	accumulators int
 	wgmma        bool
 	// fragments are the operands of one k16 step. steps is the number of k16 steps in a K step. With wgmma operands
@@ -156,9 +175,9 @@ type registerNeed struct {
 func (n *registerNeed) allocate(d *gpu.Device, threads int) (registers, spillBytes int) {
 	limit := d.RegisterLimit(threads)
 	registers = min(int(math.Round(n.registers)), limit)
-	squeezed := d.AllocatedRegisters(int(n.registers / (1 + registersSqueezed)))
+	squeezed := d.AllocatedRegisters(int(n.registers / (1 + n.squeezed)))
 	if ctas := d.RegisterFile / (threads * squeezed); ctas > 0 {
-		if most := d.RegisterShare(threads * ctas); float64(most)*(1+registersSqueezed) >= n.registers {
+		if most := d.RegisterShare(threads * ctas); float64(most)*(1+n.squeezed) >= n.registers {
 			registers = min(registers, most)
 		}
 	}

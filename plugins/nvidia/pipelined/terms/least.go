@@ -22,6 +22,6 @@ func weighted(model, pass string) string {
 const leastWaves = `prologue_cycles + idle_latency + epilogue
 	+ max(max(steps * max(ctas_of_sm * sqrt(sqrt(on_chip)),
 				(full_waves + when(tail_ctas > 0, 1, 0)) * (chain_step + spill_step)),
-			max(steps - steps_ahead, 0) * ((full_waves + when(tail_ctas > 0, 1, 0)) * (idle_latency / steps_ahead))),
+			max(steps - steps_ahead, 0) * ((full_waves + when(tail_ctas > 0, 1, 0)) * (idle_latency * arrival / steps_ahead))),
 		max(ctas * steps * (step_bytes * (1 / (l2_perf_ratio * coalescing))),
 			min(ctas * steps * step_bytes, dram_bytes) * (1 / (dram_perf_ratio * dram_efficiency))))`

@@ -123,7 +123,9 @@ var Quantities = slices.Concat(
 		"sizes) with the other quantities as they are, 2026-11-28", fittedPersistent)),
 	from("sweeps", "fitted on sweeps, 2026-11-22; transposed_rate on the set tf32, 2026-11-28", fittedSweeps),
 	from("sweeps", "fitted on the set unaligned of sweeps, and on the first draw of random sizes (2,060 times), with the "+
-		"other quantities as they are, 2026-11-26", fittedUnaligned),
+		"other quantities as they are, 2026-11-26"+Held, fittedSpills),
+	from("sweeps", "fitted on the fits of the sets unaligned, odd and unaligned-splits, and on the first draw of "+
+		"random-unaligned (10,510 times), with the other quantities as they are, 2026-11-29", fittedNarrow),
 	from("", "chosen on h200-triton, 2026-11-21 and 2026-11-27, in round numbers; scores are flat within", chosen),
 	from("", "chosen on h200-wgmma, h200-triton and the sets h200-fit of sweeps, whose fits are 1.49, 1.34 and 1.73, "+
 		"2026-11-27; the loss is flat within", chosenWave),
@@ -281,14 +283,31 @@ var fittedSweeps = []model.Quantity{
 		"sums and output of the kernel that adds up the parts of a split K").Off(unlimited),
 }
 
-// fittedUnaligned are the quantities of loops whose operands pass through registers, as far as round sizes do not tell
-// them.
-var fittedUnaligned = []model.Quantity{
-	bounded("turn_latency", cycles, 10.5, 0.5, 30,
-		"what each row of B in a K step delays it, if it waits for B and then for A").Over(10, 11),
+var fittedSpills = []model.Quantity{
 	bounded("narrow_spill_share", one, 0.45, 0.05, 2,
 		"share of spill_bandwidth that a K step reaches whose operands pass through registers: what spills is read back "+
 			"right before it is needed").Over(0.39, 0.46).Off(1),
+}
+
+// fittedNarrow are the quantities of Triton's loops whose operands pass through registers element by element.
+var fittedNarrow = []model.Quantity{
+	bounded("narrow_rate", one, 0.2, 0.05, 1,
+		"loads of one element, each with its store to shared memory, that an SM does per cycle").Over(0.186, 0.2).Off(unlimited),
+	bounded("scattered_cycles", cycles, 0.367, 0.05, 2,
+		"for each cache line that a load of a warp touches if its lanes have lines of their own").Over(0.348, 0.386).Off(0),
+	bounded("narrow_latency", cycles, 989, 400, 2000,
+		"what a K step waits for operands that are loaded when needed, element by element").Over(989, 989),
+	bounded("narrow_share", one, 0.84, 0.3, 1.2,
+		"share of the time of narrow loads that a CTA waits for besides their latency").Over(0.81, 0.84),
+	bounded("narrow_arrival", one, 0.25, 0.01, 1,
+		"share of the latency of copies beside narrow loads that a step waits for, if they run one step ahead").
+		Over(0.189, 0.288).Off(0),
+	bounded("turn_cycles", cycles, 1049, 10, 6000,
+		"what a K step waits longer if its narrow loads take turns in registers").Over(1049, 1213).Off(0),
+	bounded("turn_registers", one, 27, 1, 100,
+		"registers beside sums and loads from which on all narrow loads are on their way at once").Over(24.6, 29.4),
+	bounded("kept_share", one, 0.396, 0.01, 2,
+		"share of the L1 from which on lines of a narrow B are lost before all of their elements are read").Over(0.25, 0.436),
 }
 
 // fittedPersistent are the quantities of kernels whose CTAs compute one tile after the other.

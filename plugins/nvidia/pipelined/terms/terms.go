@@ -156,9 +156,14 @@ var stepTerms = []model.Term{
 	row("tile_lines", one, `when(trans_a > 0, `+linesOf("k", "m")+`, `+linesOf("m", "k")+`)
 			+ when(trans_b > 0, `+linesOf("n", "k")+`, `+linesOf("k", "n")+`)`,
 		"cache lines that the operands touch"),
-	row("copy_step", cycles,
-		"sync_copies / copy_rate + cross_copies / cross_copy_rate + transposed_copies / transposed_rate",
-		"copies of narrow accesses: instructions"),
+	row("narrow", one, "when(wraps * load_waits > 0, when(transposed_copies > 0, 0, 1), 0)",
+		"1 if Triton loads an operand element by element through registers: 16 divides not all of its row, leading "+
+			"dimension and address"),
+	row("copy_step", cycles, `when(narrow > 0,
+			(sync_copies + cross_copies) / narrow_rate + cross_copies * min(32, block_k) * scattered_cycles,
+			sync_copies / copy_rate + cross_copies / cross_copy_rate + transposed_copies / transposed_rate)`,
+		"copies of narrow accesses: instructions. Where Triton knows no elements side by side, as rows wrap, the lanes of "+
+			"a warp load along K: each from a cache line of its own"),
 	row("spill_traffic", bytes, "2 * spill_bytes * threads", "local memory, written and read in a K step"),
 	row("spill_step", cycles, "spill_traffic / (spill_bandwidth * when(load_waits > 0, narrow_spill_share, 1))",
 		"local memory through the load path of the SM").Step(),
@@ -194,8 +199,19 @@ var stepTerms = []model.Term{
 				+ resident * (family_latency + sharing * sharing_step * block_k * element_bytes / line_bytes),
 				family_latency)
 			+ convert_step + issue_wait + max(issue_step, serial * (tile_lines / line_rate))
-			+ when(load_waits > 0, load_waits * load_latency + copy_step, 0)`,
-		"dependent instructions of one CTA"),
+			+ when(narrow > 0, narrow_latency + narrow_share * copy_step
+				+ (async_a * `+linesOf("m", "k")+` + async_b * when(trans_b > 0, `+linesOf("n", "k")+`, `+linesOf("k", "n")+`))
+					/ line_rate,
+				when(load_waits > 0, load_waits * load_latency + copy_step, 0))`,
+		"dependent instructions of one CTA. Narrow loads begin behind the copies of the step before, in the same queue"),
+	row("turn_step", cycles, `when(narrow * wgmma * (async_a + async_b) > 0, turn_cycles * min(1, max(0,
+			1 - (registers - block_m * block_n / threads - 3 * (sync_copies + cross_copies) / num_warps) / turn_registers)), 0)`,
+		"what a step waits besides where registers are too few for all narrow loads at once, so that ptxas stores some "+
+			"before it begins others: a load has a pointer of two registers, and the element"),
+	row("arrival", one, "when(narrow > 0, narrow_arrival * (async_a + async_b), 1)",
+		"share of the latency of copies that a step waits for"),
+	row("behind", cycles, "narrow * (async_a + async_b) * chain_step / steps_ahead",
+		"what copies that are issued behind a step's narrow loads wait for these, per step that they run ahead"),
 }
 
 const (
@@ -270,16 +286,6 @@ var gridTerms = []model.Term{
 			engine_latency + sharing * sharing_latency + engine_bytes / engine_bandwidth,
 			lines * line_latency + when(late_copies > 0, instruction_step, 0))`,
 		"from the start of a K step to its last copy"),
-	row("turn_step", cycles, "when("+columnWise+
-		", (load_latency / 2 + turn_latency * block_k) * (1 + 1 / steps_ahead), 0)",
-		"what a K step waits if columns of B wrap at an N that 16 does not divide, and pass through registers, while A is "+
-			"copied asynchronously: for B, and then for A"),
-	row("missed_bytes", bytes, `block_k * block_n * line_bytes / 4 * min(1, max(0,
-			ctas_per_sm * block_k * (line_bytes + block_n * element_bytes)
-			/ (shared_memory_bytes + shared_reserved + 28672 - ctas_per_sm * (shared_bytes + shared_reserved)) - 1))`,
-		"what the L2 delivers again of such a B: lanes load from rows of their own, element by element, a sector each where "+
-			"the L1 is too small for the lines of all rows. It has what shared memory leaves of both, 28 KiB at least "+
-			"(CUDA C++ Programming Guide, Unified Shared Memory/L1)").If(columnWise),
 	row("group", one, "min(when(group_m > 0, group_m, default_group), grid_m)",
 		"rows of tiles that are walked together"),
 	row("sms", one, `when(sharers * sharers_a > 2,
@@ -297,14 +303,17 @@ var gridTerms = []model.Term{
 	row("ctas_of_sm", one, "when(streams > 0, ctas / sms - shared_tiles + part, cdiv(ctas, sms))",
 		"CTAs of the busiest SM, and its part of the shared tiles"),
 	row("active", one, "ctas / ctas_of_sm", "SMs at work, on average over the launch").As(arch.CommonActiveUnits),
+	row("missed_bytes", bytes, `block_k * block_n * line_bytes / 4 * min(1, max(0,
+			min(ctas_per_sm, ctas_of_sm) * block_k * (line_bytes + block_n * element_bytes)
+			/ (shared_memory_bytes + shared_reserved + 28672 - ctas_per_sm * (shared_bytes + shared_reserved)) - kept_share))`,
+		"what the L2 delivers again of a B whose lanes load from cache lines of their own, element by element: a sector "+
+			"each where the L1 is too small for the lines of the resident CTAs. It has what shared memory leaves of both, "+
+			"28 KiB at least (CUDA C++ Programming Guide, Unified Shared Memory/L1)").
+		If("narrow * (1 - async_b) * (1 - trans_b) > 0"),
 	row("full_waves", one, "when(streams > 0, ctas_of_sm, floor(ctas_of_sm / ctas_per_sm))",
 		"waves in which the SM is full"),
 	row("tail_ctas", one, "ctas_of_sm - full_waves * ctas_per_sm", "CTAs of the busiest SM in the last, partial wave"),
 }
-
-// columnWise says that B passes through registers along its columns: they wrap at an N that 16 does not divide, while A
-// is copied asynchronously.
-const columnWise = "wraps * async_a * (1 - async_b) * (1 - trans_b) * (n - 16 * floor(n / 16)) > 0"
 
 // sector is where in a sector rows of an operand begin, at most. A line has four.
 func sector(operand string) string {

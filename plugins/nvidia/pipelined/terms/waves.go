@@ -108,7 +108,7 @@ var waveTerms = []model.Term{
 			"take"),
 	row("wave_alone", cycles, `when(resident > 0, max(chain_step + turn_step, wave_latency / steps_ahead + read_step),
 			sqrt(sqrt(sqrt(sqrt(sqrt(pow(pow(pow(chain_step + turn_step, 4), 4), 2)
-				+ pow(pow(pow(wave_latency / steps_ahead + read_step, 4), 4), 2))))))) + spill_step`,
+				+ pow(pow(pow(wave_latency * arrival / steps_ahead + behind + read_step, 4), 4), 2))))))) + spill_step`,
 		"a K step of one CTA: its instructions, or the latency of copies over the steps that they run ahead. The root of a "+
 			"sum of 32nd powers is the longer, and up to 2 % more where both take as long"),
 	row("wave_step", cycles, "sqrt(sqrt(sqrt(wave_busy * wave_busy + pow(wave_alone, 4) * pow(wave_alone, 4))))",

@@ -53,7 +53,7 @@ const (
 	// three devices on which nothing was fitted, RTX 4090, RTX 3090 and H100, the medians of predicted ÷ measured times
 	// of triton differ by 7 % (standard deviation of the logs); that of a fourth lies within this factor of 1 with a
 	// probability of 90 %, by Student's t (TestOtherGenerations).
-	otherWidening = 1.25
+	otherWidening = 1.29
 )
 
 // uncertaintyOf returns the uncertainty of an opened model's times, from measurements of the device, of a sister or of

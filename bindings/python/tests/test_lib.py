@@ -269,7 +269,7 @@ class SameAsCommandLine(unittest.TestCase):
         self.assertAlmostEqual(pick.tflops, 2e-12 * 4096**3 / pick.seconds)
         with self.assertRaises(KeyError):
             pick["select"]
-        self.assertEqual(Model("mi300x", kernel="triton").select(4096, 4096, 4096).tflops, 0)  # it only ranks
+        self.assertEqual(Model("mi300x", model="amd-origami").select(4096, 4096, 4096).tflops, 0)  # it only ranks
 
     def test_compare(self):
         problems = [{"m": 4096, "n": 4096, "k": 4096, "dtype": "bf16"}, {"m": 1, "n": 8192, "k": 8192, "dtype": "bf16"}]

@@ -128,7 +128,7 @@ func TestFittedQuantitiesAreWithinBounds(t *testing.T) {
 	ofMMA := *triton
 	ofMMA.dataSet = mmaDataSets
 	d := triton.model.Describe()
-	if len(triton.fitted()) < 10 || len(ofMMA.fitted()) < 10 {
+	if len(triton.fitted()) < 8 || len(ofMMA.fitted()) < 10 {
 		t.Errorf("%d quantities are fitted, and %d of mma", len(triton.fitted()), len(ofMMA.fitted()))
 	}
 	for _, q := range slices.Concat(triton.fitted(), ofMMA.fitted()) {

@@ -286,7 +286,7 @@ func TestScalesOfFP4(t *testing.T) {
 			must.That(t, s.Evidence == arch.EvidenceChecked || s.Evidence == arch.EvidenceRelated, "%s: %+v", id, s)
 			times = append(times, (&fastest{Architecture: a}).of(t, p))
 		}
-		must.That(t, math.Abs(math.Log(times[0]/times[1])) < 0.05, "%s: %v", id, times)
+		must.That(t, math.Abs(math.Log(times[0]/times[1])) < 0.1, "%s: %v", id, times)
 	}
 }
 

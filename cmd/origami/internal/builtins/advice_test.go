@@ -36,7 +36,7 @@ func questions() []advised {
 		{"h200", strided, "", "strides", "begin the rows of A every 4112 elements instead of 4097"},
 		{"h200", misaligned, "", "strides", "begin B at multiples of 16 bytes"},
 		{"h200", eight, "", "layout", "store B contiguous along K"},
-		{"h200", sized(4096, 8192, 4096), "", "", ""},
+		{"h200", sized(8192, 8192, 8192), "", "", ""},
 		{"h200", sized(256, 4096, 4096), "128x128x32 w4 s3", "config config", "set block_k = "},
 		{"h200", sized(1, 4096, 4096), "", "rows fuse", "compute 16 rows at once instead of 1"},
 		{"sm89", sized(1000, 1000, 1000), "", "family", "use the kernel family library"},

@@ -26,8 +26,8 @@ var Options = []arch.Option{
 			"block16+quant", perMX,
 		},
 		Doc: "of the kernel family library, the scales of 8-bit operands: one per matrix, per row and column, or per 128 " +
-			"elements along K; of fp4, per 16 or 32 elements, whatever is asked for, and of mxfp8 per 32; with +quant the time " +
-			"has the quantising of A in it, with +preshuffle the kernel has arranged B before",
+			"elements along K; of fp4, per 16 or 32 elements, whatever is asked for, and of mxfp8 per 32; with +quant the " +
+			"time has the quantising of A in it, with +preshuffle the kernel has arranged B before",
 	},
 	Release,
 	residual.Option,

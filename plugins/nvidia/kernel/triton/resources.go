@@ -123,7 +123,7 @@ func (tiles) Resources(d *gpu.Device, o kernel.Operands, c gemm.Config, masked b
 		n.registers += float64(maskRegisters(o.AMajor, o.WidthA, copies.AsyncA) * float64(copiesA))
 		n.registers += float64(maskRegisters(o.BMajor, o.WidthB, copies.AsyncB) * float64(copiesB))
 	}
-	if o.Narrow() && !(copies.AsyncA && copies.AsyncB) {
+	if o.Narrow() && (!copies.AsyncA || !copies.AsyncB) {
 		n.squeezed = narrowSqueezed
 	}
 	if !wgmma {

@@ -294,7 +294,8 @@ var fittedSpills = []model.Quantity{
 // fittedNarrow are the quantities of Triton's loops whose operands pass through registers element by element.
 var fittedNarrow = []model.Quantity{
 	bounded("narrow_rate", one, 0.2, 0.05, 1,
-		"loads of one element, each with its store to shared memory, that an SM does per cycle").Over(0.186, 0.2).Off(unlimited),
+		"loads of one element, each with its store to shared memory, that an SM does per cycle").
+		Over(0.186, 0.2).Off(unlimited),
 	bounded("scattered_cycles", cycles, 0.367, 0.05, 2,
 		"for each cache line that a load of a warp touches if its lanes have lines of their own").Over(0.348, 0.386).Off(0),
 	bounded("narrow_latency", cycles, 989, 400, 2000,

@@ -78,9 +78,9 @@ func (s *tuning) dryRun(ctx context.Context, t *tune.Tuner) error {
 	err := show.Answer(streams, format, plan, func() {
 		key := show.Key[planned]
 		show.Facts(streams, &plan, key("sizes"), key("brute_force_measurements", "brute force"),
-			show.Text("takes about", func(p *planned) string { return rounded(p.BruteForceSeconds) }),
+			show.Text("all take", func(p *planned) string { return rounded(p.BruteForceSeconds) }),
 			key("expected_measurements", "expected"),
-			show.Text("takes about", func(p *planned) string { return rounded(p.ExpectedSeconds) }),
+			show.Text("these take", func(p *planned) string { return rounded(p.ExpectedSeconds) }),
 			key("time_from", "time from"))
 		streams.Printf("\n")
 	}, plan.Sets, show.Key[set]("type"), show.Key[set]("name", "set"), show.Key[set]("sizes"),

@@ -34,6 +34,6 @@ func Example() {
 	fmt.Println(pick.Config)
 	fmt.Printf("%.0f cycles, bound by %s\n", float64(pick.Estimate.Cycles), pick.Estimate.Bound)
 	// Output:
-	// 128x128x64 w4 s2 g8
-	// 314399 cycles, bound by compute
+	// 128x128x32 w4 s3 g8
+	// 314317 cycles, bound by compute
 }
